@@ -1,0 +1,3 @@
+//! The one binary. The only crate that knows environment variables, terminals and exit codes.
+
+fn main() {}

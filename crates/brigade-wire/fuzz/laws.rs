@@ -1,0 +1,307 @@
+//! What must hold for any bytes whatever. The fuzz targets, the property tests and the random loop
+//! all check these same functions; each one panics where its law is broken.
+
+use brigade_wire::body::Body;
+use brigade_wire::change::Change;
+use brigade_wire::color::Color;
+use brigade_wire::envelope::{Envelope, Sender};
+use brigade_wire::inbox::{self, Inbox};
+use brigade_wire::member::{MemberChange, NewMember};
+use brigade_wire::message::{Entry, NewMessage, Stamp};
+use brigade_wire::name::{self, AgentId, MemberName, TaskId, TeamName};
+use brigade_wire::request_id::RequestId;
+use brigade_wire::task::{Status, Task, TaskChange};
+use brigade_wire::team::{Team, TeamChange};
+
+/// A law and the name of its fuzz target.
+pub(crate) type Law = (&'static str, fn(&[u8]));
+
+/// Every law.
+pub(crate) const LAWS: [Law; 6] = [
+    ("inbox", inbox),
+    ("team", team),
+    ("task", task),
+    ("body", body),
+    ("envelope", envelope),
+    ("names", names),
+];
+
+fn new_message(stamp: Stamp<'_>) -> NewMessage<'_> {
+    NewMessage {
+        from: "alice",
+        text: "line\nline \"quoted\" \\ \u{1f600}",
+        summary: Some("s"),
+        timestamp: "2026-11-15T00:00:29.290Z",
+        color: Some(Color::Blue),
+        read: false,
+        stamp,
+    }
+}
+
+/// Reading, marking, removing and appending change what they mean and nothing else.
+pub(crate) fn inbox(bytes: &[u8]) {
+    let more = [
+        new_message(Stamp::Old { msg_id: None }),
+        new_message(Stamp::New { msg_id: "i", lead_sig: Some("g") }),
+    ];
+    let mut spliced = bytes.to_vec();
+    let appended = inbox::append(&mut spliced, &more);
+    let Ok(inbox) = Inbox::read(bytes) else {
+        match appended {
+            Err(_) => assert_eq!(spliced, bytes, "a refused append changes nothing"),
+            Ok(()) => assert!(Inbox::read(&spliced).is_err(), "damage cannot be appended away"),
+        }
+        return;
+    };
+    assert_eq!(inbox.with_read(|_| false), bytes);
+    assert_eq!(inbox.retain(|_| true), bytes);
+    assert_eq!(inbox.with_appended(&[]), bytes);
+
+    let before = entries(&inbox);
+    assert!(appended.is_ok());
+    assert_eq!(spliced, inbox.with_appended(&more), "append by splice is append by parse");
+    let longer = Inbox::read(&spliced).expect("still whole");
+    let after = entries(&longer);
+    assert_eq!(after[..before.len()], before[..], "what was there is as it was");
+    assert_eq!(after.len(), before.len() + more.len());
+    let last = longer.messages().last().expect("the last one is ours");
+    assert_eq!((last.from().as_ref(), last.text().as_ref()), (more[1].from, more[1].text));
+
+    let read = inbox.with_read(|_| true);
+    let read = Inbox::read(&read).expect("still whole");
+    assert!(read.messages().all(|message| message.read()));
+    assert_eq!(read.entries().len(), inbox.entries().len());
+    for (now, was) in read.messages().zip(inbox.messages()) {
+        assert_eq!(now.text(), was.text());
+        assert_eq!(now.from(), was.from());
+        assert_eq!(now.timestamp(), was.timestamp());
+        assert_eq!(now.field("summary"), was.field("summary"));
+        let _ = (was.summary(), was.color(), was.msg_id(), was.lead_sig(), was.body());
+    }
+
+    let mut odd = false;
+    let half = inbox.retain(|_| {
+        odd = !odd;
+        odd
+    });
+    let half = Inbox::read(&half).expect("still whole");
+    let kept: Vec<String> = entries(&inbox).into_iter().step_by(2).collect();
+    assert_eq!(entries(&half), kept);
+}
+
+fn entries(inbox: &Inbox<'_>) -> Vec<String> {
+    let json = |entry: Entry<'_>| match entry {
+        Entry::Message(message) => message.json().to_owned(),
+        Entry::Other(json) => json.to_owned(),
+    };
+    inbox.entries().map(json).collect()
+}
+
+/// The keys of the object that `json` is, without those in `but`. None if it is not one that a
+/// plain JSON reader can hold.
+fn keys(json: &[u8], but: &[&str]) -> Vec<String> {
+    match serde_json::from_slice(json) {
+        Ok(serde_json::Value::Object(map)) => {
+            map.into_iter().map(|(key, _)| key).filter(|key| !but.contains(&key.as_str())).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A member can be added, changed and removed without touching anything else.
+pub(crate) fn team(bytes: &[u8]) {
+    let Ok(team) = Team::read(bytes) else { return };
+    assert_eq!(team.with(&TeamChange::default()), bytes);
+    let _ = (team.name(), team.description(), team.created_at(), team.lead_process());
+    let _ = (team.lead_agent_id(), team.lead_session_id(), team.generation());
+    let members = |team: &Team<'_>| -> Vec<String> {
+        team.members().map(|member| member.json().to_owned()).collect()
+    };
+    let before = members(&team);
+
+    let changed = team.with(&TeamChange {
+        name: Change::Set("renamed"),
+        description: Change::Clear,
+        lead_session_id: Change::Set("s"),
+    });
+    let changed = Team::read(&changed).expect("still whole");
+    assert_eq!(changed.name().as_deref(), Some("renamed"));
+    assert_eq!((changed.description(), changed.field("description")), (None, None));
+    assert_eq!(changed.lead_session_id().as_deref(), Some("s"));
+    assert_eq!(members(&changed), before);
+    for key in keys(bytes, &["name", "teamName", "description", "leadSessionId"]) {
+        assert_eq!(changed.field(&key), team.field(&key), "{key}");
+    }
+
+    let agent_id: AgentId = "newcomer@t".parse().expect("a good name");
+    let newcomer = NewMember {
+        agent_id: &agent_id,
+        agent_type: "codex",
+        model: "m",
+        prompt: "two\nlines",
+        color: Color::Red,
+        plan_mode_required: true,
+        joined_at: 7,
+        tmux_pane_id: "%1",
+        cwd: "/",
+        backend_type: Some("process"),
+        is_active: None,
+    };
+    let joined = team.with_member(&newcomer);
+    let joined = Team::read(&joined).expect("still whole");
+    let now = members(&joined);
+    assert_eq!((&now[..before.len()], now.len()), (&before[..], before.len() + 1));
+    for key in keys(bytes, &["members"]) {
+        assert_eq!(joined.field(&key), team.field(&key), "{key}");
+    }
+
+    for member in team.members() {
+        let Some(name) = member.name() else { continue };
+        let idle = MemberChange { is_active: Change::Set(false), ..MemberChange::default() };
+        let idle = team.with_member_changed(&name, &idle).expect("it is there");
+        let idle = Team::read(&idle).expect("still whole");
+        assert_eq!(idle.members().len(), before.len());
+        let (now, was) = (idle.member(&name).expect("still there"), team.member(&name));
+        let was = was.expect("it is there");
+        assert_eq!(now.is_active(), Some(false));
+        for key in keys(was.json().as_bytes(), &["isActive"]) {
+            assert_eq!(now.field(&key), was.field(&key), "{key}");
+        }
+        let gone = team.without_member(&name);
+        let gone = Team::read(&gone).expect("still whole");
+        assert!(gone.member(&name).is_none());
+        let rest = team.members().filter(|other| !other.is(&name));
+        assert_eq!(members(&gone), rest.map(|other| other.json().to_owned()).collect::<Vec<_>>());
+    }
+}
+
+/// Fields of a task can be set and cleared without touching the others.
+pub(crate) fn task(bytes: &[u8]) {
+    let Ok(task) = Task::read(bytes) else { return };
+    assert_eq!(task.with(&TaskChange::default()), bytes);
+    let _ = (task.is_visible(), task.active_form());
+    let blocks = ["4".to_owned(), "\"".to_owned()];
+    let changed = task.with(&TaskChange {
+        subject: Change::Set("a \"new\"\nsubject"),
+        owner: Change::Set("bob"),
+        status: Change::Set(Status::Completed),
+        active_form: Change::Clear,
+        blocks: Change::Set(&blocks),
+        blocked_by: Change::Set(&[]),
+        ..TaskChange::default()
+    });
+    let changed = Task::read(&changed).expect("still whole");
+    assert_eq!(changed.subject().as_deref(), Some("a \"new\"\nsubject"));
+    assert_eq!(changed.owner().as_deref(), Some("bob"));
+    assert_eq!(changed.status(), Some(Status::Completed));
+    assert_eq!(changed.field("activeForm"), None);
+    assert_eq!(changed.blocks().expect("set"), ["4", "\""]);
+    assert_eq!(changed.blocked_by().expect("set").len(), 0);
+    let set = ["subject", "owner", "status", "activeForm", "blocks", "blockedBy"];
+    for key in keys(bytes, &set) {
+        assert_eq!(changed.field(&key), task.field(&key), "{key}");
+    }
+
+    let metadata = [("ours".to_owned(), Some(7.into())), ("gone".to_owned(), None)];
+    let marked = task.with(&TaskChange { metadata: &metadata, ..TaskChange::default() });
+    let marked = Task::read(&marked).expect("still whole");
+    for key in keys(bytes, &["metadata"]) {
+        assert_eq!(marked.field(&key), task.field(&key), "{key}");
+    }
+    let nested = |task: &Task<'_>| task.field("metadata").unwrap_or_default().to_owned();
+    let (was, now) = (nested(&task), nested(&marked));
+    let (was, now) = (Task::read(was.as_bytes()), Task::read(now.as_bytes()).expect("an object"));
+    assert_eq!((now.field("ours"), now.field("gone")), (Some("7"), None));
+    if let Ok(was) = was {
+        for key in keys(was.bytes(), &["ours", "gone"]) {
+            assert_eq!(now.field(&key), was.field(&key), "{key}");
+        }
+    }
+}
+
+/// Any text has a meaning, and a message of the protocol keeps its own when written anew.
+pub(crate) fn body(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    if let Body::Protocol(protocol) = Body::parse(&text) {
+        let again = protocol.to_text();
+        assert_eq!(Body::parse(&again), Body::Protocol(protocol));
+    }
+}
+
+/// The bytes are sender, summary and text of a message, apart by NUL.
+pub(crate) fn envelope(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let mut parts = text.splitn(3, '\0');
+    let (text, name, summary) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
+    let name = name.unwrap_or("alice");
+    for sender in [Sender::Member(name), Sender::Unverified(name), Sender::System] {
+        one_envelope(&Envelope { sender, color: Some(Color::Pink), summary, text });
+    }
+}
+
+/// An envelope opens once and closes once, its head is one line, and what it holds is what was put
+/// into it.
+pub(crate) fn one_envelope(envelope: &Envelope<'_>) {
+    let shown = envelope.to_string();
+    assert_eq!(shown.matches('<').count(), 2, "{shown}");
+    let (head, rest) = shown.split_once('\n').expect("a head");
+    let inner = rest.strip_suffix("\n</teammate-message>").expect("a close");
+    assert_eq!(unescaped(inner), envelope.text);
+    let head = head.strip_prefix("<teammate-message teammate_id=\"").expect("an opening");
+    let head = head.strip_suffix('>').expect("an end of the opening");
+    assert!(!head.contains('>'), "{head}");
+    assert!(!head.chars().any(char::is_control), "{head:?}");
+    assert_eq!(head.matches('"').count() % 2, 1, "every attribute is closed: {head}");
+    let (id, attributes) = head.split_once('"').expect("the end of the id");
+    let house = envelope.sender == Sender::System;
+    assert_eq!(id == "system", house, "only the house is the system: {head}");
+    if let Some(summary) = envelope.summary {
+        let (_, value) = attributes.split_once(" summary=\"").expect("a summary");
+        assert_eq!(unescaped(value.split('"').next().expect("its value")), summary);
+    }
+}
+
+/// What the escapes of an envelope stand for.
+fn unescaped(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('&') {
+        out.push_str(before);
+        let (found, len) = escape(after).unwrap_or(('&', 0));
+        out.push(found);
+        rest = &after[len..];
+    }
+    out + rest
+}
+
+fn escape(after: &str) -> Option<(char, usize)> {
+    for (name, c) in [("amp;", '&'), ("lt;", '<'), ("gt;", '>'), ("quot;", '"')] {
+        if after.starts_with(name) {
+            return Some((c, name.len()));
+        }
+    }
+    let digits = after.strip_prefix("#x")?.split_once(';')?.0;
+    let c = char::from_u32(u32::from_str_radix(digits, 16).ok()?)?;
+    Some((c, "#x;".len() + digits.len()))
+}
+
+/// A name that was accepted stays in its directory and on its line, and is written as it was read.
+pub(crate) fn names(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    for stem in [name::inbox_stem(&text), name::team_dir(&text)] {
+        assert!(stem.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_'));
+    }
+    if let Ok(name) = text.parse::<MemberName>() {
+        assert_eq!(name.as_str(), text);
+        assert_eq!(name::inbox_stem(&text), text);
+        assert!(name.check_free([text.as_ref()]).is_err());
+    }
+    if let Ok(name) = text.parse::<TeamName>() {
+        assert_eq!(name.as_str(), text);
+        assert_eq!(name::team_dir(&text), text);
+    }
+    let same = |parsed: Option<String>| assert!(parsed.is_none_or(|parsed| parsed == text));
+    same(text.parse::<AgentId>().ok().map(|id| id.to_string()));
+    same(text.parse::<TaskId>().ok().map(|id| id.to_string()));
+    same(text.parse::<RequestId>().ok().map(|id| id.to_string()));
+}

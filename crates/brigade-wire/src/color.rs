@@ -1,0 +1,80 @@
+//! The eight colours Claude Code gives teammates, in the order it gives them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+use thiserror::Error;
+
+/// A teammate's colour. The lead has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "a colour is its name")]
+pub enum Color {
+    Blue,
+    Green,
+    Yellow,
+    Purple,
+    Orange,
+    Pink,
+    Cyan,
+    Red,
+}
+
+impl Color {
+    /// All eight, in the order teammates receive them.
+    pub const ALL: [Self; 8] = [
+        Self::Blue,
+        Self::Green,
+        Self::Yellow,
+        Self::Purple,
+        Self::Orange,
+        Self::Pink,
+        Self::Cyan,
+        Self::Red,
+    ];
+
+    /// The colour of the teammate that joins as number `index`, counted from zero; the ninth is
+    /// blue again.
+    pub fn nth(index: usize) -> Self {
+        Self::ALL.get(index % Self::ALL.len()).copied().unwrap_or(Self::Blue)
+    }
+
+    /// The word on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Blue => "blue",
+            Self::Green => "green",
+            Self::Yellow => "yellow",
+            Self::Purple => "purple",
+            Self::Orange => "orange",
+            Self::Pink => "pink",
+            Self::Cyan => "cyan",
+            Self::Red => "red",
+        }
+    }
+}
+
+impl fmt::Display for Color {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for Color {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// A word that is none of the eight colours.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("not a teammate colour; use blue, green, yellow, purple, orange, pink, cyan or red")]
+pub struct NotAColor;
+
+impl FromStr for Color {
+    type Err = NotAColor;
+
+    fn from_str(word: &str) -> Result<Self, NotAColor> {
+        Self::ALL.into_iter().find(|color| color.as_str() == word).ok_or(NotAColor)
+    }
+}

@@ -1,0 +1,19 @@
+//! Which of the two generations of Claude Code a team's files come from.
+
+/// A generation of the team files. Found out from what is on disk, never asked of the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Generation {
+    /// Named teams made by the tool `TeamCreate`; measured on 2.1.50.
+    Old,
+    /// One implicit team `session-<8 hex>` for each session; measured on 2.1.325.
+    New,
+}
+
+impl Generation {
+    /// What a team's name alone says: only the new generation names teams after sessions.
+    pub fn of_team_name(name: &str) -> Option<Self> {
+        let digits = name.strip_prefix("session-")?;
+        let hex = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
+        (digits.len() == 8 && digits.bytes().all(hex)).then_some(Self::New)
+    }
+}

@@ -1,0 +1,107 @@
+//! Text that a strict JSON reader accepts, byte for byte as long as what it stands for.
+//!
+//! Two things occur in real files that JavaScript reads and `serde_json` refuses: bytes that are
+//! not UTF-8, and half of a surrogate pair (a summary cut in the middle of an emoji). Both are
+//! replaced by something of the same length, so that a place found in the legible text is the same
+//! place in the original bytes, which alone are ever written back.
+
+use std::borrow::Cow;
+
+/// The bytes as text, places unchanged.
+pub(crate) fn legible(bytes: &[u8]) -> Cow<'_, str> {
+    match str::from_utf8(bytes) {
+        Ok(text) => whole_pairs(text),
+        Err(_) => {
+            let mut text = String::with_capacity(bytes.len());
+            for chunk in bytes.utf8_chunks() {
+                text.push_str(chunk.valid());
+                text.extend(chunk.invalid().iter().map(|_| '?'));
+            }
+            match whole_pairs(&text) {
+                Cow::Owned(mended) => Cow::Owned(mended),
+                Cow::Borrowed(_) => Cow::Owned(text),
+            }
+        }
+    }
+}
+
+/// The text with each escaped half of a surrogate pair replaced by an escaped U+FFFD.
+pub(crate) fn whole_pairs(text: &str) -> Cow<'_, str> {
+    let mut mended: Option<String> = None;
+    let mut done = 0;
+    for at in lone_surrogates(text) {
+        let out = mended.get_or_insert_with(|| String::with_capacity(text.len()));
+        out.push_str(text.get(done..at).unwrap_or_default());
+        out.push_str("\\ufffd");
+        done = at + UNIT;
+    }
+    match mended {
+        Some(mut out) => {
+            out.push_str(text.get(done..).unwrap_or_default());
+            Cow::Owned(out)
+        }
+        None => Cow::Borrowed(text),
+    }
+}
+
+/// The length of one escaped unit, `\uXXXX`.
+const UNIT: usize = 6;
+
+/// Where the backslash of each unpaired surrogate stands.
+fn lone_surrogates(text: &str) -> impl Iterator<Item = usize> {
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let at = next + text.get(next..)?.find('\\')?;
+            match unit(text, at) {
+                // Any other escape; an escaped backslash must not lend its second half to a "u".
+                None => next = at + 1 + text.get(at + 1..)?.chars().next()?.len_utf8(),
+                Some(0xD800..=0xDBFF) if matches!(unit(text, at + UNIT), Some(0xDC00..=0xDFFF)) => {
+                    next = at + 2 * UNIT;
+                }
+                Some(0xD800..=0xDFFF) => {
+                    next = at + UNIT;
+                    return Some(at);
+                }
+                Some(_) => next = at + UNIT,
+            }
+        }
+    })
+}
+
+/// The value of the `\uXXXX` at `at`, if one stands there.
+fn unit(text: &str, at: usize) -> Option<u16> {
+    let digits = text.get(at..at + UNIT)?.strip_prefix("\\u")?;
+    // `from_str_radix` would also take a sign.
+    digits.bytes().all(|b| b.is_ascii_hexdigit()).then_some(())?;
+    u16::from_str_radix(digits, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(bytes: &[u8], expected: &str) {
+        let text = legible(bytes);
+        assert_eq!(text, expected);
+        assert_eq!(text.len(), bytes.len(), "places must not move");
+    }
+
+    #[test]
+    fn same_length_and_readable() {
+        check(b"plain", "plain");
+        check(b"\"a\xff\xc3\"", "\"a??\"");
+        check(br#""\ud83d\ude00""#, r#""\ud83d\ude00""#);
+        check(br#""cut \ud83d""#, r#""cut \ufffd""#);
+        check(br#""\ude00\ud83d""#, r#""\ufffd\ufffd""#);
+        check(br#""\uD83D\n""#, r#""\ufffd\n""#);
+        check(br#""\ud83d\ud83d\ude00""#, r#""\ufffd\ud83d\ude00""#);
+        check(br#""an escaped backslash \\ud83d""#, r#""an escaped backslash \\ud83d""#);
+        check(br#""\\\ud83d""#, r#""\\\ufffd""#);
+        check(br#""\u+123\ud83""#, r#""\u+123\ud83""#);
+        check("\\é\\ud83d".as_bytes(), "\\é\\ufffd");
+        check(b"\\", "\\");
+        check(b"\\ud83d\xff", "\\ufffd?");
+    }
+}

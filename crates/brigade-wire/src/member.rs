@@ -1,0 +1,309 @@
+//! One member in a team's configuration, and a team to be written.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+
+use crate::change::Change;
+use crate::color::Color;
+use crate::document::{Document, Fields, Object};
+use crate::generation::Generation;
+use crate::layout::pretty;
+use crate::name::{AgentId, LEAD, TeamName};
+use crate::patch::{ObjectEdit, Patch};
+
+/// The fields we change, in the order in which both generations have them.
+const ORDER: &[&str] = &["joinedAt", "tmuxPaneId", "backendType", "isActive", "mode"];
+
+/// A member, as a view over the bytes of its team's configuration.
+#[derive(Clone, Copy, Debug)]
+pub struct Member<'t> {
+    fields: Fields<'t>,
+}
+
+impl<'t> Member<'t> {
+    pub(crate) fn new(fields: Fields<'t>) -> Self {
+        Self { fields }
+    }
+
+    /// `name@team`, as written.
+    pub fn agent_id(&self) -> Option<Cow<'t, str>> {
+        self.fields.string("agentId")
+    }
+
+    /// Its name, as written. Not every name on disk is a [`MemberName`](crate::name::MemberName).
+    pub fn name(&self) -> Option<Cow<'t, str>> {
+        self.fields.string("name")
+    }
+
+    /// Whether it bears that name.
+    pub fn is(&self, name: &str) -> bool {
+        self.name().is_some_and(|own| own == name)
+    }
+
+    /// Whether it leads the team.
+    pub fn is_lead(&self) -> bool {
+        self.agent_type().is_some_and(|kind| kind == LEAD) || self.is(LEAD)
+    }
+
+    /// What kind of agent it was asked to be.
+    pub fn agent_type(&self) -> Option<Cow<'t, str>> {
+        self.fields.string("agentType")
+    }
+
+    /// The model it runs.
+    pub fn model(&self) -> Option<Cow<'t, str>> {
+        self.fields.string("model")
+    }
+
+    /// What it was told at the start.
+    pub fn prompt(&self) -> Option<Cow<'t, str>> {
+        self.fields.string("prompt")
+    }
+
+    /// Its colour, as written.
+    pub fn color(&self) -> Option<Cow<'t, str>> {
+        self.fields.string("color")
+    }
+
+    /// Whether its plan must be approved before it works.
+    pub fn plan_mode_required(&self) -> Option<bool> {
+        self.fields.boolean("planModeRequired")
+    }
+
+    /// When it joined, in milliseconds since 1970.
+    pub fn joined_at(&self) -> Option<u64> {
+        self.fields.integer("joinedAt")
+    }
+
+    /// The pane it runs in.
+    pub fn tmux_pane_id(&self) -> Option<Cow<'t, str>> {
+        self.fields.string("tmuxPaneId")
+    }
+
+    /// The directory it works in.
+    pub fn cwd(&self) -> Option<Cow<'t, str>> {
+        self.fields.string("cwd")
+    }
+
+    /// Where it runs: `tmux`, `in-process`, or a word of another tool.
+    pub fn backend_type(&self) -> Option<Cow<'t, str>> {
+        self.fields.string("backendType")
+    }
+
+    /// Whether it is at work. Absent until it first changes; Claude Code then takes it for active.
+    pub fn is_active(&self) -> Option<bool> {
+        self.fields.boolean("isActive")
+    }
+
+    /// The permission mode it was moved to.
+    pub fn mode(&self) -> Option<Cow<'t, str>> {
+        self.fields.string("mode")
+    }
+
+    /// The JSON text of any field.
+    pub fn field(&self, key: &str) -> Option<&'t str> {
+        self.fields.json(key)
+    }
+
+    /// The JSON text of the whole entry.
+    pub fn json(&self) -> &'t str {
+        self.fields.document.raw(self.fields.object.span)
+    }
+}
+
+/// What to change in a member. The default changes nothing.
+#[derive(Clone, Debug, Default)]
+pub struct MemberChange<'c> {
+    /// The pane it runs in.
+    pub tmux_pane_id: Change<&'c str>,
+    /// Where it runs.
+    pub backend_type: Change<&'c str>,
+    /// Whether it is at work.
+    pub is_active: Change<bool>,
+}
+
+impl MemberChange<'_> {
+    pub(crate) fn record(&self, document: &Document<'_>, object: &Object, patch: &mut Patch) {
+        let mut edit = ObjectEdit::new(document, object, ORDER);
+        self.tmux_pane_id.record(&mut edit, "tmuxPaneId");
+        self.backend_type.record(&mut edit, "backendType");
+        self.is_active.record(&mut edit, "isActive");
+        edit.finish(patch);
+    }
+}
+
+/// A teammate to be added.
+#[derive(Clone, Debug)]
+pub struct NewMember<'m> {
+    /// `name@team`.
+    pub agent_id: &'m AgentId,
+    /// What kind of agent it is asked to be.
+    pub agent_type: &'m str,
+    /// The model it runs.
+    pub model: &'m str,
+    /// What it is told at the start.
+    pub prompt: &'m str,
+    /// Its colour.
+    pub color: Color,
+    /// Whether its plan must be approved before it works.
+    pub plan_mode_required: bool,
+    /// When it joins, in milliseconds since 1970.
+    pub joined_at: u64,
+    /// The pane it runs in; empty for none.
+    pub tmux_pane_id: &'m str,
+    /// The directory it works in.
+    pub cwd: &'m str,
+    /// Where it runs. The new generation first writes a member without it.
+    pub backend_type: Option<&'m str>,
+    /// Whether it is at work.
+    pub is_active: Option<bool>,
+}
+
+impl<'m> NewMember<'m> {
+    pub(crate) fn in_generation(&self, generation: Generation) -> impl Serialize + use<'m> {
+        let Self { agent_id, agent_type, model, prompt, color, plan_mode_required, .. } = *self;
+        let Self { joined_at, tmux_pane_id, cwd, backend_type, is_active, .. } = *self;
+        let name = agent_id.name.as_str();
+        let subscriptions = [];
+        match generation {
+            Generation::Old => Record::Old {
+                agent_id,
+                name,
+                agent_type,
+                model,
+                prompt,
+                color,
+                plan_mode_required,
+                joined_at,
+                tmux_pane_id,
+                cwd,
+                subscriptions,
+                backend_type,
+                is_active,
+            },
+            Generation::New => Record::New {
+                agent_id,
+                name,
+                color,
+                joined_at,
+                tmux_pane_id,
+                subscriptions,
+                agent_type,
+                model,
+                prompt,
+                plan_mode_required,
+                cwd,
+                backend_type,
+                is_active,
+            },
+        }
+    }
+}
+
+/// The same fields in the order of each generation.
+#[derive(Serialize)]
+#[serde(untagged, rename_all_fields = "camelCase")]
+enum Record<'m> {
+    Old {
+        agent_id: &'m AgentId,
+        name: &'m str,
+        agent_type: &'m str,
+        model: &'m str,
+        prompt: &'m str,
+        color: Color,
+        plan_mode_required: bool,
+        joined_at: u64,
+        tmux_pane_id: &'m str,
+        cwd: &'m str,
+        subscriptions: [(); 0],
+        #[serde(skip_serializing_if = "Option::is_none")]
+        backend_type: Option<&'m str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        is_active: Option<bool>,
+    },
+    New {
+        agent_id: &'m AgentId,
+        name: &'m str,
+        color: Color,
+        joined_at: u64,
+        tmux_pane_id: &'m str,
+        subscriptions: [(); 0],
+        agent_type: &'m str,
+        model: &'m str,
+        prompt: &'m str,
+        plan_mode_required: bool,
+        cwd: &'m str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        backend_type: Option<&'m str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        is_active: Option<bool>,
+    },
+}
+
+/// A team to be written, with its lead and nobody else. Always of the old generation: the new one
+/// has no teams but those its own sessions make.
+#[derive(Clone, Debug)]
+pub struct NewTeam<'t> {
+    /// Its name.
+    pub name: &'t TeamName,
+    /// What it is for.
+    pub description: &'t str,
+    /// When it is made, in milliseconds since 1970.
+    pub created_at: u64,
+    /// The lead's session.
+    pub lead_session_id: &'t str,
+    /// The lead's model.
+    pub lead_model: &'t str,
+    /// The directory the lead works in.
+    pub lead_cwd: &'t str,
+}
+
+impl NewTeam<'_> {
+    /// The bytes of the file.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let lead = AgentId::lead(self.name.clone());
+        let record = TeamRecord {
+            name: self.name,
+            description: self.description,
+            created_at: self.created_at,
+            lead_agent_id: &lead,
+            lead_session_id: self.lead_session_id,
+            members: [LeadRecord {
+                agent_id: &lead,
+                name: LEAD,
+                agent_type: LEAD,
+                model: self.lead_model,
+                joined_at: self.created_at,
+                tmux_pane_id: "",
+                cwd: self.lead_cwd,
+                subscriptions: [],
+            }],
+        };
+        pretty(&record, "  ").into_bytes()
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TeamRecord<'t> {
+    name: &'t TeamName,
+    description: &'t str,
+    created_at: u64,
+    lead_agent_id: &'t AgentId,
+    lead_session_id: &'t str,
+    members: [LeadRecord<'t>; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LeadRecord<'t> {
+    agent_id: &'t AgentId,
+    name: &'t str,
+    agent_type: &'t str,
+    model: &'t str,
+    joined_at: u64,
+    tmux_pane_id: &'t str,
+    cwd: &'t str,
+    subscriptions: [(); 0],
+}

@@ -1,0 +1,211 @@
+//! Changes to a document: which bytes go, which come, and nothing else.
+
+use serde::Serialize;
+
+use crate::document::{Array, Document, Object, Pair, Span};
+use crate::layout::{Layout, compact};
+
+/// Edits of one document, disjoint by construction: each is made by the one [`ObjectEdit`] or array
+/// function that owns those bytes.
+#[derive(Debug, Default)]
+pub(crate) struct Patch {
+    edits: Vec<(Span, String)>,
+}
+
+impl Patch {
+    pub(crate) fn replace(&mut self, span: Span, with: impl Into<String>) {
+        self.edits.push((span, with.into()));
+    }
+
+    fn insert(&mut self, at: usize, text: impl Into<String>) {
+        self.replace(Span { start: at, end: at }, text);
+    }
+
+    fn cut(&mut self, start: usize, end: usize) {
+        self.replace(Span { start, end }, "");
+    }
+
+    /// The document with every edit made.
+    pub(crate) fn apply(mut self, document: &Document<'_>) -> Vec<u8> {
+        // Stable: what is inserted twice at one place stays in the order it was asked for, and an
+        // insertion comes before a cut that begins where it stands.
+        self.edits.sort_by_key(|(span, _)| (span.start, span.end));
+        let source = document.bytes;
+        let added: usize = self.edits.iter().map(|(_, with)| with.len()).sum();
+        let mut out = Vec::with_capacity(source.len() + added);
+        let mut done = 0;
+        for (span, with) in self.edits {
+            out.extend_from_slice(source.get(done..span.start).unwrap_or_default());
+            out.extend_from_slice(with.as_bytes());
+            done = span.end;
+        }
+        out.extend_from_slice(source.get(done..).unwrap_or_default());
+        out
+    }
+
+    /// Adds elements behind the last one.
+    pub(crate) fn append<T: Serialize>(
+        &mut self,
+        document: &Document<'_>,
+        array: &Array,
+        values: &[T],
+    ) {
+        let layout = Layout::of_array(document, array);
+        let values: Vec<String> = values.iter().map(|value| layout.encode(value)).collect();
+        match array.elements.last() {
+            Some(last) => {
+                for value in values {
+                    self.insert(last.end, format!(",{}{value}", layout.between()));
+                }
+            }
+            None if values.is_empty() => {}
+            None => self.replace(array.span, layout.enclose('[', &values, ']')),
+        }
+    }
+
+    /// Takes out the elements whose place in `keep` is false.
+    pub(crate) fn retain(&mut self, array: &Array, keep: &[bool]) {
+        let spans: Vec<(Span, bool)> =
+            array.elements.iter().zip(keep).map(|(&span, &keep)| (span, keep)).collect();
+        if !self.cut_runs(&spans) {
+            self.replace(array.span, "[]");
+        }
+    }
+
+    /// Cuts each run of unwanted parts together with the commas that go with it. False, with
+    /// nothing done, when no part would be left.
+    fn cut_runs(&mut self, parts: &[(Span, bool)]) -> bool {
+        let wanted = |&&(_, keep): &&(Span, bool)| keep;
+        let Some((last_kept, _)) = parts.iter().rfind(wanted) else {
+            return parts.is_empty();
+        };
+        let mut run: Option<usize> = None;
+        for &(span, keep) in parts {
+            match (keep, run) {
+                (false, None) => run = Some(span.start),
+                (true, Some(start)) => {
+                    self.cut(start, span.start);
+                    run = None;
+                }
+                _ => {}
+            }
+        }
+        if let (Some(_), Some((last, _))) = (run, parts.last()) {
+            self.cut(last_kept.end, last.end);
+        }
+        true
+    }
+}
+
+/// What happens to one key.
+struct Change<'d> {
+    key: &'d str,
+    /// The new value as it will stand, or `None` to remove the key.
+    value: Option<String>,
+}
+
+/// All changes to one object, made together.
+pub(crate) struct ObjectEdit<'d> {
+    document: &'d Document<'d>,
+    object: &'d Object,
+    layout: Layout,
+    /// The order in which Claude Code writes the keys; a new key goes where it would stand.
+    order: &'static [&'static str],
+    changes: Vec<Change<'d>>,
+}
+
+impl<'d> ObjectEdit<'d> {
+    pub(crate) fn new(
+        document: &'d Document<'d>,
+        object: &'d Object,
+        order: &'static [&'static str],
+    ) -> Self {
+        let layout = Layout::of_object(document, object);
+        Self { document, object, layout, order, changes: Vec::new() }
+    }
+
+    /// Gives `key` a value. A value that is already there, however it is spelled, is left alone.
+    pub(crate) fn set(&mut self, key: &'d str, value: &impl Serialize) {
+        self.changes.retain(|change| change.key != key);
+        let value = self.layout.encode(value);
+        let present = self.document.get(self.object, key);
+        if present.is_some_and(|span| same(self.document.raw(span), &value)) {
+            return;
+        }
+        self.changes.push(Change { key, value: Some(value) });
+    }
+
+    /// Takes `key` out.
+    pub(crate) fn remove(&mut self, key: &'d str) {
+        self.changes.retain(|change| change.key != key);
+        self.changes.push(Change { key, value: None });
+    }
+
+    /// Writes the changes down.
+    pub(crate) fn finish(self, patch: &mut Patch) {
+        let (mut fresh, present): (Vec<&Change<'_>>, Vec<&Change<'_>>) = self
+            .changes
+            .iter()
+            .partition(|change| self.document.get(self.object, change.key).is_none());
+        fresh.retain(|change| change.value.is_some());
+
+        let members = &self.object.members;
+        let removed = |pair: &Pair| {
+            present.iter().any(|c| c.value.is_none() && self.document.is_key(pair, c.key))
+        };
+        let whole = |pair: &Pair| Span { start: pair.key.start, end: pair.value.end };
+        let parts: Vec<(Span, bool)> = members.iter().map(|p| (whole(p), !removed(p))).collect();
+        if !parts.iter().any(|&(_, keep)| keep) {
+            // Nothing of the old members stays: there is no neighbour to take the layout from.
+            if !members.is_empty() || !fresh.is_empty() {
+                let fresh: Vec<String> = fresh.iter().map(|c| self.member(c)).collect();
+                patch.replace(self.object.span, self.layout.enclose('{', &fresh, '}'));
+            }
+            return;
+        }
+        patch.cut_runs(&parts);
+        for change in &present {
+            if let (Some(span), Some(value)) =
+                (self.document.get(self.object, change.key), &change.value)
+            {
+                patch.replace(span, value);
+            }
+        }
+        let kept: Vec<&Pair> = members.iter().filter(|pair| !removed(pair)).collect();
+        // A key without a known place goes last.
+        let rank = |change: &Change<'_>| self.rank(change.key).unwrap_or(usize::MAX);
+        fresh.sort_by_key(|change| rank(change));
+        for change in fresh {
+            let follower = kept.iter().find(|pair| {
+                let key = self.document.string(pair.key).unwrap_or_default();
+                self.rank(&key).is_some_and(|place| place > rank(change))
+            });
+            let member = self.member(change);
+            match (follower, kept.last()) {
+                (Some(next), _) => {
+                    patch.insert(next.key.start, format!("{member},{}", self.layout.between()));
+                }
+                (None, Some(last)) => {
+                    patch.insert(last.value.end, format!(",{}{member}", self.layout.between()));
+                }
+                (None, None) => {}
+            }
+        }
+    }
+
+    fn rank(&self, key: &str) -> Option<usize> {
+        self.order.iter().position(|&known| known == key)
+    }
+
+    fn member(&self, change: &Change<'_>) -> String {
+        let value = change.value.as_deref().unwrap_or("null");
+        format!("{}{}{value}", compact(&change.key), self.layout.colon())
+    }
+}
+
+/// Whether two JSON texts mean the same.
+fn same(one: &str, other: &str) -> bool {
+    let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
+    let (one, other) = (read(one), read(other));
+    one.is_some() && one == other
+}

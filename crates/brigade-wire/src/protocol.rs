@@ -1,0 +1,372 @@
+//! The messages of the protocol, each named as its `type`.
+//!
+//! One table, [`Protocol`], and one struct for each row. The fields stand in the order in which
+//! Claude Code writes them; a field that only one generation or one outcome has is optional. Both
+//! spellings of a request's id are read; a body that has both is malformed, for which one its
+//! sender meant is anybody's guess.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::layout::compact;
+
+macro_rules! protocol {
+    ($($(#[$doc:meta])* $name:ident = $kind:literal,)*) => {
+        /// A message of the protocol.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum Protocol {
+            $($(#[$doc])* $name($name),)*
+        }
+
+        impl Protocol {
+            /// The types there are.
+            pub const KINDS: &[&str] = &[$($kind),*];
+
+            /// Its `type`.
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $(Self::$name(_) => $kind,)*
+                }
+            }
+
+            /// The text of a message that carries it, in the bytes Claude Code would write.
+            pub fn to_text(&self) -> String {
+                let fields = match self {
+                    $(Self::$name(body) => compact(body),)*
+                };
+                let fields = fields.strip_prefix('{').unwrap_or_default();
+                format!("{{\"type\":\"{}\",{fields}", self.kind())
+            }
+
+            /// Reads the JSON of a body of type `kind`; `None` for a type not in the table.
+            pub(crate) fn read(
+                kind: &str,
+                json: &str,
+            ) -> Option<Result<Self, (&'static str, serde_json::Error)>> {
+                match kind {
+                    $($kind => Some(
+                        serde_json::from_str(json).map(Self::$name).map_err(|error| ($kind, error)),
+                    ),)*
+                    _ => None,
+                }
+            }
+        }
+
+        $(impl From<$name> for Protocol {
+            fn from(body: $name) -> Self {
+                Self::$name(body)
+            }
+        })*
+    };
+}
+
+protocol! {
+    /// A teammate has ended a turn.
+    IdleNotification = "idle_notification",
+    /// A task has a new owner.
+    TaskAssignment = "task_assignment",
+    /// The lead asks a teammate to stop.
+    ShutdownRequest = "shutdown_request",
+    /// The teammate stops.
+    ShutdownApproved = "shutdown_approved",
+    /// The teammate goes on.
+    ShutdownRejected = "shutdown_rejected",
+    /// A teammate submits its plan.
+    PlanApprovalRequest = "plan_approval_request",
+    /// The lead's word on a plan.
+    PlanApprovalResponse = "plan_approval_response",
+    /// A teammate asks leave to use a tool.
+    PermissionRequest = "permission_request",
+    /// The answer to that.
+    PermissionResponse = "permission_response",
+    /// A teammate has gone. Comes as a turn of its own, from `system`, not through an inbox.
+    TeammateTerminated = "teammate_terminated",
+}
+
+/// `idle_notification`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IdleNotification {
+    /// Who is idle.
+    pub from: String,
+    /// Since when.
+    pub timestamp: String,
+    /// Why.
+    pub idle_reason: IdleReason,
+    /// Whom it last wrote to and about what: `[to bob] …`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// The task it completed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_task_id: Option<String>,
+    /// How that task ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_status: Option<String>,
+    /// What went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure_reason: Option<String>,
+    /// The last words of the turn; new generation only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+}
+
+/// Why a teammate is idle.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum IdleReason {
+    /// It has nothing to do.
+    Available,
+    /// A person stopped it.
+    Interrupted,
+    /// Its turn ended in an error.
+    Failed,
+    /// A word we do not know.
+    Other(String),
+}
+
+impl From<String> for IdleReason {
+    fn from(word: String) -> Self {
+        match word.as_str() {
+            "available" => Self::Available,
+            "interrupted" => Self::Interrupted,
+            "failed" => Self::Failed,
+            _ => Self::Other(word),
+        }
+    }
+}
+
+impl From<IdleReason> for String {
+    fn from(reason: IdleReason) -> Self {
+        match reason {
+            IdleReason::Available => "available".to_owned(),
+            IdleReason::Interrupted => "interrupted".to_owned(),
+            IdleReason::Failed => "failed".to_owned(),
+            IdleReason::Other(word) => word,
+        }
+    }
+}
+
+/// `task_assignment`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskAssignment {
+    /// The task, as written.
+    pub task_id: String,
+    /// Its subject.
+    pub subject: String,
+    /// Its description.
+    pub description: String,
+    /// Who gave it.
+    pub assigned_by: String,
+    /// When.
+    pub timestamp: String,
+}
+
+/// `shutdown_request`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShutdownRequest {
+    /// Its id, as written.
+    #[serde(alias = "request_id")]
+    pub request_id: String,
+    /// Who asks.
+    pub from: String,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// When.
+    pub timestamp: String,
+}
+
+/// `shutdown_approved`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShutdownApproved {
+    /// The request's id.
+    #[serde(alias = "request_id")]
+    pub request_id: String,
+    /// Who stops.
+    pub from: String,
+    /// When.
+    pub timestamp: String,
+    /// The pane that becomes free. Left out by a teammate of the new generation without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pane_id: Option<String>,
+    /// Where it ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backend_type: Option<String>,
+}
+
+/// `shutdown_rejected`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShutdownRejected {
+    /// The request's id.
+    #[serde(alias = "request_id")]
+    pub request_id: String,
+    /// Who goes on.
+    pub from: String,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// When.
+    pub timestamp: String,
+}
+
+/// `plan_approval_request`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanApprovalRequest {
+    /// Whose plan it is.
+    pub from: String,
+    /// When it was submitted.
+    pub timestamp: String,
+    /// Where the plan lies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_file_path: Option<String>,
+    /// The plan, whole.
+    pub plan_content: String,
+    /// Its id, as written.
+    #[serde(alias = "request_id")]
+    pub request_id: String,
+}
+
+/// `plan_approval_response`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanApprovalResponse {
+    /// The request's id.
+    #[serde(alias = "request_id")]
+    pub request_id: String,
+    /// Yes or no.
+    pub approved: bool,
+    /// What to do better.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<String>,
+    /// When.
+    pub timestamp: String,
+    /// The permission mode the teammate goes on with. It is obeyed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permission_mode: Option<String>,
+    /// SHA-256 of the plan that was approved, in hex; new generation only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_digest: Option<String>,
+}
+
+/// `permission_request`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PermissionRequest {
+    /// Its id, as written.
+    #[serde(alias = "requestId")]
+    pub request_id: String,
+    /// Who asks: a name without the team.
+    pub agent_id: String,
+    /// The tool.
+    pub tool_name: String,
+    /// The call.
+    pub tool_use_id: String,
+    /// What the call is for.
+    pub description: String,
+    /// What the tool would be given.
+    pub input: Json,
+    /// What could be granted with the answer, so that the same is not asked again.
+    #[serde(default)]
+    pub permission_suggestions: Vec<Json>,
+}
+
+/// `permission_response`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PermissionResponse {
+    /// The request's id.
+    #[serde(alias = "requestId")]
+    pub request_id: String,
+    /// Yes or no.
+    pub subtype: Verdict,
+    /// The call; new generation only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_use_id: Option<String>,
+    /// What exactly was asked; new generation only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved_request: Option<ApprovedRequest>,
+    /// What comes with a yes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<Grant>,
+    /// What comes with a no.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Yes or no to a permission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Granted.
+    Success,
+    /// Refused.
+    Error,
+}
+
+/// The call a permission was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovedRequest {
+    /// The call.
+    pub tool_use_id: String,
+    /// The tool.
+    pub tool_name: String,
+    /// A digest, in hex, of the tool's name and its input.
+    pub input_digest: String,
+}
+
+/// What is granted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// What the tool is to be given, perhaps changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_input: Option<Json>,
+    /// What is granted for the time to come; the new generation leaves it out when empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permission_updates: Option<Vec<Json>>,
+}
+
+/// `teammate_terminated`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TeammateTerminated {
+    /// Who has gone, in words.
+    pub message: String,
+}
+
+/// JSON of somebody else's making, kept to the byte.
+#[derive(Clone, Debug)]
+pub struct Json(Box<RawValue>);
+
+impl Json {
+    /// Takes JSON text.
+    pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    /// Its text.
+    pub fn as_str(&self) -> &str {
+        self.0.get()
+    }
+}
+
+impl PartialEq for Json {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Json {}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Box::<RawValue>::deserialize(deserializer).map(Self)
+    }
+}

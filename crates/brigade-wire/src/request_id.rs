@@ -1,0 +1,94 @@
+//! Ids of handshakes. A request makes one; its answer carries it back unchanged.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::name::{AgentId, MemberName, NameError};
+
+/// The id of a request, in one of the three forms Claude Code gives them. Times are milliseconds
+/// since 1970. Other tools use other forms: bodies keep the id as text, and an answer repeats it
+/// whatever its form.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum RequestId {
+    /// `shutdown-<ms>@<member>`
+    Shutdown {
+        /// When it was asked.
+        at: u64,
+        /// Who is asked to stop.
+        member: MemberName,
+    },
+    /// `plan_approval-<ms>@<member>@<team>`
+    PlanApproval {
+        /// When it was asked.
+        at: u64,
+        /// Whose plan it is.
+        agent: AgentId,
+    },
+    /// `perm-<ms>-<token>`
+    Permission {
+        /// When it was asked.
+        at: u64,
+        /// What tells apart requests of one millisecond.
+        token: Token,
+    },
+}
+
+/// The random end of a permission request's id: `[a-z0-9]`, seven of them when Claude Code or we
+/// make it, up to 32 when read.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Token(String);
+
+impl Token {
+    /// A token of seven characters from random bits. The caller brings the randomness.
+    pub fn from_random(bits: u64) -> Self {
+        let digit = |place: u32| char::from_digit(((bits >> (place * 8)) % 36) as u32, 36);
+        Self((0..7).filter_map(digit).collect())
+    }
+}
+
+const FORM: NameError = NameError::Form {
+    what: "a request id",
+    form: "shutdown-<ms>@<member>, plan_approval-<ms>@<member>@<team> or perm-<ms>-<token>",
+};
+
+impl FromStr for RequestId {
+    type Err = NameError;
+
+    fn from_str(id: &str) -> Result<Self, NameError> {
+        if let Some(rest) = id.strip_prefix("shutdown-") {
+            let (at, member) = rest.split_once('@').ok_or(FORM)?;
+            Ok(Self::Shutdown { at: millis(at)?, member: member.parse()? })
+        } else if let Some(rest) = id.strip_prefix("plan_approval-") {
+            let (at, agent) = rest.split_once('@').ok_or(FORM)?;
+            Ok(Self::PlanApproval { at: millis(at)?, agent: agent.parse()? })
+        } else if let Some(rest) = id.strip_prefix("perm-") {
+            let (at, token) = rest.split_once('-').ok_or(FORM)?;
+            let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+            if token.is_empty() || token.len() > 32 || !token.bytes().all(plain) {
+                return Err(FORM);
+            }
+            Ok(Self::Permission { at: millis(at)?, token: Token(token.to_owned()) })
+        } else {
+            Err(FORM)
+        }
+    }
+}
+
+/// Decimal without sign or leading zeros, so that an id has one spelling.
+fn millis(digits: &str) -> Result<u64, NameError> {
+    let plain = digits.bytes().all(|b| b.is_ascii_digit());
+    if !plain || (digits.len() > 1 && digits.starts_with('0')) {
+        return Err(FORM);
+    }
+    digits.parse().map_err(|_| FORM)
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shutdown { at, member } => write!(f, "shutdown-{at}@{member}"),
+            Self::PlanApproval { at, agent } => write!(f, "plan_approval-{at}@{agent}"),
+            Self::Permission { at, token } => write!(f, "perm-{at}-{}", token.0),
+        }
+    }
+}

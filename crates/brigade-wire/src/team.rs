@@ -1,0 +1,209 @@
+//! `teams/<team>/config.json`: the team and its members.
+
+use std::borrow::Cow;
+
+use crate::change::Change;
+use crate::document::{Array, Damage, Document, Fields, Object};
+use crate::generation::Generation;
+use crate::member::{Member, MemberChange, NewMember};
+use crate::patch::{ObjectEdit, Patch};
+
+const ORDER: &[&str] = &[
+    "name",
+    "teamName",
+    "description",
+    "createdAt",
+    "leadAgentId",
+    "leadSessionId",
+    "leadProcess",
+    "members",
+];
+
+/// A team's configuration, as a view over its bytes.
+#[derive(Debug)]
+pub struct Team<'a> {
+    document: Document<'a>,
+    object: Object,
+    /// The array of members, if there is one.
+    array: Option<Array>,
+    /// The elements of it that are objects, with their places in it.
+    members: Vec<(usize, Object)>,
+}
+
+impl<'a> Team<'a> {
+    /// Reads a configuration: of either generation, or of the variant that says `teamName`.
+    pub fn read(bytes: &'a [u8]) -> Result<Self, Damage> {
+        let document = Document::new(bytes);
+        let object = document.root_object("a team object")?;
+        let array = match document.get(&object, "members") {
+            None => None,
+            Some(span) => {
+                let found = document.kind(span);
+                let shape = Damage::Shape { expected: "an array of members", found };
+                Some(document.array(span).ok_or(shape)?)
+            }
+        };
+        let elements = array.iter().flat_map(|array| array.elements.iter().enumerate());
+        let members =
+            elements.filter_map(|(at, &span)| Some((at, document.object(span)?))).collect();
+        Ok(Self { document, object, array, members })
+    }
+
+    /// The bytes as they were read.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.document.bytes
+    }
+
+    /// The team's name, under `name` or `teamName`. Not every name on disk is a
+    /// [`TeamName`](crate::name::TeamName).
+    pub fn name(&self) -> Option<Cow<'_, str>> {
+        self.fields().string(self.name_key())
+    }
+
+    /// What the team is for.
+    pub fn description(&self) -> Option<Cow<'_, str>> {
+        self.fields().string("description")
+    }
+
+    /// When it was made, in milliseconds since 1970.
+    pub fn created_at(&self) -> Option<u64> {
+        self.fields().integer("createdAt")
+    }
+
+    /// The lead's agent id, as written.
+    pub fn lead_agent_id(&self) -> Option<Cow<'_, str>> {
+        self.fields().string("leadAgentId")
+    }
+
+    /// The lead's session.
+    pub fn lead_session_id(&self) -> Option<Cow<'_, str>> {
+        self.fields().string("leadSessionId")
+    }
+
+    /// The process that leads the team; only the new generation says.
+    pub fn lead_process(&self) -> Option<LeadProcess> {
+        let object = self.document.object(self.document.get(&self.object, "leadProcess")?)?;
+        let fields = Fields { document: &self.document, object: &object };
+        let text = |key| fields.string(key).map(Cow::into_owned);
+        Some(LeadProcess {
+            pid: fields.integer("pid"),
+            pid_space: text("pidSpace"),
+            claimed_at: fields.integer("claimedAt"),
+            proc_start: text("procStart"),
+        })
+    }
+
+    /// The members, the lead among them, in order.
+    pub fn members(&self) -> impl ExactSizeIterator<Item = Member<'_>> {
+        self.members.iter().map(|(_, object)| self.view(object))
+    }
+
+    /// The member of that name.
+    pub fn member(&self, name: &str) -> Option<Member<'_>> {
+        self.members().find(|member| member.is(name))
+    }
+
+    /// The JSON text of any field.
+    pub fn field(&self, key: &str) -> Option<&str> {
+        self.fields().json(key)
+    }
+
+    /// What the file says of the generation that wrote it.
+    pub fn generation(&self) -> Generation {
+        let named = self.name().and_then(|name| Generation::of_team_name(&name));
+        if self.lead_process().is_some() {
+            Generation::New
+        } else {
+            named.unwrap_or(Generation::Old)
+        }
+    }
+
+    /// The file with the changes to the team itself made, and nothing else changed.
+    pub fn with(&self, change: &TeamChange<'_>) -> Vec<u8> {
+        let mut patch = Patch::default();
+        let mut edit = ObjectEdit::new(&self.document, &self.object, ORDER);
+        change.name.record(&mut edit, self.name_key());
+        change.description.record(&mut edit, "description");
+        change.lead_session_id.record(&mut edit, "leadSessionId");
+        edit.finish(&mut patch);
+        patch.apply(&self.document)
+    }
+
+    /// The file with one more member behind the last, in the bytes of this file's generation.
+    pub fn with_member(&self, member: &NewMember<'_>) -> Vec<u8> {
+        let mut patch = Patch::default();
+        let member = member.in_generation(self.generation());
+        match &self.array {
+            Some(array) => patch.append(&self.document, array, &[member]),
+            None => {
+                let mut edit = ObjectEdit::new(&self.document, &self.object, ORDER);
+                edit.set("members", &[member]);
+                edit.finish(&mut patch);
+            }
+        }
+        patch.apply(&self.document)
+    }
+
+    /// The file with the changes to the member of that name made, or `None` if there is no such
+    /// member: a late change must not bring back one that was removed.
+    pub fn with_member_changed(&self, name: &str, change: &MemberChange<'_>) -> Option<Vec<u8>> {
+        let is = |(_, object): &&(usize, Object)| self.view(object).is(name);
+        let (_, object) = self.members.iter().find(is)?;
+        let mut patch = Patch::default();
+        change.record(&self.document, object, &mut patch);
+        Some(patch.apply(&self.document))
+    }
+
+    /// The file without the members of that name.
+    pub fn without_member(&self, name: &str) -> Vec<u8> {
+        let mut patch = Patch::default();
+        if let Some(array) = &self.array {
+            let mut keep = vec![true; array.elements.len()];
+            for (at, object) in &self.members {
+                if let Some(keep) = keep.get_mut(*at) {
+                    *keep = !self.view(object).is(name);
+                }
+            }
+            patch.retain(array, &keep);
+        }
+        patch.apply(&self.document)
+    }
+
+    fn name_key(&self) -> &'static str {
+        let variant = self.document.get(&self.object, "name").is_none()
+            && self.document.get(&self.object, "teamName").is_some();
+        if variant { "teamName" } else { "name" }
+    }
+
+    fn view<'t>(&'t self, object: &'t Object) -> Member<'t> {
+        Member::new(Fields { document: &self.document, object })
+    }
+
+    fn fields(&self) -> Fields<'_> {
+        Fields { document: &self.document, object: &self.object }
+    }
+}
+
+/// The process that leads a team of the new generation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeadProcess {
+    /// Its process id.
+    pub pid: Option<u64>,
+    /// The space in which that id counts.
+    pub pid_space: Option<String>,
+    /// When it took the lead, in milliseconds since 1970.
+    pub claimed_at: Option<u64>,
+    /// When it started, in the system's own count; tells it from a later process of the same id.
+    pub proc_start: Option<String>,
+}
+
+/// What to change in a team. The default changes nothing.
+#[derive(Clone, Debug, Default)]
+pub struct TeamChange<'c> {
+    /// Its name, under the key found.
+    pub name: Change<&'c str>,
+    /// What it is for.
+    pub description: Change<&'c str>,
+    /// The lead's session.
+    pub lead_session_id: Change<&'c str>,
+}

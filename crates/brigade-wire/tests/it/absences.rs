@@ -1,0 +1,33 @@
+//! What the crate deliberately does not have.
+
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn no_io_no_clock_no_async_no_environment() {
+    let absent = [
+        "std::fs",
+        "std::io",
+        "std::net",
+        "std::env",
+        "std::process",
+        "std::thread",
+        "std::time",
+        "SystemTime",
+        "Instant",
+        "async fn",
+        ".await",
+        "println!",
+        "unsafe {",
+    ];
+    let mut files = 0;
+    for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap() {
+        let path = entry.unwrap().path();
+        let source = fs::read_to_string(&path).unwrap();
+        for word in absent {
+            assert!(!source.contains(word), "{} has {word}", path.display());
+        }
+        files += 1;
+    }
+    assert!(files > 10, "the sources are not where they should be");
+}

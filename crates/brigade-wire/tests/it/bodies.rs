@@ -1,0 +1,439 @@
+//! Protocol messages, from the bytes of real ones.
+
+use std::collections::BTreeMap;
+
+use brigade_wire::body::Body;
+use brigade_wire::inbox::Inbox;
+use brigade_wire::protocol::*;
+
+use crate::envelopes::envelopes_of;
+use crate::files::{self, Form};
+
+/// Every text a model or a member received in the fixtures of one version.
+fn texts(version: &str) -> Vec<String> {
+    let mut texts: Vec<String> =
+        envelopes_of(version).into_iter().map(|envelope| envelope.text).collect();
+    for fixture in files::all() {
+        if fixture.form == Form::Inbox && fixture.path.contains(&format!("/{version}/")) {
+            // A torn inbox has no texts to offer.
+            if let Ok(inbox) = Inbox::read(&fixture.bytes) {
+                texts.extend(inbox.messages().map(|message| message.text().into_owned()));
+            }
+        }
+    }
+    texts
+}
+
+/// How many real texts of each type there are, after checking that each is what it says it is.
+fn census(version: &str) -> BTreeMap<&'static str, usize> {
+    let mut counts = BTreeMap::new();
+    for text in texts(version) {
+        match Body::parse(&text) {
+            Body::Protocol(protocol) => {
+                *counts.entry(protocol.kind()).or_default() += 1;
+                let spaced_by_an_outside_writer = text.starts_with("{\"type\": ");
+                if !spaced_by_an_outside_writer {
+                    assert_eq!(protocol.to_text(), text, "written anew it has the same bytes");
+                }
+            }
+            Body::Malformed { kind, reason } => panic!("{kind}: {reason}: {text}"),
+            Body::Text | Body::Unknown { .. } => {}
+        }
+    }
+    println!("{version}: {counts:?}");
+    counts
+}
+
+#[test]
+fn every_type_was_met_in_each_generation_that_has_it() {
+    let mut new: Vec<&str> = Protocol::KINDS.to_vec();
+    new.sort_unstable();
+    assert_eq!(census("2.1.325").into_keys().collect::<Vec<_>>(), new);
+    // The old generation was never seen to announce a teammate's end.
+    let old: Vec<&str> = new.into_iter().filter(|&kind| kind != "teammate_terminated").collect();
+    assert_eq!(census("2.1.50").into_keys().collect::<Vec<_>>(), old);
+}
+
+/// Real bytes, what they mean, and the same bytes again.
+#[track_caller]
+fn check(version: &str, text: &str, expected: impl Into<Protocol>) {
+    let expected = expected.into();
+    assert!(texts(version).iter().any(|real| real == text), "not found in the fixtures: {text}");
+    assert_eq!(Body::parse(text), Body::Protocol(expected.clone()));
+    assert_eq!(expected.to_text(), text);
+}
+
+fn s(text: &str) -> String {
+    text.to_owned()
+}
+
+#[test]
+fn idle_notification() {
+    let idle = |from: &str, timestamp: &str| IdleNotification {
+        from: s(from),
+        timestamp: s(timestamp),
+        idle_reason: IdleReason::Available,
+        summary: None,
+        completed_task_id: None,
+        completed_status: None,
+        failure_reason: None,
+        result: None,
+    };
+    check(
+        "2.1.50",
+        r#"{"type":"idle_notification","from":"alice","timestamp":"2026-11-15T00:00:29.533Z","idleReason":"available","summary":"[to bob] peer dm"}"#,
+        IdleNotification {
+            summary: Some(s("[to bob] peer dm")),
+            ..idle("alice", "2026-11-15T00:00:29.533Z")
+        },
+    );
+    check(
+        "2.1.325",
+        r#"{"type":"idle_notification","from":"alice","timestamp":"2026-11-14T23:40:57.620Z","idleReason":"available","summary":"[to bob] peer dm","result":"alice idle now"}"#,
+        IdleNotification {
+            summary: Some(s("[to bob] peer dm")),
+            result: Some(s("alice idle now")),
+            ..idle("alice", "2026-11-14T23:40:57.620Z")
+        },
+    );
+    check(
+        "2.1.325",
+        r#"{"type":"idle_notification","from":"bob","timestamp":"2026-11-15T01:55:43.346Z","idleReason":"failed","failureReason":"API Error: 400 lab says no"}"#,
+        IdleNotification {
+            idle_reason: IdleReason::Failed,
+            failure_reason: Some(s("API Error: 400 lab says no")),
+            ..idle("bob", "2026-11-15T01:55:43.346Z")
+        },
+    );
+}
+
+#[test]
+fn task_assignment() {
+    for (version, timestamp) in
+        [("2.1.50", "2026-11-15T00:00:28.319Z"), ("2.1.325", "2026-11-14T23:40:56.398Z")]
+    {
+        check(
+            version,
+            &format!(
+                r#"{{"type":"task_assignment","taskId":"1","subject":"T1","description":"d1","assignedBy":"team-lead","timestamp":"{timestamp}"}}"#
+            ),
+            TaskAssignment {
+                task_id: s("1"),
+                subject: s("T1"),
+                description: s("d1"),
+                assigned_by: s("team-lead"),
+                timestamp: s(timestamp),
+            },
+        );
+    }
+}
+
+#[test]
+fn shutdown_request() {
+    for (version, id, timestamp) in [
+        ("2.1.50", "shutdown-1794700838681@alice", "2026-11-15T00:00:38.681Z"),
+        ("2.1.325", "shutdown-1794699666243@alice", "2026-11-14T23:41:06.243Z"),
+    ] {
+        check(
+            version,
+            &format!(
+                r#"{{"type":"shutdown_request","requestId":"{id}","from":"team-lead","reason":"all done","timestamp":"{timestamp}"}}"#
+            ),
+            ShutdownRequest {
+                request_id: s(id),
+                from: s("team-lead"),
+                reason: Some(s("all done")),
+                timestamp: s(timestamp),
+            },
+        );
+    }
+}
+
+#[test]
+fn shutdown_approved() {
+    for (version, id, timestamp) in [
+        ("2.1.50", "shutdown-1794700840153@alice", "2026-11-15T00:00:40.969Z"),
+        ("2.1.325", "shutdown-1794699668236@alice", "2026-11-14T23:41:09.195Z"),
+    ] {
+        check(
+            version,
+            &format!(
+                r#"{{"type":"shutdown_approved","requestId":"{id}","from":"alice","timestamp":"{timestamp}","paneId":"%1","backendType":"tmux"}}"#
+            ),
+            ShutdownApproved {
+                request_id: s(id),
+                from: s("alice"),
+                timestamp: s(timestamp),
+                pane_id: Some(s("%1")),
+                backend_type: Some(s("tmux")),
+            },
+        );
+    }
+    check(
+        "2.1.325",
+        r#"{"type":"shutdown_approved","requestId":"shutdown-2@alice","from":"alice","timestamp":"2026-11-14T23:46:55.106Z"}"#,
+        ShutdownApproved {
+            request_id: s("shutdown-2@alice"),
+            from: s("alice"),
+            timestamp: s("2026-11-14T23:46:55.106Z"),
+            pane_id: None,
+            backend_type: None,
+        },
+    );
+}
+
+#[test]
+fn shutdown_rejected() {
+    for (version, id, timestamp) in [
+        ("2.1.50", "shutdown-1794700838681@alice", "2026-11-15T00:00:39.008Z"),
+        ("2.1.325", "shutdown-1794699666243@alice", "2026-11-14T23:41:07.118Z"),
+    ] {
+        check(
+            version,
+            &format!(
+                r#"{{"type":"shutdown_rejected","requestId":"{id}","from":"alice","reason":"not yet","timestamp":"{timestamp}"}}"#
+            ),
+            ShutdownRejected {
+                request_id: s(id),
+                from: s("alice"),
+                reason: Some(s("not yet")),
+                timestamp: s(timestamp),
+            },
+        );
+    }
+}
+
+#[test]
+fn plan_approval_request() {
+    for (version, at, path, timestamp) in [
+        ("2.1.50", "1794700123727", "shiny-scribbling-lark", "2026-11-14T23:48:43.727Z"),
+        ("2.1.325", "1794700129907", "generic-yawning-sphinx", "2026-11-14T23:48:49.907Z"),
+    ] {
+        let path = format!("/home/dev/home/.claude/plans/{path}.md");
+        check(
+            version,
+            &format!(
+                r##"{{"type":"plan_approval_request","from":"plan","timestamp":"{timestamp}","planFilePath":"{path}","planContent":"# the plan\n1. do it\n","requestId":"plan_approval-{at}@plan@own"}}"##
+            ),
+            PlanApprovalRequest {
+                from: s("plan"),
+                timestamp: s(timestamp),
+                plan_file_path: Some(path),
+                plan_content: s("# the plan\n1. do it\n"),
+                request_id: format!("plan_approval-{at}@plan@own"),
+            },
+        );
+    }
+}
+
+#[test]
+fn plan_approval_response() {
+    let answers = [
+        ("2.1.50", "plan_approval-1794708852272@carol@om", ["14.785", "14.836"], None),
+        (
+            "2.1.325",
+            "plan_approval-1794707692952@carol@session-24f13def",
+            ["01:54:55.494", "01:54:55.620"],
+            Some("b7be4996b30cadee1a976ae6d4fdfe0ef50c2bce91d7d3d5a171e362e23020b8"),
+        ),
+    ];
+    for (version, id, times, digest) in answers {
+        let [no, yes] = times.map(|time| match time.len() {
+            6 => format!("2026-11-15T02:14:{time}Z"),
+            _ => format!("2026-11-15T{time}Z"),
+        });
+        check(
+            version,
+            &format!(
+                r#"{{"type":"plan_approval_response","requestId":"{id}","approved":false,"feedback":"more detail","timestamp":"{no}"}}"#
+            ),
+            PlanApprovalResponse {
+                request_id: s(id),
+                approved: false,
+                feedback: Some(s("more detail")),
+                timestamp: no.clone(),
+                permission_mode: None,
+                plan_digest: None,
+            },
+        );
+        let tail = digest.map(|digest| format!(r#","planDigest":"{digest}""#)).unwrap_or_default();
+        check(
+            version,
+            &format!(
+                r#"{{"type":"plan_approval_response","requestId":"{id}","approved":true,"timestamp":"{yes}","permissionMode":"bypassPermissions"{tail}}}"#
+            ),
+            PlanApprovalResponse {
+                request_id: s(id),
+                approved: true,
+                feedback: None,
+                timestamp: yes.clone(),
+                permission_mode: Some(s("bypassPermissions")),
+                plan_digest: digest.map(s),
+            },
+        );
+    }
+}
+
+#[test]
+fn permission_request() {
+    for (version, id, call) in [
+        ("2.1.50", "perm-1794700029486-afwy1mc", "toolu_b0aa34ec74804ef2a5b1bd5d"),
+        ("2.1.325", "perm-1794700022860-zmxmhrl", "toolu_92c4d74dab2f4e978363544d"),
+    ] {
+        let input =
+            r#"{"command":"touch /home/dev/perm-0 && echo done","description":"touch a file"}"#;
+        let suggestions = [
+            r#"{"type":"addDirectories","directories":["/home/dev"],"destination":"session"}"#,
+            r#"{"type":"setMode","mode":"acceptEdits","destination":"session"}"#,
+        ];
+        check(
+            version,
+            &format!(
+                r#"{{"type":"permission_request","request_id":"{id}","agent_id":"perm","tool_name":"Bash","tool_use_id":"{call}","description":"touch a file","input":{input},"permission_suggestions":[{}]}}"#,
+                suggestions.join(",")
+            ),
+            PermissionRequest {
+                request_id: s(id),
+                agent_id: s("perm"),
+                tool_name: s("Bash"),
+                tool_use_id: s(call),
+                description: s("touch a file"),
+                input: Json::parse(input).unwrap(),
+                permission_suggestions: suggestions.map(|json| Json::parse(json).unwrap()).to_vec(),
+            },
+        );
+    }
+}
+
+#[test]
+fn permission_response() {
+    const DIGEST: &str = "66ffeddb109c88ba139fa25dc8ae286e9ae500000760cd29d8be267c382818d3";
+    let input = Json::parse(r#"{"timeout":5,"command":"ls /tmp"}"#).unwrap();
+    let yes = PermissionResponse {
+        request_id: s("perm-1794699000001-abcdefg"),
+        subtype: Verdict::Success,
+        tool_use_id: None,
+        approved_request: None,
+        response: Some(Grant { updated_input: Some(input), permission_updates: Some(Vec::new()) }),
+        error: None,
+    };
+    let no = PermissionResponse {
+        request_id: s("perm-1794699000000-abcdefg"),
+        subtype: Verdict::Error,
+        response: None,
+        error: Some(s("Permission denied")),
+        ..yes.clone()
+    };
+    check(
+        "2.1.50",
+        r#"{"type":"permission_response","request_id":"perm-1794699000001-abcdefg","subtype":"success","response":{"updated_input":{"timeout":5,"command":"ls /tmp"},"permission_updates":[]}}"#,
+        yes.clone(),
+    );
+    check(
+        "2.1.50",
+        r#"{"type":"permission_response","request_id":"perm-1794699000000-abcdefg","subtype":"error","error":"Permission denied"}"#,
+        no.clone(),
+    );
+    let asked = |call: &str| {
+        let [tool_use_id, tool_name, input_digest] = [call, "Bash", DIGEST].map(s);
+        Some(ApprovedRequest { tool_use_id, tool_name, input_digest })
+    };
+    let mut grant = yes.response.clone().unwrap();
+    grant.permission_updates = None;
+    check(
+        "2.1.325",
+        &format!(
+            r#"{{"type":"permission_response","request_id":"perm-1794699000001-abcdefg","subtype":"success","tool_use_id":"toolu_y","approved_request":{{"tool_use_id":"toolu_y","tool_name":"Bash","input_digest":"{DIGEST}"}},"response":{{"updated_input":{{"timeout":5,"command":"ls /tmp"}}}}}}"#
+        ),
+        PermissionResponse {
+            tool_use_id: Some(s("toolu_y")),
+            approved_request: asked("toolu_y"),
+            response: Some(grant),
+            ..yes
+        },
+    );
+    check(
+        "2.1.325",
+        &format!(
+            r#"{{"type":"permission_response","request_id":"perm-1794699000000-abcdefg","subtype":"error","tool_use_id":"toolu_x","approved_request":{{"tool_use_id":"toolu_x","tool_name":"Bash","input_digest":"{DIGEST}"}},"error":"Permission denied"}}"#
+        ),
+        PermissionResponse {
+            tool_use_id: Some(s("toolu_x")),
+            approved_request: asked("toolu_x"),
+            ..no
+        },
+    );
+}
+
+#[test]
+fn teammate_terminated() {
+    check(
+        "2.1.325",
+        r#"{"type":"teammate_terminated","message":"alice has shut down."}"#,
+        TeammateTerminated { message: s("alice has shut down.") },
+    );
+}
+
+#[test]
+fn both_spellings_of_a_request_id_are_read() {
+    let ids = |text: &str| match Body::parse(text) {
+        Body::Protocol(Protocol::ShutdownRequest(body)) => body.request_id,
+        Body::Protocol(Protocol::PermissionResponse(body)) => body.request_id,
+        other => panic!("{text}: {other:?}"),
+    };
+    for key in ["requestId", "request_id"] {
+        let shutdown =
+            format!(r#"{{"type":"shutdown_request","{key}":"i","from":"a","timestamp":"t"}}"#);
+        assert_eq!(ids(&shutdown), "i");
+        let answer = format!(r#"{{"type":"permission_response","{key}":"i","subtype":"error"}}"#);
+        assert_eq!(ids(&answer), "i");
+    }
+}
+
+#[test]
+fn what_is_not_a_message_of_the_protocol_is_a_value() {
+    let text = |text: &str| assert_eq!(Body::parse(text), Body::Text, "{text}");
+    text("");
+    text("plain words");
+    text("{not json");
+    text(r#"{"type":"idle_notification""#);
+    text(r#"{"type":"idle_notification"} and more"#);
+    text(r#"{"no":"type"}"#);
+    text(r#"{"type":7}"#);
+    text(r#"["type"]"#);
+    text(r#""{\"type\":\"idle_notification\"}""#);
+    let unknown = |text: &str, kind: &str| {
+        assert_eq!(Body::parse(text), Body::Unknown { kind: s(kind) }, "{text}");
+    };
+    unknown(r#"{"type": "totally_new_type", "a": 1}"#, "totally_new_type");
+    unknown(r#" {"type":"task_completed","from":"carol"}"#, "task_completed");
+    unknown(r#"{"type":"Shutdown_Request"}"#, "Shutdown_Request");
+}
+
+#[test]
+fn a_known_type_with_the_wrong_fields_is_never_acted_upon() {
+    let reason = |text: &str| match Body::parse(text) {
+        Body::Malformed { kind, reason } => format!("{kind}: {reason}"),
+        other => panic!("{text}: {other:?}"),
+    };
+    assert_eq!(
+        reason(r#"{"type":"shutdown_request","from":"a","timestamp":"t"}"#),
+        "shutdown_request: missing field `requestId` at line 1 column 54"
+    );
+    let twice = r#"{"type":"plan_approval_response","requestId":"a","request_id":"b","approved":true,"timestamp":"t"}"#;
+    assert!(reason(twice).contains("duplicate field `requestId`"));
+    let twice = r#"{"type":"plan_approval_response","requestId":"a","approved":false,"approved":true,"timestamp":"t"}"#;
+    assert!(reason(twice).contains("duplicate field `approved`"));
+    let words =
+        r#"{"type":"plan_approval_response","requestId":"a","approved":"true","timestamp":"t"}"#;
+    assert!(reason(words).contains("invalid type: string \"true\", expected a boolean"));
+}
+
+#[test]
+fn half_an_emoji_does_not_hide_a_request() {
+    let text = r#"{"type":"shutdown_request","requestId":"i","from":"a","reason":"cut \ud83d","timestamp":"t"}"#;
+    let Body::Protocol(Protocol::ShutdownRequest(body)) = Body::parse(text) else {
+        panic!("not read")
+    };
+    assert_eq!(body.reason.unwrap(), "cut \u{fffd}");
+}

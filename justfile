@@ -1,0 +1,37 @@
+# Everyday commands; `.ci/run` is what a change must pass.
+
+fuzz_dir := "crates/brigade-wire/fuzz"
+
+# List the commands.
+default:
+    @just --list
+
+# What CI checks, with the tools at hand.
+check:
+    .ci/run
+
+# Read and write back every real file, and print what became of it.
+fixtures:
+    cargo test -q -p brigade-wire --test it -- --nocapture fixtures::
+
+# The cost of appending to a big inbox, against a memcpy of the same bytes.
+splice:
+    cargo bench -q -p brigade-wire --bench splice
+
+# The laws on bent copies of the real files, without a fuzzer: CASES for each of six laws.
+bend cases="2000000":
+    BRIGADE_CASES={{cases}} cargo test -q --release -p brigade-wire --test it -- --nocapture random::
+
+# Every fuzz target for SECONDS each; needs a nightly compiler and cargo-fuzz.
+fuzz seconds="120":
+    #!/usr/bin/env bash
+    set -euo pipefail
+    cd {{fuzz_dir}}/..
+    for target in $(cargo +nightly fuzz list); do
+        mkdir -p "fuzz/corpus/$target"
+        cargo +nightly fuzz run "$target" "fuzz/corpus/$target" ../../fixtures -- \
+            -dict=fuzz/wire.dict -max_len=8192 -max_total_time={{seconds}} -print_final_stats=1 \
+            2>&1 | tee "fuzz/corpus/$target.log" | grep -E 'panicked|SUMMARY|number_of_executed_units'
+    done
+    awk '/number_of_executed_units/ { sum += $2 } END { print "executions in all: " sum }' \
+        fuzz/corpus/*.log
