@@ -58,9 +58,13 @@ fn main() -> ExitCode {
         ];
         best.iter_mut().zip(times).for_each(|(best, time)| *best = time.min(*best));
     }
-    let parsed = time(|| {
-        black_box(Inbox::read(&image).expect("a whole inbox").with_appended(one));
-    });
+    let read = || Inbox::read(black_box(&image)).expect("a whole inbox");
+    let best_of = |work: &dyn Fn() -> usize| {
+        let round = || time(|| _ = black_box(work()));
+        (0..20).map(|_| round()).min().unwrap_or_default()
+    };
+    let unread = best_of(&|| read().messages().filter(|message| !message.read()).count());
+    let parsed = best_of(&|| read().with_appended(one).len());
 
     let [memcpy, in_place, copied, fresh] = best;
     println!("inbox of {MESSAGES} messages, {} bytes; best of {ROUNDS} rounds", image.len());
@@ -71,7 +75,8 @@ fn main() -> ExitCode {
     row("append by splice, in place", in_place);
     row("copy the image and splice", copied);
     row("the same into new memory", fresh);
-    row("append by parse (one round)", parsed);
+    row("append by parse", parsed);
+    row("count what is unread", unread);
     let worst = ratio(copied).max(ratio(fresh));
     let met = worst <= BAR;
     println!("worst splice ratio {worst:.3}, bar {BAR}: {}", if met { "met" } else { "NOT MET" });

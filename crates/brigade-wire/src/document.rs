@@ -121,37 +121,36 @@ impl<'a> Document<'a> {
         Self { bytes, text: legible(bytes) }
     }
 
-    /// Where the one value of the document stands.
-    pub(crate) fn root(&self) -> Result<Span, Damage> {
-        let mut values = serde_json::Deserializer::from_str(&self.text).into_iter::<&RawValue>();
-        let root = match values.next() {
-            None => return Err(Damage::Blank),
-            Some(Ok(root)) => self.place(root),
-            Some(Err(error)) if error.is_eof() => {
-                return Err(Damage::CutOff { len: self.bytes.len() });
-            }
-            Some(Err(error)) => {
-                return Err(Damage::Syntax { line: error.line(), column: error.column() });
-            }
-        };
-        let rest = self.bytes.get(root.end..).unwrap_or_default();
-        if rest.iter().all(|b| matches!(b, b' ' | b'\t' | b'\r' | b'\n')) {
-            Ok(root)
-        } else {
-            Err(Damage::Tail { end: root.end })
-        }
-    }
-
     /// The root, which must be an object; `expected` says what of.
     pub(crate) fn root_object(&self, expected: &'static str) -> Result<Object, Damage> {
-        let root = self.root()?;
-        self.object(root).ok_or(Damage::Shape { expected, found: self.kind(root) })
+        self.object(self.outline()).ok_or_else(|| self.damage(expected))
     }
 
     /// The root, which must be an array; `expected` says what of.
     pub(crate) fn root_array(&self, expected: &'static str) -> Result<Array, Damage> {
-        let root = self.root()?;
-        self.array(root).ok_or(Damage::Shape { expected, found: self.kind(root) })
+        self.array(self.outline()).ok_or_else(|| self.damage(expected))
+    }
+
+    /// Where the root stands if the document is whole: everything but the white space around it.
+    fn outline(&self) -> Span {
+        let blank = |c| matches!(c, ' ' | '\t' | '\r' | '\n');
+        let (text, start) =
+            (self.text.trim_end_matches(blank), self.text.trim_start_matches(blank));
+        Span { start: self.text.len() - start.len(), end: text.len() }
+    }
+
+    /// Why the root could not be read as what was expected.
+    fn damage(&self, expected: &'static str) -> Damage {
+        let mut values = serde_json::Deserializer::from_str(&self.text).into_iter::<&RawValue>();
+        match values.next() {
+            None => Damage::Blank,
+            Some(Err(error)) if error.is_eof() => Damage::CutOff { len: self.bytes.len() },
+            Some(Err(error)) => Damage::Syntax { line: error.line(), column: error.column() },
+            Some(Ok(root)) => match self.place(root) {
+                root if root.end < self.outline().end => Damage::Tail { end: root.end },
+                root => Damage::Shape { expected, found: self.kind(root) },
+            },
+        }
     }
 
     /// The text of a value, as it stands.

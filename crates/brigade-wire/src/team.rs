@@ -170,9 +170,8 @@ impl<'a> Team<'a> {
     }
 
     fn name_key(&self) -> &'static str {
-        let variant = self.document.get(&self.object, "name").is_none()
-            && self.document.get(&self.object, "teamName").is_some();
-        if variant { "teamName" } else { "name" }
+        let is = |key| self.fields().string(key).is_some();
+        if !is("name") && is("teamName") { "teamName" } else { "name" }
     }
 
     fn view<'t>(&'t self, object: &'t Object) -> Member<'t> {

@@ -68,3 +68,8 @@ fn form(path: &str) -> Form {
         _ => Form::Other,
     }
 }
+
+/// Bytes that must be text.
+pub(crate) fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap()
+}

@@ -15,10 +15,12 @@ mod laws;
 
 mod absences;
 mod bodies;
-mod documents;
 mod envelopes;
 mod files;
 mod fixtures;
+mod inboxes;
 mod names;
 mod properties;
 mod random;
+mod tasks;
+mod teams;

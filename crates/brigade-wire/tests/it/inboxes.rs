@@ -1,0 +1,152 @@
+//! Changes to an inbox, byte by byte, and what is no whole document.
+
+use brigade_wire::color::Color;
+use brigade_wire::inbox::{self, Inbox};
+use brigade_wire::message::{Entry, NewMessage, Stamp};
+use brigade_wire::task::Task;
+use brigade_wire::team::Team;
+use brigade_wire::{Damage, Kind};
+
+use crate::files::text;
+
+fn message(text: &str) -> NewMessage<'_> {
+    NewMessage {
+        from: "alice",
+        text,
+        summary: None,
+        timestamp: "2026-11-15T00:00:29.290Z",
+        color: None,
+        read: false,
+        stamp: Stamp::Old { msg_id: None },
+    }
+}
+
+/// An inbox before and after a message was appended, by splice and by parse.
+#[track_caller]
+fn check_append(before: &str, after: &str) {
+    let mut spliced = before.as_bytes().to_vec();
+    inbox::append(&mut spliced, &[message("x")]).unwrap();
+    assert_eq!(text(spliced), after);
+    let parsed = Inbox::read(before.as_bytes()).unwrap().with_appended(&[message("x")]);
+    assert_eq!(text(parsed), after);
+}
+
+#[test]
+fn appended_messages_are_laid_out_like_those_there() {
+    const ONE: &str = "{\n    \"from\": \"alice\",\n    \"text\": \"x\",\n    \
+                       \"timestamp\": \"2026-11-15T00:00:29.290Z\",\n    \"read\": false\n  }";
+    let compact =
+        r#"{"from":"alice","text":"x","timestamp":"2026-11-15T00:00:29.290Z","read":false}"#;
+    check_append("[]", &format!("[\n  {ONE}\n]"));
+    check_append("[\n]\n", &format!("[\n  {ONE}\n]\n"));
+    check_append(&format!("[\n  {ONE}\n]"), &format!("[\n  {ONE},\n  {ONE}\n]"));
+    check_append("[{}]", &format!("[{{}},{compact}]"));
+    check_append("[{}, {}] ", &format!("[{{}}, {{}}, {compact}] "));
+    check_append("[\n  {\n  }\n]", &format!("[\n  {{\n  }},\n  {ONE}\n]"));
+}
+
+#[test]
+fn a_torn_inbox_is_never_appended_to() {
+    let mut whole = inbox::EMPTY.to_vec();
+    let text = "ends like an inbox: \n  }\n]";
+    inbox::append(&mut whole, &[message(text), message(text)]).unwrap();
+    for len in 0..whole.len() {
+        let mut torn = whole[..len].to_vec();
+        assert!(inbox::append(&mut torn, &[message("x")]).is_err(), "cut at {len}");
+        assert_eq!(torn, &whole[..len], "left as it was");
+    }
+}
+
+#[test]
+fn a_message_of_each_generation_has_claude_codes_bytes() {
+    let mut old = message("t");
+    old.summary = Some("s");
+    old.color = Some(Color::Blue);
+    let json = |message: &NewMessage<'_>| serde_json::to_string(message).unwrap();
+    assert_eq!(
+        json(&old),
+        r#"{"from":"alice","text":"t","summary":"s","timestamp":"2026-11-15T00:00:29.290Z","color":"blue","read":false}"#
+    );
+    let marked = NewMessage { stamp: Stamp::Old { msg_id: Some("i") }, ..old.clone() };
+    assert!(json(&marked).ends_with(r#""read":false,"msg_id":"i"}"#));
+    let signed = Stamp::New { msg_id: "i", lead_sig: Some("g") };
+    assert_eq!(
+        json(&NewMessage { stamp: signed, ..old }),
+        r#"{"from":"alice","text":"t","summary":"s","timestamp":"2026-11-15T00:00:29.290Z","color":"blue","msgV":1,"msg_id":"i","type":"message","read":false,"lead_sig":"g"}"#
+    );
+}
+
+#[test]
+fn one_bad_entry_does_not_spoil_the_others() {
+    let before = r#"[7, {"from":"a"}, {"from":"a","content":"c","timestamp":"t","read":false}, null,
+        {"from":"b","text":"x","timestamp":"t","read":"no"}]"#;
+    let inbox = Inbox::read(before.as_bytes()).unwrap();
+    let shown: Vec<String> = inbox
+        .entries()
+        .map(|entry| match entry {
+            Entry::Message(message) => format!("{}: {}", message.from(), message.text()),
+            Entry::Other(json) => format!("other: {json}"),
+        })
+        .collect();
+    assert_eq!(shown[..4], ["other: 7", "other: {\"from\":\"a\"}", "a: c", "other: null"]);
+    assert!(shown[4].starts_with("other: {\"from\":\"b\""));
+    assert_eq!(text(inbox.with_read(|_| true)), before.replace("false", "true"));
+}
+
+#[test]
+fn halves_of_pairs_and_bytes_that_are_not_utf8_are_read_and_kept() {
+    let mut bytes =
+        br#"[{"from":"a","text":"cut \ud83d","timestamp":"t","read":false},{"from":"b","text":""#
+            .to_vec();
+    bytes.extend_from_slice(b"\xff\xfe\",\"timestamp\":\"t\",\"read\":false}]");
+    let inbox = Inbox::read(&bytes).unwrap();
+    let texts: Vec<String> = inbox.messages().map(|message| message.text().into_owned()).collect();
+    assert_eq!(texts, ["cut \u{fffd}", "??"]);
+    let read = inbox.with_read(|message| message.from() == "b");
+    let kept = bytes.len() - b"false}]".len();
+    assert_eq!(read[..kept], bytes[..kept], "the odd bytes are as they were");
+    assert_eq!(read[kept..], *b"true}]");
+}
+
+#[test]
+fn entries_leave_with_their_commas() {
+    let check = |before: &str, keep: &[bool], after: &str| {
+        let mut keep = keep.iter();
+        let inbox = Inbox::read(before.as_bytes()).unwrap();
+        assert_eq!(text(inbox.retain(|_| *keep.next().unwrap())), after);
+    };
+    check("[1, 2 ,3]", &[true, true, true], "[1, 2 ,3]");
+    check("[1, 2 ,3]", &[false, true, true], "[2 ,3]");
+    check("[1, 2 ,3]", &[true, false, true], "[1, 3]");
+    check("[1, 2 ,3]", &[true, true, false], "[1, 2]");
+    check("[1, 2 ,3]", &[true, false, false], "[1]");
+    check("[1, 2 ,3]", &[false, false, true], "[3]");
+    check("[1, 2 ,3]", &[false, true, false], "[2]");
+    check("[1, 2 ,3]\n", &[false, false, false], "[]\n");
+    check("[\n  1,\n  2\n]", &[true, false], "[\n  1\n]");
+}
+
+#[test]
+fn what_is_not_whole_says_how() {
+    let check = |bytes: &[u8], damage: Damage| {
+        assert_eq!(Inbox::read(bytes).unwrap_err(), damage);
+        let mut image = bytes.to_vec();
+        assert_eq!(inbox::append(&mut image, &[message("x")]), Err(damage));
+        assert_eq!(image, bytes);
+    };
+    check(b"", Damage::Blank);
+    check(b" \n", Damage::Blank);
+    check(b"[{", Damage::CutOff { len: 2 });
+    check(b"[]]", Damage::Tail { end: 2 });
+    check(b"[1 2]", Damage::Syntax { line: 1, column: 4 });
+    check(b"\xef\xbb\xbf[]", Damage::Syntax { line: 1, column: 1 });
+    check(b"{}", Damage::Shape { expected: "an array of messages", found: Kind::Object });
+    assert_eq!(
+        Task::read(b"[]").unwrap_err().to_string(),
+        "expected a task object, found an array"
+    );
+    assert_eq!(
+        Team::read(b"{\"members\":{}}").unwrap_err().to_string(),
+        "expected an array of members, found an object"
+    );
+}

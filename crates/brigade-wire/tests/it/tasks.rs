@@ -1,0 +1,172 @@
+//! Changes to a task, byte by byte.
+
+use brigade_wire::body::Body;
+use brigade_wire::change::Change::{self, Clear, Set};
+use brigade_wire::inbox::Inbox;
+use brigade_wire::name::TaskId;
+use brigade_wire::task::{NewTask, Status, Task, TaskChange};
+use serde_json::{Value, json};
+
+use crate::files::{self, text};
+
+/// A task before and after one change.
+#[track_caller]
+fn check_task(before: &str, change: &TaskChange<'_>, after: &str) {
+    assert_eq!(text(Task::read(before.as_bytes()).unwrap().with(change)), after);
+}
+
+fn owner(owner: Change<&str>) -> TaskChange<'_> {
+    TaskChange { owner, ..TaskChange::default() }
+}
+
+#[test]
+fn a_field_is_replaced_where_it_stands() {
+    let bob = owner(Set("bob"));
+    check_task(r#"{"owner":"alice","x":1.0e2}"#, &bob, r#"{"owner":"bob","x":1.0e2}"#);
+    check_task("{ \"owner\" :\t\"a\" , \"x\":1}\n", &bob, "{ \"owner\" :\t\"bob\" , \"x\":1}\n");
+    check_task(r#"{"owner":null}"#, &bob, r#"{"owner":"bob"}"#);
+    // JavaScript takes the last of two.
+    check_task(r#"{"owner":"x","owner":"y"}"#, &bob, r#"{"owner":"x","owner":"bob"}"#);
+    check_task(r#"{"o\u0077ner":"x"}"#, &bob, r#"{"o\u0077ner":"bob"}"#);
+}
+
+#[test]
+fn a_value_that_is_already_there_keeps_its_spelling() {
+    let bob = owner(Set("bob"));
+    check_task(r#"{"owner":"b\u006fb"}"#, &bob, r#"{"owner":"b\u006fb"}"#);
+}
+
+#[test]
+fn a_new_field_stands_where_claude_code_would_put_it() {
+    let bob = owner(Set("bob"));
+    check_task(
+        "{\n  \"id\": \"1\",\n  \"status\": \"pending\",\n  \"x\": [ 1 ]\n}",
+        &bob,
+        "{\n  \"id\": \"1\",\n  \"owner\": \"bob\",\n  \"status\": \"pending\",\n  \"x\": [ 1 ]\n}",
+    );
+    check_task(r#"{"id": "1", "y": 2}"#, &bob, r#"{"id": "1", "y": 2, "owner": "bob"}"#);
+    check_task(r#"{"id":"1","y":2}"#, &bob, r#"{"id":"1","y":2,"owner":"bob"}"#);
+    check_task("{}", &bob, "{\n  \"owner\": \"bob\"\n}");
+    check_task("{ }\n", &bob, "{\n  \"owner\": \"bob\"\n}\n");
+    check_task("{\r\n\t\"id\": 1\r\n}", &bob, "{\r\n\t\"id\": 1,\r\n\t\"owner\": \"bob\"\r\n}");
+    check_task("{\n\n  \"id\": 1\n}", &bob, "{\n\n  \"id\": 1,\n  \"owner\": \"bob\"\n}");
+}
+
+#[test]
+fn a_field_is_taken_out_with_its_comma() {
+    let nobody = owner(Clear);
+    check_task(r#"{"owner":"a"}"#, &nobody, "{}");
+    check_task(r#"{"owner":"a","x":1}"#, &nobody, r#"{"x":1}"#);
+    check_task(r#"{"x":1,"owner":"a"}"#, &nobody, r#"{"x":1}"#);
+    check_task(r#"{"x":1, "owner":"a", "y":2}"#, &nobody, r#"{"x":1, "y":2}"#);
+    check_task(r#"{"owner":1,"x":1,"owner":2}"#, &nobody, r#"{"x":1}"#);
+    check_task("{\n  \"x\": 1,\n  \"owner\": \"a\"\n}", &nobody, "{\n  \"x\": 1\n}");
+    check_task(r#"{"x":1}"#, &nobody, r#"{"x":1}"#);
+}
+
+#[test]
+fn several_changes_at_once() {
+    let blocks = ["4".to_owned(), "xyz".to_owned()];
+    let change = TaskChange {
+        subject: Set("two\nlines"),
+        active_form: Clear,
+        owner: Set("bob"),
+        status: Set(Status::InProgress),
+        blocks: Set(&blocks),
+        ..TaskChange::default()
+    };
+    check_task(
+        "{\n  \"id\": \"1\",\n  \"subject\": \"s\",\n  \"activeForm\": \"f\",\n  \
+         \"status\": \"pending\",\n  \"blocks\": [],\n  \"own\": 1e3\n}",
+        &change,
+        "{\n  \"id\": \"1\",\n  \"subject\": \"two\\nlines\",\n  \"owner\": \"bob\",\n  \
+         \"status\": \"in_progress\",\n  \"blocks\": [\n    \"4\",\n    \"xyz\"\n  ],\n  \
+         \"own\": 1e3\n}",
+    );
+    // Everything there goes and something else comes.
+    let change = TaskChange { owner: Clear, status: Set(Status::Pending), ..TaskChange::default() };
+    check_task("{\n  \"owner\": 1\n}", &change, "{\n  \"status\": \"pending\"\n}");
+}
+
+#[test]
+fn metadata_is_merged_key_by_key() {
+    let metadata = [
+        ("mine".to_owned(), Some(json!({"a": [1]}))),
+        ("old".to_owned(), None),
+        ("quo\"te".to_owned(), Some(Value::Null)),
+    ];
+    let change = TaskChange { metadata: &metadata, ..TaskChange::default() };
+    check_task(
+        "{\n  \"metadata\": {\n    \"theirs\": 1.50,\n    \"old\": true\n  }\n}",
+        &change,
+        "{\n  \"metadata\": {\n    \"theirs\": 1.50,\n    \"mine\": {\n      \"a\": [\n        1\n      \
+         ]\n    },\n    \"quo\\\"te\": null\n  }\n}",
+    );
+    check_task(
+        r#"{"id":"1"}"#,
+        &change,
+        r#"{"id":"1","metadata":{"mine":{"a":[1]},"quo\"te":null}}"#,
+    );
+    let only_old = TaskChange { metadata: &metadata[1..2], ..TaskChange::default() };
+    check_task(r#"{"id":"1"}"#, &only_old, r#"{"id":"1"}"#);
+    check_task(
+        "{\n  \"metadata\": {}\n}",
+        &change,
+        "{\n  \"metadata\": {\n    \"mine\": {\n      \"a\": [\n        1\n      ]\n    },\n    \
+         \"quo\\\"te\": null\n  }\n}",
+    );
+}
+
+#[test]
+fn a_new_task_has_claude_codes_bytes() {
+    let task = NewTask {
+        id: TaskId::new(7).unwrap(),
+        subject: "é \u{7f} \u{2028} \u{1}",
+        description: "d",
+        active_form: None,
+        owner: Some("bob"),
+        status: Status::Pending,
+        blocks: &[],
+        blocked_by: &["3".to_owned()],
+        metadata: &[("z".to_owned(), json!(1)), ("a".to_owned(), json!({}))],
+    };
+    // What JSON.stringify(task, null, 2) prints for the same task.
+    let expected = "{\n  \"id\": \"7\",\n  \"subject\": \"é \u{7f} \u{2028} \\u0001\",\n  \
+                    \"description\": \"d\",\n  \"owner\": \"bob\",\n  \"status\": \"pending\",\n  \
+                    \"blocks\": [],\n  \"blockedBy\": [\n    \"3\"\n  ],\n  \"metadata\": {\n    \
+                    \"z\": 1,\n    \"a\": {}\n  }\n}";
+    assert_eq!(text(task.to_bytes()), expected);
+}
+
+#[test]
+fn a_task_claude_code_cannot_see_can_still_be_read() {
+    let whole = json!({"id": "1", "subject": "s", "description": "d", "status": "pending",
+                       "blocks": [], "blockedBy": []});
+    let visible = |task: &Value| Task::read(task.to_string().as_bytes()).unwrap().is_visible();
+    assert!(visible(&whole));
+    for key in ["id", "subject", "description", "status", "blocks", "blockedBy"] {
+        let mut task = whole.clone();
+        task.as_object_mut().unwrap().remove(key);
+        assert!(!visible(&task), "without {key}");
+        task[key] = json!(7);
+        assert!(!visible(&task), "with a number as {key}");
+    }
+    let odd = files::one("claude-code/2.1.50/tolerance-end/tasks/tol/30.json");
+    let odd = Task::read(&odd).unwrap();
+    assert_eq!(
+        (odd.is_visible(), odd.status(), odd.field("status")),
+        (false, None, Some("\"blocked\""))
+    );
+}
+
+#[test]
+fn depth_costs_no_stack() {
+    let deep = format!("[{}{}]", "[".repeat(200_000), "]".repeat(200_000));
+    assert_eq!(Inbox::read(deep.as_bytes()).unwrap().entries().len(), 1);
+    let body = format!("{{\"type\":\"x\",\"y\":{deep}}}");
+    let wrapped = format!("{{\"metadata\":{deep}}}");
+    let change = owner(Set("bob"));
+    assert!(Task::read(wrapped.as_bytes()).unwrap().with(&change).len() > wrapped.len());
+    let unknown = Body::Unknown { kind: "x".to_owned() };
+    assert_eq!(Body::parse(&body), unknown);
+}
