@@ -1,7 +1,8 @@
 //! What a message means: plain words, or a message of the protocol.
 
-use crate::document::{Document, Fields};
-use crate::legible::whole_pairs;
+use std::borrow::Cow;
+
+use crate::document::{Document, Fields, Kind, Object};
 use crate::protocol::Protocol;
 
 /// The meaning of a message's text. Any text has one; none is an error.
@@ -19,7 +20,7 @@ pub enum Body {
     /// JSON of a type we know that does not have the fields of that type. It is never acted upon.
     Malformed {
         /// The type it names.
-        kind: &'static str,
+        kind: String,
         /// What is wrong with it.
         reason: String,
     },
@@ -31,19 +32,36 @@ impl Body {
         if !text.trim_start().starts_with('{') {
             return Self::Text;
         }
-        let text = whole_pairs(text);
         let document = Document::new(text.as_bytes());
         let Ok(object) = document.root_object("a body") else {
             return Self::Text;
         };
-        let fields = Fields { document: &document, object: &object };
-        let Some(kind) = fields.string("type") else {
+        let Some(kind) = (Fields { document: &document, object: &object }).string("type") else {
             return Self::Text;
         };
-        match Protocol::read(&kind, &text) {
+        let kind = kind.into_owned();
+        match Protocol::read(&kind, &readable(text, &document, &object)) {
+            None => Self::Unknown { kind },
+            Some(_) if object.members.iter().filter(|p| document.is_key(p, "type")).count() > 1 => {
+                Self::Malformed { kind, reason: "it names its type more than once".to_owned() }
+            }
             Some(Ok(protocol)) => Self::Protocol(protocol),
-            Some(Err((kind, error))) => Self::Malformed { kind, reason: error.to_string() },
-            None => Self::Unknown { kind: kind.into_owned() },
+            Some(Err(error)) => Self::Malformed { kind, reason: error.to_string() },
         }
     }
+}
+
+/// The text with its own strings made legible, but not what is nested in it: that is somebody's
+/// JSON, which must come out as it went in.
+fn readable<'t>(text: &'t str, document: &Document<'_>, object: &Object) -> Cow<'t, str> {
+    if document.text == text {
+        return Cow::Borrowed(text);
+    }
+    let mut readable = text.to_owned();
+    for pair in &object.members {
+        if document.kind(pair.value) == Kind::String {
+            readable.replace_range(pair.value.range(), document.raw(pair.value));
+        }
+    }
+    Cow::Owned(readable)
 }

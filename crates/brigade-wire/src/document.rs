@@ -37,7 +37,7 @@ pub enum Damage {
     Syntax {
         /// The line, from 1.
         line: usize,
-        /// The column, from 0.
+        /// The column, from 1.
         column: usize,
     },
     /// JSON, but of another shape.
@@ -153,9 +153,14 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The text of a value, as it stands.
+    /// The legible text of a value.
     pub(crate) fn raw(&self, span: Span) -> &str {
         self.text.get(span.range()).unwrap_or_default()
+    }
+
+    /// The bytes of a value, as they stand.
+    pub(crate) fn original(&self, span: Span) -> &'a [u8] {
+        self.bytes.get(span.range()).unwrap_or_default()
     }
 
     pub(crate) fn kind(&self, span: Span) -> Kind {
@@ -210,13 +215,17 @@ impl<'a> Document<'a> {
 
     /// A whole number from 0, however it is written: `7`, `7.0` and `7e0` are one to JavaScript.
     pub(crate) fn integer(&self, span: Span) -> Option<u64> {
-        let number: serde_json::Number = serde_json::from_str(self.raw(span)).ok()?;
         /// The first number from which JavaScript no longer counts every one.
         const EXACT: f64 = 9_007_199_254_740_992.0;
-        let whole = |n: f64| (n.fract() == 0.0 && (0.0..EXACT).contains(&n)).then_some(n);
+        if self.kind(span) != Kind::Number {
+            return None;
+        }
+        // Not serde_json's floats, which it reads fast rather than to the last digit.
+        let text = self.raw(span);
+        let number: f64 = text.parse().ok()?;
+        let whole = number.fract() == 0.0 && (0.0..EXACT).contains(&number);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
-        let cast = |n: f64| n as u64;
-        number.as_u64().or_else(|| number.as_f64().and_then(whole).map(cast))
+        text.parse().ok().or(whole.then_some(number as u64))
     }
 
     /// The place of a part that was borrowed from this very text.
@@ -251,8 +260,11 @@ impl<'d> Fields<'d> {
         self.document.integer(self.place(key)?)
     }
 
+    /// The JSON of a field as it stands; legible text where that is not UTF-8.
     pub(crate) fn json(self, key: &str) -> Option<&'d str> {
-        Some(self.document.raw(self.place(key)?))
+        let place = self.place(key)?;
+        let original = str::from_utf8(self.document.original(place));
+        Some(original.unwrap_or_else(|_| self.document.raw(place)))
     }
 
     fn place(self, key: &str) -> Option<Span> {

@@ -9,8 +9,8 @@
 //! A message is somebody else's words. Whatever they are, what comes out is one envelope: every `<`
 //! in the text becomes `&lt;`, so the text can open or close no tag, neither another envelope nor a
 //! `<system-reminder>`; attributes cannot end early, and only the house itself speaks as `system`.
-//! Claude Code 2.1.50 escapes nothing here and 2.1.325 only the envelope's own tag, which leaves
-//! every other tag a model heeds to whoever writes the message.
+//! Claude Code 2.1.50 escapes nothing here, and 2.1.325 in the text only the envelope's own tag,
+//! which leaves every other tag a model heeds to whoever writes the message.
 //!
 //! The escape can be undone: `&` is escaped only where what follows would otherwise read as an
 //! escape, so that code and prose stay as legible as they can be.
@@ -18,7 +18,7 @@
 use std::fmt;
 
 use crate::color::Color;
-use crate::name::SYSTEM;
+use crate::name::{LEAD, SYSTEM};
 
 /// One message, ready for a model's turn. [`Display`](fmt::Display) writes it.
 #[derive(Clone, Copy, Debug)]
@@ -46,14 +46,14 @@ pub enum Sender<'m> {
 
 impl fmt::Display for Envelope<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (id, verified) = match self.sender {
-            Sender::System => (SYSTEM, true),
-            // A name is only what its writer wrote, and `system` is nobody's name.
-            Sender::Member(name) => (name, !poses_as_system(name)),
-            Sender::Unverified(name) => (name, false),
+        let (id, poses, verified) = match self.sender {
+            Sender::System => (SYSTEM, false, true),
+            // A name is only what its writer wrote.
+            Sender::Member(name) => (name, poses(name), !poses(name)),
+            Sender::Unverified(name) => (name, poses(name), false),
         };
         f.write_str("<teammate-message teammate_id=\"")?;
-        if poses_as_system(id) && !verified {
+        if poses {
             f.write_str("not-")?;
         }
         write_attribute(f, id)?;
@@ -75,30 +75,51 @@ impl fmt::Display for Envelope<'_> {
     }
 }
 
-/// Whether a reader could take the name for `system`: by case, or by characters that do not show.
-fn poses_as_system(name: &str) -> bool {
-    let visible = name.chars().filter(char::is_ascii_graphic).flat_map(char::to_lowercase);
-    visible.eq(SYSTEM.chars())
+/// Whether a reader could take the name for `system`, which is nobody's, or for the lead's, which it
+/// is not: by case, or by characters that do not show.
+fn poses(name: &str) -> bool {
+    let shown = |c: &char| !c.is_whitespace() && !c.is_control() && !is_invisible(*c);
+    let seen: String = name.chars().filter(shown).flat_map(char::to_lowercase).collect();
+    seen == SYSTEM || (seen == LEAD && name != LEAD)
 }
 
-/// In an attribute: no quote, no tag, no line break, nothing that reorders what stands beside it.
-fn write_attribute(f: &mut fmt::Formatter<'_>, value: &str) -> fmt::Result {
-    write_escaped(f, value, |c, _| match c {
-        '<' | '>' | '"' | '\'' => true,
-        _ => c.is_control() || is_invisible(c),
-    })
-}
-
-/// Whether a character has no look of its own but changes that of its neighbours.
+/// Whether a character has no look of its own, or changes that of its neighbours.
 fn is_invisible(c: char) -> bool {
     matches!(
         c,
-        '\u{61c}'
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
             | '\u{200b}'..='\u{200f}'
             | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
             | '\u{feff}'
-    )
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+    ) || is_tag(c)
+}
+
+/// Whether a character is of the block that spells ASCII without showing it: people do not see it,
+/// models may read it.
+fn is_tag(c: char) -> bool {
+    ('\u{e0000}'..='\u{e0fff}').contains(&c)
+}
+
+/// In an attribute: no quote, no tag, no line break, nothing that does not show. The two characters
+/// that join emoji are left alone.
+fn write_attribute(f: &mut fmt::Formatter<'_>, value: &str) -> fmt::Result {
+    write_escaped(f, value, |c, _| match c {
+        '<' | '>' | '"' | '\'' => true,
+        '\u{200d}' | '\u{fe0f}' => false,
+        _ => c.is_control() || is_invisible(c),
+    })
 }
 
 /// In the text: no tag, and no control character but those that make lines and columns.
@@ -107,7 +128,7 @@ fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
         '<' => true,
         '\n' | '\t' => false,
         '\r' => !next.starts_with('\n'),
-        _ => c.is_control(),
+        _ => c.is_control() || is_tag(c),
     })
 }
 

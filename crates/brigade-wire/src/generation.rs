@@ -10,7 +10,8 @@ pub enum Generation {
 }
 
 impl Generation {
-    /// What a team's name alone says: only the new generation names teams after sessions.
+    /// What a team's name alone suggests: the new generation names teams after sessions, and nobody
+    /// else is likely to.
     pub fn of_team_name(name: &str) -> Option<Self> {
         let digits = name.strip_prefix("session-")?;
         let hex = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');

@@ -1,5 +1,9 @@
 //! `teams/<team>/inboxes/<member>.json`: an array of messages.
 
+use std::borrow::Cow;
+
+use memchr::{memchr, memmem};
+
 use crate::document::{Array, Damage, Document};
 use crate::generation::Generation;
 use crate::layout::pretty;
@@ -31,18 +35,24 @@ impl<'a> Inbox<'a> {
 
     /// Every entry, in order.
     pub fn entries(&self) -> impl ExactSizeIterator<Item = Entry<'_>> {
-        self.array.elements.iter().zip(&self.places).map(|(&span, places)| match places {
-            Some(places) => Entry::Message(Message::new(&self.document, places)),
-            None => Entry::Other(self.document.raw(span)),
+        let entries = self.array.elements.iter().zip(&self.places).enumerate();
+        entries.map(|(index, (&span, places))| match places {
+            Some(places) => Entry::Message(Message::new(&self.document, places, index)),
+            None => Entry::Other(self.document.original(span)),
         })
     }
 
     /// Every entry that is a message, in order.
     pub fn messages(&self) -> impl Iterator<Item = Message<'_>> {
-        self.places.iter().flatten().map(|places| Message::new(&self.document, places))
+        self.entries().filter_map(|entry| match entry {
+            Entry::Message(message) => Some(message),
+            Entry::Other(_) => None,
+        })
     }
 
-    /// What the entries say of the generation that wrote them; `None` if there are none.
+    /// What the messages say of the generation that writes this inbox; `None` if there are none. In
+    /// a team of the old form whose members run the new program this differs from what
+    /// [`Team::generation`](crate::team::Team::generation) says, and is the one to follow.
     pub fn generation(&self) -> Option<Generation> {
         let mut messages = self.messages().peekable();
         messages.peek()?;
@@ -50,8 +60,9 @@ impl<'a> Inbox<'a> {
         Some(if new { Generation::New } else { Generation::Old })
     }
 
-    /// The inbox with `read` set to true in each message for which `which` says so.
-    pub fn with_read(&self, mut which: impl FnMut(&Message<'_>) -> bool) -> Vec<u8> {
+    /// The inbox with `read` set to true in each unread message for which `which` says so; borrowed
+    /// if there is none.
+    pub fn with_read(&self, mut which: impl FnMut(&Message<'_>) -> bool) -> Cow<'a, [u8]> {
         let mut patch = Patch::default();
         for message in self.messages() {
             if !message.read() && which(&message) {
@@ -61,8 +72,8 @@ impl<'a> Inbox<'a> {
         patch.apply(&self.document)
     }
 
-    /// The inbox without the entries for which `keep` says no.
-    pub fn retain(&self, keep: impl FnMut(Entry<'_>) -> bool) -> Vec<u8> {
+    /// The inbox without the entries for which `keep` says no; borrowed if there is none.
+    pub fn retain(&self, keep: impl FnMut(Entry<'_>) -> bool) -> Cow<'a, [u8]> {
         let keep: Vec<bool> = self.entries().map(keep).collect();
         let mut patch = Patch::default();
         patch.retain(&self.array, &keep);
@@ -71,7 +82,7 @@ impl<'a> Inbox<'a> {
 
     /// The inbox with more messages behind the last one, laid out like those there. For an inbox in
     /// Claude Code's own layout [`append`] does the same without reading it.
-    pub fn with_appended(&self, messages: &[NewMessage<'_>]) -> Vec<u8> {
+    pub fn with_appended(&self, messages: &[NewMessage<'_>]) -> Cow<'a, [u8]> {
         let mut patch = Patch::default();
         patch.append(&self.document, &self.array, messages);
         patch.apply(&self.document)
@@ -87,22 +98,38 @@ const LAST: &[u8] = b"\n  }\n]";
 
 /// Adds messages to the end of an inbox, in place. On damage nothing is changed.
 ///
-/// An inbox in Claude Code's own layout is not read, only its ends are looked at, so the cost does
-/// not grow with it. That is safe against a torn file: a line break never stands inside a JSON
-/// string, and in this layout a line that begins with `]` is the last one, so no beginning of such
-/// a file that is shorter than the whole passes for one. Any other layout is read in full.
+/// An inbox in Claude Code's own layout is not parsed. Its ends are looked at, and it is searched at
+/// the speed of memory for what a torn file has and a whole one has not, so that what was cut off,
+/// written over a longer one or never reached the disk is refused. What was broken in another way,
+/// by hand or by another program, may be appended to and stays as broken as it was. An inbox in any
+/// other layout is read in full.
 pub fn append(inbox: &mut Vec<u8>, messages: &[NewMessage<'_>]) -> Result<(), Damage> {
-    if inbox.starts_with(OPEN) && inbox.ends_with(LAST) {
+    if is_native(inbox) {
         inbox.truncate(inbox.len() - CLOSE.len());
         for message in messages {
             let text = pretty(message, "  ").replace('\n', "\n  ");
-            inbox.reserve(text.len() + 4 + CLOSE.len());
             inbox.extend_from_slice(b",\n  ");
             inbox.extend_from_slice(text.as_bytes());
         }
         inbox.extend_from_slice(CLOSE);
     } else {
-        *inbox = Inbox::read(inbox)?.with_appended(messages);
+        let appended = match Inbox::read(inbox)?.with_appended(messages) {
+            Cow::Owned(appended) => appended,
+            Cow::Borrowed(_) => return Ok(()),
+        };
+        *inbox = appended;
     }
     Ok(())
+}
+
+/// Whether these are the bytes of a whole inbox with messages in Claude Code's own layout.
+///
+/// A line break never stands inside a JSON string, so in this layout a line that begins with `]` is
+/// the last one. A file that was cut off has no such line, one that was written over a longer one
+/// has two, and one of which a part never reached the disk has NULs.
+fn is_native(inbox: &[u8]) -> bool {
+    inbox.starts_with(OPEN)
+        && inbox.ends_with(LAST)
+        && memmem::find(inbox, CLOSE) == Some(inbox.len() - CLOSE.len())
+        && memchr(0, inbox).is_none()
 }

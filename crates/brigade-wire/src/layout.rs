@@ -63,7 +63,8 @@ impl Layout {
         let alone = text.trim().len() == container.end - container.start;
         if alone || text.trim().contains('\n') {
             let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
-            Self::on_lines(newline, indent, &format!("{indent}{NATIVE}"), NATIVE)
+            let step = document_step(text);
+            Self::on_lines(newline, indent, &format!("{indent}{step}"), step)
         } else {
             Self::on_one_line("")
         }
@@ -108,6 +109,16 @@ impl Layout {
         let first = if self.step.is_some() { self.between() } else { "" };
         let parts = parts.join(&format!(",{}", self.between));
         format!("{open}{first}{parts}{}{close}", self.close)
+    }
+}
+
+/// One step of indentation: that of the first line inside the document.
+fn document_step(text: &str) -> &str {
+    let inside = text.trim_start().get(1..).unwrap_or_default();
+    let blank = inside.get(..inside.len() - inside.trim_start().len()).unwrap_or_default();
+    match blank.rsplit_once('\n') {
+        Some((_, step)) if !step.is_empty() => step,
+        _ => NATIVE,
     }
 }
 

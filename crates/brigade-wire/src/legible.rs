@@ -26,7 +26,7 @@ pub(crate) fn legible(bytes: &[u8]) -> Cow<'_, str> {
 }
 
 /// The text with each escaped half of a surrogate pair replaced by an escaped U+FFFD.
-pub(crate) fn whole_pairs(text: &str) -> Cow<'_, str> {
+fn whole_pairs(text: &str) -> Cow<'_, str> {
     let mut mended: Option<String> = None;
     let mut done = 0;
     for at in lone_surrogates(text) {

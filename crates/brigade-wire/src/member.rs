@@ -4,15 +4,14 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use crate::change::Change;
 use crate::color::Color;
 use crate::document::{Document, Fields, Object};
 use crate::generation::Generation;
 use crate::layout::pretty;
-use crate::name::{AgentId, LEAD, TeamName};
+use crate::name::{AgentId, LEAD, MemberName, TeamName};
 use crate::patch::{ObjectEdit, Patch};
 
-/// The fields we change, in the order in which both generations have them.
+/// Fields whose order both generations share, those we change among them.
 const ORDER: &[&str] = &["joinedAt", "tmuxPaneId", "backendType", "isActive", "mode"];
 
 /// A member, as a view over the bytes of its team's configuration.
@@ -31,7 +30,7 @@ impl<'t> Member<'t> {
         self.fields.string("agentId")
     }
 
-    /// Its name, as written. Not every name on disk is a [`MemberName`](crate::name::MemberName).
+    /// Its name, as written. Not every name on disk is a [`MemberName`].
     pub fn name(&self) -> Option<Cow<'t, str>> {
         self.fields.string("name")
     }
@@ -39,11 +38,6 @@ impl<'t> Member<'t> {
     /// Whether it bears that name.
     pub fn is(&self, name: &str) -> bool {
         self.name().is_some_and(|own| own == name)
-    }
-
-    /// Whether it leads the team.
-    pub fn is_lead(&self) -> bool {
-        self.agent_type().is_some_and(|kind| kind == LEAD) || self.is(LEAD)
     }
 
     /// What kind of agent it was asked to be.
@@ -101,14 +95,14 @@ impl<'t> Member<'t> {
         self.fields.string("mode")
     }
 
-    /// The JSON text of any field.
+    /// The JSON of any field, as it stands.
     pub fn field(&self, key: &str) -> Option<&'t str> {
         self.fields.json(key)
     }
 
-    /// The JSON text of the whole entry.
-    pub fn json(&self) -> &'t str {
-        self.fields.document.raw(self.fields.object.span)
+    /// The whole entry, byte for byte.
+    pub fn json(&self) -> &'t [u8] {
+        self.fields.document.original(self.fields.object.span)
     }
 }
 
@@ -116,19 +110,19 @@ impl<'t> Member<'t> {
 #[derive(Clone, Debug, Default)]
 pub struct MemberChange<'c> {
     /// The pane it runs in.
-    pub tmux_pane_id: Change<&'c str>,
+    pub tmux_pane_id: Option<&'c str>,
     /// Where it runs.
-    pub backend_type: Change<&'c str>,
+    pub backend_type: Option<&'c str>,
     /// Whether it is at work.
-    pub is_active: Change<bool>,
+    pub is_active: Option<bool>,
 }
 
 impl MemberChange<'_> {
     pub(crate) fn record(&self, document: &Document<'_>, object: &Object, patch: &mut Patch) {
         let mut edit = ObjectEdit::new(document, object, ORDER);
-        self.tmux_pane_id.record(&mut edit, "tmuxPaneId");
-        self.backend_type.record(&mut edit, "backendType");
-        self.is_active.record(&mut edit, "isActive");
+        edit.set_if("tmuxPaneId", self.tmux_pane_id.as_ref());
+        edit.set_if("backendType", self.backend_type.as_ref());
+        edit.set_if("isActive", self.is_active.as_ref());
         edit.finish(patch);
     }
 }
@@ -136,8 +130,8 @@ impl MemberChange<'_> {
 /// A teammate to be added.
 #[derive(Clone, Debug)]
 pub struct NewMember<'m> {
-    /// `name@team`.
-    pub agent_id: &'m AgentId,
+    /// Its name. The team's, for the agent id, is taken from the file it is added to.
+    pub name: &'m MemberName,
     /// What kind of agent it is asked to be.
     pub agent_type: &'m str,
     /// The model it runs.
@@ -161,10 +155,11 @@ pub struct NewMember<'m> {
 }
 
 impl<'m> NewMember<'m> {
-    pub(crate) fn in_generation(&self, generation: Generation) -> impl Serialize + use<'m> {
-        let Self { agent_id, agent_type, model, prompt, color, plan_mode_required, .. } = *self;
+    /// The entry in the configuration of `team`, in the order of a generation.
+    pub(crate) fn record(&self, team: &str, generation: Generation) -> impl Serialize + use<'m> {
+        let Self { name, agent_type, model, prompt, color, plan_mode_required, .. } = *self;
         let Self { joined_at, tmux_pane_id, cwd, backend_type, is_active, .. } = *self;
-        let name = agent_id.name.as_str();
+        let agent_id = format!("{name}@{team}");
         let subscriptions = [];
         match generation {
             Generation::Old => Record::Old {
@@ -206,8 +201,8 @@ impl<'m> NewMember<'m> {
 #[serde(untagged, rename_all_fields = "camelCase")]
 enum Record<'m> {
     Old {
-        agent_id: &'m AgentId,
-        name: &'m str,
+        agent_id: String,
+        name: &'m MemberName,
         agent_type: &'m str,
         model: &'m str,
         prompt: &'m str,
@@ -223,8 +218,8 @@ enum Record<'m> {
         is_active: Option<bool>,
     },
     New {
-        agent_id: &'m AgentId,
-        name: &'m str,
+        agent_id: String,
+        name: &'m MemberName,
         color: Color,
         joined_at: u64,
         tmux_pane_id: &'m str,

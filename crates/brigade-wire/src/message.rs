@@ -15,8 +15,18 @@ pub enum Entry<'i> {
     /// It has what every message has.
     Message(Message<'i>),
     /// It lacks a string `from`, `text` (or `content`) or `timestamp`, or a boolean `read`. The new
-    /// generation deletes such an entry when it next writes the inbox. Its JSON text.
-    Other(&'i str),
+    /// generation deletes such an entry when it next writes the inbox.
+    Other(&'i [u8]),
+}
+
+impl<'i> Entry<'i> {
+    /// The entry, byte for byte.
+    pub fn json(&self) -> &'i [u8] {
+        match self {
+            Self::Message(message) => message.json(),
+            Self::Other(json) => json,
+        }
+    }
 }
 
 /// A message in an inbox.
@@ -24,6 +34,7 @@ pub enum Entry<'i> {
 pub struct Message<'i> {
     document: &'i Document<'i>,
     pub(crate) places: &'i Places,
+    index: usize,
 }
 
 /// Where the parts of a message stand.
@@ -53,8 +64,13 @@ impl Places {
 }
 
 impl<'i> Message<'i> {
-    pub(crate) fn new(document: &'i Document<'i>, places: &'i Places) -> Self {
-        Self { document, places }
+    pub(crate) fn new(document: &'i Document<'i>, places: &'i Places, index: usize) -> Self {
+        Self { document, places, index }
+    }
+
+    /// Its place among the entries of the inbox, from 0.
+    pub fn index(&self) -> usize {
+        self.index
     }
 
     /// Who it says it is from.
@@ -102,14 +118,14 @@ impl<'i> Message<'i> {
         Body::parse(&self.text())
     }
 
-    /// The JSON text of any field.
+    /// The JSON of any field, as it stands.
     pub fn field(&self, key: &str) -> Option<&'i str> {
         self.fields().json(key)
     }
 
-    /// The JSON text of the whole entry.
-    pub fn json(&self) -> &'i str {
-        self.document.raw(self.places.object.span)
+    /// The whole entry, byte for byte.
+    pub fn json(&self) -> &'i [u8] {
+        self.document.original(self.places.object.span)
     }
 
     fn fields(&self) -> Fields<'i> {

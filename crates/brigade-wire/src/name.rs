@@ -1,5 +1,5 @@
 //! Names, parsed once and safe for ever: no value of these types can leave its directory, end a
-//! line or look like another name.
+//! line or hold a character that does not show.
 //!
 //! What Claude Code or another tool has already put on disk may be named differently. Such names
 //! are read as plain strings, and reach a path only through [`inbox_stem`] or [`team_dir`].

@@ -1,6 +1,9 @@
 //! Changes to a document: which bytes go, which come, and nothing else.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::document::{Array, Document, Object, Pair, Span};
 use crate::layout::{Layout, compact};
@@ -25,8 +28,11 @@ impl Patch {
         self.replace(Span { start, end }, "");
     }
 
-    /// The document with every edit made.
-    pub(crate) fn apply(mut self, document: &Document<'_>) -> Vec<u8> {
+    /// The document with every edit made; borrowed if there is none.
+    pub(crate) fn apply<'a>(mut self, document: &Document<'a>) -> Cow<'a, [u8]> {
+        if self.edits.is_empty() {
+            return Cow::Borrowed(document.bytes);
+        }
         // Stable: what is inserted twice at one place stays in the order it was asked for, and an
         // insertion comes before a cut that begins where it stands.
         self.edits.sort_by_key(|(span, _)| (span.start, span.end));
@@ -40,7 +46,7 @@ impl Patch {
             done = span.end;
         }
         out.extend_from_slice(source.get(done..).unwrap_or_default());
-        out
+        Cow::Owned(out)
     }
 
     /// Adds elements behind the last one.
@@ -129,10 +135,17 @@ impl<'d> ObjectEdit<'d> {
         self.changes.retain(|change| change.key != key);
         let value = self.layout.encode(value);
         let present = self.document.get(self.object, key);
-        if present.is_some_and(|span| same(self.document.raw(span), &value)) {
+        if present.is_some_and(|span| self.says(span, &value)) {
             return;
         }
         self.changes.push(Change { key, value: Some(value) });
+    }
+
+    /// Gives `key` a value, if there is one to give.
+    pub(crate) fn set_if(&mut self, key: &'d str, value: Option<&impl Serialize>) {
+        if let Some(value) = value {
+            self.set(key, value);
+        }
     }
 
     /// Takes `key` out.
@@ -193,6 +206,14 @@ impl<'d> ObjectEdit<'d> {
         }
     }
 
+    /// Whether the value that stands there means the same as this JSON text.
+    fn says(&self, span: Span, json: &str) -> bool {
+        let text = self.document.raw(span);
+        let exact = text.as_bytes() == self.document.original(span);
+        let read = |text| serde_json::from_str::<Value>(text).ok();
+        exact && read(json).is_some_and(|value| read(text) == Some(value))
+    }
+
     fn rank(&self, key: &str) -> Option<usize> {
         self.order.iter().position(|&known| known == key)
     }
@@ -201,11 +222,4 @@ impl<'d> ObjectEdit<'d> {
         let value = change.value.as_deref().unwrap_or("null");
         format!("{}{}{value}", compact(&change.key), self.layout.colon())
     }
-}
-
-/// Whether two JSON texts mean the same.
-fn same(one: &str, other: &str) -> bool {
-    let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
-    let (one, other) = (read(one), read(other));
-    one.is_some() && one == other
 }

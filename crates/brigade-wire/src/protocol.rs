@@ -2,9 +2,10 @@
 //!
 //! One table, [`Protocol`], and one struct for each row. The fields stand in the order in which
 //! Claude Code writes them; a field that only one generation or one outcome has is optional. Both
-//! spellings of a request's id are read; a body that has both is malformed, for which one its
-//! sender meant is anybody's guess.
+//! spellings of a request's id are read. A body that says a thing twice is malformed, for which one
+//! its sender meant is anybody's guess.
 
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -42,11 +43,9 @@ macro_rules! protocol {
             pub(crate) fn read(
                 kind: &str,
                 json: &str,
-            ) -> Option<Result<Self, (&'static str, serde_json::Error)>> {
+            ) -> Option<serde_json::Result<Self>> {
                 match kind {
-                    $($kind => Some(
-                        serde_json::from_str(json).map(Self::$name).map_err(|error| ($kind, error)),
-                    ),)*
+                    $($kind => Some(serde_json::from_str(json).map(Self::$name)),)*
                     _ => None,
                 }
             }
@@ -276,34 +275,81 @@ pub struct PermissionRequest {
 
 /// `permission_response`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "PermissionResponseRecord", into = "PermissionResponseRecord")]
 pub struct PermissionResponse {
     /// The request's id.
-    #[serde(alias = "requestId")]
     pub request_id: String,
-    /// Yes or no.
-    pub subtype: Verdict,
     /// The call; new generation only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_use_id: Option<String>,
     /// What exactly was asked; new generation only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_request: Option<ApprovedRequest>,
-    /// What comes with a yes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub response: Option<Grant>,
-    /// What comes with a no.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
+    /// Yes or no.
+    pub verdict: Verdict,
 }
 
-/// Yes or no to a permission.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+/// Yes or no to a permission: on the wire `subtype`, with `response` or `error`.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Granted.
-    Success,
-    /// Refused.
-    Error,
+    Success(Grant),
+    /// Refused, and why.
+    Error(String),
+}
+
+/// A permission response as it stands on the wire. An answer that says yes and no at once, or yes in
+/// another form than the wire's, is not one.
+#[derive(Serialize, Deserialize)]
+struct PermissionResponseRecord {
+    #[serde(alias = "requestId")]
+    request_id: String,
+    subtype: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tool_use_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object")]
+    approved_request: Option<ApprovedRequest>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object")]
+    response: Option<Grant>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+impl TryFrom<PermissionResponseRecord> for PermissionResponse {
+    type Error = &'static str;
+
+    fn try_from(record: PermissionResponseRecord) -> Result<Self, Self::Error> {
+        let verdict = match (record.subtype.as_str(), record.response, record.error) {
+            ("success", Some(grant), None) => Verdict::Success(grant),
+            ("error", None, Some(error)) => Verdict::Error(error),
+            ("success" | "error", ..) => return Err("its subtype does not fit what comes with it"),
+            _ => return Err("its subtype is neither success nor error"),
+        };
+        let PermissionResponseRecord { request_id, tool_use_id, approved_request, .. } = record;
+        Ok(Self { request_id, tool_use_id, approved_request, verdict })
+    }
+}
+
+impl From<PermissionResponse> for PermissionResponseRecord {
+    fn from(answer: PermissionResponse) -> Self {
+        let (subtype, response, error) = match answer.verdict {
+            Verdict::Success(grant) => ("success".to_owned(), Some(grant), None),
+            Verdict::Error(error) => ("error".to_owned(), None, Some(error)),
+        };
+        let PermissionResponse { request_id, tool_use_id, approved_request, .. } = answer;
+        Self { request_id, subtype, tool_use_id, approved_request, response, error }
+    }
+}
+
+/// A struct that stands as an object; serde alone would take an array of its fields as well.
+fn object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: for<'t> Deserialize<'t>,
+{
+    let json = Json::deserialize(deserializer)?;
+    if !json.as_str().starts_with('{') {
+        return Err(D::Error::custom("expected an object"));
+    }
+    serde_json::from_str(json.as_str()).map(Some).map_err(D::Error::custom)
 }
 
 /// The call a permission was asked for.
@@ -318,7 +364,7 @@ pub struct ApprovedRequest {
 }
 
 /// What is granted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
     /// What the tool is to be given, perhaps changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -135,7 +135,7 @@ impl<'a> Task<'a> {
         self.fields().strings("blockedBy")
     }
 
-    /// The JSON text of any field, `metadata` for one.
+    /// The JSON of any field as it stands, `metadata` for one.
     pub fn field(&self, key: &str) -> Option<&str> {
         self.fields().json(key)
     }
@@ -150,17 +150,18 @@ impl<'a> Task<'a> {
             && self.blocked_by().is_some()
     }
 
-    /// The file with the changes made, and nothing else changed.
-    pub fn with(&self, change: &TaskChange<'_>) -> Vec<u8> {
+    /// The file with the changes made, and nothing else changed; borrowed if there is nothing to
+    /// change.
+    pub fn with(&self, change: &TaskChange<'_>) -> Cow<'a, [u8]> {
         let mut patch = Patch::default();
         let mut edit = ObjectEdit::new(&self.document, &self.object, ORDER);
-        change.subject.record(&mut edit, "subject");
-        change.description.record(&mut edit, "description");
+        edit.set_if("subject", change.subject.as_ref());
+        edit.set_if("description", change.description.as_ref());
         change.active_form.record(&mut edit, "activeForm");
         change.owner.record(&mut edit, "owner");
-        change.status.record(&mut edit, "status");
-        change.blocks.record(&mut edit, "blocks");
-        change.blocked_by.record(&mut edit, "blockedBy");
+        edit.set_if("status", change.status.as_ref());
+        edit.set_if("blocks", change.blocks.as_ref());
+        edit.set_if("blockedBy", change.blocked_by.as_ref());
         let metadata = self.document.get(&self.object, "metadata");
         let metadata = metadata.and_then(|span| self.document.object(span));
         match &metadata {
@@ -175,11 +176,9 @@ impl<'a> Task<'a> {
                 inner.finish(&mut patch);
             }
             None => {
-                let set = change.metadata.iter();
-                let set: Vec<(&str, &Value)> =
-                    set.filter_map(|(key, value)| Some((key.as_str(), value.as_ref()?))).collect();
-                if !set.is_empty() {
-                    edit.set("metadata", &Ordered(set));
+                let set = Ordered::new(change.metadata.iter().map(|(k, v)| (k, v.as_ref())));
+                if !set.0.is_empty() {
+                    edit.set("metadata", &set);
                 }
             }
         }
@@ -196,21 +195,21 @@ impl<'a> Task<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct TaskChange<'c> {
     /// What is to be done, in a line.
-    pub subject: Change<&'c str>,
+    pub subject: Option<&'c str>,
     /// What is to be done, in full.
-    pub description: Change<&'c str>,
+    pub description: Option<&'c str>,
     /// What is shown while it is being done.
     pub active_form: Change<&'c str>,
     /// Whose it is.
     pub owner: Change<&'c str>,
     /// How far it is.
-    pub status: Change<Status>,
+    pub status: Option<Status>,
     /// The tasks that wait for this one, all of them. Text, for foreign ids stay as they are.
-    pub blocks: Change<&'c [String]>,
+    pub blocks: Option<Vec<Cow<'c, str>>>,
     /// The tasks this one waits for, all of them.
-    pub blocked_by: Change<&'c [String]>,
-    /// Keys to set, or with `None` to take out; others stay. The only place in a task where Claude
-    /// Code keeps what it does not know.
+    pub blocked_by: Option<Vec<Cow<'c, str>>>,
+    /// Keys to set, or with `None` to take out, the last word on a key counting; others stay. The
+    /// only place in a task where Claude Code keeps what it does not know.
     pub metadata: &'c [(String, Option<Value>)],
 }
 
@@ -233,9 +232,9 @@ pub struct NewTask<'t> {
     /// How far it is.
     pub status: Status,
     /// The tasks that wait for this one.
-    pub blocks: &'t [String],
+    pub blocks: &'t [TaskId],
     /// The tasks this one waits for.
-    pub blocked_by: &'t [String],
+    pub blocked_by: &'t [TaskId],
     /// Data of our own.
     #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "metadata")]
     pub metadata: &'t [(String, Value)],
@@ -249,11 +248,23 @@ impl NewTask<'_> {
 }
 
 fn metadata<S: Serializer>(pairs: &[(String, Value)], serializer: S) -> Result<S::Ok, S::Error> {
-    Ordered(pairs.iter().map(|(key, value)| (key.as_str(), value)).collect()).serialize(serializer)
+    Ordered::new(pairs.iter().map(|(key, value)| (key, Some(value)))).serialize(serializer)
 }
 
 /// Pairs written as one object, in their order.
 struct Ordered<'m>(Vec<(&'m str, &'m Value)>);
+
+impl<'m> Ordered<'m> {
+    /// The last word on each key.
+    fn new(pairs: impl Iterator<Item = (&'m String, Option<&'m Value>)>) -> Self {
+        let mut last: Vec<(&str, &Value)> = Vec::new();
+        for (key, value) in pairs {
+            last.retain(|(earlier, _)| earlier != key);
+            last.extend(value.map(|value| (key.as_str(), value)));
+        }
+        Self(last)
+    }
+}
 
 impl Serialize for Ordered<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

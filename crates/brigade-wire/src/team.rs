@@ -6,6 +6,7 @@ use crate::change::Change;
 use crate::document::{Array, Damage, Document, Fields, Object};
 use crate::generation::Generation;
 use crate::member::{Member, MemberChange, NewMember};
+use crate::name::{LEAD, NameError};
 use crate::patch::{ObjectEdit, Patch};
 
 const ORDER: &[&str] = &[
@@ -103,36 +104,53 @@ impl<'a> Team<'a> {
         self.members().find(|member| member.is(name))
     }
 
-    /// The JSON text of any field.
+    /// The member that leads: the one the team names by its agent id, or, in a team that names none,
+    /// the one called `team-lead`. What a member says of its own type is no evidence.
+    pub fn lead(&self) -> Option<Member<'_>> {
+        match self.lead_agent_id() {
+            Some(id) => self.members().find(|member| member.agent_id().as_ref() == Some(&id)),
+            None => self.member(LEAD),
+        }
+    }
+
+    /// The JSON of any field, as it stands.
     pub fn field(&self, key: &str) -> Option<&str> {
         self.fields().json(key)
     }
 
-    /// What the file says of the generation that wrote it.
+    /// What the file says of the generation that wrote it. The new one names a lead process and has
+    /// no description; a name alone could be anybody's choice.
     pub fn generation(&self) -> Generation {
-        let named = self.name().and_then(|name| Generation::of_team_name(&name));
+        let named = || self.name().and_then(|name| Generation::of_team_name(&name));
         if self.lead_process().is_some() {
             Generation::New
+        } else if self.field("description").is_some() {
+            Generation::Old
         } else {
-            named.unwrap_or(Generation::Old)
+            named().unwrap_or(Generation::Old)
         }
     }
 
-    /// The file with the changes to the team itself made, and nothing else changed.
-    pub fn with(&self, change: &TeamChange<'_>) -> Vec<u8> {
+    /// The file with the changes to the team itself made, and nothing else changed; borrowed if
+    /// there is nothing to change.
+    pub fn with(&self, change: &TeamChange<'_>) -> Cow<'a, [u8]> {
         let mut patch = Patch::default();
         let mut edit = ObjectEdit::new(&self.document, &self.object, ORDER);
-        change.name.record(&mut edit, self.name_key());
+        edit.set_if(self.name_key(), change.name.as_ref());
         change.description.record(&mut edit, "description");
-        change.lead_session_id.record(&mut edit, "leadSessionId");
+        edit.set_if("leadSessionId", change.lead_session_id.as_ref());
         edit.finish(&mut patch);
         patch.apply(&self.document)
     }
 
-    /// The file with one more member behind the last, in the bytes of this file's generation.
-    pub fn with_member(&self, member: &NewMember<'_>) -> Vec<u8> {
+    /// The file with one more member behind the last, in the bytes of this file's generation. Refused
+    /// if the newcomer would share a present member's inbox.
+    pub fn with_member(&self, member: &NewMember<'_>) -> Result<Vec<u8>, NameError> {
+        let names: Vec<Cow<'_, str>> = self.members().filter_map(|member| member.name()).collect();
+        member.name.check_free(names.iter().map(Cow::as_ref))?;
         let mut patch = Patch::default();
-        let member = member.in_generation(self.generation());
+        let team = self.name().unwrap_or_default();
+        let member = member.record(&team, self.generation());
         match &self.array {
             Some(array) => patch.append(&self.document, array, &[member]),
             None => {
@@ -141,21 +159,29 @@ impl<'a> Team<'a> {
                 edit.finish(&mut patch);
             }
         }
-        patch.apply(&self.document)
+        Ok(patch.apply(&self.document).into_owned())
     }
 
-    /// The file with the changes to the member of that name made, or `None` if there is no such
-    /// member: a late change must not bring back one that was removed.
-    pub fn with_member_changed(&self, name: &str, change: &MemberChange<'_>) -> Option<Vec<u8>> {
-        let is = |(_, object): &&(usize, Object)| self.view(object).is(name);
-        let (_, object) = self.members.iter().find(is)?;
+    /// The file with the changes made to the member of that name, or to each, should there be
+    /// several; borrowed if there is nothing to change. `None` if there is no such member: a late
+    /// change must not bring back one that was removed.
+    pub fn with_member_changed(
+        &self,
+        name: &str,
+        change: &MemberChange<'_>,
+    ) -> Option<Cow<'a, [u8]>> {
+        self.member(name)?;
         let mut patch = Patch::default();
-        change.record(&self.document, object, &mut patch);
+        for (_, object) in &self.members {
+            if self.view(object).is(name) {
+                change.record(&self.document, object, &mut patch);
+            }
+        }
         Some(patch.apply(&self.document))
     }
 
-    /// The file without the members of that name.
-    pub fn without_member(&self, name: &str) -> Vec<u8> {
+    /// The file without the members of that name; borrowed if there is none.
+    pub fn without_member(&self, name: &str) -> Cow<'a, [u8]> {
         let mut patch = Patch::default();
         if let Some(array) = &self.array {
             let mut keep = vec![true; array.elements.len()];
@@ -200,9 +226,9 @@ pub struct LeadProcess {
 #[derive(Clone, Debug, Default)]
 pub struct TeamChange<'c> {
     /// Its name, under the key found.
-    pub name: Change<&'c str>,
+    pub name: Option<&'c str>,
     /// What it is for.
     pub description: Change<&'c str>,
     /// The lead's session.
-    pub lead_session_id: Change<&'c str>,
+    pub lead_session_id: Option<&'c str>,
 }

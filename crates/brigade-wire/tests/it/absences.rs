@@ -17,7 +17,12 @@ fn no_io_no_clock_no_async_no_environment() {
         "Instant",
         "async fn",
         ".await",
+        "std::{",
+        "RandomState",
+        "HashMap",
+        "print!",
         "println!",
+        "dbg!",
         "unsafe {",
     ];
     let mut files = 0;

@@ -70,6 +70,6 @@ fn form(path: &str) -> Form {
 }
 
 /// Bytes that must be text.
-pub(crate) fn text(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes).unwrap()
+pub(crate) fn text(bytes: &[u8]) -> &str {
+    str::from_utf8(bytes).unwrap()
 }

@@ -1,6 +1,7 @@
 //! Changes to an inbox, byte by byte, and what is no whole document.
 
 use brigade_wire::color::Color;
+use brigade_wire::generation::Generation;
 use brigade_wire::inbox::{self, Inbox};
 use brigade_wire::message::{Entry, NewMessage, Stamp};
 use brigade_wire::task::Task;
@@ -26,9 +27,9 @@ fn message(text: &str) -> NewMessage<'_> {
 fn check_append(before: &str, after: &str) {
     let mut spliced = before.as_bytes().to_vec();
     inbox::append(&mut spliced, &[message("x")]).unwrap();
-    assert_eq!(text(spliced), after);
+    assert_eq!(text(&spliced), after);
     let parsed = Inbox::read(before.as_bytes()).unwrap().with_appended(&[message("x")]);
-    assert_eq!(text(parsed), after);
+    assert_eq!(text(&parsed), after);
 }
 
 #[test]
@@ -55,6 +56,77 @@ fn a_torn_inbox_is_never_appended_to() {
         assert!(inbox::append(&mut torn, &[message("x")]).is_err(), "cut at {len}");
         assert_eq!(torn, &whole[..len], "left as it was");
     }
+}
+
+#[test]
+fn an_inbox_written_over_a_longer_one_or_with_a_hole_is_never_appended_to() {
+    let inbox_of = |messages: &[NewMessage<'_>]| {
+        let mut bytes = inbox::EMPTY.to_vec();
+        inbox::append(&mut bytes, messages).unwrap();
+        bytes
+    };
+    let (short, long) = (inbox_of(&[message("a")]), inbox_of(&[message("b"), message("c")]));
+    let mut over = short.clone();
+    over.extend_from_slice(&long[short.len()..]);
+    let mut hole = long.clone();
+    hole[40..80].fill(0);
+    for torn in [over, hole] {
+        let mut after = torn.clone();
+        assert!(inbox::append(&mut after, &[message("x")]).is_err());
+        assert_eq!(after, torn);
+    }
+}
+
+#[test]
+fn near_to_claude_codes_layout_is_not_it() {
+    // Four spaces, a space at an end, a scalar in front: spliced as if native these would stray.
+    for before in [
+        "[\n    {\n    }\n]",
+        "[ \n  {\n  }\n]",
+        "[\n  7,\n  {\n  }\n]",
+        "[\n{\n}\n]",
+        "[\n{\n  }\n]",
+        "[\n7,\n  {\n  }\n]",
+        "[\n  {\n  }\n]\n",
+        "[\n  {\n    \"a\": [\n]\n  }\n]",
+    ] {
+        let parsed = Inbox::read(before.as_bytes()).unwrap();
+        let mut spliced = before.as_bytes().to_vec();
+        inbox::append(&mut spliced, &[message("x")]).unwrap();
+        assert_eq!(parsed.with_appended(&[message("x")]), spliced, "{before}");
+    }
+}
+
+#[test]
+fn the_generation_of_an_inbox_is_that_of_its_messages() {
+    let generation = |json: &str| Inbox::read(json.as_bytes()).unwrap().generation();
+    let old = r#"{"from":"a","text":"t","timestamp":"t","read":true}"#;
+    let new = r#"{"from":"a","text":"t","timestamp":"t","msgV":1,"read":true}"#;
+    assert_eq!(generation("[]"), None);
+    assert_eq!(generation("[7]"), None);
+    assert_eq!(generation(&format!("[{old}]")), Some(Generation::Old));
+    assert_eq!(generation(&format!("[{old},{new}]")), Some(Generation::New));
+}
+
+#[test]
+fn messages_are_told_apart_by_their_index() {
+    let old = r#"{"from":"a","text":"t","timestamp":"t","read":true}"#;
+    let inbox = format!("[{old},7,{}]", old.replace("true", "false"));
+    let inbox = Inbox::read(inbox.as_bytes()).unwrap();
+    assert_eq!(inbox.messages().map(|message| message.index()).collect::<Vec<_>>(), [0, 2]);
+    let mut asked = Vec::new();
+    inbox.with_read(|message| {
+        asked.push(message.index());
+        true
+    });
+    assert_eq!(asked, [2], "only what is unread is asked about");
+}
+
+#[test]
+fn text_is_read_before_content() {
+    let json = br#"[{"from":"a","content":"c","text":"t","timestamp":"t","read":true}]"#;
+    let inbox = Inbox::read(json).unwrap();
+    assert_eq!(inbox.messages().next().unwrap().text(), "t");
 }
 
 #[test]
@@ -85,12 +157,12 @@ fn one_bad_entry_does_not_spoil_the_others() {
         .entries()
         .map(|entry| match entry {
             Entry::Message(message) => format!("{}: {}", message.from(), message.text()),
-            Entry::Other(json) => format!("other: {json}"),
+            Entry::Other(json) => format!("other: {}", text(json)),
         })
         .collect();
     assert_eq!(shown[..4], ["other: 7", "other: {\"from\":\"a\"}", "a: c", "other: null"]);
     assert!(shown[4].starts_with("other: {\"from\":\"b\""));
-    assert_eq!(text(inbox.with_read(|_| true)), before.replace("false", "true"));
+    assert_eq!(text(&inbox.with_read(|_| true)), before.replace("false", "true"));
 }
 
 #[test]
@@ -102,6 +174,10 @@ fn halves_of_pairs_and_bytes_that_are_not_utf8_are_read_and_kept() {
     let inbox = Inbox::read(&bytes).unwrap();
     let texts: Vec<String> = inbox.messages().map(|message| message.text().into_owned()).collect();
     assert_eq!(texts, ["cut \u{fffd}", "??"]);
+    let first = inbox.messages().next().unwrap();
+    assert_eq!(first.field("text"), Some(r#""cut \ud83d""#), "a field is shown as it stands");
+    let entries: Vec<&[u8]> = inbox.entries().map(|entry| entry.json()).collect();
+    assert_eq!(entries.join(&b","[..]), bytes[1..bytes.len() - 1], "and an entry to the byte");
     let read = inbox.with_read(|message| message.from() == "b");
     let kept = bytes.len() - b"false}]".len();
     assert_eq!(read[..kept], bytes[..kept], "the odd bytes are as they were");
@@ -113,7 +189,7 @@ fn entries_leave_with_their_commas() {
     let check = |before: &str, keep: &[bool], after: &str| {
         let mut keep = keep.iter();
         let inbox = Inbox::read(before.as_bytes()).unwrap();
-        assert_eq!(text(inbox.retain(|_| *keep.next().unwrap())), after);
+        assert_eq!(text(&inbox.retain(|_| *keep.next().unwrap())), after);
     };
     check("[1, 2 ,3]", &[true, true, true], "[1, 2 ,3]");
     check("[1, 2 ,3]", &[false, true, true], "[2 ,3]");

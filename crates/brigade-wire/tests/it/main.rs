@@ -22,5 +22,6 @@ mod inboxes;
 mod names;
 mod properties;
 mod random;
+mod strange_bodies;
 mod tasks;
 mod teams;

@@ -141,6 +141,13 @@ fn request_ids_of_each_form_are_read_and_written() {
 }
 
 #[test]
+fn a_token_is_read_up_to_32_characters() {
+    let id = |len: usize| format!("perm-1-{}", "a".repeat(len)).parse::<RequestId>();
+    assert!(id(32).is_ok());
+    assert!(id(33).is_err());
+}
+
+#[test]
 fn a_new_permission_request_has_seven_characters() {
     for bits in [0, 1, 0x0123_4567_89ab_cdef, u64::MAX] {
         let id = RequestId::Permission { at: 7, token: Token::from_random(bits) }.to_string();

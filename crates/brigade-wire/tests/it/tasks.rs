@@ -12,7 +12,7 @@ use crate::files::{self, text};
 /// A task before and after one change.
 #[track_caller]
 fn check_task(before: &str, change: &TaskChange<'_>, after: &str) {
-    assert_eq!(text(Task::read(before.as_bytes()).unwrap().with(change)), after);
+    assert_eq!(text(&Task::read(before.as_bytes()).unwrap().with(change)), after);
 }
 
 fn owner(owner: Change<&str>) -> TaskChange<'_> {
@@ -34,6 +34,10 @@ fn a_field_is_replaced_where_it_stands() {
 fn a_value_that_is_already_there_keeps_its_spelling() {
     let bob = owner(Set("bob"));
     check_task(r#"{"owner":"b\u006fb"}"#, &bob, r#"{"owner":"b\u006fb"}"#);
+    // What only reads as the same is not: these bytes are not UTF-8.
+    let odd = Task::read(b"{\"owner\":\"\xff\"}").unwrap();
+    assert_eq!(odd.owner().unwrap(), "?");
+    assert_eq!(text(&odd.with(&owner(Set("?")))), r#"{"owner":"?"}"#);
 }
 
 #[test]
@@ -53,6 +57,28 @@ fn a_new_field_stands_where_claude_code_would_put_it() {
 }
 
 #[test]
+fn what_is_added_takes_the_indentation_of_the_document() {
+    let blocks = TaskChange { blocks: Some(vec!["2".into()]), ..TaskChange::default() };
+    check_task(
+        "{\n    \"blocks\": []\n}",
+        &blocks,
+        "{\n    \"blocks\": [\n        \"2\"\n    ]\n}",
+    );
+    check_task(
+        "{\r\n\t\"id\": \"1\"\r\n}",
+        &blocks,
+        "{\r\n\t\"id\": \"1\",\r\n\t\"blocks\": [\r\n\t\t\"2\"\r\n\t]\r\n}",
+    );
+    let metadata = [("a".to_owned(), Some(json!(1)))];
+    let metadata = TaskChange { metadata: &metadata, ..TaskChange::default() };
+    check_task(
+        "{\r\n\t\"metadata\": {}\r\n}",
+        &metadata,
+        "{\r\n\t\"metadata\": {\r\n\t\t\"a\": 1\r\n\t}\r\n}",
+    );
+}
+
+#[test]
 fn a_field_is_taken_out_with_its_comma() {
     let nobody = owner(Clear);
     check_task(r#"{"owner":"a"}"#, &nobody, "{}");
@@ -66,13 +92,12 @@ fn a_field_is_taken_out_with_its_comma() {
 
 #[test]
 fn several_changes_at_once() {
-    let blocks = ["4".to_owned(), "xyz".to_owned()];
     let change = TaskChange {
-        subject: Set("two\nlines"),
+        subject: Some("two\nlines"),
         active_form: Clear,
         owner: Set("bob"),
-        status: Set(Status::InProgress),
-        blocks: Set(&blocks),
+        status: Some(Status::InProgress),
+        blocks: Some(vec!["4".into(), "xyz".into()]),
         ..TaskChange::default()
     };
     check_task(
@@ -84,7 +109,8 @@ fn several_changes_at_once() {
          \"own\": 1e3\n}",
     );
     // Everything there goes and something else comes.
-    let change = TaskChange { owner: Clear, status: Set(Status::Pending), ..TaskChange::default() };
+    let change =
+        TaskChange { owner: Clear, status: Some(Status::Pending), ..TaskChange::default() };
     check_task("{\n  \"owner\": 1\n}", &change, "{\n  \"status\": \"pending\"\n}");
 }
 
@@ -107,6 +133,12 @@ fn metadata_is_merged_key_by_key() {
         &change,
         r#"{"id":"1","metadata":{"mine":{"a":[1]},"quo\"te":null}}"#,
     );
+    // The last word on a key counts, whether there was metadata before or not.
+    let twice = [("a", Some(1)), ("b", Some(1)), ("a", None), ("b", Some(2))];
+    let twice = twice.map(|(key, value)| (key.to_owned(), value.map(Value::from)));
+    let twice = TaskChange { metadata: &twice, ..TaskChange::default() };
+    check_task(r#"{"id":"1"}"#, &twice, r#"{"id":"1","metadata":{"b":2}}"#);
+    check_task(r#"{"metadata":{"x":0,"a":0}}"#, &twice, r#"{"metadata":{"x":0,"b":2}}"#);
     let only_old = TaskChange { metadata: &metadata[1..2], ..TaskChange::default() };
     check_task(r#"{"id":"1"}"#, &only_old, r#"{"id":"1"}"#);
     check_task(
@@ -127,7 +159,7 @@ fn a_new_task_has_claude_codes_bytes() {
         owner: Some("bob"),
         status: Status::Pending,
         blocks: &[],
-        blocked_by: &["3".to_owned()],
+        blocked_by: &[TaskId::new(3).unwrap()],
         metadata: &[("z".to_owned(), json!(1)), ("a".to_owned(), json!({}))],
     };
     // What JSON.stringify(task, null, 2) prints for the same task.
@@ -135,7 +167,7 @@ fn a_new_task_has_claude_codes_bytes() {
                     \"description\": \"d\",\n  \"owner\": \"bob\",\n  \"status\": \"pending\",\n  \
                     \"blocks\": [],\n  \"blockedBy\": [\n    \"3\"\n  ],\n  \"metadata\": {\n    \
                     \"z\": 1,\n    \"a\": {}\n  }\n}";
-    assert_eq!(text(task.to_bytes()), expected);
+    assert_eq!(text(&task.to_bytes()), expected);
 }
 
 #[test]

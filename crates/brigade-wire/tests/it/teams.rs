@@ -1,10 +1,12 @@
 //! Changes to a team and its members, byte by byte.
 
-use brigade_wire::change::Change::Set;
+use std::borrow::Cow;
+
+use brigade_wire::change::Change::{Clear, Set};
 use brigade_wire::color::Color;
 use brigade_wire::generation::Generation;
 use brigade_wire::member::{MemberChange, NewMember, NewTeam};
-use brigade_wire::name::AgentId;
+use brigade_wire::name::MemberName;
 use brigade_wire::team::{Team, TeamChange};
 use serde_json::{Value, json};
 
@@ -29,12 +31,12 @@ fn the_team_name_variant_is_read_and_written_under_its_own_key() {
     assert_eq!(team.name().unwrap(), "macos-cleaner-chat");
     assert_eq!(team.generation(), Generation::Old);
     assert_eq!((team.created_at(), team.lead_agent_id()), (None, None));
-    assert!(!team.member("assistant").unwrap().is_lead());
-    let renamed = team.with(&TeamChange { name: Set("x"), ..TeamChange::default() });
-    assert_eq!(text(renamed), VARIANT.replace("\"macos-cleaner-chat\"", "\"x\""));
-    let idle = MemberChange { is_active: Set(false), ..MemberChange::default() };
+    assert!(team.lead().is_none());
+    let renamed = team.with(&TeamChange { name: Some("x"), ..TeamChange::default() });
+    assert_eq!(text(&renamed), VARIANT.replace("\"macos-cleaner-chat\"", "\"x\""));
+    let idle = MemberChange { is_active: Some(false), ..MemberChange::default() };
     assert_eq!(
-        text(team.with_member_changed("assistant", &idle).unwrap()),
+        text(&team.with_member_changed("assistant", &idle).unwrap()),
         VARIANT.replace("assistant\"\n    }", "assistant\",\n      \"isActive\": false\n    }")
     );
 }
@@ -48,7 +50,7 @@ fn a_team_of_each_generation_is_told_apart_and_read() {
     assert_eq!((lead.pid, lead.claimed_at), (Some(30460), Some(1_794_699_646_904)));
     assert_eq!(lead.pid_space.as_deref(), Some("vm#pid:[4026531836]"));
     assert_eq!(lead.proc_start.as_deref(), Some("81574"));
-    assert!(new.member("team-lead").unwrap().is_lead());
+    assert!(new.lead().unwrap().is("team-lead"));
     assert_eq!(new.member("alice").unwrap().is_active(), Some(true));
 
     let old = files::one("claude-code/2.1.50/tolerance-end/teams/tol/config.json");
@@ -65,16 +67,16 @@ fn a_late_change_does_not_bring_back_a_removed_member() {
     let gone = Team::read(&bytes).unwrap().without_member("carol");
     let gone = Team::read(&gone).unwrap();
     assert!(gone.member("carol").is_none());
-    let active = MemberChange { is_active: Set(true), ..MemberChange::default() };
+    let active = MemberChange { is_active: Some(true), ..MemberChange::default() };
     assert_eq!(gone.with_member_changed("carol", &active), None);
     assert_eq!(gone.without_member("carol"), gone.bytes());
 }
 
 #[test]
 fn members_come_and_go_whatever_the_layout() {
-    let agent_id: AgentId = "bob@t".parse().unwrap();
+    let name: MemberName = "bob".parse().unwrap();
     let bob = NewMember {
-        agent_id: &agent_id,
+        name: &name,
         agent_type: "codex",
         model: "m",
         prompt: "p",
@@ -87,22 +89,22 @@ fn members_come_and_go_whatever_the_layout() {
         is_active: None,
     };
     let old = r#"{"agentId":"bob@t","name":"bob","agentType":"codex","model":"m","prompt":"p","color":"green","planModeRequired":false,"joinedAt":5,"tmuxPaneId":"","cwd":"/","subscriptions":[],"backendType":"process"}"#;
-    let new = r#"{"agentId":"bob@t","name":"bob","color":"green","joinedAt":5,"tmuxPaneId":"","subscriptions":[],"agentType":"codex","model":"m","prompt":"p","planModeRequired":false,"cwd":"/","backendType":"process"}"#;
+    let new = r#"{"agentId":"bob@session-0123abcd","name":"bob","color":"green","joinedAt":5,"tmuxPaneId":"","subscriptions":[],"agentType":"codex","model":"m","prompt":"p","planModeRequired":false,"cwd":"/","backendType":"process"}"#;
     let check = |before: &str, after: String| {
-        let with = Team::read(before.as_bytes()).unwrap().with_member(&bob);
-        assert_eq!(text(with.clone()), after);
-        Team::read(&with).unwrap().without_member("bob")
+        let with = Team::read(before.as_bytes()).unwrap().with_member(&bob).unwrap();
+        assert_eq!(text(&with), after);
+        text(&Team::read(&with).unwrap().without_member("bob")).to_owned()
     };
     let empty = r#"{"name":"t","members":[]}"#;
-    assert_eq!(check(empty, format!(r#"{{"name":"t","members":[{old}]}}"#)), empty.as_bytes());
+    assert_eq!(check(empty, format!(r#"{{"name":"t","members":[{old}]}}"#)), empty);
     let one = r#"{"name":"session-0123abcd","members":[{"name":"x"}],"y":1}"#;
     let both = format!(r#"{{"name":"session-0123abcd","members":[{{"name":"x"}},{new}],"y":1}}"#);
-    assert_eq!(check(one, both), one.as_bytes());
+    assert_eq!(check(one, both), one);
     check(r#"{"name":"t"}"#, format!(r#"{{"name":"t","members":[{old}]}}"#));
     let lines: Value = serde_json::from_str(old).unwrap();
     let added =
         Team::read(b"{\n  \"name\": \"t\",\n  \"members\": []\n}").unwrap().with_member(&bob);
-    let added: Value = serde_json::from_slice(&added).unwrap();
+    let added: Value = serde_json::from_slice(&added.unwrap()).unwrap();
     assert_eq!(added["members"], json!([lines]));
 }
 
@@ -121,7 +123,124 @@ fn a_new_team_can_be_read_back() {
     let team = Team::read(&bytes).unwrap();
     assert_eq!(team.description().unwrap(), "a \"demo\"");
     assert_eq!(team.created_at(), Some(1_794_700_808_289));
-    assert_eq!(team.members().map(|member| member.is_lead()).collect::<Vec<_>>(), [true]);
+    assert_eq!((team.members().len(), team.lead().unwrap().is("team-lead")), (1, true));
+}
+
+/// The generation of a team of these fields.
+#[track_caller]
+fn check_generation(fields: &str, expected: Generation) {
+    assert_eq!(Team::read(fields.as_bytes()).unwrap().generation(), expected, "{fields}");
+}
+
+#[test]
+fn a_generation_is_told_by_more_than_a_name() {
+    check_generation(r#"{"name":"t"}"#, Generation::Old);
+    check_generation(r#"{"name":"session-0123abcd"}"#, Generation::New);
+    check_generation(r#"{"name":"t","leadProcess":{}}"#, Generation::New);
+    // Anybody may give an old team such a name.
+    check_generation(r#"{"name":"session-0123abcd","description":""}"#, Generation::Old);
+    let name = "session-0123abcd".parse().unwrap();
+    let (description, lead_session_id, lead_model, lead_cwd) = ("", "", "", "");
+    let created_at = 0;
+    let team =
+        NewTeam { name: &name, description, created_at, lead_session_id, lead_model, lead_cwd };
+    check_generation(text(&team.to_bytes()), Generation::Old);
+}
+
+#[test]
+fn the_lead_is_who_the_team_says_not_who_says_so() {
+    let lead = |fields: &str| {
+        let team = Team::read(fields.as_bytes()).unwrap();
+        team.lead().and_then(|lead| lead.name().map(Cow::into_owned))
+    };
+    let eve = r#"{"name":"eve","agentId":"eve@t","agentType":"team-lead"}"#;
+    let anna = r#"{"name":"anna","agentId":"anna@t","agentType":"Explore"}"#;
+    let named = format!(r#"{{"leadAgentId":"anna@t","members":[{eve},{anna}]}}"#);
+    assert_eq!(lead(&named).as_deref(), Some("anna"));
+    assert_eq!(lead(&format!(r#"{{"leadAgentId":"x@t","members":[{eve}]}}"#)), None);
+    assert_eq!(lead(&format!(r#"{{"members":[{eve}]}}"#)), None);
+    let called = format!(r#"{{"members":[{eve},{{"name":"team-lead"}}]}}"#);
+    assert_eq!(lead(&called).as_deref(), Some("team-lead"));
+}
+
+#[test]
+fn new_fields_stand_where_claude_code_would_put_them() {
+    let team =
+        Team::read(br#"{"name":"t","createdAt":1,"members":[{"name":"a","isActive":true}]}"#);
+    let team = team.unwrap();
+    let described = TeamChange { description: Set("d"), ..TeamChange::default() };
+    assert_eq!(
+        text(&team.with(&described)),
+        r#"{"name":"t","description":"d","createdAt":1,"members":[{"name":"a","isActive":true}]}"#
+    );
+    let moved = MemberChange {
+        backend_type: Some("tmux"),
+        tmux_pane_id: Some("%1"),
+        ..MemberChange::default()
+    };
+    assert_eq!(
+        text(&team.with_member_changed("a", &moved).unwrap()),
+        r#"{"name":"t","createdAt":1,"members":[{"name":"a","tmuxPaneId":"%1","backendType":"tmux","isActive":true}]}"#
+    );
+}
+
+#[test]
+fn where_both_keys_stand_the_one_that_names_the_team_counts() {
+    let check = |before: &str, after: &str| {
+        let team = Team::read(before.as_bytes()).unwrap();
+        assert_eq!(team.name().unwrap(), "t");
+        let change = TeamChange { name: Some("x"), description: Clear, ..TeamChange::default() };
+        assert_eq!(text(&team.with(&change)), after);
+    };
+    check(r#"{"teamName":"u","name":"t"}"#, r#"{"teamName":"u","name":"x"}"#);
+    check(r#"{"name":null,"teamName":"t"}"#, r#"{"name":null,"teamName":"x"}"#);
+}
+
+#[test]
+fn a_newcomer_never_shares_an_inbox() {
+    let before = r#"{"name":"t","members":[{"name":"b.b"}]}"#;
+    let name: MemberName = "B-b".parse().unwrap();
+    let member = NewMember {
+        name: &name,
+        agent_type: "",
+        model: "",
+        prompt: "",
+        color: Color::Blue,
+        plan_mode_required: false,
+        joined_at: 0,
+        tmux_pane_id: "",
+        cwd: "",
+        backend_type: None,
+        is_active: None,
+    };
+    assert_eq!(
+        Team::read(before.as_bytes()).unwrap().with_member(&member).unwrap_err().to_string(),
+        "'B-b' would share an inbox with \"b.b\"; choose another name"
+    );
+}
+
+#[test]
+fn a_member_that_stands_twice_is_changed_twice() {
+    let team = Team::read(br#"{"members":[{"name":"a"},{"name":"b"},{"name":"a"}]}"#).unwrap();
+    let idle = MemberChange { is_active: Some(false), ..MemberChange::default() };
+    assert_eq!(
+        text(&team.with_member_changed("a", &idle).unwrap()),
+        r#"{"members":[{"name":"a","isActive":false},{"name":"b"},{"name":"a","isActive":false}]}"#
+    );
+    assert_eq!(text(&team.without_member("a")), r#"{"members":[{"name":"b"}]}"#);
+}
+
+#[test]
+fn nine_teammates_get_the_colours_in_their_order() {
+    for version in ["2.1.50", "2.1.325"] {
+        let bytes = files::one(&format!("claude-code/{version}/colours/config.json"));
+        let team = Team::read(&bytes).unwrap();
+        let colors: Vec<Color> = team
+            .members()
+            .filter_map(|member| member.color().map(|color| color.parse().unwrap()))
+            .collect();
+        assert_eq!(colors, (0..9).map(Color::nth).collect::<Vec<_>>());
+    }
 }
 
 #[test]
@@ -133,7 +252,8 @@ fn numbers_are_read_as_javascript_reads_them() {
     assert_eq!(created_at("1770535107409"), Some(1_770_535_107_409));
     assert_eq!(created_at("1770535107409.0"), Some(1_770_535_107_409));
     assert_eq!(created_at("1.770535107409e12"), Some(1_770_535_107_409));
-    for odd in ["-1", "0.5", "1e300", "1e999", "\"1\"", "null"] {
+    assert_eq!(created_at("9007199254740991.0"), Some(9_007_199_254_740_991));
+    for odd in ["9007199254740992.0", "-1", "0.5", "1e300", "1e999", "\"1\"", "null"] {
         assert_eq!(created_at(odd), None, "{odd}");
     }
 }
