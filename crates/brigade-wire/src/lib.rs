@@ -8,7 +8,7 @@
 //! - [`generation`]: which of the two generations a file is of;
 //! - [`inbox`] and [`message`], [`team`] and [`member`], [`task`]: the documents, as views that know
 //!   where each field stands, so that a change to one leaves every other byte as it was;
-//! - [`body`] and [`protocol`]: what a message means;
+//! - [`body`], [`protocol`] and [`permission`]: what a message means;
 //! - [`envelope`]: what a model sees of it.
 //!
 //! # A file that is not whole
@@ -38,6 +38,7 @@ pub mod member;
 pub mod message;
 pub mod name;
 mod patch;
+pub mod permission;
 pub mod protocol;
 pub mod request_id;
 pub mod task;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use brigade_wire::body::Body;
 use brigade_wire::inbox::Inbox;
+use brigade_wire::permission::*;
 use brigade_wire::protocol::*;
 
 use crate::envelopes::envelopes_of;

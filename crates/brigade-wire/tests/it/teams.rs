@@ -72,11 +72,9 @@ fn a_late_change_does_not_bring_back_a_removed_member() {
     assert_eq!(gone.without_member("carol"), gone.bytes());
 }
 
-#[test]
-fn members_come_and_go_whatever_the_layout() {
-    let name: MemberName = "bob".parse().unwrap();
-    let bob = NewMember {
-        name: &name,
+fn newcomer(name: &MemberName) -> NewMember<'_> {
+    NewMember {
+        name,
         agent_type: "codex",
         model: "m",
         prompt: "p",
@@ -87,7 +85,13 @@ fn members_come_and_go_whatever_the_layout() {
         cwd: "/",
         backend_type: Some("process"),
         is_active: None,
-    };
+    }
+}
+
+#[test]
+fn members_come_and_go_whatever_the_layout() {
+    let name: MemberName = "bob".parse().unwrap();
+    let bob = newcomer(&name);
     let old = r#"{"agentId":"bob@t","name":"bob","agentType":"codex","model":"m","prompt":"p","color":"green","planModeRequired":false,"joinedAt":5,"tmuxPaneId":"","cwd":"/","subscriptions":[],"backendType":"process"}"#;
     let new = r#"{"agentId":"bob@session-0123abcd","name":"bob","color":"green","joinedAt":5,"tmuxPaneId":"","subscriptions":[],"agentType":"codex","model":"m","prompt":"p","planModeRequired":false,"cwd":"/","backendType":"process"}"#;
     let check = |before: &str, after: String| {
@@ -200,21 +204,12 @@ fn where_both_keys_stand_the_one_that_names_the_team_counts() {
 fn a_newcomer_never_shares_an_inbox() {
     let before = r#"{"name":"t","members":[{"name":"b.b"}]}"#;
     let name: MemberName = "B-b".parse().unwrap();
-    let member = NewMember {
-        name: &name,
-        agent_type: "",
-        model: "",
-        prompt: "",
-        color: Color::Blue,
-        plan_mode_required: false,
-        joined_at: 0,
-        tmux_pane_id: "",
-        cwd: "",
-        backend_type: None,
-        is_active: None,
-    };
     assert_eq!(
-        Team::read(before.as_bytes()).unwrap().with_member(&member).unwrap_err().to_string(),
+        Team::read(before.as_bytes())
+            .unwrap()
+            .with_member(&newcomer(&name))
+            .unwrap_err()
+            .to_string(),
         "'B-b' would share an inbox with \"b.b\"; choose another name"
     );
 }

@@ -1,0 +1,163 @@
+//! The two protocol messages about permissions: a teammate asks leave to use a tool, and is answered.
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// `permission_request`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PermissionRequest {
+    /// Its id, as written.
+    #[serde(alias = "requestId")]
+    pub request_id: String,
+    /// Who asks: a name without the team.
+    pub agent_id: String,
+    /// The tool.
+    pub tool_name: String,
+    /// The call.
+    pub tool_use_id: String,
+    /// What the call is for.
+    pub description: String,
+    /// What the tool would be given.
+    pub input: Json,
+    /// What could be granted with the answer, so that the same is not asked again.
+    #[serde(default)]
+    pub permission_suggestions: Vec<Json>,
+}
+
+/// `permission_response`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "PermissionResponseRecord", into = "PermissionResponseRecord")]
+pub struct PermissionResponse {
+    /// The request's id.
+    pub request_id: String,
+    /// The call; new generation only.
+    pub tool_use_id: Option<String>,
+    /// What exactly was asked; new generation only.
+    pub approved_request: Option<ApprovedRequest>,
+    /// Yes or no.
+    pub verdict: Verdict,
+}
+
+/// Yes or no to a permission: on the wire `subtype`, with `response` or `error`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Granted.
+    Success(Grant),
+    /// Refused, and why.
+    Error(String),
+}
+
+/// A permission response as it stands on the wire. An answer that says yes and no at once, or yes in
+/// another form than the wire's, is not one.
+#[derive(Serialize, Deserialize)]
+struct PermissionResponseRecord {
+    #[serde(alias = "requestId")]
+    request_id: String,
+    subtype: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tool_use_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object")]
+    approved_request: Option<ApprovedRequest>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object")]
+    response: Option<Grant>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+impl TryFrom<PermissionResponseRecord> for PermissionResponse {
+    type Error = &'static str;
+
+    fn try_from(record: PermissionResponseRecord) -> Result<Self, Self::Error> {
+        let verdict = match (record.subtype.as_str(), record.response, record.error) {
+            ("success", Some(grant), None) => Verdict::Success(grant),
+            ("error", None, Some(error)) => Verdict::Error(error),
+            ("success" | "error", ..) => return Err("its subtype does not fit what comes with it"),
+            _ => return Err("its subtype is neither success nor error"),
+        };
+        let PermissionResponseRecord { request_id, tool_use_id, approved_request, .. } = record;
+        Ok(Self { request_id, tool_use_id, approved_request, verdict })
+    }
+}
+
+impl From<PermissionResponse> for PermissionResponseRecord {
+    fn from(answer: PermissionResponse) -> Self {
+        let (subtype, response, error) = match answer.verdict {
+            Verdict::Success(grant) => ("success".to_owned(), Some(grant), None),
+            Verdict::Error(error) => ("error".to_owned(), None, Some(error)),
+        };
+        let PermissionResponse { request_id, tool_use_id, approved_request, .. } = answer;
+        Self { request_id, subtype, tool_use_id, approved_request, response, error }
+    }
+}
+
+/// A struct that stands as an object; serde alone would take an array of its fields as well.
+fn object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: for<'t> Deserialize<'t>,
+{
+    let json = Json::deserialize(deserializer)?;
+    if !json.as_str().starts_with('{') {
+        return Err(D::Error::custom("expected an object"));
+    }
+    serde_json::from_str(json.as_str()).map(Some).map_err(D::Error::custom)
+}
+
+/// The call a permission was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovedRequest {
+    /// The call.
+    pub tool_use_id: String,
+    /// The tool.
+    pub tool_name: String,
+    /// A digest, in hex, of the tool's name and its input.
+    pub input_digest: String,
+}
+
+/// What is granted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// What the tool is to be given, perhaps changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_input: Option<Json>,
+    /// What is granted for the time to come; the new generation leaves it out when empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permission_updates: Option<Vec<Json>>,
+}
+
+/// JSON of somebody else's making, kept to the byte.
+#[derive(Clone, Debug)]
+pub struct Json(Box<RawValue>);
+
+impl Json {
+    /// Takes JSON text.
+    pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    /// Its text.
+    pub fn as_str(&self) -> &str {
+        self.0.get()
+    }
+}
+
+impl PartialEq for Json {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Json {}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Box::<RawValue>::deserialize(deserializer).map(Self)
+    }
+}
