@@ -104,7 +104,7 @@ impl Patch {
 }
 
 /// What happens to one key.
-struct Change<'d> {
+struct KeyChange<'d> {
     key: &'d str,
     /// The new value as it will stand, or `None` to remove the key.
     value: Option<String>,
@@ -117,7 +117,7 @@ pub(crate) struct ObjectEdit<'d> {
     layout: Layout,
     /// The order in which Claude Code writes the keys; a new key goes where it would stand.
     order: &'static [&'static str],
-    changes: Vec<Change<'d>>,
+    changes: Vec<KeyChange<'d>>,
 }
 
 impl<'d> ObjectEdit<'d> {
@@ -138,7 +138,7 @@ impl<'d> ObjectEdit<'d> {
         if present.is_some_and(|span| self.says(span, &value)) {
             return;
         }
-        self.changes.push(Change { key, value: Some(value) });
+        self.changes.push(KeyChange { key, value: Some(value) });
     }
 
     /// Gives `key` a value, if there is one to give.
@@ -151,12 +151,12 @@ impl<'d> ObjectEdit<'d> {
     /// Takes `key` out.
     pub(crate) fn remove(&mut self, key: &'d str) {
         self.changes.retain(|change| change.key != key);
-        self.changes.push(Change { key, value: None });
+        self.changes.push(KeyChange { key, value: None });
     }
 
     /// Writes the changes down.
     pub(crate) fn finish(self, patch: &mut Patch) {
-        let (mut fresh, present): (Vec<&Change<'_>>, Vec<&Change<'_>>) = self
+        let (mut fresh, present): (Vec<&KeyChange<'_>>, Vec<&KeyChange<'_>>) = self
             .changes
             .iter()
             .partition(|change| self.document.get(self.object, change.key).is_none());
@@ -186,7 +186,7 @@ impl<'d> ObjectEdit<'d> {
         }
         let kept: Vec<&Pair> = members.iter().filter(|pair| !removed(pair)).collect();
         // A key without a known place goes last.
-        let rank = |change: &Change<'_>| self.rank(change.key).unwrap_or(usize::MAX);
+        let rank = |change: &KeyChange<'_>| self.rank(change.key).unwrap_or(usize::MAX);
         fresh.sort_by_key(|change| rank(change));
         for change in fresh {
             let follower = kept.iter().find(|pair| {
@@ -218,7 +218,7 @@ impl<'d> ObjectEdit<'d> {
         self.order.iter().position(|&known| known == key)
     }
 
-    fn member(&self, change: &Change<'_>) -> String {
+    fn member(&self, change: &KeyChange<'_>) -> String {
         let value = change.value.as_deref().unwrap_or("null");
         format!("{}{}{value}", compact(&change.key), self.layout.colon())
     }
