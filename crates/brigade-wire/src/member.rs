@@ -11,9 +11,6 @@ use crate::layout::pretty;
 use crate::name::{AgentId, LEAD, MemberName, TeamName};
 use crate::patch::{ObjectEdit, Patch};
 
-/// Fields whose order both generations share, those we change among them.
-const ORDER: &[&str] = &["joinedAt", "tmuxPaneId", "backendType", "isActive", "mode"];
-
 /// A member, as a view over the bytes of its team's configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct Member<'t> {
@@ -119,7 +116,7 @@ pub struct MemberChange<'c> {
 
 impl MemberChange<'_> {
     pub(crate) fn record(&self, document: &Document<'_>, object: &Object, patch: &mut Patch) {
-        let mut edit = ObjectEdit::new(document, object, ORDER);
+        let mut edit = ObjectEdit::new(document, object);
         edit.set_if("tmuxPaneId", self.tmux_pane_id.as_ref());
         edit.set_if("backendType", self.backend_type.as_ref());
         edit.set_if("isActive", self.is_active.as_ref());

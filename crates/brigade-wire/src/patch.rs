@@ -115,19 +115,13 @@ pub(crate) struct ObjectEdit<'d> {
     document: &'d Document<'d>,
     object: &'d Object,
     layout: Layout,
-    /// The order in which Claude Code writes the keys; a new key goes where it would stand.
-    order: &'static [&'static str],
     changes: Vec<KeyChange<'d>>,
 }
 
 impl<'d> ObjectEdit<'d> {
-    pub(crate) fn new(
-        document: &'d Document<'d>,
-        object: &'d Object,
-        order: &'static [&'static str],
-    ) -> Self {
+    pub(crate) fn new(document: &'d Document<'d>, object: &'d Object) -> Self {
         let layout = Layout::of_object(document, object);
-        Self { document, object, layout, order, changes: Vec::new() }
+        Self { document, object, layout, changes: Vec::new() }
     }
 
     /// Gives `key` a value. A value that is already there, however it is spelled, is left alone.
@@ -184,24 +178,11 @@ impl<'d> ObjectEdit<'d> {
                 patch.replace(span, value);
             }
         }
-        let kept: Vec<&Pair> = members.iter().filter(|pair| !removed(pair)).collect();
-        // A key without a known place goes last.
-        let rank = |change: &KeyChange<'_>| self.rank(change.key).unwrap_or(usize::MAX);
-        fresh.sort_by_key(|change| rank(change));
-        for change in fresh {
-            let follower = kept.iter().find(|pair| {
-                let key = self.document.string(pair.key).unwrap_or_default();
-                self.rank(&key).is_some_and(|place| place > rank(change))
-            });
-            let member = self.member(change);
-            match (follower, kept.last()) {
-                (Some(next), _) => {
-                    patch.insert(next.key.start, format!("{member},{}", self.layout.between()));
-                }
-                (None, Some(last)) => {
-                    patch.insert(last.value.end, format!(",{}{member}", self.layout.between()));
-                }
-                (None, None) => {}
+        // A key that was not there goes last, where JavaScript puts it.
+        if let Some(last) = members.iter().rfind(|pair| !removed(pair)) {
+            for change in fresh {
+                let member = self.member(change);
+                patch.insert(last.value.end, format!(",{}{member}", self.layout.between()));
             }
         }
     }
@@ -212,10 +193,6 @@ impl<'d> ObjectEdit<'d> {
         let exact = text.as_bytes() == self.document.original(span);
         let read = |text| serde_json::from_str::<Value>(text).ok();
         exact && read(json).is_some_and(|value| read(text) == Some(value))
-    }
-
-    fn rank(&self, key: &str) -> Option<usize> {
-        self.order.iter().position(|&known| known == key)
     }
 
     fn member(&self, change: &KeyChange<'_>) -> String {

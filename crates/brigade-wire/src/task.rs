@@ -62,18 +62,6 @@ impl Serialize for Status {
     }
 }
 
-const ORDER: &[&str] = &[
-    "id",
-    "subject",
-    "description",
-    "activeForm",
-    "owner",
-    "status",
-    "blocks",
-    "blockedBy",
-    "metadata",
-];
-
 /// A task, as a view over the bytes of its file.
 #[derive(Debug)]
 pub struct Task<'a> {
@@ -154,7 +142,7 @@ impl<'a> Task<'a> {
     /// change.
     pub fn with(&self, change: &TaskChange<'_>) -> Cow<'a, [u8]> {
         let mut patch = Patch::default();
-        let mut edit = ObjectEdit::new(&self.document, &self.object, ORDER);
+        let mut edit = ObjectEdit::new(&self.document, &self.object);
         edit.set_if("subject", change.subject.as_ref());
         edit.set_if("description", change.description.as_ref());
         change.active_form.record(&mut edit, "activeForm");
@@ -166,7 +154,7 @@ impl<'a> Task<'a> {
         let metadata = metadata.and_then(|span| self.document.object(span));
         match &metadata {
             Some(object) => {
-                let mut inner = ObjectEdit::new(&self.document, object, &[]);
+                let mut inner = ObjectEdit::new(&self.document, object);
                 for (key, value) in change.metadata {
                     match value {
                         Some(value) => inner.set(key, value),

@@ -9,17 +9,6 @@ use crate::member::{Member, MemberChange, NewMember};
 use crate::name::{LEAD, NameError};
 use crate::patch::{ObjectEdit, Patch};
 
-const ORDER: &[&str] = &[
-    "name",
-    "teamName",
-    "description",
-    "createdAt",
-    "leadAgentId",
-    "leadSessionId",
-    "leadProcess",
-    "members",
-];
-
 /// A team's configuration, as a view over its bytes.
 #[derive(Debug)]
 pub struct Team<'a> {
@@ -135,7 +124,7 @@ impl<'a> Team<'a> {
     /// there is nothing to change.
     pub fn with(&self, change: &TeamChange<'_>) -> Cow<'a, [u8]> {
         let mut patch = Patch::default();
-        let mut edit = ObjectEdit::new(&self.document, &self.object, ORDER);
+        let mut edit = ObjectEdit::new(&self.document, &self.object);
         edit.set_if(self.name_key(), change.name.as_ref());
         change.description.record(&mut edit, "description");
         edit.set_if("leadSessionId", change.lead_session_id.as_ref());
@@ -154,7 +143,7 @@ impl<'a> Team<'a> {
         match &self.array {
             Some(array) => patch.append(&self.document, array, &[member]),
             None => {
-                let mut edit = ObjectEdit::new(&self.document, &self.object, ORDER);
+                let mut edit = ObjectEdit::new(&self.document, &self.object);
                 edit.set("members", &[member]);
                 edit.finish(&mut patch);
             }

@@ -41,12 +41,12 @@ fn a_value_that_is_already_there_keeps_its_spelling() {
 }
 
 #[test]
-fn a_new_field_stands_where_claude_code_would_put_it() {
+fn a_new_field_stands_last_where_claude_code_puts_it() {
     let bob = owner(Set("bob"));
     check_task(
         "{\n  \"id\": \"1\",\n  \"status\": \"pending\",\n  \"x\": [ 1 ]\n}",
         &bob,
-        "{\n  \"id\": \"1\",\n  \"owner\": \"bob\",\n  \"status\": \"pending\",\n  \"x\": [ 1 ]\n}",
+        "{\n  \"id\": \"1\",\n  \"status\": \"pending\",\n  \"x\": [ 1 ],\n  \"owner\": \"bob\"\n}",
     );
     check_task(r#"{"id": "1", "y": 2}"#, &bob, r#"{"id": "1", "y": 2, "owner": "bob"}"#);
     check_task(r#"{"id":"1","y":2}"#, &bob, r#"{"id":"1","y":2,"owner":"bob"}"#);
@@ -104,9 +104,9 @@ fn several_changes_at_once() {
         "{\n  \"id\": \"1\",\n  \"subject\": \"s\",\n  \"activeForm\": \"f\",\n  \
          \"status\": \"pending\",\n  \"blocks\": [],\n  \"own\": 1e3\n}",
         &change,
-        "{\n  \"id\": \"1\",\n  \"subject\": \"two\\nlines\",\n  \"owner\": \"bob\",\n  \
+        "{\n  \"id\": \"1\",\n  \"subject\": \"two\\nlines\",\n  \
          \"status\": \"in_progress\",\n  \"blocks\": [\n    \"4\",\n    \"xyz\"\n  ],\n  \
-         \"own\": 1e3\n}",
+         \"own\": 1e3,\n  \"owner\": \"bob\"\n}",
     );
     // Everything there goes and something else comes.
     let change =

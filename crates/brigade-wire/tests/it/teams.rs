@@ -168,14 +168,14 @@ fn the_lead_is_who_the_team_says_not_who_says_so() {
 }
 
 #[test]
-fn new_fields_stand_where_claude_code_would_put_them() {
+fn new_fields_stand_last_where_claude_code_puts_them() {
     let team =
         Team::read(br#"{"name":"t","createdAt":1,"members":[{"name":"a","isActive":true}]}"#);
     let team = team.unwrap();
     let described = TeamChange { description: Set("d"), ..TeamChange::default() };
     assert_eq!(
         text(&team.with(&described)),
-        r#"{"name":"t","description":"d","createdAt":1,"members":[{"name":"a","isActive":true}]}"#
+        r#"{"name":"t","createdAt":1,"members":[{"name":"a","isActive":true}],"description":"d"}"#
     );
     let moved = MemberChange {
         backend_type: Some("tmux"),
@@ -184,7 +184,7 @@ fn new_fields_stand_where_claude_code_would_put_them() {
     };
     assert_eq!(
         text(&team.with_member_changed("a", &moved).unwrap()),
-        r#"{"name":"t","createdAt":1,"members":[{"name":"a","tmuxPaneId":"%1","backendType":"tmux","isActive":true}]}"#
+        r#"{"name":"t","createdAt":1,"members":[{"name":"a","isActive":true,"tmuxPaneId":"%1","backendType":"tmux"}]}"#
     );
 }
 
