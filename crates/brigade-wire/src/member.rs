@@ -1,4 +1,4 @@
-//! One member in a team's configuration, and a team to be written.
+//! One member in a team's configuration: as it stands, and as we write a new one.
 
 use std::borrow::Cow;
 
@@ -7,8 +7,7 @@ use serde::Serialize;
 use crate::color::Color;
 use crate::document::{Document, Fields, Object};
 use crate::generation::Generation;
-use crate::layout::pretty;
-use crate::name::{AgentId, LEAD, MemberName, TeamName};
+use crate::name::MemberName;
 use crate::patch::{ObjectEdit, Patch};
 
 /// A member, as a view over the bytes of its team's configuration.
@@ -231,71 +230,4 @@ enum Record<'m> {
         #[serde(skip_serializing_if = "Option::is_none")]
         is_active: Option<bool>,
     },
-}
-
-/// A team to be written, with its lead and nobody else. Always of the old generation: the new one
-/// has no teams but those its own sessions make.
-#[derive(Clone, Debug)]
-pub struct NewTeam<'t> {
-    /// Its name.
-    pub name: &'t TeamName,
-    /// What it is for.
-    pub description: &'t str,
-    /// When it is made, in milliseconds since 1970.
-    pub created_at: u64,
-    /// The lead's session.
-    pub lead_session_id: &'t str,
-    /// The lead's model.
-    pub lead_model: &'t str,
-    /// The directory the lead works in.
-    pub lead_cwd: &'t str,
-}
-
-impl NewTeam<'_> {
-    /// The bytes of the file.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let lead = AgentId::lead(self.name.clone());
-        let record = TeamRecord {
-            name: self.name,
-            description: self.description,
-            created_at: self.created_at,
-            lead_agent_id: &lead,
-            lead_session_id: self.lead_session_id,
-            members: [LeadRecord {
-                agent_id: &lead,
-                name: LEAD,
-                agent_type: LEAD,
-                model: self.lead_model,
-                joined_at: self.created_at,
-                tmux_pane_id: "",
-                cwd: self.lead_cwd,
-                subscriptions: [],
-            }],
-        };
-        pretty(&record, "  ").into_bytes()
-    }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct TeamRecord<'t> {
-    name: &'t TeamName,
-    description: &'t str,
-    created_at: u64,
-    lead_agent_id: &'t AgentId,
-    lead_session_id: &'t str,
-    members: [LeadRecord<'t>; 1],
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct LeadRecord<'t> {
-    agent_id: &'t AgentId,
-    name: &'t str,
-    agent_type: &'t str,
-    model: &'t str,
-    joined_at: u64,
-    tmux_pane_id: &'t str,
-    cwd: &'t str,
-    subscriptions: [(); 0],
 }

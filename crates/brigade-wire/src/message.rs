@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::body::Body;
 use crate::color::Color;
-use crate::document::{Document, Fields, Object, Span};
+use crate::document::{Document, Fields, Kind, Object, Span};
 
 /// An entry of an inbox.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +53,7 @@ impl Places {
         let object = document.object(span)?;
         let string = |key| {
             let value = document.get(&object, key)?;
-            document.raw(value).starts_with('"').then_some(value)
+            (document.kind(value) == Kind::String).then_some(value)
         };
         let (from, timestamp) = (string("from")?, string("timestamp")?);
         let text = string("text").or_else(|| string("content"))?;

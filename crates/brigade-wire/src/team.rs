@@ -2,11 +2,14 @@
 
 use std::borrow::Cow;
 
+use serde::Serialize;
+
 use crate::change::Change;
 use crate::document::{Array, Damage, Document, Fields, Object};
 use crate::generation::Generation;
+use crate::layout::pretty;
 use crate::member::{Member, MemberChange, NewMember};
-use crate::name::{LEAD, NameError};
+use crate::name::{AgentId, LEAD, NameError, TeamName};
 use crate::patch::{ObjectEdit, Patch};
 
 /// A team's configuration, as a view over its bytes.
@@ -45,7 +48,7 @@ impl<'a> Team<'a> {
     }
 
     /// The team's name, under `name` or `teamName`. Not every name on disk is a
-    /// [`TeamName`](crate::name::TeamName).
+    /// [`TeamName`].
     pub fn name(&self) -> Option<Cow<'_, str>> {
         self.fields().string(self.name_key())
     }
@@ -220,4 +223,71 @@ pub struct TeamChange<'c> {
     pub description: Change<&'c str>,
     /// The lead's session.
     pub lead_session_id: Option<&'c str>,
+}
+
+/// A team to be written, with its lead and nobody else. Always of the old generation: the new one
+/// has no teams but those its own sessions make.
+#[derive(Clone, Debug)]
+pub struct NewTeam<'t> {
+    /// Its name.
+    pub name: &'t TeamName,
+    /// What it is for.
+    pub description: &'t str,
+    /// When it is made, in milliseconds since 1970.
+    pub created_at: u64,
+    /// The lead's session.
+    pub lead_session_id: &'t str,
+    /// The lead's model.
+    pub lead_model: &'t str,
+    /// The directory the lead works in.
+    pub lead_cwd: &'t str,
+}
+
+impl NewTeam<'_> {
+    /// The bytes of the file.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let lead = AgentId::lead(self.name.clone());
+        let record = TeamRecord {
+            name: self.name,
+            description: self.description,
+            created_at: self.created_at,
+            lead_agent_id: &lead,
+            lead_session_id: self.lead_session_id,
+            members: [LeadRecord {
+                agent_id: &lead,
+                name: LEAD,
+                agent_type: LEAD,
+                model: self.lead_model,
+                joined_at: self.created_at,
+                tmux_pane_id: "",
+                cwd: self.lead_cwd,
+                subscriptions: [],
+            }],
+        };
+        pretty(&record, "  ").into_bytes()
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TeamRecord<'t> {
+    name: &'t TeamName,
+    description: &'t str,
+    created_at: u64,
+    lead_agent_id: &'t AgentId,
+    lead_session_id: &'t str,
+    members: [LeadRecord<'t>; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LeadRecord<'t> {
+    agent_id: &'t AgentId,
+    name: &'t str,
+    agent_type: &'t str,
+    model: &'t str,
+    joined_at: u64,
+    tmux_pane_id: &'t str,
+    cwd: &'t str,
+    subscriptions: [(); 0],
 }

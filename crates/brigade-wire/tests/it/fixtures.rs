@@ -7,11 +7,11 @@ use brigade_wire::Damage;
 use brigade_wire::change::Change;
 use brigade_wire::generation::Generation;
 use brigade_wire::inbox::{self, Inbox};
-use brigade_wire::member::{Member, MemberChange, NewMember, NewTeam};
+use brigade_wire::member::{Member, MemberChange, NewMember};
 use brigade_wire::message::{Entry, NewMessage, Stamp};
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 use brigade_wire::task::{NewTask, Status, Task, TaskChange};
-use brigade_wire::team::{Team, TeamChange};
+use brigade_wire::team::{NewTeam, Team, TeamChange};
 use serde_json::Value;
 
 use crate::files::{self, Fixture, Form, text};
@@ -104,6 +104,9 @@ fn every_well_formed_file_is_byte_identical_after_read_and_write() {
     assert!(torn.iter().any(|(damage, _)| matches!(damage, Damage::Tail { .. })));
 }
 
+/// A value that no fixture has.
+const OTHER: &str = "something else";
+
 /// A change that shows, and its undoing, which leaves no trace.
 #[track_caller]
 fn there_and_back<'b>(
@@ -183,16 +186,16 @@ fn team(bytes: &[u8]) -> Result<Option<Vec<u8>>, Damage> {
         );
     };
     let keep = TeamChange::default;
-    change(TeamChange { name: Some("x"), ..keep() }, TeamChange { name: Some(&name), ..keep() });
+    change(TeamChange { name: Some(OTHER), ..keep() }, TeamChange { name: Some(&name), ..keep() });
     change(
-        TeamChange { description: Change::Set("a new one"), ..keep() },
+        TeamChange { description: Change::Set(OTHER), ..keep() },
         TeamChange {
             description: description.as_deref().map_or(Change::Clear, Change::Set),
             ..keep()
         },
     );
     change(
-        TeamChange { lead_session_id: Some("x"), ..keep() },
+        TeamChange { lead_session_id: Some(OTHER), ..keep() },
         TeamChange { lead_session_id: Some(&session), ..keep() },
     );
     for member in team.members() {
@@ -206,12 +209,12 @@ fn team(bytes: &[u8]) -> Result<Option<Vec<u8>>, Damage> {
         };
         let (pane, backend) = (member.tmux_pane_id(), member.backend_type());
         change(
-            MemberChange { tmux_pane_id: Some("x"), ..keep() },
+            MemberChange { tmux_pane_id: Some(OTHER), ..keep() },
             MemberChange { tmux_pane_id: pane.as_deref(), ..keep() },
         );
         if backend.is_some() {
             change(
-                MemberChange { backend_type: Some("x"), ..keep() },
+                MemberChange { backend_type: Some(OTHER), ..keep() },
                 MemberChange { backend_type: backend.as_deref(), ..keep() },
             );
         }
@@ -278,15 +281,21 @@ fn task(bytes: &[u8]) -> Result<Option<Vec<u8>>, Damage> {
     let keep = TaskChange::default;
     let form = active_form.as_deref().map_or(Change::Clear, Change::Set);
     change(
-        TaskChange { active_form: Change::Set("x"), ..keep() },
+        TaskChange { active_form: Change::Set(OTHER), ..keep() },
         TaskChange { active_form: form, ..keep() },
     );
     let who = owner.as_deref().map_or(Change::Clear, Change::Set);
-    change(TaskChange { owner: Change::Set("x"), ..keep() }, TaskChange { owner: who, ..keep() });
+    change(TaskChange { owner: Change::Set(OTHER), ..keep() }, TaskChange { owner: who, ..keep() });
     change(
-        TaskChange { subject: Some("x"), ..keep() },
+        TaskChange { subject: Some(OTHER), ..keep() },
         TaskChange { subject: subject.as_deref(), ..keep() },
     );
+    if description.is_some() {
+        change(
+            TaskChange { description: Some(OTHER), ..keep() },
+            TaskChange { description: description.as_deref(), ..keep() },
+        );
+    }
     if let Some(status) = task.status() {
         let other = if status == Status::Pending { Status::Completed } else { Status::Pending };
         change(
@@ -294,10 +303,17 @@ fn task(bytes: &[u8]) -> Result<Option<Vec<u8>>, Damage> {
             TaskChange { status: Some(status), ..keep() },
         );
     }
+    let other = || Some(vec!["x".into(), "y".into()]);
     if let Some(blocks) = task.blocks() {
         change(
-            TaskChange { blocks: Some(vec!["x".into(), "y".into()]), ..keep() },
+            TaskChange { blocks: other(), ..keep() },
             TaskChange { blocks: Some(blocks), ..keep() },
+        );
+    }
+    if let Some(blocked_by) = task.blocked_by() {
+        change(
+            TaskChange { blocked_by: other(), ..keep() },
+            TaskChange { blocked_by: Some(blocked_by), ..keep() },
         );
     }
 

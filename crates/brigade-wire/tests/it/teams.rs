@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use brigade_wire::change::Change::{Clear, Set};
 use brigade_wire::color::Color;
 use brigade_wire::generation::Generation;
-use brigade_wire::member::{MemberChange, NewMember, NewTeam};
+use brigade_wire::member::{MemberChange, NewMember};
 use brigade_wire::name::MemberName;
-use brigade_wire::team::{Team, TeamChange};
+use brigade_wire::team::{NewTeam, Team, TeamChange};
 use serde_json::{Value, json};
 
 use crate::files::{self, text};
