@@ -22,6 +22,25 @@ splice:
 bend cases="2000000":
     BRIGADE_CASES={{cases}} cargo test -q --release -p brigade-wire --test it -- --nocapture random::
 
+# Every order of the mailbox's system calls in a bigger world: tens of millions of states.
+model:
+    cargo test --release -p brigade-core --test model -- --ignored --nocapture
+
+# What the store promises, measured: cost, contention, kill, locks, claims, wake, process, faults,
+# power, or all. With --short in seconds, without it in minutes. Some need root; proofs/store/README.md.
+proof name="all" *flags:
+    cargo build --release -p brigade -p brigade-proofs
+    target/release/brigade-proofs {{name}} {{flags}}
+
+# brigade on one team with the real Claude Code, both generations; proofs/claude/README.md.
+claude *arguments:
+    cargo build --release -p brigade
+    proofs/claude/run {{arguments}}
+
+# The crate agent-teams 0.1.0 on the same work, side by side.
+peers *flags:
+    proofs/peers/run {{flags}}
+
 # Every fuzz target for SECONDS each; needs a nightly compiler and cargo-fuzz.
 fuzz seconds="120":
     #!/usr/bin/env bash

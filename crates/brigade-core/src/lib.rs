@@ -1,1 +1,23 @@
-//! What a team does with the files that [`brigade_wire`] knows. Empty so far.
+//! Mail, board and roster of an agent team, on any store.
+//!
+//! In reading order:
+//!
+//! - [`seat`]: who somebody is in which team, fixed when the program starts;
+//! - [`mail`], [`board`] and [`roster`]: what can be done from a seat;
+//! - [`graph`]: what the tasks' dependencies mean;
+//! - [`event`]: what happened, for the journal and for those who watch;
+//! - [`store`]: where a team lives, [`store::file`] beside Claude Code itself;
+//! - [`clock`]: what time it is.
+//!
+//! This crate reads no environment and prints nothing. Paths and locks are known under
+//! [`store::file`] alone.
+
+pub mod board;
+pub mod clock;
+pub mod event;
+pub mod graph;
+mod hash;
+pub mod mail;
+pub mod roster;
+pub mod seat;
+pub mod store;

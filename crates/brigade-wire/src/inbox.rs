@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use memchr::{memchr, memmem};
+use serde_json::value::RawValue;
 
 use crate::document::{Array, Damage, Document};
 use crate::generation::Generation;
@@ -87,6 +88,38 @@ impl<'a> Inbox<'a> {
         patch.append(&self.document, &self.array, messages);
         patch.apply(&self.document)
     }
+}
+
+/// The whole entries in the bytes of an inbox that cannot be read, in order. What is torn, or stands
+/// where nobody can tell what it belongs to, is left out.
+pub fn salvage(bytes: &[u8]) -> Vec<&[u8]> {
+    let mut whole = Vec::new();
+    let mut rest = bytes;
+    // An entry begins where an object does that is not inside another: behind the opening bracket,
+    // behind the entry before it, or, past something torn, at the indentation of Claude Code.
+    while let Some(start) = memchr(b'{', rest) {
+        let Some(from) = rest.get(start..) else { break };
+        let mut values = serde_json::Deserializer::from_slice(from).into_iter::<&RawValue>();
+        match values.next() {
+            Some(Ok(value)) => {
+                whole.push(value.get().as_bytes());
+                rest = from.get(value.get().len()..).unwrap_or_default();
+            }
+            _ => {
+                let Some(next) = memmem::find(from, b"\n  {") else { break };
+                rest = from.get(next..).unwrap_or_default();
+            }
+        }
+    }
+    whole
+}
+
+/// The bytes of an inbox of these entries.
+pub fn of_entries(entries: &[&[u8]]) -> Vec<u8> {
+    if entries.is_empty() {
+        return EMPTY.to_vec();
+    }
+    [b"[\n  ".as_slice(), &entries.join(b",\n  ".as_slice()), CLOSE].concat()
 }
 
 /// An inbox without messages, as Claude Code writes it.

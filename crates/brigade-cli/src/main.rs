@@ -1,3 +1,0 @@
-//! The one binary. The only crate that knows environment variables, terminals and exit codes.
-
-fn main() {}

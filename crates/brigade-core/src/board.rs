@@ -1,0 +1,426 @@
+//! The shared task board: add, claim, finish, what is ready.
+
+mod dependency;
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use brigade_wire::change::Change;
+use brigade_wire::name::{MemberName, TaskId};
+use brigade_wire::protocol::{Protocol, TaskAssignment};
+use brigade_wire::task::{NewTask, Status, Task, TaskChange};
+use serde_json::Value;
+use thiserror::Error;
+
+use self::dependency::{depend, mirror, waits_for, without};
+use crate::clock::wire_time;
+use crate::graph::Graph;
+use crate::mail::{self, SendError};
+use crate::seat::Seat;
+use crate::store::{Document, StoreError};
+
+/// A task to be added.
+#[derive(Clone, Debug, Default)]
+pub struct TaskPlan {
+    /// What is to be done, in a line.
+    pub subject: String,
+    /// What is to be done, in full.
+    pub description: String,
+    /// What is shown while it is being done.
+    pub active_form: Option<String>,
+    /// The tasks it waits for.
+    pub blocked_by: Vec<TaskId>,
+    /// Data of the caller's.
+    pub metadata: Vec<(String, Value)>,
+}
+
+/// What to change in a task. The default changes nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Update {
+    /// What is to be done, in a line.
+    pub subject: Option<String>,
+    /// What is to be done, in full.
+    pub description: Option<String>,
+    /// What is shown while it is being done.
+    pub active_form: Change<String>,
+    /// Whose it is.
+    pub owner: Change<MemberName>,
+    /// How far it is.
+    pub status: Option<Status>,
+    /// Tasks that shall wait for this one.
+    pub add_blocks: Vec<TaskId>,
+    /// Tasks this one shall wait for.
+    pub add_blocked_by: Vec<TaskId>,
+    /// Keys to set, or with `None` to take out.
+    pub metadata: Vec<(String, Option<Value>)>,
+}
+
+/// Why the board was not changed.
+#[derive(Debug, Error)]
+pub enum BoardError {
+    /// No such task.
+    #[error("no task {0}")]
+    NoTask(TaskId),
+    /// A file that Claude Code does not show as a task.
+    #[error("task {0} lacks what a task needs; Claude Code does not show it either")]
+    NotATask(TaskId),
+    /// Somebody was first.
+    #[error("task {id} belongs to {owner}")]
+    Taken {
+        /// Which task.
+        id: TaskId,
+        /// Whose it is.
+        owner: String,
+    },
+    /// Nothing left to do.
+    #[error("task {0} is completed already")]
+    Done(TaskId),
+    /// Not yet.
+    #[error("task {id} waits for {}", join(.waits_for))]
+    Blocked {
+        /// Which task.
+        id: TaskId,
+        /// What it waits for.
+        waits_for: Vec<TaskId>,
+    },
+    /// Tasks would wait for each other.
+    #[error("task {id} cannot wait for {blocker}: {blocker} waits for {id}")]
+    Cycle {
+        /// Which task.
+        id: TaskId,
+        /// What it was to wait for.
+        blocker: TaskId,
+    },
+    /// Nothing to do.
+    #[error("the subject is empty")]
+    NoSubject,
+    /// The owner is nobody.
+    #[error("no member {name} to give the task to")]
+    NoMember {
+        /// Who.
+        name: String,
+        /// Who is there.
+        members: Vec<String>,
+    },
+    /// The task was given, but its new owner was not told.
+    #[error("task {id} now belongs to {owner}, who could not be told")]
+    NotTold {
+        /// Which task.
+        id: TaskId,
+        /// Whose it is.
+        owner: MemberName,
+        /// Why.
+        source: Box<SendError>,
+    },
+    /// The store said no.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+fn join(ids: &[TaskId]) -> String {
+    let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    ids.join(", ")
+}
+
+/// Every task, by number, as its bytes; and the graph of those Claude Code would show.
+pub async fn list(seat: &Seat) -> Result<(Vec<(TaskId, Document)>, Graph), BoardError> {
+    let mut tasks = seat.store.tasks(&seat.team).await?;
+    let mut graph = Graph::default();
+    for (id, document) in &mut tasks {
+        if let Ok(task) = Task::read(&document.bytes) {
+            graph.add(*id, &task);
+        } else if let Some(whole) = seat.store.task(&seat.team, *id).await? {
+            *document = whole;
+            if let Ok(task) = Task::read(&document.bytes) {
+                graph.add(*id, &task);
+            }
+        }
+    }
+    Ok((tasks, graph.finish()))
+}
+
+/// One task.
+pub async fn show(seat: &Seat, id: TaskId) -> Result<Document, BoardError> {
+    seat.store.task(&seat.team, id).await?.ok_or(BoardError::NoTask(id))
+}
+
+/// Adds a task.
+pub async fn add(seat: &Seat, plan: &TaskPlan) -> Result<TaskId, BoardError> {
+    if plan.subject.trim().is_empty() {
+        return Err(BoardError::NoSubject);
+    }
+    let blocked_by: BTreeSet<TaskId> = plan.blocked_by.iter().copied().collect();
+    for &blocker in &blocked_by {
+        show(seat, blocker).await?;
+    }
+    let blocked_by: Vec<TaskId> = blocked_by.into_iter().collect();
+    let write = |id: TaskId| {
+        let task = NewTask {
+            id,
+            subject: &plan.subject,
+            description: &plan.description,
+            active_form: plan.active_form.as_deref(),
+            owner: None,
+            status: Status::Pending,
+            blocks: &[],
+            blocked_by: &blocked_by,
+            metadata: &plan.metadata,
+        };
+        task.to_bytes()
+    };
+    let (id, _) = seat.store.create_task(&seat.team, &write, &seat.actor()).await?;
+    // A new task is in nobody's way, so this cannot close a circle. `blockedBy` is what counts; if
+    // we die here, only its mirror image is missing.
+    for &blocker in &blocked_by {
+        match edit(seat, blocker, |task| Ok(mirror(task, id))).await {
+            // Deleted meanwhile; then the new task does not wait for it.
+            Ok(_) | Err(BoardError::NoTask(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    tracing::info!(team = %seat.team, task = %id, "added");
+    Ok(id)
+}
+
+/// Changes a task. A new owner is told, as Claude Code does, unless it took the task itself.
+pub async fn update(seat: &Seat, id: TaskId, update: &Update) -> Result<(), BoardError> {
+    let owner = match &update.owner {
+        Change::Set(name) => {
+            check_member(seat, name).await?;
+            Change::Set(name.as_str())
+        }
+        Change::Clear => Change::Clear,
+        Change::Keep => Change::Keep,
+    };
+    if update.subject.as_deref().is_some_and(|subject| subject.trim().is_empty()) {
+        return Err(BoardError::NoSubject);
+    }
+    let change = TaskChange {
+        subject: update.subject.as_deref(),
+        description: update.description.as_deref(),
+        active_form: borrow(&update.active_form),
+        owner,
+        status: update.status,
+        blocks: None,
+        blocked_by: None,
+        metadata: &update.metadata,
+    };
+    // First what may be refused.
+    for &blocker in &update.add_blocked_by {
+        depend(seat, id, blocker).await?;
+    }
+    for &blocked in &update.add_blocks {
+        depend(seat, blocked, id).await?;
+    }
+    let mut before = None;
+    let document = edit(seat, id, |task| {
+        before = task.owner().map(Cow::into_owned);
+        Ok(task.with(&change).into_owned())
+    });
+    let document = document.await?;
+    match &update.owner {
+        Change::Set(name) if before.as_deref() != Some(name.as_str()) && *name != seat.name => {
+            assign(seat, id, name, &document).await
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Takes a task nobody has: afterwards it is the seat's and in progress, or somebody was first.
+/// Taking again what one has already changes nothing.
+pub async fn claim(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
+    let me = seat.name.as_str();
+    loop {
+        let document = show(seat, id).await?;
+        // What it waits for and whose it is are of one revision: if either changes before we have
+        // written, the write is refused and we look again.
+        let waits_for = waits_for(seat, id, &document).await?;
+        let edited = take(id, &document, me, waits_for)?;
+        // Last, for most who come too late never get here.
+        check_member(seat, &seat.name).await?;
+        match replace(seat, id, &document, &edited).await {
+            Err(BoardError::Store(StoreError::Conflict)) => {}
+            other => {
+                if other.is_ok() {
+                    tracing::info!(team = %seat.team, member = me, task = %id, "claimed");
+                }
+                return other;
+            }
+        }
+    }
+}
+
+/// The task as `me` has it after claiming it.
+fn take(
+    id: TaskId,
+    document: &Document,
+    me: &str,
+    waits_for: Vec<TaskId>,
+) -> Result<Vec<u8>, BoardError> {
+    let task = Task::read(&document.bytes).map_err(|_| BoardError::NotATask(id))?;
+    let status = task.status().filter(|_| task.is_visible()).ok_or(BoardError::NotATask(id))?;
+    match task.owner().filter(|owner| !owner.is_empty()) {
+        _ if status == Status::Completed => return Err(BoardError::Done(id)),
+        Some(owner) if owner != me => {
+            return Err(BoardError::Taken { id, owner: owner.into_owned() });
+        }
+        _ if !waits_for.is_empty() => return Err(BoardError::Blocked { id, waits_for }),
+        _ => {}
+    }
+    let status = Some(Status::InProgress);
+    let change = TaskChange { owner: Change::Set(me), status, ..TaskChange::default() };
+    Ok(task.with(&change).into_owned())
+}
+
+/// Marks a task completed. Only its own file changes: whether others wait for it is computed.
+pub async fn done(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
+    let finish = |task: &Task<'_>| {
+        if !task.is_visible() {
+            return Err(BoardError::NotATask(id));
+        }
+        if let Some(owner) = task.owner().filter(|owner| !owner.is_empty())
+            && owner != seat.name.as_str()
+            && !is_lead(seat)
+        {
+            return Err(BoardError::Taken { id, owner: owner.into_owned() });
+        }
+        let change = TaskChange { status: Some(Status::Completed), ..TaskChange::default() };
+        Ok(task.with(&change).into_owned())
+    };
+    edit(seat, id, finish).await?;
+    tracing::info!(team = %seat.team, task = %id, "completed");
+    Ok(())
+}
+
+/// Deletes a task, and takes it out of the dependencies of others.
+pub async fn delete(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
+    seat.store.delete_task(&seat.team, id, &seat.actor()).await.map_err(|error| match error {
+        StoreError::NoTask { id } => BoardError::NoTask(id),
+        error => error.into(),
+    })?;
+    let number = id.to_string();
+    for (other, document) in seat.store.tasks(&seat.team).await? {
+        let Ok(task) = Task::read(&document.bytes) else { continue };
+        if without(&task, &number) != document.bytes {
+            let out = edit(seat, other, |task| Ok(without(task, &number))).await;
+            // Somebody deleted it meanwhile, and with it what it waited for.
+            match out {
+                Ok(_) | Err(BoardError::NoTask(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Gives back the unfinished tasks of a member that is gone: no owner, pending. Tells which.
+pub async fn release(seat: &Seat, owner: &MemberName) -> Result<Vec<TaskId>, BoardError> {
+    let mut released = Vec::new();
+    for (id, document) in seat.store.tasks(&seat.team).await? {
+        let Ok(task) = Task::read(&document.bytes) else { continue };
+        if !is_open_of(&task, owner) {
+            continue;
+        }
+        let mut changed = false;
+        let give_back = |task: &Task<'_>| {
+            changed = is_open_of(task, owner);
+            let status = Some(Status::Pending);
+            let change = TaskChange { owner: Change::Clear, status, ..TaskChange::default() };
+            Ok(if changed { task.with(&change).into_owned() } else { task.bytes().to_vec() })
+        };
+        edit(seat, id, give_back).await?;
+        if changed {
+            released.push(id);
+        }
+    }
+    Ok(released)
+}
+
+fn is_open_of(task: &Task<'_>, owner: &MemberName) -> bool {
+    let open = matches!(task.status(), Some(Status::Pending | Status::InProgress));
+    open && task.owner().is_some_and(|its| its == owner.as_str())
+}
+
+fn is_lead(seat: &Seat) -> bool {
+    seat.name == MemberName::lead()
+}
+
+/// Changes a task by compare-and-set, as often as it takes.
+async fn edit(
+    seat: &Seat,
+    id: TaskId,
+    mut change: impl FnMut(&Task<'_>) -> Result<Vec<u8>, BoardError>,
+) -> Result<Vec<u8>, BoardError> {
+    loop {
+        let document = show(seat, id).await?;
+        let edited = {
+            let task = Task::read(&document.bytes).map_err(|damage| {
+                let place = format!("task {id}");
+                StoreError::Damaged { place, damage }
+            })?;
+            change(&task)?
+        };
+        match replace(seat, id, &document, &edited).await {
+            Err(BoardError::Store(StoreError::Conflict)) => {}
+            other => return other.map(|()| edited),
+        }
+    }
+}
+
+async fn replace(
+    seat: &Seat,
+    id: TaskId,
+    document: &Document,
+    edited: &[u8],
+) -> Result<(), BoardError> {
+    if edited == document.bytes {
+        return Ok(());
+    }
+    let at = document.revision;
+    match seat.store.replace_task(&seat.team, id, edited, at, &seat.actor()).await {
+        Ok(_) => Ok(()),
+        Err(StoreError::NoTask { id }) => Err(BoardError::NoTask(id)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Tells the new owner.
+async fn assign(
+    seat: &Seat,
+    id: TaskId,
+    owner: &MemberName,
+    document: &[u8],
+) -> Result<(), BoardError> {
+    let task = Task::read(document).map_err(|_| BoardError::NotATask(id))?;
+    let assignment = TaskAssignment {
+        task_id: id.to_string(),
+        subject: task.subject().unwrap_or_default().into_owned(),
+        description: task.description().unwrap_or_default().into_owned(),
+        assigned_by: seat.name.to_string(),
+        timestamp: wire_time(seat.clock.now()),
+    };
+    let text = Protocol::TaskAssignment(assignment).to_text();
+    let told = mail::send_protocol(seat, owner, &text).await;
+    told.map(drop).map_err(|source| {
+        let (owner, source) = (owner.clone(), Box::new(source));
+        BoardError::NotTold { id, owner, source }
+    })
+}
+
+async fn check_member(seat: &Seat, name: &MemberName) -> Result<(), BoardError> {
+    let config = seat.config().await?;
+    let team = seat.read(&config)?;
+    if team.member(name.as_str()).is_some() {
+        return Ok(());
+    }
+    let members = mail::member_names(&team);
+    Err(BoardError::NoMember { name: name.to_string(), members })
+}
+
+fn borrow(change: &Change<String>) -> Change<&str> {
+    match change {
+        Change::Keep => Change::Keep,
+        Change::Set(text) => Change::Set(text),
+        Change::Clear => Change::Clear,
+    }
+}

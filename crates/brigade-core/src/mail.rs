@@ -1,0 +1,233 @@
+//! Messages between members: send, broadcast, read, mark read.
+
+use brigade_wire::Damage;
+use brigade_wire::inbox::Inbox;
+use brigade_wire::name::{MemberName, NameError};
+use brigade_wire::team::Team;
+use thiserror::Error;
+use uuid::Uuid;
+
+use crate::clock::wire_time;
+use crate::event::MessageKey;
+use crate::seat::Seat;
+use crate::store::{Mail, Mark, Outgoing, Receipt, StoreError};
+
+/// The longest text a message may have. An inbox of a megabyte stalls Claude Code.
+pub const MAX_TEXT: usize = 1 << 20;
+
+/// What somebody wants to say.
+#[derive(Clone, Copy, Debug)]
+pub struct Words<'w> {
+    /// The message.
+    pub text: &'w str,
+    /// A few words for people.
+    pub summary: Option<&'w str>,
+}
+
+/// A message that was acknowledged.
+#[derive(Debug)]
+pub struct Sent {
+    /// To whom.
+    pub to: MemberName,
+    /// What the store said.
+    pub receipt: Receipt,
+}
+
+/// Why a message was not sent.
+#[derive(Debug, Error)]
+pub enum SendError {
+    /// Nobody of that name.
+    #[error("no member {to:?} in team {team}")]
+    NoMember {
+        /// Whom it was for.
+        to: String,
+        /// Which team.
+        team: String,
+        /// Who is there.
+        members: Vec<String>,
+    },
+    /// The sender is not in the team.
+    #[error("{from} is not a member of team {team}")]
+    NotAMember {
+        /// The seat.
+        from: String,
+        /// Which team.
+        team: String,
+        /// Who is there.
+        members: Vec<String>,
+    },
+    /// A message to oneself is a mistake.
+    #[error("a message to oneself ({to})")]
+    ToSelf {
+        /// Whom it was for.
+        to: MemberName,
+    },
+    /// Nothing to say.
+    #[error("the message is empty")]
+    Empty,
+    /// Too much to say.
+    #[error("the message has {len} bytes; at most {MAX_TEXT} are taken")]
+    TooLong {
+        /// Its length.
+        len: usize,
+    },
+    /// A broadcast reached some, and then failed.
+    #[error("sent to {}, and then failed for {failed}", names(.reached))]
+    Partly {
+        /// Who has it.
+        reached: Vec<Sent>,
+        /// Who has not.
+        failed: MemberName,
+        /// Why.
+        source: StoreError,
+    },
+    /// The store said no.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+fn names(sent: &[Sent]) -> String {
+    let names: Vec<&str> = sent.iter().map(|sent| sent.to.as_str()).collect();
+    names.join(", ")
+}
+
+/// Sends a message to one member.
+pub async fn send(seat: &Seat, to: &str, words: Words<'_>) -> Result<Sent, SendError> {
+    let config = seat.config().await?;
+    let team = seat.read(&config)?;
+    let to = recipient(seat, &team, to)?;
+    let message = outgoing(seat, &team, words)?;
+    let receipt = seat.store.send(&seat.team, &to, &message).await?;
+    tracing::info!(team = %seat.team, member = %to, "sent");
+    Ok(Sent { to, receipt })
+}
+
+/// Sends a message to every other member, in the order of the roster.
+pub async fn broadcast(seat: &Seat, words: Words<'_>) -> Result<Vec<Sent>, SendError> {
+    let config = seat.config().await?;
+    let team = seat.read(&config)?;
+    let mut reached = Vec::new();
+    for name in member_names(&team) {
+        // A name no inbox can be made of safely was not given by us; its owner hears nothing.
+        let Ok(to) = name.parse::<MemberName>() else { continue };
+        if to == seat.name {
+            continue;
+        }
+        // Each copy is a message of its own, as Claude Code has it.
+        let message = outgoing(seat, &team, words)?;
+        match seat.store.send(&seat.team, &to, &message).await {
+            Ok(receipt) => reached.push(Sent { to, receipt }),
+            Err(source) if reached.is_empty() => return Err(source.into()),
+            Err(source) => return Err(SendError::Partly { reached, failed: to, source }),
+        }
+    }
+    Ok(reached)
+}
+
+/// Sends words of the protocol to a member, who may be the sender.
+pub(crate) async fn send_protocol(
+    seat: &Seat,
+    to: &MemberName,
+    text: &str,
+) -> Result<Receipt, SendError> {
+    let config = seat.config().await?;
+    let team = seat.read(&config)?;
+    let message = outgoing(seat, &team, Words { text, summary: None })?;
+    Ok(seat.store.send(&seat.team, to, &message).await?)
+}
+
+/// The messages in a member's inbox.
+pub async fn inbox(seat: &Seat, of: &MemberName, which: Which) -> Result<Vec<Mail>, SendError> {
+    let config = seat.config().await?;
+    let team = seat.read(&config)?;
+    if team.member(of.as_str()).is_none() {
+        return Err(no_member(seat, &team, of.as_str()));
+    }
+    let mut mail = seat.store.inbox(&seat.team, of).await?;
+    if which == Which::Unread {
+        mail.retain(|mail| matches!(is_read(&mail.json), Ok(false)));
+    }
+    Ok(mail)
+}
+
+/// Which messages of an inbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// All that are there.
+    All,
+    /// Those not marked read.
+    Unread,
+}
+
+/// Marks messages of the seat's own inbox.
+pub async fn mark(seat: &Seat, keys: &[MessageKey], mark: Mark) -> Result<(), StoreError> {
+    seat.store.mark(&seat.team, &seat.name, keys, mark).await
+}
+
+/// Whether an entry of an inbox is marked read.
+pub fn is_read(json: &[u8]) -> Result<bool, Damage> {
+    with_message(json, |message| message.is_none_or(|message| message.read()))
+}
+
+/// Looks at one entry of an inbox; `None` if it is no message.
+pub fn with_message<T>(
+    json: &[u8],
+    look: impl FnOnce(Option<brigade_wire::message::Message<'_>>) -> T,
+) -> Result<T, Damage> {
+    let inbox = [b"[".as_slice(), json, b"]"].concat();
+    let inbox = Inbox::read(&inbox)?;
+    Ok(look(inbox.messages().next()))
+}
+
+fn outgoing(seat: &Seat, team: &Team<'_>, words: Words<'_>) -> Result<Outgoing, SendError> {
+    if words.text.is_empty() {
+        return Err(SendError::Empty);
+    }
+    let len = words.text.len().max(words.summary.map_or(0, str::len));
+    if len > MAX_TEXT {
+        return Err(SendError::TooLong { len });
+    }
+    let from = own_entry(seat, team)?;
+    Ok(Outgoing {
+        msg_id: Uuid::new_v4().to_string(),
+        from: seat.name.to_string(),
+        text: words.text.to_owned(),
+        summary: words.summary.map(str::to_owned),
+        timestamp: wire_time(seat.clock.now()),
+        color: from.color().and_then(|color| color.parse().ok()),
+        msg_v: Outgoing::msg_v(team.generation()),
+        lead_sig: None,
+        team_created: team.created_at().unwrap_or_default(),
+    })
+}
+
+fn recipient(seat: &Seat, team: &Team<'_>, to: &str) -> Result<MemberName, SendError> {
+    let absent = || no_member(seat, team, to);
+    let name: MemberName = to.parse().map_err(|_: NameError| absent())?;
+    if name == seat.name {
+        return Err(SendError::ToSelf { to: name });
+    }
+    team.member(to).map(|_| name).ok_or_else(absent)
+}
+
+fn no_member(seat: &Seat, team: &Team<'_>, to: &str) -> SendError {
+    let (to, members) = (to.to_owned(), member_names(team));
+    SendError::NoMember { to, team: seat.team.to_string(), members }
+}
+
+/// The seat's entry.
+fn own_entry<'t>(
+    seat: &Seat,
+    team: &'t Team<'_>,
+) -> Result<brigade_wire::member::Member<'t>, SendError> {
+    team.member(seat.name.as_str()).ok_or_else(|| SendError::NotAMember {
+        from: seat.name.to_string(),
+        team: seat.team.to_string(),
+        members: member_names(team),
+    })
+}
+
+/// The members' names, in the order of the roster.
+pub(crate) fn member_names(team: &Team<'_>) -> Vec<String> {
+    team.members().filter_map(|member| Some(member.name()?.into_owned())).collect()
+}

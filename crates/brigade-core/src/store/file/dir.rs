@@ -1,0 +1,377 @@
+//! A directory held open, and what is done to the files in it.
+//!
+//! Everything goes by name from an open directory, so that nobody can lead us elsewhere between two
+//! steps: links are not followed, and what belongs to another user is not touched.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::store::{Refusal, StoreError};
+
+/// What is read into memory at most.
+const MAX_FILE: u64 = 256 << 20;
+
+/// The mode of files of our own.
+pub(crate) const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
+/// What native files are made with, before the umask.
+const NATIVE: Mode = Mode::from_raw_mode(0o644);
+
+/// A directory.
+#[derive(Debug)]
+pub(crate) struct Dir {
+    fd: OwnedFd,
+    path: PathBuf,
+}
+
+/// What tells one state of a file from another without reading it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub(crate) inode: u64,
+    pub(crate) modified: i64,
+    pub(crate) size: u64,
+}
+
+/// A file that was read.
+#[derive(Debug)]
+pub(crate) struct Whole {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) stamp: Stamp,
+    pub(crate) mode: Mode,
+}
+
+/// Whether what is written must be on the disk before it counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sync {
+    No,
+    Yes,
+}
+
+impl Dir {
+    /// Opens a directory that the user chose; a link to it is the user's affair.
+    pub(crate) fn open(path: &Path) -> Result<Option<Self>, StoreError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match fs::open(path, flags, Mode::empty()) {
+            Ok(fd) => Ok(Some(Self { fd, path: path.to_owned() })),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(failed("open", path.to_owned(), error)),
+        }
+    }
+
+    /// Opens a directory in this one.
+    pub(crate) fn child(&self, name: &str) -> Result<Option<Self>, StoreError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let path = self.path.join(name);
+        match fs::openat(&self.fd, name, flags, Mode::empty()) {
+            Ok(fd) => Ok(Some(Self { fd, path })),
+            Err(Errno::NOENT) => Ok(None),
+            // Linux says NOTDIR of a link here, macOS LOOP.
+            Err(Errno::LOOP | Errno::NOTDIR) if self.is_link(name) => {
+                Err(StoreError::Refused { path, why: Refusal::Symlink })
+            }
+            Err(error) => Err(failed("open", path, error)),
+        }
+    }
+
+    /// Opens a directory in this one, making it with this mode if need be.
+    pub(crate) fn child_made(&self, name: &str, mode: Mode) -> Result<Self, StoreError> {
+        loop {
+            if let Some(child) = self.child(name)? {
+                return Ok(child);
+            }
+            match fs::mkdirat(&self.fd, name, mode) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => {
+                    return Err(failed("make the directory", self.path.join(name), error));
+                }
+            }
+        }
+    }
+
+    /// Opens a directory of our own in this one: nobody else gets in, whatever the umask.
+    pub(crate) fn own_child(&self, name: &str) -> Result<Self, StoreError> {
+        if let Ok(()) = fs::mkdirat(&self.fd, name, Mode::RWXU) {
+            // Under some umask we could not open it ourselves.
+            self.set_mode(name, Mode::RWXU)?;
+        }
+        let child = self.child_made(name, Mode::RWXU)?;
+        let failed = |error| failed("look at", child.path.clone(), error);
+        let stat = fs::fstat(&child.fd).map_err(failed)?;
+        check_owner(stat.st_uid, &child.path)?;
+        if Mode::from_raw_mode(stat.st_mode) != Mode::RWXU {
+            fs::fchmod(&child.fd, Mode::RWXU).map_err(failed)?;
+        }
+        Ok(child)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    pub(crate) fn itself(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the directory has not been removed.
+    pub(crate) fn is_there(&self) -> bool {
+        fs::fstat(&self.fd).is_ok_and(|stat| stat.st_nlink > 0)
+    }
+
+    /// Reads a file whole; `None` if there is none.
+    pub(crate) fn read(&self, name: &str) -> Result<Option<Whole>, StoreError> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let fd = match fs::openat(&self.fd, name, flags, Mode::empty()) {
+            Ok(fd) => fd,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::LOOP) => {
+                let path = self.path.join(name);
+                return Err(StoreError::Refused { path, why: Refusal::Symlink });
+            }
+            Err(error) => return Err(self.failed("open", name, error)),
+        };
+        let stat = fs::fstat(&fd).map_err(|error| self.failed("look at", name, error))?;
+        check_owner(stat.st_uid, &self.path.join(name))?;
+        let refused = |why| StoreError::Refused { path: self.path.join(name), why };
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(refused(Refusal::NotAFile));
+        }
+        let size = u64::try_from(stat.st_size).unwrap_or_default();
+        if size > MAX_FILE {
+            return Err(refused(Refusal::TooBig));
+        }
+        // One byte more than the size: a file that did not grow is read in one call.
+        let mut bytes: Vec<u8> = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
+        loop {
+            let room = bytes.spare_capacity_mut().len();
+            let place = bytes.len() as u64;
+            let spare = rustix::buffer::spare_capacity(&mut bytes);
+            let read = rustix::io::pread(&fd, spare, place);
+            if read.map_err(|error| self.failed("read", name, error))? < room {
+                break;
+            }
+            bytes.reserve(bytes.len().max(4096));
+        }
+        let mode = Mode::from_raw_mode(stat.st_mode);
+        Ok(Some(Whole { bytes, stamp: Stamp::of(&stat), mode }))
+    }
+
+    /// What a file is now, without reading it.
+    pub(crate) fn stamp(&self, name: &str) -> Result<Option<Stamp>, StoreError> {
+        match fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(Stamp::of(&stat))),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(self.failed("look at", name, error)),
+        }
+    }
+
+    /// Refuses a file that could not be read and replaced: a link, or another user's.
+    pub(crate) fn check_own_file(&self, name: &str) -> Result<(), StoreError> {
+        let stat = match fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => return Ok(()),
+            Err(error) => return Err(self.failed("look at", name, error)),
+        };
+        let why = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => return check_owner(stat.st_uid, &self.path.join(name)),
+            FileType::Symlink => Refusal::Symlink,
+            _ => Refusal::NotAFile,
+        };
+        Err(StoreError::Refused { path: self.path.join(name), why })
+    }
+
+    /// Makes an empty file, if there is none.
+    pub(crate) fn touch(&self, name: &str) -> Result<(), StoreError> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let made = fs::openat(&self.fd, name, flags, NATIVE);
+        made.map(drop).map_err(|error| self.failed("create", name, error))
+    }
+
+    /// Writes a temporary file: with this mode and no other, or as the umask has it. Its name is
+    /// this process's own.
+    pub(crate) fn write_temp(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        mode: Option<Mode>,
+        sync: Sync,
+    ) -> Result<Stamp, StoreError> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let failed = |doing, error| self.failed(doing, name, error);
+        let asked = mode.unwrap_or(NATIVE);
+        let fd = match fs::openat(&self.fd, name, flags, asked) {
+            // Left behind by a process that had our number before us.
+            Err(Errno::EXIST) => {
+                self.remove(name)?;
+                fs::openat(&self.fd, name, flags, asked)
+            }
+            other => other,
+        };
+        let fd = fd.map_err(|error| failed("create", error))?;
+        let written = (|| {
+            write_all(&fd, bytes).map_err(|e| failed("write", e))?;
+            let stat = fs::fstat(&fd).map_err(|e| failed("look at", e))?;
+            // The umask took something away.
+            if let Some(mode) = mode.filter(|&mode| Mode::from_raw_mode(stat.st_mode) != mode) {
+                fs::fchmod(&fd, mode).map_err(|e| failed("set the mode of", e))?;
+            }
+            if sync == Sync::Yes {
+                fs::fsync(&fd).map_err(|e| failed("sync", e))?;
+            }
+            Ok(Stamp::of(&stat))
+        })();
+        if written.is_err() {
+            self.remove_quietly(name);
+        }
+        written
+    }
+
+    fn set_mode(&self, name: &str, mode: Mode) -> Result<(), StoreError> {
+        let set = fs::chmodat(&self.fd, name, mode, AtFlags::empty());
+        set.map_err(|error| self.failed("set the mode of", name, error))
+    }
+
+    /// Puts a file in the place of another.
+    pub(crate) fn rename(&self, from: &str, to: &str) -> Result<(), StoreError> {
+        let renamed = fs::renameat(&self.fd, from, &self.fd, to);
+        renamed.map_err(|error| self.failed("replace", to, error))
+    }
+
+    /// Gives a file a name, unless something has it.
+    pub(crate) fn rename_new(&self, from: &str, to: &str) -> Result<bool, StoreError> {
+        let flags = fs::RenameFlags::NOREPLACE;
+        match fs::renameat_with(&self.fd, from, &self.fd, to, flags) {
+            Ok(()) => Ok(true),
+            Err(Errno::EXIST) => Ok(false),
+            // Not every file system knows how.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => self.link_new(from, to),
+            Err(error) => Err(self.failed("create", to, error)),
+        }
+    }
+
+    fn link_new(&self, from: &str, to: &str) -> Result<bool, StoreError> {
+        match fs::linkat(&self.fd, from, &self.fd, to, AtFlags::empty()) {
+            Ok(()) => self.remove(from),
+            Err(Errno::EXIST) => Ok(false),
+            Err(error) => Err(self.failed("create", to, error)),
+        }
+    }
+
+    /// Removes a file; whether there was one.
+    pub(crate) fn remove(&self, name: &str) -> Result<bool, StoreError> {
+        match fs::unlinkat(&self.fd, name, AtFlags::empty()) {
+            Ok(()) => Ok(true),
+            Err(Errno::NOENT) => Ok(false),
+            Err(error) => Err(self.failed("remove", name, error)),
+        }
+    }
+
+    /// Removes a file whose removal is only tidiness.
+    pub(crate) fn remove_quietly(&self, name: &str) {
+        let _untidy = fs::unlinkat(&self.fd, name, AtFlags::empty());
+    }
+
+    /// The same for a directory.
+    pub(crate) fn remove_dir_quietly(&self, name: &str) {
+        let _untidy = fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR);
+    }
+
+    /// Waits until names made, changed and removed in here are on the disk.
+    pub(crate) fn sync(&self) -> Result<(), StoreError> {
+        fs::fsync(&self.fd).map_err(|error| failed("sync", self.path.clone(), error))
+    }
+
+    /// The names in here, in no order.
+    pub(crate) fn names(&self) -> Result<Vec<String>, StoreError> {
+        let failed = |error| failed("list", self.path.clone(), error);
+        let mut names = Vec::new();
+        for entry in fs::Dir::read_from(&self.fd).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            // A name that is not UTF-8 is nobody's of this wire.
+            if let Ok(name) = entry.file_name().to_str()
+                && name != "."
+                && name != ".."
+            {
+                names.push(name.to_owned());
+            }
+        }
+        Ok(names)
+    }
+
+    /// Opens a file of our own for reading and writing, making it if need be.
+    pub(crate) fn own_file(&self, name: &str, extra: OFlags) -> Result<OwnedFd, StoreError> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | extra;
+        let mode = PRIVATE;
+        let fd = fs::openat(&self.fd, name, flags, mode).map_err(|error| match error {
+            Errno::LOOP => {
+                let path = self.path.join(name);
+                StoreError::Refused { path, why: Refusal::Symlink }
+            }
+            error => self.failed("open", name, error),
+        })?;
+        let stat = fs::fstat(&fd).map_err(|error| self.failed("look at", name, error))?;
+        check_owner(stat.st_uid, &self.path.join(name))?;
+        if Mode::from_raw_mode(stat.st_mode) != mode {
+            let set = fs::fchmod(&fd, mode);
+            set.map_err(|error| self.failed("set the mode of", name, error))?;
+        }
+        Ok(fd)
+    }
+
+    pub(crate) fn failed(&self, doing: &'static str, name: &str, error: Errno) -> StoreError {
+        failed(doing, self.path.join(name), error)
+    }
+
+    pub(crate) fn fd(&self) -> impl AsFd + '_ {
+        &self.fd
+    }
+
+    fn is_link(&self, name: &str) -> bool {
+        let stat = fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW);
+        stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)
+    }
+}
+
+impl Stamp {
+    pub(crate) fn of(stat: &fs::Stat) -> Self {
+        let nanos = i64::try_from(stat.st_mtime_nsec).unwrap_or_default();
+        Self {
+            inode: stat.st_ino,
+            modified: stat.st_mtime.wrapping_mul(1_000_000_000).wrapping_add(nanos),
+            size: u64::try_from(stat.st_size).unwrap_or_default(),
+        }
+    }
+}
+
+/// Which directory, or what else, stands at a path: its device and inode.
+pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
+    let stat = fs::lstat(path).ok()?;
+    #[expect(clippy::useless_conversion, reason = "a device has another type on macOS")]
+    Some((u64::try_from(stat.st_dev).ok()?, stat.st_ino))
+}
+
+/// Writes all of it, or fails.
+pub(crate) fn write_all(fd: impl AsFd, mut bytes: &[u8]) -> Result<(), Errno> {
+    while !bytes.is_empty() {
+        match rustix::io::write(&fd, bytes) {
+            Ok(0) => return Err(Errno::NOSPC),
+            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn failed(doing: &'static str, path: PathBuf, error: Errno) -> StoreError {
+    StoreError::Io { doing, path, source: io::Error::from(error) }
+}
+
+fn check_owner(uid: u32, path: &Path) -> Result<(), StoreError> {
+    if uid == rustix::process::geteuid().as_raw() {
+        return Ok(());
+    }
+    Err(StoreError::Refused { path: path.to_owned(), why: Refusal::ForeignOwner })
+}

@@ -1,0 +1,274 @@
+//! Claude Code's own lock: an empty directory beside the file, made to take it and removed to give
+//! it back. Stale when it is ten seconds old by its own time.
+//!
+//! It says nothing about who holds it, and both generations take it from a holder that is merely
+//! slow. So the holder checks that it is still its own before it writes.
+//!
+//! Making a directory costs a file system ten times what moving one does. So we keep one at hand in
+//! our own folder, and move it to where the lock is to be, and back.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{
+    AtFlags, FileType, Mode, RenameFlags, Timespec, Timestamps, UTIME_NOW, mkdirat, renameat,
+    renameat_with, statat, unlinkat, utimensat,
+};
+use rustix::io::Errno;
+
+use super::dir::{Dir, Stamp};
+use super::lock_id::LockId;
+use super::state::Temp;
+use crate::store::{Obstacle, StoreError};
+
+/// When Claude Code takes a lock for abandoned.
+const STALE: Duration = Duration::from_secs(10);
+/// For how long we rely on a lock of our own: well before anybody may take it for abandoned.
+const FRESH: Duration = Duration::from_secs(5);
+
+/// How long a program that writes in place, and heeds no lock, may take.
+const WRITING: Duration = Duration::from_millis(50);
+
+/// A lock that is held. Dropping it gives it back.
+#[derive(Debug)]
+pub(crate) struct Lock<'d> {
+    at: LockAt<'d>,
+    id: LockId,
+    taken: Instant,
+}
+
+/// Where a lock is.
+#[derive(Clone, Debug)]
+pub(crate) struct LockAt<'d> {
+    pub(crate) dir: &'d Dir,
+    pub(crate) name: String,
+    /// Where the directory that becomes the lock is kept, by a process that has this place to itself.
+    pub(crate) spare: Option<(&'d Dir, String)>,
+}
+
+/// Somebody who takes a lock, and writes down what has to be known if it dies in the middle.
+pub(crate) trait Taker {
+    /// This directory is about to become the lock, or has just been made for it.
+    fn taking(&mut self, id: LockId) -> Result<(), StoreError>;
+
+    /// The lock is about to be taken from a holder that may only be slow, and write when it wakes.
+    fn robbing(&mut self) -> Result<(), StoreError>;
+}
+
+/// What one try to take a lock came to.
+#[derive(Debug)]
+pub(crate) enum Try<'d> {
+    Taken(Lock<'d>),
+    Not(Obstacle),
+}
+
+/// Somebody waiting for a lock: what it has seen of the holder so far.
+#[derive(Debug, Default)]
+pub(crate) struct Patience {
+    /// Whether it was told to wait before.
+    pub(crate) has_waited: bool,
+    /// The lock, its time, and since when it has been just so by a clock nobody can set.
+    seen: Option<(Stamp, Instant)>,
+    /// A file that could not be read, and since when it has been just so.
+    torn: Option<(Stamp, Instant)>,
+}
+
+impl Patience {
+    /// Tries once. `ours` is a lock whose maker is known to be gone.
+    pub(crate) fn try_lock<'d>(
+        &mut self,
+        at: LockAt<'d>,
+        ours: Option<LockId>,
+        taker: &mut dyn Taker,
+    ) -> Result<Try<'d>, StoreError> {
+        let (dir, name) = (at.dir, at.name.as_str());
+        if let Some(ours) = ours {
+            // Before another takes its place in what is remembered.
+            remove_abandoned(dir, name, ours)?;
+        }
+        // Twice at most: once to find it abandoned, once to take it.
+        for _ in 0..2 {
+            let taken = Instant::now();
+            if let Some(id) = at.make(taker)? {
+                return Ok(Try::Taken(Lock { at, id, taken }));
+            }
+            let path = dir.path(name);
+            let stat = match statat(dir.fd(), name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => stat,
+                Err(Errno::NOENT) => continue,
+                Err(error) => return Err(dir.failed("look at", name, error)),
+            };
+            if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+                return Ok(Try::Not(Obstacle::NotALock { path }));
+            }
+            let age = age(stat.st_mtime);
+            let stamp = Stamp::of(&stat);
+            let since = match self.seen {
+                Some((seen, since)) if seen == stamp => since.elapsed(),
+                _ => {
+                    self.seen = Some((stamp, Instant::now()));
+                    Duration::ZERO
+                }
+            };
+            // A time in the future never gets old; the time we have watched it does.
+            let stale = age > i64::try_from(STALE.as_secs()).unwrap_or_default() || since > STALE;
+            if !stale {
+                return Ok(Try::Not(Obstacle::Held { path, held_secs: age.max(0) }));
+            }
+            taker.robbing()?;
+            // Moving it does not change the time by which it is stale.
+            let is_it = |taken: &str| dir.stamp(taken).is_ok_and(|taken| taken == Some(stamp));
+            match take_away(dir, name, is_it)? {
+                Removed::It => {}
+                Removed::Another => {
+                    return Ok(Try::Not(Obstacle::Held { path, held_secs: age.max(0) }));
+                }
+                Removed::Nothing => return Ok(Try::Not(Obstacle::Filled { path })),
+            }
+        }
+        let path = dir.path(name);
+        Ok(Try::Not(Obstacle::Held { path, held_secs: 0 }))
+    }
+}
+
+impl Patience {
+    /// Whether a torn file has been torn for so long that nobody is writing it.
+    pub(crate) fn is_torn_for_good(&mut self, stamp: Stamp) -> bool {
+        match self.torn {
+            Some((torn, since)) if torn == stamp => since.elapsed() > WRITING,
+            _ => {
+                self.torn = Some((stamp, Instant::now()));
+                false
+            }
+        }
+    }
+}
+
+/// Removes a lock that was looked at, and no other that came into its place since: it is moved aside
+/// first, where `is_it` can look once more.
+fn take_away(dir: &Dir, name: &str, is_it: impl Fn(&str) -> bool) -> Result<Removed, StoreError> {
+    let aside = Temp::next().name(name);
+    match renameat(dir.fd(), name, dir.fd(), aside.as_str()) {
+        Ok(()) => {}
+        Err(Errno::NOENT) => return Ok(Removed::It),
+        Err(error) => return Err(dir.failed("remove the lock", name, error)),
+    }
+    let same = is_it(&aside);
+    let removed = if same { remove_dir(dir, &aside)? } else { Removed::Another };
+    if removed == Removed::It {
+        return Ok(removed);
+    }
+    // Somebody's live lock, or one that is not empty: back with it, unless a new one was made.
+    match renameat_with(dir.fd(), aside.as_str(), dir.fd(), name, RenameFlags::NOREPLACE) {
+        Ok(()) => {}
+        Err(Errno::EXIST) => dir.remove_dir_quietly(&aside),
+        Err(error) => return Err(dir.failed("put back", name, error)),
+    }
+    Ok(removed)
+}
+
+/// What became of a lock that was to be removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Removed {
+    /// It is gone.
+    It,
+    /// Another had come into its place.
+    Another,
+    /// It is not empty, and stays.
+    Nothing,
+}
+
+/// Removes a lock.
+fn remove_dir(dir: &Dir, name: &str) -> Result<Removed, StoreError> {
+    match unlinkat(dir.fd(), name, AtFlags::REMOVEDIR) {
+        Ok(()) | Err(Errno::NOENT) => Ok(Removed::It),
+        Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(Removed::Nothing),
+        Err(error) => Err(dir.failed("remove the lock", name, error)),
+    }
+}
+
+impl LockAt<'_> {
+    /// Makes the lock; `None` if it is there.
+    fn make(&self, taker: &mut dyn Taker) -> Result<Option<LockId>, StoreError> {
+        let failed = |error| self.dir.failed("lock", &self.name, error);
+        if let Some((dir, spare)) = &self.spare {
+            let id = refresh(dir, spare)?;
+            // First the word, then the deed: if we die in between, the next of us knows whose it is.
+            taker.taking(id)?;
+            let (from, to) = (spare.as_str(), self.name.as_str());
+            match renameat_with(dir.fd(), from, self.dir.fd(), to, RenameFlags::NOREPLACE) {
+                Ok(()) => return Ok(Some(id)),
+                Err(Errno::EXIST) => return Ok(None),
+                // Another file system, or one that cannot move without replacing.
+                Err(Errno::XDEV | Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        match mkdirat(self.dir.fd(), self.name.as_str(), Mode::from_raw_mode(0o755)) {
+            Ok(()) => {}
+            Err(Errno::EXIST) => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        }
+        let id = LockId::find(self.dir, &self.name)?;
+        if let Some(id) = id {
+            taker.taking(id)?;
+        }
+        Ok(id)
+    }
+
+    /// Takes the lock away, and keeps it for the next time.
+    fn unmake(&self) {
+        if let Some((dir, name)) = &self.spare {
+            let back = renameat(self.dir.fd(), self.name.as_str(), dir.fd(), name.as_str());
+            if back.is_ok() {
+                return;
+            }
+        }
+        let _gone = unlinkat(self.dir.fd(), self.name.as_str(), AtFlags::REMOVEDIR);
+    }
+}
+
+/// Makes the directory at hand as young as if it were new, or makes a new one.
+fn refresh(dir: &Dir, spare: &str) -> Result<LockId, StoreError> {
+    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+    let now = Timestamps { last_access: now, last_modification: now };
+    let refreshed = match utimensat(dir.fd(), spare, &now, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => dir.own_child(spare).map(drop),
+        other => other.map_err(|error| dir.failed("refresh", spare, error)),
+    };
+    refreshed?;
+    LockId::find(dir, spare)?.ok_or_else(|| dir.failed("look at", spare, Errno::NOENT))
+}
+
+impl Lock<'_> {
+    /// Whether it is still ours, and will be for a while: after a long pause it may have been taken
+    /// from us, or be about to.
+    pub(crate) fn is_held(&self) -> Result<bool, StoreError> {
+        Ok(self.taken.elapsed() < FRESH
+            && LockId::find(self.at.dir, &self.at.name)? == Some(self.id))
+    }
+}
+
+impl Drop for Lock<'_> {
+    fn drop(&mut self) {
+        // After a pause it may be somebody else's, or about to be; that one we leave.
+        if matches!(self.is_held(), Ok(true)) {
+            self.at.unmake();
+        }
+    }
+}
+
+/// Removes a lock whose maker is known to be gone, if it is there.
+pub(crate) fn remove_abandoned(dir: &Dir, name: &str, id: LockId) -> Result<(), StoreError> {
+    if LockId::find(dir, name)? == Some(id) {
+        take_away(dir, name, |taken| {
+            LockId::find(dir, taken).is_ok_and(|taken| taken == Some(id))
+        })?;
+    }
+    Ok(())
+}
+
+/// How many seconds ago that was, by the wall clock that file times are made of.
+fn age(modified: i64) -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    i64::try_from(now).unwrap_or(i64::MAX).saturating_sub(modified)
+}

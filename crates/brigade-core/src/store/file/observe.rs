@@ -1,0 +1,122 @@
+//! What others did to an inbox, written down; and what is left of one that was torn.
+
+use std::collections::HashSet;
+
+use brigade_wire::inbox::{self, Inbox};
+
+use super::dir::{PRIVATE, Stamp, Sync};
+use super::draft::read;
+use super::mailbox::{Mailbox, World};
+use super::state::{self, Head, Known, Merged, Risk};
+use crate::event::{Event, MessageKey, Record, one_line};
+use crate::store::StoreError;
+
+impl Mailbox {
+    /// Compares the inbox with what is known of it, writes the difference into the journal and
+    /// remembers the inbox as it is. Tells whether messages have to be merged again.
+    pub(super) fn observe(
+        &self,
+        world: &World<'_>,
+        head: &mut Head,
+        inbox: &Inbox<'_>,
+        stamp: Stamp,
+    ) -> Result<bool, StoreError> {
+        let before = self.state.known(head.after)?;
+        let was = state::by_key(&before);
+        let now = MessageKey::all(inbox.messages());
+        let there: HashSet<MessageKey> = now.iter().map(|(key, _)| *key).collect();
+        // If the newest of ours is gone, a program whose lock was taken may have written its old
+        // copy over it; or a reader took it. Once more is better than never.
+        let taken = head.newest.is_some_and(|newest| !there.contains(&newest));
+        let now_ms = world.clock.now().as_millisecond();
+        let rewind = head.risk.filter(|risk| taken && now_ms < risk.until);
+        let at = world.clock.now();
+        let to = || self.member.clone();
+        let mut records = Vec::new();
+        let mut note = |event| records.push(Record { at, by: None, event });
+        for (key, message) in &now {
+            match was.get(key) {
+                None => {
+                    note(Event::Seen { to: to(), key: *key, message: one_line(message.json()) });
+                    if message.read() {
+                        note(Event::Read { to: to(), key: *key, gone: false });
+                    }
+                }
+                Some(false) if message.read() => {
+                    note(Event::Read { to: to(), key: *key, gone: false });
+                }
+                Some(_) => {}
+            }
+        }
+        if rewind.is_none() {
+            for known in before.iter().filter(|known| !known.read && !there.contains(&known.key)) {
+                note(Event::Read { to: to(), key: known.key, gone: true });
+            }
+        }
+        if !records.is_empty() {
+            self.journal.append(&records, Sync::No)?;
+        }
+        let known: Vec<Known> =
+            now.iter().map(|(key, message)| Known { key: *key, read: message.read() }).collect();
+        let at = head.after.beside(known.len() as u64);
+        self.state.write_known(at, &known)?;
+        let mut upto = head.after.upto;
+        if let Some(risk) = rewind {
+            // Those behind are at risk from now on; these were put back, and are not again.
+            head.risk = Some(Risk { from: upto.offset, ..risk });
+            upto = self.journal.read_from(risk.from)?.start;
+        }
+        head.after = Merged { upto, known: known.len() as u64, at };
+        head.before = head.after;
+        head.left = stamp;
+        head.odd = inbox.entries().len() > known.len();
+        self.state.write_head(head)?;
+        Ok(rewind.is_some())
+    }
+
+    /// What can be kept of an inbox that cannot be read: what is whole in it, and what the journal
+    /// has of the messages that were in it unread. The inbox as it is goes aside first.
+    pub(super) fn salvage(
+        &self,
+        world: &World<'_>,
+        head: &Head,
+        bytes: &[u8],
+    ) -> Result<Vec<u8>, StoreError> {
+        let at = world.clock.now();
+        let name = format!("{}-{}.json", self.member, at.as_nanosecond());
+        self.aside.write_temp(&name, bytes, Some(PRIVATE), Sync::Yes)?;
+        let entries = inbox::salvage(bytes);
+        let kept = inbox::of_entries(&entries);
+        let there: HashSet<MessageKey> =
+            MessageKey::all(read(&name, &kept)?.messages()).iter().map(|(key, _)| *key).collect();
+        let missing: HashSet<MessageKey> = self
+            .state
+            .known(head.after)?
+            .iter()
+            .filter(|known| !known.read && !there.contains(&known.key))
+            .map(|known| known.key)
+            .collect();
+        let tail = self.journal.read_from(0)?;
+        let mut restored: Vec<(MessageKey, &str)> = Vec::new();
+        for record in &tail.records {
+            if let Event::Sent { key, message, .. } | Event::Seen { key, message, .. } =
+                &record.event
+                && missing.contains(key)
+                && !restored.iter().any(|(restored, _)| restored == key)
+            {
+                restored.push((*key, message.get()));
+            }
+        }
+        // Those torn off were the last.
+        let all: Vec<&[u8]> =
+            entries.into_iter().chain(restored.iter().map(|(_, json)| json.as_bytes())).collect();
+        let event = Event::Salvaged {
+            to: self.member.clone(),
+            copy: self.aside.path(&name).display().to_string(),
+            kept: all.len(),
+        };
+        tracing::warn!(member = %self.member, copy = %self.aside.path(&name).display(), "a torn inbox was salvaged");
+        self.journal.append(&[Record { at, by: None, event }], Sync::No)?;
+        Ok(inbox::of_entries(&all))
+    }
+}

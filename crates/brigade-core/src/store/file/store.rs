@@ -1,0 +1,323 @@
+//! The store's operations, each made of the parts beside this file.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use brigade_wire::inbox::Inbox;
+use brigade_wire::name::{MemberName, TaskId, TeamName};
+use rustix::fs::Mode;
+
+use super::dir::{Dir, Sync};
+use super::document::{self, Tried, Which};
+use super::journal::Journal;
+use super::lock::Patience;
+use super::mailbox::{self, Work, World};
+use super::own::Slot;
+use super::{FileStore, check_team, held, state, watch};
+use crate::event::{Event, MessageKey, Record};
+use crate::store::{
+    Actor, Document, Mail, Mark, Outgoing, Receipt, Revision, Store, StoreError, Watch, Written,
+};
+
+const ROSTER: Which = Which { slot: Slot::Roster, task: 0 };
+/// Claude Code 2.1.50 reads `config.json` and writes it in place without a lock. Between the two 124
+/// milliseconds were seen on a busy machine.
+const NATIVE_WRITE: Duration = Duration::from_millis(600);
+
+#[async_trait]
+impl Store for FileStore {
+    async fn teams(&self) -> Result<Vec<TeamName>, StoreError> {
+        let Some(dir) = Dir::open(&self.teams_path())? else { return Ok(Vec::new()) };
+        let mut teams = Vec::new();
+        for name in dir.names()? {
+            // A name that is no team name is not one of ours, or is being deleted.
+            let Ok(team) = name.parse::<TeamName>() else { continue };
+            let Ok(Some(child)) = dir.child(&name) else { continue };
+            if child.stamp("config.json")?.is_some() {
+                teams.push(team);
+            }
+        }
+        teams.sort();
+        Ok(teams)
+    }
+
+    async fn team(&self, team: &TeamName) -> Result<Option<Document>, StoreError> {
+        match self.native(team) {
+            Ok(native) => {
+                let known = *held(&native.whole);
+                let config = document::read(&native.team, "config.json", known, check_team).await?;
+                let (document, stamp) = config.unzip();
+                *held(&native.whole) = stamp;
+                Ok(document)
+            }
+            Err(StoreError::NoTeam { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn create_team(&self, team: &TeamName, config: &[u8], by: &Actor) -> Written {
+        let claude = &self.options.claude_dir;
+        for dir in [self.teams_path(), claude.join("tasks")] {
+            std::fs::create_dir_all(&dir).map_err(|source| StoreError::Io {
+                doing: "make the directory",
+                path: dir.clone(),
+                source,
+            })?;
+        }
+        let own = self.own(team)?;
+        let gone = || StoreError::NoTeam { team: team.clone() };
+        let teams = Dir::open(&self.teams_path())?.ok_or_else(gone)?;
+        let native = Mode::from_raw_mode(0o777);
+        let dir = teams.child_made(team.as_str(), native)?;
+        if dir.stamp("config.json")?.is_some() {
+            return Err(StoreError::TeamExists { team: team.clone() });
+        }
+        dir.child_made("inboxes", native)?;
+        let left = self.left_tasks(team)?;
+        if !document::create(&dir, "config.json", config)? {
+            return Err(StoreError::TeamExists { team: team.clone() });
+        }
+        // Only now, and only those: who else may have made the team has not put them there.
+        self.clear_board(team, &left)?;
+        own.remember_created(config)?;
+        if let Some(seen) = own.seen()? {
+            seen.roster(self.clock.as_ref(), Some(by), Some(config))?;
+        }
+        self.settle(Some(&dir))?;
+        Ok(document::revision(config))
+    }
+
+    async fn replace_team(
+        &self,
+        team: &TeamName,
+        config: &[u8],
+        at: Revision,
+        by: &Actor,
+    ) -> Written {
+        let native = self.native(team)?;
+        let own = self.own(team)?;
+        self.wait(|patience| {
+            let seen = own.seen()?;
+            if let Some(seen) = &seen {
+                seen.check_shared(at)?;
+            }
+            let tried = document::try_replace(
+                &native.team,
+                ROSTER,
+                (config, at),
+                seen.as_ref(),
+                patience,
+                self.sync(),
+            )?;
+            if let (Some(seen), Tried::Done(())) = (seen, &tried) {
+                seen.roster(self.clock.as_ref(), Some(by), Some(config))?;
+            }
+            Ok(tried)
+        })
+        .await?;
+        self.settle(Some(&native.team))?;
+        Ok(document::revision(config))
+    }
+
+    async fn is_ours(&self, team: &TeamName) -> Result<bool, StoreError> {
+        let Some(created) = self.team_created(team) else { return Ok(false) };
+        Ok(self.own_if_there(team)?.map(|own| own.created()).transpose()?.flatten()
+            == Some(created))
+    }
+
+    async fn undo_window(&self, team: &TeamName) -> Result<Duration, StoreError> {
+        Ok(if self.own(team)?.is_shared()? { NATIVE_WRITE } else { Duration::ZERO })
+    }
+
+    async fn delete_team(&self, team: &TeamName, by: &Actor) -> Result<(), StoreError> {
+        self.team_dir(team)?;
+        let own = self.own(team)?;
+        // Out of sight first, as Claude Code does it: nobody sees half a team.
+        for parent in ["teams", "tasks"] {
+            let parent = self.options.claude_dir.join(parent);
+            let from = parent.join(team.as_str());
+            let to = parent.join(format!("{team}.deleted-{}", uuid::Uuid::new_v4()));
+            let failed = |source| StoreError::Io { doing: "delete", path: from.clone(), source };
+            match std::fs::rename(&from, &to) {
+                Ok(()) => std::fs::remove_dir_all(&to).map_err(failed)?,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        match own.seen()? {
+            Some(seen) => seen.roster(self.clock.as_ref(), Some(by), None),
+            None => Ok(()),
+        }
+    }
+
+    async fn send(
+        &self,
+        team: &TeamName,
+        to: &MemberName,
+        message: &Outgoing,
+    ) -> Result<Receipt, StoreError> {
+        let native = self.native(team)?;
+        self.check_deliverable(&native.inboxes, to)?;
+        let event = Event::Sent {
+            to: to.to_string(),
+            key: message.key(),
+            team_created: message.team_created,
+            power_safe: self.sync() == Sync::Yes,
+            message: mailbox::entry(message),
+        };
+        let by = Some(message.from.clone());
+        let record = Record { at: self.clock.now(), by, event };
+        let mailbox = self.mailbox(team, to)?;
+        let upto = held(&mailbox).journal.append(&[record], self.sync())?;
+        // From here on it is acknowledged, whatever becomes of us.
+        let work = Work::Merge { upto };
+        let waits = self.work_on(team, &native, &mailbox, work).await.err();
+        Ok(Receipt { msg_id: message.msg_id.clone(), waits })
+    }
+
+    async fn inbox(&self, team: &TeamName, of: &MemberName) -> Result<Vec<Mail>, StoreError> {
+        // First what waits; if a lock is held, it is shown from the outbox.
+        let looked = self.work(team, of, Work::Look).await;
+        if let Err(error) = &looked {
+            tracing::warn!(%team, member = %of, %error, "the inbox could not be brought up to date");
+        }
+        let native = self.native(team)?;
+        let inboxes = &native.inboxes;
+        let mailbox = self.mailbox(team, of)?;
+        if looked.is_ok() {
+            held(&mailbox).sweep(inboxes)?;
+        }
+        let file = format!("{of}.json");
+        let waiting = {
+            let team_created = &|| self.team_created(team);
+            let world = World { inboxes, clock: self.clock.as_ref(), team_created };
+            held(&mailbox).waiting(&world)?
+        };
+        let check = |bytes: &[u8]| Inbox::read(bytes).map(drop);
+        let mut mail = match document::read(inboxes, &file, None, check).await? {
+            Some((document, _)) => {
+                let inbox = Inbox::read(&document.bytes).map_err(|damage| {
+                    let place = inboxes.path(&file).display().to_string();
+                    StoreError::Damaged { place, damage }
+                })?;
+                let all = MessageKey::all(inbox.messages());
+                all.iter().map(|(key, m)| Mail { key: *key, json: m.json().to_vec() }).collect()
+            }
+            None => Vec::new(),
+        };
+        for message in waiting {
+            if !mail.iter().any(|mail: &Mail| mail.key == message.key()) {
+                let json = mailbox::entry(&message).get().as_bytes().to_vec();
+                mail.push(Mail { key: message.key(), json });
+            }
+        }
+        Ok(mail)
+    }
+
+    async fn mark(
+        &self,
+        team: &TeamName,
+        of: &MemberName,
+        keys: &[MessageKey],
+        mark: Mark,
+    ) -> Result<(), StoreError> {
+        self.work(team, of, Work::Mark { keys, mark }).await
+    }
+
+    async fn tasks(&self, team: &TeamName) -> Result<Vec<(TaskId, Document)>, StoreError> {
+        let board = self.board(team)?;
+        let own = self.own(team)?;
+        if let (Some(dir), Some(seen)) = (board.dir(), own.seen()?) {
+            document::clear_locks(dir, &[Slot::Create, Slot::Task], &seen)?;
+            state::sweep(&own.dir, &own.dir.names()?, |_| true);
+            if let Ok(native) = self.native(team) {
+                document::clear_locks(&native.team, &[Slot::Roster], &seen)?;
+                state::sweep(&native.team, &native.team.names()?, |of| {
+                    of.starts_with("config.json")
+                });
+            }
+        }
+        board.tasks()
+    }
+
+    async fn task(&self, team: &TeamName, id: TaskId) -> Result<Option<Document>, StoreError> {
+        self.board(team)?.task(id).await
+    }
+
+    async fn create_task(
+        &self,
+        team: &TeamName,
+        task: &(dyn for<'i> Fn(TaskId) -> Vec<u8> + std::marker::Sync),
+        by: &Actor,
+    ) -> Result<(TaskId, Revision), StoreError> {
+        let board = self.board_made(team)?;
+        let own = self.own(team)?;
+        let create = |patience: &mut Patience| {
+            let seen = own.seen()?;
+            let tried = board.try_create(task, seen.as_ref(), patience)?;
+            if let (Some(seen), Tried::Done((id, bytes))) = (seen, &tried) {
+                seen.task(self.clock.as_ref(), Some(by), id.get(), Some(bytes))?;
+            }
+            Ok(tried)
+        };
+        let (id, bytes) = self.wait(create).await?;
+        self.settle(board.dir())?;
+        Ok((id, document::revision(&bytes)))
+    }
+
+    async fn replace_task(
+        &self,
+        team: &TeamName,
+        id: TaskId,
+        task: &[u8],
+        at: Revision,
+        by: &Actor,
+    ) -> Written {
+        let board = self.board(team)?;
+        let own = self.own(team)?;
+        let replace = |patience: &mut Patience| {
+            // Who comes too late need not queue for the locks to hear of it.
+            board.check_revision(id, at)?;
+            let seen = own.seen()?;
+            let tried = board.try_replace(id, task, at, seen.as_ref(), patience, self.sync())?;
+            if let (Some(seen), Tried::Done(())) = (seen, &tried) {
+                seen.task(self.clock.as_ref(), Some(by), id.get(), Some(task))?;
+            }
+            Ok(tried)
+        };
+        self.wait(replace).await?;
+        self.settle(board.dir())?;
+        Ok(document::revision(task))
+    }
+
+    async fn delete_task(&self, team: &TeamName, id: TaskId, by: &Actor) -> Result<(), StoreError> {
+        let board = self.board(team)?;
+        let own = self.own(team)?;
+        let mut other = Patience::default();
+        self.wait(|patience| {
+            let seen = own.seen()?;
+            let tried = board.try_delete(id, seen.as_ref(), [patience, &mut other])?;
+            if let (Some(seen), Tried::Done(())) = (seen, &tried) {
+                seen.task(self.clock.as_ref(), Some(by), id.get(), None)?;
+            }
+            Ok(tried)
+        })
+        .await?;
+        self.settle(board.dir())
+    }
+
+    async fn history(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {
+        let Some(own) = self.own_if_there(team)? else { return Ok(Vec::new()) };
+        let mut records = own.log.read_from(0)?.records;
+        for name in own.mail.names()?.iter().filter(|name| name.ends_with(".jsonl")) {
+            records.extend(Journal::open(&own.mail, name)?.read_from(0)?.records);
+        }
+        records.sort_by_key(|record| record.at);
+        Ok(records)
+    }
+
+    async fn watch(&self, team: &TeamName) -> Result<Watch, StoreError> {
+        self.team_dir(team)?;
+        watch::start(self, team)
+    }
+}

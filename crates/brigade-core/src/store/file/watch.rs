@@ -1,0 +1,294 @@
+//! What happens in a team, as it happens.
+//!
+//! Everything of note ends up in a journal, so a watch follows the journals. What other programs do
+//! to the native files is first brought there by whoever notices. The kernel tells when a file
+//! changes; behind it stands a slow look at everything, for what the kernel did not tell.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use brigade_wire::name::{MemberName, TaskId, TeamName};
+use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::board::{file, task_id};
+use super::dir::identity;
+use super::journal::Journal;
+use super::lock::Patience;
+use super::mailbox::{Work, World};
+use super::own::{Own, TEAM_LOG};
+use super::{FileStore, Options, held};
+use crate::event::Record;
+use crate::store::{StoreError, Watch};
+
+/// How often everything is looked at.
+const SLOW_LOOK: Duration = Duration::from_secs(2);
+
+/// Ends the thread when the watch is dropped.
+struct Stop {
+    stop: Arc<AtomicBool>,
+    wake: Sender<PathBuf>,
+}
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ended = self.wake.send(PathBuf::new());
+    }
+}
+
+/// The thread behind a watch.
+struct Follower {
+    store: FileStore,
+    team: TeamName,
+    own: Arc<Own>,
+    watcher: RecommendedWatcher,
+    /// The folders, and which each was when it was found.
+    watched: HashMap<PathBuf, (u64, u64)>,
+    /// The journals, and how far each was read.
+    journals: HashMap<String, (Journal, u64)>,
+    events: UnboundedSender<Record>,
+}
+
+/// Starts watching a team.
+pub(super) fn start(store: &FileStore, team: &TeamName) -> Result<Watch, StoreError> {
+    let (events, receiver) = tokio::sync::mpsc::unbounded_channel();
+    let (wake, paths) = channel();
+    let tell = wake.clone();
+    let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+        // Reading is not news; and without an answer the slow look will find it.
+        if let Ok(event) = event
+            && !event.kind.is_access()
+        {
+            for path in event.paths {
+                let _ended = tell.send(path);
+            }
+        }
+    });
+    let failed = |error: notify::Error| StoreError::Io {
+        doing: "watch",
+        path: store.own_teams.join(team.as_str()),
+        source: std::io::Error::other(error),
+    };
+    let own = store.own(team)?;
+    let mut follower = Follower {
+        store: FileStore::new(Options::clone(&store.options), Arc::clone(&store.clock)),
+        team: team.clone(),
+        own,
+        watcher: watcher.map_err(failed)?,
+        watched: HashMap::new(),
+        journals: HashMap::new(),
+        events,
+    };
+    follower.watch_folders();
+    // What others did before is history, not news; what is there from here on is.
+    follower.look_at_all()?;
+    follower.skip_to_end()?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let thread = std::thread::Builder::new().name("brigade-watch".into());
+    thread.spawn(move || follower.run(&paths, &stopped)).map_err(|source| {
+        let path = store.own_teams.join(team.as_str());
+        StoreError::Io { doing: "start a thread to watch", path, source }
+    })?;
+    Ok(Watch::new(receiver, Stop { stop, wake }))
+}
+
+impl Follower {
+    fn run(mut self, paths: &Receiver<PathBuf>, stop: &AtomicBool) {
+        let mut looked = Instant::now();
+        while !stop.load(Ordering::Relaxed) && !self.events.is_closed() {
+            let mut changed = HashSet::new();
+            match paths.recv_timeout(SLOW_LOOK.saturating_sub(looked.elapsed())) {
+                Ok(path) => {
+                    changed.insert(path);
+                    changed.extend(paths.try_iter());
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            let mut done = self.look_at(&changed);
+            // However busy the team is.
+            if looked.elapsed() >= SLOW_LOOK {
+                self.watch_folders();
+                done = done.and(self.look_at_all());
+                looked = Instant::now();
+            }
+            for error in [done.err(), self.follow().err()].into_iter().flatten() {
+                tracing::warn!(team = %self.team, %error, "watching the team");
+            }
+        }
+    }
+
+    /// Watches the folders that are there; those that are not come with the slow look.
+    fn watch_folders(&mut self) {
+        let claude = &self.store.options.claude_dir;
+        let team = claude.join("teams").join(self.team.as_str());
+        let folders = [
+            self.own.dir.itself().to_owned(),
+            self.own.mail.itself().to_owned(),
+            team.join("inboxes"),
+            team,
+            claude.join("tasks").join(self.team.as_str()),
+        ];
+        for folder in folders {
+            // A folder that was made again is another, though it has the same name.
+            let now = identity(&folder);
+            let was = self.watched.get(&folder).copied();
+            if now == was {
+                continue;
+            }
+            self.watched.remove(&folder);
+            if let Some(now) = now
+                && self.watcher.watch(&folder, RecursiveMode::NonRecursive).is_ok()
+            {
+                self.watched.insert(folder, now);
+            }
+        }
+    }
+
+    /// Brings into the journals what changed in the native files.
+    fn look_at(&mut self, changed: &HashSet<PathBuf>) -> Result<(), StoreError> {
+        let mut roster = false;
+        let mut tasks = BTreeSet::new();
+        for path in changed {
+            let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+            match path.parent().and_then(Path::file_name).and_then(|name| name.to_str()) {
+                Some("inboxes") => {
+                    if let Some(Ok(member)) = name.strip_suffix(".json").map(str::parse) {
+                        self.try_look_at_inbox(&member);
+                    }
+                }
+                Some("mail") => {}
+                _ if name == "config.json" => roster = true,
+                _ if name == TEAM_LOG => {}
+                _ => tasks.extend(task_id(name)),
+            }
+        }
+        if roster {
+            self.look_at_roster()?;
+        }
+        for id in tasks {
+            self.look_at_task(id)?;
+        }
+        Ok(())
+    }
+
+    fn look_at_all(&mut self) -> Result<(), StoreError> {
+        if let Ok(native) = self.store.native(&self.team) {
+            for name in native.inboxes.names()? {
+                if let Some(Ok(member)) = name.strip_suffix(".json").map(str::parse) {
+                    self.try_look_at_inbox(&member);
+                }
+            }
+        }
+        self.look_at_roster()?;
+        let there: HashSet<_> = match self.store.board(&self.team) {
+            Ok(board) => match board.dir() {
+                Some(dir) => dir.names()?.iter().filter_map(|name| task_id(name)).collect(),
+                None => HashSet::new(),
+            },
+            Err(StoreError::NoTeam { .. }) => HashSet::new(),
+            Err(error) => return Err(error),
+        };
+        let seen = self.own.seen_tasks()?.into_iter();
+        let seen = seen.filter_map(TaskId::new);
+        for id in seen.chain(there.iter().copied()).collect::<BTreeSet<_>>() {
+            self.look_at_task(id)?;
+        }
+        Ok(())
+    }
+
+    /// One inbox that cannot be read hides no other.
+    fn try_look_at_inbox(&self, member: &MemberName) {
+        if let Err(error) = self.look_at_inbox(member) {
+            tracing::warn!(team = %self.team, %member, %error, "cannot look at the inbox");
+        }
+    }
+
+    fn look_at_inbox(&self, member: &MemberName) -> Result<(), StoreError> {
+        let Ok(native) = self.store.native(&self.team) else { return Ok(()) };
+        let mailbox = self.store.mailbox(&self.team, member)?;
+        let world = World {
+            inboxes: &native.inboxes,
+            clock: self.store.clock.as_ref(),
+            team_created: &|| self.store.team_created(&self.team),
+        };
+        // One try: if somebody is at it, what it does will wake us again.
+        held(&mailbox).attempt(&world, Work::Look, &mut Patience::default()).map(drop)
+    }
+
+    fn look_at_roster(&self) -> Result<(), StoreError> {
+        // First the right to compare, then the file: what we then find new, nobody is about to write
+        // down.
+        let Some(seen) = self.own.seen()? else { return Ok(()) };
+        let config = match self.store.team_dir(&self.team) {
+            Ok(dir) => dir.read("config.json")?,
+            Err(StoreError::NoTeam { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        let bytes = config.as_ref().map(|config| config.bytes.as_slice());
+        if bytes.is_some_and(|bytes| super::check_team(bytes).is_err()) {
+            // Written in place, and not finished; the end of the writing will wake us.
+            return Ok(());
+        }
+        seen.roster(self.store.clock.as_ref(), None, bytes)
+    }
+
+    fn look_at_task(&self, id: TaskId) -> Result<(), StoreError> {
+        let Some(seen) = self.own.seen()? else { return Ok(()) };
+        let task = match self.store.board(&self.team) {
+            Ok(board) => board.dir().map(|dir| dir.read(&file(id))).transpose()?.flatten(),
+            Err(StoreError::NoTeam { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        let bytes = task.as_ref().map(|task| task.bytes.as_slice());
+        if bytes.is_some_and(|bytes| brigade_wire::task::Task::read(bytes).is_err()) {
+            return Ok(());
+        }
+        seen.task(self.store.clock.as_ref(), None, id.get(), bytes)
+    }
+
+    /// Opens journals that are new, and gives out what was added to any.
+    fn follow(&mut self) -> Result<(), StoreError> {
+        self.open_journals()?;
+        let mut news = Vec::new();
+        for (journal, upto) in self.journals.values_mut() {
+            if journal.len()? > *upto {
+                let tail = journal.read_from(*upto)?;
+                *upto = tail.end.offset;
+                news.extend(tail.records);
+            }
+        }
+        news.sort_by_key(|record| record.at);
+        for record in news {
+            let _ended = self.events.send(record);
+        }
+        Ok(())
+    }
+
+    fn open_journals(&mut self) -> Result<(), StoreError> {
+        if self.journals.is_empty() {
+            self.journals.insert(TEAM_LOG.into(), (Journal::open(&self.own.dir, TEAM_LOG)?, 0));
+        }
+        for name in self.own.mail.names()? {
+            if name.ends_with(".jsonl") && !self.journals.contains_key(&name) {
+                let journal = Journal::open(&self.own.mail, &name)?;
+                self.journals.insert(name, (journal, 0));
+            }
+        }
+        Ok(())
+    }
+
+    fn skip_to_end(&mut self) -> Result<(), StoreError> {
+        self.open_journals()?;
+        for (journal, upto) in self.journals.values_mut() {
+            *upto = journal.read_from(journal.len()?)?.start.offset;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,207 @@
+//! The board from a seat.
+
+use brigade_core::board::{self, TaskPlan, Update};
+use brigade_core::mail;
+use brigade_core::seat::Seat;
+use brigade_testkit::house::{House, member};
+use brigade_wire::body::Body;
+use brigade_wire::change::Change;
+use brigade_wire::name::TaskId;
+use brigade_wire::protocol::Protocol;
+use brigade_wire::task::{Status, Task};
+
+use crate::in_memory;
+
+fn id(number: u64) -> TaskId {
+    TaskId::new(number).unwrap()
+}
+
+async fn add(seat: &Seat, subject: &str, after: &[u64]) -> TaskId {
+    let blocked_by = after.iter().copied().map(id).collect();
+    let plan = TaskPlan { subject: subject.into(), blocked_by, ..TaskPlan::default() };
+    board::add(seat, &plan).await.unwrap()
+}
+
+/// A task in a line: its owner, status, what it blocks and what blocks it.
+async fn line(house: &House, number: u64) -> String {
+    let document = board::show(&house.seat("team-lead"), id(number)).await.unwrap();
+    let task = Task::read(&document.bytes).unwrap();
+    let owner = task.owner().unwrap_or("-".into()).into_owned();
+    let (blocks, after) = (task.blocks().unwrap(), task.blocked_by().unwrap());
+    format!("{owner} {} [{}] [{}]", task.status().unwrap(), blocks.join(" "), after.join(" "))
+}
+
+fn after(number: u64) -> Update {
+    Update { add_blocked_by: vec![id(number)], ..Update::default() }
+}
+
+#[test]
+fn dependencies_are_written_both_ways() {
+    in_memory(async |house| {
+        let lead = house.seat("team-lead");
+        add(&lead, "dig", &[]).await;
+        add(&lead, "build", &[1]).await;
+        add(&lead, "paint", &[]).await;
+        board::update(&lead, id(3), &after(2)).await.unwrap();
+        board::update(&lead, id(3), &after(2)).await.unwrap();
+        let blocks = Update { add_blocks: vec![id(3)], ..Update::default() };
+        board::update(&lead, id(1), &blocks).await.unwrap();
+        assert_eq!(line(&house, 1).await, "- pending [2 3] []");
+        assert_eq!(line(&house, 2).await, "- pending [3] [1]");
+        assert_eq!(line(&house, 3).await, "- pending [] [2 1]");
+    });
+}
+
+#[test]
+fn a_circle_is_refused_and_leaves_nothing() {
+    in_memory(async |house| {
+        let lead = house.seat("team-lead");
+        add(&lead, "dig", &[]).await;
+        add(&lead, "build", &[1]).await;
+        add(&lead, "paint", &[2]).await;
+        for (task, blocker) in [(1, 3), (1, 2), (2, 3), (2, 2)] {
+            let error = board::update(&lead, id(task), &after(blocker)).await.unwrap_err();
+            let expected =
+                format!("task {task} cannot wait for {blocker}: {blocker} waits for {task}");
+            assert_eq!(error.to_string(), expected);
+        }
+        assert_eq!(line(&house, 1).await, "- pending [2] []");
+        let missing = board::update(&lead, id(1), &after(9)).await.unwrap_err();
+        assert_eq!(missing.to_string(), "no task 9");
+    });
+}
+
+/// Each of two circles' halves looks fine by itself; at most one may stay.
+#[test]
+fn two_who_close_a_circle_at_once_do_not_both_succeed() {
+    in_memory(async |house| {
+        for round in 0..50_u64 {
+            let lead = house.seat("team-lead");
+            let one = add(&lead, "one", &[]).await;
+            let two = add(&lead, "two", &[]).await;
+            let half = |task: TaskId, blocker: TaskId| {
+                let seat = house.seat("team-lead");
+                tokio::spawn(async move {
+                    board::update(&seat, task, &after(blocker.get())).await.is_ok()
+                })
+            };
+            let (first, second) = (half(one, two), half(two, one));
+            let both = first.await.unwrap() && second.await.unwrap();
+            assert!(!both, "round {round}");
+            let (_, graph) = board::list(&lead).await.unwrap();
+            assert!(graph.circles().is_empty(), "round {round}");
+        }
+    });
+}
+
+#[test]
+fn a_claim_says_why_not() {
+    in_memory(async |house| {
+        let (lead, alice, bob) = (house.seat("team-lead"), house.seat("alice"), house.seat("bob"));
+        add(&lead, "dig", &[]).await;
+        add(&lead, "build", &[1]).await;
+        let error = |result: Result<(), board::BoardError>| result.unwrap_err().to_string();
+        assert_eq!(error(board::claim(&alice, id(2)).await), "task 2 waits for 1");
+        board::claim(&alice, id(1)).await.unwrap();
+        board::claim(&alice, id(1)).await.unwrap();
+        assert_eq!(line(&house, 1).await, "alice in_progress [2] []");
+        assert_eq!(error(board::claim(&bob, id(1)).await), "task 1 belongs to alice");
+        assert_eq!(error(board::done(&bob, id(1)).await), "task 1 belongs to alice");
+        board::done(&alice, id(1)).await.unwrap();
+        assert_eq!(error(board::claim(&bob, id(1)).await), "task 1 is completed already");
+        board::claim(&bob, id(2)).await.unwrap();
+        assert_eq!(error(board::claim(&bob, id(7)).await), "no task 7");
+        add(&lead, "paint", &[]).await;
+        let stranger = house.seat("mallory");
+        assert_eq!(
+            error(board::claim(&stranger, id(3)).await),
+            "no member mallory to give the task to"
+        );
+        assert!(house.texts("alice").await.is_empty(), "who takes a task is not told of it");
+    });
+}
+
+#[test]
+fn a_new_owner_is_told_as_claude_code_tells_it() {
+    in_memory(async |house| {
+        let lead = house.seat("team-lead");
+        add(&lead, "dig", &[]).await;
+        let give = |name| Update { owner: Change::Set(member(name)), ..Update::default() };
+        board::update(&lead, id(1), &give("alice")).await.unwrap();
+        board::update(&lead, id(1), &give("alice")).await.unwrap();
+        let mail = house.store.inbox(&lead.team, &member("alice")).await.unwrap();
+        assert_eq!(mail.len(), 1, "told once");
+        mail::with_message(&mail[0].json, |message| {
+            let message = message.unwrap();
+            assert_eq!(message.from(), "team-lead");
+            let Body::Protocol(Protocol::TaskAssignment(told)) = message.body() else {
+                panic!("{}", message.text());
+            };
+            assert_eq!((told.task_id.as_str(), told.subject.as_str()), ("1", "dig"));
+            assert_eq!(told.assigned_by, "team-lead");
+        })
+        .unwrap();
+        let nobody = board::update(&lead, id(1), &give("carol")).await.unwrap_err();
+        assert_eq!(nobody.to_string(), "no member carol to give the task to");
+        assert_eq!(line(&house, 1).await, "alice pending [] []");
+    });
+}
+
+#[test]
+fn the_open_tasks_of_who_is_gone_come_back() {
+    in_memory(async |house| {
+        let (lead, alice) = (house.seat("team-lead"), house.seat("alice"));
+        for subject in ["dig", "build", "paint"] {
+            add(&lead, subject, &[]).await;
+        }
+        for number in 1..=2 {
+            board::claim(&alice, id(number)).await.unwrap();
+        }
+        board::done(&alice, id(1)).await.unwrap();
+        assert_eq!(board::release(&lead, &member("alice")).await.unwrap(), [id(2)]);
+        assert_eq!(line(&house, 1).await, "alice completed [] []");
+        assert_eq!(line(&house, 2).await, "- pending [] []");
+    });
+}
+
+#[test]
+fn a_deleted_task_is_forgotten_by_the_others() {
+    in_memory(async |house| {
+        let lead = house.seat("team-lead");
+        add(&lead, "dig", &[]).await;
+        add(&lead, "build", &[1]).await;
+        add(&lead, "paint", &[1, 2]).await;
+        board::delete(&lead, id(1)).await.unwrap();
+        assert_eq!(line(&house, 2).await, "- pending [3] []");
+        assert_eq!(line(&house, 3).await, "- pending [] [2]");
+    });
+}
+
+#[test]
+fn what_is_changed_is_changed_and_nothing_else() {
+    in_memory(async |house| {
+        let lead = house.seat("team-lead");
+        let plan = TaskPlan {
+            subject: "dig".into(),
+            description: "a hole".into(),
+            active_form: Some("digging".into()),
+            metadata: vec![("depth".into(), 3.into())],
+            ..TaskPlan::default()
+        };
+        board::add(&lead, &plan).await.unwrap();
+        let update = Update {
+            subject: Some("dig deep".into()),
+            status: Some(Status::InProgress),
+            active_form: Change::Clear,
+            metadata: vec![("width".into(), Some(2.into())), ("depth".into(), None)],
+            ..Update::default()
+        };
+        board::update(&lead, id(1), &update).await.unwrap();
+        let document = board::show(&lead, id(1)).await.unwrap();
+        let compact: serde_json::Value = serde_json::from_slice(&document.bytes).unwrap();
+        let expected = r#"{"blockedBy":[],"blocks":[],"description":"a hole","id":"1","metadata":{"width":2},"status":"in_progress","subject":"dig deep"}"#;
+        assert_eq!(compact.to_string(), expected);
+        let blank = Update { subject: Some(" ".into()), ..Update::default() };
+        assert!(board::update(&lead, id(1), &blank).await.is_err());
+    });
+}

@@ -1,0 +1,120 @@
+//! What dependencies mean.
+
+use std::collections::BTreeSet;
+
+use brigade_core::graph::{Graph, State};
+use brigade_wire::name::TaskId;
+use brigade_wire::task::Task;
+use proptest::prelude::*;
+
+/// A board in short: one task a line, `number status after…`, statuses by their first letter; `owner`
+/// behind a number makes it somebody's.
+fn graph(board: &str) -> Graph {
+    let texts: Vec<(TaskId, String)> = board
+        .lines()
+        .map(|line| {
+            let mut words = line.split_whitespace();
+            let number: u64 = words.next().unwrap().parse().unwrap();
+            let status = match words.next().unwrap() {
+                "p" => "pending",
+                "i" => "in_progress",
+                _ => "completed",
+            };
+            let mut after = Vec::new();
+            let mut owner = String::new();
+            for word in words {
+                if word.parse::<u64>().is_ok() {
+                    after.push(format!("\"{word}\""));
+                } else {
+                    owner = format!(",\"owner\":\"{word}\"");
+                }
+            }
+            let after = after.join(",");
+            let text = format!(
+                r#"{{"id":"{number}","subject":"s","description":"d","status":"{status}","blocks":[],"blockedBy":[{after}]{owner}}}"#
+            );
+            (TaskId::new(number).unwrap(), text)
+        })
+        .collect();
+    let tasks: Vec<(TaskId, Task<'_>)> =
+        texts.iter().map(|(id, text)| (*id, Task::read(text.as_bytes()).unwrap())).collect();
+    Graph::of(tasks.iter().map(|(id, task)| (*id, task)))
+}
+
+fn numbers(ids: Vec<TaskId>) -> Vec<u64> {
+    ids.into_iter().map(TaskId::get).collect()
+}
+
+fn check(board: &str, states: &str, path: &[u64]) {
+    let graph = graph(board);
+    let told: Vec<&str> = graph
+        .nodes()
+        .map(|(id, _)| match graph.state(id).unwrap() {
+            State::Blocked => "blocked",
+            State::Ready => "ready",
+            State::Taken => "taken",
+            State::Done => "done",
+        })
+        .collect();
+    assert_eq!(told.join(" "), states, "{board}");
+    assert_eq!(numbers(graph.critical_path()), path, "{board}");
+}
+
+#[test]
+fn states_and_the_critical_path() {
+    check("", "", &[]);
+    check("1 p", "ready", &[1]);
+    check("1 p alice", "taken", &[1]);
+    check("1 i alice", "taken", &[1]);
+    check("1 c\n2 p 1", "done ready", &[2]);
+    check("1 p\n2 p 1\n3 p 2\n4 p", "ready blocked blocked ready", &[1, 2, 3]);
+    check("1 p\n2 p\n3 p 1 2", "ready ready blocked", &[1, 3]);
+    // A task that waits for one that is not there does not wait, as in Claude Code.
+    check("2 p 1", "ready", &[2]);
+    // Done tasks shorten the path.
+    check("1 c\n2 c 1\n3 p 2\n4 p\n5 p 4", "done done ready ready blocked", &[4, 5]);
+    // Claimed by another program though it waits: it is still waiting.
+    check("1 p\n2 i bob 1", "ready blocked", &[1, 2]);
+}
+
+#[test]
+fn a_circle_made_by_others_is_named_and_ends_nothing() {
+    let graph = graph("1 p 2\n2 p 1\n3 p 2\n4 p");
+    let circles: Vec<Vec<u64>> = graph.circles().into_iter().map(numbers).collect();
+    assert_eq!(circles, [[1, 2]], "3 only waits for one");
+    assert_eq!(numbers(graph.in_order()), [4, 1, 2, 3]);
+    assert_eq!(numbers(graph.critical_path()), [4]);
+}
+
+proptest! {
+    /// In any board without circles each task stands behind those it waits for, and the critical
+    /// path is a chain of open tasks of which each waits for the one before.
+    #[test]
+    fn order_and_path_obey_the_edges(edges in proptest::collection::vec((1_u64..12, 1_u64..12), 0..30)) {
+        let lines: Vec<String> = (1..12_u64)
+            .map(|id| {
+                let after: BTreeSet<String> = edges
+                    .iter()
+                    .filter(|&&(a, b)| a.max(b) == id && a != b)
+                    .map(|&(a, b)| a.min(b).to_string())
+                    .collect();
+                let after: Vec<String> = after.into_iter().collect();
+                format!("{id} {} {}", if id % 4 == 0 { "c" } else { "p" }, after.join(" "))
+            })
+            .collect();
+        let graph = graph(&lines.join("\n"));
+        prop_assert!(graph.circles().is_empty());
+        let order = graph.in_order();
+        let place = |id: TaskId| order.iter().position(|&other| other == id).unwrap();
+        for (id, node) in graph.nodes() {
+            for &blocker in &node.after {
+                prop_assert!(place(blocker) < place(id));
+            }
+        }
+        let path = graph.critical_path();
+        for pair in path.windows(2) {
+            prop_assert!(graph.waits_for(pair[1]).contains(&pair[0]));
+        }
+        prop_assert_eq!(path.is_empty(), graph.nodes().all(|(id, _)| graph.state(id) == Some(State::Done)));
+    }
+}

@@ -1,0 +1,77 @@
+//! Mail from a seat.
+
+use brigade_core::mail::{self, MAX_TEXT, Which, Words};
+use brigade_core::store::Mark;
+use brigade_testkit::house::member;
+
+use crate::in_memory;
+
+fn words(text: &str) -> Words<'_> {
+    Words { text, summary: Some("a word") }
+}
+
+#[test]
+fn a_message_says_who_sent_it_and_when() {
+    in_memory(async |house| {
+        mail::send(&house.seat("alice"), "bob", words("hello")).await.unwrap();
+        let mail = mail::inbox(&house.seat("bob"), &member("bob"), Which::All).await.unwrap();
+        mail::with_message(&mail[0].json, |message| {
+            let message = message.unwrap();
+            assert_eq!(message.from(), "alice");
+            assert_eq!(message.text(), "hello");
+            assert_eq!(message.summary().unwrap(), "a word");
+            assert_eq!(message.color().unwrap(), "blue");
+            assert!(message.timestamp().starts_with("2026-11-15T12:0"));
+            assert!(message.timestamp().ends_with(".000Z"));
+            assert!(!message.read());
+            assert_eq!(message.msg_id().unwrap().len(), 36);
+        })
+        .unwrap();
+    });
+}
+
+#[test]
+fn a_broadcast_reaches_everybody_else() {
+    in_memory(async |house| {
+        let sent = mail::broadcast(&house.seat("alice"), words("all")).await.unwrap();
+        let to: Vec<&str> = sent.iter().map(|sent| sent.to.as_str()).collect();
+        assert_eq!(to, ["team-lead", "bob"]);
+        assert_eq!(house.texts("alice").await, []);
+        assert_eq!(house.texts("bob").await, [("all".into(), false)]);
+        assert_eq!(house.texts("team-lead").await, [("all".into(), false)]);
+        assert_ne!(sent[0].receipt.msg_id, sent[1].receipt.msg_id);
+    });
+}
+
+#[test]
+fn what_cannot_be_sent_says_why() {
+    in_memory(async |house| {
+        let alice = house.seat("alice");
+        let refused = async |seat, to, text: &str| {
+            mail::send(seat, to, words(text)).await.unwrap_err().to_string()
+        };
+        assert_eq!(refused(&alice, "carol", "hi").await, "no member \"carol\" in team demo");
+        assert_eq!(refused(&alice, "../bob", "hi").await, "no member \"../bob\" in team demo");
+        assert_eq!(refused(&alice, "alice", "hi").await, "a message to oneself (alice)");
+        assert_eq!(refused(&alice, "bob", "").await, "the message is empty");
+        let long = "x".repeat(MAX_TEXT + 1);
+        let expected = "the message has 1048577 bytes; at most 1048576 are taken";
+        assert_eq!(refused(&alice, "bob", &long).await, expected);
+        let mallory = house.seat("mallory");
+        assert_eq!(refused(&mallory, "bob", "hi").await, "mallory is not a member of team demo");
+        assert_eq!(house.texts("bob").await, []);
+    });
+}
+
+#[test]
+fn unread_is_what_was_not_marked() {
+    in_memory(async |house| {
+        house.say("alice", "bob", "one").await;
+        house.say("alice", "bob", "two").await;
+        let bob = house.seat("bob");
+        let all = mail::inbox(&bob, &bob.name, Which::All).await.unwrap();
+        mail::mark(&bob, &[all[0].key], Mark::Read).await.unwrap();
+        let unread = mail::inbox(&bob, &bob.name, Which::Unread).await.unwrap();
+        assert_eq!(unread, [all[1].clone()]);
+    });
+}

@@ -1,0 +1,105 @@
+//! The core's tests, one binary.
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test stops at the first surprise"
+)]
+
+mod board;
+mod contract;
+mod files;
+mod graph;
+mod inboxes;
+mod mail;
+mod regressions;
+
+mod roster;
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use brigade_core::clock::SystemClock;
+use brigade_core::store::file::{Durability, FileStore, LOCK_WAIT, Options};
+use brigade_core::store::memory::MemoryStore;
+use brigade_testkit::contract::run;
+use brigade_testkit::house::{House, clock};
+use tempfile::TempDir;
+
+/// Runs a test on a team in memory.
+fn in_memory<F: Future<Output = ()>>(test: impl FnOnce(House) -> F) {
+    run(async { test(House::build(Arc::new(MemoryStore::new(clock()))).await).await });
+}
+
+/// A team in files, and where they are.
+struct Files {
+    house: House,
+    home: TempDir,
+}
+
+impl Files {
+    /// Runs a test on a team in files.
+    fn run<F: Future<Output = ()>>(test: impl FnOnce(Self) -> F) {
+        run(async {
+            let home = tempfile::tempdir().unwrap();
+            let house = House::build(Arc::new(store(&home))).await;
+            test(Self { house, home }).await;
+        });
+    }
+
+    /// The same team as another process would have it.
+    fn anew(&self) -> House {
+        House { store: Arc::new(store(&self.home)), clock: Arc::new(SystemClock) }
+    }
+
+    /// The same again, with little patience for locks.
+    fn impatient(&self, lock_wait: Duration) -> House {
+        let store =
+            FileStore::new(Options { lock_wait, ..options(&self.home) }, Arc::new(SystemClock));
+        House { store: Arc::new(store), clock: Arc::new(SystemClock) }
+    }
+
+    fn inbox(&self, of: &str) -> PathBuf {
+        self.home.path().join(format!("claude/teams/demo/inboxes/{of}.json"))
+    }
+
+    fn task(&self, id: u64) -> PathBuf {
+        self.home.path().join(format!("claude/tasks/demo/{id}.json"))
+    }
+
+    fn config(&self) -> PathBuf {
+        self.home.path().join("claude/teams/demo/config.json")
+    }
+
+    /// Brigade's own folder for the team.
+    fn own(&self) -> PathBuf {
+        let files = self.home.path().join("state/brigade/files");
+        let root = fs::read_dir(files).unwrap().next().unwrap().unwrap().path();
+        root.join("demo")
+    }
+
+    /// The names of everything in the inboxes' folder.
+    fn inbox_names(&self) -> Vec<String> {
+        let dir = self.inbox("x").parent().unwrap().to_owned();
+        let entries = fs::read_dir(dir).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+fn store(home: &TempDir) -> FileStore {
+    FileStore::new(options(home), Arc::new(SystemClock))
+}
+
+fn options(home: &TempDir) -> Options {
+    Options {
+        claude_dir: home.path().join("claude"),
+        state_dir: home.path().join("state/brigade"),
+        durability: Durability::Process,
+        lock_wait: LOCK_WAIT,
+    }
+}

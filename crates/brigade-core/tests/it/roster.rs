@@ -1,0 +1,80 @@
+//! The roster from a seat.
+
+use brigade_core::roster::{self, Activity, Force};
+use brigade_testkit::house::{member, member_plan, team};
+use brigade_wire::color::Color;
+use brigade_wire::team::Team;
+
+use crate::in_memory;
+
+#[test]
+fn colours_come_in_claude_codes_order_and_are_given_again() {
+    in_memory(async |house| {
+        let lead = house.seat("team-lead");
+        let mut given = Vec::new();
+        for number in 0..8 {
+            let name = member(&format!("worker-{number}"));
+            given.push(roster::join(&lead, &name, member_plan()).await.unwrap());
+        }
+        // Alice and bob have the first two.
+        let expected: Vec<Color> = (2..8).map(Color::nth).chain([8, 9].map(Color::nth)).collect();
+        assert_eq!(given, expected);
+        roster::leave(&lead, &member("bob")).await.unwrap();
+        let carol = roster::join(&lead, &member("carol"), member_plan()).await.unwrap();
+        assert_eq!(carol, Color::nth(1), "bob's");
+    });
+}
+
+#[test]
+fn names_that_would_share_an_inbox_are_refused() {
+    in_memory(async |house| {
+        let lead = house.seat("team-lead");
+        for name in ["alice", "ALICE", "Team-Lead"] {
+            assert!(roster::join(&lead, &member(name), member_plan()).await.is_err(), "{name}");
+        }
+    });
+}
+
+#[test]
+fn the_lead_stays_and_leaving_twice_is_leaving() {
+    in_memory(async |house| {
+        let lead = house.seat("team-lead");
+        let error = roster::leave(&lead, &member("team-lead")).await.unwrap_err();
+        assert_eq!(error.to_string(), "the lead cannot leave; delete the team instead");
+        roster::leave(&lead, &member("bob")).await.unwrap();
+        roster::leave(&lead, &member("bob")).await.unwrap();
+    });
+}
+
+#[test]
+fn a_team_at_work_is_not_deleted() {
+    in_memory(async |house| {
+        let (lead, bob) = (house.seat("team-lead"), member("bob"));
+        roster::set_activity(&lead, &bob, Activity::Active).await.unwrap();
+        let error = roster::delete(&lead, Force::No).await.unwrap_err();
+        assert_eq!(error.to_string(), "team demo still has active members: bob");
+        roster::set_activity(&lead, &bob, Activity::Idle).await.unwrap();
+        roster::delete(&lead, Force::No).await.unwrap();
+        assert!(house.store.team(&team()).await.unwrap().is_none());
+    });
+}
+
+/// Many join at once: the roster has all of them, each in a colour of the order.
+#[test]
+fn concurrent_joins_lose_nobody() {
+    in_memory(async |house| {
+        let mut joining = Vec::new();
+        for number in 0..12 {
+            let seat = house.seat("team-lead");
+            joining.push(tokio::spawn(async move {
+                let name = member(&format!("worker-{number}"));
+                roster::join(&seat, &name, member_plan()).await.unwrap();
+            }));
+        }
+        for task in joining {
+            task.await.unwrap();
+        }
+        let config = house.store.team(&team()).await.unwrap().unwrap();
+        assert_eq!(Team::read(&config.bytes).unwrap().members().len(), 15);
+    });
+}

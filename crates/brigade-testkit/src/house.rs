@@ -1,0 +1,91 @@
+//! A team to test on: any store, a clock that steps, and seats in it.
+
+use std::sync::Arc;
+
+use brigade_core::clock::{Clock, SteppingClock};
+use brigade_core::mail::{self, Words};
+use brigade_core::roster::{self, MemberPlan, TeamPlan};
+use brigade_core::seat::Seat;
+use brigade_core::store::Store;
+use brigade_wire::name::{MemberName, TeamName};
+
+/// A clock that begins at a fixed time and steps a second each time it is asked.
+pub fn clock() -> Arc<dyn Clock> {
+    Arc::new(SteppingClock::from("2026-11-15T12:00:00Z".parse().unwrap()))
+}
+
+/// A store with a team `demo`: the lead, `alice` and `bob`.
+#[derive(Clone, Debug)]
+pub struct House {
+    /// The store.
+    pub store: Arc<dyn Store>,
+    /// The clock of its seats.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl House {
+    /// A house on this store, with the team made.
+    pub async fn build(store: Arc<dyn Store>) -> Self {
+        let house = Self { store, clock: clock() };
+        let lead = house.seat("team-lead");
+        roster::create(&lead, team_plan()).await.unwrap();
+        for name in ["alice", "bob"] {
+            roster::join(&lead, &member(name), member_plan()).await.unwrap();
+        }
+        house
+    }
+
+    /// A seat in the team.
+    pub fn seat(&self, name: &str) -> Seat {
+        Seat {
+            store: Arc::clone(&self.store),
+            clock: Arc::clone(&self.clock),
+            team: team(),
+            name: member(name),
+        }
+    }
+
+    /// Sends words from one to another, and gives the message's id back.
+    pub async fn say(&self, from: &str, to: &str, text: &str) -> String {
+        let words = Words { text, summary: None };
+        mail::send(&self.seat(from), to, words).await.unwrap().receipt.msg_id
+    }
+
+    /// The texts in an inbox, each with whether it is read.
+    pub async fn texts(&self, of: &str) -> Vec<(String, bool)> {
+        let mail = self.store.inbox(&team(), &member(of)).await.unwrap();
+        let look = |mail: &brigade_core::store::Mail| {
+            mail::with_message(&mail.json, |message| {
+                let message = message.expect("a message");
+                (message.text().into_owned(), message.read())
+            })
+        };
+        mail.iter().map(|mail| look(mail).unwrap()).collect()
+    }
+}
+
+/// The team's name.
+pub fn team() -> TeamName {
+    "demo".parse().unwrap()
+}
+
+/// A member's name.
+pub fn member(name: &str) -> MemberName {
+    name.parse().unwrap()
+}
+
+/// A plan for a team that says nothing in particular.
+pub fn team_plan() -> TeamPlan<'static> {
+    TeamPlan { description: "a test", lead_model: "none", cwd: "/" }
+}
+
+/// A plan for a member that says nothing in particular.
+pub fn member_plan() -> MemberPlan<'static> {
+    MemberPlan {
+        agent_type: "general-purpose",
+        model: "none",
+        prompt: "",
+        cwd: "/",
+        backend_type: "process",
+    }
+}

@@ -1,0 +1,45 @@
+//! `brigade broadcast`
+
+use std::collections::BTreeMap;
+
+use brigade_core::mail::{self, Words};
+use serde::Serialize;
+
+use super::{send, waits};
+use crate::cli::MessageText;
+use crate::context::Context;
+use crate::error::{CliError, Kind, Trouble};
+use crate::patience::patiently;
+use crate::{exit, output};
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    message_ids: BTreeMap<&'a str, &'a str>,
+    to: Vec<&'a str>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    waits: BTreeMap<&'a str, String>,
+}
+
+pub(crate) async fn run(context: &Context, words: MessageText) -> Result<u8, CliError> {
+    let seat = context.seat().await?;
+    let text = send::text(words.text)?;
+    let words = Words { text: &text, summary: words.summary.as_deref() };
+    let sent = patiently(mail::broadcast(&seat, words)).await?;
+    if sent.is_empty() {
+        let error = Trouble::NobodyElse { team: seat.team.to_string() };
+        return Err(CliError::new(Kind::Nothing, error).hint("`brigade team join NAME` adds one"));
+    }
+    let to: Vec<&str> = sent.iter().map(|sent| sent.to.as_str()).collect();
+    let waits = sent.iter().filter_map(|sent| {
+        let name = sent.to.as_str();
+        Some((name, waits(name, &sent.receipt)?))
+    });
+    let waits: BTreeMap<&str, String> = waits.collect();
+    if context.json {
+        let ids = sent.iter().map(|sent| (sent.to.as_str(), sent.receipt.msg_id.as_str()));
+        output::print_json(&Answer { message_ids: ids.collect(), to, waits })?;
+    } else {
+        output::print(&format!("sent to {}\n", to.join(", ")))?;
+    }
+    Ok(exit::DONE)
+}

@@ -1,0 +1,107 @@
+//! `brigade inbox`
+
+use std::fmt::Write as _;
+
+use brigade_core::mail::{self, Which};
+use brigade_core::store::{Mail, Mark};
+use brigade_wire::body::Body;
+use brigade_wire::message::Message;
+use brigade_wire::name::MemberName;
+
+use crate::context::Context;
+use crate::error::{CliError, Trouble};
+use crate::exit;
+use crate::output::{self, BUSY, FAINT, STRONG};
+use crate::patience::patiently;
+
+/// Which messages, and what to do with them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Choice {
+    pub(crate) unread: bool,
+    pub(crate) mark_read: bool,
+}
+
+pub(crate) async fn run(
+    context: &Context,
+    of: Option<MemberName>,
+    choice: Choice,
+) -> Result<u8, CliError> {
+    // Whose inbox it is need not be known to look at another's.
+    let seat = match of {
+        Some(_) if !choice.mark_read => context.reader().await?,
+        _ => context.seat().await?,
+    };
+    let of = of.unwrap_or_else(|| seat.name.clone());
+    if choice.mark_read && of != seat.name {
+        let error = Trouble::NotYours { of: of.to_string(), me: seat.name.to_string() };
+        return Err(CliError::failed(error).hint(format!("if you are {of}, say `--as {of}`")));
+    }
+    let which = if choice.unread { Which::Unread } else { Which::All };
+    let mail = patiently(mail::inbox(&seat, &of, which)).await?;
+    if context.json {
+        output::print_array(mail.iter().map(|mail| mail.json.as_slice()))?;
+    } else {
+        output::print(&render(&mail)?)?;
+    }
+    if mail.is_empty() {
+        if !context.json {
+            let unread = if choice.unread { "unread " } else { "" };
+            output::note(&format!("no {unread}messages for {of}"));
+        }
+        return Ok(exit::NOTHING);
+    }
+    // Only what was written out without an error counts as read.
+    if choice.mark_read {
+        let keys: Vec<_> = mail.iter().map(|mail| mail.key).collect();
+        patiently(mail::mark(&seat, &keys, Mark::Read)).await?;
+    }
+    Ok(exit::DONE)
+}
+
+fn render(mail: &[Mail]) -> Result<String, CliError> {
+    let room = output::width().map_or(usize::MAX, |width| width.saturating_sub(2));
+    let mut text = String::new();
+    for entry in mail {
+        let shown = mail::with_message(&entry.json, |message| message.map(|m| show(&m, room)));
+        let shown = shown.map_err(CliError::failed)?;
+        // What is no message has nothing to show; Claude Code passes it over, too.
+        if let Some(shown) = shown {
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            text.push_str(&shown);
+        }
+    }
+    Ok(text)
+}
+
+fn show(message: &Message<'_>, room: usize) -> String {
+    let (mark, style) = if message.read() { ("○", FAINT) } else { ("●", BUSY) };
+    let from = output::one_line(&message.from());
+    let when = output::when(&message.timestamp());
+    let mut text = format!("{style}{mark}{style:#} {STRONG}{from}{STRONG:#}  {FAINT}{when}");
+    if !message.read() {
+        text.push_str("  unread");
+    }
+    let _infallible = write!(text, "{FAINT:#}");
+    match message.body() {
+        Body::Protocol(protocol) => {
+            let _infallible = write!(text, "  {}", protocol.kind());
+        }
+        Body::Unknown { kind } | Body::Malformed { kind, .. } => {
+            let _infallible = write!(text, "  {}", output::one_line(&kind));
+        }
+        Body::Text => {}
+    }
+    text.push('\n');
+    if let Some(summary) = message.summary() {
+        let _infallible = writeln!(text, "  {STRONG}{}{STRONG:#}", output::one_line(&summary));
+    }
+    for line in output::plain(&message.text()).lines() {
+        for part in output::wrap(line, room) {
+            let part = format!("  {part}");
+            let _infallible = writeln!(text, "{}", part.trim_end());
+        }
+    }
+    text
+}

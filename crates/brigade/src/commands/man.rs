@@ -1,0 +1,26 @@
+//! `brigade man`
+
+use std::path::Path;
+
+use clap::CommandFactory;
+use clap_mangen::Man;
+
+use crate::cli::Cli;
+use crate::error::{CliError, Trouble};
+use crate::{exit, output};
+
+pub(crate) fn run(dir: Option<&Path>) -> Result<u8, CliError> {
+    let Some(dir) = dir else {
+        let mut page = Vec::new();
+        Man::new(Cli::command()).render(&mut page)?;
+        output::print_raw(&page)?;
+        return Ok(exit::DONE);
+    };
+    let written =
+        std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(Cli::command(), dir));
+    written.map_err(|source| {
+        let doing = format!("write manual pages to {}", dir.display());
+        CliError::failed(Trouble::Io { doing, source })
+    })?;
+    Ok(exit::DONE)
+}

@@ -1,0 +1,81 @@
+//! The commands, one file each. Each is a few lines over `brigade-core`: what can be done is decided
+//! there, so that no two front ends disagree.
+
+mod broadcast;
+mod completions;
+mod inbox;
+mod log;
+mod man;
+mod overview;
+mod send;
+mod task;
+mod team;
+
+use std::fs::OpenOptions;
+use std::sync::Mutex;
+
+use brigade_core::store::Receipt;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::cli::{Cli, Command};
+use crate::context::{Context, variable};
+use crate::error::{CliError, Trouble};
+use crate::{env, output};
+
+/// Does what the command line says, and gives the exit code.
+pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
+    start_log()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    let runtime = runtime.map_err(|source| {
+        let doing = "start the runtime".into();
+        CliError::failed(Trouble::Io { doing, source })
+    })?;
+    runtime.block_on(dispatch(cli))
+}
+
+async fn dispatch(cli: Cli) -> Result<u8, CliError> {
+    let global = cli.global;
+    match cli.command {
+        None => overview::run(&Context::glancing(global)?).await,
+        Some(Command::Team(command)) => team::run(global, command).await,
+        Some(Command::Send { to, words }) => send::run(&Context::new(global)?, &to, words).await,
+        Some(Command::Broadcast { words }) => broadcast::run(&Context::new(global)?, words).await,
+        Some(Command::Inbox { name, unread, mark_read }) => {
+            let context = Context::new(global)?;
+            inbox::run(&context, name, inbox::Choice { unread, mark_read }).await
+        }
+        Some(Command::Log { follow }) => log::run(&Context::glancing(global)?, follow).await,
+        Some(Command::Task(command)) => task::run(&Context::new(global)?, command).await,
+        Some(Command::Completions { shell }) => completions::run(shell),
+        Some(Command::Man { dir }) => man::run(dir.as_deref()),
+    }
+}
+
+/// Starts logging, if somebody asked for it; nobody else pays for it.
+fn start_log() -> Result<(), CliError> {
+    let filter = variable(env::LOG, str::parse::<Targets>)?;
+    let Some(filter) = filter else { return Ok(()) };
+    let layer = tracing_subscriber::fmt::layer().with_ansi(false);
+    let log = tracing_subscriber::registry().with(filter);
+    match env::read(env::LOG_FILE) {
+        None => log.with(layer.with_writer(std::io::stderr)).init(),
+        Some(path) => {
+            let file = OpenOptions::new().append(true).create(true).open(&path);
+            let file = file.map_err(|source| {
+                let doing = format!("open the log file {}", path.display());
+                CliError::failed(Trouble::Io { doing, source })
+            })?;
+            log.with(layer.with_writer(Mutex::new(file))).init();
+        }
+    }
+    Ok(())
+}
+
+/// Why an acknowledged message is not in the inbox yet; says so on standard error.
+fn waits(to: &str, receipt: &Receipt) -> Option<String> {
+    let why = receipt.waits.as_ref()?.to_string();
+    output::note(&format!("acknowledged; not in {to}'s inbox yet: {why}"));
+    Some(why)
+}

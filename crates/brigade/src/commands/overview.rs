@@ -1,0 +1,169 @@
+//! `brigade` alone: where you are.
+
+use std::fmt::Write as _;
+
+use brigade_core::board;
+use brigade_core::graph::Graph;
+use brigade_core::mail::{self, Which};
+use brigade_core::seat::Seat;
+use brigade_wire::name::{MemberName, TaskId, TeamName};
+use serde::Serialize;
+
+use super::team::show;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit;
+use crate::output::{self, BUSY, Cell, FAINT, READY, STRONG, Table};
+use crate::tasks::Look;
+
+/// How many ready tasks are named; the board has them all.
+const SHOWN: usize = 5;
+
+const START: &str = "\
+There is no team yet. To start one:
+  brigade team create demo && brigade team join bob
+  brigade send bob \"hello\" && brigade --as bob inbox
+";
+
+#[derive(Serialize)]
+struct Overview {
+    name: TeamName,
+    description: String,
+    members: Vec<MemberLine>,
+    tasks: Counts,
+    ready: Vec<TaskId>,
+    #[serde(skip)]
+    graph: Graph,
+}
+
+#[derive(Serialize)]
+struct MemberLine {
+    name: String,
+    agent_type: String,
+    active: Option<bool>,
+    /// `None` for a name of which no inbox can be made.
+    unread: Option<usize>,
+    #[serde(skip)]
+    state: Cell,
+}
+
+#[derive(Default, Serialize)]
+struct Counts {
+    total: usize,
+    done: usize,
+    in_progress: usize,
+    blocked: usize,
+    /// Not begun, but somebody's already.
+    kept: usize,
+    ready: usize,
+}
+
+pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
+    let teams = match context.named_team() {
+        Some(_) => vec![context.team().await?],
+        None => context.store.teams().await?,
+    };
+    let mut overviews = Vec::new();
+    for team in teams {
+        let seat = context.seat_of(team, MemberName::lead());
+        // One that cannot be read does not hide the others.
+        match look(&seat).await {
+            Ok(overview) => overviews.push(overview),
+            Err(error) => output::note(&error.to_string()),
+        }
+    }
+    if context.json {
+        output::print_json(&overviews)?;
+    } else if overviews.is_empty() {
+        output::print(START)?;
+    } else {
+        let width = output::width();
+        let texts: Vec<String> = overviews.iter().map(|team| render(team, width)).collect();
+        output::print(&texts.join("\n"))?;
+    }
+    Ok(exit::DONE)
+}
+
+async fn look(seat: &Seat) -> Result<Overview, CliError> {
+    let config = show::config(seat).await?;
+    let team = show::read(seat, &config)?;
+    let mut members = Vec::new();
+    for member in team.members() {
+        let Some(name) = member.name() else { continue };
+        let unread = match name.parse::<MemberName>() {
+            Ok(name) => Some(mail::inbox(seat, &name, Which::Unread).await?.len()),
+            Err(_) => None,
+        };
+        members.push(MemberLine {
+            name: name.into_owned(),
+            agent_type: member.agent_type().unwrap_or_default().into_owned(),
+            active: member.is_active(),
+            unread,
+            state: show::state(&team, &member),
+        });
+    }
+    let (_, graph) = board::list(seat).await?;
+    let mut counts = Counts::default();
+    let mut ready = Vec::new();
+    for (id, _) in graph.nodes() {
+        counts.total += 1;
+        match Look::of(&graph, id) {
+            Look::Done => counts.done += 1,
+            Look::InProgress => counts.in_progress += 1,
+            Look::Blocked => counts.blocked += 1,
+            Look::Kept => counts.kept += 1,
+            Look::Ready => {
+                counts.ready += 1;
+                ready.push(id);
+            }
+        }
+    }
+    let description = team.description().unwrap_or_default().into_owned();
+    Ok(Overview { name: seat.team.clone(), description, members, tasks: counts, ready, graph })
+}
+
+fn render(team: &Overview, width: Option<usize>) -> String {
+    let mut text = format!("{STRONG}{}{STRONG:#}", team.name);
+    if !team.description.is_empty() {
+        let _infallible = write!(text, "  {}", output::one_line(&team.description));
+    }
+    text.push('\n');
+    let mut table = Table::new(&["MEMBER", "STATE", "UNREAD", "TYPE"]);
+    for member in &team.members {
+        let unread = match member.unread {
+            None | Some(0) => Cell::new(FAINT, "-"),
+            Some(unread) => Cell::new(BUSY, &unread.to_string()),
+        };
+        let name = Cell::new(STRONG, &member.name);
+        table.row([name, member.state.clone(), unread, member.agent_type.as_str().into()]);
+    }
+    text.push_str(&table.render("  ", width));
+    let counts = &team.tasks;
+    let named = [
+        (counts.done, "done"),
+        (counts.in_progress, "in progress"),
+        (counts.blocked, "blocked"),
+        (counts.kept, "kept"),
+        (counts.ready, "ready"),
+    ];
+    let named = named.iter().filter(|(count, _)| *count > 0);
+    let named: Vec<String> = named.map(|(count, word)| format!("{count} {word}")).collect();
+    let tasks = match counts.total {
+        0 => "no tasks".to_owned(),
+        1 => format!("1 task: {}", named.join(", ")),
+        total => format!("{total} tasks: {}", named.join(", ")),
+    };
+    let _infallible = writeln!(text, "\n  {tasks}");
+    for &id in team.ready.iter().take(SHOWN) {
+        let subject = team.graph.node(id).map_or("", |node| &node.subject);
+        let line = format!("{id}  {}", output::one_line(subject));
+        let line = width.map_or(line.clone(), |width| output::cut(&line, width.saturating_sub(4)));
+        let _infallible = writeln!(text, "  {READY}{}{READY:#} {line}", Look::Ready.symbol());
+    }
+    if team.ready.len() > SHOWN {
+        let more = team.ready.len() - SHOWN;
+        let _infallible =
+            writeln!(text, "  {FAINT}… {more} more: brigade task list --ready{FAINT:#}");
+    }
+    text
+}

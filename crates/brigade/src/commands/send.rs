@@ -1,0 +1,63 @@
+//! `brigade send`
+
+use std::io::Read;
+
+use brigade_core::mail::{self, MAX_TEXT, Words};
+use serde::Serialize;
+
+use super::waits;
+use crate::cli::MessageText;
+use crate::context::Context;
+use crate::error::{CliError, Trouble};
+use crate::exit;
+use crate::output::{self, FAINT};
+use crate::patience::patiently;
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    message_id: &'a str,
+    to: [&'a str; 1],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waits: Option<String>,
+}
+
+pub(crate) async fn run(context: &Context, to: &str, words: MessageText) -> Result<u8, CliError> {
+    let seat = context.seat().await?;
+    let text = text(words.text)?;
+    let words = Words { text: &text, summary: words.summary.as_deref() };
+    let sent = patiently(mail::send(&seat, to, words)).await?;
+    let id = &sent.receipt.msg_id;
+    let waits = waits(to, &sent.receipt);
+    if context.json {
+        output::print_json(&Answer { message_id: id, to: [sent.to.as_str()], waits })?;
+    } else {
+        output::print(&format!("sent to {} {FAINT}({id}){FAINT:#}\n", sent.to))?;
+    }
+    Ok(exit::DONE)
+}
+
+/// The text of a message: as given, or from standard input.
+pub(super) fn text(given: String) -> Result<String, CliError> {
+    if given != "-" {
+        return Ok(given);
+    }
+    let mut bytes = Vec::new();
+    // One more than is taken, so that what is too long is seen to be, and no more is held in memory.
+    let limit = u64::try_from(MAX_TEXT).unwrap_or(u64::MAX).saturating_add(2);
+    std::io::stdin().lock().take(limit).read_to_end(&mut bytes).map_err(|source| {
+        let doing = "read standard input".into();
+        CliError::failed(Trouble::Io { doing, source })
+    })?;
+    // Cut within a character, a text that is too long would pass for one that is not UTF-8.
+    if bytes.len() > MAX_TEXT + 1 {
+        return Ok(String::from_utf8_lossy(&bytes).into_owned());
+    }
+    let mut text = String::from_utf8(bytes).map_err(|_| CliError::failed(Trouble::NotText))?;
+    if text.ends_with('\n') {
+        text.pop();
+        if text.ends_with('\r') {
+            text.pop();
+        }
+    }
+    Ok(text)
+}

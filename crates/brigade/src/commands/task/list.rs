@@ -1,0 +1,51 @@
+//! `brigade task list`
+
+use brigade_core::board;
+use brigade_core::graph::State;
+
+use crate::cli::TaskList;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit;
+use crate::output::{self, Cell, FAINT, STRONG, Table};
+use crate::tasks::{self, Look};
+
+pub(crate) async fn run(context: &Context, which: &TaskList) -> Result<u8, CliError> {
+    let seat = context.reader().await?;
+    let (documents, graph) = board::list(&seat).await?;
+    let hidden = documents.iter().filter(|(id, _)| graph.node(*id).is_none());
+    let hidden = tasks::join(hidden.map(|(id, _)| *id));
+    if !hidden.is_empty() {
+        output::note(&format!("not shown, for these files are no whole tasks: {hidden}"));
+    }
+    let wanted =
+        |id| graph.node(id).is_some() && (!which.ready || graph.state(id) == Some(State::Ready));
+    let shown: Vec<_> = documents.iter().filter(|(id, _)| wanted(*id)).collect();
+    if context.json {
+        output::print_array(shown.iter().map(|(_, document)| document.bytes.as_slice()))?;
+    } else if shown.is_empty() {
+        let ready = if which.ready { "no task is ready" } else { "the board is empty" };
+        output::note(ready);
+    } else {
+        let mut table = Table::new(&["ID", "STATE", "OWNER", "SUBJECT"]);
+        for &&(id, _) in &shown {
+            let Some(node) = graph.node(id) else { continue };
+            let look = Look::of(&graph, id);
+            let state = match look {
+                Look::Blocked => {
+                    format!("{} after {}", look.symbol(), tasks::join(graph.waits_for(id)))
+                }
+                look => format!("{} {}", look.symbol(), look.word()),
+            };
+            let subject = if look == Look::Done { FAINT } else { anstyle::Style::new() };
+            table.row([
+                Cell::new(STRONG, &id.to_string()),
+                Cell::new(look.style(), &state),
+                node.owner.as_deref().unwrap_or("-").into(),
+                Cell::new(subject, &node.subject),
+            ]);
+        }
+        output::print(&table.render("", output::width()))?;
+    }
+    Ok(if shown.is_empty() { exit::NOTHING } else { exit::DONE })
+}

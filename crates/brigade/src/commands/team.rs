@@ -1,0 +1,121 @@
+//! `brigade team …`
+
+mod list;
+pub(super) mod show;
+
+use brigade_core::board;
+use brigade_core::roster::{self, Force, MemberPlan, TeamPlan};
+use brigade_wire::name::{MemberName, TeamName};
+use serde_json::json;
+
+use crate::cli::{ActivityWord, Global, TeamCommand, TeamJoin};
+use crate::context::{Context, cwd};
+use crate::error::{CliError, Trouble, members_are};
+use crate::output::{self, STRONG};
+use crate::patience::patiently;
+use crate::{exit, tasks};
+
+/// What members of ours run on: processes that nobody but their own user starts and stops.
+const BACKEND: &str = "process";
+
+pub(crate) async fn run(global: Global, command: TeamCommand) -> Result<u8, CliError> {
+    match command {
+        TeamCommand::Create { name, description } => {
+            create(&Context::new(global)?, name, &description).await
+        }
+        TeamCommand::List => list::run(&Context::glancing(global)?).await,
+        TeamCommand::Show { name } => show::run(&Context::glancing(global)?.on(name)).await,
+        TeamCommand::Delete { name, force } => {
+            let force = if force { Force::Yes } else { Force::No };
+            delete(&Context::new(global)?.on(name), force).await
+        }
+        TeamCommand::Join(member) => join(&Context::new(global)?, &member).await,
+        TeamCommand::Leave { name } => leave(&Context::new(global)?, &name).await,
+        TeamCommand::Activity { name, activity } => {
+            set_activity(&Context::new(global)?, &name, activity).await
+        }
+    }
+}
+
+async fn create(context: &Context, name: TeamName, description: &str) -> Result<u8, CliError> {
+    let seat = context.seat_of(name, MemberName::lead());
+    let plan = TeamPlan { description, lead_model: "unknown", cwd: &cwd() };
+    roster::create(&seat, plan).await?;
+    let team = &seat.team;
+    if context.json {
+        output::print_json(&json!({ "team": team }))?;
+    } else {
+        let name = &seat.name;
+        output::print(&format!("created team {STRONG}{team}{STRONG:#}; you are its {name}\n"))?;
+    }
+    Ok(exit::DONE)
+}
+
+async fn delete(context: &Context, force: Force) -> Result<u8, CliError> {
+    let seat = context.seat().await?;
+    patiently(roster::delete(&seat, force)).await?;
+    let team = &seat.team;
+    if context.json {
+        output::print_json(&json!({ "team": team }))?;
+    } else {
+        output::print(&format!(
+            "deleted team {STRONG}{team}{STRONG:#}; its history stays: \
+             `brigade --team {team} log`\n"
+        ))?;
+    }
+    Ok(exit::DONE)
+}
+
+async fn join(context: &Context, member: &TeamJoin) -> Result<u8, CliError> {
+    let TeamJoin { name, agent_type, model, prompt } = member;
+    let seat = context.seat_or(name).await?;
+    let plan = MemberPlan { agent_type, model, prompt, cwd: &cwd(), backend_type: BACKEND };
+    let color = patiently(roster::join(&seat, name, plan)).await?;
+    let team = &seat.team;
+    if context.json {
+        output::print_json(&json!({ "name": name, "team": team, "color": color }))?;
+    } else {
+        output::print(&format!("{STRONG}{name}{STRONG:#} joined team {team}, in {color}\n"))?;
+    }
+    Ok(exit::DONE)
+}
+
+async fn leave(context: &Context, name: &MemberName) -> Result<u8, CliError> {
+    let seat = context.seat_or(name).await?;
+    let members = show::member_names(&seat).await?;
+    patiently(roster::leave(&seat, name)).await?;
+    // Behind the leaving: whoever dies in between runs it again, and finds them still to release.
+    let released = patiently(board::release(&seat, name)).await?;
+    let team = &seat.team;
+    if released.is_empty() && !members.iter().any(|member| member == name.as_str()) {
+        let error = Trouble::NoMember { name: name.to_string(), team: team.to_string() };
+        return Err(CliError::failed(error).hint(members_are(&members)));
+    }
+    if context.json {
+        let released = tasks::texts(released);
+        output::print_json(&json!({ "name": name, "team": team, "released": released }))?;
+    } else {
+        output::print(&format!("{STRONG}{name}{STRONG:#} left team {team}\n"))?;
+        if !released.is_empty() {
+            output::print(&format!("gave back its open tasks: {}\n", tasks::join(released)))?;
+        }
+    }
+    Ok(exit::DONE)
+}
+
+async fn set_activity(
+    context: &Context,
+    name: &MemberName,
+    word: ActivityWord,
+) -> Result<u8, CliError> {
+    let seat = context.seat_or(name).await?;
+    patiently(roster::set_activity(&seat, name, word.into())).await?;
+    let active = word == ActivityWord::Active;
+    if context.json {
+        output::print_json(&json!({ "name": name, "active": active }))?;
+    } else {
+        let word = if active { "active" } else { "idle" };
+        output::print(&format!("{STRONG}{name}{STRONG:#} is {word}\n"))?;
+    }
+    Ok(exit::DONE)
+}

@@ -1,0 +1,48 @@
+//! `brigade team list`
+
+use brigade_wire::team::Team;
+use serde_json::json;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit;
+use crate::output::{self, Cell, STRONG, Table};
+
+pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
+    let mut table = Table::new(&["TEAM", "MEMBERS", "DESCRIPTION"]);
+    let mut list = Vec::new();
+    for name in context.store.teams().await? {
+        // One that cannot be read does not hide the others.
+        let config = match context.store.team(&name).await {
+            Ok(Some(config)) => config,
+            Ok(None) => continue,
+            Err(error) => {
+                output::note(&error.to_string());
+                continue;
+            }
+        };
+        let team = match Team::read(&config.bytes) {
+            Ok(team) => team,
+            Err(damage) => {
+                output::note(&format!("team {name} cannot be read: {damage}"));
+                continue;
+            }
+        };
+        let description = team.description().unwrap_or_default();
+        let members = team.members().len();
+        list.push(json!({ "name": name, "description": description, "members": members }));
+        table.row([
+            Cell::new(STRONG, name.as_str()),
+            members.to_string().into(),
+            description.as_ref().into(),
+        ]);
+    }
+    if context.json {
+        output::print_json(&list)?;
+    } else if list.is_empty() {
+        output::note("there is no team yet; `brigade team create NAME` makes one");
+    } else {
+        output::print(&table.render("", output::width()))?;
+    }
+    Ok(if list.is_empty() { exit::NOTHING } else { exit::DONE })
+}

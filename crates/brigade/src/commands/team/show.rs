@@ -1,0 +1,82 @@
+//! `brigade team show`
+
+use std::fmt::Write as _;
+
+use brigade_core::seat::Seat;
+use brigade_core::store::StoreError;
+use brigade_wire::generation::Generation;
+use brigade_wire::member::Member;
+use brigade_wire::team::Team;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit;
+use crate::output::{self, BUSY, Cell, FAINT, STRONG, Table};
+
+pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
+    let seat = context.reader().await?;
+    let config = config(&seat).await?;
+    if context.json {
+        output::print_raw(&config)?;
+        output::print_raw(b"\n")?;
+        return Ok(exit::DONE);
+    }
+    let team = read(&seat, &config)?;
+    let mut text = format!("{STRONG}{}{STRONG:#}", seat.team);
+    if let Some(description) = team.description().filter(|text| !text.is_empty()) {
+        let _infallible = write!(text, "  {}", output::one_line(&description));
+    }
+    let made = match team.generation() {
+        Generation::Old => "a named team",
+        Generation::New => "the team of a Claude Code session",
+    };
+    let since = team.created_at().and_then(output::when_ms);
+    let since = since.map_or_else(String::new, |since| format!(", since {since}"));
+    let _infallible = writeln!(text, "\n{FAINT}{made}{since}{FAINT:#}\n");
+    let mut table = Table::new(&["MEMBER", "TYPE", "STATE", "MODEL", "WORKS IN"]);
+    for member in team.members() {
+        let word = |text: Option<std::borrow::Cow<'_, str>>| text.unwrap_or_default().into_owned();
+        table.row([
+            Cell::new(STRONG, &word(member.name())),
+            word(member.agent_type()).into(),
+            state(&team, &member),
+            word(member.model()).into(),
+            word(member.cwd()).into(),
+        ]);
+    }
+    text.push_str(&table.render("", output::width()));
+    output::print(&text)?;
+    Ok(exit::DONE)
+}
+
+/// Whether a member is at work, as far as the roster says. Of the lead it says nothing.
+pub(crate) fn state(team: &Team<'_>, member: &Member<'_>) -> Cell {
+    let lead = team.lead().is_some_and(|lead| lead.name() == member.name());
+    match member.is_active() {
+        Some(false) => Cell::new(FAINT, "idle"),
+        None if lead => Cell::new(FAINT, "-"),
+        // Claude Code takes a member that does not say for active.
+        Some(true) | None => Cell::new(BUSY, "active"),
+    }
+}
+
+/// The bytes of the team's `config.json`.
+pub(crate) async fn config(seat: &Seat) -> Result<Vec<u8>, CliError> {
+    let config = seat.store.team(&seat.team).await?;
+    let gone = || StoreError::NoTeam { team: seat.team.clone() };
+    Ok(config.ok_or_else(gone)?.bytes)
+}
+
+pub(crate) fn read<'c>(seat: &Seat, config: &'c [u8]) -> Result<Team<'c>, CliError> {
+    Team::read(config).map_err(|damage| {
+        let place = format!("the configuration of team {}", seat.team);
+        StoreError::Damaged { place, damage }.into()
+    })
+}
+
+/// Who is on the team.
+pub(crate) async fn member_names(seat: &Seat) -> Result<Vec<String>, CliError> {
+    let config = config(seat).await?;
+    let team = read(seat, &config)?;
+    Ok(team.members().filter_map(|member| Some(member.name()?.into_owned())).collect())
+}

@@ -1,0 +1,168 @@
+//! Where a command works: which files, which team, in whose name.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use brigade_core::clock::{Clock, SystemClock};
+use brigade_core::seat::Seat;
+use brigade_core::store::Store;
+use brigade_core::store::file::{FileStore, LOCK_WAIT, Options};
+use brigade_wire::name::{MemberName, TeamName};
+use clap::ValueEnum;
+
+use crate::cli::{DurabilityWord, Global};
+use crate::env;
+use crate::error::{CliError, Trouble};
+
+/// How long a command that only looks waits for a lock; without it, it shows what is there.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// Where a command works.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Whether the answer is for a program.
+    pub(crate) json: bool,
+    team: Option<TeamName>,
+    me: Option<MemberName>,
+}
+
+impl Context {
+    /// For commands that change something.
+    pub(crate) fn new(global: Global) -> Result<Self, CliError> {
+        Self::with_wait(global, LOCK_WAIT)
+    }
+
+    /// For commands that only look: what a lock keeps from them they do without.
+    pub(crate) fn glancing(global: Global) -> Result<Self, CliError> {
+        Self::with_wait(global, GLANCE)
+    }
+
+    fn with_wait(global: Global, lock_wait: Duration) -> Result<Self, CliError> {
+        let no_home = || CliError::failed(Trouble::NoHome);
+        let claude_dir = global.claude_dir.or_else(env::claude_dir).ok_or_else(no_home)?;
+        let state_dir = env::state_dir().ok_or_else(no_home)?;
+        let durability = match global.durability {
+            Some(word) => word,
+            None => {
+                let word = |word: &str| DurabilityWord::from_str(word, false);
+                variable(env::DURABILITY, |text| word(text).map_err(|_| "use process or power"))?
+                    .unwrap_or(DurabilityWord::Process)
+            }
+        };
+        let options = Options { claude_dir, state_dir, durability: durability.into(), lock_wait };
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let store = Arc::new(FileStore::new(options, Arc::clone(&clock)));
+        let team = match global.team {
+            Some(team) => Some(team),
+            None => variable(env::TEAM, str::parse)?,
+        };
+        let me = match global.me {
+            Some(me) => Some(me),
+            None => variable(env::AS, str::parse)?,
+        };
+        Ok(Self { store, clock, json: global.json, team, me })
+    }
+
+    /// The team that was named, if one was.
+    pub(crate) fn named_team(&self) -> Option<&TeamName> {
+        self.team.as_ref()
+    }
+
+    /// The same place with another team named.
+    pub(crate) fn on(self, team: Option<TeamName>) -> Self {
+        let team = team.or(self.team);
+        Self { team, ..self }
+    }
+
+    /// The team: the one named, which must be there, or the only one there is.
+    pub(crate) async fn team(&self) -> Result<TeamName, CliError> {
+        if let Some(team) = &self.team {
+            if self.store.team(team).await?.is_some() {
+                return Ok(team.clone());
+            }
+            let error = brigade_core::store::StoreError::NoTeam { team: team.clone() };
+            let error = CliError::from(error);
+            return Err(match self.teams().await?.as_slice() {
+                [] => error.hint(format!("`brigade team create {team}` makes it")),
+                teams => error
+                    .hint(format!("teams are {}", teams.join(", ")))
+                    .hint(format!("`brigade team create {team}` makes a new one")),
+            });
+        }
+        let mut teams = self.store.teams().await?;
+        match (teams.pop(), teams.is_empty()) {
+            (None, _) => {
+                let error = CliError::failed(Trouble::NoTeams);
+                Err(error.hint("`brigade team create NAME` makes one"))
+            }
+            (Some(team), true) => Ok(team),
+            (Some(_), false) => {
+                let error = CliError::failed(Trouble::SeveralTeams(self.teams().await?));
+                Err(error.hint(format!("choose with `--team TEAM`, or set {}", env::TEAM)))
+            }
+        }
+    }
+
+    /// The seat of whoever runs the command.
+    pub(crate) async fn seat(&self) -> Result<Seat, CliError> {
+        let team = self.team().await?;
+        let name = self.identity(&team).await?;
+        Ok(self.seat_of(team, name))
+    }
+
+    /// A seat for looking: who looks does not matter.
+    pub(crate) async fn reader(&self) -> Result<Seat, CliError> {
+        let name = self.me.clone().unwrap_or_else(MemberName::lead);
+        Ok(self.seat_of(self.team().await?, name))
+    }
+
+    /// The seat of whoever was named, or else of `name`, who does something about itself.
+    pub(crate) async fn seat_or(&self, name: &MemberName) -> Result<Seat, CliError> {
+        let name = self.me.clone().unwrap_or_else(|| name.clone());
+        Ok(self.seat_of(self.team().await?, name))
+    }
+
+    pub(crate) fn seat_of(&self, team: TeamName, name: MemberName) -> Seat {
+        let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
+        Seat { store, clock, team, name }
+    }
+
+    /// Who runs the command. In a team that brigade created nobody else holds the lead's seat, so
+    /// whoever does not say otherwise is the lead. In a team of Claude Code the lead is Claude, and
+    /// nobody speaks in its name by forgetting an option.
+    async fn identity(&self, team: &TeamName) -> Result<MemberName, CliError> {
+        if let Some(me) = &self.me {
+            return Ok(me.clone());
+        }
+        if self.store.is_ours(team).await? {
+            return Ok(MemberName::lead());
+        }
+        let error = CliError::failed(Trouble::WhoAreYou { team: team.to_string() });
+        Err(error.hint(format!("say `--as NAME`, or set {}", env::AS)))
+    }
+
+    async fn teams(&self) -> Result<Vec<String>, CliError> {
+        let teams = self.store.teams().await?;
+        Ok(teams.iter().map(ToString::to_string).collect())
+    }
+}
+
+/// What a variable says, if it is set.
+pub(crate) fn variable<T, E: Into<Box<dyn std::error::Error + Send + Sync>>>(
+    name: &'static str,
+    parse: impl FnOnce(&str) -> Result<T, E>,
+) -> Result<Option<T>, CliError> {
+    let Some(value) = env::read(name) else { return Ok(None) };
+    let invalid = |source| CliError::usage(Trouble::Variable { variable: name, source });
+    let value = value.to_str().ok_or_else(|| invalid("it is not UTF-8".into()))?;
+    parse(value).map(Some).map_err(|error| invalid(error.into()))
+}
+
+/// The directory a member works in, for the record.
+pub(crate) fn cwd() -> String {
+    let cwd: PathBuf = std::env::current_dir().unwrap_or_default();
+    cwd.to_string_lossy().into_owned()
+}

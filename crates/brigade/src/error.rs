@@ -1,0 +1,289 @@
+//! Errors as a person meets them: what, why, and what to do.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::io;
+
+use brigade_core::board::BoardError;
+use brigade_core::mail::SendError;
+use brigade_core::roster::RosterError;
+use brigade_core::store::{Obstacle, Refusal, StoreError};
+use brigade_wire::name::NameError;
+use thiserror::Error;
+
+use crate::output::{self, ERROR, HINT};
+use crate::{env, exit};
+
+/// What kind of end it comes to; decides the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Refused or failed.
+    Failed,
+    /// The command line, or a variable that stands for a part of it, makes no sense.
+    Usage,
+    /// There is nothing to do it with.
+    Nothing,
+    /// Somebody holds a lock.
+    Locked,
+    /// Whoever read our output has gone. Not an error to anybody.
+    BrokenPipe,
+}
+
+/// Why a command did not do what it was asked.
+#[derive(Debug, Error)]
+#[error("{source}")]
+pub(crate) struct CliError {
+    pub(crate) kind: Kind,
+    pub(crate) source: Box<dyn Error + Send + Sync>,
+    pub(crate) hints: Vec<String>,
+}
+
+/// An error made by the command line itself.
+#[derive(Debug, Error)]
+pub(crate) enum Trouble {
+    #[error("there is no team yet")]
+    NoTeams,
+    #[error("there are several teams: {}", .0.join(", "))]
+    SeveralTeams(Vec<String>),
+    #[error("who are you? team {team} was not created by brigade")]
+    WhoAreYou { team: String },
+    #[error("no member {name} in team {team}")]
+    NoMember { name: String, team: String },
+    #[error("nobody else is on team {team}")]
+    NobodyElse { team: String },
+    #[error("only {of} marks the messages of {of} read; you are {me}")]
+    NotYours { of: String, me: String },
+    #[error("{variable} is not valid")]
+    Variable { variable: &'static str, source: Box<dyn Error + Send + Sync> },
+    #[error("there is no home directory: {} is not set", env::HOME)]
+    NoHome,
+    #[error("cannot {doing}")]
+    Io { doing: String, source: io::Error },
+    #[error("the text on standard input is not UTF-8")]
+    NotText,
+    #[error("nothing to change")]
+    NoChange,
+}
+
+impl CliError {
+    pub(crate) fn new(kind: Kind, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { kind, source: source.into(), hints: Vec::new() }
+    }
+
+    pub(crate) fn failed(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::new(Kind::Failed, source)
+    }
+
+    pub(crate) fn usage(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::new(Kind::Usage, source)
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Prints the error and gives the exit code for it.
+    pub(crate) fn report(&self) -> u8 {
+        let code = match self.kind {
+            Kind::BrokenPipe => return exit::DONE,
+            Kind::Failed => exit::FAILED,
+            Kind::Usage => exit::USAGE,
+            Kind::Nothing => exit::NOTHING,
+            Kind::Locked => exit::LOCKED,
+        };
+        output::say(&self.text());
+        code
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!("{ERROR}error:{ERROR:#} {}", output::plain(&self.to_string()));
+        let mut cause = self.source.source();
+        while let Some(error) = cause {
+            let _infallible = write!(text, "\n  caused by: {}", output::plain(&error.to_string()));
+            cause = error.source();
+        }
+        for hint in &self.hints {
+            let _infallible = write!(text, "\n{HINT}hint:{HINT:#} {}", output::plain(hint));
+        }
+        text
+    }
+}
+
+impl From<io::Error> for CliError {
+    /// Only writing to standard output fails this way.
+    fn from(source: io::Error) -> Self {
+        if source.kind() == io::ErrorKind::BrokenPipe {
+            return Self::new(Kind::BrokenPipe, source);
+        }
+        Self::failed(Trouble::Io { doing: "write the output".into(), source })
+    }
+}
+
+impl From<StoreError> for CliError {
+    fn from(error: StoreError) -> Self {
+        let kind = match &error {
+            StoreError::Locked(Obstacle::Held { .. } | Obstacle::Busy { .. }) => Kind::Locked,
+            _ => Kind::Failed,
+        };
+        let hint = match &error {
+            StoreError::Locked(Obstacle::Held { .. }) => Some(
+                "an abandoned lock is taken over after 10 s, so a running program keeps this one; \
+                 try again in a moment"
+                    .into(),
+            ),
+            StoreError::Locked(Obstacle::Busy { path }) => Some(format!(
+                "see who it is with `fuser -v {}`; a stopped process goes on with `kill -CONT PID`",
+                path.display()
+            )),
+            StoreError::Locked(Obstacle::NotALock { path }) => {
+                Some(format!("look at it, then `rm {}`", path.display()))
+            }
+            StoreError::Refused { why, .. } => Some(refusal_hint(*why).into()),
+            StoreError::TeamExists { team } => Some(format!(
+                "use it with `--team {team}`, or delete it with `brigade team delete {team}`"
+            )),
+            StoreError::Damaged { .. } => Some(
+                "Claude Code may be writing it just now; if it stays so, mend the file by hand"
+                    .into(),
+            ),
+            _ => None,
+        };
+        let error = Self::new(kind, error);
+        hint.into_iter().fold(error, Self::hint)
+    }
+}
+
+fn refusal_hint(why: Refusal) -> &'static str {
+    match why {
+        Refusal::Symlink => {
+            "brigade follows no symbolic link in a team's folders; put the real file there"
+        }
+        Refusal::ForeignOwner => "run brigade as its owner, or give it to you with `chown`",
+        Refusal::NotAFile => "move it out of the way",
+        Refusal::TooBig => "a team's file is never that big; move it out of the way",
+    }
+}
+
+impl From<SendError> for CliError {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::Store(error) => error.into(),
+            SendError::NoMember { ref members, .. } => {
+                let hint = members_are(members);
+                Self::failed(error).hint(hint)
+            }
+            SendError::NotAMember { ref from, ref members, .. } => {
+                let hints =
+                    [members_are(members), format!("to add it: `brigade team join {from}`")];
+                hints.into_iter().fold(Self::failed(error), Self::hint)
+            }
+            SendError::TooLong { .. } => {
+                Self::failed(error).hint("put it into a file and send the file's name")
+            }
+            SendError::Partly { .. } => {
+                Self::failed(error).hint("send to the others one by one with `brigade send`")
+            }
+            SendError::ToSelf { .. } => Self::failed(error).hint("`--as NAME` says who you are"),
+            SendError::Empty => Self::failed(error),
+        }
+    }
+}
+
+impl From<BoardError> for CliError {
+    fn from(error: BoardError) -> Self {
+        let hint = match &error {
+            BoardError::NoTask(_) => "`brigade task list` shows the tasks there are".into(),
+            BoardError::NoMember { members, .. } => members_are(members),
+            BoardError::Taken { owner, .. } => {
+                format!("if {owner} is gone, `brigade task release {owner}` gives its tasks back")
+            }
+            BoardError::Cycle { .. } => "`brigade task graph` shows who waits for whom".into(),
+            BoardError::NotTold { id, owner, .. } => {
+                format!("tell it yourself: `brigade send {owner} \"task {id} is yours\"`")
+            }
+            _ => String::new(),
+        };
+        match error {
+            BoardError::Store(error) => error.into(),
+            error if hint.is_empty() => Self::failed(error),
+            error => Self::failed(error).hint(hint),
+        }
+    }
+}
+
+impl From<RosterError> for CliError {
+    fn from(error: RosterError) -> Self {
+        let hint = match &error {
+            RosterError::Name(NameError::Taken { .. }) => {
+                Some("`brigade team show` lists the members".into())
+            }
+            RosterError::Name(_) | RosterError::Store(_) | RosterError::Contended { .. } => None,
+            RosterError::NoMember { members, .. } => Some(members_are(members)),
+            RosterError::LeadStays => Some("`brigade team delete`".into()),
+            RosterError::StillActive { .. } => {
+                Some("wait until they are idle, or delete it all the same with --force".into())
+            }
+            RosterError::Native { .. } => Some(
+                "Claude Code deletes it when its session ends; --force deletes it under its feet"
+                    .into(),
+            ),
+        };
+        match error {
+            RosterError::Store(error) => error.into(),
+            error => hint.into_iter().fold(Self::failed(error), Self::hint),
+        }
+    }
+}
+
+pub(crate) fn members_are(members: &[String]) -> String {
+    format!("members are {}", members.join(", "))
+}
+
+/// Makes a panic end the program with an exit code of its own and a word on where to report it.
+pub(crate) fn catch_bugs() {
+    std::panic::set_hook(Box::new(|panic| {
+        output::say(&format!("{ERROR}error:{ERROR:#} this is a bug in brigade: {panic}"));
+        output::say(
+            "hint: please report it with the command you ran; acknowledged messages are safe",
+        );
+        std::process::exit(i32::from(exit::BUG));
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(error: impl Into<CliError>, kind: Kind, hint: &str) {
+        let error = error.into();
+        assert_eq!(error.kind, kind);
+        assert!(error.hints.iter().any(|its| its.contains(hint)), "{:?}", error.hints);
+    }
+
+    #[test]
+    fn a_held_lock_asks_to_try_again() {
+        let held = Obstacle::Held { path: "/x/bob.json.lock".into(), held_secs: 12 };
+        check(StoreError::from(held.clone()), Kind::Locked, "try again");
+        check(SendError::from(StoreError::from(held)), Kind::Locked, "try again");
+        let busy = Obstacle::Busy { path: "/x/bob.state".into() };
+        check(StoreError::from(busy), Kind::Locked, "fuser -v /x/bob.state");
+    }
+
+    #[test]
+    fn what_no_waiting_mends_is_a_failure() {
+        let not_a_lock = Obstacle::NotALock { path: "/x/bob.json.lock".into() };
+        check(StoreError::from(not_a_lock), Kind::Failed, "rm /x/bob.json.lock");
+        let refused =
+            StoreError::Refused { path: "/x/bob.json".into(), why: Refusal::ForeignOwner };
+        check(refused, Kind::Failed, "chown");
+    }
+
+    #[test]
+    fn causes_stand_below_and_control_characters_are_spelled_out() {
+        let source = io::Error::other("no \u{1b}[31mspace");
+        let error = StoreError::Io { doing: "write", path: "/x".into(), source };
+        let text = anstream::adapter::strip_str(&CliError::from(error).text()).to_string();
+        assert_eq!(text, "error: cannot write /x\n  caused by: no \\u{1b}[31mspace");
+    }
+}

@@ -1,0 +1,76 @@
+//! Drawings of the task board: what waits for what.
+
+mod formats;
+mod text;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use brigade_core::graph::{Graph, State};
+use brigade_wire::name::TaskId;
+use brigade_wire::task::Status;
+
+pub(crate) use self::formats::{dot, json, mermaid};
+pub(crate) use self::text::text;
+
+/// A board laid out as a forest: each task once, below one of those it waits for.
+#[derive(Debug)]
+pub(crate) struct Drawing<'g> {
+    graph: &'g Graph,
+    /// The longest chain of open tasks, first to last.
+    critical: Vec<TaskId>,
+    /// Tasks that wait for each other, circle by circle.
+    circles: Vec<Vec<TaskId>>,
+    /// What each task is drawn below; a task of the top level is not in it.
+    parents: BTreeMap<TaskId, TaskId>,
+}
+
+impl<'g> Drawing<'g> {
+    pub(crate) fn of(graph: &'g Graph) -> Self {
+        let critical = graph.critical_path();
+        let steps: BTreeSet<(TaskId, TaskId)> =
+            critical.windows(2).filter_map(|pair| Some((*pair.first()?, *pair.get(1)?))).collect();
+        let mut depths: BTreeMap<TaskId, usize> = BTreeMap::new();
+        let mut parents = BTreeMap::new();
+        for id in graph.in_order() {
+            let Some(node) = graph.node(id) else { continue };
+            // Only what is drawn already, so that no circle is closed. The critical path stays in
+            // one piece; else what is still open, and of that the end of the longest chain.
+            let parent = node
+                .after
+                .iter()
+                .filter_map(|&blocker| {
+                    let depth = *depths.get(&blocker)?;
+                    let open = graph.node(blocker)?.status != Status::Completed;
+                    let step = steps.contains(&(blocker, id));
+                    Some(((step, open, depth, std::cmp::Reverse(blocker)), blocker))
+                })
+                .max();
+            let depth = parent.map_or(0, |((_, _, depth, _), _)| depth + 1);
+            depths.insert(id, depth);
+            parents.extend(parent.map(|(_, blocker)| (id, blocker)));
+        }
+        Self { graph, critical, circles: graph.circles(), parents }
+    }
+
+    fn children(&self, of: Option<TaskId>) -> Vec<TaskId> {
+        let ids = self.graph.nodes().map(|(id, _)| id);
+        ids.filter(|id| self.parents.get(id).copied() == of).collect()
+    }
+
+    fn is_critical(&self, id: TaskId) -> bool {
+        // A path of one task is no path.
+        self.critical.len() > 1 && self.critical.contains(&id)
+    }
+
+    fn is_critical_step(&self, from: TaskId, to: TaskId) -> bool {
+        self.critical.windows(2).any(|pair| pair == [from, to])
+    }
+
+    fn is_ready(&self, id: TaskId) -> bool {
+        self.graph.state(id) == Some(State::Ready)
+    }
+
+    fn is_in_circle(&self, id: TaskId) -> bool {
+        self.circles.iter().any(|circle| circle.contains(&id))
+    }
+}

@@ -1,0 +1,100 @@
+//! The same board for other programs to draw.
+
+use std::fmt::Write as _;
+
+use brigade_core::graph::Node;
+use brigade_wire::name::TaskId;
+use serde_json::{Value, json};
+
+use super::Drawing;
+use crate::output;
+use crate::tasks::{self, Look};
+
+fn label(drawing: &Drawing<'_>, id: TaskId, node: &Node) -> String {
+    let look = Look::of(drawing.graph, id);
+    let star = if drawing.is_critical(id) { " *" } else { "" };
+    let ready = if drawing.is_ready(id) { " (ready)" } else { "" };
+    let owner = node.owner.as_ref().map_or(String::new(), |owner| format!(" ({owner})"));
+    output::one_line(&format!("{} {id}{star} {}{owner}{ready}", look.symbol(), node.subject))
+}
+
+fn edges<'d>(drawing: &'d Drawing<'_>) -> impl Iterator<Item = (TaskId, TaskId)> + 'd {
+    let edges = |(id, node): (TaskId, &'d Node)| node.after.iter().map(move |&after| (after, id));
+    drawing.graph.nodes().flat_map(edges)
+}
+
+/// For Graphviz.
+pub(crate) fn dot(drawing: &Drawing<'_>) -> String {
+    let mut text = String::from("digraph board {\n  rankdir=LR;\n  node [shape=box];\n");
+    for (id, node) in drawing.graph.nodes() {
+        let label = label(drawing, id, node).replace('\\', "\\\\").replace('"', "\\\"");
+        let style = match Look::of(drawing.graph, id) {
+            Look::Ready => ", color=green",
+            Look::Kept => "",
+            Look::InProgress => ", color=orange",
+            Look::Blocked => ", style=dashed",
+            Look::Done => ", color=gray, fontcolor=gray",
+        };
+        let wide = if drawing.is_critical(id) { ", penwidth=2" } else { "" };
+        let _infallible = writeln!(text, "  {id} [label=\"{label}\"{style}{wide}];");
+    }
+    for (from, to) in edges(drawing) {
+        let wide = if drawing.is_critical_step(from, to) { " [penwidth=2]" } else { "" };
+        let _infallible = writeln!(text, "  {from} -> {to}{wide};");
+    }
+    text.push_str("}\n");
+    text
+}
+
+/// For Markdown that draws Mermaid.
+pub(crate) fn mermaid(drawing: &Drawing<'_>) -> String {
+    let mut text = String::from("flowchart LR\n");
+    for (id, node) in drawing.graph.nodes() {
+        let label = label(drawing, id, node)
+            .replace('#', "#35;")
+            .replace('&', "#amp;")
+            .replace('"', "#quot;")
+            .replace('<', "#lt;")
+            .replace('>', "#gt;");
+        let class = match Look::of(drawing.graph, id) {
+            Look::Ready => ":::ready",
+            Look::Kept => "",
+            Look::InProgress => ":::progress",
+            Look::Blocked => ":::blocked",
+            Look::Done => ":::done",
+        };
+        let _infallible = writeln!(text, "  t{id}[\"{label}\"]{class}");
+    }
+    for (from, to) in edges(drawing) {
+        let arrow = if drawing.is_critical_step(from, to) { "==>" } else { "-->" };
+        let _infallible = writeln!(text, "  t{from} {arrow} t{to}");
+    }
+    text.push_str(
+        "  classDef ready stroke:green\n  classDef progress stroke:orange\n  \
+         classDef blocked stroke-dasharray:4\n  classDef done color:gray,stroke:gray\n",
+    );
+    text
+}
+
+/// For programs.
+pub(crate) fn json(drawing: &Drawing<'_>) -> Value {
+    let tasks = drawing.graph.nodes().map(|(id, node)| {
+        let look = Look::of(drawing.graph, id).word().replace(' ', "_");
+        json!({
+            "id": id,
+            "subject": node.subject,
+            "owner": node.owner,
+            "status": node.status,
+            "state": look,
+            "after": tasks::texts(node.after.iter().copied()),
+            "waits_for": tasks::texts(drawing.graph.waits_for(id)),
+        })
+    });
+    let circles: Vec<_> =
+        drawing.circles.iter().map(|circle| tasks::texts(circle.iter().copied())).collect();
+    json!({
+        "tasks": tasks.collect::<Vec<_>>(),
+        "critical_path": tasks::texts(drawing.critical.iter().copied()),
+        "circles": circles,
+    })
+}

@@ -1,0 +1,135 @@
+//! The drawing for a terminal.
+
+use std::fmt::Write as _;
+
+use brigade_wire::name::TaskId;
+use unicode_width::UnicodeWidthStr;
+
+use super::Drawing;
+use crate::output::{self, FAINT, STRONG};
+use crate::tasks::{self, Look};
+
+/// The board as a tree, with a legend. What colours say is also said without them.
+pub(crate) fn text(drawing: &Drawing<'_>, width: Option<usize>) -> String {
+    let mut lines = Vec::new();
+    for root in drawing.children(None) {
+        branch(drawing, root, "", "", &mut lines);
+    }
+    let mut text = String::new();
+    // Subjects end where the longest does, so that what is said of the tasks stands in a column.
+    let notes = lines.iter().map(|line| line.notes.width()).max().unwrap_or_default();
+    let room = width.map_or(usize::MAX, |width| width.saturating_sub(notes + 4).max(24));
+    let tree = lines.iter().map(Line::width).max().unwrap_or_default().min(room);
+    for line in &lines {
+        line.render(tree, &mut text);
+    }
+    for circle in &drawing.circles {
+        let mut way = circle.clone();
+        way.extend(circle.first());
+        let way: Vec<String> = way.iter().map(ToString::to_string).collect();
+        let _infallible = writeln!(
+            text,
+            "\nA circle, none of which can ever be begun; each waits for the next: {}",
+            way.join(" → ")
+        );
+    }
+    let _infallible = writeln!(text, "\n{FAINT}{}{FAINT:#}", legend(drawing));
+    text
+}
+
+fn legend(drawing: &Drawing<'_>) -> String {
+    let looks = [Look::Ready, Look::InProgress, Look::Done, Look::Blocked];
+    let mut parts: Vec<String> = looks
+        .iter()
+        .map(|look| {
+            let word = if *look == Look::Ready { "not begun" } else { look.word() };
+            format!("{} {word}", look.symbol())
+        })
+        .collect();
+    if drawing.critical.len() > 1 {
+        parts.push(format!("* longest chain, {} tasks", drawing.critical.len()));
+    }
+    parts.join("   ")
+}
+
+/// A task's line.
+struct Line {
+    critical: bool,
+    /// The lines of the tree before it.
+    stem: String,
+    look: Look,
+    id: TaskId,
+    subject: String,
+    notes: String,
+}
+
+impl Line {
+    fn head(&self) -> String {
+        format!("{} {}  ", self.look.symbol(), self.id)
+    }
+
+    /// The width up to the end of the subject.
+    fn width(&self) -> usize {
+        self.stem.width() + self.head().width() + self.subject.width()
+    }
+
+    fn render(&self, tree: usize, text: &mut String) {
+        let mark = if self.critical { "* " } else { "  " };
+        let strong = if self.critical { STRONG } else { anstyle::Style::new() };
+        // A branch too deep for the width goes beyond it, but not without a word.
+        let room = tree.saturating_sub(self.stem.width() + self.head().width());
+        let room = room.max(self.subject.width().min(8));
+        let subject = output::cut(&self.subject, room);
+        let (stem, style, look, id) = (&self.stem, self.look.style(), self.look, self.id);
+        let _infallible = write!(
+            text,
+            "{strong}{mark}{strong:#}{FAINT}{stem}{FAINT:#}{style}{}{style:#} {strong}{id}  \
+             {subject}{strong:#}",
+            look.symbol()
+        );
+        if !self.notes.is_empty() {
+            let gap = room.saturating_sub(subject.width()) + 2;
+            let _infallible = write!(text, "{:gap$}{FAINT}{}{FAINT:#}", "", self.notes);
+        }
+        text.push('\n');
+    }
+}
+
+/// The line of a task and, below it, those of its children.
+fn branch(drawing: &Drawing<'_>, id: TaskId, stem: &str, below: &str, lines: &mut Vec<Line>) {
+    let Some(node) = drawing.graph.node(id) else { return };
+    lines.push(Line {
+        critical: drawing.is_critical(id),
+        stem: stem.to_owned(),
+        look: Look::of(drawing.graph, id),
+        id,
+        subject: output::one_line(&node.subject),
+        notes: notes(drawing, id),
+    });
+    let mut children = drawing.children(Some(id)).into_iter().peekable();
+    while let Some(child) = children.next() {
+        let (branch_stem, branch_below) =
+            if children.peek().is_some() { ("├─ ", "│  ") } else { ("└─ ", "   ") };
+        let stem = format!("{below}{branch_stem}");
+        branch(drawing, child, &stem, &format!("{below}{branch_below}"), lines);
+    }
+}
+
+fn notes(drawing: &Drawing<'_>, id: TaskId) -> String {
+    let Some(node) = drawing.graph.node(id) else { return String::new() };
+    let mut notes = Vec::new();
+    if drawing.is_ready(id) {
+        notes.push("ready".to_owned());
+    }
+    notes.extend(node.owner.as_deref().map(output::one_line));
+    let parent = drawing.parents.get(&id);
+    let others: Vec<TaskId> = node.after.iter().copied().filter(|b| Some(b) != parent).collect();
+    if !others.is_empty() {
+        let also = if parent.is_some() { "also after" } else { "after" };
+        notes.push(format!("{also} {}", tasks::join(others)));
+    }
+    if drawing.is_in_circle(id) {
+        notes.push("in a circle".to_owned());
+    }
+    notes.join(", ")
+}

@@ -1,0 +1,22 @@
+//! Telling a person why nothing happens.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use brigade_core::store::file::LOCK_WAIT;
+
+use crate::output;
+
+/// How long nothing is said. Most waits are over in a few milliseconds.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// Does what may have to wait for a lock; if it does, says so once.
+pub(crate) async fn patiently<T>(work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    if let Ok(done) = tokio::time::timeout(QUIET, work.as_mut()).await {
+        return done;
+    }
+    let secs = LOCK_WAIT.as_secs();
+    output::say(&format!("waiting: another program holds a lock (for up to {secs} s)"));
+    work.await
+}

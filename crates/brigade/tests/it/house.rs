@@ -1,0 +1,182 @@
+//! A house of its own for each test: nothing of the machine's gets in, and nothing gets out.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A temporary home with the built binary in it.
+pub(crate) struct House {
+    pub(crate) root: PathBuf,
+}
+
+/// What a command printed, and how it ended, with what differs from run to run taken out.
+#[must_use]
+pub(crate) struct Outcome {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) code: Option<i32>,
+}
+
+impl House {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("brigade-cli-{}-{number}", std::process::id());
+        // The real path: on some systems the temporary directory is a symbolic link.
+        let root = std::env::temp_dir().canonicalize().unwrap().join(name);
+        std::fs::create_dir_all(root.join("work")).unwrap();
+        Self { root }
+    }
+
+    /// A house with a team `demo` of `team-lead`, `alice` and `bob`.
+    pub(crate) fn with_team() -> Self {
+        let house = Self::new();
+        house.done(&["team", "create", "demo", "--description", "Ship the parser"]);
+        house.done(&["team", "join", "alice"]);
+        house.done(&["team", "join", "bob", "--agent-type", "codex"]);
+        house
+    }
+
+    /// A house with a team that Claude Code made.
+    pub(crate) fn with_native_team() -> Self {
+        let house = Self::new();
+        let config = r#"{
+  "name": "theirs",
+  "description": "Made by Claude Code",
+  "createdAt": 1763180000000,
+  "leadAgentId": "team-lead@theirs",
+  "leadSessionId": "s",
+  "members": [
+    {"agentId": "team-lead@theirs", "name": "team-lead", "agentType": "team-lead",
+     "model": "opus", "joinedAt": 1763180000000, "tmuxPaneId": "", "cwd": "/", "subscriptions": []},
+    {"agentId": "bob@theirs", "name": "bob", "agentType": "general-purpose",
+     "model": "opus", "joinedAt": 1763180000000, "tmuxPaneId": "", "cwd": "/", "subscriptions": []}
+  ]
+}"#;
+        house.write("claude/teams/theirs/config.json", config);
+        house
+    }
+
+    pub(crate) fn path(&self, relative: &str) -> PathBuf {
+        self.root.join(relative)
+    }
+
+    pub(crate) fn write(&self, relative: &str, text: &str) {
+        let path = self.path(relative);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    /// The binary in this house and in no other environment.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_brigade"));
+        command
+            .args(args)
+            .env_clear()
+            .env("HOME", self.path("home"))
+            .env("XDG_STATE_HOME", self.path("state"))
+            .env("CLAUDE_CONFIG_DIR", self.path("claude"))
+            .env("TZ", "UTC")
+            .current_dir(self.path("work"))
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Outcome {
+        self.outcome(&self.command(args).output().unwrap())
+    }
+
+    pub(crate) fn run_with_env(&self, args: &[&str], env: &[(&str, &str)]) -> Outcome {
+        self.outcome(&self.command(args).envs(env.iter().copied()).output().unwrap())
+    }
+
+    pub(crate) fn run_with_input(&self, args: &[&str], input: &[u8]) -> Outcome {
+        let mut command = self.command(args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // The command may refuse before it has read everything.
+        let _refused = child.stdin.take().unwrap().write_all(input);
+        self.outcome(&child.wait_with_output().unwrap())
+    }
+
+    /// Runs what has to succeed, and gives its output as it is.
+    pub(crate) fn done(&self, args: &[&str]) -> String {
+        let output = self.command(args).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {stderr}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// The same as JSON.
+    pub(crate) fn json(&self, args: &[&str]) -> serde_json::Value {
+        serde_json::from_str(&self.done(&[args, &["--json"]].concat())).unwrap()
+    }
+
+    fn outcome(&self, output: &Output) -> Outcome {
+        let text = |bytes: &[u8]| redact(&String::from_utf8_lossy(bytes), &self.root);
+        let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+        Outcome { stdout, stderr, code: output.status.code() }
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        let _gone = std::fs::remove_dir_all(&self.root);
+    }
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.stdout)?;
+        if !self.stderr.is_empty() {
+            write!(f, "--- stderr\n{}", self.stderr)?;
+        }
+        match self.code {
+            Some(0) => Ok(()),
+            Some(code) => write!(f, "--- exit {code}"),
+            None => f.write_str("--- killed"),
+        }
+    }
+}
+
+/// What differs from run to run: `9` stands for a digit, `h` for a hexadecimal one.
+const CHANGING: &[(&str, &str)] = &[
+    ("hhhhhhhh-hhhh-hhhh-hhhh-hhhhhhhhhhhh", "<id>"),
+    ("9999-99-99T99:99:99.999Z", "<timestamp>"),
+    ("9999-99-99 99:99:99", "<date and time>"),
+    ("9999-99-99", "<date>"),
+    ("99:99:99", "<time>"),
+    ("9999999999999", "<ms>"),
+];
+
+/// The text with what differs from run to run named.
+pub(crate) fn redact(text: &str, root: &Path) -> String {
+    let text = text.replace(root.to_str().unwrap(), "<house>");
+    let mut redacted = String::new();
+    let mut rest = text.as_str();
+    while let Some(first) = rest.chars().next() {
+        let found = CHANGING.iter().find(|(shape, _)| has_shape(rest, shape));
+        match found {
+            Some((shape, name)) => {
+                redacted.push_str(name);
+                rest = rest.get(shape.len()..).unwrap();
+            }
+            None => {
+                let _infallible = write!(redacted, "{first}");
+                rest = rest.get(first.len_utf8()..).unwrap();
+            }
+        }
+    }
+    redacted
+}
+
+fn has_shape(text: &str, shape: &str) -> bool {
+    text.len() >= shape.len()
+        && text.bytes().zip(shape.bytes()).all(|(byte, shape)| match shape {
+            b'9' => byte.is_ascii_digit(),
+            b'h' => byte.is_ascii_hexdigit(),
+            literal => byte == literal,
+        })
+}

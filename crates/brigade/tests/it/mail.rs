@@ -1,0 +1,201 @@
+//! `brigade send`, `broadcast` and `inbox`
+
+use insta::assert_snapshot;
+
+use crate::house::House;
+
+#[test]
+fn a_message_is_sent_shown_and_marked_read() {
+    let house = House::with_team();
+    assert_snapshot!(house.run(&["send", "bob", "please review"]), @"sent to bob (<id>)");
+    assert_snapshot!(house.run(&["--as", "alice", "send", "bob", "- one\n- two", "-s", "a list"]), @"sent to bob (<id>)");
+    assert_snapshot!(house.run(&["inbox", "bob"]), @"
+    ● team-lead  <date and time>  unread
+      please review
+
+    ● alice  <date and time>  unread
+      a list
+      - one
+      - two
+    ");
+    assert_snapshot!(house.run(&["inbox", "bob", "--mark-read"]), @"
+    --- stderr
+    error: only bob marks the messages of bob read; you are team-lead
+    hint: if you are bob, say `--as bob`
+    --- exit 1
+    ");
+    assert_snapshot!(house.run(&["--as", "bob", "inbox", "--unread", "--mark-read"]), @"
+    ● team-lead  <date and time>  unread
+      please review
+
+    ● alice  <date and time>  unread
+      a list
+      - one
+      - two
+    ");
+    assert_snapshot!(house.run(&["--as", "bob", "inbox", "--unread"]), @"
+    --- stderr
+    note: no unread messages for bob
+    --- exit 4
+    ");
+    assert_snapshot!(house.run(&["--as", "bob", "inbox", "--unread", "--json"]), @"
+    []
+    --- exit 4
+    ");
+    assert_snapshot!(house.run(&["--as", "bob", "inbox"]), @"
+    ○ team-lead  <date and time>
+      please review
+
+    ○ alice  <date and time>
+      a list
+      - one
+      - two
+    ");
+    assert_snapshot!(house.run(&["inbox"]), @"
+    --- stderr
+    note: no messages for team-lead
+    --- exit 4
+    ");
+}
+
+#[test]
+fn a_broadcast_reaches_everybody_else() {
+    let house = House::with_team();
+    assert_snapshot!(house.run(&["--as", "bob", "broadcast", "main is frozen"]), @"sent to team-lead, alice");
+    assert_snapshot!(house.run(&["--as", "bob", "broadcast", "thawed", "--json"]), @r#"{"message_ids":{"alice":"<id>","team-lead":"<id>"},"to":["team-lead","alice"]}"#);
+    assert_snapshot!(house.run(&["inbox", "bob"]), @"
+    --- stderr
+    note: no messages for bob
+    --- exit 4
+    ");
+    assert_snapshot!(house.run(&["inbox", "--unread"]), @"
+    ● bob  <date and time>  unread
+      main is frozen
+
+    ● bob  <date and time>  unread
+      thawed
+    ");
+    let alone = House::new();
+    alone.done(&["team", "create", "alone"]);
+    assert_snapshot!(alone.run(&["broadcast", "hello?"]), @"
+    --- stderr
+    error: nobody else is on team alone
+    hint: `brigade team join NAME` adds one
+    --- exit 4
+    ");
+}
+
+#[test]
+fn text_may_come_from_standard_input() {
+    let house = House::with_team();
+    assert_snapshot!(house.run_with_input(&["send", "bob", "-"], b"two\nlines\n"), @"sent to bob (<id>)");
+    assert_snapshot!(house.run_with_input(&["send", "bob", "-"], b""), @"
+    --- stderr
+    error: the message is empty
+    --- exit 1
+    ");
+    assert_snapshot!(house.run_with_input(&["send", "bob", "-"], b"\xff\xfe"), @"
+    --- stderr
+    error: the text on standard input is not UTF-8
+    --- exit 1
+    ");
+    let long = vec![b'a'; (1 << 20) + 5];
+    assert_snapshot!(house.run_with_input(&["send", "bob", "-"], &long), @"
+    --- stderr
+    error: the message has 1048578 bytes; at most 1048576 are taken
+    hint: put it into a file and send the file's name
+    --- exit 1
+    ");
+    let inbox = house.json(&["inbox", "bob"]);
+    assert_eq!(inbox.as_array().unwrap().len(), 1);
+    assert_eq!(inbox[0]["text"], "two\nlines");
+}
+
+#[test]
+fn answers_for_programs_are_the_entries_themselves() {
+    let house = House::with_team();
+    assert_snapshot!(house.run(&["send", "bob", "hi", "--json"]), @r#"{"message_id":"<id>","to":["bob"]}"#);
+    assert_snapshot!(house.run(&["inbox", "bob", "--json"]), @r#"
+    [{
+        "from": "team-lead",
+        "text": "hi",
+        "timestamp": "<timestamp>",
+        "read": false,
+        "msg_id": "<id>"
+      }]
+    "#);
+    let sent = house.json(&["send", "bob", "again"]);
+    let inbox = house.json(&["inbox", "bob"]);
+    assert_eq!(inbox[1]["msg_id"], sent["message_id"]);
+}
+
+#[test]
+fn who_is_not_there_is_named_with_those_who_are() {
+    let house = House::with_team();
+    assert_snapshot!(house.run(&["send", "carl", "hi"]), @r#"
+    --- stderr
+    error: no member "carl" in team demo
+    hint: members are team-lead, alice, bob
+    --- exit 1
+    "#);
+    assert_snapshot!(house.run(&["--as", "carl", "send", "bob", "hi"]), @"
+    --- stderr
+    error: carl is not a member of team demo
+    hint: members are team-lead, alice, bob
+    hint: to add it: `brigade team join carl`
+    --- exit 1
+    ");
+    assert_snapshot!(house.run(&["--as", "bob", "send", "bob", "hi"]), @"
+    --- stderr
+    error: a message to oneself (bob)
+    hint: `--as NAME` says who you are
+    --- exit 1
+    ");
+    assert_snapshot!(house.run(&["inbox", "carl"]), @r#"
+    --- stderr
+    error: no member "carl" in team demo
+    hint: members are team-lead, alice, bob
+    --- exit 1
+    "#);
+    assert_snapshot!(house.run(&["send", "bob", ""]), @"
+    --- stderr
+    error: the message is empty
+    --- exit 1
+    ");
+}
+
+#[test]
+fn a_message_says_nothing_to_the_terminal() {
+    let house = House::with_team();
+    house.done(&["send", "bob", "\u{1b}]0;title\u{7}\u{1b}[2Jgone\u{202e}"]);
+    assert_snapshot!(house.run(&["inbox", "bob"]), @r"
+    ● team-lead  <date and time>  unread
+      \u{1b}]0;title\u{7}\u{1b}[2Jgone\u{202e}
+    ");
+    assert_snapshot!(house.run(&["log"]), @r"
+    <date>
+    <time>  team-lead           team created
+    <time>  alice               joined
+    <time>  bob                 joined
+    <time>  team-lead → bob     \u{1b}]0;title\u{7}\u{1b}[2Jgone\u{202e}  · written
+    ");
+}
+
+#[test]
+fn power_safe_is_a_choice_on_the_command_line_or_in_the_environment() {
+    let house = House::with_team();
+    house.done(&["--durability", "power", "send", "bob", "one"]);
+    let by_env = house.run_with_env(&["send", "bob", "two"], &[("BRIGADE_DURABILITY", "power")]);
+    assert_eq!(by_env.code, Some(0));
+    house.done(&["send", "bob", "three"]);
+    let log = house.done(&["log", "--json"]);
+    let safe = log.lines().filter(|line| line.contains("\"power_safe\":true")).count();
+    assert_eq!(safe, 2);
+    let wrong = house.run_with_env(&["send", "bob", "x"], &[("BRIGADE_DURABILITY", "forever")]);
+    assert_snapshot!(wrong, @"
+    --- stderr
+    error: BRIGADE_DURABILITY is not valid
+      caused by: use process or power
+    --- exit 2
+    ");
+}
