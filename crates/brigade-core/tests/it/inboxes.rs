@@ -117,7 +117,7 @@ fn a_live_inbox_is_bounded_and_its_history_is_not() {
             let keys: Vec<_> = mail.iter().map(|mail| mail.key).collect();
             mail::mark(&bob, &keys, Mark::Shown).await.unwrap();
         }
-        assert!(house.texts("bob").await.len() <= 16 + 30, "{}", house.texts("bob").await.len());
+        assert!(house.texts("bob").await.len() <= 8 + 30, "{}", house.texts("bob").await.len());
         let said = said(house).await;
         for kind in ["sent", "read", "shown"] {
             let said: std::collections::HashSet<_> =

@@ -31,8 +31,8 @@ impl Mailbox {
         let (inboxes, file) = (world.inboxes, self.file());
         let temp = Temp::next();
         let name = temp.name(&file);
-        // A new name for what is not on the disk yet can be an empty file after a power cut; the
-        // file systems see to it themselves only where a file is replaced.
+        // A new name for what is not on the disk yet can be an empty file after a power cut. Where a
+        // file is replaced the file systems take care, if not perfect care, that it is not.
         let new = draft.found.is_none();
         let sync = if head.power_safe || new { Sync::Yes } else { Sync::No };
         let left = inboxes.write_temp(&name, &draft.bytes, draft.mode, sync)?;

@@ -161,7 +161,7 @@ fn is_still(dir: &Dir, name: &str, lock: &Lock<'_>, stamp: Stamp) -> Result<bool
 pub(crate) fn create(dir: &Dir, name: &str, bytes: &[u8]) -> Result<bool, StoreError> {
     let temp = Temp::next().name(name);
     // On the disk first: a new name for what is not there yet can be an empty file after a power cut.
-    // The file systems see to it themselves only where a file is replaced.
+    // Where a file is replaced the file systems take care that it is not.
     dir.write_temp(&temp, bytes, None, Sync::Yes)?;
     let made = dir.rename_new(&temp, name);
     if !matches!(made, Ok(true)) {

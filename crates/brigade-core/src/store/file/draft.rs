@@ -19,7 +19,7 @@ use crate::store::{Mark, Obstacle, Outgoing, StoreError};
 /// Read messages go from the live file once there are this many and none is unread. With an unread
 /// one among them they stay: Claude Code 2.1.50 marks messages read by their place in the file, and
 /// a place must not move under it.
-const KEEP: usize = 16;
+const KEEP: usize = 8;
 
 /// The inbox as it was found, and as it shall be.
 #[derive(Debug)]

@@ -6,7 +6,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use brigade_wire::team::Team;
 use rustix::fs::{FlockOperation, OFlags, flock};
@@ -37,9 +37,11 @@ const SLOTS: u64 = 80;
 const MADE: usize = 24;
 /// Tasks beyond this number are not followed; the file of what was seen would grow without bound.
 const LAST_FOLLOWED: u64 = 1 << 20;
-/// How often and how long apart the lock is tried: it is held for a fraction of a millisecond.
-const TRIES: usize = 200;
-const PAUSE: Duration = Duration::from_micros(50);
+/// How long the lock on what was seen is waited for, and how far apart it is tried. It is held for a
+/// fraction of a millisecond; on a busy machine its holder may have to wait for its turn.
+const PATIENCE: Duration = Duration::from_millis(100);
+const NAP: Duration = Duration::from_micros(50);
+const LONG_NAP: Duration = Duration::from_millis(1);
 
 /// Brigade's folder for one team.
 #[derive(Debug)]
@@ -147,10 +149,13 @@ impl Own {
     /// next who looks, sees what we would have seen.
     pub(crate) fn seen(&self) -> Result<Option<Seen<'_>>, StoreError> {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
-        for _ in 0..TRIES {
+        let start = Instant::now();
+        while start.elapsed() < PATIENCE {
             match flock(&self.board, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(Some(Seen { own: self, _thread: thread })),
-                Err(Errno::WOULDBLOCK | Errno::INTR) => std::thread::sleep(PAUSE),
+                Err(Errno::WOULDBLOCK | Errno::INTR) => {
+                    std::thread::sleep((start.elapsed() / 8).clamp(NAP, LONG_NAP));
+                }
                 Err(error) => return Err(failed("lock", self.dir.path(BOARD), error)),
             }
         }

@@ -1,0 +1,157 @@
+//! A folder of Claude Code's and one of brigade's, somewhere of their own, with a team in them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use brigade_core::clock::SystemClock;
+use brigade_core::mail::{self, Words};
+use brigade_core::roster::{self, MemberPlan, TeamPlan};
+use brigade_core::seat::Seat;
+use brigade_core::store::Store;
+use brigade_core::store::file::{Durability, FileStore, LOCK_WAIT, Options};
+use brigade_wire::name::{MemberName, TeamName};
+use uuid::Uuid;
+
+/// The team of every proof.
+pub(crate) const TEAM: &str = "proof";
+/// Whose inbox is written to.
+pub(crate) const READER: &str = "reader";
+
+/// Runs what a store does on this thread.
+pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
+    thread_local! {
+        static RUNTIME: tokio::runtime::Runtime =
+            tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    }
+    RUNTIME.with(|runtime| runtime.block_on(work))
+}
+
+/// Where a team is.
+#[derive(Clone, Debug)]
+pub(crate) struct Spot {
+    pub(crate) claude: PathBuf,
+    pub(crate) state: PathBuf,
+}
+
+impl Spot {
+    pub(crate) fn under(root: &Path) -> Self {
+        Self { claude: root.join("claude"), state: root.join("state/brigade") }
+    }
+
+    /// A store that no other shares.
+    pub(crate) fn store(&self, durability: Durability) -> Arc<dyn Store> {
+        let options = Options {
+            claude_dir: self.claude.clone(),
+            state_dir: self.state.clone(),
+            durability,
+            lock_wait: LOCK_WAIT,
+        };
+        Arc::new(FileStore::new(options, Arc::new(SystemClock)))
+    }
+
+    pub(crate) fn seat(&self, name: &str, durability: Durability) -> Seat {
+        Seat {
+            store: self.store(durability),
+            clock: Arc::new(SystemClock),
+            team: team(),
+            name: member(name),
+        }
+    }
+
+    /// Makes the team, with the reader and these members.
+    pub(crate) fn make_team(&self, members: &[&str]) {
+        std::fs::create_dir_all(&self.claude).unwrap();
+        let lead = self.seat("team-lead", Durability::Process);
+        let plan = TeamPlan { description: "a proof", lead_model: "none", cwd: "/" };
+        block_on(roster::create(&lead, plan)).unwrap();
+        for name in [READER].iter().chain(members) {
+            let plan = MemberPlan {
+                agent_type: "proof",
+                model: "none",
+                prompt: "none",
+                cwd: "/",
+                backend_type: "brigade",
+            };
+            block_on(roster::join(&lead, &member(name), plan)).unwrap();
+        }
+    }
+
+    pub(crate) fn inboxes(&self) -> PathBuf {
+        self.claude.join("teams").join(TEAM).join("inboxes")
+    }
+
+    pub(crate) fn inbox(&self) -> PathBuf {
+        self.inboxes().join(format!("{READER}.json"))
+    }
+
+    pub(crate) fn lock(&self) -> PathBuf {
+        self.inboxes().join(format!("{READER}.json.lock"))
+    }
+
+    pub(crate) fn tasks(&self) -> PathBuf {
+        self.claude.join("tasks").join(TEAM)
+    }
+}
+
+/// A folder that is gone when the proof is over.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) root: PathBuf,
+    pub(crate) spot: Spot,
+}
+
+impl Place {
+    /// An empty place on the disk that holds temporary files.
+    pub(crate) fn new() -> Self {
+        let root = std::env::temp_dir().join(format!("brigade-store-proof-{}", Uuid::new_v4()));
+        std::fs::create_dir_all(&root).unwrap();
+        let spot = Spot::under(&root);
+        Self { root, spot }
+    }
+
+    /// One with the team in it.
+    pub(crate) fn with_team(members: &[&str]) -> Self {
+        let place = Self::new();
+        place.spot.make_team(members);
+        place
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _untidy = std::fs::remove_dir_all(&self.root);
+    }
+}
+
+/// The folder of temporary files, and its kind of file system.
+pub(crate) fn where_files_are() -> String {
+    let dir = std::env::temp_dir();
+    let kind = match rustix::fs::statfs(&dir).unwrap().f_type {
+        0xef53 => "ext4",
+        0x0102_1994 => "tmpfs, in memory",
+        0x9123_683e => "btrfs",
+        0x5846_5342 => "XFS",
+        _ => "another file system",
+    };
+    format!("{} ({kind})", dir.display())
+}
+
+pub(crate) fn team() -> TeamName {
+    TEAM.parse().unwrap()
+}
+
+pub(crate) fn member(name: &str) -> MemberName {
+    name.parse().unwrap()
+}
+
+/// A text of 500 bytes that tells who sent it and the how manieth it was.
+pub(crate) fn text(from: &str, number: usize) -> String {
+    format!("{:.<500}", format!("{from}/{number} "))
+}
+
+/// Sends such a text to the reader, and gives its id back.
+pub(crate) fn send(seat: &Seat, number: usize) -> String {
+    let text = text(seat.name.as_str(), number);
+    let words = Words { text: &text, summary: None };
+    block_on(mail::send(seat, READER, words)).unwrap().receipt.msg_id
+}
