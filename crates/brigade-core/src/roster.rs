@@ -4,11 +4,12 @@ use std::time::{Duration, Instant};
 
 use brigade_wire::color::Color;
 use brigade_wire::member::{MemberChange, NewMember};
-use brigade_wire::name::{MemberName, NameError, TeamName};
+use brigade_wire::name::{MemberName, NameError, TaskId, TeamName};
 use brigade_wire::team::{NewTeam, Team};
 use thiserror::Error;
 use uuid::Uuid;
 
+use crate::board::{self, BoardError};
 use crate::mail::member_names;
 use crate::seat::Seat;
 use crate::store::StoreError;
@@ -92,6 +93,9 @@ pub enum RosterError {
         /// Which team.
         team: TeamName,
     },
+    /// The member left, and its tasks could not all be given back.
+    #[error(transparent)]
+    Release(#[from] BoardError),
     /// The store said no.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -140,15 +144,31 @@ pub async fn join(
     given.ok_or_else(|| RosterError::Contended { team: seat.team.clone() })
 }
 
-/// Takes a member off the team. Who is not there has left already.
-pub async fn leave(seat: &Seat, name: &MemberName) -> Result<(), RosterError> {
+/// Takes a member off the team, and gives its open tasks back to the board. Who has left already
+/// leaves nothing more behind, unless somebody died in the middle of it.
+pub async fn leave(seat: &Seat, name: &MemberName) -> Result<Left, RosterError> {
+    let mut was_there = false;
     let remove = |team: &Team<'_>| {
+        was_there |= team.member(name.as_str()).is_some();
         if team.lead().is_some_and(|lead| lead.is(name.as_str())) {
             return Err(RosterError::LeadStays);
         }
         Ok(team.without_member(name.as_str()).into_owned())
     };
-    change_for_good(seat, name, Presence::Gone, &mut { remove }).await
+    let mut remove = remove;
+    change_for_good(seat, name, Presence::Gone, &mut remove).await?;
+    // Behind the leaving: whoever dies in between runs it again, and finds them still to release.
+    let released = board::release(seat, name).await?;
+    Ok(Left { was_there, released })
+}
+
+/// What came of a leaving.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Whether the member was there to leave.
+    pub was_there: bool,
+    /// The tasks it gave back.
+    pub released: Vec<TaskId>,
 }
 
 /// Says whether a member is at work.

@@ -218,7 +218,10 @@ impl From<RosterError> for CliError {
             RosterError::Name(NameError::Taken { .. }) => {
                 Some("`brigade team show` lists the members".into())
             }
-            RosterError::Name(_) | RosterError::Store(_) | RosterError::Contended { .. } => None,
+            RosterError::Name(_)
+            | RosterError::Store(_)
+            | RosterError::Release(_)
+            | RosterError::Contended { .. } => None,
             RosterError::NoMember { members, .. } => Some(members_are(members)),
             RosterError::LeadStays => Some("`brigade team delete`".into()),
             RosterError::StillActive { .. } => {
@@ -231,6 +234,7 @@ impl From<RosterError> for CliError {
         };
         match error {
             RosterError::Store(error) => error.into(),
+            RosterError::Release(error) => error.into(),
             error => hint.into_iter().fold(Self::failed(error), Self::hint),
         }
     }

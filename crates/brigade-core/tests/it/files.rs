@@ -175,7 +175,7 @@ fn an_old_roster_written_back_undoes_nothing() {
                 if presence {
                     roster::join(&seat, &member, member_plan()).await.map(drop)
                 } else {
-                    roster::leave(&seat, &member).await
+                    roster::leave(&seat, &member).await.map(drop)
                 }
             });
             while has(name) != presence {

@@ -1,6 +1,7 @@
 //! The roster from a seat.
 
-use brigade_core::roster::{self, Activity, Force};
+use brigade_core::board::{self, TaskPlan};
+use brigade_core::roster::{self, Activity, Force, Left};
 use brigade_testkit::house::{member, member_plan, team};
 use brigade_wire::color::Color;
 use brigade_wire::team::Team;
@@ -41,8 +42,13 @@ fn the_lead_stays_and_leaving_twice_is_leaving() {
         let lead = house.seat("team-lead");
         let error = roster::leave(&lead, &member("team-lead")).await.unwrap_err();
         assert_eq!(error.to_string(), "the lead cannot leave; delete the team instead");
-        roster::leave(&lead, &member("bob")).await.unwrap();
-        roster::leave(&lead, &member("bob")).await.unwrap();
+        let plan = TaskPlan { subject: "dig".into(), ..TaskPlan::default() };
+        let dig = board::add(&lead, &plan).await.unwrap();
+        board::claim(&house.seat("bob"), dig).await.unwrap();
+        let left = roster::leave(&lead, &member("bob")).await.unwrap();
+        assert_eq!(left, Left { was_there: true, released: vec![dig] });
+        let again = roster::leave(&lead, &member("bob")).await.unwrap();
+        assert_eq!(again, Left { was_there: false, released: Vec::new() });
     });
 }
 

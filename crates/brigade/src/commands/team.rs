@@ -3,7 +3,6 @@
 mod list;
 pub(super) mod show;
 
-use brigade_core::board;
 use brigade_core::roster::{self, Force, MemberPlan, TeamPlan};
 use brigade_wire::name::{MemberName, TeamName};
 use serde_json::json;
@@ -83,11 +82,9 @@ async fn join(context: &Context, member: &TeamJoin) -> Result<u8, CliError> {
 async fn leave(context: &Context, name: &MemberName) -> Result<u8, CliError> {
     let seat = context.seat_or(name).await?;
     let members = show::member_names(&seat).await?;
-    patiently(roster::leave(&seat, name)).await?;
-    // Behind the leaving: whoever dies in between runs it again, and finds them still to release.
-    let released = patiently(board::release(&seat, name)).await?;
+    let roster::Left { was_there, released } = patiently(roster::leave(&seat, name)).await?;
     let team = &seat.team;
-    if released.is_empty() && !members.iter().any(|member| member == name.as_str()) {
+    if released.is_empty() && !was_there {
         let error = Trouble::NoMember { name: name.to_string(), team: team.to_string() };
         return Err(CliError::failed(error).hint(members_are(&members)));
     }
