@@ -13,6 +13,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use self::dependency::{depend, mirror, waits_for, without};
+use crate::authority::{self, Denied, Role};
 use crate::clock::wire_time;
 use crate::graph::Graph;
 use crate::mail::{self, SendError};
@@ -112,6 +113,9 @@ pub enum BoardError {
         /// Why.
         source: Box<SendError>,
     },
+    /// It is not for the seat to do.
+    #[error(transparent)]
+    Denied(#[from] Denied),
     /// The store said no.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -212,8 +216,13 @@ pub async fn update(seat: &Seat, id: TaskId, update: &Update) -> Result<(), Boar
     for &blocked in &update.add_blocks {
         depend(seat, blocked, id).await?;
     }
+    let moves = update.status.is_some() || update.owner != Change::Keep;
+    let lead = is_lead(seat).await?;
     let mut before = None;
     let document = edit(seat, id, |task| {
+        if moves && !lead {
+            theirs(seat, id, task)?;
+        }
         before = task.owner().map(Cow::into_owned);
         Ok(task.with(&change).into_owned())
     });
@@ -274,15 +283,13 @@ fn take(
 
 /// Marks a task completed. Only its own file changes: whether others wait for it is computed.
 pub async fn done(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
+    let lead = is_lead(seat).await?;
     let finish = |task: &Task<'_>| {
         if !task.is_visible() {
             return Err(BoardError::NotATask(id));
         }
-        if let Some(owner) = task.owner().filter(|owner| !owner.is_empty())
-            && owner != seat.name.as_str()
-            && !is_lead(seat)
-        {
-            return Err(BoardError::Taken { id, owner: owner.into_owned() });
+        if !lead {
+            theirs(seat, id, task)?;
         }
         let change = TaskChange { status: Some(Status::Completed), ..TaskChange::default() };
         Ok(task.with(&change).into_owned())
@@ -294,6 +301,11 @@ pub async fn done(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
 
 /// Deletes a task, and takes it out of the dependencies of others.
 pub async fn delete(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
+    if !is_lead(seat).await?
+        && let Ok(task) = Task::read(&show(seat, id).await?.bytes)
+    {
+        theirs(seat, id, &task)?;
+    }
     seat.store.delete_task(&seat.team, id, &seat.actor()).await.map_err(|error| match error {
         StoreError::NoTask { id } => BoardError::NoTask(id),
         error => error.into(),
@@ -313,8 +325,11 @@ pub async fn delete(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
     Ok(())
 }
 
-/// Gives back the unfinished tasks of a member that is gone: no owner, pending. Tells which.
+/// Gives back the unfinished tasks of a member that is gone: no owner, pending. Tells which. For the
+/// member itself to do, or for the lead.
 pub async fn release(seat: &Seat, owner: &MemberName) -> Result<Vec<TaskId>, BoardError> {
+    let config = seat.config().await?;
+    authority::lead_or(seat, &seat.read(&config)?, owner, "give back its tasks")?;
     let mut released = Vec::new();
     for (id, document) in seat.store.tasks(&seat.team).await? {
         let Ok(task) = Task::read(&document.bytes) else { continue };
@@ -341,8 +356,16 @@ fn is_open_of(task: &Task<'_>, owner: &MemberName) -> bool {
     open && task.owner().is_some_and(|its| its == owner.as_str())
 }
 
-fn is_lead(seat: &Seat) -> bool {
-    seat.name == MemberName::lead()
+/// Refuses a task that is somebody else's. Only its owner and the lead move it.
+fn theirs(seat: &Seat, id: TaskId, task: &Task<'_>) -> Result<(), BoardError> {
+    match task.owner().filter(|owner| !owner.is_empty() && *owner != seat.name.as_str()) {
+        Some(owner) => Err(BoardError::Taken { id, owner: owner.into_owned() }),
+        None => Ok(()),
+    }
+}
+
+async fn is_lead(seat: &Seat) -> Result<bool, StoreError> {
+    Ok(seat.role().await? == Some(Role::Lead))
 }
 
 /// Changes a task by compare-and-set, as often as it takes.

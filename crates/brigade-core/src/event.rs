@@ -113,6 +113,28 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// Whose mailbox it is about, if it is about one.
+    pub fn mailbox(&self) -> Option<&str> {
+        match self {
+            Self::Sent { to, .. }
+            | Self::Seen { to, .. }
+            | Self::Read { to, .. }
+            | Self::Shown { to, .. }
+            | Self::Salvaged { to, .. } => Some(to),
+            _ => None,
+        }
+    }
+
+    /// Which message it brought into a mailbox, if it did.
+    pub fn message(&self) -> Option<MessageKey> {
+        match self {
+            Self::Sent { key, .. } | Self::Seen { key, .. } => Some(*key),
+            _ => None,
+        }
+    }
+}
+
 /// Which message of a mailbox: made of its id, or of what it says if it has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MessageKey(u64);

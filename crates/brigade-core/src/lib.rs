@@ -4,6 +4,8 @@
 //!
 //! - [`seat`]: who somebody is in which team, fixed when the program starts;
 //! - [`mail`], [`board`] and [`roster`]: what can be done from a seat;
+//! - [`handshake`]: asking and answering: shutdown, plan, permission;
+//! - [`authority`]: who may do what;
 //! - [`graph`]: what the tasks' dependencies mean;
 //! - [`event`]: what happened, for the journal and for those who watch;
 //! - [`store`]: where a team lives, [`store::file`] beside Claude Code itself;
@@ -12,10 +14,12 @@
 //! This crate reads no environment and prints nothing. Paths and locks are known under
 //! [`store::file`] alone.
 
+pub mod authority;
 pub mod board;
 pub mod clock;
 pub mod event;
 pub mod graph;
+pub mod handshake;
 mod hash;
 pub mod mail;
 pub mod roster;

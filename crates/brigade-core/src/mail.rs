@@ -1,12 +1,18 @@
 //! Messages between members: send, broadcast, read, mark read.
+//!
+//! What is sent here is words. A text that its reader's program would take for more than words, an
+//! order of the protocol or another's envelope, is refused: those are made by the house, in
+//! [`handshake`](crate::handshake) and [`board`](crate::board), from what the seat may do.
 
 use brigade_wire::Damage;
+use brigade_wire::body::Body;
 use brigade_wire::inbox::Inbox;
 use brigade_wire::name::{MemberName, NameError};
 use brigade_wire::team::Team;
 use thiserror::Error;
 use uuid::Uuid;
 
+use crate::authority::{self, Denied};
 use crate::clock::wire_time;
 use crate::event::MessageKey;
 use crate::seat::Seat;
@@ -46,16 +52,9 @@ pub enum SendError {
         /// Who is there.
         members: Vec<String>,
     },
-    /// The sender is not in the team.
-    #[error("{from} is not a member of team {team}")]
-    NotAMember {
-        /// The seat.
-        from: String,
-        /// Which team.
-        team: String,
-        /// Who is there.
-        members: Vec<String>,
-    },
+    /// It is not for the seat to do.
+    #[error(transparent)]
+    Denied(#[from] Denied),
     /// A message to oneself is a mistake.
     #[error("a message to oneself ({to})")]
     ToSelf {
@@ -71,7 +70,16 @@ pub enum SendError {
         /// Its length.
         len: usize,
     },
-    /// A broadcast reached some, and then failed.
+    /// JSON with a `type` is an order to the program that reads it, not words for its model.
+    #[error("the text is JSON of type {kind:?}, which would be taken for an order of the protocol")]
+    Protocol {
+        /// The type it names.
+        kind: String,
+    },
+    /// Claude Code 2.1.50 puts texts before its model as they are.
+    #[error("the message has a <{ENVELOPE}> tag in it, and would pass for somebody else's")]
+    Envelope,
+    /// A message to several reached some, and then failed.
     #[error("sent to {}, and then failed for {failed}", names(.reached))]
     Partly {
         /// Who has it.
@@ -86,6 +94,9 @@ pub enum SendError {
     Store(#[from] StoreError),
 }
 
+/// The tag around a message, as a model sees it.
+const ENVELOPE: &str = "teammate-message";
+
 fn names(sent: &[Sent]) -> String {
     let names: Vec<&str> = sent.iter().map(|sent| sent.to.as_str()).collect();
     names.join(", ")
@@ -93,30 +104,57 @@ fn names(sent: &[Sent]) -> String {
 
 /// Sends a message to one member.
 pub async fn send(seat: &Seat, to: &str, words: Words<'_>) -> Result<Sent, SendError> {
+    let mut sent = send_to(seat, &[to], words).await?;
+    sent.pop().ok_or_else(|| SendError::NoMember {
+        to: to.to_owned(),
+        team: seat.team.to_string(),
+        members: Vec::new(),
+    })
+}
+
+/// Sends a message to some members, each once, in the order given. If one of them is not there,
+/// nobody gets it.
+pub async fn send_to(seat: &Seat, to: &[&str], words: Words<'_>) -> Result<Vec<Sent>, SendError> {
+    check(words)?;
     let config = seat.config().await?;
     let team = seat.read(&config)?;
-    let to = recipient(seat, &team, to)?;
-    let message = outgoing(seat, &team, words)?;
-    let receipt = seat.store.send(&seat.team, &to, &message).await?;
-    tracing::info!(team = %seat.team, member = %to, "sent");
-    Ok(Sent { to, receipt })
+    let mut names: Vec<MemberName> = Vec::new();
+    for to in to {
+        let name = recipient(seat, &team, to)?;
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    send_each(seat, &team, names, words).await
 }
 
 /// Sends a message to every other member, in the order of the roster.
 pub async fn broadcast(seat: &Seat, words: Words<'_>) -> Result<Vec<Sent>, SendError> {
+    check(words)?;
     let config = seat.config().await?;
     let team = seat.read(&config)?;
+    authority::member(seat, &team)?;
+    // A name no inbox can be made of safely was not given by us; its owner hears nothing.
+    let names = member_names(&team).into_iter().filter_map(|name| name.parse().ok());
+    let others = names.filter(|name: &MemberName| *name != seat.name).collect();
+    send_each(seat, &team, others, words).await
+}
+
+async fn send_each(
+    seat: &Seat,
+    team: &Team<'_>,
+    names: Vec<MemberName>,
+    words: Words<'_>,
+) -> Result<Vec<Sent>, SendError> {
     let mut reached = Vec::new();
-    for name in member_names(&team) {
-        // A name no inbox can be made of safely was not given by us; its owner hears nothing.
-        let Ok(to) = name.parse::<MemberName>() else { continue };
-        if to == seat.name {
-            continue;
-        }
+    for to in names {
         // Each copy is a message of its own, as Claude Code has it.
-        let message = outgoing(seat, &team, words)?;
+        let message = outgoing(seat, team, words)?;
         match seat.store.send(&seat.team, &to, &message).await {
-            Ok(receipt) => reached.push(Sent { to, receipt }),
+            Ok(receipt) => {
+                tracing::info!(team = %seat.team, member = %to, "sent");
+                reached.push(Sent { to, receipt });
+            }
             Err(source) if reached.is_empty() => return Err(source.into()),
             Err(source) => return Err(SendError::Partly { reached, failed: to, source }),
         }
@@ -132,7 +170,7 @@ pub(crate) async fn send_protocol(
 ) -> Result<Receipt, SendError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
-    let message = outgoing(seat, &team, Words { text, summary: None })?;
+    let message = protocol(seat, &team, text)?;
     Ok(seat.store.send(&seat.team, to, &message).await?)
 }
 
@@ -179,15 +217,44 @@ pub fn with_message<T>(
     Ok(look(inbox.messages().next()))
 }
 
-fn outgoing(seat: &Seat, team: &Team<'_>, words: Words<'_>) -> Result<Outgoing, SendError> {
+/// Words of the protocol, ready to be sent.
+pub(crate) fn protocol(seat: &Seat, team: &Team<'_>, text: &str) -> Result<Outgoing, SendError> {
+    outgoing(seat, team, Words { text, summary: None })
+}
+
+/// Refuses what is not words.
+fn check(words: Words<'_>) -> Result<(), SendError> {
     if words.text.is_empty() {
         return Err(SendError::Empty);
     }
+    match Body::parse(words.text) {
+        Body::Text => {}
+        Body::Protocol(protocol) => {
+            return Err(SendError::Protocol { kind: protocol.kind().to_owned() });
+        }
+        Body::Unknown { kind } | Body::Malformed { kind, .. } => {
+            return Err(SendError::Protocol { kind });
+        }
+    }
+    let tagged = |text: &str| {
+        let text = text.to_ascii_lowercase();
+        text.match_indices(ENVELOPE).any(|(at, _)| {
+            let before = text.get(..at).unwrap_or_default().trim_end();
+            before.trim_end_matches('/').trim_end().ends_with('<')
+        })
+    };
+    if tagged(words.text) || words.summary.is_some_and(tagged) {
+        return Err(SendError::Envelope);
+    }
+    Ok(())
+}
+
+fn outgoing(seat: &Seat, team: &Team<'_>, words: Words<'_>) -> Result<Outgoing, SendError> {
     let len = words.text.len().max(words.summary.map_or(0, str::len));
     if len > MAX_TEXT {
         return Err(SendError::TooLong { len });
     }
-    let from = own_entry(seat, team)?;
+    let from = team.member(seat.name.as_str()).ok_or_else(|| authority::absent(seat, team))?;
     Ok(Outgoing {
         msg_id: Uuid::new_v4().to_string(),
         from: seat.name.to_string(),
@@ -201,7 +268,8 @@ fn outgoing(seat: &Seat, team: &Team<'_>, words: Words<'_>) -> Result<Outgoing, 
     })
 }
 
-fn recipient(seat: &Seat, team: &Team<'_>, to: &str) -> Result<MemberName, SendError> {
+/// The member that is meant, who is not the seat itself.
+pub(crate) fn recipient(seat: &Seat, team: &Team<'_>, to: &str) -> Result<MemberName, SendError> {
     let absent = || no_member(seat, team, to);
     let name: MemberName = to.parse().map_err(|_: NameError| absent())?;
     if name == seat.name {
@@ -213,18 +281,6 @@ fn recipient(seat: &Seat, team: &Team<'_>, to: &str) -> Result<MemberName, SendE
 fn no_member(seat: &Seat, team: &Team<'_>, to: &str) -> SendError {
     let (to, members) = (to.to_owned(), member_names(team));
     SendError::NoMember { to, team: seat.team.to_string(), members }
-}
-
-/// The seat's entry.
-fn own_entry<'t>(
-    seat: &Seat,
-    team: &'t Team<'_>,
-) -> Result<brigade_wire::member::Member<'t>, SendError> {
-    team.member(seat.name.as_str()).ok_or_else(|| SendError::NotAMember {
-        from: seat.name.to_string(),
-        team: seat.team.to_string(),
-        members: member_names(team),
-    })
 }
 
 /// The members' names, in the order of the roster.

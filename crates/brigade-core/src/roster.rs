@@ -9,6 +9,7 @@ use brigade_wire::team::{NewTeam, Team};
 use thiserror::Error;
 use uuid::Uuid;
 
+use crate::authority::{self, Denied};
 use crate::board::{self, BoardError};
 use crate::mail::member_names;
 use crate::seat::Seat;
@@ -93,6 +94,9 @@ pub enum RosterError {
         /// Which team.
         team: TeamName,
     },
+    /// It is not for the seat to do.
+    #[error(transparent)]
+    Denied(#[from] Denied),
     /// The member left, and its tasks could not all be given back.
     #[error(transparent)]
     Release(#[from] BoardError),
@@ -144,12 +148,14 @@ pub async fn join(
     given.ok_or_else(|| RosterError::Contended { team: seat.team.clone() })
 }
 
-/// Takes a member off the team, and gives its open tasks back to the board. Who has left already
+/// Takes a member off the team, which it does itself or the lead, and gives its open tasks back to
+/// the board. Who has left already
 /// leaves nothing more behind, unless somebody died in the middle of it.
 pub async fn leave(seat: &Seat, name: &MemberName) -> Result<Left, RosterError> {
     let mut was_there = false;
     let remove = |team: &Team<'_>| {
         was_there |= team.member(name.as_str()).is_some();
+        authority::lead_or(seat, team, name, "take it off the team")?;
         if team.lead().is_some_and(|lead| lead.is(name.as_str())) {
             return Err(RosterError::LeadStays);
         }
@@ -179,6 +185,7 @@ pub async fn set_activity(
 ) -> Result<(), RosterError> {
     let is_active = Some(activity == Activity::Active);
     let set = |team: &Team<'_>| {
+        authority::lead_or(seat, team, name, "say whether it is at work")?;
         let change = MemberChange { is_active, ..MemberChange::default() };
         let changed = team.with_member_changed(name.as_str(), &change);
         Ok(changed.ok_or_else(|| absent(seat, name, team))?.into_owned())
@@ -187,11 +194,13 @@ pub async fn set_activity(
     Ok(())
 }
 
-/// Deletes the team, unless members are at work in it or Claude Code holds it.
+/// Deletes the team, which only its lead may, and not while members are at work in it or Claude Code
+/// holds it.
 pub async fn delete(seat: &Seat, force: Force) -> Result<(), RosterError> {
     let config = seat.config().await?;
+    let team = seat.read(&config)?;
+    authority::lead(seat, &team, "delete the team")?;
     if force == Force::No {
-        let team = seat.read(&config)?;
         if team.lead_process().is_some() {
             return Err(RosterError::Native { team: seat.team.clone() });
         }

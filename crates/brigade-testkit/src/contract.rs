@@ -11,7 +11,7 @@ use brigade_core::board::{self, TaskPlan};
 use brigade_core::event::Event;
 use brigade_core::mail;
 use brigade_core::roster;
-use brigade_core::store::{Actor, Mark, Outgoing, Revision, Store, StoreError};
+use brigade_core::store::{Actor, Mark, Outgoing, Question, Revision, Store, StoreError};
 use brigade_wire::team::Team;
 
 use crate::house::{House, member, member_plan, team, team_plan};
@@ -36,6 +36,8 @@ macro_rules! contract_tests {
             one_claimer_wins
             a_watch_tells_what_happens
             history_outlives_the_team
+            a_question_is_decided_once
+            a_mailbox_has_a_history_of_its_own
         );
     };
     ($make:expr; $($case:ident)*) => {
@@ -362,4 +364,52 @@ pub async fn history_outlives_the_team(store: AnyStore) {
     });
     assert!(remembered);
     assert!(history.iter().any(|record| matches!(record.event, Event::TeamDeleted {})));
+}
+
+/// However many decide at once, one answer stands, and all are given that one.
+pub async fn a_question_is_decided_once(store: AnyStore) {
+    let house = House::build(store).await;
+    let question = Question::new("plan/../1@alice: \u{e9}");
+    assert_eq!(house.store.decided(&team(), &question).await.unwrap(), None);
+    let mut deciding = Vec::new();
+    for number in 0..16 {
+        let (house, question) = (house.clone(), question.clone());
+        deciding.push(tokio::spawn(async move {
+            let answer = format!("answer {number}");
+            house.store.decide(&team(), &question, answer.as_bytes()).await.unwrap()
+        }));
+    }
+    let mut answers = HashSet::new();
+    for decided in deciding {
+        answers.insert(decided.await.unwrap());
+    }
+    assert_eq!(answers.len(), 1);
+    let decided = house.store.decided(&team(), &question).await.unwrap();
+    assert_eq!(decided, answers.into_iter().next());
+    let other = Question::new("plan/../1@alice: e");
+    assert_eq!(house.store.decided(&team(), &other).await.unwrap(), None);
+    let none = house.store.decided(&"nobody".parse().unwrap(), &question).await;
+    assert!(matches!(none, Err(StoreError::NoTeam { .. })), "{none:?}");
+}
+
+/// The history of a mailbox is of that mailbox, and holds what became of its messages.
+pub async fn a_mailbox_has_a_history_of_its_own(store: AnyStore) {
+    let house = House::build(store).await;
+    house.say("bob", "alice", "one").await;
+    house.say("alice", "bob", "not this").await;
+    house.say("bob", "alice", "two").await;
+    let alice = house.seat("alice");
+    let mail = mail::inbox(&alice, &alice.name, mail::Which::All).await.unwrap();
+    mail::mark(&alice, &[mail.first().unwrap().key], Mark::Read).await.unwrap();
+    let records = house.store.mailbox_history(&team(), &alice.name).await.unwrap();
+    let told: Vec<&str> = records
+        .iter()
+        .map(|record| match &record.event {
+            Event::Sent { message, .. } if message.get().contains("one") => "sent one",
+            Event::Sent { message, .. } if message.get().contains("two") => "sent two",
+            Event::Read { .. } => "read",
+            _ => "something else",
+        })
+        .collect();
+    assert_eq!(told, ["sent one", "sent two", "read"]);
 }

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::io;
 
+use brigade_core::authority::Denied;
 use brigade_core::board::BoardError;
 use brigade_core::mail::SendError;
 use brigade_core::roster::RosterError;
@@ -173,11 +174,11 @@ impl From<SendError> for CliError {
                 let hint = members_are(members);
                 Self::failed(error).hint(hint)
             }
-            SendError::NotAMember { ref from, ref members, .. } => {
-                let hints =
-                    [members_are(members), format!("to add it: `brigade team join {from}`")];
-                hints.into_iter().fold(Self::failed(error), Self::hint)
+            SendError::Denied(error) => error.into(),
+            SendError::Protocol { .. } => {
+                Self::failed(error).hint("to send it as data, put words or a code fence around it")
             }
+            SendError::Envelope => Self::failed(error).hint("spell the tag in another way"),
             SendError::TooLong { .. } => {
                 Self::failed(error).hint("put it into a file and send the file's name")
             }
@@ -187,6 +188,20 @@ impl From<SendError> for CliError {
             SendError::ToSelf { .. } => Self::failed(error).hint("`--as NAME` says who you are"),
             SendError::Empty => Self::failed(error),
         }
+    }
+}
+
+impl From<Denied> for CliError {
+    fn from(error: Denied) -> Self {
+        let hints = match &error {
+            Denied::NotAMember { who, members, .. } => {
+                vec![members_are(members), format!("to add it: `brigade team join {who}`")]
+            }
+            Denied::LeadOnly { .. } | Denied::NotTheirs { .. } | Denied::TeammateOnly { .. } => {
+                vec!["`--as NAME` says who you are".into()]
+            }
+        };
+        hints.into_iter().fold(Self::failed(error), Self::hint)
     }
 }
 
@@ -206,6 +221,7 @@ impl From<BoardError> for CliError {
         };
         match error {
             BoardError::Store(error) => error.into(),
+            BoardError::Denied(error) => error.into(),
             error if hint.is_empty() => Self::failed(error),
             error => Self::failed(error).hint(hint),
         }
@@ -220,6 +236,7 @@ impl From<RosterError> for CliError {
             }
             RosterError::Name(_)
             | RosterError::Store(_)
+            | RosterError::Denied(_)
             | RosterError::Release(_)
             | RosterError::Contended { .. } => None,
             RosterError::NoMember { members, .. } => Some(members_are(members)),
@@ -235,6 +252,7 @@ impl From<RosterError> for CliError {
         match error {
             RosterError::Store(error) => error.into(),
             RosterError::Release(error) => error.into(),
+            RosterError::Denied(error) => error.into(),
             error => hint.into_iter().fold(Self::failed(error), Self::hint),
         }
     }

@@ -13,7 +13,8 @@ use brigade_wire::team::Team;
 use tokio::sync::mpsc;
 
 use super::{
-    Actor, Document, Mail, Mark, Outgoing, Receipt, Revision, Store, StoreError, Watch, Written,
+    Actor, Document, Mail, Mark, Outgoing, Question, Receipt, Revision, Store, StoreError, Watch,
+    Written,
 };
 use crate::clock::Clock;
 use crate::event::{Event, MessageKey, Record};
@@ -33,6 +34,7 @@ struct House {
     teams: BTreeMap<TeamName, Held>,
     /// What was written down, of teams that are gone as well.
     journal: BTreeMap<TeamName, Vec<Record>>,
+    decisions: BTreeMap<(TeamName, Question), Vec<u8>>,
     watchers: Vec<(TeamName, mpsc::UnboundedSender<Record>)>,
 }
 
@@ -277,6 +279,38 @@ impl Store for MemoryStore {
         house.held(team)?.tasks.remove(&id).ok_or(StoreError::NoTask { id })?;
         self.note(&mut house, team, Some(by), Event::TaskDeleted { id: id.get() });
         Ok(())
+    }
+
+    async fn decide(
+        &self,
+        team: &TeamName,
+        question: &Question,
+        answer: &[u8],
+    ) -> Result<Vec<u8>, StoreError> {
+        let mut house = self.house();
+        house.held(team)?;
+        let asked = (team.clone(), question.clone());
+        Ok(house.decisions.entry(asked).or_insert_with(|| answer.to_vec()).clone())
+    }
+
+    async fn decided(
+        &self,
+        team: &TeamName,
+        question: &Question,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        let mut house = self.house();
+        house.held(team)?;
+        Ok(house.decisions.get(&(team.clone(), question.clone())).cloned())
+    }
+
+    async fn mailbox_history(
+        &self,
+        team: &TeamName,
+        of: &MemberName,
+    ) -> Result<Vec<Record>, StoreError> {
+        let records = self.history(team).await?;
+        let about = |record: &Record| record.event.mailbox() == Some(of.as_str());
+        Ok(records.into_iter().filter(about).collect())
     }
 
     async fn history(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {

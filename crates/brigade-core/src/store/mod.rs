@@ -7,6 +7,7 @@
 
 pub mod file;
 pub mod memory;
+mod question;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -21,6 +22,7 @@ use brigade_wire::name::{MemberName, TaskId, TeamName};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+pub use self::question::Question;
 use crate::event::{MessageKey, Record};
 
 /// Where a team lives: files, memory, or an engine on the network.
@@ -104,6 +106,29 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Deletes a task; its number stays taken.
     async fn delete_task(&self, team: &TeamName, id: TaskId, by: &Actor) -> Result<(), StoreError>;
+
+    /// Writes down the answer to a question that has one answer for ever. The first is kept, and
+    /// everybody, the first as well, is given that one.
+    async fn decide(
+        &self,
+        team: &TeamName,
+        question: &Question,
+        answer: &[u8],
+    ) -> Result<Vec<u8>, StoreError>;
+
+    /// The answer to such a question, if it has one yet.
+    async fn decided(
+        &self,
+        team: &TeamName,
+        question: &Question,
+    ) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// What was written down about one member's mailbox, in order.
+    async fn mailbox_history(
+        &self,
+        team: &TeamName,
+        of: &MemberName,
+    ) -> Result<Vec<Record>, StoreError>;
 
     /// Everything written down about the team, in order of time.
     async fn history(&self, team: &TeamName) -> Result<Vec<Record>, StoreError>;

@@ -6,14 +6,15 @@
     reason = "a test stops at the first surprise"
 )]
 
+mod authority;
 mod board;
 mod contract;
 mod files;
 mod graph;
+mod handshake;
 mod inboxes;
 mod mail;
 mod regressions;
-
 mod roster;
 
 use std::fs;

@@ -85,13 +85,13 @@ fn a_native_team_is_not_deleted_under_its_session() {
     let config = std::fs::read_to_string(&path).unwrap();
     let config = config.replacen('{', "{\"leadProcess\": {\"pid\": 1},", 1);
     std::fs::write(&path, config).unwrap();
-    assert_snapshot!(house.run(&["--as", "bob", "team", "delete"]), @"
+    assert_snapshot!(house.run(&["--as", "team-lead", "team", "delete"]), @"
     --- stderr
     error: team theirs belongs to a running Claude Code session
     hint: Claude Code deletes it when its session ends; --force deletes it under its feet
     --- exit 1
     ");
-    assert_snapshot!(house.run(&["--as", "bob", "team", "delete", "--force"]), @"deleted team theirs; its history stays: `brigade --team theirs log`");
+    assert_snapshot!(house.run(&["--as", "team-lead", "team", "delete", "--force"]), @"deleted team theirs; its history stays: `brigade --team theirs log`");
 }
 
 #[test]

@@ -16,9 +16,12 @@ use super::own::Slot;
 use super::{FileStore, check_team, held, state, watch};
 use crate::event::{Event, MessageKey, Record};
 use crate::store::{
-    Actor, Document, Mail, Mark, Outgoing, Receipt, Revision, Store, StoreError, Watch, Written,
+    Actor, Document, Mail, Mark, Outgoing, Question, Receipt, Revision, Store, StoreError, Watch,
+    Written,
 };
 
+/// The folder of answers that were given once for all.
+const DECIDED: &str = "decided";
 const ROSTER: Which = Which { slot: Slot::Roster, task: 0 };
 /// Claude Code 2.1.50 reads `config.json` and writes it in place without a lock. Between the two 124
 /// milliseconds were seen on a busy machine.
@@ -304,6 +307,44 @@ impl Store for FileStore {
         })
         .await?;
         self.settle(board.dir())
+    }
+
+    async fn decide(
+        &self,
+        team: &TeamName,
+        question: &Question,
+        answer: &[u8],
+    ) -> Result<Vec<u8>, StoreError> {
+        self.team_dir(team)?;
+        let dir = self.own(team)?.dir.own_child(DECIDED)?;
+        if document::create(&dir, question.as_str(), answer)? {
+            self.settle(Some(&dir))?;
+            return Ok(answer.to_vec());
+        }
+        let first = dir.read(question.as_str())?;
+        first.map(|first| first.bytes).ok_or(StoreError::Conflict)
+    }
+
+    async fn decided(
+        &self,
+        team: &TeamName,
+        question: &Question,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        self.team_dir(team)?;
+        let Some(dir) = self.own(team)?.dir.child(DECIDED)? else { return Ok(None) };
+        Ok(dir.read(question.as_str())?.map(|answer| answer.bytes))
+    }
+
+    async fn mailbox_history(
+        &self,
+        team: &TeamName,
+        of: &MemberName,
+    ) -> Result<Vec<Record>, StoreError> {
+        // First what others put there.
+        self.work(team, of, Work::Look).await?;
+        let mailbox = self.mailbox(team, of)?;
+        let records = held(&mailbox).journal.read_from(0)?.records;
+        Ok(records)
     }
 
     async fn history(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {

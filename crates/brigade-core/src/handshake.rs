@@ -1,0 +1,282 @@
+//! Asking and answering: shutdown, plan, permission.
+//!
+//! A request is a message in somebody's mailbox, an answer one in the asker's. An answer is given
+//! once: it is decided in the store before it is sent, and whoever comes later, from whatever
+//! program, is told that it was.
+
+mod reply;
+mod request;
+
+use brigade_wire::name::{AgentId, MemberName};
+use brigade_wire::permission::{Grant, PermissionResponse, Verdict};
+use brigade_wire::protocol::{
+    PlanApprovalRequest, PlanApprovalResponse, Protocol, ShutdownApproved, ShutdownRejected,
+    ShutdownRequest,
+};
+use brigade_wire::request_id::RequestId;
+use brigade_wire::team::Team;
+use thiserror::Error;
+
+use self::reply::reply;
+pub use self::request::{Kind, Request};
+use crate::authority::{self, Denied};
+use crate::clock::wire_time;
+use crate::mail::{self, SendError};
+use crate::roster::{self, RosterError};
+use crate::seat::Seat;
+use crate::store::{Receipt, StoreError};
+
+/// The permission mode a teammate goes on with when its plan is approved. It is obeyed, so it is
+/// the one that asks for everything else.
+const APPROVED_MODE: &str = "default";
+
+/// Yes or no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer<'a> {
+    /// Yes.
+    Yes,
+    /// No, and why.
+    No(&'a str),
+}
+
+/// A request that was sent.
+#[derive(Debug)]
+pub struct Asked {
+    /// Its id.
+    pub request_id: String,
+    /// Who was asked.
+    pub to: MemberName,
+    /// What the store said.
+    pub receipt: Receipt,
+}
+
+/// An answer that was sent.
+#[derive(Debug)]
+pub struct Answered {
+    /// Who had asked.
+    pub to: MemberName,
+    /// What the store said.
+    pub receipt: Receipt,
+}
+
+/// Why nothing was asked or answered.
+#[derive(Debug, Error)]
+pub enum HandshakeError {
+    /// It is not for the seat to do.
+    #[error(transparent)]
+    Denied(#[from] Denied),
+    /// The team has no lead to ask.
+    #[error("team {team} has no lead")]
+    NoLead {
+        /// Which team.
+        team: String,
+    },
+    /// Nothing of that id was asked of the seat.
+    #[error("no {kind} request {id:?} was sent to {who}")]
+    NoRequest {
+        /// What was looked for.
+        kind: Kind,
+        /// Its id.
+        id: String,
+        /// The seat.
+        who: MemberName,
+        /// The requests of that kind which are open.
+        open: Vec<String>,
+    },
+    /// It was answered before.
+    #[error("the request {id:?} was answered already")]
+    Answered {
+        /// Its id.
+        id: String,
+        /// The answer.
+        first: Option<Box<Protocol>>,
+    },
+    /// Nobody says yes to themselves.
+    #[error("the request {id:?} is {who}'s own")]
+    Own {
+        /// Its id.
+        id: String,
+        /// The seat.
+        who: MemberName,
+    },
+    /// Nothing to decide on.
+    #[error("the plan is empty")]
+    NoPlan,
+    /// The shutdown was approved, and the member could not be taken off the team.
+    #[error("approved, but the team could not be left")]
+    Leaving(#[source] Box<RosterError>),
+    /// The message could not be sent.
+    #[error(transparent)]
+    Send(#[from] SendError),
+    /// The store said no.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Asks a teammate to stop. Only the lead may.
+pub async fn request_shutdown(
+    seat: &Seat,
+    to: &str,
+    reason: Option<&str>,
+) -> Result<Asked, HandshakeError> {
+    let config = seat.config().await?;
+    let team = seat.read(&config)?;
+    authority::lead(seat, &team, "ask a teammate to shut down")?;
+    let to = mail::recipient(seat, &team, to)?;
+    let request_id = RequestId::Shutdown { at: now(seat), member: to.clone() }.to_string();
+    let request = ShutdownRequest {
+        request_id: request_id.clone(),
+        from: seat.name.to_string(),
+        reason: reason.map(str::to_owned),
+        timestamp: wire_time(seat.clock.now()),
+    };
+    ask(seat, &team, to, request_id, request.into()).await
+}
+
+/// Submits a plan to the lead. Only a teammate does.
+pub async fn submit_plan(
+    seat: &Seat,
+    plan: &str,
+    path: Option<&str>,
+) -> Result<Asked, HandshakeError> {
+    let config = seat.config().await?;
+    let team = seat.read(&config)?;
+    authority::teammate(seat, &team, "submit a plan")?;
+    if plan.trim().is_empty() {
+        return Err(HandshakeError::NoPlan);
+    }
+    let lead = lead(seat, &team)?;
+    let agent = AgentId { name: seat.name.clone(), team: seat.team.clone() };
+    let request_id = RequestId::PlanApproval { at: now(seat), agent }.to_string();
+    let request = PlanApprovalRequest {
+        from: seat.name.to_string(),
+        timestamp: wire_time(seat.clock.now()),
+        // Claude Code reads no request without it.
+        plan_file_path: Some(path.unwrap_or_default().to_owned()),
+        plan_content: plan.to_owned(),
+        request_id: request_id.clone(),
+    };
+    ask(seat, &team, lead, request_id, request.into()).await
+}
+
+/// Answers the lead's request to stop. Who says yes leaves the team, and its open tasks go back to
+/// the board; a lead does neither for members it did not start.
+pub async fn answer_shutdown(
+    seat: &Seat,
+    id: &str,
+    answer: Answer<'_>,
+) -> Result<Answered, HandshakeError> {
+    let config = seat.config().await?;
+    let team = seat.read(&config)?;
+    authority::teammate(seat, &team, "answer a shutdown request")?;
+    let answered = reply(seat, &team, Kind::Shutdown, id, |_| {
+        let (request_id, from) = (id.to_owned(), seat.name.to_string());
+        let timestamp = wire_time(seat.clock.now());
+        match answer {
+            Answer::Yes => {
+                ShutdownApproved { request_id, from, timestamp, pane_id: None, backend_type: None }
+                    .into()
+            }
+            Answer::No(why) => {
+                let reason = Some(why.to_owned());
+                ShutdownRejected { request_id, from, reason, timestamp }.into()
+            }
+        }
+    });
+    let answered = answered.await;
+    let approved = match &answered {
+        Ok(_) => answer == Answer::Yes,
+        // It may have said yes before, and died before it could leave.
+        Err(HandshakeError::Answered { first, .. }) => {
+            matches!(first.as_deref(), Some(Protocol::ShutdownApproved(_)))
+        }
+        Err(_) => false,
+    };
+    if approved {
+        let left = roster::leave(seat, &seat.name).await;
+        left.map_err(|error| HandshakeError::Leaving(Box::new(error)))?;
+    }
+    answered
+}
+
+/// Answers a teammate's plan. Only the lead may.
+pub async fn answer_plan(
+    seat: &Seat,
+    id: &str,
+    answer: Answer<'_>,
+) -> Result<Answered, HandshakeError> {
+    let config = seat.config().await?;
+    let team = seat.read(&config)?;
+    authority::lead(seat, &team, "answer a plan")?;
+    let response = |_: &Protocol| {
+        let mut response = PlanApprovalResponse {
+            request_id: id.to_owned(),
+            approved: answer == Answer::Yes,
+            feedback: None,
+            timestamp: wire_time(seat.clock.now()),
+            permission_mode: None,
+            plan_digest: None,
+        };
+        match answer {
+            Answer::Yes => response.permission_mode = Some(APPROVED_MODE.to_owned()),
+            Answer::No(why) => response.feedback = Some(why.to_owned()),
+        }
+        response.into()
+    };
+    reply(seat, &team, Kind::Plan, id, response).await
+}
+
+/// Answers a teammate's request to use a tool. Only the lead may. What is granted is this one call,
+/// as it was asked for.
+pub async fn answer_permission(
+    seat: &Seat,
+    id: &str,
+    answer: Answer<'_>,
+) -> Result<Answered, HandshakeError> {
+    let config = seat.config().await?;
+    let team = seat.read(&config)?;
+    authority::lead(seat, &team, "answer a permission request")?;
+    let response = |request: &Protocol| {
+        let verdict = match (answer, request) {
+            (Answer::Yes, Protocol::PermissionRequest(request)) => Verdict::Success(Grant {
+                updated_input: Some(request.input.clone()),
+                permission_updates: Some(Vec::new()),
+            }),
+            (Answer::Yes, _) => Verdict::Error("not a permission request".to_owned()),
+            (Answer::No(why), _) => Verdict::Error(why.to_owned()),
+        };
+        let (request_id, tool_use_id) = (id.to_owned(), None);
+        PermissionResponse { request_id, tool_use_id, approved_request: None, verdict }.into()
+    };
+    reply(seat, &team, Kind::Permission, id, response).await
+}
+
+/// The requests sent to the seat that wait for its answer, oldest first.
+pub async fn open(seat: &Seat) -> Result<Vec<Request>, HandshakeError> {
+    let config = seat.config().await?;
+    let team = seat.read(&config)?;
+    reply::open(seat, &team).await
+}
+
+async fn ask(
+    seat: &Seat,
+    team: &Team<'_>,
+    to: MemberName,
+    request_id: String,
+    request: Protocol,
+) -> Result<Asked, HandshakeError> {
+    let message = mail::protocol(seat, team, &request.to_text())?;
+    let receipt = seat.store.send(&seat.team, &to, &message).await.map_err(SendError::from)?;
+    tracing::info!(team = %seat.team, member = %to, %request_id, "asked: {}", request.kind());
+    Ok(Asked { request_id, to, receipt })
+}
+
+fn lead(seat: &Seat, team: &Team<'_>) -> Result<MemberName, HandshakeError> {
+    let none = || HandshakeError::NoLead { team: seat.team.to_string() };
+    let lead = team.lead().and_then(|lead| lead.name()?.parse().ok());
+    lead.ok_or_else(none)
+}
+
+fn now(seat: &Seat) -> u64 {
+    u64::try_from(seat.clock.now().as_millisecond()).unwrap_or_default()
+}

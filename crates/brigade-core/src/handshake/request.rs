@@ -1,0 +1,117 @@
+//! Requests, as they are found in a mailbox. A request counts if it is what it says it is: made by
+//! whoever sent it, and meant for whoever has it.
+
+use std::fmt;
+
+use brigade_wire::body::Body;
+use brigade_wire::message::Message;
+use brigade_wire::name::MemberName;
+use brigade_wire::protocol::Protocol;
+use brigade_wire::request_id::RequestId;
+use brigade_wire::team::Team;
+
+use crate::event::{Event, Record};
+use crate::mail::with_message;
+use crate::seat::Seat;
+use crate::store::{Question, StoreError};
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// To stop.
+    Shutdown,
+    /// To go on with a plan.
+    Plan,
+    /// To use a tool.
+    Permission,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Shutdown => "shutdown",
+            Self::Plan => "plan",
+            Self::Permission => "permission",
+        })
+    }
+}
+
+/// A request in the seat's mailbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// What is asked for.
+    pub kind: Kind,
+    /// Its id, as written.
+    pub id: String,
+    /// Who asks.
+    pub from: MemberName,
+    /// The request.
+    pub body: Protocol,
+}
+
+impl Request {
+    /// The question that its answer decides.
+    pub(super) fn question(&self, seat: &Seat, team: &Team<'_>) -> Question {
+        let created = team.created_at().unwrap_or_default();
+        Question::new(&format!("{}@{created}-{}-{}", seat.name, self.kind, self.id))
+    }
+
+    /// The request that a message is, if it is one and nothing about it is false.
+    fn of(seat: &Seat, team: &Team<'_>, message: &Message<'_>) -> Option<Self> {
+        let from: MemberName = message.from().parse().ok()?;
+        let Body::Protocol(body) = message.body() else { return None };
+        let (kind, id, asker) = match &body {
+            Protocol::ShutdownRequest(asked) => (Kind::Shutdown, &asked.request_id, &asked.from),
+            Protocol::PlanApprovalRequest(asked) => (Kind::Plan, &asked.request_id, &asked.from),
+            Protocol::PermissionRequest(asked) => {
+                (Kind::Permission, &asked.request_id, &asked.agent_id)
+            }
+            _ => return None,
+        };
+        // Nobody asks in another's name, and only the lead asks anybody to stop.
+        let leads = || team.lead().is_some_and(|lead| lead.is(from.as_str()));
+        if *asker != from.as_str() || (kind == Kind::Shutdown && !leads()) {
+            return None;
+        }
+        // An id that names somebody names the right one. Other tools' ids name nobody.
+        let named = match id.parse() {
+            Ok(RequestId::Shutdown { member, .. }) => member == seat.name,
+            Ok(RequestId::PlanApproval { agent, .. }) => {
+                agent.name == from && agent.team == seat.team
+            }
+            Ok(RequestId::Permission { .. }) | Err(_) => true,
+        };
+        let id = id.clone();
+        named.then_some(Self { kind, id, from, body })
+    }
+}
+
+/// Every request ever sent to the seat in this team, oldest first. Of two with one id the first
+/// counts: who repeats another's id gets no answer to it.
+pub(super) async fn all(seat: &Seat, team: &Team<'_>) -> Result<Vec<Request>, StoreError> {
+    let records = seat.store.mailbox_history(&seat.team, &seat.name).await?;
+    let mut requests: Vec<Request> = Vec::new();
+    for record in records.iter().filter(|record| is_of(team, record)) {
+        let (Event::Sent { message, .. } | Event::Seen { message, .. }) = &record.event else {
+            continue;
+        };
+        let read = with_message(message.get().as_bytes(), |message| {
+            message.and_then(|message| Request::of(seat, team, &message))
+        });
+        if let Ok(Some(request)) = read
+            && !requests.iter().any(|its| its.id == request.id)
+        {
+            requests.push(request);
+        }
+    }
+    Ok(requests)
+}
+
+/// Whether a record is of this team, and not of an earlier one of the same name.
+fn is_of(team: &Team<'_>, record: &Record) -> bool {
+    let created = team.created_at().unwrap_or_default();
+    match record.event {
+        Event::Sent { team_created, .. } => team_created == created,
+        _ => u64::try_from(record.at.as_millisecond()).unwrap_or_default() >= created,
+    }
+}
