@@ -26,8 +26,9 @@ bend cases="2000000":
 model:
     cargo test --release -p brigade-core --test model -- --ignored --nocapture
 
-# What the store promises, measured: cost, contention, kill, locks, claims, wake, process, faults,
-# power, or all. With --short in seconds, without it in minutes. Some need root; proofs/store/README.md.
+# What the store promises, measured: cost, contention, kill, locks, claims, wake, process, tools,
+# tools-kill, faults, power, or all. With --short in seconds, without it in minutes. Some need root;
+# proofs/store/README.md.
 proof name="all" *flags:
     cargo build --release -p brigade -p brigade-proofs
     target/release/brigade-proofs {{name}} {{flags}}
@@ -36,6 +37,16 @@ proof name="all" *flags:
 claude *arguments:
     cargo build --release -p brigade
     proofs/claude/run {{arguments}}
+
+# Everything that can be asked of `brigade mcp`, asked by the MCP Inspector; proofs/mcp/README.md.
+inspector:
+    cargo build --release -p brigade
+    proofs/mcp/run
+
+# The real Codex, Gemini CLI, Claude Code and opencode as members of one team; proofs/agents/README.md.
+agents *arguments:
+    cargo build --release -p brigade -p scripted-model
+    proofs/agents/run {{arguments}}
 
 # The crate agent-teams 0.1.0 on the same work, side by side.
 peers *flags:

@@ -65,23 +65,22 @@ class House:
     def __init__(self, version, teammate_mode):
         self.version = version
         self._claude, self._brigade = os.environ["CLAUDE"], os.environ["BRIGADE"]
-        self._root = Path(tempfile.mkdtemp(prefix="claude-proof-"))
-        self._home, self.project = self._root / "home", self._root / "project"
-        self.claude_dir = self._home / ".claude"
+        self.root = Path(tempfile.mkdtemp(prefix="claude-proof-"))
+        self.home, self.project = self.root / "home", self.root / "project"
+        self.claude_dir = self.home / ".claude"
         self.claude_dir.mkdir(parents=True)
         self.project.mkdir()
-        (self._root / "tmp").mkdir()
+        (self.root / "tmp").mkdir()
         self._model = Model()
         self.team = None
         self._settle_in(teammate_mode)
-        plain = {"PATH": os.environ["PATH"], "HOME": str(self._home), "LANG": "C.UTF-8"}
-        self._guest_env = plain | {"XDG_STATE_HOME": str(self._root / "state")}
-        self._lead_env = plain | {
+        self.plain_env = {"PATH": os.environ["PATH"], "HOME": str(self.home), "LANG": "C.UTF-8"}
+        self._lead_env = self.plain_env | {
             "TERM": "xterm-256color",
             "SHELL": "/bin/sh",
             # Its sockets and scratch files go away with the house.
-            "TMPDIR": str(self._root / "tmp"),
-            "CLAUDE_CODE_TMPDIR": str(self._root / "tmp"),
+            "TMPDIR": str(self.root / "tmp"),
+            "CLAUDE_CODE_TMPDIR": str(self.root / "tmp"),
             "ANTHROPIC_BASE_URL": self._model.url,
             "ANTHROPIC_API_KEY": KEY,
             "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS": "1",
@@ -99,7 +98,7 @@ class House:
     def __exit__(self, *_):
         self._end_processes()
         self._model.close()
-        shutil.rmtree(self._root, ignore_errors=True)
+        shutil.rmtree(self.root, ignore_errors=True)
 
     def _settle_in(self, teammate_mode):
         """Answers beforehand everything a first start would ask."""
@@ -117,7 +116,7 @@ class House:
             "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []},
             "projects": {str(self.project): known},
         }
-        (self._home / ".claude.json").write_text(json.dumps(answers))
+        (self.home / ".claude.json").write_text(json.dumps(answers))
         settings = {"teammateMode": teammate_mode, "skipDangerousModePermissionPrompt": True}
         (self.claude_dir / "settings.json").write_text(json.dumps(settings))
 
@@ -185,7 +184,7 @@ class House:
         who = ["--as", by] if by else []
         return subprocess.run(
             [self._brigade, *where, *who, *arguments],
-            env=self._guest_env,
+            env=self.plain_env,
             cwd=self.project,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -226,7 +225,7 @@ class House:
 
     def _tmux(self, *arguments):
         return subprocess.run(
-            ["tmux", "-S", str(self._root / "tmux"), *arguments],
+            ["tmux", "-S", str(self.root / "tmux"), *arguments],
             env=self._lead_env,
             capture_output=True,
             text=True,

@@ -116,6 +116,12 @@ class Agent:
     def call(self, tool, arguments):
         return self.calls((tool, arguments))[0]
 
+    def end_turn(self):
+        """Ends the open turn; the next one is open to the script again."""
+        turn = self.open_turn()
+        self._turn = None
+        turn.answer([{"type": "text", "text": "Done."}], "end_turn")
+
     def rest(self):
         """Ends the open turn and every later one at once: from here on the agent only listens."""
         turn = self.open_turn()

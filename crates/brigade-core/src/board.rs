@@ -20,6 +20,10 @@ use crate::mail::{self, SendError};
 use crate::seat::Seat;
 use crate::store::{Document, StoreError};
 
+/// The largest task, in bytes. Whoever lists the board reads every task of it, and whoever is given one
+/// is sent it in a message.
+pub const MAX_TASK: usize = 1 << 18;
+
 /// A task to be added.
 #[derive(Clone, Debug, Default)]
 pub struct TaskPlan {
@@ -33,6 +37,15 @@ pub struct TaskPlan {
     pub blocked_by: Vec<TaskId>,
     /// Data of the caller's.
     pub metadata: Vec<(String, Value)>,
+}
+
+impl TaskPlan {
+    fn len(&self) -> usize {
+        let data = |(key, value): &(String, Value)| key.len() + value.to_string().len();
+        let data: usize = self.metadata.iter().map(data).sum();
+        let words = self.subject.len() + self.description.len();
+        words + self.active_form.as_ref().map_or(0, String::len) + data
+    }
 }
 
 /// What to change in a task. The default changes nothing.
@@ -54,6 +67,15 @@ pub struct Update {
     pub add_blocked_by: Vec<TaskId>,
     /// Keys to set, or with `None` to take out.
     pub metadata: Vec<(String, Option<Value>)>,
+}
+
+impl Update {
+    /// Whether it puts words or data into the task.
+    fn says_more(&self) -> bool {
+        let words = self.subject.is_some() || self.description.is_some();
+        let form = matches!(self.active_form, Change::Set(_));
+        words || form || self.metadata.iter().any(|(_, value)| value.is_some())
+    }
 }
 
 /// Why the board was not changed.
@@ -95,6 +117,12 @@ pub enum BoardError {
     /// Nothing to do.
     #[error("the subject is empty")]
     NoSubject,
+    /// Too much to do.
+    #[error("the task has {len} bytes; at most {MAX_TASK} are taken")]
+    TooLong {
+        /// Its length.
+        len: usize,
+    },
     /// The owner is nobody.
     #[error("no member {name} to give the task to")]
     NoMember {
@@ -153,6 +181,11 @@ pub async fn add(seat: &Seat, plan: &TaskPlan) -> Result<TaskId, BoardError> {
     if plan.subject.trim().is_empty() {
         return Err(BoardError::NoSubject);
     }
+    let len = plan.len();
+    if len > MAX_TASK {
+        return Err(BoardError::TooLong { len });
+    }
+    leads(seat).await?;
     let blocked_by: BTreeSet<TaskId> = plan.blocked_by.iter().copied().collect();
     for &blocker in &blocked_by {
         show(seat, blocker).await?;
@@ -188,6 +221,7 @@ pub async fn add(seat: &Seat, plan: &TaskPlan) -> Result<TaskId, BoardError> {
 
 /// Changes a task. A new owner is told, as Claude Code does, unless it took the task itself.
 pub async fn update(seat: &Seat, id: TaskId, update: &Update) -> Result<(), BoardError> {
+    let lead = leads(seat).await?;
     let owner = match &update.owner {
         Change::Set(name) => {
             check_member(seat, name).await?;
@@ -217,14 +251,17 @@ pub async fn update(seat: &Seat, id: TaskId, update: &Update) -> Result<(), Boar
         depend(seat, blocked, id).await?;
     }
     let moves = update.status.is_some() || update.owner != Change::Keep;
-    let lead = is_lead(seat).await?;
+    let grows = update.says_more();
     let mut before = None;
     let document = edit(seat, id, |task| {
         if moves && !lead {
             theirs(seat, id, task)?;
         }
         before = task.owner().map(Cow::into_owned);
-        Ok(task.with(&change).into_owned())
+        let edited = task.with(&change).into_owned();
+        let len = edited.len();
+        // One that another program made too long may still be made shorter, or moved.
+        if len > MAX_TASK && grows { Err(BoardError::TooLong { len }) } else { Ok(edited) }
     });
     let document = document.await?;
     match &update.owner {
@@ -246,7 +283,7 @@ pub async fn claim(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
         let waits_for = waits_for(seat, id, &document).await?;
         let edited = take(id, &document, me, waits_for)?;
         // Last, for most who come too late never get here.
-        check_member(seat, &seat.name).await?;
+        leads(seat).await?;
         match replace(seat, id, &document, &edited).await {
             Err(BoardError::Store(StoreError::Conflict)) => {}
             other => {
@@ -283,7 +320,7 @@ fn take(
 
 /// Marks a task completed. Only its own file changes: whether others wait for it is computed.
 pub async fn done(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
-    let lead = is_lead(seat).await?;
+    let lead = leads(seat).await?;
     let finish = |task: &Task<'_>| {
         if !task.is_visible() {
             return Err(BoardError::NotATask(id));
@@ -301,7 +338,7 @@ pub async fn done(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
 
 /// Deletes a task, and takes it out of the dependencies of others.
 pub async fn delete(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
-    if !is_lead(seat).await?
+    if !leads(seat).await?
         && let Ok(task) = Task::read(&show(seat, id).await?.bytes)
     {
         theirs(seat, id, &task)?;
@@ -364,8 +401,10 @@ fn theirs(seat: &Seat, id: TaskId, task: &Task<'_>) -> Result<(), BoardError> {
     }
 }
 
-async fn is_lead(seat: &Seat) -> Result<bool, StoreError> {
-    Ok(seat.role().await? == Some(Role::Lead))
+/// Whether the seat leads. It has to be a member's: nobody else's hand is on the board.
+async fn leads(seat: &Seat) -> Result<bool, BoardError> {
+    let config = seat.config().await?;
+    Ok(authority::member(seat, &seat.read(&config)?)? == Role::Lead)
 }
 
 /// Changes a task by compare-and-set, as often as it takes.

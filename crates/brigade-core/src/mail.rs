@@ -218,7 +218,11 @@ pub fn with_message<T>(
 }
 
 /// Words of the protocol, ready to be sent.
+///
+/// In them, too, somebody may have written another's envelope: in a plan, a reason, the subject of a
+/// task. JSON has a second spelling for the character it begins with, so nothing has to be refused.
 pub(crate) fn protocol(seat: &Seat, team: &Team<'_>, text: &str) -> Result<Outgoing, SendError> {
+    let text = if has_envelope(text) { &text.replace('<', "\\u003c") } else { text };
     outgoing(seat, team, Words { text, summary: None })
 }
 
@@ -236,17 +240,19 @@ fn check(words: Words<'_>) -> Result<(), SendError> {
             return Err(SendError::Protocol { kind });
         }
     }
-    let tagged = |text: &str| {
-        let text = text.to_ascii_lowercase();
-        text.match_indices(ENVELOPE).any(|(at, _)| {
-            let before = text.get(..at).unwrap_or_default().trim_end();
-            before.trim_end_matches('/').trim_end().ends_with('<')
-        })
-    };
-    if tagged(words.text) || words.summary.is_some_and(tagged) {
+    if has_envelope(words.text) || words.summary.is_some_and(has_envelope) {
         return Err(SendError::Envelope);
     }
     Ok(())
+}
+
+/// Whether a text has the tag of an envelope in it, as a model might read it.
+fn has_envelope(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    text.match_indices(ENVELOPE).any(|(at, _)| {
+        let before = text.get(..at).unwrap_or_default().trim_end();
+        before.trim_end_matches('/').trim_end().ends_with('<')
+    })
 }
 
 fn outgoing(seat: &Seat, team: &Team<'_>, words: Words<'_>) -> Result<Outgoing, SendError> {

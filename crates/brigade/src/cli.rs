@@ -155,6 +155,18 @@ Examples:
     #[command(subcommand)]
     Task(TaskCommand),
 
+    /// Serve the team's tools to an agent, on standard input and output
+    ///
+    /// This is a server for the Model Context Protocol: an agent's program starts it and speaks
+    /// with it. Who the agent is in which team is said here, by --team and --as or their variables,
+    /// and nothing the agent says changes it. Without a team, or with one that is not there, the
+    /// agent may create it and lead it.
+    #[command(after_help = "\
+Examples:
+  gemini mcp add --scope user --trust team brigade mcp --team demo --as bob
+  claude mcp add --scope user team -- brigade mcp --team demo --as bob")]
+    Mcp,
+
     /// Print a completion script for a shell
     #[command(after_help = "\
 Example:

@@ -71,6 +71,11 @@ impl Context {
         self.team.as_ref()
     }
 
+    /// Who it was said to be, if it was said.
+    pub(crate) fn named_me(&self) -> Option<&MemberName> {
+        self.me.as_ref()
+    }
+
     /// The same place with another team named.
     pub(crate) fn on(self, team: Option<TeamName>) -> Self {
         let team = team.or(self.team);

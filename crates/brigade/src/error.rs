@@ -48,6 +48,12 @@ pub(crate) enum Trouble {
     SeveralTeams(Vec<String>),
     #[error("who are you? team {team} was not created by brigade")]
     WhoAreYou { team: String },
+    #[error("whose tools are these? nobody of team {team} was named")]
+    WhoAmI { team: String },
+    #[error("which team is it?")]
+    WhichTeam,
+    #[error("the conversation with the client broke off")]
+    Mcp { source: Box<dyn Error + Send + Sync> },
     #[error("no member {name} in team {team}")]
     NoMember { name: String, team: String },
     #[error("nobody else is on team {team}")]

@@ -8,9 +8,11 @@ mod error;
 mod exit;
 mod graph;
 mod log;
+mod mcp;
 mod output;
 mod patience;
 mod tasks;
+mod words;
 
 use std::process::ExitCode;
 

@@ -83,7 +83,7 @@ fn with_history(size: usize) -> Place {
 }
 
 /// Marks what is unread, as a reader does.
-fn read_all(reader: &Seat) {
+pub(crate) fn read_all(reader: &Seat) {
     let unread = block_on(mail::inbox(reader, &reader.name, Which::Unread)).unwrap();
     let keys: Vec<MessageKey> = unread.iter().map(|mail| mail.key).collect();
     block_on(mail::mark(reader, &keys, Mark::Read)).unwrap();

@@ -26,10 +26,13 @@ mod locks;
 mod locks_paused;
 mod mount;
 mod node;
+mod pipe;
 mod place;
 mod power;
 mod process;
 mod readers;
+mod tools;
+mod tools_kill;
 mod wake;
 
 use std::process::ExitCode;
@@ -63,6 +66,8 @@ const PROOFS: &[Proof] = &[
     ("claims", claims::run),
     ("wake", wake::run),
     ("process", process::run),
+    ("tools", tools::run),
+    ("tools-kill", tools_kill::run),
     ("faults", faults::run),
     ("power", power::run),
 ];

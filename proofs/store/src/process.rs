@@ -1,17 +1,14 @@
 //! A whole `brigade send`, from its start to its end, beside a Node that does nothing.
 
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use crate::Length;
 use crate::figures::{Report, Times, heading, line};
+use crate::pipe::brigade;
 use crate::place::{Place, READER, TEAM, text};
 
 pub(crate) fn run(report: &mut Report, length: Length) {
-    let brigade = std::env::var_os("BRIGADE")
-        .map_or_else(|| PathBuf::from("target/release/brigade"), PathBuf::from);
-    let missing = "build it with cargo build --release -p brigade, or name it in $BRIGADE";
-    assert!(brigade.is_file(), "no {}: {missing}", brigade.display());
+    let brigade = brigade();
     let place = Place::with_team(&["writer"]);
     let rounds = length.of(20, 200);
     let [mut ours, mut node, mut least] = <[Times; 3]>::default();

@@ -115,7 +115,7 @@ fn a_claim_says_why_not() {
         let stranger = house.seat("mallory");
         assert_eq!(
             error(board::claim(&stranger, id(3)).await),
-            "no member mallory to give the task to"
+            "mallory is not a member of team demo"
         );
         assert!(house.texts("alice").await.is_empty(), "who takes a task is not told of it");
     });
@@ -203,5 +203,51 @@ fn what_is_changed_is_changed_and_nothing_else() {
         assert_eq!(compact.to_string(), expected);
         let blank = Update { subject: Some(" ".into()), ..Update::default() };
         assert!(board::update(&lead, id(1), &blank).await.is_err());
+    });
+}
+
+/// Nobody's hand is on the board but a member's, not even that of one who has left.
+#[test]
+fn who_is_not_a_member_changes_nothing() {
+    in_memory(async |house| {
+        add(&house.seat("alice"), "dig", &[]).await;
+        let before = line(&house, 1).await;
+        let mallory = house.seat("mallory");
+        let plan = TaskPlan { subject: "mine".into(), ..TaskPlan::default() };
+        let denied = "mallory is not a member of team demo";
+        assert_eq!(board::add(&mallory, &plan).await.unwrap_err().to_string(), denied);
+        let update = Update { subject: Some("mine".into()), ..after(1) };
+        let refused = board::update(&mallory, id(1), &update).await;
+        assert_eq!(refused.unwrap_err().to_string(), denied);
+        assert_eq!(board::done(&mallory, id(1)).await.unwrap_err().to_string(), denied);
+        assert_eq!(board::delete(&mallory, id(1)).await.unwrap_err().to_string(), denied);
+        assert_eq!(line(&house, 1).await, before);
+    });
+}
+
+#[test]
+fn a_task_has_a_largest_size_however_it_grows() {
+    in_memory(async |house| {
+        let alice = house.seat("alice");
+        let share = |parts: usize| "x".repeat(board::MAX_TASK / parts);
+        let plan = |description: &str| TaskPlan {
+            subject: "dig".into(),
+            description: description.into(),
+            ..TaskPlan::default()
+        };
+        let refused = board::add(&alice, &plan(&share(1))).await.unwrap_err().to_string();
+        assert_eq!(refused, "the task has 262147 bytes; at most 262144 are taken");
+        board::add(&alice, &plan(&share(2))).await.unwrap();
+        let data = |key: &str| Update {
+            metadata: vec![(key.into(), Some(share(3).into()))],
+            ..Update::default()
+        };
+        board::update(&alice, id(1), &data("a")).await.unwrap();
+        let refused = board::update(&alice, id(1), &data("b")).await.unwrap_err().to_string();
+        assert!(refused.starts_with("the task has "), "{refused}");
+        // And whoever is given one that is just small enough is told.
+        let give = Update { owner: Change::Set(member("bob")), ..Update::default() };
+        board::update(&alice, id(1), &give).await.unwrap();
+        assert_eq!(house.texts("bob").await.len(), 1);
     });
 }

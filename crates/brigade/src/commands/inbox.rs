@@ -10,9 +10,9 @@ use brigade_wire::name::MemberName;
 
 use crate::context::Context;
 use crate::error::{CliError, Trouble};
-use crate::exit;
 use crate::output::{self, BUSY, FAINT, STRONG};
 use crate::patience::patiently;
+use crate::{exit, words};
 
 /// Which messages, and what to do with them.
 #[derive(Clone, Copy, Debug)]
@@ -84,20 +84,25 @@ fn show(message: &Message<'_>, room: usize) -> String {
         text.push_str("  unread");
     }
     let _infallible = write!(text, "{FAINT:#}");
-    match message.body() {
+    let said = match message.body() {
         Body::Protocol(protocol) => {
             let _infallible = write!(text, "  {}", protocol.kind());
+            if let Some(id) = words::request_id(&protocol) {
+                let _infallible = write!(text, "  {FAINT}{}{FAINT:#}", output::one_line(id));
+            }
+            format!("{from} {}", words::of(&protocol))
         }
         Body::Unknown { kind } | Body::Malformed { kind, .. } => {
             let _infallible = write!(text, "  {}", output::one_line(&kind));
+            message.text().into_owned()
         }
-        Body::Text => {}
-    }
+        Body::Text => message.text().into_owned(),
+    };
     text.push('\n');
     if let Some(summary) = message.summary() {
         let _infallible = writeln!(text, "  {STRONG}{}{STRONG:#}", output::one_line(&summary));
     }
-    for line in output::plain(&message.text()).lines() {
+    for line in output::plain(&said).lines() {
         for part in output::wrap(line, room) {
             let part = format!("  {part}");
             let _infallible = writeln!(text, "{}", part.trim_end());

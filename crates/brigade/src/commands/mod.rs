@@ -6,6 +6,7 @@ mod completions;
 mod inbox;
 mod log;
 mod man;
+mod mcp;
 mod overview;
 mod send;
 mod task;
@@ -27,8 +28,12 @@ use crate::{env, output};
 /// Does what the command line says, and gives the exit code.
 pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
     start_log()?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
-    let runtime = runtime.map_err(|source| {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_time();
+    if matches!(cli.command, Some(Command::Mcp)) {
+        runtime.enable_io();
+    }
+    let runtime = runtime.build().map_err(|source| {
         let doing = "start the runtime".into();
         CliError::failed(Trouble::Io { doing, source })
     })?;
@@ -48,6 +53,7 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
         }
         Some(Command::Log { follow }) => log::run(&Context::glancing(global)?, follow).await,
         Some(Command::Task(command)) => task::run(&Context::new(global)?, command).await,
+        Some(Command::Mcp) => mcp::run(&Context::new(global)?).await,
         Some(Command::Completions { shell }) => completions::run(shell),
         Some(Command::Man { dir }) => man::run(dir.as_deref()),
     }

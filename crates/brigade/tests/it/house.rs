@@ -69,6 +69,13 @@ impl House {
         std::fs::write(path, text).unwrap();
     }
 
+    /// Puts a message into an inbox of the team `demo` as another program would.
+    pub(crate) fn write_inbox(&self, of: &str, from: &str, text: &str) {
+        let timestamp = "2026-11-15T12:00:00.000Z";
+        let entry = serde_json::json!([{ "from": from, "text": text, "timestamp": timestamp, "read": false }]);
+        self.write(&format!("claude/teams/demo/inboxes/{of}.json"), &entry.to_string());
+    }
+
     /// The binary in this house and in no other environment.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_brigade"));

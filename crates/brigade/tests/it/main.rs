@@ -1,10 +1,13 @@
 //! One test binary: the command line as people and programs meet it.
 
 #![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
     clippy::unwrap_used,
     reason = "a test stops at the first thing that is not as it should be"
 )]
 
+mod client;
 mod errors;
 mod graphs;
 mod help;
@@ -12,6 +15,10 @@ mod house;
 mod identity;
 mod log;
 mod mail;
+mod mcp;
+mod mcp_broken;
+mod mcp_forgery;
+mod mcp_load;
 mod overview;
 mod pipes;
 mod tasks;

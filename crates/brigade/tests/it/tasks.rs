@@ -82,7 +82,7 @@ fn a_task_is_changed_given_away_and_deleted() {
     assert_snapshot!(house.run(&["task", "update", "1", "--owner", "bob", "--subject", "One"]), @"changed task 1");
     assert_snapshot!(house.run(&["--as", "bob", "inbox"]), @r#"
     ● team-lead  <date and time>  unread  task_assignment
-      {"type":"task_assignment","taskId":"1","subject":"One","description":"","assignedBy":"team-lead","timestamp":"<timestamp>"}
+      team-lead gives you task 1: One
     "#);
     assert_snapshot!(house.run(&["task", "update", "1", "--owner", "carl"]), @"
     --- stderr

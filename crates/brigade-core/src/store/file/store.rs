@@ -7,7 +7,7 @@ use brigade_wire::inbox::Inbox;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 use rustix::fs::Mode;
 
-use super::dir::{Dir, Sync};
+use super::dir::{Dir, PRIVATE, Sync};
 use super::document::{self, Tried, Which};
 use super::journal::Journal;
 use super::lock::Patience;
@@ -317,7 +317,14 @@ impl Store for FileStore {
     ) -> Result<Vec<u8>, StoreError> {
         self.team_dir(team)?;
         let dir = self.own(team)?.dir.own_child(DECIDED)?;
-        if document::create(&dir, question.as_str(), answer)? {
+        let temp = state::Temp::next().name(question.as_str());
+        // On the disk before it has its name, for an answer cut short would be no answer for ever.
+        dir.write_temp(&temp, answer, Some(PRIVATE), Sync::Yes)?;
+        let first = dir.rename_new(&temp, question.as_str());
+        if !matches!(first, Ok(true)) {
+            dir.remove_quietly(&temp);
+        }
+        if first? {
             self.settle(Some(&dir))?;
             return Ok(answer.to_vec());
         }

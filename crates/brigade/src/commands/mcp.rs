@@ -1,0 +1,34 @@
+//! `brigade mcp`
+
+use brigade_core::store::StoreError;
+use brigade_wire::name::MemberName;
+
+use crate::context::Context;
+use crate::error::{CliError, Trouble};
+use crate::{env, exit, mcp};
+
+/// Whoever starts the server says who it is for. Nothing is guessed here, where the command line
+/// would: behind this stands a model, which must not find itself in a seat by accident.
+pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
+    let (team, me) = (context.named_team(), context.named_me());
+    let leads = me.is_none_or(|me| *me == MemberName::lead());
+    match team {
+        Some(team) if context.store.team(team).await?.is_some() => {
+            let Some(me) = me else {
+                let error = CliError::usage(Trouble::WhoAmI { team: team.to_string() });
+                return Err(error.hint(format!("say `--as NAME`, or set {}", env::AS)));
+            };
+            mcp::serve(context.seat_of(team.clone(), me.clone())).await?;
+        }
+        Some(team) if !leads => {
+            let error = CliError::from(StoreError::NoTeam { team: team.clone() });
+            return Err(error.hint(format!("`brigade team create {team}` makes it")));
+        }
+        None if !leads => {
+            let error = CliError::usage(Trouble::WhichTeam);
+            return Err(error.hint(format!("say `--team TEAM`, or set {}", env::TEAM)));
+        }
+        named => mcp::serve_founder(context, named.cloned()).await?,
+    }
+    Ok(exit::DONE)
+}

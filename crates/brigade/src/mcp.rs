@@ -1,0 +1,61 @@
+//! `brigade mcp`: the team's tools for any agent that speaks the Model Context Protocol.
+//!
+//! - [`tools`]: one row for each tool, a few lines over `brigade-core`;
+//! - [`server`]: what a client can ask; [`desk`]: one call; [`reply`]: what it gives;
+//! - [`resources`], [`prompts`]: what can be read beside the tools;
+//! - [`door`], [`handed`]: the transport, and when a message counts as read.
+
+mod desk;
+mod door;
+mod handed;
+mod prompts;
+mod reply;
+mod resources;
+mod schema;
+mod server;
+mod team_view;
+mod tools;
+
+use std::sync::Arc;
+
+use brigade_core::seat::Seat;
+use brigade_wire::name::TeamName;
+use rmcp::ServiceExt;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::stdio_pipes;
+
+use self::door::Door;
+use self::server::{Identity, Server};
+use crate::context::Context;
+use crate::error::{CliError, Trouble};
+
+/// Serves the seat's tools on standard input and output until the client closes them.
+pub(crate) async fn serve(seat: Seat) -> Result<(), CliError> {
+    run(Identity::Seated(seat)).await
+}
+
+/// The same for the lead of a team that is yet to be made.
+pub(crate) async fn serve_founder(
+    context: &Context,
+    named: Option<TeamName>,
+) -> Result<(), CliError> {
+    let (store, clock) = (Arc::clone(&context.store), Arc::clone(&context.clock));
+    run(Identity::Founder { store, clock, named }).await
+}
+
+async fn run(identity: Identity) -> Result<(), CliError> {
+    let server = Server::new(identity);
+    let (input, output) = stdio_pipes();
+    let door = Door::new(AsyncRwTransport::new_server(input, output), server.handed.clone());
+    let broken = |error: Box<dyn std::error::Error + Send + Sync>| {
+        CliError::failed(Trouble::Mcp { source: error })
+    };
+    let running = match server.serve(door).await {
+        Ok(running) => running,
+        // A client that left without a greeting wanted nothing.
+        Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+        Err(error) => return Err(broken(Box::new(error))),
+    };
+    running.waiting().await.map_err(|error| broken(Box::new(error)))?;
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! Where one call is dealt with: whose it is, and what it may need of the connection.
+
+use std::time::Duration;
+
+use brigade_core::event::MessageKey;
+use brigade_core::mail::{self, SendError, Which};
+use brigade_core::seat::Seat;
+use brigade_core::store::Mail;
+use brigade_wire::name::MemberName;
+use rmcp::RoleServer;
+use rmcp::model::ProgressNotificationParam;
+use rmcp::service::RequestContext;
+
+use super::reply::Refusal;
+use super::server::Server;
+use super::team_view::with_team;
+
+/// One call.
+pub(super) struct Desk<'c> {
+    pub(super) server: &'c Server,
+    pub(super) call: &'c RequestContext<RoleServer>,
+    seat: Option<Seat>,
+}
+
+impl<'c> Desk<'c> {
+    pub(super) fn new(server: &'c Server, call: &'c RequestContext<RoleServer>) -> Self {
+        Self { server, call, seat: server.seat() }
+    }
+
+    /// Who calls. It is known from the start of the program; no argument says it.
+    pub(super) fn seat(&self) -> Result<&Seat, Refusal> {
+        let none = || Refusal::new("you have no team yet; make one with team_create");
+        self.seat.as_ref().ok_or_else(none)
+    }
+
+    /// The colour of a member.
+    pub(super) async fn color_of(&self, name: &str) -> Result<Option<String>, Refusal> {
+        let color = |team: &brigade_wire::team::Team<'_>| {
+            team.member(name).and_then(|member| Some(member.color()?.into_owned()))
+        };
+        with_team(self.seat()?, color).await
+    }
+
+    /// The member of that name.
+    pub(super) async fn member(&self, name: &str) -> Result<MemberName, Refusal> {
+        let seat = self.seat()?;
+        let names = |team: &brigade_wire::team::Team<'_>| {
+            team.members().filter_map(|member| Some(member.name()?.into_owned())).collect()
+        };
+        let members: Vec<String> = with_team(seat, names).await?;
+        match name.parse() {
+            Ok(found) if members.iter().any(|member| member == name) => Ok(found),
+            _ => {
+                let (to, team) = (name.to_owned(), seat.team.to_string());
+                Err(SendError::NoMember { to, team, members }.into())
+            }
+        }
+    }
+
+    /// The messages the model has not seen, and that no other answer carries at this moment.
+    pub(super) async fn unseen(&self) -> Result<Vec<Mail>, Refusal> {
+        let seat = self.seat()?;
+        let mut mail = mail::inbox(seat, &seat.name, Which::All).await?;
+        let on_their_way = self.server.handed.on_their_way();
+        let unseen = self.server.handed.unseen();
+        mail.retain(|mail| {
+            let unread = matches!(mail::is_read(&mail.json), Ok(false));
+            (unread || unseen.contains(&mail.key)) && !on_their_way.contains(&mail.key)
+        });
+        Ok(mail)
+    }
+
+    /// These go out with the answer to this call, and are then marked read.
+    pub(super) fn hand_out(&self, keys: Vec<MessageKey>) {
+        if let Some(seat) = &self.seat
+            && !keys.is_empty()
+        {
+            self.server.handed.give(self.call.id.clone(), seat.clone(), keys);
+        }
+    }
+
+    /// Tells a client that asked for it that the call goes on.
+    pub(super) async fn progress(&self, done: Duration, of: Duration) {
+        if let Some(token) = self.call.meta.get_progress_token() {
+            let mut progress = ProgressNotificationParam::new(token, done.as_secs_f64());
+            progress.total = Some(of.as_secs_f64());
+            progress.message = Some("waiting for messages".to_owned());
+            if let Err(error) = self.call.peer.notify_progress(progress).await {
+                tracing::debug!(%error, "the client is not to be told of progress");
+            }
+        }
+    }
+
+    /// Whether the client no longer wants the answer.
+    pub(super) fn is_called_off(&self) -> bool {
+        self.call.ct.is_cancelled()
+    }
+
+    /// Ends when the client no longer wants the answer.
+    pub(super) async fn called_off(&self) {
+        self.call.ct.cancelled().await;
+    }
+}

@@ -1,0 +1,232 @@
+//! The server: what a client can ask, and who answers.
+
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use brigade_core::authority::Role;
+use brigade_core::clock::Clock;
+use brigade_core::seat::Seat;
+use brigade_core::store::Store;
+use brigade_wire::name::{MemberName, TeamName};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam, ErrorCode,
+    ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+    SubscribeRequestParams, Tool, UnsubscribeRequestParams,
+};
+use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::{RoleServer, ServerHandler};
+use tokio::sync::Semaphore;
+
+use super::desk::Desk;
+use super::handed::Handed;
+use super::reply::Refusal;
+use super::resources::Subscriptions;
+use super::tools::{ROWS, Row};
+use super::{prompts, resources};
+
+/// How many calls may wait for messages at once. One would do.
+const WAITS: usize = 8;
+
+/// Whose server this is. Fixed when the program starts, and at most once more, when somebody without
+/// a team makes one.
+#[derive(Debug)]
+pub(super) enum Identity {
+    /// A seat in a team.
+    Seated(Seat),
+    /// The lead of a team that is yet to be made, of this name if one was given.
+    Founder { store: Arc<dyn Store>, clock: Arc<dyn Clock>, named: Option<TeamName> },
+}
+
+/// The server of one client.
+pub(super) struct Server {
+    identity: Mutex<Identity>,
+    /// Calls are dealt with one after the other, in the order they came: two messages sent in one
+    /// breath arrive in their order.
+    turn: tokio::sync::Mutex<()>,
+    pub(super) handed: Handed,
+    /// Each wait has a watch of the files, and the system has few to give.
+    pub(super) waits: Semaphore,
+    pub(super) subscriptions: Subscriptions,
+}
+
+impl Server {
+    pub(super) fn new(identity: Identity) -> Self {
+        Self {
+            identity: Mutex::new(identity),
+            turn: tokio::sync::Mutex::default(),
+            handed: Handed::default(),
+            waits: Semaphore::new(WAITS),
+            subscriptions: Subscriptions::default(),
+        }
+    }
+
+    fn identity(&self) -> MutexGuard<'_, Identity> {
+        self.identity.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The seat, once there is a team.
+    pub(super) fn seat(&self) -> Option<Seat> {
+        match &*self.identity() {
+            Identity::Seated(seat) => Some(seat.clone()),
+            Identity::Founder { .. } => None,
+        }
+    }
+
+    /// The seat of the lead of a team that is about to be made.
+    pub(super) fn founding(&self, name: TeamName) -> Result<Seat, Refusal> {
+        match &*self.identity() {
+            Identity::Founder { named: Some(named), .. } if *named != name => {
+                Err(Refusal::new(format!("your team is to be named {named}")))
+            }
+            Identity::Founder { store, clock, .. } => Ok(Seat {
+                store: Arc::clone(store),
+                clock: Arc::clone(clock),
+                team: name,
+                name: MemberName::lead(),
+            }),
+            Identity::Seated(seat) => {
+                Err(Refusal::new(format!("you are in team {} already", seat.team)))
+            }
+        }
+    }
+
+    /// From now on this is whose server it is.
+    pub(super) fn sit_down(&self, seat: Seat) {
+        *self.identity() = Identity::Seated(seat);
+    }
+
+    /// What the seat is; `None` if its team is yet to be made. Who cannot be looked up is offered
+    /// what everybody is.
+    async fn role(&self) -> Option<Role> {
+        match self.seat()?.role().await {
+            Ok(role) => Some(role.unwrap_or(Role::Teammate)),
+            Err(error) => {
+                tracing::warn!(%error, "the role of the seat is not known");
+                Some(Role::Teammate)
+            }
+        }
+    }
+
+    async fn tools(&self) -> Vec<Tool> {
+        let role = self.role().await;
+        ROWS.iter().filter(|row| row.offered.to(role)).map(Row::tool).collect()
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .enable_prompts()
+            .build();
+        ServerConfig::new(capabilities)
+            .with_protocol_version(ProtocolVersion::V_2025_11_25)
+            .with_server_info(Implementation::new("brigade", env!("CARGO_PKG_VERSION")))
+            .with_instructions(prompts::instructions(self.seat().as_ref()))
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        const SPOKEN: &[ProtocolVersion] = &[
+            ProtocolVersion::V_2024_11_05,
+            ProtocolVersion::V_2025_03_26,
+            ProtocolVersion::V_2025_06_18,
+            ProtocolVersion::V_2025_11_25,
+        ];
+        Cow::Borrowed(SPOKEN)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.tools().await))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Some(row) = ROWS.iter().find(|row| row.name == request.name) else {
+            let text = format!("no tool {:?}", request.name);
+            return Err(ErrorData::new(ErrorCode::INVALID_PARAMS, text, None));
+        };
+        let desk = Desk::new(self, &context);
+        // Whoever waits for messages keeps nobody else from calling.
+        let _turn = match row.name {
+            "wait_for_messages" => None,
+            _ => Some(self.turn.lock().await),
+        };
+        let outcome = (row.call)(&desk, request.arguments.unwrap_or_default()).await;
+        let result: CallToolResult = match outcome {
+            Ok(reply) => reply.into(),
+            Err(refusal) => refusal.into(),
+        };
+        Ok(result.into())
+    }
+
+    async fn on_cancelled(
+        &self,
+        notification: CancelledNotificationParam,
+        _: NotificationContext<RoleServer>,
+    ) {
+        if let Some(call) = &notification.request_id {
+            self.handed.called_off(call);
+        }
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Ok(ListResourcesResult::with_all_items(resources::list(self.seat().as_ref())))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        resources::read(self.seat().as_ref(), &request.uri).await
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        resources::subscribe(self, request.uri, context.peer).await
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.subscriptions.end(&request.uri);
+        Ok(())
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(ListPromptsResult::with_all_items(prompts::list()))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        prompts::get(self.seat().as_ref(), &request.name).await
+    }
+}

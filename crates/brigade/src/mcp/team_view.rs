@@ -1,0 +1,59 @@
+//! The team as it is now, for tools and resources that show it.
+
+use brigade_core::seat::Seat;
+use brigade_core::store::StoreError;
+use brigade_wire::team::Team;
+use rmcp::schemars::{self, JsonSchema};
+use serde::Serialize;
+
+use super::reply::Refusal;
+
+/// A member as it is shown.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Shown {
+    pub(super) name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) agent_type: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    color: Option<String>,
+    pub(super) lead: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) is_active: Option<bool>,
+}
+
+/// Looks at the seat's team.
+pub(super) async fn with_team<T>(
+    seat: &Seat,
+    look: impl FnOnce(&Team<'_>) -> T,
+) -> Result<T, Refusal> {
+    let gone = || StoreError::NoTeam { team: seat.team.clone() };
+    let config = seat.store.team(&seat.team).await?.ok_or_else(gone)?;
+    let damaged = |_| Refusal::new("the team's configuration cannot be read; try again");
+    let team = Team::read(&config.bytes).map_err(damaged)?;
+    Ok(look(&team))
+}
+
+/// Everybody, in the order of the roster.
+pub(super) async fn members(seat: &Seat) -> Result<Vec<Shown>, Refusal> {
+    with_team(seat, |team| {
+        let lead = team.lead().and_then(|lead| Some(lead.name()?.into_owned()));
+        let owned =
+            |text: Option<std::borrow::Cow<'_, str>>| text.map(std::borrow::Cow::into_owned);
+        let shown = |member: brigade_wire::member::Member<'_>| {
+            let name = member.name()?.into_owned();
+            Some(Shown {
+                lead: lead.as_ref() == Some(&name),
+                name,
+                agent_type: owned(member.agent_type()),
+                model: owned(member.model()),
+                color: owned(member.color()),
+                is_active: member.is_active(),
+            })
+        };
+        team.members().filter_map(shown).collect()
+    })
+    .await
+}

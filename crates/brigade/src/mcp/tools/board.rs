@@ -1,0 +1,258 @@
+//! The task board.
+
+use brigade_core::board::{self, TaskPlan, Update};
+use brigade_core::graph::Graph;
+use brigade_wire::change::Change;
+use brigade_wire::name::TaskId;
+use brigade_wire::task::Status;
+use rmcp::schemars::{self, JsonSchema};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+use super::super::desk::Desk;
+pub(super) use super::super::reply::Done;
+use super::super::reply::{Refusal, Reply};
+use crate::output;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct TaskCreate {
+    /// What is to be done, in a line
+    subject: String,
+    /// What is to be done, in full
+    description: String,
+    /// Shown while it is done: "Running tests"
+    active_form: Option<String>,
+    metadata: Option<Map<String, Value>>,
+    /// Numbers of the tasks it waits for
+    #[serde(default, deserialize_with = "ids")]
+    #[schemars(with = "Option<Vec<String>>")]
+    add_blocked_by: Vec<TaskId>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TaskList {}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct TaskGet {
+    #[serde(deserialize_with = "id")]
+    #[schemars(with = "String")]
+    task_id: TaskId,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct TaskClaim {
+    #[serde(deserialize_with = "id")]
+    #[schemars(with = "String")]
+    task_id: TaskId,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct TaskUpdate {
+    #[serde(deserialize_with = "id")]
+    #[schemars(with = "String")]
+    task_id: TaskId,
+    subject: Option<String>,
+    description: Option<String>,
+    active_form: Option<String>,
+    status: Option<NewStatus>,
+    /// Numbers of tasks that shall wait for this one
+    #[serde(default, deserialize_with = "ids")]
+    #[schemars(with = "Option<Vec<String>>")]
+    add_blocks: Vec<TaskId>,
+    /// Numbers of tasks this one shall wait for
+    #[serde(default, deserialize_with = "ids")]
+    #[schemars(with = "Option<Vec<String>>")]
+    add_blocked_by: Vec<TaskId>,
+    /// Member name; empty for nobody
+    owner: Option<String>,
+    /// Merged key by key; null takes a key out
+    metadata: Option<Map<String, Value>>,
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum NewStatus {
+    Pending,
+    InProgress,
+    Completed,
+    Deleted,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct TaskMade {
+    success: bool,
+    message: String,
+    task: Named,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Named {
+    id: String,
+    subject: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Tasks {
+    success: bool,
+    message: String,
+    tasks: Vec<Line>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct OneTask {
+    success: bool,
+    message: String,
+    task: Map<String, Value>,
+}
+
+/// A task as a list has it.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::mcp) struct Line {
+    id: String,
+    subject: String,
+    status: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner: Option<String>,
+    blocked_by: Vec<String>,
+}
+
+pub(super) async fn task_create(desk: &Desk<'_>, asked: TaskCreate) -> Result<Reply, Refusal> {
+    let plan = TaskPlan {
+        subject: asked.subject,
+        description: asked.description,
+        active_form: asked.active_form,
+        blocked_by: asked.add_blocked_by,
+        metadata: asked.metadata.unwrap_or_default().into_iter().collect(),
+    };
+    let id = board::add(desk.seat()?, &plan).await?.to_string();
+    let line = format!("Task #{id} created: {}", plan.subject);
+    let task = Named { id, subject: plan.subject };
+    Ok(Reply::new(line.clone(), &TaskMade { success: true, message: line, task }))
+}
+
+pub(super) async fn task_list(desk: &Desk<'_>, _: TaskList) -> Result<Reply, Refusal> {
+    let (_, graph) = board::list(desk.seat()?).await?;
+    let tasks = lines(&graph);
+    let line = match tasks.len() {
+        0 => "no tasks".to_owned(),
+        1 => "1 task".to_owned(),
+        count => format!("{count} tasks"),
+    };
+    let told: Vec<String> = tasks.iter().map(tell).collect();
+    let text = [[line.clone()].as_slice(), &told].concat().join("\n");
+    Ok(Reply::new(text, &Tasks { success: true, message: line, tasks }))
+}
+
+pub(super) async fn task_get(desk: &Desk<'_>, asked: TaskGet) -> Result<Reply, Refusal> {
+    let document = board::show(desk.seat()?, asked.task_id).await?;
+    let text = String::from_utf8_lossy(&document.bytes).into_owned();
+    let damaged = |_| Refusal::new(format!("task {} cannot be read", asked.task_id));
+    let task: Map<String, Value> = serde_json::from_str(&text).map_err(damaged)?;
+    let subject = task.get("subject").and_then(Value::as_str).unwrap_or_default();
+    let message = format!("Task #{}: {subject}", asked.task_id);
+    Ok(Reply::new(text, &OneTask { success: true, message, task }))
+}
+
+pub(super) async fn task_claim(desk: &Desk<'_>, asked: TaskClaim) -> Result<Reply, Refusal> {
+    board::claim(desk.seat()?, asked.task_id).await?;
+    Ok(Reply::done(format!("Task #{} is yours and in progress", asked.task_id)))
+}
+
+pub(super) async fn task_update(desk: &Desk<'_>, asked: TaskUpdate) -> Result<Reply, Refusal> {
+    let (seat, id) = (desk.seat()?, asked.task_id);
+    let status = match asked.status {
+        Some(NewStatus::Deleted) => {
+            board::delete(seat, id).await?;
+            return Ok(Reply::done(format!("Task #{id} deleted")));
+        }
+        Some(NewStatus::Pending) => Some(Status::Pending),
+        Some(NewStatus::InProgress) => Some(Status::InProgress),
+        Some(NewStatus::Completed) => Some(Status::Completed),
+        None => None,
+    };
+    let owner = match asked.owner.as_deref() {
+        None => Change::Keep,
+        Some("") => Change::Clear,
+        Some(name) => Change::Set(desk.member(name).await?),
+    };
+    let metadata = asked.metadata.unwrap_or_default().into_iter();
+    let update = Update {
+        subject: asked.subject,
+        description: asked.description,
+        active_form: asked.active_form.map_or(Change::Keep, Change::Set),
+        owner,
+        status,
+        add_blocks: asked.add_blocks,
+        add_blocked_by: asked.add_blocked_by,
+        metadata: metadata
+            .map(|(key, value)| (key, Some(value).filter(|v| !v.is_null())))
+            .collect(),
+    };
+    board::update(seat, id, &update).await?;
+    let next = match status {
+        Some(Status::Completed) => "; task_list shows what is next",
+        _ => "",
+    };
+    Ok(Reply::done(format!("Task #{id} updated{next}")))
+}
+
+/// The tasks that Claude Code would show, by number; each with what it still waits for.
+pub(in crate::mcp) fn lines(graph: &Graph) -> Vec<Line> {
+    let line = |(id, node): (TaskId, &brigade_core::graph::Node)| Line {
+        id: id.to_string(),
+        subject: node.subject.clone(),
+        status: node.status.as_str().to_owned(),
+        owner: node.owner.clone(),
+        blocked_by: graph.waits_for(id).iter().map(ToString::to_string).collect(),
+    };
+    graph.nodes().map(line).collect()
+}
+
+/// In the words of Claude Code's own list.
+fn tell(task: &Line) -> String {
+    // A subject of two lines would pass for two tasks.
+    let mut text = format!("#{} [{}] {}", task.id, task.status, output::one_line(&task.subject));
+    if let Some(owner) = &task.owner {
+        text = format!("{text} ({owner})");
+    }
+    if !task.blocked_by.is_empty() {
+        let blockers: Vec<String> = task.blocked_by.iter().map(|id| format!("#{id}")).collect();
+        text = format!("{text} [blocked by {}]", blockers.join(", "));
+    }
+    text
+}
+
+/// A number, or its digits as text.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a task's number")]
+enum Id {
+    Text(String),
+    Number(u64),
+}
+
+impl Id {
+    fn parse<E: serde::de::Error>(self) -> Result<TaskId, E> {
+        match self {
+            // People write "#3", and so do models.
+            Self::Text(text) => text.trim_start_matches('#').parse().map_err(E::custom),
+            Self::Number(number) => {
+                TaskId::new(number).ok_or_else(|| E::custom("tasks are numbered from 1"))
+            }
+        }
+    }
+}
+
+fn id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TaskId, D::Error> {
+    Id::deserialize(deserializer)?.parse()
+}
+
+fn ids<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<TaskId>, D::Error> {
+    let ids = Option::<Vec<Id>>::deserialize(deserializer)?.unwrap_or_default();
+    ids.into_iter().map(Id::parse).collect()
+}

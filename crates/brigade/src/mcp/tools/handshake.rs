@@ -1,0 +1,125 @@
+//! Asking and answering: shutdown, plan, permission.
+
+use brigade_core::handshake::{self, Answer};
+use rmcp::schemars::{self, JsonSchema};
+use serde::{Deserialize, Serialize};
+
+use super::super::desk::Desk;
+pub(super) use super::super::reply::Done;
+use super::super::reply::{Refusal, Reply};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RequestShutdown {
+    /// Member name
+    #[serde(alias = "recipient")]
+    to: String,
+    reason: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AnswerShutdown {
+    /// From the request
+    request_id: String,
+    approve: bool,
+    /// Why not
+    reason: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SubmitPlan {
+    /// The whole plan, in Markdown
+    plan: String,
+    /// The file it is in, if it is in one
+    #[serde(rename = "planFilePath")]
+    plan_file_path: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AnswerPlan {
+    /// From the request
+    request_id: String,
+    approve: bool,
+    /// What to do better
+    feedback: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AnswerPermission {
+    /// From the request
+    request_id: String,
+    approve: bool,
+    /// Why not
+    reason: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Asked {
+    success: bool,
+    message: String,
+    request_id: String,
+    target: String,
+}
+
+pub(super) async fn request_shutdown(
+    desk: &Desk<'_>,
+    asked: RequestShutdown,
+) -> Result<Reply, Refusal> {
+    let sent =
+        handshake::request_shutdown(desk.seat()?, &asked.to, asked.reason.as_deref()).await?;
+    Ok(requested("Shutdown request", sent))
+}
+
+pub(super) async fn submit_plan(desk: &Desk<'_>, asked: SubmitPlan) -> Result<Reply, Refusal> {
+    let path = asked.plan_file_path.as_deref();
+    Ok(requested("Plan", handshake::submit_plan(desk.seat()?, &asked.plan, path).await?))
+}
+
+pub(super) async fn answer_shutdown(
+    desk: &Desk<'_>,
+    asked: AnswerShutdown,
+) -> Result<Reply, Refusal> {
+    let answer = answer(asked.approve, asked.reason.as_deref());
+    handshake::answer_shutdown(desk.seat()?, &asked.request_id, answer).await?;
+    Ok(Reply::done(match answer {
+        Answer::Yes => "Shutdown approved; you have left the team. End your turn now".to_owned(),
+        Answer::No(_) => "Shutdown refused; go on with your work".to_owned(),
+    }))
+}
+
+pub(super) async fn answer_plan(desk: &Desk<'_>, asked: AnswerPlan) -> Result<Reply, Refusal> {
+    let answer = answer(asked.approve, asked.feedback.as_deref());
+    let sent = handshake::answer_plan(desk.seat()?, &asked.request_id, answer).await?;
+    Ok(answered("Plan", answer, sent.to.as_str()))
+}
+
+pub(super) async fn answer_permission(
+    desk: &Desk<'_>,
+    asked: AnswerPermission,
+) -> Result<Reply, Refusal> {
+    let answer = answer(asked.approve, asked.reason.as_deref());
+    let sent = handshake::answer_permission(desk.seat()?, &asked.request_id, answer).await?;
+    Ok(answered("Permission", answer, sent.to.as_str()))
+}
+
+fn answer(approve: bool, why: Option<&str>) -> Answer<'_> {
+    if approve { Answer::Yes } else { Answer::No(why.unwrap_or("no reason given")) }
+}
+
+fn requested(what: &str, sent: handshake::Asked) -> Reply {
+    let target = sent.to.to_string();
+    let message = format!("{what} sent to {target}. Request ID: {}", sent.request_id);
+    let request_id = sent.request_id;
+    Reply::new(message.clone(), &Asked { success: true, message, request_id, target })
+}
+
+fn answered(what: &str, answer: Answer<'_>, to: &str) -> Reply {
+    Reply::done(match answer {
+        Answer::Yes => format!("{what} approved; {to} was told"),
+        Answer::No(_) => format!("{what} refused; {to} was told"),
+    })
+}

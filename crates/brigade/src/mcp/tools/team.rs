@@ -1,0 +1,99 @@
+//! The team itself: who is there, making it, ending it.
+
+use brigade_core::roster::{self, Force, TeamPlan};
+use brigade_wire::name::TeamName;
+use rmcp::schemars::{self, JsonSchema};
+use serde::{Deserialize, Serialize};
+
+use super::super::desk::Desk;
+pub(super) use super::super::reply::Done;
+use super::super::reply::{Refusal, Reply};
+use super::super::team_view::{self, Shown};
+use crate::context::cwd;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListMembers {}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TeamCreate {
+    /// Lower case letters, digits and -
+    team_name: String,
+    #[serde(default)]
+    description: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TeamDelete {}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Members {
+    success: bool,
+    message: String,
+    team: String,
+    you: String,
+    members: Vec<Shown>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct TeamMade {
+    success: bool,
+    message: String,
+    team_name: String,
+    lead_agent_id: String,
+}
+
+pub(super) async fn list_members(desk: &Desk<'_>, _: ListMembers) -> Result<Reply, Refusal> {
+    let seat = desk.seat()?;
+    let members = team_view::members(seat).await?;
+    let tell = |member: &Shown| {
+        let mut text = member.name.clone();
+        if member.name == seat.name.as_str() {
+            text.push_str(" (you)");
+        }
+        if member.lead {
+            text.push_str(", lead");
+        } else if let Some(agent_type) = &member.agent_type {
+            text = format!("{text}, {agent_type}");
+        }
+        match member.is_active {
+            Some(true) => text.push_str(", at work"),
+            Some(false) => text.push_str(", idle"),
+            None => {}
+        }
+        text
+    };
+    let told: Vec<String> = members.iter().map(tell).collect();
+    let message = format!("team {}: {}", seat.team, told.join("; "));
+    let (team, you) = (seat.team.to_string(), seat.name.to_string());
+    Ok(Reply::new(message.clone(), &Members { success: true, message, team, you, members }))
+}
+
+pub(super) async fn team_create(desk: &Desk<'_>, asked: TeamCreate) -> Result<Reply, Refusal> {
+    let invalid = |error| Refusal::new(format!("{error}"));
+    let name: TeamName =
+        asked.team_name.parse().map_err(|error: brigade_wire::name::NameError| invalid(error))?;
+    let seat = desk.server.founding(name)?;
+    let plan = TeamPlan { description: &asked.description, lead_model: "unknown", cwd: &cwd() };
+    roster::create(&seat, plan).await?;
+    let message = format!("Team {} created; you are its lead, {}", seat.team, seat.name);
+    let made = TeamMade {
+        success: true,
+        message: message.clone(),
+        team_name: seat.team.to_string(),
+        lead_agent_id: format!("{}@{}", seat.name, seat.team),
+    };
+    desk.server.sit_down(seat);
+    // A client that keeps the list of tools may want the new one; one that does not, does not.
+    let _untold = desk.call.peer.notify_tool_list_changed().await;
+    Ok(Reply::new(message, &made))
+}
+
+pub(super) async fn team_delete(desk: &Desk<'_>, _: TeamDelete) -> Result<Reply, Refusal> {
+    let seat = desk.seat()?;
+    roster::delete(seat, Force::No).await?;
+    let message = format!("Team {} deleted", seat.team);
+    Ok(Reply::done(message))
+}

@@ -1,0 +1,83 @@
+//! Messages of the protocol in words, for people and for models.
+
+use brigade_wire::permission::{PermissionResponse, Verdict};
+use brigade_wire::protocol::{IdleNotification, IdleReason, PlanApprovalResponse, Protocol};
+
+/// What a message of the protocol says. It begins in the middle of a sentence whose subject is the
+/// sender.
+pub(crate) fn of(protocol: &Protocol) -> String {
+    match protocol {
+        Protocol::IdleNotification(idle) => of_idle(idle),
+        Protocol::TaskAssignment(task) => {
+            let head = format!("gives you task {}: {}", task.task_id, task.subject);
+            below(head, &task.description)
+        }
+        Protocol::ShutdownRequest(asked) => because("asks you to shut down", &asked.reason),
+        Protocol::ShutdownApproved(_) => "agrees to shut down".to_owned(),
+        Protocol::ShutdownRejected(answer) => because("does not shut down", &answer.reason),
+        Protocol::PlanApprovalRequest(asked) => {
+            below("submits a plan for approval".to_owned(), &asked.plan_content)
+        }
+        Protocol::PlanApprovalResponse(answer) => of_plan(answer),
+        Protocol::PermissionRequest(asked) => {
+            let head = format!("asks leave to use {}: {}", asked.tool_name, asked.description);
+            below(head, asked.input.as_str())
+        }
+        Protocol::PermissionResponse(answer) => of_permission(answer),
+        Protocol::TeammateTerminated(gone) => gone.message.clone(),
+    }
+}
+
+/// The id that an answer to it has to name, if it asks for one.
+pub(crate) fn request_id(protocol: &Protocol) -> Option<&str> {
+    match protocol {
+        Protocol::ShutdownRequest(asked) => Some(&asked.request_id),
+        Protocol::PlanApprovalRequest(asked) => Some(&asked.request_id),
+        Protocol::PermissionRequest(asked) => Some(&asked.request_id),
+        _ => None,
+    }
+}
+
+fn of_idle(idle: &IdleNotification) -> String {
+    let head = match &idle.idle_reason {
+        IdleReason::Available => "is idle".to_owned(),
+        IdleReason::Interrupted => "was interrupted and is idle".to_owned(),
+        IdleReason::Failed => because("failed and is idle", &idle.failure_reason),
+        IdleReason::Other(word) => format!("is idle ({word})"),
+    };
+    let head = match (&idle.completed_task_id, &idle.completed_status) {
+        (Some(task), Some(status)) => format!("{head}; task {task} {status}"),
+        (Some(task), None) => format!("{head}; task {task} completed"),
+        _ => head,
+    };
+    let head = match &idle.summary {
+        Some(summary) => format!("{head}; last wrote {summary}"),
+        None => head,
+    };
+    below(head, idle.result.as_deref().unwrap_or_default())
+}
+
+fn of_plan(answer: &PlanApprovalResponse) -> String {
+    if answer.approved {
+        return "approves your plan; go ahead".to_owned();
+    }
+    because("rejects your plan", &answer.feedback)
+}
+
+fn of_permission(answer: &PermissionResponse) -> String {
+    match &answer.verdict {
+        Verdict::Success(_) => "grants what you asked leave for".to_owned(),
+        Verdict::Error(why) => format!("refuses what you asked leave for: {why}"),
+    }
+}
+
+fn because(what: &str, why: &Option<String>) -> String {
+    match why.as_deref().filter(|why| !why.is_empty()) {
+        Some(why) => format!("{what}: {why}"),
+        None => what.to_owned(),
+    }
+}
+
+fn below(head: String, text: &str) -> String {
+    if text.is_empty() { head } else { format!("{head}\n{text}") }
+}

@@ -1,0 +1,119 @@
+//! `brigade mcp` against a client that does not keep to the protocol.
+
+use serde_json::json;
+
+use crate::mcp_forgery::Outcome::{Error, PassedOver, Refused};
+use crate::mcp_forgery::{Scene, request};
+
+const NO_SUCH: i64 = -32601;
+const INVALID_REQUEST: i64 = -32600;
+const UNSUPPORTED: i64 = -32022;
+
+#[test]
+fn a_broken_line_breaks_nothing() {
+    let mut s = Scene::new();
+    let deep = ["[".repeat(100_000), "]".repeat(100_000)].concat();
+    let call = |arguments: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":"attempt","method":"tools/call","params":{{"name":"send_message","arguments":{arguments}}}}}"#
+        )
+    };
+    let ping = |members: &str| format!(r#"{{{members},"method":"ping"}}"#);
+    let off = |params: &str| {
+        format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{params}}}"#)
+    };
+    let long = format!(r#"{{"to":"alice","message":"{}"}}"#, "x".repeat(20 << 20));
+    #[rustfmt::skip] // A row is a line.
+    let rows = [
+        ("20 MB on a line", call(&long), PassedOver),
+        ("100,000 brackets", call(&deep), PassedOver),
+        ("half of a surrogate pair", call(r#"{"to":"alice","message":"\ud83d"}"#), PassedOver),
+        ("a number that is too large", call(r#"{"to":"alice","message":1e999}"#), PassedOver),
+        ("no JSON", "send alice hi".into(), PassedOver),
+        ("half a line", r#"{"jsonrpc":"2.0","#.into(), PassedOver),
+        ("an empty line", String::new(), PassedOver),
+        ("a batch", r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#.into(), Error(INVALID_REQUEST)),
+        ("no version of JSON-RPC", ping(r#""id":1"#), Error(INVALID_REQUEST)),
+        ("another version of it", ping(r#""jsonrpc":"1.0","id":1"#), Error(INVALID_REQUEST)),
+        ("an id that is null", ping(r#""jsonrpc":"2.0","id":null"#), Error(INVALID_REQUEST)),
+        ("an id that is a fraction", ping(r#""jsonrpc":"2.0","id":1.5"#), Error(INVALID_REQUEST)),
+        ("an id that is a list", ping(r#""jsonrpc":"2.0","id":[]"#), Error(INVALID_REQUEST)),
+        ("an id beyond 64 bits", ping(r#""jsonrpc":"2.0","id":18446744073709551616"#), Error(INVALID_REQUEST)),
+        ("arguments in a list", call("[]"), Error(NO_SUCH)),
+        ("arguments in a string", call(r#""to alice""#), Error(NO_SUCH)),
+        ("no arguments", call("{}"), Refused("missing field `to`")),
+        ("a recipient by two names", call(r#"{"to":"alice","recipient":"bob","message":"hi"}"#), Refused("duplicate field")),
+        ("an answer nobody asked for", r#"{"jsonrpc":"2.0","id":1,"result":{}}"#.into(), PassedOver),
+        ("an error nobody asked for", r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}"#.into(), PassedOver),
+        ("calling off an answered call", off(r#"{"requestId":1}"#), PassedOver),
+        ("calling off a call of another", off(r#"{"requestId":"theirs"}"#), PassedOver),
+        ("calling off nothing", off("{}"), PassedOver),
+        ("calling off an object", off(r#"{"requestId":{}}"#), PassedOver),
+        ("a method there is not", r#"{"jsonrpc":"2.0","id":1,"method":"seat/change"}"#.into(), Error(NO_SUCH)),
+    ];
+    for (guarded, line, outcome) in rows {
+        s.check(guarded, "bob", line.as_bytes(), outcome);
+    }
+    let rows: [(&str, &[u8]); 3] = [
+        ("bytes that are no text", b"\"\xff\xfe\""),
+        ("NULs", b"\0\0\0"),
+        ("text that is no UTF-8 in a call", b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}"),
+    ];
+    for (guarded, line) in rows {
+        s.check(guarded, "bob", line, PassedOver);
+    }
+}
+
+#[test]
+fn ten_megabytes_are_refused_wherever_they_stand() {
+    let mut s = Scene::new();
+    let long = "x".repeat(10 << 20);
+    let task = |key: &str| json!({ "subject": "s", "description": "d", key: long });
+    #[rustfmt::skip] // A row is a line.
+    let rows = [
+        ("a message", "send_message", json!({ "to": "alice", "message": long }), "at most 1048576"),
+        ("a summary", "send_message", json!({ "to": "alice", "message": "m", "summary": long }), "at most 1048576"),
+        ("a plan", "submit_plan", json!({ "plan": long }), "at most 1048576"),
+        ("a plan's file", "submit_plan", json!({ "plan": "p", "planFilePath": long }), "at most 1048576"),
+        ("a subject", "task_create", task("subject"), "at most 262144"),
+        ("a description", "task_create", task("description"), "at most 262144"),
+        ("an active form", "task_create", task("activeForm"), "at most 262144"),
+        ("metadata", "task_create", json!({ "subject": "s", "description": "d", "metadata": { "k": long } }), "at most 262144"),
+        ("a new description", "task_update", json!({ "taskId": 2, "description": long }), "at most 262144"),
+        ("new metadata", "task_update", json!({ "taskId": 2, "metadata": { "k": long } }), "at most 262144"),
+        ("a name", "send_message", json!({ "to": long, "message": "m" }), "no member"),
+        ("a number", "task_get", json!({ "taskId": long }), "invalid arguments"),
+    ];
+    for (guarded, tool, arguments, words) in rows {
+        s.call(guarded, "bob", tool, arguments, Refused(words));
+    }
+    let reason = json!({ "to": "bob", "reason": long });
+    s.call("a reason", "team-lead", "request_shutdown", reason, Refused("at most 1048576"));
+    let feedback = json!({ "request_id": s.plan, "approve": false, "feedback": long });
+    s.call("feedback", "team-lead", "answer_plan", feedback, Refused("at most 1048576"));
+}
+
+/// Who greets again is greeted again, and is who it was.
+#[test]
+fn a_second_greeting_changes_nothing() {
+    let mut s = Scene::new();
+    let bob = s.clients.get_mut("bob").unwrap();
+    for version in ["2025-06-18", "1999-01-01"] {
+        let answer = bob.ask(
+            "initialize",
+            json!({
+                "protocolVersion": version, "capabilities": {},
+                "clientInfo": { "name": "team-lead", "version": "1" }, "seat": "team-lead",
+            }),
+        );
+        let instructions = answer["result"]["instructions"].as_str().unwrap();
+        assert!(instructions.starts_with("You are bob in the agent team demo."), "{answer}");
+        assert_eq!(bob.done("list_members", json!({}))["you"], "bob");
+    }
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "team-lead", "version": "1" },
+    });
+    let params = json!({ "name": "list_members", "arguments": {}, "_meta": meta });
+    s.check("a later protocol", "bob", &request("tools/call", params), Error(UNSUPPORTED));
+}

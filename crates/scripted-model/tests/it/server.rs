@@ -1,0 +1,104 @@
+//! The server on a real socket.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use scripted_model::server::{Books, Server};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+async fn start(folder: &Path) -> SocketAddr {
+    let log = std::fs::File::create(folder.join("log")).unwrap();
+    let books = Books { log: Some(Box::new(log)), bodies: Some(folder.to_owned()) };
+    let server = Server::bind(0, books).await.unwrap();
+    let address = server.address().unwrap();
+    tokio::spawn(server.run());
+    address
+}
+
+async fn send(address: SocketAddr, head: &str, body: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let length = body.len();
+    let request = format!(
+        "{head}\r\nhost: model\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    stream
+}
+
+async fn rest(mut stream: TcpStream) -> String {
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.unwrap();
+    text
+}
+
+fn log(folder: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(folder.join("log")).unwrap();
+    text.lines().map(|line| line.parse().unwrap()).collect()
+}
+
+const CHAT: &str = "POST /v1/chat/completions?beta=true HTTP/1.1";
+
+#[tokio::test]
+async fn the_head_of_a_stream_comes_before_the_wait_and_the_log_before_the_head() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = start(folder.path()).await;
+    assert_eq!(address.ip(), Ipv4Addr::LOCALHOST);
+    let body = r#"{"stream":true,"messages":[{"role":"user",
+        "content":"[script][{\"say\":\"late words\",\"wait\":1}][/script]"}]}"#;
+    let begun = Instant::now();
+    let mut stream = send(address, CHAT, body).await;
+    let mut head = [0; 15];
+    stream.read_exact(&mut head).await.unwrap();
+    assert_eq!(&head, b"HTTP/1.1 200 OK");
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    let records = log(folder.path());
+    assert_eq!(records[0]["answer"]["say"], "late words");
+    assert_eq!(records[0]["path"], "/v1/chat/completions");
+    assert_eq!(std::fs::read_to_string(folder.path().join("0001.json")).unwrap(), body);
+
+    let events = rest(stream).await;
+    assert!(begun.elapsed() >= Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert!(events.contains("content-type: text/event-stream"), "{events}");
+    assert!(events.contains(r#"{"content":"late "}"#), "{events}");
+    assert!(events.contains("data: [DONE]"), "{events}");
+}
+
+#[tokio::test]
+async fn each_request_is_a_line_of_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = start(folder.path()).await;
+    for (head, body) in [
+        ("HEAD / HTTP/1.1", ""),
+        ("GET /v1/models HTTP/1.1", ""),
+        ("POST /v1/messages HTTP/1.1\r\ncontent-encoding: zstd", "{}"),
+        ("POST /v1/messages HTTP/1.1", r#"{"messages":[]}"#),
+        ("GET /nowhere HTTP/1.1", ""),
+    ] {
+        rest(send(address, head, body).await).await;
+    }
+    let records = log(folder.path());
+    let told: Vec<_> = records
+        .iter()
+        .map(|record| {
+            (record["number"].as_u64(), record["status"].as_u64(), record["wire"].as_str())
+        })
+        .collect();
+    let plain = |number, status| (Some(number), Some(status), None);
+    let asked = (Some(4), Some(200), Some("messages"));
+    assert_eq!(told, [plain(1, 200), plain(2, 200), plain(3, 415), asked, plain(5, 404)]);
+}
+
+#[tokio::test]
+async fn ids_are_used_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = start(folder.path()).await;
+    let id = async || {
+        let answer = rest(send(address, CHAT, r#"{"messages":[]}"#).await).await;
+        let (_, after) = answer.split_once(r#""id":""#).unwrap();
+        after.split_once('"').unwrap().0.to_owned()
+    };
+    assert_ne!(id().await, id().await);
+}

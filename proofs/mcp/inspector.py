@@ -1,0 +1,202 @@
+"""Every tool, resource and prompt of `brigade mcp`, asked for by the MCP Inspector's command line.
+
+Each question is a process of the Inspector and one of the server, so that nothing is remembered
+between two of them but what is in the team's files.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from report import Report
+
+TEAM = "inspected"
+FEW = 2
+
+
+class House:
+    """A throw-away home with one team, and the seats that are asked."""
+
+    def __init__(self, root):
+        self.root = Path(root)
+        for name in ("home", "work"):
+            (self.root / name).mkdir()
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.root / "home"),
+            "CLAUDE_CONFIG_DIR": str(self.root / "claude"),
+            "XDG_STATE_HOME": str(self.root / "state"),
+        }
+        seats = {name: ["mcp", "--team", TEAM, "--as", name] for name in ("team-lead", "bob")}
+        servers = {
+            name: {"command": os.environ["BRIGADE"], "args": args, "env": self.env}
+            for name, args in seats.items()
+        }
+        self.config = self.root / "servers.json"
+        self.config.write_text(json.dumps({"mcpServers": servers}))
+
+    def brigade(self, *args):
+        subprocess.run([os.environ["BRIGADE"], "--team", TEAM, *args], env=self.env, check=True,
+                       cwd=self.root / "work", stdout=subprocess.DEVNULL)
+
+    def inspect(self, seat, method, *args):
+        """What the Inspector prints, as JSON, and its exit code."""
+        command = [os.environ["INSPECTOR"], "--cli", "--config", str(self.config), "--server", seat,
+                   "--format", "json", "--method", method, *args]
+        env = self.env | {"MCP_INSPECTOR_SECRET_STORE": "memory"}
+        done = subprocess.run(command, env=env, cwd=self.root / "work", text=True, timeout=60,
+                              stdin=subprocess.DEVNULL, capture_output=True)
+        try:
+            said = json.loads(done.stdout)
+        except ValueError:
+            said = {"stdout": done.stdout, "stderr": done.stderr}
+        return said.get("result", said), done.returncode
+
+    def request_permission(self):
+        """Puts bob's request for leave where Claude Code would; brigade has no tool for it."""
+        request = {
+            "type": "permission_request", "request_id": "perm-1-abcdefg", "agent_id": "bob",
+            "tool_name": "Bash", "tool_use_id": "t", "description": "List",
+            "input": {"command": "ls"}, "permission_suggestions": [],
+        }
+        path = self.root / "claude" / "teams" / TEAM / "inboxes" / "team-lead.json"
+        inbox = json.loads(path.read_text()) if path.exists() else []
+        inbox.append({"from": "bob", "text": json.dumps(request), "read": False,
+                      "timestamp": "2026-11-15T12:00:00.000Z"})
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(inbox))
+
+
+def mistakes(value, schema, where="result"):
+    """What in a value is against a schema. A word of schemas that is not known here is a mistake, too."""
+    kinds = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int}
+    found = [f"{where}: cannot check {word}" for word in schema.keys() - {"type", "properties", "required"}]
+    kind = schema.get("type")
+    if kind is not None and (kind not in kinds or not isinstance(value, kinds[kind])):
+        return found + [f"{where}: not a {kind}: {value!r}"]
+    if isinstance(value, dict):
+        properties = schema.get("properties", {})
+        found += [f"{where}: no {key}" for key in schema.get("required", []) if key not in value]
+        found += [f"{where}: {key} is not in the schema" for key in value if properties and key not in properties]
+        for key in properties.keys() & value.keys():
+            found += mistakes(value[key], properties[key], f"{where}.{key}")
+    return found
+
+
+class Inspection:
+    def __init__(self, house, report):
+        self.house, self.report = house, report
+        self.schemas, self.called = {}, {}
+
+    def list_tools(self, role, seat):
+        listed, code = self.house.inspect(seat, "tools/list", "--strict")
+        tools = listed.get("tools", [])
+        self.report.check(f"{role}: tools/list gives {len(tools)} tools, portable to every client",
+                          code == 0 and tools, (code, listed))
+        self.schemas[role] = {tool["name"]: tool["outputSchema"] for tool in tools}
+
+    def call(self, role, seat, tool, **arguments):
+        result, code = self.house.inspect(seat, "tools/call", "--tool-name", tool,
+                                          "--tool-args-json", json.dumps(arguments))
+        data = result.get("structuredContent")
+        schema = self.schemas[role].get(tool, {"type": "a tool that is listed"})
+        wrong = mistakes(data, schema) if code == 0 and result.get("isError") is False else [result]
+        self.report.check(f"{role}: {tool} is answered as its schema says", not wrong, (code, wrong))
+        self.called.setdefault(role, set()).add(tool)
+        return data or {}
+
+    def not_offered(self, role, seat, *tools):
+        for tool in tools:
+            said, code = self.house.inspect(seat, "tools/call", "--tool-name", tool,
+                                            "--tool-args-json", "{}")
+            listed = tool in self.schemas[role]
+            self.report.check(f"{role}: {tool} is not offered, and refused", code != 0 and not listed,
+                              (code, said))
+
+    def all_called(self, role):
+        left = self.schemas[role].keys() - self.called[role]
+        self.report.check(f"{role}: every tool was called", not left, sorted(left))
+
+    def read_all(self, role, seat):
+        """Lists and reads every resource and every prompt."""
+        kinds = [("resources", "uri", "resources/read", "--uri", "contents"),
+                 ("prompts", "name", "prompts/get", "--prompt-name", "messages")]
+        for kind, key, method, option, field in kinds:
+            listed, code = self.house.inspect(seat, f"{kind}/list")
+            found = [item[key] for item in listed.get(kind, [])]
+            self.report.check(f"{role}: {kind}/list gives {len(found)}", code == 0 and found, (code, listed))
+            with ThreadPoolExecutor(FEW) as few:
+                answers = few.map(lambda one: self.house.inspect(seat, method, option, one), found)
+            for one, (answer, code) in zip(found, answers):
+                self.report.check(f"{role}: {method} {one}", code == 0 and answer.get(field), (code, answer))
+
+
+def inspect(house, report):
+    i = Inspection(house, report)
+    founder = lead = "team-lead"
+    i.list_tools("founder", founder)
+    i.not_offered("founder", founder, "submit_plan", "answer_shutdown")
+    i.call("founder", founder, "team_create", team_name=TEAM, description="to be inspected")
+    house.brigade("team", "join", "bob")
+    house.request_permission()
+
+    i.list_tools("lead", lead)
+    i.list_tools("teammate", "bob")
+    i.not_offered("lead", lead, "team_create", "submit_plan", "answer_shutdown")
+    i.not_offered("teammate", "bob", "answer_plan", "answer_permission", "request_shutdown", "team_delete")
+
+    i.call("lead", lead, "list_members")
+    i.call("lead", lead, "task_create", subject="Parser", description="Write it", metadata={"k": 1})
+    i.call("lead", lead, "task_create", subject="Docs", description="Of it", addBlockedBy=["1"])
+    i.call("lead", lead, "task_list")
+    i.call("lead", lead, "task_get", taskId="2")
+    i.call("lead", lead, "task_claim", taskId="1")
+    i.call("lead", lead, "task_update", taskId="1", owner="bob", status="pending")
+    i.call("lead", lead, "send_message", to="bob", message="hello", summary="a greeting")
+    i.call("lead", lead, "broadcast", message="hello, all")
+    stop = i.call("lead", lead, "request_shutdown", to="bob", reason="for the night")
+
+    bob = "teammate", "bob"
+    i.call(*bob, "list_members")
+    got = i.call(*bob, "read_messages")
+    report.check("teammate: reads what it was sent", len(got.get("messages", [])) == 4, got)
+    i.call(*bob, "wait_for_messages", timeout_seconds=0)
+    i.call(*bob, "answer_shutdown", request_id=stop.get("request_id", ""), approve=False, reason="not yet")
+    i.call(*bob, "task_list")
+    i.call(*bob, "task_get", taskId="1")
+    i.call(*bob, "task_claim", taskId="1")
+    i.call(*bob, "task_update", taskId="1", status="completed")
+    i.call(*bob, "task_create", subject="Review", description="Of it all")
+    i.call(*bob, "send_message", to="team-lead", message="done")
+    i.call(*bob, "broadcast", message="done, all")
+    plan = i.call(*bob, "submit_plan", plan="# Plan")
+
+    got = i.call("lead", lead, "read_messages")
+    report.check("lead: reads what it was sent", len(got.get("messages", [])) == 5, got)
+    i.call("lead", lead, "wait_for_messages", timeout_seconds=0)
+    i.call("lead", lead, "answer_plan", request_id=plan.get("request_id", ""), approve=True)
+    i.call("lead", lead, "answer_permission", request_id="perm-1-abcdefg", approve=False, reason="no")
+
+    i.read_all("teammate", "bob")
+    i.read_all("lead", lead)
+    said, code = house.inspect("bob", "resources/read", "--uri", "brigade://other/log")
+    report.check("teammate: a resource of another team is refused", code != 0, said)
+
+    i.call("lead", lead, "team_delete")
+    i.all_called("teammate")
+    i.all_called("lead")
+    # Once it has its team a founder is its lead.
+    i.called["founder"] |= i.called["lead"]
+    i.all_called("founder")
+
+
+if __name__ == "__main__":
+    report = Report("the MCP Inspector and brigade mcp")
+    with tempfile.TemporaryDirectory(prefix="brigade-inspected-") as root:
+        inspect(House(root), report)
+    report.end()
+    sys.exit(1 if report.failures else 0)
