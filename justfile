@@ -18,7 +18,7 @@ fixtures:
 splice:
     cargo bench -q -p brigade-wire --bench splice
 
-# The laws on bent copies of the real files, without a fuzzer: CASES for each of six laws.
+# The laws on bent copies of the real files, without a fuzzer: CASES for each of seven laws.
 bend cases="2000000":
     BRIGADE_CASES={{cases}} cargo test -q --release -p brigade-wire --test it -- --nocapture random::
 
@@ -48,9 +48,19 @@ agents *arguments:
     cargo build --release -p brigade -p scripted-model
     proofs/agents/run {{arguments}}
 
+# What teammates promise, measured with the real Codex and Gemini CLI; proofs/teammates/README.md.
+teammates *arguments:
+    cargo build --release -p brigade -p scripted-model
+    proofs/teammates/run {{arguments}}
+
 # The crate agent-teams 0.1.0 on the same work, side by side.
 peers *flags:
     proofs/peers/run {{flags}}
+
+# A real Claude Code, both generations, leads agents of other vendors; proofs/guest/README.md.
+guest *arguments:
+    cargo build --release -p brigade -p scripted-model
+    proofs/guest/run {{arguments}}
 
 # Every fuzz target for SECONDS each; needs a nightly compiler and cargo-fuzz.
 fuzz seconds="120":

@@ -62,6 +62,15 @@ claude_code() {
     esac
 }
 
+# Installs another vendor's agent, and sets `program` to it.
+agent_program() {
+    case $1 in
+        codex) npm_program agents/codex @openai/codex 0.166.0 codex ;;
+        gemini) npm_program agents/gemini @google/gemini-cli 0.61.0 gemini ;;
+        opencode) npm_program agents/opencode opencode-ai 1.18.33 opencode ;;
+    esac
+}
+
 # The end of a run: what failed, if anything did.
 verdict() {
     echo "took $SECONDS s"

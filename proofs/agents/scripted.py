@@ -8,16 +8,19 @@ from house import eventually
 
 
 class ScriptedModel:
-    """Runs while it is entered. Everything it was asked is kept in `folder`."""
+    """Runs while it is entered. Everything it was asked is kept in `folder`, whole with `bodies`."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, bodies=True):
         self._folder = folder
+        self._bodies = bodies
         folder.mkdir(parents=True)
 
     def __enter__(self):
         address, log, bodies = (self._folder / name for name in ("address", "log", "bodies"))
         log.touch()
-        arguments = ["--address", address, "--log", log, "--bodies", bodies]
+        arguments = ["--address", address, "--log", log]
+        if self._bodies:
+            arguments += ["--bodies", bodies]
         self._process = subprocess.Popen([os.environ["SCRIPTED_MODEL"], *arguments])
         if not eventually(address.exists, 10):
             self._process.kill()
@@ -30,12 +33,30 @@ class ScriptedModel:
         self._process.terminate()
         self._process.wait()
 
+    def log(self):
+        """A line of JSON for each request."""
+        return (self._folder / "log").read_text()
+
+    def body(self, number):
+        """The request of that number, as it came."""
+        return (self._folder / "bodies" / f"{number:04}.json").read_text()
+
     def new_turns(self):
         """The requests since the last look that could have used a tool; the agent's own small questions
         offer none."""
-        records = as_json_lines((self._folder / "log").read_text())
+        records = as_json_lines(self.log())
         new, self._told = records[self._told :], len(records)
         return [record for record in new if record.get("tools")]
+
+    def turns(self):
+        """All requests so far that could have used a tool."""
+        records = as_json_lines((self._folder / "log").read_text().rpartition("\n")[0])
+        return [record for record in records if record.get("tools")]
+
+    def last_input(self):
+        """The whole of the latest such request, which carries the whole conversation."""
+        turns = self.turns()
+        return (self._folder / "bodies" / f"{turns[-1]['number']:04}.json").read_text() if turns else ""
 
 
 def as_json_lines(text):

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 import traceback
+import uuid
 from pathlib import Path
 
 from model import Model
@@ -24,13 +25,14 @@ KEY = "brigade-proof-this-is-no-key"
 NOTHING_THERE = 4
 
 
-def prove(scenario, teammate_mode):
-    """Runs one scenario as a program: `SCENARIO.py old|new [--short]`; exits 1 if a check failed."""
+def prove(scenario, teammate_mode, kind=None):
+    """Runs one scenario as a program: `SCENARIO.py old|new [--short]`; exits 1 if a check failed.
+    `kind` is the kind of house it takes place in."""
     version, short = sys.argv[1], "--short" in sys.argv[2:]
     # Being ended must still close the house: a SystemExit unwinds, a bare signal would not.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     report = Report(f"{Path(sys.argv[0]).stem}, {version}")
-    with House(version, teammate_mode) as house:
+    with (kind or House)(version, teammate_mode) as house:
         try:
             scenario(house, report, short)
         except Exception:
@@ -62,6 +64,10 @@ def read_json(path):
 
 
 class House:
+    # What the lead may do without asking, and its terminal.
+    lead_arguments = ["--dangerously-skip-permissions"]
+    columns, rows = 200, 50
+
     def __init__(self, version, teammate_mode):
         self.version = version
         self._claude, self._brigade = os.environ["CLAUDE"], os.environ["BRIGADE"]
@@ -96,7 +102,7 @@ class House:
         return self
 
     def __exit__(self, *_):
-        self._end_processes()
+        self.leave()
         self._model.close()
         shutil.rmtree(self.root, ignore_errors=True)
 
@@ -127,8 +133,8 @@ class House:
 
     def start_lead(self, team):
         """Starts the lead and gives it a team: one of that name (old), or the session's own (new)."""
-        arguments = ["--dangerously-skip-permissions", "--model", MODEL, "[agent:lead] Lead the team."]
-        place = ["-x", "200", "-y", "50", "-c", str(self.project)]
+        arguments = [*self.lead_arguments, "--model", MODEL, "[agent:lead] Lead the team."]
+        place = ["-x", str(self.columns), "-y", str(self.rows), "-c", str(self.project)]
         self._tmux("-f", os.devnull, "new-session", "-d", *place, "--", self._claude, *arguments)
         # The screen of a lead that falls over is what explains it.
         self._tmux("set-option", "-p", "remain-on-exit", "on")
@@ -153,6 +159,19 @@ class House:
         if self.version == "old":
             arguments["team_name"] = self.team
         self.agent("lead").call("Task" if self.version == "old" else "Agent", arguments)
+        teammate = self.agent(name)
+        teammate.open_turn()
+        return teammate
+
+    def sit_down(self, name):
+        """Starts a native teammate on a team it did not make, as a lead would, and waits for its first turn."""
+        self.brigade("team", "join", name, "--agent-type", "general-purpose")
+        self.brigade("send", name, f"[agent:{name}] Wait for messages.")
+        who = ["--agent-id", f"{name}@{self.team}", "--agent-name", name, "--team-name", self.team]
+        more = ["--agent-color", "blue", "--parent-session-id", str(uuid.uuid4())]
+        more += ["--agent-type", "general-purpose", "--model", MODEL, "--dangerously-skip-permissions"]
+        place = ["-x", "200", "-y", "50", "-c", str(self.project)]
+        self._tmux("-f", os.devnull, "new-session", "-d", *place, "--", self._claude, *who, *more)
         teammate = self.agent(name)
         teammate.open_turn()
         return teammate
@@ -231,7 +250,8 @@ class House:
             text=True,
         )
 
-    def _end_processes(self):
+    def leave(self):
+        """Ends the real program, and what it started."""
         panes = self._tmux("list-panes", "-a", "-F", "#{pane_pid}").stdout.split()
         self._tmux("kill-server")
         for pid in map(int, panes):

@@ -72,6 +72,12 @@ impl Seat {
         let config = self.config().await?;
         Ok(role(self, &self.read(&config)?))
     }
+
+    /// That the seat is nobody's, in words.
+    pub(crate) async fn absent(&self) -> Result<Denied, StoreError> {
+        let config = self.config().await?;
+        Ok(absent(self, &self.read(&config)?))
+    }
 }
 
 /// The seat's role, which it must have.

@@ -4,27 +4,34 @@
 //! once: it is decided in the store before it is sent, and whoever comes later, from whatever
 //! program, is told that it was.
 
+mod leave;
 mod reply;
 mod request;
 
+use std::borrow::Cow;
+
+use brigade_wire::member::Member;
 use brigade_wire::name::{AgentId, MemberName};
 use brigade_wire::permission::{Grant, PermissionResponse, Verdict};
 use brigade_wire::protocol::{
     PlanApprovalRequest, PlanApprovalResponse, Protocol, ShutdownApproved, ShutdownRejected,
     ShutdownRequest,
 };
-use brigade_wire::request_id::RequestId;
+use brigade_wire::request_id::{RequestId, Token};
 use brigade_wire::team::Team;
 use thiserror::Error;
+use uuid::Uuid;
 
+pub use self::leave::Leave;
 use self::reply::reply;
 pub use self::request::{Kind, Request};
 use crate::authority::{self, Denied};
 use crate::clock::wire_time;
+use crate::event::MessageKey;
 use crate::mail::{self, SendError};
 use crate::roster::{self, RosterError};
 use crate::seat::Seat;
-use crate::store::{Receipt, StoreError};
+use crate::store::{Question, Receipt, StoreError};
 
 /// The permission mode a teammate goes on with when its plan is approved. It is obeyed, so it is
 /// the one that asks for everything else.
@@ -123,7 +130,8 @@ pub async fn request_shutdown(
     let team = seat.read(&config)?;
     authority::lead(seat, &team, "ask a teammate to shut down")?;
     let to = mail::recipient(seat, &team, to)?;
-    let request_id = RequestId::Shutdown { at: now(seat), member: to.clone() }.to_string();
+    let id = |at| RequestId::Shutdown { at, member: to.clone() };
+    let request_id = fresh_id(seat, &team, &to, id).await?;
     let request = ShutdownRequest {
         request_id: request_id.clone(),
         from: seat.name.to_string(),
@@ -147,7 +155,8 @@ pub async fn submit_plan(
     }
     let lead = lead(seat, &team)?;
     let agent = AgentId { name: seat.name.clone(), team: seat.team.clone() };
-    let request_id = RequestId::PlanApproval { at: now(seat), agent }.to_string();
+    let id = |at| RequestId::PlanApproval { at, agent: agent.clone() };
+    let request_id = fresh_id(seat, &team, &lead, id).await?;
     let request = PlanApprovalRequest {
         from: seat.name.to_string(),
         timestamp: wire_time(seat.clock.now()),
@@ -157,6 +166,39 @@ pub async fn submit_plan(
         request_id: request_id.clone(),
     };
     ask(seat, &team, lead, request_id, request.into()).await
+}
+
+/// Asks the lead for leave to use a tool.
+pub async fn request_permission(seat: &Seat, leave: &Leave<'_>) -> Result<Asked, HandshakeError> {
+    let config = seat.config().await?;
+    let team = seat.read(&config)?;
+    authority::teammate(seat, &team, "ask for permission")?;
+    let lead = lead(seat, &team)?;
+    let token = Token::from_random(Uuid::new_v4().as_u64_pair().0);
+    let request_id = RequestId::Permission { at: now(seat), token }.to_string();
+    let request = leave.request(&request_id, &seat.name);
+    ask(seat, &team, lead, request_id, request.into()).await
+}
+
+/// Whether an answer that came to the seat counts: the seat asked for it, of its lead, and it is the
+/// first. `message` tells answers apart.
+pub async fn counts(
+    seat: &Seat,
+    kind: Kind,
+    id: &str,
+    message: MessageKey,
+) -> Result<bool, HandshakeError> {
+    let config = seat.config().await?;
+    let team = seat.read(&config)?;
+    let lead = lead(seat, &team)?;
+    let of_lead = Seat { name: lead, ..seat.clone() };
+    let asked = request::all(&of_lead, &team).await?;
+    if !asked.iter().any(|its| its.kind == kind && its.id == id && its.from == seat.name) {
+        return Ok(false);
+    }
+    let question = Question::new(&format!("{}-hears-{kind}-{id}", seat.name));
+    let first = seat.store.decide(&seat.team, &question, message.to_string().as_bytes()).await?;
+    Ok(first == message.to_string().as_bytes())
 }
 
 /// Answers the lead's request to stop. Who says yes leaves the team, and its open tasks go back to
@@ -169,14 +211,22 @@ pub async fn answer_shutdown(
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     authority::teammate(seat, &team, "answer a shutdown request")?;
+    // With these a lead of Claude Code's closes the pane it opened.
+    let own = team.member(seat.name.as_str());
+    let pane_id = own.as_ref().and_then(|own| own.tmux_pane_id().filter(|pane| !pane.is_empty()));
+    let backend_type = own.as_ref().and_then(Member::backend_type).filter(|_| pane_id.is_some());
     let answered = reply(seat, &team, Kind::Shutdown, id, |_| {
         let (request_id, from) = (id.to_owned(), seat.name.to_string());
         let timestamp = wire_time(seat.clock.now());
         match answer {
-            Answer::Yes => {
-                ShutdownApproved { request_id, from, timestamp, pane_id: None, backend_type: None }
-                    .into()
+            Answer::Yes => ShutdownApproved {
+                request_id,
+                from,
+                timestamp,
+                pane_id: pane_id.map(Cow::into_owned),
+                backend_type: backend_type.map(Cow::into_owned),
             }
+            .into(),
             Answer::No(why) => {
                 let reason = Some(why.to_owned());
                 ShutdownRejected { request_id, from, reason, timestamp }.into()
@@ -256,6 +306,24 @@ pub async fn open(seat: &Seat) -> Result<Vec<Request>, HandshakeError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     reply::open(seat, &team).await
+}
+
+/// An id that nothing else has that was asked of `of`: two requests of one millisecond are two.
+async fn fresh_id(
+    seat: &Seat,
+    team: &Team<'_>,
+    of: &MemberName,
+    id: impl Fn(u64) -> RequestId,
+) -> Result<String, HandshakeError> {
+    let asked = request::all(&Seat { name: of.clone(), ..seat.clone() }, team).await?;
+    let mut at = now(seat);
+    loop {
+        let id = id(at).to_string();
+        if !asked.iter().any(|its| its.id == id) {
+            return Ok(id);
+        }
+        at += 1;
+    }
 }
 
 async fn ask(

@@ -15,6 +15,7 @@ use uuid::Uuid;
 use crate::authority::{self, Denied};
 use crate::clock::wire_time;
 use crate::event::MessageKey;
+use crate::roster;
 use crate::seat::Seat;
 use crate::store::{Mail, Mark, Outgoing, Receipt, StoreError};
 
@@ -37,6 +38,24 @@ pub struct Sent {
     pub to: MemberName,
     /// What the store said.
     pub receipt: Receipt,
+    /// Whether it is for a lead that does not read its inbox at the moment: one of the new generation
+    /// does so only while a teammate that it started itself is there.
+    pub unheard: bool,
+}
+
+impl Sent {
+    /// What its sender should know: why a message that is safe is not where it is read.
+    pub fn caveat(&self) -> Option<String> {
+        let waits = self.receipt.waits.as_ref();
+        let waits = waits.map(|why| format!("not in {}'s inbox yet: {why}", self.to));
+        let unheard = || {
+            format!(
+                "in {}'s inbox, which it reads only while a teammate that it started itself is there",
+                self.to
+            )
+        };
+        waits.or_else(|| self.unheard.then(unheard))
+    }
 }
 
 /// Why a message was not sent.
@@ -153,7 +172,9 @@ async fn send_each(
         match seat.store.send(&seat.team, &to, &message).await {
             Ok(receipt) => {
                 tracing::info!(team = %seat.team, member = %to, "sent");
-                reached.push(Sent { to, receipt });
+                let leads = team.lead().is_some_and(|lead| lead.is(to.as_str()));
+                let unheard = leads && !roster::listens(team);
+                reached.push(Sent { to, receipt, unheard });
             }
             Err(source) if reached.is_empty() => return Err(source.into()),
             Err(source) => return Err(SendError::Partly { reached, failed: to, source }),

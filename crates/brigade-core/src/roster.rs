@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use brigade_wire::color::Color;
-use brigade_wire::member::{MemberChange, NewMember};
+use brigade_wire::member::{Member, MemberChange, NewMember};
 use brigade_wire::name::{MemberName, NameError, TaskId, TeamName};
 use brigade_wire::team::{NewTeam, Team};
 use thiserror::Error;
@@ -192,6 +192,24 @@ pub async fn set_activity(
     };
     change(seat, &mut { set }).await?;
     Ok(())
+}
+
+/// Whether the lead reads what is written to it. A lead of the new generation does so only while a
+/// teammate that it started itself is there.
+pub async fn lead_listens(seat: &Seat) -> Result<bool, StoreError> {
+    let config = seat.config().await?;
+    let team = seat.read(&config)?;
+    Ok(listens(&team))
+}
+
+pub(crate) fn listens(team: &Team<'_>) -> bool {
+    let lead = team.lead().and_then(|lead| Some(lead.name()?.into_owned()));
+    let native = |member: &Member<'_>| {
+        let backend = member.backend_type();
+        matches!(backend.as_deref(), Some("tmux" | "in-process" | "iterm2"))
+            && member.name().as_deref() != lead.as_deref()
+    };
+    team.lead_process().is_none() || team.members().any(|member| native(&member))
 }
 
 /// Deletes the team, which only its lead may, and not while members are at work in it or Claude Code

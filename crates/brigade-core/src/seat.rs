@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use brigade_wire::message::Message;
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::team::Team;
 
 use crate::clock::Clock;
+use crate::signature::LeadKey;
 use crate::store::{Actor, Document, Store, StoreError};
 
 /// A place in a team. Everything done through it is done in its name: no argument of a call, and so
@@ -20,6 +22,9 @@ pub struct Seat {
     pub team: TeamName,
     /// Who.
     pub name: MemberName,
+    /// The key by which the seat knows its lead, if it was given one. Then what is not signed with it
+    /// is not the lead's.
+    pub lead_key: Option<LeadKey>,
 }
 
 impl Seat {
@@ -32,6 +37,15 @@ impl Seat {
     pub(crate) async fn config(&self) -> Result<Document, StoreError> {
         let config = self.store.team(&self.team).await?;
         config.ok_or_else(|| StoreError::NoTeam { team: self.team.clone() })
+    }
+
+    /// Whether a message is from whom it says, as far as the seat can tell.
+    pub fn vouches_for(&self, team: &Team<'_>, message: &Message<'_>) -> bool {
+        let leads = team.lead().is_some_and(|lead| lead.is(&message.from()));
+        match &self.lead_key {
+            Some(key) if leads => key.verifies(message),
+            _ => true,
+        }
     }
 
     /// The same, read.

@@ -38,6 +38,7 @@ macro_rules! contract_tests {
             history_outlives_the_team
             a_question_is_decided_once
             a_mailbox_has_a_history_of_its_own
+            a_note_is_kept_until_the_next
         );
     };
     ($make:expr; $($case:ident)*) => {
@@ -412,4 +413,19 @@ pub async fn a_mailbox_has_a_history_of_its_own(store: AnyStore) {
         })
         .collect();
     assert_eq!(told, ["sent one", "sent two", "read"]);
+}
+
+/// The last note stands, is nobody else's, and is there when the team is gone.
+pub async fn a_note_is_kept_until_the_next(store: AnyStore) {
+    let house = House::build(store).await;
+    let kept = async |of: &str| house.store.kept(&team(), &member(of)).await.unwrap();
+    assert_eq!(kept("alice").await, None);
+    for note in ["one", "two, longer", ""] {
+        house.store.keep(&team(), &member("alice"), note.as_bytes()).await.unwrap();
+        assert_eq!(kept("alice").await.as_deref(), Some(note.as_bytes()));
+    }
+    house.store.keep(&team(), &member("alice"), b"last").await.unwrap();
+    assert_eq!(kept("bob").await, None);
+    house.store.delete_team(&team(), &actor()).await.unwrap();
+    assert_eq!(kept("alice").await.as_deref(), Some(b"last".as_slice()));
 }

@@ -42,6 +42,7 @@ impl House {
             clock: Arc::clone(&self.clock),
             team: team(),
             name: member(name),
+            lead_key: None,
         }
     }
 

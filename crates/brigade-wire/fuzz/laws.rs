@@ -12,6 +12,7 @@ use brigade_wire::member::{MemberChange, NewMember};
 use brigade_wire::message::{NewMessage, Stamp};
 use brigade_wire::name::{self, AgentId, MemberName, TaskId, TeamName};
 use brigade_wire::request_id::RequestId;
+use brigade_wire::settings::{Place, SettingChange, Settings};
 use brigade_wire::task::{Status, Task, TaskChange};
 use brigade_wire::team::{Team, TeamChange};
 
@@ -19,10 +20,11 @@ use brigade_wire::team::{Team, TeamChange};
 pub(crate) type Law = (&'static str, fn(&[u8]));
 
 /// Every law.
-pub(crate) const LAWS: [Law; 6] = [
+pub(crate) const LAWS: [Law; 7] = [
     ("inbox", inbox),
     ("team", team),
     ("task", task),
+    ("settings", settings),
     ("body", body),
     ("envelope", envelope),
     ("names", names),
@@ -183,6 +185,52 @@ pub(crate) fn team(bytes: &[u8]) {
         assert!(gone.member(&name).is_none());
         let rest = team.members().filter(|other| !other.is(&name));
         assert_eq!(members(&gone), rest.map(|other| other.json().to_vec()).collect::<Vec<_>>());
+    }
+}
+
+/// Settings can be set and taken back without touching anything else.
+pub(crate) fn settings(bytes: &[u8]) {
+    let Ok(settings) = Settings::read(bytes) else { return };
+    unchanged(&settings.with(&[]).expect("nothing is asked"), bytes);
+    let values = [serde_json::json!("tmux"), serde_json::json!({"a \"b\"": [1, "\n"]})];
+    let places = [
+        Place { section: None, key: "teammateMode" },
+        Place { section: Some("env"), key: "OURS" },
+        Place { section: Some("mcpServers"), key: "team" },
+    ];
+    let value = |at: usize| Some(&values[at.min(1)]);
+    let change = |(at, &place): (usize, &Place<'static>)| SettingChange { place, value: value(at) };
+    let changes: Vec<SettingChange<'_>> = places.iter().enumerate().map(change).collect();
+    let Ok(changed) = settings.with(&changes) else {
+        let is_object = |name| settings.field(name).is_none_or(|json| json.starts_with(b"{"));
+        assert!(!is_object("env") || !is_object("mcpServers"), "only a section is needed");
+        return;
+    };
+    let changed = Settings::read(&changed).expect("still whole");
+    for (at, place) in places.iter().enumerate() {
+        assert_eq!(changed.get(*place).as_ref(), value(at));
+    }
+    let others = keys(bytes, &["teammateMode", "env", "mcpServers"]);
+    let made: Vec<&str> =
+        ["env", "mcpServers"].into_iter().filter(|name| !settings.has(name)).collect();
+    let was: Vec<Option<serde_json::Value>> = places.iter().map(|p| settings.get(*p)).collect();
+    let back = |(&place, was): (&Place<'static>, &'_ Option<serde_json::Value>)| {
+        changed.get(place).map(|_| (place, was.clone()))
+    };
+    let back: Vec<_> = places.iter().zip(&was).filter_map(back).collect();
+    let back: Vec<SettingChange<'_>> = back
+        .iter()
+        .map(|(place, value)| SettingChange { place: *place, value: value.as_ref() })
+        .collect();
+    let back = changed.with(&back).expect("they are there").into_owned();
+    let back = Settings::read(&back).expect("still whole").without_empty(&made).into_owned();
+    let back = Settings::read(&back).expect("still whole");
+    for key in others {
+        assert_eq!(changed.field(&key), settings.field(&key), "{key}");
+        assert_eq!(back.field(&key), settings.field(&key), "{key}");
+    }
+    for (place, was) in places.iter().zip(&was) {
+        assert_eq!(back.get(*place), *was);
     }
 }
 

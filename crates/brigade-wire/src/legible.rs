@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 /// The bytes as text, places unchanged.
-pub(crate) fn legible(bytes: &[u8]) -> Cow<'_, str> {
+pub fn legible(bytes: &[u8]) -> Cow<'_, str> {
     match str::from_utf8(bytes) {
         Ok(text) => whole_pairs(text),
         Err(_) => {

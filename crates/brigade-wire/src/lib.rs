@@ -8,6 +8,7 @@
 //! - [`generation`]: which of the two generations a file is of;
 //! - [`inbox`] and [`message`], [`team`] and [`member`], [`task`]: the documents, as views that know
 //!   where each field stands, so that a change to one leaves every other byte as it was;
+//! - [`settings`]: the same for what a person has set for a whole program;
 //! - [`body`], [`protocol`] and [`permission`]: what a message means;
 //! - [`envelope`]: what a model sees of it.
 //!
@@ -33,7 +34,7 @@ pub mod envelope;
 pub mod generation;
 pub mod inbox;
 mod layout;
-mod legible;
+pub mod legible;
 pub mod member;
 pub mod message;
 pub mod name;
@@ -41,6 +42,7 @@ mod patch;
 pub mod permission;
 pub mod protocol;
 pub mod request_id;
+pub mod settings;
 pub mod task;
 pub mod team;
 

@@ -200,3 +200,28 @@ impl<'d> ObjectEdit<'d> {
         format!("{}{}{value}", compact(&change.key), self.layout.colon())
     }
 }
+
+/// Pairs written as one object, in their order.
+pub(crate) struct Ordered<'m>(Vec<(&'m str, &'m Value)>);
+
+impl<'m> Ordered<'m> {
+    /// The last word on each key.
+    pub(crate) fn new(pairs: impl Iterator<Item = (&'m str, Option<&'m Value>)>) -> Self {
+        let mut last: Vec<(&str, &Value)> = Vec::new();
+        for (key, value) in pairs {
+            last.retain(|(earlier, _)| *earlier != key);
+            last.extend(value.map(|value| (key, value)));
+        }
+        Self(last)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Serialize for Ordered<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().copied())
+    }
+}

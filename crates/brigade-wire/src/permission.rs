@@ -142,6 +142,13 @@ impl Json {
     }
 }
 
+impl From<&serde_json::Value> for Json {
+    fn from(value: &serde_json::Value) -> Self {
+        // A value prints as JSON; this cannot fail.
+        Self(RawValue::from_string(value.to_string()).unwrap_or_default())
+    }
+}
+
 impl PartialEq for Json {
     fn eq(&self, other: &Self) -> bool {
         self.as_str() == other.as_str()

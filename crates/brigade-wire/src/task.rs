@@ -12,7 +12,7 @@ use crate::change::Change;
 use crate::document::{Damage, Document, Fields, Object};
 use crate::layout::pretty;
 use crate::name::TaskId;
-use crate::patch::{ObjectEdit, Patch};
+use crate::patch::{ObjectEdit, Ordered, Patch};
 
 /// How far a task is. `deleted` is no status on disk: the file goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -164,8 +164,9 @@ impl<'a> Task<'a> {
                 inner.finish(&mut patch);
             }
             None => {
-                let set = Ordered::new(change.metadata.iter().map(|(k, v)| (k, v.as_ref())));
-                if !set.0.is_empty() {
+                let set =
+                    Ordered::new(change.metadata.iter().map(|(k, v)| (k.as_str(), v.as_ref())));
+                if !set.is_empty() {
                     edit.set("metadata", &set);
                 }
             }
@@ -236,26 +237,5 @@ impl NewTask<'_> {
 }
 
 fn metadata<S: Serializer>(pairs: &[(String, Value)], serializer: S) -> Result<S::Ok, S::Error> {
-    Ordered::new(pairs.iter().map(|(key, value)| (key, Some(value)))).serialize(serializer)
-}
-
-/// Pairs written as one object, in their order.
-struct Ordered<'m>(Vec<(&'m str, &'m Value)>);
-
-impl<'m> Ordered<'m> {
-    /// The last word on each key.
-    fn new(pairs: impl Iterator<Item = (&'m String, Option<&'m Value>)>) -> Self {
-        let mut last: Vec<(&str, &Value)> = Vec::new();
-        for (key, value) in pairs {
-            last.retain(|(earlier, _)| earlier != key);
-            last.extend(value.map(|value| (key.as_str(), value)));
-        }
-        Self(last)
-    }
-}
-
-impl Serialize for Ordered<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().copied())
-    }
+    Ordered::new(pairs.iter().map(|(key, value)| (key.as_str(), Some(value)))).serialize(serializer)
 }

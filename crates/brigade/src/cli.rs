@@ -3,6 +3,7 @@
 mod task;
 mod team;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use brigade_core::store::file::Durability;
@@ -31,6 +32,16 @@ pub(crate) struct Cli {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
+}
+
+/// The command line as it was meant: Claude Code starts a teammate's program with its own options and
+/// no command.
+pub(crate) fn words(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = given.collect();
+    if words.get(1).is_some_and(|word| word == "--agent-id") {
+        words.insert(1, "teammate".into());
+    }
+    words
 }
 
 const EXAMPLES: &str = "\
@@ -94,6 +105,41 @@ impl From<DurabilityWord> for Durability {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Switch brigade on in Claude Code, and off again
+    ///
+    /// From then on the lead of a Claude Code session can ask for teammates of other vendors.
+    ///
+    /// Shows the change to each file as a diff, and asks. Claude Code is told to start its teammates
+    /// with brigade, in tmux, and gets an agent type for each agent that is installed; Codex and
+    /// Gemini CLI get the team's tools. Everything else in these files stays as it is. Running it
+    /// again changes nothing, unless there is something new to tell.
+    #[command(after_help = "\
+Examples:
+  brigade init              look at the change, then say yes or no
+  brigade init --yes        do not ask
+  brigade init --undo       put everything back as it was")]
+    Init {
+        /// Make the change without asking
+        #[arg(long, short)]
+        yes: bool,
+        /// Put back every file as it was
+        ///
+        /// A file that was changed since keeps that change, and loses only what brigade put in. Exit
+        /// code 4 says that there is nothing to undo.
+        #[arg(long)]
+        undo: bool,
+    },
+
+    /// List the agents brigade drives, and which are installed
+    ///
+    /// Tells of each what it can do: whether a message joins the turn that is on or waits for its end,
+    /// what keeps it from changing anything before its plan is approved, and what it tells of its use
+    /// of the model; and how to install it, if it is not there.
+    #[command(after_help = "\
+Example:
+  brigade agents --json | jq -r '.[] | select(.installed) | .name'")]
+    Agents,
+
     /// Create, show and delete teams; join and leave them
     #[command(subcommand)]
     Team(TeamCommand),
@@ -167,6 +213,37 @@ Examples:
   claude mcp add --scope user team -- brigade mcp --team demo --as bob")]
     Mcp,
 
+    /// Start an agent as a member of the team, in this terminal
+    ///
+    /// The agent's own program is started and spoken to by its protocol; its mail becomes its turns,
+    /// and what it does is shown here. What you type goes to it as its user's words. It stays until
+    /// it agrees to shut down, or until this command is ended; then its open tasks go back to the
+    /// board. A member of that name that is there already is gone on with, in its old session.
+    #[command(after_help = "\
+Examples:
+  brigade spawn bob --agent codex --prompt \"Take a task from the board\"
+  brigade --team session-1a2b3c4d spawn bob --agent gemini --plan")]
+    Spawn(Spawn),
+
+    /// Be a teammate that a lead of Claude Code's asked for
+    ///
+    /// Claude Code starts this in a pane, in place of itself, if `CLAUDE_CODE_TEAMMATE_COMMAND` names
+    /// brigade. For an agent type that brigade drives it starts that agent's program, brings it its
+    /// mail and shows in the pane what it does; for every other type it becomes the real Claude Code.
+    Teammate {
+        /// The arguments Claude Code gives to a teammate
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        arguments: Vec<OsString>,
+    },
+
+    /// Run a program that is ended, with all it started, when brigade is
+    #[command(hide = true)]
+    Guard {
+        /// The program and its arguments
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        program: Vec<OsString>,
+    },
+
     /// Print a completion script for a shell
     #[command(after_help = "\
 Example:
@@ -181,6 +258,22 @@ Example:
         /// Where to write the pages of all commands
         dir: Option<PathBuf>,
     },
+}
+
+/// An agent to be started.
+#[derive(Args, Debug)]
+pub(crate) struct Spawn {
+    /// The member's name
+    pub(crate) name: MemberName,
+    /// Which agent: codex, gemini, opencode, …, or acp:COMMAND
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: String,
+    /// Tell it this first
+    #[arg(long, short, allow_hyphen_values = true)]
+    pub(crate) prompt: Option<String>,
+    /// Let it change nothing until the lead has approved its plan
+    #[arg(long)]
+    pub(crate) plan: bool,
 }
 
 /// What to say.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use brigade_core::clock::{Clock, SystemClock};
 use brigade_core::seat::Seat;
+use brigade_core::signature::LeadKey;
 use brigade_core::store::Store;
 use brigade_core::store::file::{FileStore, LOCK_WAIT, Options};
 use brigade_wire::name::{MemberName, TeamName};
@@ -27,6 +28,7 @@ pub(crate) struct Context {
     pub(crate) json: bool,
     team: Option<TeamName>,
     me: Option<MemberName>,
+    lead_key: Option<LeadKey>,
 }
 
 impl Context {
@@ -63,7 +65,8 @@ impl Context {
             Some(me) => Some(me),
             None => variable(env::AS, str::parse)?,
         };
-        Ok(Self { store, clock, json: global.json, team, me })
+        let lead_key = variable(env::LEAD_KEY, str::parse)?;
+        Ok(Self { store, clock, json: global.json, team, me, lead_key })
     }
 
     /// The team that was named, if one was.
@@ -132,7 +135,7 @@ impl Context {
 
     pub(crate) fn seat_of(&self, team: TeamName, name: MemberName) -> Seat {
         let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
-        Seat { store, clock, team, name }
+        Seat { store, clock, team, name, lead_key: self.lead_key.clone() }
     }
 
     /// Who runs the command. In a team that brigade created nobody else holds the lead's seat, so

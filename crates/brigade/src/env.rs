@@ -1,14 +1,21 @@
 //! Every environment variable brigade reads, by name.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 /// Which team, where `--team` does not say.
 pub(crate) const TEAM: &str = "BRIGADE_TEAM";
 /// Who I am, where `--as` does not say.
 pub(crate) const AS: &str = "BRIGADE_AS";
+/// The key by which I know my lead, as Claude Code gives it to its teammates.
+pub(crate) const LEAD_KEY: &str = "BRIGADE_LEAD_KEY";
+/// Set where the member's mail comes to it as turns, so that it is not offered it twice.
+pub(crate) const DELIVERED: &str = "BRIGADE_DELIVERED";
 /// What an acknowledged message survives, where `--durability` does not say.
 pub(crate) const DURABILITY: &str = "BRIGADE_DURABILITY";
+/// Where Claude Code's own program is, if it is not the `claude` on the path.
+pub(crate) const CLAUDE: &str = "BRIGADE_CLAUDE";
 /// What to log, as in `debug` or `brigade_core=trace,warn`. Unset, nothing is logged.
 pub(crate) const LOG: &str = "BRIGADE_LOG";
 /// Where to log; standard error if unset.
@@ -17,6 +24,12 @@ pub(crate) const LOG_FILE: &str = "BRIGADE_LOG_FILE";
 pub(crate) const CLAUDE_CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
 /// Where programs keep their state.
 pub(crate) const XDG_STATE_HOME: &str = "XDG_STATE_HOME";
+/// Codex's own variable for its folder.
+pub(crate) const CODEX_HOME: &str = "CODEX_HOME";
+/// Gemini CLI's own variable for the home its folder is in.
+pub(crate) const GEMINI_CLI_HOME: &str = "GEMINI_CLI_HOME";
+/// Where programs are looked for.
+const PATH: &str = "PATH";
 /// The home directory.
 pub(crate) const HOME: &str = "HOME";
 // `NO_COLOR` is read by `anstream`, which every character of ours goes through.
@@ -37,4 +50,38 @@ pub(crate) fn state_dir() -> Option<PathBuf> {
     let xdg = read(XDG_STATE_HOME).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = || Some(PathBuf::from(read(HOME)?).join(".local/state"));
     Some(xdg.or_else(home)?.join("brigade"))
+}
+
+/// Codex's own folder.
+pub(crate) fn codex_dir() -> Option<PathBuf> {
+    let home = || Some(PathBuf::from(read(HOME)?).join(".codex"));
+    read(CODEX_HOME).map(PathBuf::from).or_else(home)
+}
+
+/// Gemini CLI's own folder.
+pub(crate) fn gemini_dir() -> Option<PathBuf> {
+    Some(PathBuf::from(read(GEMINI_CLI_HOME).or_else(|| read(HOME))?).join(".gemini"))
+}
+
+/// Every program of that name on the path, the first one first.
+pub(crate) fn on_path(program: &OsStr) -> impl Iterator<Item = PathBuf> {
+    let dirs: Vec<PathBuf> =
+        read(PATH).map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
+    let program = program.to_owned();
+    let paths = dirs.into_iter().map(move |dir| dir.join(&program));
+    paths.filter(|path| {
+        path.metadata().is_ok_and(|its| its.is_file() && its.permissions().mode() & 0o111 != 0)
+    })
+}
+
+/// The program of an agent, where it is not the one on the path: `BRIGADE_CODEX` for one.
+pub(crate) fn agent_program(agent: &str) -> Option<OsString> {
+    read(&format!("BRIGADE_{}", agent.to_uppercase()))
+}
+
+/// More arguments for an agent's program, separated by spaces: `BRIGADE_CODEX_ARGS` for one.
+pub(crate) fn agent_arguments(agent: &str) -> Vec<String> {
+    let words = read(&format!("BRIGADE_{}_ARGS", agent.to_uppercase()));
+    let words = words.and_then(|words| words.into_string().ok()).unwrap_or_default();
+    words.split_whitespace().map(str::to_owned).collect()
 }

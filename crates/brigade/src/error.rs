@@ -52,6 +52,12 @@ pub(crate) enum Trouble {
     WhoAmI { team: String },
     #[error("which team is it?")]
     WhichTeam,
+    #[error("there is no driver for the agent {name:?}")]
+    NoAgent { name: String },
+    #[error("the argument {what} is missing or not valid")]
+    NativeArgument { what: &'static str },
+    #[error("Claude Code's own program is not to be found")]
+    NoClaude,
     #[error("the conversation with the client broke off")]
     Mcp { source: Box<dyn Error + Send + Sync> },
     #[error("no member {name} in team {team}")]
@@ -70,6 +76,12 @@ pub(crate) enum Trouble {
     NotText,
     #[error("nothing to change")]
     NoChange,
+    #[error("there is nobody to ask whether to make this change")]
+    NobodyToAsk,
+    #[error("nothing was changed")]
+    NotApplied,
+    #[error("there is nothing to undo")]
+    NothingToUndo,
 }
 
 impl CliError {

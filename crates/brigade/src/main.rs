@@ -3,16 +3,21 @@
 mod cli;
 mod commands;
 mod context;
+mod diff;
 mod env;
 mod error;
 mod exit;
 mod graph;
+mod guest;
+mod installed;
 mod log;
 mod mcp;
+mod native;
 mod output;
+mod pane;
 mod patience;
 mod tasks;
-mod words;
+mod tree;
 
 use std::process::ExitCode;
 
@@ -20,7 +25,7 @@ use clap::Parser;
 
 fn main() -> ExitCode {
     error::catch_bugs();
-    let cli = cli::Cli::parse();
+    let cli = cli::Cli::parse_from(cli::words(std::env::args_os()));
     let code = match commands::run(cli) {
         Ok(code) => code,
         Err(error) => error.report(),

@@ -18,6 +18,7 @@ mod tools;
 
 use std::sync::Arc;
 
+use brigade_core::brief::Mail;
 use brigade_core::seat::Seat;
 use brigade_wire::name::TeamName;
 use rmcp::ServiceExt;
@@ -27,6 +28,7 @@ use rmcp::transport::stdio_pipes;
 use self::door::Door;
 use self::server::{Identity, Server};
 use crate::context::Context;
+use crate::env;
 use crate::error::{CliError, Trouble};
 
 /// Serves the seat's tools on standard input and output until the client closes them.
@@ -44,7 +46,7 @@ pub(crate) async fn serve_founder(
 }
 
 async fn run(identity: Identity) -> Result<(), CliError> {
-    let server = Server::new(identity);
+    let server = Server::new(identity, mail());
     let (input, output) = stdio_pipes();
     let door = Door::new(AsyncRwTransport::new_server(input, output), server.handed.clone());
     let broken = |error: Box<dyn std::error::Error + Send + Sync>| {
@@ -58,4 +60,9 @@ async fn run(identity: Identity) -> Result<(), CliError> {
     };
     running.waiting().await.map_err(|error| broken(Box::new(error)))?;
     Ok(())
+}
+
+/// Whether the member's mail comes to it by itself, as whoever started us says.
+fn mail() -> Mail {
+    if env::read(env::DELIVERED).is_some() { Mail::Delivered } else { Mail::Fetched }
 }

@@ -9,6 +9,8 @@ use crate::conversation::{Answer, Conversation, Returned, Tool};
 pub struct Record {
     /// The request's number, from 1.
     pub number: u64,
+    /// When it had come whole, in microseconds since 1970.
+    pub at: u128,
     /// Its method.
     pub method: String,
     /// Its path, without what follows a question mark.

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 const OPEN: &str = "[script]";
 const CLOSE: &str = "[/script]";
+const HEARD: &str = "{heard:";
 
 /// The steps of one prompt.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,11 +72,12 @@ struct Written {
 }
 
 impl Script {
-    /// The last script in a text, if there is one.
+    /// The last script in a text, if there is one. `{heard:request_id}` in it is the word that follows
+    /// the last `request_id` before it: a request brings the id that its answer has to name.
     pub fn find(text: &str) -> Option<Result<Self, BadScript>> {
-        let (_, after) = text.rsplit_once(OPEN)?;
+        let (before, after) = text.rsplit_once(OPEN)?;
         let (script, _) = after.split_once(CLOSE)?;
-        Some(Self::parse(script))
+        Some(fill_heard(script, before).and_then(|script| Self::parse(&script)))
     }
 
     fn parse(script: &str) -> Result<Self, BadScript> {
@@ -101,6 +103,21 @@ impl Script {
         }
         if waited > Duration::ZERO { Err(BadScript::Endless) } else { Ok(Self { steps }) }
     }
+}
+
+/// Puts words that stand before a script into it.
+fn fill_heard(script: &str, before: &str) -> Result<String, BadScript> {
+    let mut filled = String::new();
+    let mut rest = script;
+    while let Some((head, after)) = rest.split_once(HEARD) {
+        let Some((name, behind)) = after.split_once('}') else { break };
+        let word = word_after(name, before);
+        filled.push_str(head);
+        filled.push_str(word.ok_or_else(|| BadScript::Unresolved(format!("heard:{name}")))?);
+        rest = behind;
+    }
+    filled.push_str(rest);
+    Ok(filled)
 }
 
 /// Puts results of earlier tools into every string of `value`.
@@ -192,6 +209,16 @@ mod tests {
         assert_eq!(script.steps, [Step { act: Act::Say("b".into()), wait: Duration::ZERO }]);
         assert!(Script::find("no script").is_none());
         assert!(Script::find("[script] without an end").is_none());
+    }
+
+    #[test]
+    fn a_script_can_name_what_stands_before_it() {
+        let text = r#"request_id stop-1@bob: why [script][{"say":"{heard:request_id}"}][/script]"#;
+        let script = Script::find(text).unwrap().unwrap();
+        assert_eq!(script.steps[0].act, Act::Say("stop-1@bob".into()));
+        let text = r#"nothing [script][{"say":"{heard:request_id}"}][/script] request_id late"#;
+        let error = Script::find(text).unwrap().unwrap_err().to_string();
+        assert_eq!(error, "no result for {heard:request_id}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use http_body_util::channel::Channel;
 use http_body_util::{BodyExt, Collected, Either, Full};
@@ -125,7 +126,8 @@ impl Desk {
     /// Writes what happened before it is answered, so that whoever has an answer finds it in the log.
     fn note(&self, number: u64, method: &str, path: &str, status: u16, asked: Option<Asked>) {
         let (method, path) = (method.to_owned(), path.to_owned());
-        let record = Record { number, method, path, status, asked };
+        let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
+        let record = Record { number, at, method, path, status, asked };
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         if let (Some(log), Ok(mut line)) = (log.as_mut(), serde_json::to_vec(&record)) {
             line.push(b'\n');

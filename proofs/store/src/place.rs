@@ -55,6 +55,7 @@ impl Spot {
             clock: Arc::new(SystemClock),
             team: team(),
             name: member(name),
+            lead_key: None,
         }
     }
 

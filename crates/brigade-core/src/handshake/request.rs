@@ -59,6 +59,9 @@ impl Request {
     /// The request that a message is, if it is one and nothing about it is false.
     fn of(seat: &Seat, team: &Team<'_>, message: &Message<'_>) -> Option<Self> {
         let from: MemberName = message.from().parse().ok()?;
+        if !seat.vouches_for(team, message) {
+            return None;
+        }
         let Body::Protocol(body) = message.body() else { return None };
         let (kind, id, asker) = match &body {
             Protocol::ShutdownRequest(asked) => (Kind::Shutdown, &asked.request_id, &asked.from),

@@ -35,6 +35,7 @@ struct House {
     /// What was written down, of teams that are gone as well.
     journal: BTreeMap<TeamName, Vec<Record>>,
     decisions: BTreeMap<(TeamName, Question), Vec<u8>>,
+    notes: BTreeMap<(TeamName, MemberName), Vec<u8>>,
     watchers: Vec<(TeamName, mpsc::UnboundedSender<Record>)>,
 }
 
@@ -301,6 +302,15 @@ impl Store for MemoryStore {
         let mut house = self.house();
         house.held(team)?;
         Ok(house.decisions.get(&(team.clone(), question.clone())).cloned())
+    }
+
+    async fn keep(&self, team: &TeamName, of: &MemberName, note: &[u8]) -> Result<(), StoreError> {
+        self.house().notes.insert((team.clone(), of.clone()), note.to_vec());
+        Ok(())
+    }
+
+    async fn kept(&self, team: &TeamName, of: &MemberName) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.house().notes.get(&(team.clone(), of.clone())).cloned())
     }
 
     async fn mailbox_history(

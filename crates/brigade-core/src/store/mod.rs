@@ -123,6 +123,12 @@ pub trait Store: fmt::Debug + Send + Sync {
         question: &Question,
     ) -> Result<Option<Vec<u8>>, StoreError>;
 
+    /// Keeps a note of a member's program for itself, in place of the one before.
+    async fn keep(&self, team: &TeamName, of: &MemberName, note: &[u8]) -> Result<(), StoreError>;
+
+    /// The note that was kept last. It outlives the team.
+    async fn kept(&self, team: &TeamName, of: &MemberName) -> Result<Option<Vec<u8>>, StoreError>;
+
     /// What was written down about one member's mailbox, in order.
     async fn mailbox_history(
         &self,

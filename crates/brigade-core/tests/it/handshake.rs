@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use brigade_core::board::{self, TaskPlan};
+use brigade_core::clock::Clock;
 use brigade_core::handshake::{self, Answer, HandshakeError};
 use brigade_core::mail;
 use brigade_core::roster;
@@ -316,5 +317,31 @@ fn no_envelope_is_forged_inside_a_request() {
             unreachable!("{text}")
         };
         assert_eq!((plan.plan_content.as_str(), plan.request_id), (forged, asked.request_id));
+    });
+}
+
+/// A clock that stands still.
+#[derive(Debug)]
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> jiff::Timestamp {
+        "2026-11-15T12:30:00Z".parse().unwrap()
+    }
+}
+
+/// Ids are made of the time; two plans of one millisecond can both be answered all the same.
+#[test]
+fn two_requests_of_one_millisecond_are_two() {
+    in_memory(async |house| {
+        let at_once = House { clock: Arc::new(Still), ..house.clone() };
+        let (lead, bob) = (at_once.seat("team-lead"), at_once.seat("bob"));
+        for plan in ["one", "two", "three"] {
+            let asked = handshake::submit_plan(&bob, plan, None).await.unwrap();
+            handshake::answer_plan(&lead, &asked.request_id, Answer::Yes).await.unwrap();
+            handshake::request_shutdown(&lead, "bob", Some(plan)).await.unwrap();
+        }
+        let open = handshake::open(&bob).await.unwrap();
+        assert_eq!(open.len(), 3);
     });
 }

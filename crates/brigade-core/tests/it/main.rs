@@ -2,6 +2,7 @@
 
 #![expect(
     clippy::indexing_slicing,
+    clippy::panic,
     clippy::unwrap_used,
     reason = "a test stops at the first surprise"
 )]
@@ -9,6 +10,8 @@
 mod authority;
 mod board;
 mod contract;
+mod delivery;
+mod drivers;
 mod files;
 mod graph;
 mod handshake;

@@ -22,6 +22,7 @@ mod inboxes;
 mod names;
 mod properties;
 mod random;
+mod settings;
 mod strange_bodies;
 mod tasks;
 mod teams;

@@ -30,10 +30,7 @@ pub(crate) async fn run(context: &Context, words: MessageText) -> Result<u8, Cli
         return Err(CliError::new(Kind::Nothing, error).hint("`brigade team join NAME` adds one"));
     }
     let to: Vec<&str> = sent.iter().map(|sent| sent.to.as_str()).collect();
-    let waits = sent.iter().filter_map(|sent| {
-        let name = sent.to.as_str();
-        Some((name, waits(name, &sent.receipt)?))
-    });
+    let waits = sent.iter().filter_map(|sent| Some((sent.to.as_str(), waits(sent)?)));
     let waits: BTreeMap<&str, String> = waits.collect();
     if context.json {
         let ids = sent.iter().map(|sent| (sent.to.as_str(), sent.receipt.msg_id.as_str()));

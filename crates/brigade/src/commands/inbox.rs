@@ -4,15 +4,16 @@ use std::fmt::Write as _;
 
 use brigade_core::mail::{self, Which};
 use brigade_core::store::{Mail, Mark};
+use brigade_core::words;
 use brigade_wire::body::Body;
 use brigade_wire::message::Message;
 use brigade_wire::name::MemberName;
 
 use crate::context::Context;
 use crate::error::{CliError, Trouble};
+use crate::exit;
 use crate::output::{self, BUSY, FAINT, STRONG};
 use crate::patience::patiently;
-use crate::{exit, words};
 
 /// Which messages, and what to do with them.
 #[derive(Clone, Copy, Debug)]

@@ -1,21 +1,26 @@
 //! The commands, one file each. Each is a few lines over `brigade-core`: what can be done is decided
 //! there, so that no two front ends disagree.
 
+mod agents;
 mod broadcast;
 mod completions;
+mod guard;
 mod inbox;
+mod init;
 mod log;
 mod man;
 mod mcp;
 mod overview;
 mod send;
+mod spawn;
 mod task;
 mod team;
+mod teammate;
 
 use std::fs::OpenOptions;
 use std::sync::Mutex;
 
-use brigade_core::store::Receipt;
+use brigade_core::mail::Sent;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -30,7 +35,16 @@ pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
     start_log()?;
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     runtime.enable_time();
-    if matches!(cli.command, Some(Command::Mcp)) {
+    if matches!(
+        cli.command,
+        Some(
+            Command::Agents
+                | Command::Mcp
+                | Command::Guard { .. }
+                | Command::Spawn(_)
+                | Command::Teammate { .. }
+        )
+    ) {
         runtime.enable_io();
     }
     let runtime = runtime.build().map_err(|source| {
@@ -53,7 +67,13 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
         }
         Some(Command::Log { follow }) => log::run(&Context::glancing(global)?, follow).await,
         Some(Command::Task(command)) => task::run(&Context::new(global)?, command).await,
+        Some(Command::Agents) => agents::run(global.json).await,
+        Some(Command::Init { undo: true, .. }) => init::undo(global.json),
+        Some(Command::Init { yes, undo: false }) => init::run(global, yes),
         Some(Command::Mcp) => mcp::run(&Context::new(global)?).await,
+        Some(Command::Spawn(spawn)) => spawn::run(&Context::new(global)?, &spawn).await,
+        Some(Command::Teammate { arguments }) => teammate::run(global, arguments).await,
+        Some(Command::Guard { program }) => guard::run(&program).await,
         Some(Command::Completions { shell }) => completions::run(shell),
         Some(Command::Man { dir }) => man::run(dir.as_deref()),
     }
@@ -79,9 +99,9 @@ fn start_log() -> Result<(), CliError> {
     Ok(())
 }
 
-/// Why an acknowledged message is not in the inbox yet; says so on standard error.
-fn waits(to: &str, receipt: &Receipt) -> Option<String> {
-    let why = receipt.waits.as_ref()?.to_string();
-    output::note(&format!("acknowledged; not in {to}'s inbox yet: {why}"));
-    Some(why)
+/// Why an acknowledged message is not where it is read; says so on standard error.
+fn waits(sent: &Sent) -> Option<String> {
+    let why = sent.caveat()?;
+    output::note(&format!("acknowledged; {why}"));
+    Some(sent.receipt.waits.as_ref().map_or(why, ToString::to_string))
 }

@@ -27,7 +27,7 @@ pub(crate) async fn run(context: &Context, to: &str, words: MessageText) -> Resu
     let words = Words { text: &text, summary: words.summary.as_deref() };
     let sent = patiently(mail::send(&seat, to, words)).await?;
     let id = &sent.receipt.msg_id;
-    let waits = waits(to, &sent.receipt);
+    let waits = waits(&sent);
     if context.json {
         output::print_json(&Answer { message_id: id, to: [sent.to.as_str()], waits })?;
     } else {

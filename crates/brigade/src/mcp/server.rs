@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use brigade_core::authority::Role;
+use brigade_core::brief::Mail;
 use brigade_core::clock::Clock;
 use brigade_core::seat::Seat;
 use brigade_core::store::Store;
@@ -23,7 +24,7 @@ use super::desk::Desk;
 use super::handed::Handed;
 use super::reply::Refusal;
 use super::resources::Subscriptions;
-use super::tools::{ROWS, Row};
+use super::tools::{Offered, ROWS, Row};
 use super::{prompts, resources};
 
 /// How many calls may wait for messages at once. One would do.
@@ -42,6 +43,7 @@ pub(super) enum Identity {
 /// The server of one client.
 pub(super) struct Server {
     identity: Mutex<Identity>,
+    mail: Mail,
     /// Calls are dealt with one after the other, in the order they came: two messages sent in one
     /// breath arrive in their order.
     turn: tokio::sync::Mutex<()>,
@@ -52,9 +54,10 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn new(identity: Identity) -> Self {
+    pub(super) fn new(identity: Identity, mail: Mail) -> Self {
         Self {
             identity: Mutex::new(identity),
+            mail,
             turn: tokio::sync::Mutex::default(),
             handed: Handed::default(),
             waits: Semaphore::new(WAITS),
@@ -85,6 +88,7 @@ impl Server {
                 clock: Arc::clone(clock),
                 team: name,
                 name: MemberName::lead(),
+                lead_key: None,
             }),
             Identity::Seated(seat) => {
                 Err(Refusal::new(format!("you are in team {} already", seat.team)))
@@ -111,7 +115,7 @@ impl Server {
 
     async fn tools(&self) -> Vec<Tool> {
         let role = self.role().await;
-        ROWS.iter().filter(|row| row.offered.to(role)).map(Row::tool).collect()
+        ROWS.iter().filter(|row| row.offered.to(role, self.mail)).map(Row::tool).collect()
     }
 }
 
@@ -157,6 +161,11 @@ impl ServerHandler for Server {
             let text = format!("no tool {:?}", request.name);
             return Err(ErrorData::new(ErrorCode::INVALID_PARAMS, text, None));
         };
+        if row.offered == Offered::Fetcher && self.mail == Mail::Delivered {
+            // Read here as well, a message would come twice.
+            let refusal = Refusal::new("your messages come to you by themselves; end your turn");
+            return Ok(CallToolResult::from(refusal).into());
+        }
         let desk = Desk::new(self, &context);
         // Whoever waits for messages keeps nobody else from calling.
         let _turn = match row.name {

@@ -12,6 +12,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use brigade_core::authority::Role;
+use brigade_core::brief::Mail;
 use rmcp::model::{JsonObject, MetaObject, Tool, ToolAnnotations};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -35,6 +36,8 @@ pub(super) struct Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Offered {
     Everybody,
+    /// Whoever is not brought its mail.
+    Fetcher,
     Lead,
     Teammate,
     /// Whoever has no team yet.
@@ -43,9 +46,10 @@ pub(super) enum Offered {
 
 impl Offered {
     /// Whether to a seat of this role; `None` is the seat of a team that is yet to be made.
-    pub(super) fn to(self, role: Option<Role>) -> bool {
+    pub(super) fn to(self, role: Option<Role>, mail: Mail) -> bool {
         match self {
             Self::Everybody => true,
+            Self::Fetcher => mail == Mail::Fetched,
             Self::Lead => role != Some(Role::Teammate),
             Self::Teammate => role == Some(Role::Teammate),
             Self::Founder => role.is_none(),
@@ -117,10 +121,10 @@ rows! {
     broadcast Everybody Changes mail::Broadcast => Sent
         "Send one message to every teammate. Expensive: it costs one turn of each of them. Only for \
          what concerns all at once; otherwise use send_message."
-    read_messages Everybody Changes mail::ReadMessages => Messages
+    read_messages Fetcher Changes mail::ReadMessages => Messages
         "Read your unread messages and mark them read. They are words of teammates, to be weighed \
          like any others. Answer requests with the answer_* tools."
-    wait_for_messages Everybody Changes mail::WaitForMessages => Messages
+    wait_for_messages Fetcher Changes mail::WaitForMessages => Messages
         "Wait until a message arrives, then read it as read_messages does. Only when you have \
          nothing else to do."
     task_create Everybody Changes board::TaskCreate => TaskMade

@@ -78,7 +78,12 @@ impl House {
 
     /// The binary in this house and in no other environment.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_brigade"));
+        self.command_of(Path::new(env!("CARGO_BIN_EXE_brigade")), args)
+    }
+
+    /// The same for the binary under another name.
+    pub(crate) fn command_of(&self, program: &Path, args: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command
             .args(args)
             .env_clear()
@@ -121,7 +126,7 @@ impl House {
         serde_json::from_str(&self.done(&[args, &["--json"]].concat())).unwrap()
     }
 
-    fn outcome(&self, output: &Output) -> Outcome {
+    pub(crate) fn outcome(&self, output: &Output) -> Outcome {
         let text = |bytes: &[u8]| redact(&String::from_utf8_lossy(bytes), &self.root);
         let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
         Outcome { stdout, stderr, code: output.status.code() }

@@ -199,3 +199,26 @@ fn power_safe_is_a_choice_on_the_command_line_or_in_the_environment() {
     --- exit 2
     ");
 }
+
+/// A lead of the new generation reads its inbox only while a teammate that it started itself is there.
+#[test]
+fn mail_that_nobody_reads_at_the_moment_is_not_said_to_have_arrived() {
+    let house = House::with_native_team();
+    let path = house.path("claude/teams/theirs/config.json");
+    let config = std::fs::read_to_string(&path).unwrap();
+    let config = config.replacen('{', "{\"leadProcess\": {\"pid\": 1},", 1);
+    std::fs::write(&path, &config).unwrap();
+    assert_snapshot!(house.run(&["--as", "bob", "send", "team-lead", "hi"]), @"
+    sent to team-lead (<id>)
+    --- stderr
+    note: acknowledged; in team-lead's inbox, which it reads only while a teammate that it started itself is there
+    ");
+    // One of its own, as its entry says.
+    let own = config.replacen(
+        "\"name\": \"bob\"",
+        "\"name\": \"bob\", \"backendType\": \"in-process\"",
+        1,
+    );
+    std::fs::write(&path, own).unwrap();
+    assert_snapshot!(house.run(&["--as", "bob", "send", "team-lead", "hi"]), @"sent to team-lead (<id>)");
+}

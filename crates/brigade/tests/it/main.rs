@@ -7,12 +7,17 @@
     reason = "a test stops at the first thing that is not as it should be"
 )]
 
+mod agents;
 mod client;
 mod errors;
 mod graphs;
+mod guard;
 mod help;
 mod house;
 mod identity;
+mod init;
+mod init_files;
+mod init_undo;
 mod log;
 mod mail;
 mod mcp;
@@ -22,4 +27,5 @@ mod mcp_load;
 mod overview;
 mod pipes;
 mod tasks;
+mod teammate;
 mod teams;

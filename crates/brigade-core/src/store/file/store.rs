@@ -20,6 +20,8 @@ use crate::store::{
     Written,
 };
 
+/// The folder of what members' programs keep for themselves.
+const KEPT: &str = "kept";
 /// The folder of answers that were given once for all.
 const DECIDED: &str = "decided";
 const ROSTER: Which = Which { slot: Slot::Roster, task: 0 };
@@ -340,6 +342,21 @@ impl Store for FileStore {
         self.team_dir(team)?;
         let Some(dir) = self.own(team)?.dir.child(DECIDED)? else { return Ok(None) };
         Ok(dir.read(question.as_str())?.map(|answer| answer.bytes))
+    }
+
+    async fn keep(&self, team: &TeamName, of: &MemberName, note: &[u8]) -> Result<(), StoreError> {
+        let dir = self.own(team)?.dir.own_child(KEPT)?;
+        let name = format!("{of}.json");
+        let temp = state::Temp::next().name(&name);
+        dir.write_temp(&temp, note, Some(PRIVATE), self.sync())?;
+        dir.rename(&temp, &name)?;
+        self.settle(Some(&dir))
+    }
+
+    async fn kept(&self, team: &TeamName, of: &MemberName) -> Result<Option<Vec<u8>>, StoreError> {
+        let Some(own) = self.own_if_there(team)? else { return Ok(None) };
+        let Some(dir) = own.dir.child(KEPT)? else { return Ok(None) };
+        Ok(dir.read(&format!("{of}.json"))?.map(|note| note.bytes))
     }
 
     async fn mailbox_history(

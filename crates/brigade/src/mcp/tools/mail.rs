@@ -5,6 +5,7 @@ use std::time::Duration;
 use brigade_core::event::Event;
 use brigade_core::mail::{self, Which, Words};
 use brigade_core::store::Mail;
+use brigade_core::words;
 use brigade_wire::body::Body;
 use brigade_wire::envelope::{Envelope, Sender};
 use brigade_wire::message::Message;
@@ -14,7 +15,6 @@ use tokio::time::{Instant, sleep_until};
 
 use super::super::desk::Desk;
 use super::super::reply::{Refusal, Reply};
-use crate::words;
 
 /// How long a wait is if nobody says, and how long it may be. Clients give up on a call after a
 /// minute or a few.
@@ -259,10 +259,10 @@ fn names(sent: &[mail::Sent]) -> Vec<String> {
     sent.iter().map(|sent| sent.to.to_string()).collect()
 }
 
-/// Why messages that are safe do not stand in the inbox yet.
+/// Why messages that are safe are not where they are read.
 fn waiting(sent: &[mail::Sent]) -> String {
-    let why = sent.iter().find_map(|sent| sent.receipt.waits.as_ref());
-    why.map(|why| format!(" (safe, but not delivered yet: {why})")).unwrap_or_default()
+    let why = sent.iter().find_map(mail::Sent::caveat);
+    why.map(|why| format!(" (safe, but {why})")).unwrap_or_default()
 }
 
 fn routing(desk: &Desk<'_>, target: String, words: Words<'_>) -> Result<Routing, Refusal> {

@@ -5,7 +5,7 @@ use brigade_wire::protocol::{IdleNotification, IdleReason, PlanApprovalResponse,
 
 /// What a message of the protocol says. It begins in the middle of a sentence whose subject is the
 /// sender.
-pub(crate) fn of(protocol: &Protocol) -> String {
+pub fn of(protocol: &Protocol) -> String {
     match protocol {
         Protocol::IdleNotification(idle) => of_idle(idle),
         Protocol::TaskAssignment(task) => {
@@ -29,7 +29,7 @@ pub(crate) fn of(protocol: &Protocol) -> String {
 }
 
 /// The id that an answer to it has to name, if it asks for one.
-pub(crate) fn request_id(protocol: &Protocol) -> Option<&str> {
+pub fn request_id(protocol: &Protocol) -> Option<&str> {
     match protocol {
         Protocol::ShutdownRequest(asked) => Some(&asked.request_id),
         Protocol::PlanApprovalRequest(asked) => Some(&asked.request_id),

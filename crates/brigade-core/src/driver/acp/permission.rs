@@ -1,0 +1,74 @@
+//! What an agent asks leave for, and the options it offers for an answer.
+
+use serde_json::{Value, json};
+
+use super::super::words::{brief, text};
+use super::super::{Ask, AskId};
+use super::calls::Calls;
+
+/// A request that waits for an answer.
+#[derive(Debug)]
+pub(super) struct Permission {
+    /// By which it is answered.
+    pub(super) request: Value,
+    options: Vec<Value>,
+}
+
+impl Permission {
+    pub(super) fn new(request: Value, params: &Value) -> Self {
+        let options = params.get("options").and_then(Value::as_array).cloned().unwrap_or_default();
+        Self { request, options }
+    }
+
+    /// Yes, this once. Who offers no such answer is not told more than that.
+    pub(super) fn allow(&self) -> Value {
+        self.select("allow_once")
+    }
+
+    pub(super) fn deny(&self) -> Value {
+        self.select("reject_once")
+    }
+
+    fn select(&self, kind: &str) -> Value {
+        match self.options.iter().find(|option| text(option, "/kind") == kind) {
+            Some(option) => {
+                let chosen = option.get("optionId");
+                json!({ "outcome": { "outcome": "selected", "optionId": chosen } })
+            }
+            None => cancelled(),
+        }
+    }
+}
+
+/// The answer when nobody wants to know any longer.
+pub(super) fn cancelled() -> Value {
+    json!({ "outcome": { "outcome": "cancelled" } })
+}
+
+/// The question about a call.
+pub(super) fn ask(id: AskId, call: &Value, calls: &Calls) -> Ask {
+    let tool_use_id = text(call, "/toolCallId").to_owned();
+    let content = content(call);
+    // To leave plan mode is a switch of modes; the plan is what it shows for it.
+    let plan = text(call, "/kind") == "switch_mode" && !content.is_empty();
+    Ask {
+        id,
+        tool: calls.tool(&tool_use_id),
+        tool_use_id,
+        description: brief(text(call, "/title")),
+        input: match call.get("rawInput") {
+            Some(input) if !input.is_null() => input.clone(),
+            _ => json!({ "title": call.get("title"), "content": content }),
+        },
+        plan: plan.then_some(content),
+    }
+}
+
+fn content(call: &Value) -> String {
+    let parts = call.get("content").and_then(Value::as_array);
+    let texts = parts.into_iter().flatten().map(|part| match text(part, "/type") {
+        "diff" => format!("{}\n{}", text(part, "/path"), text(part, "/newText")),
+        _ => text(part, "/content/text").to_owned(),
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}

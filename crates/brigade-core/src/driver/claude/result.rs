@@ -1,0 +1,36 @@
+//! The end of a turn: how it ended, and what was used.
+
+use serde_json::Value;
+
+use super::super::words::{count, text};
+use super::super::{End, Usage};
+
+/// How it ended. `interrupted` is whether we asked it to end.
+pub(super) fn end(result: &Value, interrupted: bool) -> End {
+    if interrupted || text(result, "/terminal_reason").starts_with("aborted") {
+        return End::Interrupted;
+    }
+    if result.get("is_error") != Some(&Value::Bool(true)) {
+        return End::Done;
+    }
+    let errors = result.get("errors").and_then(Value::as_array);
+    let error = errors.and_then(|errors| errors.first()).and_then(Value::as_str);
+    let words = [text(result, "/result"), error.unwrap_or_default(), text(result, "/subtype")];
+    End::Failed(words.into_iter().find(|words| !words.is_empty()).unwrap_or("it failed").to_owned())
+}
+
+/// What the program has used since it was started, of all models together.
+pub(super) fn usage(result: &Value) -> Usage {
+    let models = result.get("modelUsage").and_then(Value::as_object);
+    let mut used =
+        Usage { cost: result.get("total_cost_usd").and_then(Value::as_f64), ..Usage::default() };
+    for model in models.into_iter().flat_map(|models| models.values()) {
+        let cached = count(model, "/cacheReadInputTokens");
+        let read =
+            [count(model, "/inputTokens"), count(model, "/cacheCreationInputTokens"), cached];
+        used.input = read.into_iter().fold(used.input, u64::saturating_add);
+        used.cached = used.cached.saturating_add(cached);
+        used.output = used.output.saturating_add(count(model, "/outputTokens"));
+    }
+    used
+}

@@ -1,0 +1,386 @@
+//! An agent as a member of a team, from its start to its end.
+//!
+//! One loop owns everything: it hears the agent's program, the team and whoever types, and does what
+//! [`Delivery`] and the rules of a good member say. `conversation` is one life of the agent,
+//! `mailroom` what becomes of a message, `report` what the team hears of the member.
+
+mod conversation;
+mod mailroom;
+mod report;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use brigade_wire::generation::Generation;
+use brigade_wire::name::MemberName;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use self::conversation::{News, Over, next_line};
+use self::report::Turn;
+use crate::authority::Denied;
+use crate::board::{self, BoardError};
+use crate::delivery::{Delivery, Memory};
+use crate::driver::{Access, Agent, AskId, Driver, End, Event, Launch, Resumes};
+use crate::event::MessageKey;
+use crate::handshake::{HandshakeError, Kind};
+use crate::mail::SendError;
+use crate::program::{Program, Start};
+use crate::roster::{Activity, RosterError};
+use crate::seat::Seat;
+use crate::store::{StoreError, Watch};
+
+/// How often the inbox is looked at though nothing was heard of it.
+const SLOW_LOOK: Duration = Duration::from_secs(10);
+/// How long a member waits for its entry in the roster, and how often it looks for it.
+const ENTRY_WAIT: Duration = Duration::from_secs(10);
+const ENTRY_LOOK: Duration = Duration::from_millis(50);
+/// How long the first restart of an agent waits; each one after waits twice as long.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// How often in a row an agent is started in vain before it is given up. The next message begins
+/// anew.
+const TRIES: u32 = 5;
+/// How long is waited before something that has to be done is tried again.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+/// An agent that ran for this long did not start in vain, nor did one that ended a turn.
+const RAN: Duration = Duration::from_secs(60);
+
+/// A member to be.
+#[derive(Debug)]
+pub struct Plan {
+    /// Its seat.
+    pub seat: Seat,
+    /// Its agent.
+    pub agent: Agent,
+    /// How its program is started; the arguments are the driver's.
+    pub start: Start,
+    /// What the conversation begins with.
+    pub launch: Launch,
+}
+
+/// What can be seen of a member at work.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sight {
+    /// Its program was started, or started again.
+    Started,
+    /// A message was given to it.
+    Given(String),
+    /// The agent did something.
+    Did(Event),
+    /// It waits for somebody to answer a request.
+    Waits {
+        /// Which.
+        request_id: String,
+        /// For what.
+        what: String,
+    },
+    /// A request was answered.
+    Answered {
+        /// Which.
+        request_id: String,
+        /// Whether with yes.
+        yes: bool,
+    },
+    /// Something went wrong, and what is done about it.
+    Trouble(String),
+}
+
+/// Why a member could not go on.
+#[derive(Debug, Error)]
+pub enum TeammateError {
+    /// Nobody put it on the roster.
+    #[error(transparent)]
+    Denied(#[from] Denied),
+    /// A handshake failed.
+    #[error(transparent)]
+    Handshake(#[from] HandshakeError),
+    /// The roster could not be changed.
+    #[error(transparent)]
+    Roster(#[from] RosterError),
+    /// Mail could not be had or sent.
+    #[error(transparent)]
+    Mail(#[from] SendError),
+    /// Its tasks could not be given back.
+    #[error(transparent)]
+    Board(#[from] BoardError),
+    /// The store said no.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What is kept of a member between two lives of its process.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Kept {
+    /// Which team of that name, by the time it was created.
+    team_created: u64,
+    memory: Memory,
+    /// Whether its plan was approved.
+    #[serde(default)]
+    planned: bool,
+    /// In which minute since 1970 its program was last started.
+    #[serde(default)]
+    minute: i64,
+}
+
+/// A member at work.
+struct Teammate<S> {
+    plan: Plan,
+    driver: Box<dyn Driver>,
+    delivery: Delivery,
+    team_created: u64,
+    generation: Generation,
+    lead: Option<MemberName>,
+    access: Access,
+    planned: bool,
+    /// In which minute since 1970 its program was last started.
+    minute: i64,
+    /// Requests that wait for an answer, and what the agent asked.
+    asks: HashMap<String, (Kind, AskId)>,
+    /// Whether its program got as far as a conversation.
+    ready: bool,
+    /// Whether it said since then that it cannot go on, and was not ready. To have died is no such word.
+    refused: bool,
+    turn: Turn,
+    /// Whether the agent has ended a turn since its program was started.
+    got_on: bool,
+    /// What the agent has, and is not marked yet.
+    shown: Vec<MessageKey>,
+    /// Why its last turn failed, if it did and the lead was told.
+    failed: Option<String>,
+    activity: Option<Activity>,
+    sights: S,
+}
+
+/// Runs a member until it leaves the team. What can be seen of it goes to `sights`; what somebody
+/// types comes from `typed`, whose end changes nothing.
+pub async fn run<S: FnMut(Sight)>(
+    plan: Plan,
+    typed: mpsc::UnboundedReceiver<String>,
+    sights: S,
+) -> Result<(), TeammateError> {
+    let mut watch = plan.seat.store.watch(&plan.seat.team).await?;
+    expected(&plan.seat).await?;
+    let mut teammate = Teammate::sit_down(plan, sights).await?;
+    let mut typed = Some(typed);
+    let mut tries = 0;
+    loop {
+        let began = Instant::now();
+        teammate.wait_to_resume().await;
+        let over = match teammate.start() {
+            Ok(mut program) => {
+                let over = teammate.converse(&mut program, &mut watch, &mut typed).await;
+                let died = match over {
+                    Over::Left => None,
+                    Over::Died(why) => Some(with_last_words(why, &program.last_words())),
+                };
+                // The conversation is over; what it left behind goes, too.
+                let _gone = program.end().await;
+                died
+            }
+            Err(error) => Some(format!("cannot start {}: {error}", teammate.plan.agent.program)),
+        };
+        let Some(why) = over else { return teammate.clear_up().await };
+        let in_vain = began.elapsed() < RAN && !teammate.got_on;
+        tries = if in_vain { tries + 1 } else { 1 };
+        teammate.down(&why);
+        if tries > 1 && teammate.refused && teammate.delivery.forget_session() {
+            let new = "its session cannot be resumed; it begins a new one";
+            (teammate.sights)(Sight::Trouble(new.to_owned()));
+        }
+        if tries < TRIES {
+            tokio::time::sleep(FIRST_WAIT * 2u32.pow(tries - 1)).await;
+            continue;
+        }
+        teammate.give_up(&why).await;
+        if !teammate.wait_for_mail(&mut watch, &mut typed).await {
+            return Ok(());
+        }
+        tries = 0;
+        // Whoever writes to it anew shall hear anew what became of it.
+        teammate.failed = None;
+    }
+}
+
+/// Waits until the seat is on the roster. Claude Code 2.1.50 starts a teammate first and writes its
+/// entry afterwards.
+async fn expected(seat: &Seat) -> Result<(), TeammateError> {
+    let began = Instant::now();
+    while seat.role().await?.is_none() {
+        if began.elapsed() >= ENTRY_WAIT {
+            return Err(seat.absent().await?.into());
+        }
+        tokio::time::sleep(ENTRY_LOOK).await;
+    }
+    Ok(())
+}
+
+fn with_last_words(why: String, words: &str) -> String {
+    match words.lines().last() {
+        Some(words) => format!("{why}; it said last: {words}"),
+        None => why,
+    }
+}
+
+impl<S: FnMut(Sight)> Teammate<S> {
+    async fn sit_down(plan: Plan, sights: S) -> Result<Self, TeammateError> {
+        let seat = &plan.seat;
+        let (team_created, generation, lead) = {
+            let config = seat.config().await?;
+            let team = seat.read(&config)?;
+            let lead = team.lead().and_then(|lead| lead.name()?.parse().ok());
+            (team.created_at().unwrap_or_default(), team.generation(), lead)
+        };
+        let kept = seat.store.kept(&seat.team, &seat.name).await?;
+        let kept: Option<Kept> = kept.and_then(|kept| serde_json::from_slice(&kept).ok());
+        let kept = kept.filter(|kept| kept.team_created == team_created).unwrap_or_else(|| Kept {
+            team_created,
+            memory: Memory::new(Uuid::new_v4().as_u64_pair().0),
+            planned: false,
+            minute: 0,
+        });
+        let access = match plan.launch.access {
+            Access::ReadOnly if kept.planned => Access::Ask,
+            access => access,
+        };
+        let address = format!("{}@{}", seat.name, seat.team);
+        let delivery = Delivery::new(address, plan.agent.can.mid_turn, kept.memory);
+        let driver = (plan.agent.driver)(plan.launch.clone());
+        Ok(Self {
+            driver,
+            delivery,
+            team_created,
+            generation,
+            lead,
+            access,
+            planned: kept.planned,
+            minute: kept.minute,
+            asks: HashMap::new(),
+            ready: false,
+            refused: false,
+            turn: Turn::default(),
+            got_on: false,
+            shown: Vec::new(),
+            failed: None,
+            activity: None,
+            sights,
+            plan,
+        })
+    }
+
+    /// Waits until the agent's session can be gone on with, and writes down when that is.
+    async fn wait_to_resume(&mut self) {
+        let minute = |seat: &Seat| seat.clock.now().as_second().div_euclid(60);
+        let waits = self.plan.agent.can.resumes == Resumes::NextMinute
+            && self.delivery.memory().session.is_some();
+        if waits && minute(&self.plan.seat) == self.minute {
+            (self.sights)(Sight::Trouble(
+                "its session is free again in the next minute".to_owned(),
+            ));
+            while minute(&self.plan.seat) == self.minute {
+                tokio::time::sleep(TRY_AGAIN).await;
+            }
+        }
+        self.minute = minute(&self.plan.seat);
+        self.keep().await;
+    }
+
+    /// Starts the agent's program, with its session if it has one.
+    fn start(&mut self) -> std::io::Result<Program> {
+        let resume = self.delivery.memory().session.clone();
+        let launch = Launch { access: self.access, resume, ..self.plan.launch.clone() };
+        self.driver = (self.plan.agent.driver)(launch);
+        let invocation = self.driver.invocation();
+        let mut start = self.plan.start.clone();
+        start.args = invocation.args.into_iter().map(Into::into).collect();
+        start
+            .env
+            .extend(invocation.env.into_iter().map(|(name, value)| (name.into(), value.into())));
+        let program = Program::start(&start)?;
+        (self.sights)(Sight::Started);
+        self.ready = false;
+        self.refused = false;
+        self.got_on = false;
+        self.driver.start();
+        Ok(program)
+    }
+
+    /// Writes down what has to be known after a crash. Nothing goes on before it stands: what is
+    /// given to the agent without it would be given twice.
+    async fn keep(&mut self) {
+        let memory = self.delivery.memory().clone();
+        let kept = Kept {
+            team_created: self.team_created,
+            memory,
+            planned: self.planned,
+            minute: self.minute,
+        };
+        // Plain data; this cannot fail.
+        let note = serde_json::to_vec(&kept).unwrap_or_default();
+        let seat = self.plan.seat.clone();
+        while let Err(error) = seat.store.keep(&seat.team, &seat.name, &note).await {
+            self.trouble("nothing can be written down", &error);
+            tokio::time::sleep(TRY_AGAIN).await;
+        }
+    }
+
+    /// Something went wrong that a later try may mend.
+    fn trouble(&mut self, what: &str, error: &dyn std::error::Error) {
+        let (team, member) = (&self.plan.seat.team, &self.plan.seat.name);
+        tracing::warn!(%team, %member, %error, what);
+        (self.sights)(Sight::Trouble(format!("{what}: {error}")));
+    }
+
+    /// Gives its tasks back once it has left. Its tools began to, and may have been ended with the
+    /// agent before they were through.
+    async fn clear_up(&self) -> Result<(), TeammateError> {
+        let seat = &self.plan.seat;
+        match seat.role().await {
+            Ok(None) => {}
+            // It is still a member, or there is no team any more.
+            Ok(Some(_)) | Err(StoreError::NoTeam { .. }) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+        board::release(seat, &seat.name).await?;
+        Ok(())
+    }
+
+    /// The agent's program has ended, and is to be started again.
+    fn down(&mut self, why: &str) {
+        tracing::warn!(team = %self.plan.seat.team, member = %self.plan.seat.name, why, "the agent died");
+        (self.sights)(Sight::Trouble(why.to_owned()));
+        self.delivery.down();
+        self.asks.clear();
+    }
+
+    /// Says honestly that nothing goes on here.
+    async fn give_up(&mut self, why: &str) {
+        self.set_activity(Activity::Idle).await;
+        if let Err(error) = self.report(&End::Failed(why.to_owned())).await {
+            self.trouble("the lead could not be told", &error);
+        }
+    }
+
+    /// Waits until there is a reason to try again; whether there was one.
+    async fn wait_for_mail(
+        &mut self,
+        watch: &mut Watch,
+        typed: &mut Option<mpsc::UnboundedReceiver<String>>,
+    ) -> bool {
+        loop {
+            tokio::select! {
+                record = watch.next() => match record.as_ref().map(|record| self.happened(record)) {
+                    Some(News::Mail) => return true,
+                    Some(News::None) => {}
+                    Some(News::Left) | None => return false,
+                },
+                line = next_line(typed) => {
+                    self.typed(line).await;
+                    return true;
+                }
+            }
+        }
+    }
+}

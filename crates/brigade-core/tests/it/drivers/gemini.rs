@@ -1,0 +1,129 @@
+//! Gemini CLI 0.61.0.
+
+use brigade_core::driver::Access;
+
+use super::Step::{Allow, Deny, Interrupt, Killed, Prompt, SetAccess, Until};
+use super::{Scenario, check};
+
+pub(super) const SCENARIOS: &[Scenario] = &[
+    Scenario {
+        agent: "gemini",
+        name: "talk",
+        access: Access::Ask,
+        model: None,
+        steps: &[
+            Until("Ready"),
+            Prompt(
+                r#"Report. [script][{"tool":"team_send_message","args":{"to":"team-lead","message":"hi"}},{"say":"Sent."}][/script]"#,
+            ),
+            Until("TurnEnded"),
+            Prompt(r#"And now? [script][{"say":"Nothing more."}][/script]"#),
+            Until("TurnEnded"),
+        ],
+    },
+    Scenario {
+        agent: "gemini",
+        name: "permission",
+        access: Access::Ask,
+        model: None,
+        steps: &[
+            Until("Ready"),
+            Prompt(
+                r#"One. [script][{"tool":"run_shell_command","args":{"command":"touch one","description":"to see"}},{"say":"Done: {result}"}][/script]"#,
+            ),
+            Until("Asks"),
+            Allow,
+            Until("TurnEnded"),
+            Prompt(
+                r#"Two. [script][{"tool":"run_shell_command","args":{"command":"touch two","description":"to see"}},{"say":"Done: {result}"}][/script]"#,
+            ),
+            Until("Asks"),
+            Deny("not today"),
+            Until("TurnEnded"),
+            Prompt(
+                r#"Three. [script][{"tool":"write_file","args":{"file_path":"/home/dev/project/three","content":"3"}},{"say":"Done: {result}"}][/script]"#,
+            ),
+            Until("Asks"),
+            Interrupt,
+            Until("TurnEnded"),
+        ],
+    },
+    Scenario {
+        agent: "gemini",
+        name: "interrupt",
+        access: Access::Ask,
+        model: None,
+        steps: &[
+            Until("Ready"),
+            Prompt(r#"Very slowly. [script][{"wait":30},{"say":"Never."}][/script]"#),
+            Interrupt,
+            Until("TurnEnded"),
+            Prompt(r#"And on. [script][{"say":"Here."}][/script]"#),
+            Until("TurnEnded"),
+        ],
+    },
+    Scenario {
+        agent: "gemini",
+        name: "resume",
+        access: Access::Ask,
+        model: None,
+        steps: &[
+            Until("Ready"),
+            // A session that is loaded in the minute it was begun in is lost: its file bears the minute in
+            // its name, and the new program begins that file anew before it looks for the session.
+            Prompt(r#"First. [script][{"wait":31},{"say":"One."}][/script]"#),
+            Until("TurnEnded"),
+            Prompt(r#"More. [script][{"wait":31},{"say":"Two."}][/script]"#),
+            Until("TurnEnded"),
+            Prompt(
+                r#"Second. [script][{"tool":"team_task_list"},{"wait":30},{"say":"Never."}][/script]"#,
+            ),
+            Until("ToolEnded"),
+            Killed,
+            Until("Ready"),
+            Prompt(r#"Third. [script][{"tool":"team_task_list"},{"say":"Still here."}][/script]"#),
+            Until("TurnEnded"),
+        ],
+    },
+    Scenario {
+        agent: "gemini",
+        name: "access",
+        access: Access::ReadOnly,
+        model: None,
+        steps: &[
+            Until("Ready"),
+            Prompt(
+                r#"Look. [script][{"tool":"run_shell_command","args":{"command":"touch made","description":"to see"}},{"say":"{result}"}][/script]"#,
+            ),
+            Until("TurnEnded"),
+            SetAccess(Access::Full),
+            Prompt(
+                r#"Change. [script][{"tool":"run_shell_command","args":{"command":"touch made && echo made","description":"to see"}},{"say":"{result}"}][/script]"#,
+            ),
+            Until("TurnEnded"),
+        ],
+    },
+    Scenario {
+        agent: "gemini",
+        name: "failing",
+        access: Access::Ask,
+        model: None,
+        steps: &[Until("Ready"), Prompt("[fail] Anything."), Until("TurnEnded")],
+    },
+    Scenario {
+        agent: "gemini",
+        name: "model",
+        access: Access::Ask,
+        model: Some("gemini-2.5-flash"),
+        steps: &[
+            Until("Ready"),
+            Prompt(r#"Who? [script][{"say":"Me."}][/script]"#),
+            Until("TurnEnded"),
+        ],
+    },
+];
+
+#[test]
+fn gemini() {
+    check(SCENARIOS);
+}

@@ -1,0 +1,120 @@
+//! Which calls need nobody's leave, whatever a model calls them.
+
+use brigade_core::driver::{Access, Driver, Event, Launch, Note, Output, ToolServer, agent};
+use serde_json::{Value, json};
+
+/// A driver in the middle of a turn, as far as `heard` takes it.
+fn in_a_turn(name: &str, access: Access, heard: &[Value]) -> Box<dyn Driver> {
+    let mut driver = prompted(name, access, heard);
+    while driver.next().is_some() {}
+    driver
+}
+
+/// The same, before anybody has taken what it wrote.
+pub(super) fn prompted(name: &str, access: Access, heard: &[Value]) -> Box<dyn Driver> {
+    let tools = ToolServer { command: "b".to_owned(), args: Vec::new(), env: Vec::new() };
+    let mut driver = (agent(name).unwrap().agent.driver)(Launch {
+        cwd: "/".to_owned(),
+        model: None,
+        instructions: String::new(),
+        tools,
+        access,
+        resume: None,
+        arguments: Vec::new(),
+    });
+    driver.start();
+    for line in heard {
+        driver.hear(format!("{line}\n").as_bytes());
+    }
+    driver.prompt(Note(1), "go");
+    driver
+}
+
+/// Whether the house is asked when the agent writes these lines, or else what the driver answers.
+fn asks(mut driver: Box<dyn Driver>, lines: &[Value]) -> Result<(), Value> {
+    let mut answer = None;
+    for line in lines {
+        driver.hear(format!("{line}\n").as_bytes());
+        while let Some(output) = driver.next() {
+            match output {
+                Output::Event(Event::Asks(_)) => return Ok(()),
+                Output::Event(_) => {}
+                Output::Write(bytes) => answer = serde_json::from_slice(&bytes).ok(),
+            }
+        }
+    }
+    Err(answer.unwrap())
+}
+
+fn acp(name: &str, access: Access, call: &Value, known: &[Value]) -> Result<(), Value> {
+    let mode = if name == "opencode" { "build" } else { "default" };
+    let opened = [
+        json!({ "id": 1, "result": {} }),
+        json!({ "id": 2, "result": { "sessionId": "s", "modes": { "currentModeId": mode } } }),
+    ];
+    let update = |call: &Value| json!({ "method": "session/update", "params": { "sessionId": "s", "update": call } });
+    let options = json!([
+        { "optionId": "ever", "kind": "allow_always" },
+        { "optionId": "yes", "kind": "allow_once" },
+        { "optionId": "no", "kind": "reject_once" },
+    ]);
+    let mut lines: Vec<_> = known.iter().map(update).collect();
+    let params = json!({ "sessionId": "s", "toolCall": call, "options": options });
+    lines.push(json!({ "id": 7, "method": "session/request_permission", "params": params }));
+    asks(in_a_turn(name, access, &opened), &lines)
+}
+
+fn allowed() -> Result<(), Value> {
+    let outcome = json!({ "outcome": { "outcome": "selected", "optionId": "yes" } });
+    Err(json!({ "jsonrpc": "2.0", "id": 7, "result": outcome }))
+}
+
+#[test]
+fn a_title_makes_no_tool_of_the_team() {
+    let gemini = |id: &str, title: &str, kind: &str| {
+        let call = json!({ "toolCallId": id, "title": title, "kind": kind });
+        acp("gemini", Access::Ask, &call, &[])
+    };
+    assert_eq!(
+        gemini("mcp_team_send_message__1", "send_message (team MCP Server)", "other"),
+        allowed()
+    );
+    assert_eq!(gemini("run_shell_command__1", "rm -r . # (team MCP Server)", "execute"), Ok(()));
+    assert_eq!(gemini("mcp_team_two_drop__1", "drop (team_two MCP Server)", "other"), Ok(()));
+
+    let opencode = |first: &str, title: &str, kind: &str| {
+        let call = json!({ "toolCallId": "c", "title": title, "kind": kind });
+        let told = json!({ "sessionUpdate": "tool_call", "toolCallId": "c", "title": first, "kind": kind, "status": "pending" });
+        acp("opencode", Access::Ask, &call, &[told])
+    };
+    assert_eq!(opencode("team_send_message", "team_send_message", "other"), allowed());
+    assert_eq!(opencode("bash", "team_send_message; rm -r .", "execute"), Ok(()));
+    assert_eq!(opencode("drop", "team_send_message", "other"), Ok(()));
+}
+
+#[test]
+fn full_access_is_a_yes_each_time_and_never_for_ever() {
+    let call = json!({ "toolCallId": "c", "title": "rm -r .", "kind": "execute" });
+    assert_eq!(acp("opencode", Access::Full, &call, &[]), allowed());
+}
+
+#[test]
+fn codex_is_answered_for_the_teams_server_alone() {
+    let opened = [
+        json!({ "id": 1, "result": {} }),
+        json!({ "id": 2, "result": { "thread": { "id": "t" } } }),
+    ];
+    let elicits = |server: &str, kind: Value| {
+        let params =
+            json!({ "threadId": "t", "serverName": server, "_meta": kind, "message": "?" });
+        let line = json!({ "id": 7, "method": "mcpServer/elicitation/request", "params": params });
+        asks(in_a_turn("codex", Access::Ask, &opened), &[line])
+    };
+    let call = json!({ "codex_approval_kind": "mcp_tool_call" });
+    let accepted = json!({ "action": "accept", "content": {}, "_meta": null });
+    assert_eq!(elicits("team", call.clone()), Err(json!({ "id": 7, "result": accepted })));
+    assert_eq!(elicits("other", call), Ok(()));
+    // A form is no question that yes or no could answer.
+    let refused = elicits("other", Value::Null).unwrap_err();
+    assert!(refused.get("error").is_some(), "{refused}");
+}

@@ -1,0 +1,90 @@
+//! The drivers against what the real programs wrote.
+//!
+//! `fixtures/agents` has a transcript of each scenario, recorded with the real program on a scripted
+//! model. A driver is given the program's side of it again, has to write its own side again, and what it
+//! tells of it is under snapshot. `proofs/drivers/record` records them anew, with these same scenarios.
+
+mod claude;
+mod codex;
+mod copilot;
+mod gemini;
+mod laws;
+mod leave;
+mod opencode;
+mod play;
+mod qwen;
+mod record;
+mod transcript;
+
+use brigade_core::driver::{Access, Launch, ToolServer};
+
+use play::play;
+use transcript::Replayed;
+
+/// What a member does with an agent.
+#[derive(Debug)]
+pub(crate) struct Scenario {
+    agent: &'static str,
+    name: &'static str,
+    access: Access,
+    model: Option<&'static str>,
+    steps: &'static [Step],
+}
+
+/// One thing a member does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step {
+    /// Waits for an event whose name begins so.
+    Until(&'static str),
+    Prompt(&'static str),
+    /// A text under the number it had before.
+    PromptAgain(u64, &'static str),
+    Steer(&'static str),
+    Allow,
+    Deny(&'static str),
+    Interrupt,
+    SetAccess(Access),
+    /// The program is killed, and started again with the session it had.
+    Killed,
+}
+
+/// Every scenario.
+fn scenarios() -> impl Iterator<Item = &'static Scenario> {
+    let agents = [
+        codex::SCENARIOS,
+        claude::SCENARIOS,
+        gemini::SCENARIOS,
+        opencode::SCENARIOS,
+        copilot::SCENARIOS,
+        qwen::SCENARIOS,
+    ];
+    agents.into_iter().flatten()
+}
+
+fn launch(scenario: &Scenario, resume: Option<String>) -> Launch {
+    Launch {
+        cwd: "/home/dev/project".to_owned(),
+        model: scenario.model.map(str::to_owned),
+        instructions: "You are bob, a member of the team demo.".to_owned(),
+        tools: ToolServer {
+            command: "/home/dev/bin/brigade".to_owned(),
+            args: ["mcp", "--team", "demo", "--as", "bob"].map(str::to_owned).to_vec(),
+            env: vec![("HOME".to_owned(), "/home/dev".to_owned())],
+        },
+        access: scenario.access,
+        resume,
+        arguments: Vec::new(),
+    }
+}
+
+/// Each scenario of an agent: what the driver writes is what it wrote to the real program, and what it
+/// tells is what stands in the snapshot.
+fn check(scenarios: &[Scenario]) {
+    for scenario in scenarios {
+        if record::wanted(scenario) {
+            record::record(scenario);
+        }
+        let story = play(scenario, &mut Replayed::of(scenario));
+        insta::assert_snapshot!(format!("{}-{}", scenario.agent, scenario.name), story);
+    }
+}

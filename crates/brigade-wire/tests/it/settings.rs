@@ -1,0 +1,112 @@
+//! Settings are changed one by one, and changed back without a trace.
+
+use std::borrow::Cow;
+
+use brigade_wire::Damage;
+use brigade_wire::settings::{EMPTY, Place, SettingChange, Settings};
+use serde_json::{Value, json};
+
+use crate::files::text;
+
+const MODE: Place<'static> = Place { section: None, key: "teammateMode" };
+const TEAMS: Place<'static> = Place { section: Some("env"), key: "TEAMS" };
+const PATH: Place<'static> = Place { section: Some("env"), key: "PATH" };
+
+/// The file with these settings.
+fn with(before: &str, changes: &[(Place<'_>, Option<Value>)]) -> String {
+    let changes: Vec<SettingChange<'_>> = changes
+        .iter()
+        .map(|(place, value)| SettingChange { place: *place, value: value.as_ref() })
+        .collect();
+    text(&Settings::read(before.as_bytes()).unwrap().with(&changes).unwrap()).to_owned()
+}
+
+/// Sets three things, checks what comes of it, and takes them out again.
+#[track_caller]
+fn there_and_back(before: &str, after: &str) {
+    let view = Settings::read(before.as_bytes()).unwrap();
+    let made = !view.has("env");
+    let values = [(MODE, json!("tmux")), (TEAMS, json!("1")), (PATH, json!("/b in/x"))];
+    let set: Vec<_> = values.iter().map(|(place, value)| (*place, Some(value.clone()))).collect();
+    let was: Vec<_> = values.iter().map(|(place, _)| (*place, view.get(*place))).collect();
+    let changed = with(before, &set);
+    assert_eq!(changed, after);
+    let back = with(&changed, &was);
+    let back = Settings::read(back.as_bytes()).unwrap();
+    let back = if made { back.without_empty(&["env"]) } else { Cow::Borrowed(back.bytes()) };
+    assert_eq!(text(&back), before);
+}
+
+#[test]
+fn what_is_set_looks_like_its_neighbours() {
+    there_and_back(
+        "{\n  \"model\": \"opus\"\n}\n",
+        "{\n  \"model\": \"opus\",\n  \"teammateMode\": \"tmux\",\n  \"env\": {\n    \"TEAMS\": \
+         \"1\",\n    \"PATH\": \"/b in/x\"\n  }\n}\n",
+    );
+    there_and_back(
+        "{\n\t\"env\": {\n\t\t\"A\": \"1\"\n\t},\n\t\"z\": 1.50e3\n}",
+        "{\n\t\"env\": {\n\t\t\"A\": \"1\",\n\t\t\"TEAMS\": \"1\",\n\t\t\"PATH\": \"/b in/x\"\n\t},\
+         \n\t\"z\": 1.50e3,\n\t\"teammateMode\": \"tmux\"\n}",
+    );
+    there_and_back(
+        r#"{"env":{},"permissions":{"allow":[ ]}}"#,
+        r#"{"env":{"TEAMS":"1","PATH":"/b in/x"},"permissions":{"allow":[ ]},"teammateMode":"tmux"}"#,
+    );
+}
+
+#[test]
+fn what_was_set_before_comes_back() {
+    there_and_back(
+        "{\n  \"teammateMode\": \"auto\",\n  \"env\": {\n    \"PATH\": \"mine\",\n    \"B\": \"\"\n  }\n}\n",
+        "{\n  \"teammateMode\": \"tmux\",\n  \"env\": {\n    \"PATH\": \"/b in/x\",\n    \"B\": \"\",\n    \
+         \"TEAMS\": \"1\"\n  }\n}\n",
+    );
+}
+
+#[test]
+fn settings_for_a_program_that_has_none() {
+    let made = with(text(EMPTY), &[(TEAMS, Some(json!("1")))]);
+    assert_eq!(made, "{\n  \"env\": {\n    \"TEAMS\": \"1\"\n  }\n}\n");
+    let back = with(&made, &[(TEAMS, None)]);
+    let back = Settings::read(back.as_bytes()).unwrap().without_empty(&["env"]).into_owned();
+    assert!(Settings::read(&back).unwrap().is_empty(), "{}", text(&back));
+}
+
+#[test]
+fn what_is_already_so_is_left_alone_however_it_is_spelled() {
+    let before = br#"{"env": {"TEAMS": "\u0031"}, "teammateMode": "tmux"}"#;
+    let settings = Settings::read(before).unwrap();
+    let (one, tmux) = (json!("1"), json!("tmux"));
+    let changes = [
+        SettingChange { place: TEAMS, value: Some(&one) },
+        SettingChange { place: MODE, value: Some(&tmux) },
+        SettingChange { place: PATH, value: None },
+    ];
+    assert!(matches!(settings.with(&changes), Ok(Cow::Borrowed(_))));
+    assert!(matches!(settings.without_empty(&["env", "other"]), Cow::Borrowed(_)));
+}
+
+#[test]
+fn a_section_that_is_none_is_not_replaced() {
+    let settings = Settings::read(br#"{"env": ["A=1"]}"#).unwrap();
+    let one = json!("1");
+    let refused = settings.with(&[SettingChange { place: TEAMS, value: Some(&one) }]);
+    let shape = "expected a section of settings, found an array";
+    assert_eq!(refused.unwrap_err().to_string(), shape);
+    assert_eq!(settings.get(TEAMS), None);
+}
+
+#[test]
+fn a_section_set_as_a_whole_is_set_once() {
+    let env = Place { section: None, key: "env" };
+    let changed = with(r#"{"env":{"A":"1"}}"#, &[(TEAMS, Some(json!("1"))), (env, Some(json!(7)))]);
+    assert_eq!(changed, r#"{"env":7}"#);
+}
+
+#[test]
+fn comments_are_damage() {
+    let damage = Settings::read(b"{\n  // mine\n  \"model\": \"opus\"\n}").unwrap_err();
+    assert_eq!(damage, Damage::Syntax { line: 2, column: 3 });
+    assert_eq!(Settings::read(b"").unwrap_err(), Damage::Blank);
+}

@@ -1,0 +1,154 @@
+//! `brigade teammate`: what Claude Code starts in place of itself when its lead asks for a teammate.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+
+use brigade_core::brief::{self, Mail};
+use brigade_core::driver::{self, Access, Choice, Launch, ToolServer};
+use brigade_core::program::Start;
+use brigade_core::roster;
+use brigade_core::seat::Seat;
+use brigade_core::teammate::{self, Plan};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+use crate::cli::Global;
+use crate::context::{Context, cwd};
+use crate::error::{CliError, Trouble};
+use crate::native::Native;
+use crate::pane::Pane;
+use crate::{env, exit, installed};
+
+/// Plays the teammate, or steps aside for the real Claude Code.
+pub(crate) async fn run(global: Global, arguments: Vec<OsString>) -> Result<u8, CliError> {
+    let native = Native::read(&arguments);
+    // Claude Code has an agent type of this name, and plays it itself.
+    let agent_type = native.agent_type.as_deref().filter(|name| *name != "claude");
+    let choice = agent_type.and_then(driver::agent);
+    let Some(choice) = choice else {
+        let claude_dir = global.claude_dir.or_else(env::claude_dir);
+        return step_aside(claude_dir.as_deref(), &arguments);
+    };
+    let missing = |what| CliError::usage(Trouble::NativeArgument { what });
+    let name = native.name().ok_or_else(|| missing("--agent-name"))?;
+    let team = native.team().ok_or_else(|| missing("--team-name"))?;
+    let context = Context::new(global)?;
+    let mut seat = context.seat_of(team, name);
+    seat.lead_key = match &native.lead_verify_key {
+        Some(key) => Some(key.parse().map_err(CliError::usage)?),
+        None => None,
+    };
+    let access = native.access();
+    // The lead's model is one of Claude's, whatever agent it asks for.
+    let wanted = Wanted { model: None, access, lead_key: native.lead_verify_key, prompt: None };
+    play(seat, choice, wanted).await
+}
+
+/// What is wanted of a teammate beside its agent.
+pub(crate) struct Wanted {
+    pub(crate) model: Option<String>,
+    pub(crate) access: Access,
+    pub(crate) lead_key: Option<String>,
+    /// What it is told first, beside its mail.
+    pub(crate) prompt: Option<String>,
+}
+
+/// Plays a teammate in this terminal until it leaves.
+pub(crate) async fn play(seat: Seat, choice: Choice, wanted: Wanted) -> Result<u8, CliError> {
+    let itself = std::env::current_exe();
+    let itself = itself.map_err(|source| {
+        let doing = "find the brigade program".into();
+        CliError::failed(Trouble::Io { doing, source })
+    })?;
+    let Choice { agent, program, mut arguments } = choice;
+    arguments.extend(env::agent_arguments(agent.name));
+    let instructions = brief::joining(&seat, Mail::Delivered).await?;
+    let launch = Launch {
+        cwd: cwd(),
+        model: wanted.model,
+        instructions,
+        tools: tools(&seat, &itself, wanted.lead_key.as_deref()),
+        access: wanted.access,
+        resume: None,
+        arguments,
+    };
+    let start = Start {
+        guard: vec![itself.into_os_string(), "guard".into()],
+        program: env::agent_program(agent.name).unwrap_or_else(|| program.into()),
+        args: Vec::new(),
+        env: Vec::new(),
+        cwd: PathBuf::from(cwd()),
+    };
+    let (typed, lines) = mpsc::unbounded_channel();
+    if let Some(prompt) = wanted.prompt {
+        // Its mouth is open below; this cannot fail.
+        let _heard = typed.send(prompt);
+    }
+    let mut pane = Pane::open(&seat, &agent, typed);
+    let plan = Plan { seat: seat.clone(), agent, start, launch };
+    let ended = tokio::select! {
+        ended = teammate::run(plan, lines, |sight| pane.show(&sight)) => ended,
+        // The pane was closed, or somebody wants us gone: nobody will come back for the member.
+        told = told_to_end() => {
+            told?;
+            roster::leave(&seat, &seat.name).await?;
+            Ok(())
+        }
+    };
+    pane.close();
+    ended.map_err(CliError::failed)?;
+    Ok(exit::DONE)
+}
+
+/// Ends when somebody tells this process to end.
+async fn told_to_end() -> Result<(), CliError> {
+    let listen = |kind| {
+        signal(kind).map_err(|source| {
+            let doing = "listen to signals".into();
+            CliError::failed(Trouble::Io { doing, source })
+        })
+    };
+    let mut hangup = listen(SignalKind::hangup())?;
+    let mut interrupt = listen(SignalKind::interrupt())?;
+    let mut terminate = listen(SignalKind::terminate())?;
+    tokio::select! {
+        _ = hangup.recv() => {}
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    Ok(())
+}
+
+/// The team's tools, for the agent to start: this program, in this seat.
+fn tools(seat: &Seat, itself: &Path, lead_key: Option<&str>) -> ToolServer {
+    let mut variables = vec![
+        (env::TEAM.to_owned(), seat.team.to_string()),
+        (env::AS.to_owned(), seat.name.to_string()),
+        (env::DELIVERED.to_owned(), "1".to_owned()),
+    ];
+    // Agents start their servers with next to nothing of their own environment.
+    for name in [env::HOME, env::CLAUDE_CONFIG_DIR, env::XDG_STATE_HOME, env::DURABILITY] {
+        if let Some(value) = env::read(name).and_then(|value| value.into_string().ok()) {
+            variables.push((name.to_owned(), value));
+        }
+    }
+    if let Some(key) = lead_key {
+        variables.push((env::LEAD_KEY.to_owned(), key.to_owned()));
+    }
+    ToolServer {
+        command: itself.to_string_lossy().into_owned(),
+        args: vec!["mcp".to_owned()],
+        env: variables,
+    }
+}
+
+/// Becomes the real Claude Code, with the same arguments.
+fn step_aside(claude_dir: Option<&Path>, arguments: &[OsString]) -> Result<u8, CliError> {
+    let claude = installed::claude(claude_dir).ok_or_else(|| {
+        let error = CliError::failed(Trouble::NoClaude);
+        error.hint(format!("put it on the path, or set {}", env::CLAUDE))
+    })?;
+    let source = std::process::Command::new(&claude).args(arguments).exec();
+    Err(CliError::failed(Trouble::Io { doing: format!("start {}", claude.display()), source }))
+}

@@ -1,0 +1,91 @@
+//! A process and all it started. What differs between platforms stands here.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// How often it is looked whether those that were told to end have ended.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Takes in processes whose parents die, so that they can be found.
+#[cfg(target_os = "linux")]
+pub(crate) fn adopt() {
+    let _unsupported = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+}
+
+/// Elsewhere they go to the first process of the system, and only the group is known. Untested.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn adopt() {}
+
+/// Ends everything below `root`: first kindly, after `grace` by force.
+pub(crate) async fn end(root: Pid, grace: Duration) {
+    let began = Instant::now();
+    let mut told = HashSet::new();
+    loop {
+        let below = below(root);
+        if below.is_empty() {
+            return;
+        }
+        for pid in below {
+            if began.elapsed() >= grace {
+                let _gone = kill_process(pid, Signal::KILL);
+            } else if told.insert(pid) {
+                let _gone = kill_process(pid, Signal::TERM);
+            }
+        }
+        // Whoever cannot be killed is not waited for.
+        if began.elapsed() >= grace * 2 {
+            return;
+        }
+        tokio::time::sleep(LOOK).await;
+        reap();
+    }
+}
+
+/// Takes note of children that have ended, ours by adoption.
+fn reap() {
+    use rustix::process::{WaitOptions, wait};
+    while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
+}
+
+/// Every process below `root`.
+#[cfg(target_os = "linux")]
+fn below(root: Pid) -> Vec<Pid> {
+    let mut parents: Vec<(i32, i32)> = Vec::new();
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    for entry in entries.flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        let Ok(stat) = std::fs::read_to_string(entry.path().join("stat")) else { continue };
+        // The name, in brackets, may hold anything; the state and the parent stand behind it.
+        let Some((_, rest)) = stat.rsplit_once(')') else { continue };
+        let mut fields = rest.split_whitespace();
+        let state = fields.next();
+        if let Some(parent) = fields.next().and_then(|parent| parent.parse().ok())
+            && state != Some("Z")
+        {
+            parents.push((pid, parent));
+        }
+    }
+    let mut found = vec![root.as_raw_nonzero().get()];
+    let mut at = 0;
+    while let Some(&parent) = found.get(at) {
+        found.extend(parents.iter().filter(|(_, its)| *its == parent).map(|(pid, _)| *pid));
+        at += 1;
+    }
+    found.into_iter().skip(1).filter_map(Pid::from_raw).collect()
+}
+
+/// Every process of the group that `root` leads, but itself. Untested.
+#[cfg(not(target_os = "linux"))]
+fn below(root: Pid) -> Vec<Pid> {
+    let group = root.as_raw_nonzero().get().to_string();
+    let Ok(listed) = std::process::Command::new("pgrep").args(["-g", &group]).output() else {
+        return Vec::new();
+    };
+    let pids = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let pids = pids.split_whitespace().filter_map(|pid| pid.parse().ok()).filter_map(Pid::from_raw);
+    pids.filter(|pid| *pid != root).collect()
+}

@@ -1,0 +1,63 @@
+//! Neither a teammate nor its agent leaves the other behind.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use crate::house::House;
+
+/// A program that starts others, one of them in a session of its own, and tells who they are.
+const BROOD: &str = "setsid sleep 300 & echo $!; sleep 300 & echo $!; trap '' TERM; echo $$; wait";
+
+fn is_alive(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+}
+
+fn all_gone(pids: &[u32]) {
+    let began = Instant::now();
+    while pids.iter().any(|&pid| is_alive(pid)) {
+        assert!(began.elapsed() < Duration::from_secs(10), "still there: {pids:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Starts a brood behind a guard whose parent is a shell that we can kill.
+fn brood(house: &House) -> (std::process::Child, Vec<u32>) {
+    let guard = env!("CARGO_BIN_EXE_brigade");
+    let script = format!("'{guard}' guard sh -c \"$BROOD\"; true");
+    let mut shell = std::process::Command::new("sh")
+        .args(["-c", &script])
+        .env("BROOD", BROOD)
+        .current_dir(house.path("work"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(shell.stdout.take().unwrap()).lines();
+    let pids = (0..3).map(|_| lines.next().unwrap().unwrap().parse().unwrap()).collect();
+    (shell, pids)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn when_the_parent_is_killed_all_of_it_goes() {
+    let house = House::new();
+    let (mut shell, pids) = brood(&house);
+    assert!(pids.iter().all(|&pid| is_alive(pid)));
+    shell.kill().unwrap();
+    shell.wait().unwrap();
+    all_gone(&pids);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn when_the_program_ends_what_it_started_goes() {
+    let house = House::new();
+    let script = "setsid sleep 300 & echo $!";
+    let output = house.command(&["guard", "sh", "-c", script]).output().unwrap();
+    let pid = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
+    all_gone(&[pid]);
+    let code = house.command(&["guard", "sh", "-c", "exit 7"]).status().unwrap().code();
+    assert_eq!(code, Some(7));
+}
