@@ -21,6 +21,7 @@ pub const AGENTS: &[Agent] = &[
         title: "Codex",
         program: "codex",
         package: "@openai/codex",
+        native: false,
         can: Can {
             mid_turn: MidTurn::Steered,
             read_only: ReadOnly::Sandbox,
@@ -34,6 +35,7 @@ pub const AGENTS: &[Agent] = &[
         title: "Claude Code",
         program: "claude",
         package: "@anthropic-ai/claude-code",
+        native: true,
         can: Can {
             mid_turn: MidTurn::Steered,
             read_only: ReadOnly::PlanMode,
@@ -47,6 +49,7 @@ pub const AGENTS: &[Agent] = &[
         title: "Gemini CLI",
         program: "gemini",
         package: "@google/gemini-cli",
+        native: false,
         can: Can {
             mid_turn: MidTurn::Held,
             read_only: ReadOnly::PlanMode,
@@ -60,6 +63,7 @@ pub const AGENTS: &[Agent] = &[
         title: "opencode",
         program: "opencode",
         package: "opencode-ai",
+        native: false,
         can: Can {
             mid_turn: MidTurn::Held,
             read_only: ReadOnly::PlanMode,
@@ -73,6 +77,7 @@ pub const AGENTS: &[Agent] = &[
         title: "GitHub Copilot CLI",
         program: "copilot",
         package: "@github/copilot",
+        native: false,
         can: Can {
             mid_turn: MidTurn::Held,
             read_only: ReadOnly::PlanMode,
@@ -86,6 +91,7 @@ pub const AGENTS: &[Agent] = &[
         title: "Qwen Code",
         program: "qwen",
         package: "@qwen-code/qwen-code",
+        native: false,
         can: Can {
             mid_turn: MidTurn::Held,
             read_only: ReadOnly::PlanMode,
@@ -102,6 +108,7 @@ const SPEAKS_ACP: Agent = Agent {
     title: "an agent that speaks ACP",
     program: "",
     package: "",
+    native: false,
     can: Can {
         mid_turn: MidTurn::Held,
         read_only: ReadOnly::Asking,
@@ -145,6 +152,8 @@ pub struct Agent {
     pub program: &'static str,
     /// The npm package that brings it.
     pub package: &'static str,
+    /// Whether a team's files are its own, so that it is a teammate without any help.
+    pub native: bool,
     /// What it can do.
     pub can: Can,
     /// Its driver for one conversation.

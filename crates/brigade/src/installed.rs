@@ -11,7 +11,7 @@ use crate::error::{CliError, Trouble};
 
 /// The program of an agent, by its whole path: the one its variable names, or the one on the path.
 pub(crate) fn program(agent: &Agent) -> Option<PathBuf> {
-    if agent.program == "claude" {
+    if agent.native {
         return absolute(&claude(env::claude_dir().as_deref()).filter(|path| path.exists())?);
     }
     let named = env::agent_program(agent.name).unwrap_or_else(|| agent.program.into());

@@ -141,7 +141,7 @@ fn advise(machine: &Machine) {
     if installed::find("tmux".as_ref()).is_none() {
         output::note("teammates run in tmux, which is not installed");
     }
-    if machine.agents.iter().all(|agent| agent.name == "claude") {
+    if machine.agents.iter().all(|agent| agent.native) {
         output::note("no agent of another vendor is installed; `brigade agents` tells how");
     }
 }

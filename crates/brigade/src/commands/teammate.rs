@@ -23,10 +23,8 @@ use crate::{env, exit, installed};
 /// Plays the teammate, or steps aside for the real Claude Code.
 pub(crate) async fn run(global: Global, arguments: Vec<OsString>) -> Result<u8, CliError> {
     let native = Native::read(&arguments);
-    // Claude Code has an agent type of this name, and plays it itself.
-    let agent_type = native.agent_type.as_deref().filter(|name| *name != "claude");
-    let choice = agent_type.and_then(driver::agent);
-    let Some(choice) = choice else {
+    let choice = native.agent_type.as_deref().and_then(driver::agent);
+    let Some(choice) = choice.filter(|choice| !choice.agent.native) else {
         let claude_dir = global.claude_dir.or_else(env::claude_dir);
         return step_aside(claude_dir.as_deref(), &arguments);
     };

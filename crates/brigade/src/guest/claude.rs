@@ -66,6 +66,7 @@ mod tests {
             title,
             program: "other-cli",
             package: "@other/cli",
+            native: false,
             can: Can {
                 mid_turn,
                 read_only: ReadOnly::Asking,

@@ -51,7 +51,7 @@ impl Plan {
         let mut plan = Self::default();
         let settings = claude::settings(&machine.brigade, machine.claude.as_deref());
         plan.want(Found::at(&machine.claude_dir.join("settings.json"))?, &settings, record)?;
-        for agent in machine.agents.iter().filter(|agent| agent.name != "claude") {
+        for agent in machine.agents.iter().filter(|agent| !agent.native) {
             let path = machine.claude_dir.join("agents").join(format!("{}.md", agent.name));
             plan.want_whole(Found::at(&path)?, claude::agent_type(agent), record)?;
         }

@@ -237,12 +237,12 @@ fn claude_codes_arguments_are_enough_and_other_agents_are_its_own() {
         std::os::unix::fs::PermissionsExt::from_mode(0o755),
     )
     .unwrap();
-    let mut plain = house.command(&[&arguments[..], &["general-purpose", "--new", "x"]].concat());
     let path = format!("{}:/usr/bin:/bin", house.path("bin").display());
-    assert!(plain.env("PATH", path).status().unwrap().success());
-    let given = std::fs::read_to_string(house.path("work/claude-was-here")).unwrap();
-    assert_eq!(
-        given.trim(),
-        [&arguments[..], &["general-purpose", "--new", "x"]].concat().join(" ")
-    );
+    // So is its own, for which there is a driver too.
+    for agent_type in ["general-purpose", "claude"] {
+        let words = [&arguments[..], &[agent_type, "--new", "x"]].concat();
+        assert!(house.command(&words).env("PATH", &path).status().unwrap().success());
+        let given = std::fs::read_to_string(house.path("work/claude-was-here")).unwrap();
+        assert_eq!(given.trim(), words.join(" "));
+    }
 }
