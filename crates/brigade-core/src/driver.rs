@@ -8,11 +8,14 @@ use serde_json::Value;
 
 mod acp;
 mod asks;
+mod change;
 mod claude;
 mod codex;
 mod lines;
 mod rpc;
 mod words;
+
+pub use change::{FileChange, Part};
 
 /// The agents. A row is all there is to know of one outside of its driver.
 pub const AGENTS: &[Agent] = &[
@@ -356,6 +359,8 @@ pub enum Event {
         /// What it is used for, in a line.
         about: String,
     },
+    /// It has changed a file. Before the end of the tool that did.
+    Changed(FileChange),
     /// It is through with that.
     ToolEnded {
         /// Which use.

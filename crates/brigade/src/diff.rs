@@ -1,14 +1,23 @@
-//! What would change in a file, line by line, as everybody knows it.
+//! What changes in a file, line by line, as everybody knows it.
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use similar::{ChangeTag, TextDiff};
+use brigade_core::driver::FileChange;
+use similar::{Change, ChangeTag, TextDiff};
 
-use crate::output::{self, HINT, READY, STRONG};
+use crate::output::{self, FAINT, HINT, READY, STRONG};
 
 const GONE: Style = AnsiColor::Red.on_default();
+
+/// How many lines a short diff has, and how wide they are.
+const LINES: usize = 8;
+const WIDTH: usize = 160;
+
+/// How long a short diff is looked for, before one that is longer than need be will do.
+const PATIENCE: Duration = Duration::from_millis(50);
 
 /// The lines that go and come, each hunk with three lines around it.
 pub(crate) fn unified(path: &Path, before: Option<&str>, after: &str) -> String {
@@ -19,14 +28,8 @@ pub(crate) fn unified(path: &Path, before: Option<&str>, after: &str) -> String 
     for hunk in diff.unified_diff().context_radius(3).iter_hunks() {
         let _infallible = writeln!(text, "{HINT}{}{HINT:#}", hunk.header());
         for change in hunk.iter_changes() {
-            let (sign, style) = match change.tag() {
-                ChangeTag::Delete => ('-', GONE),
-                ChangeTag::Insert => ('+', READY),
-                ChangeTag::Equal => (' ', Style::new()),
-            };
-            // A carriage return is part of the line, and would hide it.
-            let line = output::plain(change.value().trim_end_matches('\n'));
-            let _infallible = writeln!(text, "{style}{sign}{line}{style:#}");
+            let (style, line) = signed(&change);
+            let _infallible = writeln!(text, "{style}{line}{style:#}");
             if change.missing_newline() {
                 text.push_str("\\ No newline at end of file\n");
             }
@@ -35,8 +38,51 @@ pub(crate) fn unified(path: &Path, before: Option<&str>, after: &str) -> String 
     text
 }
 
+/// What an agent changed in a file: how many lines, and the first of them.
+pub(crate) fn short(change: &FileChange) -> String {
+    let (mut come, mut gone, mut shown) = (0, 0, String::new());
+    for part in &change.parts {
+        let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(&part.before, &part.after);
+        for change in diff.iter_all_changes() {
+            match change.tag() {
+                ChangeTag::Equal => continue,
+                ChangeTag::Delete => gone += 1,
+                ChangeTag::Insert => come += 1,
+            }
+            if come + gone <= LINES {
+                let (style, line) = signed(&change);
+                let line = output::cut(&line, WIDTH);
+                let _infallible = write!(shown, "\n  {style}{line}{style:#}");
+            }
+        }
+    }
+    let path = output::cut(&output::one_line(&change.path), WIDTH);
+    let mut text =
+        format!("  {STRONG}{path}{STRONG:#}  {READY}+{come}{READY:#} {GONE}-{gone}{GONE:#}{shown}");
+    match (come + gone).saturating_sub(LINES) {
+        0 => {}
+        1 => text.push_str(&format!("\n  {FAINT}… 1 more line{FAINT:#}")),
+        more => text.push_str(&format!("\n  {FAINT}… {more} more lines{FAINT:#}")),
+    }
+    text
+}
+
+/// A line behind its sign, and the style of it.
+fn signed(change: &Change<&str>) -> (Style, String) {
+    let (sign, style) = match change.tag() {
+        ChangeTag::Delete => ('-', GONE),
+        ChangeTag::Insert => ('+', READY),
+        ChangeTag::Equal => (' ', Style::new()),
+    };
+    // A carriage return is part of the line, and would hide it.
+    let line = output::plain(change.value().trim_end_matches('\n'));
+    (style, format!("{sign}{line}"))
+}
+
 #[cfg(test)]
 mod tests {
+    use brigade_core::driver::Part;
+
     use super::*;
 
     fn plain(before: Option<&str>, after: &str) -> String {
@@ -56,5 +102,64 @@ mod tests {
             "--- /x\n+++ /x\n@@ -1 +1 @@\n-{}\n\\ No newline at end of file\n+{\\u{1b}}\n\
              \\ No newline at end of file\n"
         );
+    }
+
+    #[track_caller]
+    fn check(path: &str, parts: &[(&str, &str)], expected: &[&str]) {
+        let part = |&(before, after): &(&str, &str)| Part {
+            before: before.to_owned(),
+            after: after.to_owned(),
+        };
+        let parts = parts.iter().map(part).collect();
+        let text = short(&FileChange { path: path.to_owned(), parts });
+        let text = anstream::adapter::strip_str(&text).to_string();
+        assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn in_short_only_lines_that_changed_are_shown() {
+        check("a", &[("1\n2\n3\n", "1\n2!\n3\n")], &["  a  +1 -1", "  -2", "  +2!"]);
+        check("a", &[("1\n", "2\n"), ("3\n", "")], &["  a  +1 -2", "  -1", "  +2", "  -3"]);
+        check("new", &[("", "1\n\n2")], &["  new  +3 -0", "  +1", "  +", "  +2"]);
+        check("moved", &[], &["  moved  +0 -0"]);
+        check("same", &[("1\n", "1\n")], &["  same  +0 -0"]);
+    }
+
+    #[test]
+    fn in_short_eight_lines_are_shown_and_the_rest_is_counted() {
+        let eight: Vec<_> = (1..=8).map(|line| format!("  +{line}")).collect();
+        let check = |lines: u32, more: &[&str]| {
+            let text: String = (1..=lines).map(|line| format!("{line}\n")).collect();
+            let head = format!("  a  +{lines} -0");
+            let shown = eight.iter().map(String::as_str);
+            let expected: Vec<_> =
+                [head.as_str()].into_iter().chain(shown).chain(more.iter().copied()).collect();
+            check("a", &[("", &text)], &expected);
+        };
+        check(8, &[]);
+        check(9, &["  … 1 more line"]);
+        check(20, &["  … 12 more lines"]);
+    }
+
+    #[test]
+    fn nothing_in_a_short_diff_reaches_the_terminal_as_a_command() {
+        let (path, line) = ("a\n\u{1b}[2J\u{202e}b", "\u{1b}]0;x\u{7}\tz\r\n");
+        let shown = "  +\\u{1b}]0;x\\u{7}\tz\\u{d}";
+        check(path, &[("", line)], &["  a \\u{1b}[2J\\u{202e}b  +1 -0", shown]);
+        let long = "x".repeat(1000);
+        let cut = |from: &str, width| format!("  {from}{}…", "x".repeat(width));
+        check(&long, &[("", &long)], &[&(cut("", 159) + "  +1 -0"), &cut("+", 158)]);
+    }
+
+    #[test]
+    fn two_texts_that_have_nothing_in_common_are_told_apart_in_time() {
+        let text = |from: u32| (from..from + 40_000).map(|n| format!("{n}\n")).collect::<String>();
+        let began = std::time::Instant::now();
+        let parts = vec![Part { before: text(0), after: text(1_000_000) }];
+        let text = short(&FileChange { path: "a".to_owned(), parts });
+        assert!(
+            anstream::adapter::strip_str(&text).to_string().starts_with("  a  +40000 -40000\n")
+        );
+        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     }
 }

@@ -10,6 +10,7 @@ use brigade_core::seat::Seat;
 use brigade_core::teammate::Sight;
 use tokio::sync::mpsc;
 
+use crate::diff;
 use crate::output::{self, BUSY, FAINT, HINT, READY, STRONG};
 
 /// How much of a message that was given to the agent is repeated.
@@ -86,6 +87,7 @@ impl Pane {
                 let line = output::one_line(&format!("{tool} {about}"));
                 self.fresh(&format!("{BUSY}● {}{BUSY:#}", output::cut(&line, 160)));
             }
+            Event::Changed(change) => self.fresh(&diff::short(change)),
             Event::ToolEnded { ok: false, .. } => self.fresh(&format!("{FAINT}  failed{FAINT:#}")),
             Event::Used(used) => self.used = *used,
             Event::TurnEnded(end) => {

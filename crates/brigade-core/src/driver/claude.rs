@@ -226,10 +226,14 @@ impl Claude {
         if let Some(note) = self.given.remove(text(message, "/uuid")) {
             self.tell(Event::Taken(note));
         }
+        let mut change = result::change(message);
         let parts = message.pointer("/message/content").and_then(Value::as_array);
         for part in parts.into_iter().flatten().filter(|part| text(part, "/type") == "tool_result")
         {
             let ok = part.get("is_error") != Some(&Value::Bool(true));
+            if let Some(change) = change.take().filter(|_| ok) {
+                self.tell(Event::Changed(change));
+            }
             self.tell(Event::ToolEnded { id: text(part, "/tool_use_id").to_owned(), ok });
         }
     }

@@ -178,7 +178,7 @@ impl Codex {
                 if let Some(note) = item::note(item).filter(|note| self.given.remove(note)) {
                     self.peer.tell(Event::Taken(note));
                 }
-                if let Some(event) = self.items.heard(item, method == "item/completed") {
+                for event in self.items.heard(item, method == "item/completed") {
                     self.peer.tell(event);
                 }
             }

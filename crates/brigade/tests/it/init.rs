@@ -282,7 +282,7 @@ fn a_person_is_asked() {
 }
 
 /// Runs a command on a terminal where somebody types this; what is seen, and how it ended.
-fn on_a_terminal(mut command: Command, typed: &str) -> (String, Option<i32>) {
+pub(crate) fn on_a_terminal(mut command: Command, typed: &str) -> (String, Option<i32>) {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     let person = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&person).unwrap();

@@ -102,6 +102,38 @@ fn what_is_typed_reaches_the_agent() {
     until("the words", || heard(&house).contains("please hurry").then_some(()));
 }
 
+/// What a pane shows while its agent changes a file.
+fn pane_of_an_edit(run: impl FnOnce(Command) -> String + Send) -> String {
+    let house = House::with_team();
+    let agent = format!("acp:{FAKE}");
+    let bob = house.command(&["spawn", "bob", "--agent", &agent, "--prompt", "EDIT"]);
+    std::thread::scope(|scope| {
+        let pane = scope.spawn(|| run(bob));
+        until("the edit", || bodies(&house, "team-lead", "idle_notification").pop());
+        strike(&house, "bob");
+        pane.join().unwrap()
+    })
+}
+
+#[test]
+fn a_pane_shows_what_changed_in_a_file() {
+    let on_a_pipe =
+        |mut command: Command| String::from_utf8(command.output().unwrap().stdout).unwrap();
+    let on_a_terminal = |command| crate::init::on_a_terminal(command, "").0;
+    let without_colour = |mut command: Command| {
+        command.env("NO_COLOR", "1");
+        on_a_terminal(command)
+    };
+    let plain = "● edit Edit a\n  /a  +1 -1\n  -2\n  +two\\u{1b}[2J\n";
+    for pane in [pane_of_an_edit(on_a_pipe), pane_of_an_edit(without_colour)] {
+        let pane = pane.replace('\r', "");
+        assert!(pane.contains(plain), "{pane}");
+    }
+    let pane = pane_of_an_edit(on_a_terminal);
+    assert!(pane.contains("\u{1b}[31m-2\u{1b}[0m"), "in red: {pane}");
+    assert!(pane.contains("\u{1b}[32m+two\\u{1b}[2J\u{1b}[0m"), "in green: {pane}");
+}
+
 /// A message that kills the agent is given to it again, and after some tries the lead is told, once.
 #[test]
 fn an_agent_that_dies_is_started_again_with_its_session_and_then_given_up() {

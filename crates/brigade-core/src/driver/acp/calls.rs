@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::super::Event;
+use super::super::change::{FileChange, Part};
 use super::super::words::{brief, text};
 
 /// The uses of tools in the turn that is on.
@@ -19,6 +20,8 @@ struct Call {
     name: String,
     title: String,
     kind: String,
+    /// What it does to files, as it was last told.
+    changes: Vec<FileChange>,
     started: bool,
 }
 
@@ -35,8 +38,11 @@ impl Calls {
         };
         let mut events: Vec<_> = self.start(&id).into_iter().collect();
         if let Some(ok) = ended
-            && self.open.remove(&id).is_some()
+            && let Some(call) = self.open.remove(&id)
         {
+            if ok {
+                events.extend(call.changes.into_iter().map(Event::Changed));
+            }
             events.push(Event::ToolEnded { id, ok });
         }
         events
@@ -78,6 +84,10 @@ impl Calls {
         if !kind.is_empty() {
             kind.clone_into(&mut call.kind);
         }
+        let changes = changes(update);
+        if !changes.is_empty() {
+            call.changes = changes;
+        }
         id
     }
 
@@ -101,4 +111,16 @@ impl Call {
             kind => kind.to_owned(),
         }
     }
+}
+
+/// What an update shows of files.
+fn changes(update: &Value) -> Vec<FileChange> {
+    let parts = update.get("content").and_then(Value::as_array).into_iter().flatten();
+    let diffs = parts.filter(|part| text(part, "/type") == "diff");
+    let change = |diff: &Value| {
+        let (before, after) =
+            (text(diff, "/oldText").to_owned(), text(diff, "/newText").to_owned());
+        FileChange { path: text(diff, "/path").to_owned(), parts: vec![Part { before, after }] }
+    };
+    diffs.map(change).collect()
 }

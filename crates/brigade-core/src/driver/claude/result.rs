@@ -1,7 +1,8 @@
-//! The end of a turn: how it ended, and what was used.
+//! What came of something: of a turn, how it ended and what was used; of a tool, what it changed.
 
 use serde_json::Value;
 
+use super::super::change::{FileChange, Part, parts_of_hunks};
 use super::super::words::{count, text};
 use super::super::{End, Usage};
 
@@ -17,6 +18,20 @@ pub(super) fn end(result: &Value, interrupted: bool) -> End {
     let error = errors.and_then(|errors| errors.first()).and_then(Value::as_str);
     let words = [text(result, "/result"), error.unwrap_or_default(), text(result, "/subtype")];
     End::Failed(words.into_iter().find(|words| !words.is_empty()).unwrap_or("it failed").to_owned())
+}
+
+/// What a tool that changes files says it did.
+pub(super) fn change(message: &Value) -> Option<FileChange> {
+    let result = message.get("tool_use_result")?;
+    let hunks = result.get("structuredPatch")?.as_array()?;
+    let parts = match text(result, "/type") {
+        // All of a new file stands in place of a patch.
+        "create" => {
+            vec![Part { before: String::new(), after: text(result, "/content").to_owned() }]
+        }
+        _ => parts_of_hunks(hunks),
+    };
+    Some(FileChange { path: text(result, "/filePath").to_owned(), parts })
 }
 
 /// What the program has used since it was started, of all models together.

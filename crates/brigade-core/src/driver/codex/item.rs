@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use super::super::change::{FileChange, Part, parts_of_diff};
 use super::super::words::{brief, brief_input, text};
 use super::super::{Event, Note};
 
@@ -17,21 +18,23 @@ pub(super) struct Items {
 
 impl Items {
     /// What an item that began or ended means.
-    pub(super) fn heard(&mut self, item: &Value, ended: bool) -> Option<Event> {
+    pub(super) fn heard(&mut self, item: &Value, ended: bool) -> Vec<Event> {
         let id = text(item, "/id").to_owned();
         if text(item, "/type") == "agentMessage" {
             let new = ended && !self.said.contains(&id);
-            return new.then(|| Event::Said(text(item, "/text").to_owned()));
+            return new.then(|| Event::Said(text(item, "/text").to_owned())).into_iter().collect();
         }
-        let tool = tool(item)?;
+        let Some(tool) = tool(item) else { return Vec::new() };
         if ended {
             self.tools.remove(&id);
             // Some kinds have no status: they cannot fail.
             let ok = item.get("status").is_none_or(|status| status == "completed");
-            return Some(Event::ToolEnded { id, ok });
+            let changes = if ok { changes(item) } else { Vec::new() };
+            let ended = Event::ToolEnded { id, ok };
+            return changes.into_iter().map(Event::Changed).chain([ended]).collect();
         }
         self.tools.insert(id.clone(), item.clone());
-        Some(Event::ToolStarted { id, tool, about: brief(&about(item)) })
+        vec![Event::ToolStarted { id, tool, about: brief(&about(item)) }]
     }
 
     /// A piece of this message has come.
@@ -83,6 +86,26 @@ pub(super) fn about(item: &Value) -> String {
         "collabAgentToolCall" => text(item, "/prompt").to_owned(),
         _ => brief_input(item.get("arguments").unwrap_or(&Value::Null)),
     }
+}
+
+/// The files an item changes.
+fn changes(item: &Value) -> Vec<FileChange> {
+    let changes = item.get("changes").and_then(Value::as_array);
+    let change = |change: &Value| {
+        let diff = text(change, "/diff");
+        // Of a file that comes or goes, all of it stands in place of a diff.
+        let parts = match text(change, "/kind/type") {
+            "add" => vec![Part { before: String::new(), after: diff.to_owned() }],
+            "delete" => vec![Part { before: diff.to_owned(), after: String::new() }],
+            _ => parts_of_diff(diff),
+        };
+        let path = match text(change, "/kind/move_path") {
+            "" => text(change, "/path"),
+            moved => moved,
+        };
+        FileChange { path: path.to_owned(), parts }
+    };
+    changes.into_iter().flatten().map(change).collect()
 }
 
 /// What an item would do, for somebody who is asked whether it may.

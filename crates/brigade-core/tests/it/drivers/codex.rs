@@ -172,6 +172,27 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             Until("TurnEnded"),
         ],
     },
+    Scenario {
+        agent: "codex",
+        name: "edit",
+        access: Access::Full,
+        model: None,
+        steps: &[
+            Until("Ready"),
+            Prompt(
+                r#"Make. [script][{"tool":"exec_command","args":{"cmd":"apply_patch <<'E'\n*** Begin Patch\n*** Add File: a.txt\n+one\n+two\n+three\n+four\n+five\n+six\n+seven\n+eight\n+nine\n+ten\n*** End Patch\nE"}},{"say":"Done: {result}"}][/script]"#,
+            ),
+            Until("TurnEnded"),
+            Prompt(
+                r#"Change. [script][{"tool":"exec_command","args":{"cmd":"apply_patch <<'E'\n*** Begin Patch\n*** Update File: a.txt\n@@\n one\n-two\n+TWO\n+TWO AND A HALF\n three\n@@\n eight\n-nine\n ten\n*** End Patch\nE"}},{"say":"Done: {result}"}][/script]"#,
+            ),
+            Until("TurnEnded"),
+            Prompt(
+                r#"Move. [script][{"tool":"exec_command","args":{"cmd":"apply_patch <<'E'\n*** Begin Patch\n*** Update File: a.txt\n*** Move to: b.txt\n@@\n-one\n+ONE\n*** End Patch\nE"}},{"tool":"exec_command","args":{"cmd":"apply_patch <<'E'\n*** Begin Patch\n*** Delete File: b.txt\n*** End Patch\nE"}},{"say":"Done: {result}"}][/script]"#,
+            ),
+            Until("TurnEnded"),
+        ],
+    },
 ];
 
 #[test]

@@ -106,6 +106,36 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         model: None,
         steps: &[Until("Ready"), Prompt("[fail] Anything."), Until("TurnEnded")],
     },
+    Scenario {
+        agent: "copilot",
+        name: "edit",
+        access: Access::Full,
+        model: None,
+        steps: &[
+            Until("Ready"),
+            Prompt(
+                r#"Make. [script][{"tool":"create","args":{"path":"/home/dev/project/a.txt","file_text":"one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n"}},{"say":"Done: {result}"}][/script]"#,
+            ),
+            Until("TurnEnded"),
+            Prompt(
+                r#"Change. [script][{"tool":"edit","args":{"path":"/home/dev/project/a.txt","old_str":"two\n","new_str":"TWO\nTWO AND A HALF\n"}},{"say":"Done: {result}"}][/script]"#,
+            ),
+            Until("TurnEnded"),
+            SetAccess(Access::Ask),
+            Prompt(
+                r#"Change again. [script][{"tool":"edit","args":{"path":"/home/dev/project/a.txt","old_str":"nine\nten\n","new_str":"TEN\n"}},{"say":"Done: {result}"}][/script]"#,
+            ),
+            Until("Asks"),
+            Allow,
+            Until("TurnEnded"),
+            Prompt(
+                r#"And once more. [script][{"tool":"edit","args":{"path":"/home/dev/project/a.txt","old_str":"one\n","new_str":"ONE\n"}},{"say":"Done: {result}"}][/script]"#,
+            ),
+            Until("Asks"),
+            Deny("not today"),
+            Until("TurnEnded"),
+        ],
+    },
 ];
 
 #[test]

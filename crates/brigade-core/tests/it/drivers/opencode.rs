@@ -119,6 +119,36 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             Until("TurnEnded"),
         ],
     },
+    Scenario {
+        agent: "opencode",
+        name: "edit",
+        access: Access::Full,
+        model: None,
+        steps: &[
+            Until("Ready"),
+            Prompt(
+                r#"Make. [script][{"tool":"write","args":{"filePath":"/home/dev/project/a.txt","content":"one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n"}},{"say":"Done: {result}"}][/script]"#,
+            ),
+            Until("TurnEnded"),
+            Prompt(
+                r#"Change. [script][{"tool":"edit","args":{"filePath":"/home/dev/project/a.txt","oldString":"two\n","newString":"TWO\nTWO AND A HALF\n"}},{"say":"Done: {result}"}][/script]"#,
+            ),
+            Until("TurnEnded"),
+            SetAccess(Access::Ask),
+            Prompt(
+                r#"Change again. [script][{"tool":"edit","args":{"filePath":"/home/dev/project/a.txt","oldString":"nine\nten\n","newString":"TEN\n"}},{"say":"Done: {result}"}][/script]"#,
+            ),
+            Until("Asks"),
+            Allow,
+            Until("TurnEnded"),
+            Prompt(
+                r#"And once more. [script][{"tool":"edit","args":{"filePath":"/home/dev/project/a.txt","oldString":"one\n","newString":"ONE\n"}},{"say":"Done: {result}"}][/script]"#,
+            ),
+            Until("Asks"),
+            Deny("not today"),
+            Until("TurnEnded"),
+        ],
+    },
 ];
 
 #[test]

@@ -108,6 +108,36 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         model: None,
         steps: &[Until("Ready"), Prompt("[fail] Anything."), Until("TurnEnded")],
     },
+    Scenario {
+        agent: "qwen",
+        name: "edit",
+        access: Access::Full,
+        model: None,
+        steps: &[
+            Until("Ready"),
+            Prompt(
+                r#"Make. [script][{"tool":"write_file","args":{"file_path":"/home/dev/project/a.txt","content":"one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n"}},{"say":"Done: {result}"}][/script]"#,
+            ),
+            Until("TurnEnded"),
+            Prompt(
+                r#"Change. [script][{"tool":"edit","args":{"file_path":"/home/dev/project/a.txt","old_string":"two\n","new_string":"TWO\nTWO AND A HALF\n"}},{"say":"Done: {result}"}][/script]"#,
+            ),
+            Until("TurnEnded"),
+            SetAccess(Access::Ask),
+            Prompt(
+                r#"Change again. [script][{"tool":"edit","args":{"file_path":"/home/dev/project/a.txt","old_string":"nine\nten\n","new_string":"TEN\n"}},{"say":"Done: {result}"}][/script]"#,
+            ),
+            Until("Asks"),
+            Allow,
+            Until("TurnEnded"),
+            Prompt(
+                r#"And once more. [script][{"tool":"edit","args":{"file_path":"/home/dev/project/a.txt","old_string":"one\n","new_string":"ONE\n"}},{"say":"Done: {result}"}][/script]"#,
+            ),
+            Until("Asks"),
+            Deny("not today"),
+            Until("TurnEnded"),
+        ],
+    },
 ];
 
 #[test]
