@@ -3,11 +3,12 @@
 //! - [`tools`]: one row for each tool, a few lines over `brigade-core`;
 //! - [`server`]: what a client can ask; [`desk`]: one call; [`reply`]: what it gives;
 //! - [`resources`], [`prompts`]: what can be read beside the tools;
-//! - [`door`], [`handed`]: the transport, and when a message counts as read.
+//! - [`lines`], [`door`], [`handed`]: the transport, and when a message counts as read.
 
 mod desk;
 mod door;
 mod handed;
+mod lines;
 mod prompts;
 mod reply;
 mod resources;
@@ -48,7 +49,9 @@ pub(crate) async fn serve_founder(
 async fn run(identity: Identity) -> Result<(), CliError> {
     let server = Server::new(identity, mail());
     let (input, output) = stdio_pipes();
-    let door = Door::new(AsyncRwTransport::new_server(input, output), server.handed.clone());
+    let (usable, unusable) = lines::sift(input);
+    let transport = AsyncRwTransport::new_server(usable, output);
+    let door = Door::new(transport, unusable, server.handed.clone());
     let broken = |error: Box<dyn std::error::Error + Send + Sync>| {
         CliError::failed(Trouble::Mcp { source: error })
     };

@@ -1,4 +1,4 @@
-//! The transport: standard input and output, with five habits of our own.
+//! The transport: standard input and output, with six habits of our own.
 
 use std::collections::HashMap;
 use std::io;
@@ -11,9 +11,11 @@ use rmcp::model::{
 };
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::JoinHandle;
 
 use super::handed::Handed;
+use super::lines::Unusable;
 
 /// A transport that
 ///
@@ -24,9 +26,13 @@ use super::handed::Handed;
 ///   the two, and the messages in the other's answer would be marked read with nobody having them;
 /// - takes a few requests at a time. Of more than the SDK has room for, it mixes up the answers, and
 ///   all would be held in memory;
-/// - takes none while the client leaves too much of what was answered unread.
-pub(super) struct Door<T> {
+/// - takes none while the client leaves too much of what was answered unread;
+/// - answers what is no message, which the SDK passes over.
+pub(super) struct Door<T: Transport<RoleServer>> {
     inner: T,
+    unusable: mpsc::Receiver<Unusable>,
+    /// An answer of our own that is being written.
+    refusal: Option<JoinHandle<Result<(), T::Error>>>,
     greeted: bool,
     handed: Handed,
     unanswered: Unanswered,
@@ -66,12 +72,19 @@ impl Unanswered {
     }
 }
 
-impl<T> Door<T> {
-    pub(super) fn new(inner: T, handed: Handed) -> Self {
+impl<T: Transport<RoleServer>> Door<T> {
+    pub(super) fn new(inner: T, unusable: mpsc::Receiver<Unusable>, handed: Handed) -> Self {
         let places = Arc::new(Semaphore::new(PLACES));
         let unwritten = Arc::new(Semaphore::new(UNWRITTEN as usize));
         let unanswered = Unanswered::default();
-        Self { inner, greeted: false, handed, unanswered, places, unwritten }
+        let (greeted, refusal) = (false, None);
+        Self { inner, unusable, refusal, greeted, handed, unanswered, places, unwritten }
+    }
+
+    /// Says no. It is written by a task, for the service drops a receive when it has something to send.
+    fn refuse(&mut self, error: ErrorData, id: Option<RequestId>) {
+        let refusal = self.send(ServerJsonRpcMessage::error(error, id));
+        self.refusal = Some(tokio::spawn(refusal));
     }
 }
 
@@ -111,9 +124,22 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Door<T> {
         // Nothing is lost if this is dropped while it waits for a place or a message; and while it
         // sends, before the greeting, nobody drops it.
         loop {
+            if let Some(refusal) = &mut self.refusal {
+                // If it cannot be written, nothing can, and the service finds that out.
+                let _written = refusal.await;
+                self.refusal = None;
+            }
             drop(self.unwritten.acquire().await.ok()?);
             let place = Arc::clone(&self.places).acquire_owned().await.ok()?;
-            let message = self.inner.receive().await?;
+            let message = tokio::select! {
+                biased;
+                Some(Unusable { id, error }) = self.unusable.recv() => {
+                    let id = id.filter(|id| !self.unanswered.held().contains_key(id));
+                    self.refuse(error, id);
+                    continue;
+                }
+                message = self.inner.receive() => message?,
+            };
             if let JsonRpcMessage::Notification(news) = &message
                 && let ClientNotification::CancelledNotification(off) = &news.notification
                 && let Some(id) = &off.params.request_id
@@ -130,8 +156,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Door<T> {
             };
             if !self.unanswered.take(&request.id, place) {
                 let error = ErrorData::invalid_request("the id is that of another request", None);
-                // Not waited for: the service drops a receive when it has something to send.
-                tokio::spawn(self.inner.send(ServerJsonRpcMessage::error(error, None)));
+                self.refuse(error, None);
                 continue;
             }
             if self.greeted {

@@ -1,10 +1,13 @@
 //! `brigade mcp` against a client that does not keep to the protocol.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::client::Client;
+use crate::house::House;
 use crate::mcp_forgery::Outcome::{Error, PassedOver, Refused};
 use crate::mcp_forgery::{Scene, request};
 
+const NO_JSON: i64 = -32700;
 const NO_SUCH: i64 = -32601;
 const INVALID_REQUEST: i64 = -32600;
 const UNSUPPORTED: i64 = -32022;
@@ -25,13 +28,14 @@ fn a_broken_line_breaks_nothing() {
     let long = format!(r#"{{"to":"alice","message":"{}"}}"#, "x".repeat(20 << 20));
     #[rustfmt::skip] // A row is a line.
     let rows = [
-        ("20 MB on a line", call(&long), PassedOver),
-        ("100,000 brackets", call(&deep), PassedOver),
-        ("half of a surrogate pair", call(r#"{"to":"alice","message":"\ud83d"}"#), PassedOver),
-        ("a number that is too large", call(r#"{"to":"alice","message":1e999}"#), PassedOver),
-        ("no JSON", "send alice hi".into(), PassedOver),
-        ("half a line", r#"{"jsonrpc":"2.0","#.into(), PassedOver),
+        ("20 MB on a line", call(&long), Error(INVALID_REQUEST)),
+        ("100,000 brackets", call(&deep), Error(NO_JSON)),
+        ("half of a surrogate pair", call(r#"{"to":"\ud83d","message":"hi"}"#), Refused("no member")),
+        ("a number that is too large", call(r#"{"to":"alice","message":1e999}"#), Error(NO_JSON)),
+        ("no JSON", "send alice hi".into(), Error(NO_JSON)),
+        ("half a line", r#"{"jsonrpc":"2.0","#.into(), Error(NO_JSON)),
         ("an empty line", String::new(), PassedOver),
+        ("a blank line", " \t\r".into(), PassedOver),
         ("a batch", r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#.into(), Error(INVALID_REQUEST)),
         ("no version of JSON-RPC", ping(r#""id":1"#), Error(INVALID_REQUEST)),
         ("another version of it", ping(r#""jsonrpc":"1.0","id":1"#), Error(INVALID_REQUEST)),
@@ -60,7 +64,7 @@ fn a_broken_line_breaks_nothing() {
         ("text that is no UTF-8 in a call", b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}"),
     ];
     for (guarded, line) in rows {
-        s.check(guarded, "bob", line, PassedOver);
+        s.check(guarded, "bob", line, Error(NO_JSON));
     }
 }
 
@@ -91,6 +95,64 @@ fn ten_megabytes_are_refused_wherever_they_stand() {
     s.call("a reason", "team-lead", "request_shutdown", reason, Refused("at most 1048576"));
     let feedback = json!({ "request_id": s.plan, "approve": false, "feedback": long });
     s.call("feedback", "team-lead", "answer_plan", feedback, Refused("at most 1048576"));
+}
+
+/// Whoever waits for an answer is told, by the id it gave, wherever in the line it stands.
+#[test]
+fn what_cannot_be_read_is_answered_by_its_id() {
+    let house = House::with_team();
+    let mut bob = Client::of(&house, "bob");
+    let long = "x".repeat(20 << 20);
+    let deep = ["[".repeat(1000), "]".repeat(1000)].concat();
+    #[rustfmt::skip] // A row is a line.
+    let rows = [
+        (format!(r#"{{"jsonrpc":"2.0","id":"first","method":"ping","params":{{"x":"{long}"}}}}"#), INVALID_REQUEST, json!("first")),
+        (format!(r#"{{"method":"ping","params":{{"x":"{long}"}},"jsonrpc":"2.0","id":"last"}}"#), INVALID_REQUEST, json!("last")),
+        (format!(r#"{{"method":"ping","id":"between","params":{{"x":{deep}}},"jsonrpc":"2.0"}}"#), NO_JSON, json!("between")),
+        (long, INVALID_REQUEST, json!(null)),
+        (r#"{"jsonrpc":"2.0","id":77,"method":"ping","params":{"x":1e999}}"#.into(), NO_JSON, json!(77)),
+        (r#"{"jsonrpc":"2.0","id":78,"method":"ping","params":{"x":"#.into(), NO_JSON, json!(78)),
+        (r#"{"jsonrpc":"2.0","id":79"#.into(), NO_JSON, json!(null)),
+    ];
+    for (line, code, id) in rows {
+        bob.write(line.as_bytes());
+        let answer = bob.read();
+        assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), &id), "{answer}");
+    }
+    assert_eq!(bob.done("list_members", json!({}))["you"], "bob");
+}
+
+/// JavaScript cuts a text in the middle of an emoji, and writes the half.
+#[test]
+fn half_of_a_surrogate_pair_does_not_keep_a_message_back() {
+    let house = House::with_team();
+    let mut bob = Client::of(&house, "bob");
+    let arguments = r#"{"to":"alice","message":"cut \ud83d, whole \ud83d\ude00"}"#;
+    bob.write(
+        format!(r#"{{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{{"name":"send_message","arguments":{arguments}}}}}"#)
+            .as_bytes(),
+    );
+    let answer = bob.read();
+    assert_eq!(
+        (&answer["id"], &answer["result"]["isError"]),
+        (&json!("x"), &json!(false)),
+        "{answer}"
+    );
+    let inbox = house.json(&["inbox", "alice"]);
+    assert_eq!(inbox[0]["text"], "cut \u{fffd}, whole \u{1f600}", "{inbox}");
+}
+
+/// The last thing a client says is answered before it is left.
+#[test]
+fn a_broken_line_at_the_end_is_answered() {
+    let house = House::with_team();
+    for line in ["no JSON", "no JSON\n", "{}\nno JSON\n"] {
+        let said = house.run_with_input(&["mcp", "--team", "demo", "--as", "bob"], line.as_bytes());
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        let answers = said.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let told = answers.filter(|answer| answer["error"]["code"] == NO_JSON).count();
+        assert_eq!(told, 1, "{}", said.stdout);
+    }
 }
 
 /// Who greets again is greeted again, and is who it was.
