@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc;
+use tokio::task::{JoinHandle, spawn_blocking};
 
 /// How many lines of standard error are kept.
 const LAST_WORDS: usize = 20;
@@ -24,6 +25,8 @@ pub struct Start {
     /// What it is started with: a program that makes a session for it, and ends all of that session
     /// when it ends, when it is told to, or when we die.
     pub guard: Vec<OsString>,
+    /// Ends what a guard left behind that was itself killed, by the process it was.
+    pub sweep: fn(Pid),
     /// The program.
     pub program: OsString,
     /// Its arguments.
@@ -38,6 +41,11 @@ pub struct Start {
 #[derive(Debug)]
 pub struct Program {
     child: Child,
+    /// The process that guards it, until it is known to have ended.
+    guard: Option<Pid>,
+    sweep: fn(Pid),
+    /// Ends what its guard left behind.
+    sweeping: Option<JoinHandle<()>>,
     /// Written by a task of its own: a program that does not read must not keep us from hearing it.
     input: Option<mpsc::UnboundedSender<Vec<u8>>>,
     output: ChildStdout,
@@ -66,7 +74,9 @@ impl Program {
         tokio::spawn(feed(stdin, lines));
         let said = Arc::default();
         tokio::spawn(listen(stderr, Arc::clone(&said)));
-        Ok(Self { child, input: Some(input), output, said })
+        let guard = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
+        let sweep = start.sweep;
+        Ok(Self { child, guard, sweep, sweeping: None, input: Some(input), output, said })
     }
 
     /// Writes to its standard input, sooner or later. If it has ended, nobody reads it.
@@ -78,7 +88,13 @@ impl Program {
 
     /// What it wrote to its standard output; nothing once it has ended.
     pub async fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        self.output.read(room).await
+        loop {
+            tokio::select! {
+                read = self.output.read(room) => return read,
+                // A program whose guard was killed goes on, with nobody to end it.
+                status = self.child.wait(), if self.guard.is_some() => self.guard_ended(status?),
+            }
+        }
     }
 
     /// The last lines it wrote to its standard error.
@@ -92,27 +108,44 @@ impl Program {
         self.child.id()
     }
 
-    /// Ends it, and everything it started.
-    pub async fn end(mut self) -> io::Result<()> {
+    /// Ends it, and everything it started; gives the code with which it ended by itself, if it did.
+    pub async fn end(mut self) -> io::Result<Option<i32>> {
         drop(self.input.take());
-        if tokio::time::timeout(GRACE, self.child.wait()).await.is_err() {
-            self.tell_guard();
-            self.child.wait().await?;
+        let by_itself = tokio::time::timeout(GRACE, self.child.wait()).await;
+        let (status, code) = match by_itself {
+            Ok(status) => status.map(|status| (status, status.code()))?,
+            Err(_elapsed) => {
+                self.tell_guard();
+                (self.child.wait().await?, None)
+            }
+        };
+        self.guard_ended(status);
+        if let Some(sweeping) = self.sweeping.take() {
+            sweeping.await?;
         }
-        Ok(())
+        Ok(code)
     }
 
     fn tell_guard(&self) {
-        let pid = self.child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
-        if let Some(pid) = pid {
-            let _gone = kill_process(pid, Signal::TERM);
+        if let Some(guard) = self.guard {
+            let _gone = kill_process(guard, Signal::TERM);
+        }
+    }
+
+    /// A guard that ends by itself leaves nothing behind; one that was killed leaves everything.
+    fn guard_ended(&mut self, status: ExitStatus) {
+        let sweep = self.sweep;
+        if let Some(guard) = self.guard.take()
+            && status.code().is_none()
+        {
+            self.sweeping = Some(spawn_blocking(move || sweep(guard)));
         }
     }
 }
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // `id` is none once it was waited for, so that nobody else's process is told.
+        // There is none once it was waited for, so that nobody else's process is told.
         self.tell_guard();
     }
 }

@@ -7,6 +7,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// How often it is looked whether those that were told to end have ended.
 const LOOK: Duration = Duration::from_millis(20);
+/// How long those that were killed are waited for. Whoever cannot be killed is not.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Takes in processes whose parents die, so that they can be found.
 #[cfg(target_os = "linux")]
@@ -41,6 +43,35 @@ pub(crate) async fn end(root: Pid, grace: Duration) {
         tokio::time::sleep(LOOK).await;
         reap();
     }
+}
+
+/// Ends at once what a guard left behind that was killed. Only for a process that has adopted, and has
+/// started nothing but guards that have ended.
+pub(crate) fn sweep(guard: Pid) {
+    let began = Instant::now();
+    loop {
+        let left = below(heir(guard));
+        if left.is_empty() || began.elapsed() >= PATIENCE {
+            return;
+        }
+        for pid in left {
+            let _gone = kill_process(pid, Signal::KILL);
+        }
+        std::thread::sleep(LOOK);
+        reap();
+    }
+}
+
+/// Under whom those are found that `guard` has left: they are adopted by this process.
+#[cfg(target_os = "linux")]
+fn heir(_guard: Pid) -> Pid {
+    rustix::process::getpid()
+}
+
+/// The group keeps the number of the process that made it. Untested.
+#[cfg(not(target_os = "linux"))]
+fn heir(guard: Pid) -> Pid {
+    guard
 }
 
 /// Takes note of children that have ended, ours by adoption.

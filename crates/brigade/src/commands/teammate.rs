@@ -18,7 +18,7 @@ use crate::context::{Context, cwd};
 use crate::error::{CliError, Trouble};
 use crate::native::Native;
 use crate::pane::Pane;
-use crate::{env, exit, installed};
+use crate::{env, exit, installed, tree};
 
 /// Plays the teammate, or steps aside for the real Claude Code.
 pub(crate) async fn run(global: Global, arguments: Vec<OsString>) -> Result<u8, CliError> {
@@ -73,11 +73,13 @@ pub(crate) async fn play(seat: Seat, choice: Choice, wanted: Wanted) -> Result<u
     };
     let start = Start {
         guard: vec![itself.into_os_string(), "guard".into()],
+        sweep: tree::sweep,
         program: env::agent_program(agent.name).unwrap_or_else(|| program.into()),
         args: Vec::new(),
         env: Vec::new(),
         cwd: PathBuf::from(cwd()),
     };
+    tree::adopt();
     let (typed, lines) = mpsc::unbounded_channel();
     if let Some(prompt) = wanted.prompt {
         // Its mouth is open below; this cannot fail.

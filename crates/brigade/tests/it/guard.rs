@@ -9,12 +9,12 @@ use crate::house::House;
 /// A program that starts others, one of them in a session of its own, and tells who they are.
 const BROOD: &str = "setsid sleep 300 & echo $!; sleep 300 & echo $!; trap '' TERM; echo $$; wait";
 
-fn is_alive(pid: u32) -> bool {
+pub(crate) fn is_alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
 }
 
-fn all_gone(pids: &[u32]) {
+pub(crate) fn all_gone(pids: &[u32]) {
     let began = Instant::now();
     while pids.iter().any(|&pid| is_alive(pid)) {
         assert!(began.elapsed() < Duration::from_secs(10), "still there: {pids:?}");

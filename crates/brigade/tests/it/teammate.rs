@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::guard::{all_gone, is_alive};
 use crate::house::House;
 
 const FAKE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fake-agent.sh");
@@ -175,6 +176,29 @@ fn an_agent_that_dies_while_it_resumes_keeps_its_session() {
     house.done(&["send", "bob", "TALK"]);
     until("the next turn", || heard(&house).contains("TALK").then_some(()));
     assert_eq!(heard(&house).matches("begun").count(), 1, "{}", heard(&house));
+}
+
+/// Nobody else could end what the guard was there for.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_agent_whose_guard_is_killed_goes_with_all_it_started_and_is_started_again() {
+    let house = House::with_team();
+    let _bob = Teammate::spawn(&house, "bob");
+    house.done(&["send", "bob", "STAY"]);
+    let told = until("those who stay", || {
+        let heard = heard(&house);
+        let (_, told) = heard.lines().find(|line| line.starts_with("stays "))?.split_once(' ')?;
+        Some(told.split(' ').map(|pid| pid.parse().unwrap()).collect::<Vec<u32>>())
+    });
+    until("the turn's end", || bodies(&house, "team-lead", "idle_notification").pop());
+    assert!(told.iter().all(|&pid| is_alive(pid)), "{told:?}");
+    assert!(Command::new("kill").args(["-KILL", &told[0].to_string()]).status().unwrap().success());
+    all_gone(&told);
+    house.done(&["send", "bob", "TALK"]);
+    until("the next turn", || heard(&house).contains("TALK").then_some(()));
+    let heard = heard(&house);
+    let count = |word: &str| heard.lines().filter(|line| *line == word).count();
+    assert_eq!((count("started"), count("begun"), count("loaded")), (2, 1, 1), "{heard}");
 }
 
 #[test]
