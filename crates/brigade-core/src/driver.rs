@@ -181,8 +181,8 @@ pub struct Can {
 pub enum Resumes {
     /// Whenever.
     AtOnce,
-    /// Not in the minute of the clock in which it was last opened: the agent names its record of a
-    /// session by the minute, and would write over it.
+    /// Not in the minute of the clock in which it was begun: the agent names its record of a session by
+    /// the minute it is opened in, and would write over it.
     NextMinute,
 }
 
@@ -283,6 +283,9 @@ pub trait Driver: Send + std::fmt::Debug {
 
     /// The program wrote this to its standard output, cut anywhere.
     fn hear(&mut self, bytes: &[u8]);
+
+    /// The program ended by itself, with this code. To some agents that is a word.
+    fn ended(&mut self, _code: i32) {}
 
     /// Begins a turn with this text. Only when [`Event::Ready`] has come and no turn is on. The turn's end
     /// comes even if it never began: the agent refused it, or held the text already.

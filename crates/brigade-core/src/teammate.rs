@@ -120,7 +120,7 @@ struct Kept {
     /// Whether its plan was approved.
     #[serde(default)]
     planned: bool,
-    /// In which minute since 1970 its program was last started.
+    /// In which minute since 1970 its session was begun.
     #[serde(default)]
     minute: i64,
 }
@@ -135,7 +135,7 @@ struct Teammate<S> {
     lead: Option<MemberName>,
     access: Access,
     planned: bool,
-    /// In which minute since 1970 its program was last started.
+    /// In which minute since 1970 its session was begun.
     minute: i64,
     /// Requests that wait for an answer, and what the agent asked.
     asks: HashMap<String, (Kind, AskId)>,
@@ -177,7 +177,9 @@ pub async fn run<S: FnMut(Sight)>(
                     Over::Died(why) => Some(with_last_words(why, &program.last_words())),
                 };
                 // The conversation is over; what it left behind goes, too.
-                let _gone = program.end().await;
+                if let Ok(Some(code)) = program.end().await {
+                    teammate.ended(code).await;
+                }
                 died
             }
             Err(error) => Some(format!("cannot start {}: {error}", teammate.plan.agent.program)),
@@ -270,21 +272,23 @@ impl<S: FnMut(Sight)> Teammate<S> {
         })
     }
 
-    /// Waits until the agent's session can be gone on with, and writes down when that is.
+    /// Waits until the agent's session can be gone on with.
     async fn wait_to_resume(&mut self) {
-        let minute = |seat: &Seat| seat.clock.now().as_second().div_euclid(60);
         let waits = self.plan.agent.can.resumes == Resumes::NextMinute
             && self.delivery.memory().session.is_some();
-        if waits && minute(&self.plan.seat) == self.minute {
+        if waits && self.this_minute() == self.minute {
             (self.sights)(Sight::Trouble(
                 "its session is free again in the next minute".to_owned(),
             ));
-            while minute(&self.plan.seat) == self.minute {
+            while self.this_minute() == self.minute {
                 tokio::time::sleep(TRY_AGAIN).await;
             }
         }
-        self.minute = minute(&self.plan.seat);
-        self.keep().await;
+    }
+
+    /// The minute of the clock, since 1970.
+    fn this_minute(&self) -> i64 {
+        self.plan.seat.clock.now().as_second().div_euclid(60)
     }
 
     /// Starts the agent's program, with its session if it has one.

@@ -326,6 +326,9 @@ impl Driver for Acp {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let mut args = self.launch.arguments.clone();
         args.extend(self.quirks.args.iter().map(|word| (*word).to_owned()));
+        if let (Some(resume), Some(session)) = (self.quirks.resume, &self.launch.resume) {
+            args.extend([resume.flag.to_owned(), session.clone()]);
+        }
         if let Servers::ByFlag { flag, config } = self.quirks.servers {
             args.push(flag.to_owned());
             args.push(config(&self.launch.tools).to_string());
@@ -353,6 +356,13 @@ impl Driver for Acp {
                 Heard::Request { id, method, params } => self.asked(id, &method, &params),
                 Heard::Notice { method, params } => self.noticed(&method, &params),
             }
+        }
+    }
+
+    fn ended(&mut self, code: i32) {
+        let none = self.quirks.resume.filter(|_| self.launch.resume.is_some());
+        if !self.ready && none.is_some_and(|resume| resume.none == code) {
+            self.peer.tell(Event::Broken { why: "it has no such session".to_owned() });
         }
     }
 

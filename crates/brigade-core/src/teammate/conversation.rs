@@ -84,7 +84,23 @@ impl<S: FnMut(Sight)> Teammate<S> {
         None
     }
 
+    /// The program ended by itself, which may tell something, too.
+    pub(super) async fn ended(&mut self, code: i32) {
+        self.driver.ended(code);
+        while let Some(output) = self.driver.next() {
+            if let Output::Event(event) = output {
+                self.heard(event).await;
+            }
+        }
+    }
+
     async fn heard(&mut self, event: Event) {
+        // Before the actions: they write down the session, and it belongs to it.
+        if let Event::Ready { session } = &event
+            && self.delivery.memory().session.as_ref() != Some(session)
+        {
+            self.minute = self.this_minute();
+        }
         let actions = self.delivery.heard(&event);
         self.turn.heard(&event);
         match &event {

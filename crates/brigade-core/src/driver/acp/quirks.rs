@@ -11,6 +11,8 @@ pub(crate) use super::usage::UsageAt;
 pub(crate) struct Quirks {
     /// The arguments that make it speak ACP.
     pub(crate) args: &'static [&'static str],
+    /// How it is told already when it starts which session will be loaded, if it has to be.
+    pub(crate) resume: Option<Resume>,
     /// What it needs in its environment.
     pub(crate) env: &'static [(&'static str, &'static str)],
     /// How it learns of the team's tools.
@@ -26,6 +28,15 @@ pub(crate) struct Quirks {
     /// Whether a call it asks leave for is one of the team's tools: by the request, and by the name under
     /// which the call was first told of. A title alone proves nothing: that of a command is the command.
     pub(crate) ours: fn(&Value, &str) -> bool,
+}
+
+/// How an agent is told when it starts which session will be loaded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Resume {
+    /// The argument before the session's id.
+    pub(crate) flag: &'static str,
+    /// The code with which it ends if it has no such session.
+    pub(crate) none: i32,
 }
 
 /// How an agent learns of the team's tools.
@@ -67,6 +78,7 @@ const NO_MODES: Modes = Modes { read_only: None, ask: None, full: None };
 /// An agent of which nothing is known but that it speaks ACP.
 pub(crate) const GENERIC: Quirks = Quirks {
     args: &[],
+    resume: None,
     env: &[],
     servers: Servers::ByProtocol,
     modes: NO_MODES,
@@ -80,6 +92,9 @@ pub(crate) const GENERIC: Quirks = Quirks {
 /// delete the credentials of any other. What its user chose holds.
 pub(crate) const GEMINI: Quirks = Quirks {
     args: &["--acp"],
+    // Each load leaves an empty record behind. When it starts, it deletes all records of a session that has
+    // an empty one, unless the session is its own.
+    resume: Some(Resume { flag: "--resume", none: 42 }),
     // Its relaunched child would outlive it; a folder nobody trusts has no tools.
     env: &[("GEMINI_CLI_NO_RELAUNCH", "true"), ("GEMINI_CLI_TRUST_WORKSPACE", "true")],
     modes: Modes { read_only: Some("plan"), ask: Some("default"), full: Some("yolo") },

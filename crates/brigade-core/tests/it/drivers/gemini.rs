@@ -1,9 +1,9 @@
 //! Gemini CLI 0.61.0.
 
-use brigade_core::driver::Access;
+use brigade_core::driver::{Access, Event, Output, agent};
 
 use super::Step::{Allow, Deny, Interrupt, Killed, Prompt, SetAccess, Until};
-use super::{Scenario, check};
+use super::{Scenario, check, launch};
 
 pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario {
@@ -156,4 +156,24 @@ pub(super) const SCENARIOS: &[Scenario] = &[
 #[test]
 fn gemini() {
     check(SCENARIOS);
+}
+
+/// It looks for the session before it says a word, and its code is all it says.
+#[test]
+fn a_session_it_does_not_have_is_told_by_its_code() {
+    let check = |resume: Option<&str>, code: i32, refused: bool| {
+        let launch = launch(&SCENARIOS[0], resume.map(str::to_owned));
+        let mut driver = (agent("gemini").unwrap().agent.driver)(launch);
+        let args = driver.invocation().args;
+        let told = args.iter().skip_while(|word| *word != "--resume").nth(1);
+        assert_eq!(told.map(String::as_str), resume);
+        driver.start();
+        driver.ended(code);
+        let broken = |output| matches!(output, Output::Event(Event::Broken { .. }));
+        let said = std::iter::from_fn(|| driver.next()).any(broken);
+        assert_eq!(said, refused, "{resume:?}, {code}");
+    };
+    check(Some("s1"), 42, true);
+    check(Some("s1"), 1, false);
+    check(None, 42, false);
 }
