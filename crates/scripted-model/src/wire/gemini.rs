@@ -1,5 +1,7 @@
 //! Google's generateContent, as Gemini CLI speaks it.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use super::{Body, INPUT_TOKENS, OUTPUT_TOKENS, Request, ServerEvent, items, pieces, text, words};
@@ -17,11 +19,16 @@ pub struct Gemini {
 impl Request for Gemini {
     fn conversation(&self) -> Conversation {
         let mut events = Vec::new();
+        // A session that was resumed tells some results again, under the same id.
+        let mut told = HashSet::new();
         for content in items(&self.body, "contents") {
             let of_user = content.get("role").is_none_or(|role| role == "user");
             for part in items(content, "parts") {
                 if let Some(response) = part.pointer("/functionResponse/response") {
-                    events.push(Event::Returned(returned(response)));
+                    let id = part.pointer("/functionResponse/id").and_then(Value::as_str);
+                    if id.is_none_or(|id| told.insert(id)) {
+                        events.push(Event::Returned(returned(response)));
+                    }
                 } else if let Some(words) = part.get("text").and_then(Value::as_str)
                     && of_user
                 {

@@ -164,3 +164,15 @@ fn side_endpoints_are_answered_and_the_rest_is_not_found() {
     assert_eq!(ask("/v1/embeddings", &body).status, 404);
     assert_eq!(endpoint::answer("POST", "/v1/messages", b"{", "ID").status, 400);
 }
+
+/// Gemini CLI does so in a session that was resumed.
+#[test]
+fn a_result_that_is_told_again_counts_once() {
+    let result = json!({"functionResponse": {"id": "call_1", "response": {"output": "one"}}});
+    let contents = json!([
+        {"role": "user", "parts": [{"text": SCRIPT}]},
+        {"role": "user", "parts": [result, result, result]},
+    ]);
+    let answer = whole("/v1beta/models/m:generateContent", &json!({ "contents": contents }));
+    assert_eq!(answer.pointer("/candidates/0/content/parts/0/text"), Some(&json!("said one")));
+}
