@@ -1,11 +1,12 @@
-"""kill -9 of an agent, of brigade's own process, and of both, at any moment while mail flows and a task is
-worked on. Whoever is started again goes on in the same session: every message is in it once, every task was
-taken once and completed once, and nothing that ran before is left."""
+"""kill -9 of an agent, of brigade's own process, of both, and of the guard between them, at any moment while
+mail flows and a task is worked on. Whoever is started again goes on in the same session: every message is in
+it once, every task was taken once and completed once, and nothing that ran before is left."""
 
 import random
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 from house import eventually, prove
 from scripted import as_json_lines
@@ -13,25 +14,34 @@ from teammate import LEAD, Teammate, nobody_left, script, team
 
 SENDERS = (LEAD, "ann", "ben")
 EACH = 3
-# A round is over when all of it has come to the model; a restart waits for four seconds at most.
-PATIENCE = 60
+
+
+class Pace(NamedTuple):
+    """How an agent is treated. A round is over when all of it has come to the model."""
+
+    # The rounds for each victim, in the long form and in the short one.
+    long: dict
+    short: dict
+    # The latest moment of a kill, in seconds after the first message was begun.
+    latest: float
+    patience: float
 
 
 def scenario(house, report, short):
-    rounds = 10 if short else 50
+    pace = PACES[house.version]
     with team(house, report, house.version) as (model, env):
         for name in SENDERS[1:]:
             house.brigade("team", "join", name)
         member = Teammate(house, "rev", house.version, env)
         member.start()
         house.brigade("send", "rev", f"hello {script({'say': 'fine'})}")
-        if not eventually(lambda: member.kept().get("session") and model.turns(), PATIENCE):
+        if not eventually(lambda: member.kept().get("session") and model.turns(), pace.patience):
             raise TimeoutError("the agent does not start")
         session = member.kept()["session"]
         sent = {name: [] for name in SENDERS}
-        for victim in (agent, brigade, both):
+        for victim, rounds in (pace.short if short else pace.long).items():
             begun = time.monotonic()
-            outcome = [one_round(house, model, member, victim, sent, session) for _ in range(rounds)]
+            outcome = [one_round(house, model, member, victim, sent, session, pace) for _ in range(rounds)]
             took = time.monotonic() - begun
             report.figure(f"{victim.__name__} killed", f"{rounds} times, {took / rounds:.1f} s a round")
             for promise in outcome[0]:
@@ -62,7 +72,30 @@ def both(member, tree):
     brigade(member, tree)
 
 
-def one_round(house, model, member, victim, sent, session):
+def guard(member, tree):
+    """Brigade itself ends what is left, and starts the agent again."""
+    tree[1].kill()
+
+
+# A restart waits for four seconds at most; in the minute in which Gemini CLI began its session, for the next
+# one. It takes seconds to start.
+PACES = {
+    "codex": Pace(
+        long=dict.fromkeys((agent, brigade, both, guard), 50),
+        short=dict.fromkeys((agent, brigade, both, guard), 10),
+        latest=1.5,
+        patience=60,
+    ),
+    "gemini": Pace(
+        long=dict.fromkeys((agent, brigade, both, guard), 10),
+        short=dict.fromkeys((agent, brigade, both, guard), 1),
+        latest=3,
+        patience=120,
+    ),
+}
+
+
+def one_round(house, model, member, victim, sent, session, pace):
     """Mail from all sides and one task, with a kill at some moment; gives what broke of each promise."""
     task = house.brigade("task", "add", "work")["task_id"]
     # A call that was cut off counts as answered in the resumed session, so each is made twice.
@@ -79,10 +112,11 @@ def one_round(house, model, member, victim, sent, session):
             sent[name].append(words)
 
     # Between two restarts there may be nothing to kill.
-    eventually(lambda: len(member.tree()) > 3, PATIENCE)
+    if not eventually(lambda: len(member.tree()) > 3, pace.patience):
+        raise TimeoutError("the agent, behind its guard, is not started again")
     with ThreadPoolExecutor() as pool:
         writing = [pool.submit(write, name) for name in SENDERS]
-        time.sleep(random.uniform(0, 1.5))
+        time.sleep(random.uniform(0, pace.latest))
         tree = member.tree()
         victim(member, tree)
         for each in writing:
@@ -95,8 +129,8 @@ def one_round(house, model, member, victim, sent, session):
     def is_done():
         return next(each for each in house.brigade("task", "list") if each["id"] == task)["status"] == "completed"
 
-    eventually(lambda: not lacking() and is_done(), PATIENCE)
-    old = tree[1:] if victim is agent else tree
+    eventually(lambda: not lacking() and is_done(), pace.patience)
+    old = tree[1:] if victim in (agent, guard) else tree
     eventually(lambda: not [process for process in old if process.is_alive()], 10)
     heard = model.last_input()
     return {
