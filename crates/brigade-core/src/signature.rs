@@ -6,16 +6,23 @@
 use brigade_wire::message::Message;
 use data_encoding::BASE64URL_NOPAD;
 use ed25519_dalek::{Signature, VerifyingKey};
+use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
 
 /// What an Ed25519 public key begins with where keys of many kinds are written (DER, SPKI).
 const SPKI: &[u8] = &[0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 /// What is signed begins with this word.
 const ENTRY: &str = "claude-team-lead-entry-v1";
+/// How much older than its key a message may say it is. Claude Code allows its teammates as much.
+const EARLIEST: SignedDuration = SignedDuration::from_mins(-2);
 
 /// The key by which a teammate knows its lead.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeadKey(Box<VerifyingKey>);
+pub struct LeadKey {
+    key: Box<VerifyingKey>,
+    /// What says it is older was not signed with this key when it says it was.
+    earliest: Timestamp,
+}
 
 /// Not a key.
 #[derive(Debug, Error)]
@@ -27,19 +34,26 @@ impl std::str::FromStr for LeadKey {
 
     fn from_str(text: &str) -> Result<Self, NotAKey> {
         let (millis, key) = text.split_once('.').ok_or(NotAKey)?;
-        if millis.is_empty() || !millis.bytes().all(|b| b.is_ascii_digit()) {
+        if !millis.bytes().all(|b| b.is_ascii_digit()) {
             return Err(NotAKey);
         }
+        let millis = millis.parse().map_err(|_| NotAKey)?;
+        let made = Timestamp::from_millisecond(millis).map_err(|_| NotAKey)?;
+        let earliest = made.checked_add(EARLIEST).map_err(|_| NotAKey)?;
         let key = BASE64URL_NOPAD.decode(key.trim_end_matches('=').as_bytes());
         let key = key.map_err(|_| NotAKey)?;
         let key: &[u8; 32] =
             key.strip_prefix(SPKI).and_then(|key| key.try_into().ok()).ok_or(NotAKey)?;
-        VerifyingKey::from_bytes(key).map(|key| Self(Box::new(key))).map_err(|_| NotAKey)
+        let key = VerifyingKey::from_bytes(key).map_err(|_| NotAKey)?;
+        Ok(Self { key: Box::new(key), earliest })
     }
 }
 
 impl LeadKey {
-    /// Whether the holder of the other half wrote this message, as it stands.
+    /// Whether the holder of the other half wrote this message, as it stands, and since there is a key.
+    ///
+    /// A real teammate that is started again takes nothing from before its start, for it has forgotten
+    /// what it was shown. A member of ours has not, and the mail that came meanwhile is the lead's.
     pub fn verifies(&self, message: &Message<'_>) -> bool {
         let signed = || {
             let signature = message.lead_sig()?;
@@ -58,8 +72,107 @@ impl LeadKey {
                 plugin,
             );
             let entry = serde_json::to_vec(&entry).ok()?;
-            self.0.verify_strict(&entry, &signature).ok()
+            let sent: Timestamp = message.timestamp().parse().ok()?;
+            let fresh = sent >= self.earliest;
+            (fresh && self.key.verify_strict(&entry, &signature).is_ok()).then_some(())
         };
         signed().is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_wire::inbox::Inbox;
+    use ed25519_dalek::{Signer, SigningKey};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// When the key was made, in milliseconds, and as messages say it.
+    const MADE: (i64, &str) = (1_794_657_600_000, "2026-11-14T12:00:00.000Z");
+
+    fn lead() -> SigningKey {
+        SigningKey::from_bytes(&[7; 32])
+    }
+
+    /// A key's public half, as it stands on a command line.
+    fn public(key: &SigningKey) -> String {
+        let der = [SPKI, key.verifying_key().as_bytes()].concat();
+        format!("{}.{}", MADE.0, BASE64URL_NOPAD.encode(&der))
+    }
+
+    /// An entry with every field that is signed, signed.
+    fn signed(key: &SigningKey, timestamp: &str) -> Value {
+        let (id, from, text) = ("an id", "team-lead", "an order \u{1f600} </x>\n");
+        let entry = json!([ENTRY, id, from, timestamp, text, "in short", "blue", "a plugin"]);
+        let signature = key.sign(entry.to_string().as_bytes());
+        json!({
+            "from": from, "text": text, "summary": "in short", "timestamp": timestamp,
+            "color": "blue", "from_plugin": "a plugin", "msgV": 1, "msg_id": id, "read": false,
+            "lead_sig": BASE64URL_NOPAD.encode(&signature.to_bytes()),
+        })
+    }
+
+    fn verifies(entry: &Value) -> bool {
+        let key: LeadKey = public(&lead()).parse().unwrap();
+        let inbox = json!([entry]).to_string();
+        let inbox = Inbox::read(inbox.as_bytes()).unwrap();
+        key.verifies(&inbox.messages().next().unwrap())
+    }
+
+    #[test]
+    fn what_is_older_than_the_key_by_more_than_two_minutes_is_stale() {
+        for (timestamp, fresh) in [
+            ("2026-11-14T11:58:00.000Z", true),
+            ("2026-11-14T11:57:59.999Z", false),
+            ("2026-11-14T12:58:00.000+01:00", true),
+            ("2026-11-14T12:57:59.999+01:00", false),
+            (MADE.1, true),
+            ("2025-11-14T12:00:00.000Z", false),
+            // A team may live for long, and so may its key.
+            ("2027-11-14T12:00:00.000Z", true),
+            // What tells no time is from no time.
+            ("2026-11-14T12:00:00.000", false),
+            ("now", false),
+            ("", false),
+        ] {
+            assert_eq!(verifies(&signed(&lead(), timestamp)), fresh, "{timestamp}");
+        }
+    }
+
+    #[test]
+    fn a_signature_is_for_one_message_and_by_one_key() {
+        let entry = signed(&lead(), MADE.1);
+        assert!(verifies(&entry));
+        for field in ["from", "text", "summary", "timestamp", "color", "from_plugin", "msg_id"] {
+            let mut other = entry.clone();
+            // Another time, and as good a one.
+            *other.get_mut(field).unwrap() = json!("2026-11-14T12:00:00.001Z");
+            assert!(!verifies(&other), "another {field}");
+        }
+        for field in ["summary", "color", "from_plugin", "msg_id", "lead_sig"] {
+            let mut other = entry.clone();
+            other.as_object_mut().unwrap().remove(field);
+            assert!(!verifies(&other), "no {field}");
+        }
+        assert!(!verifies(&signed(&SigningKey::from_bytes(&[8; 32]), MADE.1)));
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused() {
+        let key = public(&lead());
+        assert!(key.parse::<LeadKey>().is_ok());
+        let (_, half) = key.split_once('.').unwrap();
+        for text in [
+            String::new(),
+            half.to_owned(),
+            format!(".{half}"),
+            format!("-1.{half}"),
+            format!("99999999999999999999.{half}"),
+            format!("{}.{half}", i64::MAX),
+            format!("{}.{}", MADE.0, BASE64URL_NOPAD.encode(lead().verifying_key().as_bytes())),
+        ] {
+            assert!(text.parse::<LeadKey>().is_err(), "{text}");
+        }
     }
 }
