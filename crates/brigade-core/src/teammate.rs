@@ -116,6 +116,9 @@ pub enum TeammateError {
 struct Kept {
     /// Which team of that name, by the time it was created.
     team_created: u64,
+    /// Which member of that name, by the time it joined: a newcomer has nobody's session, and nobody's
+    /// plan was approved.
+    joined: u64,
     memory: Memory,
     /// Whether its plan was approved.
     #[serde(default)]
@@ -131,6 +134,7 @@ struct Teammate<S> {
     driver: Box<dyn Driver>,
     delivery: Delivery,
     team_created: u64,
+    joined: u64,
     generation: Generation,
     lead: Option<MemberName>,
     access: Access,
@@ -229,16 +233,20 @@ fn with_last_words(why: String, words: &str) -> String {
 impl<S: FnMut(Sight)> Teammate<S> {
     async fn sit_down(plan: Plan, sights: S) -> Result<Self, TeammateError> {
         let seat = &plan.seat;
-        let (team_created, generation, lead) = {
+        let (team_created, joined, generation, lead) = {
             let config = seat.config().await?;
             let team = seat.read(&config)?;
             let lead = team.lead().and_then(|lead| lead.name()?.parse().ok());
-            (team.created_at().unwrap_or_default(), team.generation(), lead)
+            let joined = team.member(seat.name.as_str()).and_then(|member| member.joined_at());
+            let created = team.created_at().unwrap_or_default();
+            (created, joined.unwrap_or_default(), team.generation(), lead)
         };
         let kept = seat.store.kept(&seat.team, &seat.name).await?;
         let kept: Option<Kept> = kept.and_then(|kept| serde_json::from_slice(&kept).ok());
-        let kept = kept.filter(|kept| kept.team_created == team_created).unwrap_or_else(|| Kept {
+        let same = |kept: &Kept| (kept.team_created, kept.joined) == (team_created, joined);
+        let kept = kept.filter(same).unwrap_or_else(|| Kept {
             team_created,
+            joined,
             memory: Memory::new(Uuid::new_v4().as_u64_pair().0),
             planned: false,
             minute: 0,
@@ -254,6 +262,7 @@ impl<S: FnMut(Sight)> Teammate<S> {
             driver,
             delivery,
             team_created,
+            joined,
             generation,
             lead,
             access,
@@ -317,6 +326,7 @@ impl<S: FnMut(Sight)> Teammate<S> {
         let memory = self.delivery.memory().clone();
         let kept = Kept {
             team_created: self.team_created,
+            joined: self.joined,
             memory,
             planned: self.planned,
             minute: self.minute,

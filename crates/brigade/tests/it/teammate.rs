@@ -217,6 +217,31 @@ fn who_is_told_to_end_leaves_nothing_behind() {
     assert_eq!(house.json(&["task", "show", "1"])["status"], "pending");
 }
 
+/// Whoever has left is gone for good; only who was killed comes back.
+#[test]
+fn a_newcomer_of_the_same_name_begins_anew() {
+    let house = House::with_team();
+    let has = |word: &'static str, times| move |heard: String| heard.matches(word).count() == times;
+    let reached = |what: &str, test: &dyn Fn(String) -> bool| {
+        until(what, || test(heard(&house)).then_some(()));
+    };
+    let mut bob = Teammate::spawn(&house, "bob");
+    reached("a session", &has("begun", 1));
+    house.done(&["send", "bob", "TALK"]);
+    reached("a turn", &has("TALK", 1));
+    until("its end", || bodies(&house, "team-lead", "idle_notification").pop());
+    bob.child.kill().unwrap();
+    bob.child.wait().unwrap();
+    let mut bob = Teammate::spawn(&house, "bob");
+    reached("the same session", &has("loaded", 1));
+    let pid = bob.child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    until("his end", || bob.child.try_wait().unwrap());
+    let _another = Teammate::spawn(&house, "bob");
+    reached("a session of his own", &has("begun", 2));
+    assert_eq!(heard(&house).matches("loaded").count(), 1, "{}", heard(&house));
+}
+
 /// What the model says by its tool is done by the teammate's own process.
 #[test]
 fn who_agrees_to_shut_down_goes() {
