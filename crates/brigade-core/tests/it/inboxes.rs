@@ -163,6 +163,29 @@ fn a_torn_inbox_is_copied_and_mended_and_never_taken_for_empty() {
     });
 }
 
+/// Claude Code 2.1.50 makes an inbox, and then locks it; it does not wait for the lock, and loses what it
+/// cannot write. So who looks at an inbox in that moment keeps its hands off.
+#[test]
+fn an_inbox_that_is_being_made_is_not_locked() {
+    Files::run(async |files| {
+        let house = &files.house;
+        house.texts("bob").await;
+        fs::write(files.inbox("bob"), "").unwrap();
+        let folder = files.inbox("bob").with_file_name("");
+        let changed = || fs::metadata(&folder).unwrap().modified().unwrap();
+        let before = changed();
+        // The kernel's clock for files is a coarse one.
+        std::thread::sleep(Duration::from_millis(20));
+        let (team, bob) = (team(), member("bob"));
+        let whole = inbox_of(&[native("first", false)]);
+        let made = async { fs::write(files.inbox("bob"), whole).unwrap() };
+        // The look comes first, and goes on when it is whole.
+        let (mail, ()) = tokio::join!(biased; house.store.inbox(&team, &bob), made);
+        assert_eq!(mail.unwrap().len(), 1);
+        assert_eq!(changed(), before, "a lock was taken");
+    });
+}
+
 #[test]
 fn what_others_wrote_is_salvaged_too() {
     Files::run(async |files| {

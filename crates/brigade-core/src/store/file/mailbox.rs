@@ -64,8 +64,8 @@ pub(crate) enum Step {
 /// What a look at the inbox without its lock came to.
 enum Looked {
     Settled,
-    /// Torn under our eyes, or for good: to tell, one has to hold the lock.
-    Torn,
+    /// Torn under our eyes, or for good.
+    Torn(Stamp),
     /// Messages have to be merged again.
     Rewound,
 }
@@ -134,7 +134,13 @@ impl Mailbox {
             head.after.upto = tail.end;
             match self.look(world, &mut head)? {
                 Looked::Settled => return Ok(Step::Done),
-                Looked::Torn => {}
+                // Claude Code 2.1.50 makes a new inbox before it takes the lock, and what it has for it is
+                // lost if the lock is ours at that moment.
+                Looked::Torn(stamp) if !patience.is_torn_for_good(stamp) => {
+                    let path = world.inboxes.path(&self.file());
+                    return Ok(Step::Wait(Obstacle::Torn { path }));
+                }
+                Looked::Torn(_) => {}
                 Looked::Rewound => tail = self.tail(&mut head)?,
             }
         }
@@ -227,7 +233,7 @@ impl Mailbox {
             Some(whole) => (whole.bytes.as_slice(), whole.stamp),
             None => (inbox::EMPTY, Stamp::default()),
         };
-        let Ok(inbox) = Inbox::read(bytes) else { return Ok(Looked::Torn) };
+        let Ok(inbox) = Inbox::read(bytes) else { return Ok(Looked::Torn(stamp)) };
         let rewound = self.observe(world, head, &inbox, stamp)?;
         Ok(if rewound { Looked::Rewound } else { Looked::Settled })
     }
