@@ -68,6 +68,8 @@ agent_program() {
         codex) npm_program agents/codex @openai/codex 0.166.0 codex ;;
         gemini) npm_program agents/gemini @google/gemini-cli 0.61.0 gemini ;;
         opencode) npm_program agents/opencode opencode-ai 1.18.33 opencode ;;
+        copilot) npm_program agents/copilot @github/copilot 1.0.102 copilot ;;
+        qwen) npm_program agents/qwen @qwen-code/qwen-code 0.24.4 qwen ;;
     esac
 }
 

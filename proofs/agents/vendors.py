@@ -142,5 +142,31 @@ def opencode(house, url):
     return {"OPENCODE_CONFIG_CONTENT": json.dumps(settings)}
 
 
+def copilot(house, url):
+    return {
+        "COPILOT_OFFLINE": "true",
+        "COPILOT_PROVIDER_BASE_URL": f"{url}/v1",
+        "COPILOT_PROVIDER_TYPE": "openai",
+        "COPILOT_PROVIDER_API_KEY": KEY,
+        "COPILOT_MODEL": "scripted",
+    }
+
+
+def qwen(house, url):
+    folder = house.home / ".qwen"
+    folder.mkdir()
+    # Otherwise it asks its model two questions of its own at the end of each turn, which takes seconds.
+    quiet = {"ui": {"enableFollowupSuggestions": False}, "memory": {"enableManagedAutoMemory": False}}
+    (folder / "settings.json").write_text(json.dumps(quiet))
+    return {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_MODEL": "scripted"}
+
+
 # Each gives the variables its program needs to find the model.
-SETTLE_IN = {"codex": codex, "gemini": gemini, "claude": claude, "opencode": opencode}
+SETTLE_IN = {
+    "codex": codex,
+    "gemini": gemini,
+    "claude": claude,
+    "opencode": opencode,
+    "copilot": copilot,
+    "qwen": qwen,
+}

@@ -16,6 +16,8 @@ ASKS = {
     "opencode": lambda run, why: tool("bash", command=run, description=why),
 }
 
+    "copilot": lambda run, why: tool("bash", command=run, description=why),
+    "qwen": lambda run, why: tool("run_shell_command", command=run, description=why),
 
 def permissions(house, report, mate):
     """One command is allowed, one is not."""

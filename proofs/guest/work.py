@@ -6,7 +6,7 @@ from typing import NamedTuple
 from guest import say, script, team, tool
 from house import eventually
 
-NAMES = {"codex": "cody", "gemini": "gemma", "opencode": "otto"}
+NAMES = {"codex": "cody", "gemini": "gemma", "opencode": "otto", "copilot": "cora", "qwen": "quin"}
 # What keeps an agent busy for three seconds: a tool where a message can join the turn, which it does
 # behind a tool; a slow model where it has to wait for the end.
 SLOW = {"codex": [tool("exec_command", cmd="sleep 3; echo slept"), say("That took long.")]}
