@@ -16,6 +16,7 @@ from pathlib import Path
 from house import House, eventually, read_json
 from scripted import ScriptedModel, as_json_lines
 from vendors import SETTLE_IN
+from processes import below, command, program, variables, words
 
 ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07]*\x07|[()][0-9A-B]|.)")
 
@@ -191,6 +192,15 @@ class GuestHouse(House):
 
     def runs(self, pid, what):
         """Whether this process still runs what it did."""
+    def player(self, name):
+        """The process of brigade's that plays a member."""
+        ours = (pid for pid in sorted(self.processes(name)) if program(pid) == self._brigade)
+        return next(pid for pid in ours if "--agent-name" in words(pid))
+
+    def terminal(self, name):
+        """The terminal of a member's pane."""
+        return self._tmux("display-message", "-p", "-t", self.member(name)["tmuxPaneId"], "#{pane_tty}").stdout.strip()
+
         return command(pid) == what and what != ""
 
     # Their models.
@@ -280,25 +290,3 @@ def take(lock):
         return True
     except FileExistsError:
         return False
-
-
-def below(root):
-    """Every process that descends from one."""
-    parents = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            except (FileNotFoundError, ProcessLookupError):
-                pass  # it has ended meanwhile
-    found, new = set(), {root}
-    while new := {pid for pid, parent in parents.items() if parent in new} - found:
-        found |= new
-    return found
-
-
-def command(pid):
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()
-    except (FileNotFoundError, ProcessLookupError):
-        return ""

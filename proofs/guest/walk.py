@@ -18,6 +18,8 @@ def scenario(house, report, short):
     try:
         house.start_lead("walk")
         crew = work.arrive(house, report)
+        for mate in crew:
+            work.hands_off(house, report, mate)
         work.talk(house, report, crew)
         work.plain(house, report, crew[0])
         work.tasks(house, report, crew)

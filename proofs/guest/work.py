@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from guest import say, script, team, tool
 from house import eventually
+from processes import below, children, command, has_terminal, input_of
 
 NAMES = {"codex": "cody", "gemini": "gemma", "opencode": "otto", "copilot": "cora", "qwen": "quin"}
 # What keeps an agent busy for three seconds: a tool where a message can join the turn, which it does
@@ -65,6 +66,19 @@ def first_turn(house, report, mate):
     report.check(f"{name}: it is idle afterwards, and says so", house.idle(name), house.member(name))
     once = house.times_told(vendor, name, prompt)
     report.check(f"{name}: its model is told the prompt once", once == 1, once)
+
+
+def hands_off(house, report, mate):
+    """Nothing could be typed into the agent: it reads a pipe, and has no terminal, the pane's least of all."""
+    name, terminal = mate.name, house.terminal(mate.name)
+    player = house.player(name)
+    report.check(f"{name}: brigade has the pane's terminal", input_of(player) == terminal, input_of(player))
+    started = {pid: command(pid) for pid in below(player)}
+    guard = next(pid for pid, run in started.items() if " guard " in run)
+    agent = children(guard)[0]
+    report.check(f"{name}: its agent reads a pipe", input_of(agent).startswith("pipe:"), (started[agent], input_of(agent)))
+    reach = [run for pid, run in started.items() if has_terminal(pid, terminal)]
+    report.check(f"{name}: nothing that brigade started has a terminal", started and not reach, reach)
 
 
 def talk(house, report, crew):
