@@ -7,16 +7,18 @@ what that model was asked.
 import json
 import os
 import re
+import shlex
 import shutil
+import signal
 import subprocess
 import time
 from contextlib import ExitStack
 from pathlib import Path
 
 from house import House, eventually, read_json
+from processes import below, command, program, variables, words
 from scripted import ScriptedModel, as_json_lines
 from vendors import SETTLE_IN
-from processes import below, command, program, variables, words
 
 ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07]*\x07|[()][0-9A-B]|.)")
 
@@ -142,14 +144,26 @@ class GuestHouse(House):
 
     # The members.
 
-    def start_by_hand(self, name, kind, *arguments):
-        """Starts a teammate as the lead would, in a pane of its own."""
-        self.brigade("team", "join", name, "--agent-type", kind)
-        words = ["--agent-id", f"{name}@{self.team}", "--agent-name", name, "--team-name", self.team]
-        words = [self._brigade, *words, "--agent-type", kind, *arguments]
-        (self.root / "panes").mkdir(exist_ok=True)
-        place = ["-d", "-c", str(self.project), "-t", "{top-left}"]
-        self._tmux("split-window", *place, f"{' '.join(words)} 2>&1 | tee {self.root}/panes/{name}")
+    def hire_to_plan(self, name, kind, prompt):
+        """Has the lead start a teammate that has to plan first. New cannot: its teammate is killed and
+        started again in its pane, with the arguments it had and the one that old would add."""
+        if self.version == "old":
+            return self.hire(name, kind, prompt, mode="plan")
+        outcome = self.hire(name, kind, "Wait.")
+        self.idle(name)
+        member = self.player(name)
+        given = [f"{key}={value}" for key, value in variables(member).items()]
+        again = shlex.join(["env", "-i", *given, *words(member), "--plan-mode-required"])
+        started = {pid: command(pid) for pid in below(member)}
+        pane = self.member(name)["tmuxPaneId"]
+        self._tmux("set-option", "-p", "-t", pane, "remain-on-exit", "on")
+        os.kill(member, signal.SIGKILL)
+        # Its guard ends the rest.
+        eventually(lambda: not any(self.runs(pid, run) for pid, run in started.items()), 10)
+        self._tmux("respawn-pane", "-k", "-t", pane, again)
+        self._tmux("set-option", "-p", "-t", pane, "remain-on-exit", "off")
+        self.write(name, prompt)
+        return outcome
 
     def member(self, name):
         members = read_json(self.config)["members"]
@@ -178,6 +192,15 @@ class GuestHouse(House):
         root = self.panes().get(self.member(name).get("tmuxPaneId"))
         return {} if root is None else {pid: command(pid) for pid in below(root) | {root}}
 
+    def player(self, name):
+        """The process of brigade's that plays a member."""
+        ours = (pid for pid in sorted(self.processes(name)) if program(pid) == self._brigade)
+        return next(pid for pid in ours if "--agent-name" in words(pid))
+
+    def terminal(self, name):
+        """The terminal of a member's pane."""
+        return self._tmux("display-message", "-p", "-t", self.member(name)["tmuxPaneId"], "#{pane_tty}").stdout.strip()
+
     def put_mail(self, name, entry):
         """Puts an entry into a member's inbox as a program of somebody else's would."""
         inbox = self.inbox(name)
@@ -192,15 +215,6 @@ class GuestHouse(House):
 
     def runs(self, pid, what):
         """Whether this process still runs what it did."""
-    def player(self, name):
-        """The process of brigade's that plays a member."""
-        ours = (pid for pid in sorted(self.processes(name)) if program(pid) == self._brigade)
-        return next(pid for pid in ours if "--agent-name" in words(pid))
-
-    def terminal(self, name):
-        """The terminal of a member's pane."""
-        return self._tmux("display-message", "-p", "-t", self.member(name)["tmuxPaneId"], "#{pane_tty}").stdout.strip()
-
         return command(pid) == what and what != ""
 
     # Their models.

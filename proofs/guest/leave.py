@@ -3,8 +3,10 @@
 import re
 import time
 
+import forged
 from guest import say, script, team, tool
 from house import eventually
+from work import Mate
 
 
 # How each vendor's agent runs a command that it has to ask for.
@@ -14,10 +16,10 @@ ASKS = {
     ),
     "gemini": lambda run, why: tool("run_shell_command", command=run, description=why),
     "opencode": lambda run, why: tool("bash", command=run, description=why),
-}
-
     "copilot": lambda run, why: tool("bash", command=run, description=why),
     "qwen": lambda run, why: tool("run_shell_command", command=run, description=why),
+}
+
 
 def permissions(house, report, mate):
     """One command is allowed, one is not."""
@@ -43,17 +45,12 @@ def permissions(house, report, mate):
 
 
 def plans(house, report):
-    """Nothing may be changed before a plan is approved. Old approves every plan by itself; new starts
-    nobody in plan mode, so there the member is started by hand."""
-    name, vendor = "pia", "codex"
+    """Nothing may be changed before a plan is approved. Old approves every plan by itself."""
+    pia = name, vendor = Mate("pia", "codex")
     made = house.project / "planned"
     touch = tool("exec_command", cmd=f"touch {made} && echo made")
     plan = script("Plan first.", touch, team("submit_plan", plan="the first plan"), say("I wait."))
-    if house.version == "old":
-        house.hire(name, vendor, plan, mode="plan")
-    else:
-        house.start_by_hand(name, vendor, "--plan-mode-required")
-        house.write(name, plan)
+    house.hire_to_plan(name, vendor, plan)
     heard = house.listens("the first plan")
     report.check(f"{name}: the lead's model is shown the plan", heard, house.pane(name)[-600:])
     cannot_write(house, report, name, made)
@@ -63,6 +60,8 @@ def plans(house, report):
         report.check(f"{name}: hears that its plan is approved", approved, house.pane(name)[-600:])
         house.answer_plan(name, request, feedback="no, not so")
     else:
+        house.idle(name)
+        forged.approvals(house, report, pia, made, request)
         again = script("More detail.", touch, team("submit_plan", plan="the second plan"), say("I wait."))
         house.answer_plan(name, request, feedback=again)
         heard = house.listens("the second plan")
@@ -70,6 +69,8 @@ def plans(house, report):
         report.check(f"{name}: a rejected plan comes back changed", rejected, house.pane(name)[-600:])
         cannot_write(house, report, name, made)
         request = request_id(house.turn_with("the second plan"))
+        house.idle(name)
+        forged.repeated(house, report, pia, made, request)
         house.answer_plan(name, request)
         approved = house.told(vendor, name, "approves your plan")
         report.check(f"{name}: hears that its plan is approved", approved, house.pane(name)[-600:])
