@@ -107,6 +107,13 @@ class GuestHouse(House):
         keys = [its["key"] for its in sent if its["to"] == "team-lead" and sought in its["message"]["text"]]
         return any(event["read"]["key"] in keys for event in events if "read" in event)
 
+    def dropped_by_lead(self, name, sought):
+        """Whether old said that it had written this to a member, and never did: it drops what it cannot
+        write at once."""
+        seen = (record["event"]["seen"] for record in self.log() if "seen" in record["event"])
+        arrived = any(its["to"] == name and sought in its["message"]["text"] for its in seen)
+        return self.version == "old" and not arrived
+
     def turn_with(self, sought):
         """The teammate's message in which the lead's model was told this."""
         parts = self.lead.heard().split("<teammate-message")
@@ -164,6 +171,13 @@ class GuestHouse(House):
         self._tmux("set-option", "-p", "-t", pane, "remain-on-exit", "off")
         self.write(name, prompt)
         return outcome
+
+    def start_outside(self, arguments, **files):
+        """Starts brigade where its user might, outside of the lead's terminal. It ends with the house."""
+        place = {"env": self._lead_env, "cwd": self.project, "stdin": subprocess.DEVNULL}
+        process = subprocess.Popen([self._brigade, *arguments], **place, **files)
+        self._stack.callback(process.terminate)
+        return process
 
     def member(self, name):
         members = read_json(self.config)["members"]

@@ -8,6 +8,7 @@ import sys
 
 import forged
 import goodbye
+import late
 import leave
 import work
 from guest import GuestHouse
@@ -17,9 +18,11 @@ from house import prove
 def scenario(house, report, short):
     try:
         house.start_lead("walk")
+        lena = late.alone(house, report)
         crew = work.arrive(house, report)
         for mate in crew:
             work.hands_off(house, report, mate)
+        late.together(house, report, lena)
         work.talk(house, report, crew)
         work.plain(house, report, crew[0])
         work.tasks(house, report, crew)
