@@ -27,7 +27,7 @@ model:
     cargo test --release -p brigade-core --test model -- --ignored --nocapture
 
 # What the store promises, measured: cost, contention, kill, locks, claims, wake, process, tools,
-# tools-kill, faults, power, or all. With --short in seconds, without it in minutes. Some need root;
+# tools-kill, faults, power, crowd, or all. With --short in seconds, without it in minutes. Some need root;
 # proofs/store/README.md.
 proof name="all" *flags:
     cargo build --release -p brigade -p brigade-proofs
@@ -53,9 +53,19 @@ teammates *arguments:
     cargo build --release -p brigade -p scripted-model
     proofs/teammates/run {{arguments}}
 
+# Whole teams from a brigade.toml, of the real programs of three vendors; proofs/host/README.md.
+host *arguments:
+    cargo build --release -p brigade -p scripted-model
+    proofs/host/run {{arguments}}
+
 # The crate agent-teams 0.1.0 on the same work, side by side.
 peers *flags:
     proofs/peers/run {{flags}}
+
+# The real Claude Code, both generations, on a team that brigade leads; proofs/native/README.md.
+native *arguments:
+    cargo build --release -p brigade
+    proofs/native/run {{arguments}}
 
 # A real Claude Code, both generations, leads agents of other vendors; proofs/guest/README.md.
 guest *arguments:

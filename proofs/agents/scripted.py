@@ -13,12 +13,13 @@ class ScriptedModel:
     def __init__(self, folder, bodies=True):
         self._folder = folder
         self._bodies = bodies
+        self._outage = folder / "outage"
         folder.mkdir(parents=True)
 
     def __enter__(self):
         address, log, bodies = (self._folder / name for name in ("address", "log", "bodies"))
         log.touch()
-        arguments = ["--address", address, "--log", log]
+        arguments = ["--address", address, "--log", log, "--outage", self._outage]
         if self._bodies:
             arguments += ["--bodies", bodies]
         self._process = subprocess.Popen([os.environ["SCRIPTED_MODEL"], *arguments])
@@ -32,6 +33,16 @@ class ScriptedModel:
     def __exit__(self, *_):
         self._process.terminate()
         self._process.wait()
+
+    def fail(self, status, body):
+        """From now on every question is answered with this."""
+        draft = self._outage.with_suffix(".draft")
+        draft.write_text(json.dumps({"status": status, "body": body}))
+        draft.rename(self._outage)
+
+    def recover(self):
+        """Questions are answered again."""
+        self._outage.unlink()
 
     def log(self):
         """A line of JSON for each request."""

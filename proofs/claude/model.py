@@ -130,6 +130,37 @@ class Agent:
             self._turn = None
             turn.answer([{"type": "text", "text": "Done."}], "end_turn")
 
+    def begin(self, tool, arguments):
+        """Has the agent make a tool call after which it may be gone."""
+        turn = self.open_turn()
+        self._turn = None
+        use = {"type": "tool_use", "id": f"toolu_{uuid.uuid4().hex[:24]}", "name": tool, "input": arguments}
+        turn.answer([use], "tool_use")
+
+    def oblige(self):
+        """Ends every turn at once, those that are open as well."""
+        with self._news:
+            self._obliging = True
+            self._answer_all("Fine.")
+
+    def attend(self):
+        """The next turn is open to the script again."""
+        with self._news:
+            self._obliging = False
+
+    def lose(self):
+        """The agent was killed: nobody waits for an answer to what it asked."""
+        with self._news:
+            self._answer_all("To nobody.")
+
+    def _answer_all(self, text):
+        turns = [self._turn] if self._turn else []
+        self._turn = None
+        while not self._turns.empty():
+            turns.append(self._turns.get())
+        for turn in turns:
+            turn.answer([{"type": "text", "text": text}], "end_turn")
+
     def heard(self):
         """Everything that was put to the model in the user's place, as one text."""
         with self._news:
@@ -180,6 +211,12 @@ class _Requests(BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
+
+    def handle(self):
+        try:
+            super().handle()
+        except ConnectionError:
+            pass  # a program that was killed says no goodbye
 
     def do_HEAD(self):
         self._send_json({})

@@ -20,8 +20,28 @@ PATH = f"{HOME}/bin:{os.path.dirname(subprocess.check_output(['which', 'node'], 
 ENV = {"HOME": str(HOME), "PATH": PATH, "LANG": "C.UTF-8"}
 
 
+LIMITS = {
+    "codex": {"error": {"message": "Rate limit reached. Please try again in 20s.", "type": "requests", "code": "rate_limit_exceeded"}},
+    "claude": {"type": "error", "error": {"type": "rate_limit_error", "message": "This request would exceed your rate limit."}},
+    "gemini": {
+        "error": {
+            "code": 429,
+            "message": "You exceeded your current quota, please check your plan and billing details.",
+            "status": "RESOURCE_EXHAUSTED",
+            "details": [
+                {
+                    "@type": "type.googleapis.com/google.rpc.QuotaFailure",
+                    "violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel"}],
+                }
+            ],
+        }
+    },
+}
+
+
 class Front(http.server.BaseHTTPRequestHandler):
-    """The scripted model; but a prompt with the word [fail] is answered with status 500."""
+    """The scripted model; but a prompt with the word [fail] is answered with status 500, and one with the word
+    [limit] as its vendor does who takes no more for now, until a prompt says [enough]."""
 
     protocol_version = "HTTP/1.1"
 
@@ -29,6 +49,8 @@ class Front(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         if b"[fail]" in body:
             return self.answer(500, "application/json", b'{"error":{"message":"the model is out of order"}}')
+        if body.rfind(b"[limit]") > body.rfind(b"[enough]"):
+            return self.answer(429, "application/json", json.dumps(LIMITS[AGENT]).encode())
         request = urllib.request.Request(MODEL_URL + self.path, body, {"content-type": "application/json"})
         self.ask(request)
 

@@ -20,7 +20,7 @@ class Outsider:
         self._shown.parent.mkdir(exist_ok=True)
         prompt = script("Say hello to the lead.", *steps)
         self._process = house.start_outside(
-            ["--team", house.team, "spawn", name, "--agent", vendor, "--prompt", prompt],
+            ["--team", house.team, "spawn", name, "--agent", vendor, "--place", "here", "--prompt", prompt],
             stdout=self._shown.open("w"),
             stderr=self._notes.open("w"),
         )

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -30,8 +31,10 @@ class House:
             "HOME": str(self.root / "home"),
             "CLAUDE_CONFIG_DIR": str(self.root / "claude"),
             "XDG_STATE_HOME": str(self.root / "state"),
+            # A script that speaks just enough for a teammate to be there.
+            "BRIGADE_OPENCODE": os.environ["FAKE_AGENT"],
         }
-        seats = {name: ["mcp", "--team", TEAM, "--as", name] for name in ("team-lead", "bob")}
+        seats = {name: ["mcp", "--team", TEAM, "--as", name] for name in ("team-lead", "bob", "carl")}
         servers = {
             name: {"command": os.environ["BRIGADE"], "args": args, "env": self.env}
             for name, args in seats.items()
@@ -55,6 +58,17 @@ class House:
         except ValueError:
             said = {"stdout": done.stdout, "stderr": done.stderr}
         return said.get("result", said), done.returncode
+
+    def asked_to_stop(self, name):
+        """The id of the request that a member stop, once it is there."""
+        for _ in range(100):
+            done = subprocess.run([os.environ["BRIGADE"], "--team", TEAM, "inbox", name, "--json"],
+                                  env=self.env, text=True, capture_output=True)
+            for entry in json.loads(done.stdout or "[]"):
+                if "shutdown_request" in entry["text"]:
+                    return json.loads(entry["text"])["requestId"]
+            time.sleep(0.1)
+        return ""
 
     def request_permission(self):
         """Puts bob's request for leave where Claude Code would; brigade has no tool for it."""
@@ -185,6 +199,15 @@ def inspect(house, report):
     i.read_all("lead", lead)
     said, code = house.inspect("bob", "resources/read", "--uri", "brigade://other/log")
     report.check("teammate: a resource of another team is refused", code != 0, said)
+
+    i.call("lead", lead, "spawn_teammate", name="carl", agent="opencode", prompt="hello")
+    with ThreadPoolExecutor(1) as meanwhile:
+        stopped = meanwhile.submit(i.call, "lead", lead, "stop_teammate", name="carl", reason="enough")
+        answer = {"request_id": house.asked_to_stop("carl"), "approve": True}
+        said, code = house.inspect("carl", "tools/call", "--tool-name", "answer_shutdown",
+                                   "--tool-args-json", json.dumps(answer))
+        report.check("who was spawned agrees to stop", code == 0, said)
+        stopped.result()
 
     i.call("lead", lead, "team_delete")
     i.all_called("teammate")

@@ -6,7 +6,7 @@ use brigade_wire::team::Team;
 use thiserror::Error;
 
 use crate::mail::member_names;
-use crate::seat::Seat;
+use crate::seat::{Hand, Seat};
 use crate::store::StoreError;
 
 /// What somebody is in a team, as its `config.json` has it.
@@ -46,6 +46,14 @@ pub enum Denied {
     TeammateOnly {
         /// What was to be done.
         what: &'static str,
+    },
+    /// It is for a person to do, in the lead's seat.
+    #[error("only a person may {what} in team {team}, and the agent that leads it is none")]
+    PersonOnly {
+        /// What was to be done.
+        what: &'static str,
+        /// Which team.
+        team: String,
     },
     /// It is for the lead to do, or for the one it is about.
     #[error("only {about} itself or the lead may {what}, and {who} is neither")]
@@ -97,6 +105,17 @@ pub(crate) fn lead(seat: &Seat, team: &Team<'_>, what: &'static str) -> Result<(
         Role::Teammate => {
             Err(Denied::LeadOnly { what, who: seat.name.clone(), team: seat.team.to_string() })
         }
+    }
+}
+
+/// Lets the lead pass to answer for the team, unless it is an agent that may not.
+pub(crate) fn answering(seat: &Seat, team: &Team<'_>, what: &'static str) -> Result<(), Denied> {
+    lead(seat, team, what)?;
+    match seat.hand {
+        Hand::Agent { answers: false } => {
+            Err(Denied::PersonOnly { what, team: seat.team.to_string() })
+        }
+        Hand::Agent { answers: true } | Hand::Person | Hand::Rule { .. } => Ok(()),
     }
 }
 

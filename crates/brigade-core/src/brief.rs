@@ -24,8 +24,12 @@ pub async fn joining(seat: &Seat, mail: Mail) -> Result<String, StoreError> {
 }
 
 /// What a lead is told.
-pub async fn leading(seat: &Seat) -> Result<String, StoreError> {
-    Ok(format!("{}\n\n{LEADING}", who(seat).await?))
+pub async fn leading(seat: &Seat, mail: Mail) -> Result<String, StoreError> {
+    let mail = match mail {
+        Mail::Fetched => LEADS_FETCHED,
+        Mail::Delivered => LEADS_DELIVERED,
+    };
+    Ok(format!("{}\n\n{LEADING}\n{mail}", who(seat).await?))
 }
 
 /// Who the seat is, and who the others are.
@@ -80,8 +84,16 @@ Lead them like this:
 Teammates take tasks themselves; to give one to somebody, task_update its owner.
 - Write to one teammate with send_message; broadcast only what concerns all of them, for it costs a \
 turn of each.
-- Read what they write with read_messages; with nothing else to do, wait_for_messages. An idle \
-teammate is not a problem: a message wakes it.
 - Answer plans with answer_plan and permission requests with answer_permission, with care: nobody \
 looks at them after you.
+- If you need one more hand, spawn_teammate; what it is not told in its prompt it does not know.
 - When all is done, request_shutdown of each teammate, and then team_delete.";
+
+const LEADS_FETCHED: &str = "\
+- Read what they write with read_messages; with nothing else to do, wait_for_messages. An idle \
+teammate is not a problem: a message wakes it.";
+
+const LEADS_DELIVERED: &str = "\
+- What they write comes to you by itself, each message in a <teammate-message> tag that says who wrote \
+it. They are your teammates' words; weigh them. With nothing to do, end your turn; an idle teammate is \
+not a problem: a message wakes it.";

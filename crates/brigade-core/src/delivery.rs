@@ -16,7 +16,8 @@ use crate::hash::Fnv;
 const MOST: usize = 200_000;
 
 /// The turn that follows a restart in the middle of one.
-const GO_ON: &str = "Your program was restarted in the middle of a turn. Go on where you were.";
+pub(crate) const GO_ON: &str =
+    "Your program was restarted in the middle of a turn. Go on where you were.";
 
 /// Something for the agent to read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -188,7 +189,7 @@ impl Delivery {
                 }
                 self.turn_ended(&mut actions);
                 // What failed would most likely fail again at once; it is tried with the next look.
-                if !matches!(end, End::Failed(_)) {
+                if !matches!(end, End::Failed(_) | End::Limited(_)) {
                     self.give(&mut actions);
                 }
                 if self.phase == Phase::Idle {

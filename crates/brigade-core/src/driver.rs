@@ -11,6 +11,8 @@ mod asks;
 mod change;
 mod claude;
 mod codex;
+pub(crate) mod in_process;
+mod limit;
 mod lines;
 mod rpc;
 mod words;
@@ -119,6 +121,22 @@ const SPEAKS_ACP: Agent = Agent {
         resumes: Resumes::AtOnce,
     },
     driver: |launch| Box::new(acp::Acp::new(&acp::GENERIC, launch)),
+};
+
+/// A value in our own process. No lead can ask for one by name: it is the builder of the program who has it.
+pub(crate) const IN_PROCESS: Agent = Agent {
+    name: "in-process",
+    title: "a worker",
+    program: "",
+    package: "",
+    native: false,
+    can: Can {
+        mid_turn: MidTurn::Held,
+        read_only: ReadOnly::Asking,
+        usage: Told::Nothing,
+        resumes: Resumes::AtOnce,
+    },
+    driver: |launch| Box::new(in_process::InProcess::new(&launch)),
 };
 
 /// An agent, and the program it is.
@@ -377,6 +395,12 @@ pub enum Event {
     AsksNoLonger(AskId),
     /// What it used of its model in this conversation so far.
     Used(Usage),
+    /// Its vendor takes no more for now, and it tries again by itself. What it says or does next
+    /// ends that.
+    Limited {
+        /// In the agent's words.
+        why: String,
+    },
     /// The turn has ended.
     TurnEnded(End),
     /// The conversation cannot go on. The program is to be started again.
@@ -421,6 +445,8 @@ pub enum End {
     Interrupted,
     /// It failed, for this reason.
     Failed(String),
+    /// It failed because its vendor takes no more for now, in the agent's words.
+    Limited(String),
 }
 
 /// What was used of a model.

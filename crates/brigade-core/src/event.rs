@@ -1,8 +1,11 @@
 //! What happened in a team: the records of the journal, and the events of a watch.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
+use brigade_wire::member::Member;
 use brigade_wire::message::Message;
 use brigade_wire::team::Team;
 use jiff::Timestamp;
@@ -68,6 +71,23 @@ pub enum Event {
         to: String,
         /// The message in this mailbox.
         key: MessageKey,
+    },
+    /// A request was answered from a seat of ours.
+    Answered {
+        /// Its id.
+        request_id: String,
+        /// What was asked: `shutdown`, `plan` or `permission`.
+        kind: String,
+        /// Who had asked.
+        to: String,
+        /// Whether with yes.
+        yes: bool,
+        /// Why not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// By whose hand: `person`, `agent`, or `rule N of NAME`; `taken back` if the asker no longer
+        /// asks.
+        hand: String,
     },
     /// An inbox could not be read as a whole: it was copied, and what was whole in it was kept.
     Salvaged {
@@ -159,7 +179,7 @@ impl MessageKey {
 
     /// The keys of all messages, in order.
     pub fn all<'m>(messages: impl Iterator<Item = Message<'m>>) -> Vec<(Self, Message<'m>)> {
-        let mut seen = std::collections::HashMap::new();
+        let mut seen = HashMap::new();
         let key = |message: Message<'m>| {
             let first = Self::of(&message, 0);
             if message.msg_id().is_some() {
@@ -212,7 +232,7 @@ impl Serialize for MessageKey {
 
 impl<'de> Deserialize<'de> for MessageKey {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = <std::borrow::Cow<'_, str>>::deserialize(deserializer)?;
+        let text = <Cow<'_, str>>::deserialize(deserializer)?;
         text.parse().map_err(serde::de::Error::custom)
     }
 }
@@ -232,10 +252,12 @@ pub(crate) fn roster_events(before: &[u8], after: &[u8]) -> Vec<Event> {
     let (Ok(before), Ok(after)) = (Team::read(before), Team::read(after)) else {
         return Vec::new();
     };
+    // By name, for to look for each of many members among all of them takes a while.
+    let (were, are) = (by_name(&before), by_name(&after));
     let mut events = Vec::new();
     for member in after.members() {
         let Some(name) = member.name() else { continue };
-        let was = before.member(&name);
+        let was = were.get(&name);
         if was.is_none_or(|was| was.json() != member.json()) {
             let (name, member) = (name.into_owned(), one_line(member.json()));
             events.push(Event::Member { name, member, joined: was.is_none() });
@@ -243,9 +265,20 @@ pub(crate) fn roster_events(before: &[u8], after: &[u8]) -> Vec<Event> {
     }
     for member in before.members() {
         let Some(name) = member.name() else { continue };
-        if after.member(&name).is_none() {
+        if !are.contains_key(&name) {
             events.push(Event::MemberLeft { name: name.into_owned() });
         }
     }
     events
+}
+
+/// The members by their names; of two with one name the first.
+fn by_name<'t>(team: &'t Team<'t>) -> HashMap<Cow<'t, str>, Member<'t>> {
+    let mut members = HashMap::new();
+    for member in team.members() {
+        if let Some(name) = member.name() {
+            members.entry(name).or_insert(member);
+        }
+    }
+    members
 }

@@ -5,6 +5,7 @@
 //! program, is told that it was.
 
 mod leave;
+mod past;
 mod reply;
 mod request;
 
@@ -23,7 +24,10 @@ use thiserror::Error;
 use uuid::Uuid;
 
 pub use self::leave::Leave;
+pub use self::past::{farewell, plan_was_approved};
 use self::reply::reply;
+pub use self::reply::{First, TAKEN_BACK};
+pub(crate) use self::request::is_of;
 pub use self::request::{Kind, Request};
 use crate::authority::{self, Denied};
 use crate::clock::wire_time;
@@ -96,7 +100,17 @@ pub enum HandshakeError {
         /// Its id.
         id: String,
         /// The answer.
-        first: Option<Box<Protocol>>,
+        first: Option<Box<First>>,
+    },
+    /// Nothing of that id or number was asked of the seat.
+    #[error("no request {word:?} was sent to {who}")]
+    Unknown {
+        /// What was looked for.
+        word: String,
+        /// The seat.
+        who: MemberName,
+        /// The numbers of the requests that wait.
+        open: Vec<usize>,
     },
     /// Nobody says yes to themselves.
     #[error("the request {id:?} is {who}'s own")]
@@ -180,6 +194,15 @@ pub async fn request_permission(seat: &Seat, leave: &Leave<'_>) -> Result<Asked,
     ask(seat, &team, lead, request_id, request.into()).await
 }
 
+/// Takes back those of the seat's requests for leave that wait, and of which `gone` says that nobody waits
+/// for them any more: an answer would reach nobody.
+pub async fn take_back(seat: &Seat, gone: impl Fn(&str) -> bool) -> Result<(), HandshakeError> {
+    let config = seat.config().await?;
+    let team = seat.read(&config)?;
+    let of_lead = Seat { name: lead(seat, &team)?, ..seat.clone() };
+    reply::take_back(&of_lead, seat, &team, gone).await
+}
+
 /// Whether an answer that came to the seat counts: the seat asked for it, of its lead, and it is the
 /// first. `message` tells answers apart.
 pub async fn counts(
@@ -238,7 +261,7 @@ pub async fn answer_shutdown(
         Ok(_) => answer == Answer::Yes,
         // It may have said yes before, and died before it could leave.
         Err(HandshakeError::Answered { first, .. }) => {
-            matches!(first.as_deref(), Some(Protocol::ShutdownApproved(_)))
+            first.as_ref().is_some_and(|first| first.outcome().0)
         }
         Err(_) => false,
     };
@@ -257,7 +280,7 @@ pub async fn answer_plan(
 ) -> Result<Answered, HandshakeError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
-    authority::lead(seat, &team, "answer a plan")?;
+    authority::answering(seat, &team, "answer a plan")?;
     let response = |_: &Protocol| {
         let mut response = PlanApprovalResponse {
             request_id: id.to_owned(),
@@ -285,7 +308,7 @@ pub async fn answer_permission(
 ) -> Result<Answered, HandshakeError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
-    authority::lead(seat, &team, "answer a permission request")?;
+    authority::answering(seat, &team, "answer a permission request")?;
     let response = |request: &Protocol| {
         let verdict = match (answer, request) {
             (Answer::Yes, Protocol::PermissionRequest(request)) => Verdict::Success(Grant {
@@ -306,6 +329,34 @@ pub async fn open(seat: &Seat) -> Result<Vec<Request>, HandshakeError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     reply::open(seat, &team).await
+}
+
+/// Every request for a plan or for leave that was ever sent to the seat, oldest first. Only for the
+/// lead.
+pub(crate) async fn asked(seat: &Seat) -> Result<Vec<Request>, HandshakeError> {
+    let config = seat.config().await?;
+    let team = seat.read(&config)?;
+    authority::lead(seat, &team, "see and answer what waits")?;
+    let mut asked = request::all(seat, &team).await?;
+    asked.retain(|request| request.kind != Kind::Shutdown);
+    Ok(asked)
+}
+
+/// Those that wait for an answer, of members who are still there.
+pub(crate) async fn waiting(seat: &Seat) -> Result<Vec<Request>, HandshakeError> {
+    let config = seat.config().await?;
+    let team = seat.read(&config)?;
+    authority::lead(seat, &team, "see and answer what waits")?;
+    let mut open = reply::open(seat, &team).await?;
+    open.retain(|its| its.kind != Kind::Shutdown && team.member(its.from.as_str()).is_some());
+    Ok(open)
+}
+
+/// Sends and writes down the answers that somebody decided on who died before.
+pub(crate) async fn finish(seat: &Seat) -> Result<(), HandshakeError> {
+    let config = seat.config().await?;
+    let team = seat.read(&config)?;
+    reply::finish_all(seat, &team).await
 }
 
 /// An id that nothing else has that was asked of `of`: two requests of one millisecond are two.
@@ -333,7 +384,7 @@ async fn ask(
     request_id: String,
     request: Protocol,
 ) -> Result<Asked, HandshakeError> {
-    let message = mail::protocol(seat, team, &request.to_text())?;
+    let message = mail::protocol(seat, team, &to, &request.to_text())?;
     let receipt = seat.store.send(&seat.team, &to, &message).await.map_err(SendError::from)?;
     tracing::info!(team = %seat.team, member = %to, %request_id, "asked: {}", request.kind());
     Ok(Asked { request_id, to, receipt })

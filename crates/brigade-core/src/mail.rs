@@ -6,6 +6,7 @@
 
 use brigade_wire::Damage;
 use brigade_wire::body::Body;
+use brigade_wire::generation::Generation;
 use brigade_wire::inbox::Inbox;
 use brigade_wire::name::{MemberName, NameError};
 use brigade_wire::team::Team;
@@ -15,8 +16,10 @@ use uuid::Uuid;
 use crate::authority::{self, Denied};
 use crate::clock::wire_time;
 use crate::event::MessageKey;
+use crate::hash::Fnv;
 use crate::roster;
 use crate::seat::Seat;
+use crate::signature::Signer;
 use crate::store::{Mail, Mark, Outgoing, Receipt, StoreError};
 
 /// The longest text a message may have. An inbox of a megabyte stalls Claude Code.
@@ -159,6 +162,34 @@ pub async fn broadcast(seat: &Seat, words: Words<'_>) -> Result<Vec<Sent>, SendE
     send_each(seat, &team, others, words).await
 }
 
+/// Sends a message that is sent once, however often this is called: `what` is its name among those the
+/// sender so sends to this member in this team.
+pub async fn send_once(
+    seat: &Seat,
+    to: &MemberName,
+    what: &str,
+    words: Words<'_>,
+) -> Result<Receipt, SendError> {
+    check(words)?;
+    let config = seat.config().await?;
+    let team = seat.read(&config)?;
+    let mut message = unsigned(seat, &team, words)?;
+    let created = team.created_at().unwrap_or_default();
+    let half = |salt: &str| {
+        let name = Fnv::default().field(salt.as_bytes()).field(seat.team.as_str().as_bytes());
+        let name = name.field(&created.to_le_bytes()).field(seat.name.as_str().as_bytes());
+        name.field(to.as_str().as_bytes()).field(what.as_bytes()).finish()
+    };
+    let id = (u128::from(half("high")) << 64) | u128::from(half("low"));
+    message.msg_id = uuid::Builder::from_custom_bytes(id.to_be_bytes()).into_uuid().to_string();
+    let records = seat.store.mailbox_history(&seat.team, to).await?;
+    if records.iter().any(|record| record.event.message() == Some(message.key())) {
+        return Ok(Receipt { msg_id: message.msg_id, waits: None });
+    }
+    let message = sealed(seat, &team, to, message);
+    Ok(seat.store.send(&seat.team, to, &message).await?)
+}
+
 async fn send_each(
     seat: &Seat,
     team: &Team<'_>,
@@ -168,7 +199,7 @@ async fn send_each(
     let mut reached = Vec::new();
     for to in names {
         // Each copy is a message of its own, as Claude Code has it.
-        let message = outgoing(seat, team, words)?;
+        let message = outgoing(seat, team, &to, words)?;
         match seat.store.send(&seat.team, &to, &message).await {
             Ok(receipt) => {
                 tracing::info!(team = %seat.team, member = %to, "sent");
@@ -191,7 +222,7 @@ pub(crate) async fn send_protocol(
 ) -> Result<Receipt, SendError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
-    let message = protocol(seat, &team, text)?;
+    let message = protocol(seat, &team, to, text)?;
     Ok(seat.store.send(&seat.team, to, &message).await?)
 }
 
@@ -242,9 +273,14 @@ pub fn with_message<T>(
 ///
 /// In them, too, somebody may have written another's envelope: in a plan, a reason, the subject of a
 /// task. JSON has a second spelling for the character it begins with, so nothing has to be refused.
-pub(crate) fn protocol(seat: &Seat, team: &Team<'_>, text: &str) -> Result<Outgoing, SendError> {
+pub(crate) fn protocol(
+    seat: &Seat,
+    team: &Team<'_>,
+    to: &MemberName,
+    text: &str,
+) -> Result<Outgoing, SendError> {
     let text = if has_envelope(text) { &text.replace('<', "\\u003c") } else { text };
-    outgoing(seat, team, Words { text, summary: None })
+    outgoing(seat, team, to, Words { text, summary: None })
 }
 
 /// Refuses what is not words.
@@ -276,7 +312,16 @@ fn has_envelope(text: &str) -> bool {
     })
 }
 
-fn outgoing(seat: &Seat, team: &Team<'_>, words: Words<'_>) -> Result<Outgoing, SendError> {
+fn outgoing(
+    seat: &Seat,
+    team: &Team<'_>,
+    to: &MemberName,
+    words: Words<'_>,
+) -> Result<Outgoing, SendError> {
+    Ok(sealed(seat, team, to, unsigned(seat, team, words)?))
+}
+
+fn unsigned(seat: &Seat, team: &Team<'_>, words: Words<'_>) -> Result<Outgoing, SendError> {
     let len = words.text.len().max(words.summary.map_or(0, str::len));
     if len > MAX_TEXT {
         return Err(SendError::TooLong { len });
@@ -293,6 +338,29 @@ fn outgoing(seat: &Seat, team: &Team<'_>, words: Words<'_>) -> Result<Outgoing, 
         lead_sig: None,
         team_created: team.created_at().unwrap_or_default(),
     })
+}
+
+/// The message with the lead's signature, where the seat is the lead's. Nothing in it may change
+/// from here on.
+fn sealed(seat: &Seat, team: &Team<'_>, to: &MemberName, message: Outgoing) -> Outgoing {
+    match &seat.signer {
+        Some(signer) if team.lead().is_some_and(|lead| lead.is(seat.name.as_str())) => {
+            signed(signer.as_ref(), to, message)
+        }
+        _ => message,
+    }
+}
+
+/// The message with the lead's signature, if its reader knows the lead by a key. Then it has the form
+/// of the new generation, whatever the team's: only that one signs.
+pub(crate) fn signed(signer: &dyn Signer, to: &MemberName, message: Outgoing) -> Outgoing {
+    match signer.sign(to, &message) {
+        Some(signature) => {
+            let msg_v = Outgoing::msg_v(Generation::New);
+            Outgoing { lead_sig: Some(signature), msg_v, ..message }
+        }
+        None => message,
+    }
 }
 
 /// The member that is meant, who is not the seat itself.

@@ -33,6 +33,8 @@ pub struct Start {
     pub args: Vec<OsString>,
     /// Variables set for it, beside those it inherits.
     pub env: Vec<(OsString, OsString)>,
+    /// The only variables it inherits, if not all.
+    pub inherits: Option<Vec<(OsString, OsString)>>,
     /// Where it works.
     pub cwd: PathBuf,
 }
@@ -58,6 +60,9 @@ impl Program {
         let mut words = start.guard.iter().chain([&start.program]).chain(&start.args);
         let first = words.next().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(first);
+        if let Some(inherits) = &start.inherits {
+            command.env_clear().envs(inherits.iter().map(|(name, value)| (name, value)));
+        }
         command
             .args(words)
             .envs(start.env.iter().map(|(name, value)| (name, value)))

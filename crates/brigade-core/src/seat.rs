@@ -1,5 +1,6 @@
 //! Who somebody is in which team.
 
+use std::fmt;
 use std::sync::Arc;
 
 use brigade_wire::message::Message;
@@ -7,7 +8,7 @@ use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::team::Team;
 
 use crate::clock::Clock;
-use crate::signature::LeadKey;
+use crate::signature::{LeadKey, Signer};
 use crate::store::{Actor, Document, Store, StoreError};
 
 /// A place in a team. Everything done through it is done in its name: no argument of a call, and so
@@ -25,6 +26,39 @@ pub struct Seat {
     /// The key by which the seat knows its lead, if it was given one. Then what is not signed with it
     /// is not the lead's.
     pub lead_key: Option<LeadKey>,
+    /// By whose hand.
+    pub hand: Hand,
+    /// Who signs what the lead writes to those who know it by a key.
+    pub signer: Option<Arc<dyn Signer>>,
+}
+
+/// By whose hand something is done from a seat. Like the seat's name it is said when the program starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hand {
+    /// A person's, on the command line.
+    Person,
+    /// An agent's, by its tools.
+    Agent {
+        /// Whether it may answer plans and requests for leave, if it leads.
+        answers: bool,
+    },
+    /// Nobody's: a rule was there before.
+    Rule {
+        /// Which of the member's rules, counted from 1.
+        number: usize,
+        /// The member.
+        of: MemberName,
+    },
+}
+
+impl fmt::Display for Hand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Person => f.write_str("person"),
+            Self::Agent { .. } => f.write_str("agent"),
+            Self::Rule { number, of } => write!(f, "rule {number} of {of}"),
+        }
+    }
 }
 
 impl Seat {

@@ -1,13 +1,20 @@
-//! Whether a message is the lead's own.
+//! Whether a message is the lead's own, and how a lead shows that it is.
 //!
 //! A lead of the new generation makes a key for each teammate it starts in a pane, gives it the
-//! public half on its command line, and signs what it writes to it.
+//! public half on its command line, and signs what it writes to it. A signature does not name its
+//! reader, so each reader has a key of its own: what was signed for one is nothing to another.
 
+use std::fmt;
+
+use brigade_wire::color::Color;
 use brigade_wire::message::Message;
+use brigade_wire::name::MemberName;
 use data_encoding::BASE64URL_NOPAD;
-use ed25519_dalek::{Signature, VerifyingKey};
+use ed25519_dalek::{Signature, Signer as _, VerifyingKey};
 use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
+
+use crate::store::Outgoing;
 
 /// What an Ed25519 public key begins with where keys of many kinds are written (DER, SPKI).
 const SPKI: &[u8] = &[0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
@@ -61,29 +68,117 @@ impl LeadKey {
             let signature = Signature::from_slice(&signature).ok()?;
             let plugin: Option<String> =
                 message.field("from_plugin").and_then(|json| serde_json::from_str(json).ok());
-            let entry = (
-                ENTRY,
-                message.msg_id()?,
-                message.from(),
-                message.timestamp(),
-                message.text(),
-                message.summary(),
-                message.color(),
-                plugin,
-            );
-            let entry = serde_json::to_vec(&entry).ok()?;
+            let (summary, color) = (message.summary(), message.color());
+            let entry = Entry {
+                msg_id: &message.msg_id()?,
+                from: &message.from(),
+                timestamp: &message.timestamp(),
+                text: &message.text(),
+                summary: summary.as_deref(),
+                color: color.as_deref(),
+                plugin: plugin.as_deref(),
+            };
             let sent: Timestamp = message.timestamp().parse().ok()?;
             let fresh = sent >= self.earliest;
-            (fresh && self.key.verify_strict(&entry, &signature).is_ok()).then_some(())
+            let verified = self.key.verify_strict(&entry.bytes()?, &signature).is_ok();
+            (fresh && verified).then_some(())
         };
         signed().is_some()
     }
 }
 
+/// What of a message is signed.
+struct Entry<'e> {
+    msg_id: &'e str,
+    from: &'e str,
+    timestamp: &'e str,
+    text: &'e str,
+    summary: Option<&'e str>,
+    color: Option<&'e str>,
+    plugin: Option<&'e str>,
+}
+
+impl Entry<'_> {
+    fn bytes(&self) -> Option<Vec<u8>> {
+        let Self { msg_id, from, timestamp, text, summary, color, plugin } = self;
+        let entry = (ENTRY, msg_id, from, timestamp, text, summary, color, plugin);
+        serde_json::to_vec(&entry).ok()
+    }
+}
+
+/// The lead's half of a key.
+#[derive(Clone)]
+pub struct SigningKey {
+    /// When it was made, in milliseconds: a part of the form in which the other half is handed over.
+    made: u64,
+    key: ed25519_dalek::SigningKey,
+}
+
+impl fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SigningKey").field("made", &self.made).finish_non_exhaustive()
+    }
+}
+
+/// No key could be made: the system has no randomness to give.
+#[derive(Debug, Error)]
+#[error("the system gave no random bytes for a key")]
+pub struct NoRandomness(#[source] getrandom::Error);
+
+impl SigningKey {
+    /// A new key, made now, in milliseconds.
+    pub fn make(now: u64) -> Result<Self, NoRandomness> {
+        let mut secret = [0; 32];
+        getrandom::fill(&mut secret).map_err(NoRandomness)?;
+        Ok(Self { made: now, key: ed25519_dalek::SigningKey::from_bytes(&secret) })
+    }
+
+    /// The key as it is kept: a line, secret from its first letter to its last.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        format!("{}.{}\n", self.made, BASE64URL_NOPAD.encode(self.key.as_bytes())).into_bytes()
+    }
+
+    /// The key that was kept.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, NotAKey> {
+        let text = std::str::from_utf8(bytes).map_err(|_| NotAKey)?;
+        let (made, secret) = text.trim_end().split_once('.').ok_or(NotAKey)?;
+        let made = made.parse().map_err(|_| NotAKey)?;
+        let secret = BASE64URL_NOPAD.decode(secret.as_bytes()).map_err(|_| NotAKey)?;
+        let secret: [u8; 32] = secret.try_into().map_err(|_| NotAKey)?;
+        Ok(Self { made, key: ed25519_dalek::SigningKey::from_bytes(&secret) })
+    }
+
+    /// The other half, in the form a teammate is given it on its command line.
+    pub fn verify_key(&self) -> String {
+        let key = [SPKI, self.key.verifying_key().as_bytes()].concat();
+        format!("{}.{}", self.made, BASE64URL_NOPAD.encode(&key))
+    }
+
+    /// The signature of a message.
+    pub fn sign(&self, message: &Outgoing) -> Option<String> {
+        let entry = Entry {
+            msg_id: &message.msg_id,
+            from: &message.from,
+            timestamp: &message.timestamp,
+            text: &message.text,
+            summary: message.summary.as_deref(),
+            color: message.color.map(Color::as_str),
+            plugin: None,
+        };
+        Some(BASE64URL_NOPAD.encode(&self.key.sign(&entry.bytes()?).to_bytes()))
+    }
+}
+
+/// Who holds the lead's keys.
+pub trait Signer: fmt::Debug + Send + Sync {
+    /// The signature of a message for this member; none if the member was given no key.
+    fn sign(&self, to: &MemberName, message: &Outgoing) -> Option<String>;
+}
+
 #[cfg(test)]
 mod tests {
     use brigade_wire::inbox::Inbox;
-    use ed25519_dalek::{Signer, SigningKey};
+    use ed25519_dalek::{Signer as _, SigningKey};
     use serde_json::{Value, json};
 
     use super::*;

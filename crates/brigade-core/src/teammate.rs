@@ -5,8 +5,10 @@
 //! `mailroom` what becomes of a message, `report` what the team hears of the member.
 
 mod conversation;
+mod life;
 mod mailroom;
 mod report;
+mod vitals;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -20,18 +22,25 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use self::conversation::{News, Over, next_line};
+use self::life::Life;
+pub use self::life::Player;
 use self::report::Turn;
+use self::vitals::Vitals;
 use crate::authority::Denied;
 use crate::board::{self, BoardError};
 use crate::delivery::{Delivery, Memory};
-use crate::driver::{Access, Agent, AskId, Driver, End, Event, Launch, Resumes};
+use crate::driver::{
+    Access, Agent, AskId, Driver, End, Event, IN_PROCESS, Launch, Resumes, ToolServer,
+};
 use crate::event::MessageKey;
 use crate::handshake::{HandshakeError, Kind};
 use crate::mail::SendError;
-use crate::program::{Program, Start};
+use crate::program::Program;
+use crate::pulse::{BEAT, Process};
 use crate::roster::{Activity, RosterError};
 use crate::seat::Seat;
-use crate::store::{StoreError, Watch};
+use crate::store::{Shelf, StoreError, Watch};
+use crate::worker::{self, Workers};
 
 /// How often the inbox is looked at though nothing was heard of it.
 const SLOW_LOOK: Duration = Duration::from_secs(10);
@@ -55,10 +64,31 @@ pub struct Plan {
     pub seat: Seat,
     /// Its agent.
     pub agent: Agent,
-    /// How its program is started; the arguments are the driver's.
-    pub start: Start,
+    /// Who plays it.
+    pub player: Player,
     /// What the conversation begins with.
     pub launch: Launch,
+    /// The process that plays it, for those who ask.
+    pub process: Process,
+}
+
+impl Plan {
+    /// A member that is played by values in this process.
+    pub fn in_process(seat: Seat, workers: Workers) -> Self {
+        let nothing = String::new;
+        let tools = ToolServer { command: nothing(), args: Vec::new(), env: Vec::new() };
+        let launch = Launch {
+            cwd: nothing(),
+            model: None,
+            instructions: nothing(),
+            tools,
+            access: Access::Ask,
+            resume: None,
+            arguments: Vec::new(),
+        };
+        let process = Process { pid: std::process::id(), began: nothing() };
+        Self { seat, agent: IN_PROCESS, player: Player::Workers(workers), launch, process }
+    }
 }
 
 /// What can be seen of a member at work.
@@ -155,6 +185,7 @@ struct Teammate<S> {
     /// Why its last turn failed, if it did and the lead was told.
     failed: Option<String>,
     activity: Option<Activity>,
+    vitals: Vitals,
     sights: S,
 }
 
@@ -173,25 +204,28 @@ pub async fn run<S: FnMut(Sight)>(
     loop {
         let began = Instant::now();
         teammate.wait_to_resume().await;
+        // A program that begins has asked for nothing; what an earlier one asked for ended with it.
+        teammate.take_back(|_| true).await;
         let over = match teammate.start() {
-            Ok(mut program) => {
-                let over = teammate.converse(&mut program, &mut watch, &mut typed).await;
+            Ok(mut life) => {
+                let over = teammate.converse(&mut life, &mut watch, &mut typed).await;
                 let died = match over {
                     Over::Left => None,
-                    Over::Died(why) => Some(with_last_words(why, &program.last_words())),
+                    Over::Died(why) => Some(with_last_words(why, &life.last_words())),
                 };
                 // The conversation is over; what it left behind goes, too.
-                if let Ok(Some(code)) = program.end().await {
+                if let Ok(Some(code)) = life.end().await {
                     teammate.ended(code).await;
                 }
                 died
             }
             Err(error) => Some(format!("cannot start {}: {error}", teammate.plan.agent.program)),
         };
-        let Some(why) = over else { return teammate.clear_up().await };
+        let Some(why) = over else { return clear_up(&teammate.plan.seat).await };
         let in_vain = began.elapsed() < RAN && !teammate.got_on;
         tries = if in_vain { tries + 1 } else { 1 };
         teammate.down(&why);
+        teammate.beat().await;
         if tries > 1 && teammate.refused && teammate.delivery.forget_session() {
             let new = "its session cannot be resumed; it begins a new one";
             (teammate.sights)(Sight::Trouble(new.to_owned()));
@@ -223,6 +257,19 @@ async fn expected(seat: &Seat) -> Result<(), TeammateError> {
     Ok(())
 }
 
+/// Gives its tasks back once it has left. Its tools began to, and may have been ended with the agent
+/// before they were through.
+async fn clear_up(seat: &Seat) -> Result<(), TeammateError> {
+    match seat.role().await {
+        Ok(None) => {}
+        // It is still a member, or there is no team any more.
+        Ok(Some(_)) | Err(StoreError::NoTeam { .. }) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    }
+    board::release(seat, &seat.name).await?;
+    Ok(())
+}
+
 fn with_last_words(why: String, words: &str) -> String {
     match words.lines().last() {
         Some(words) => format!("{why}; it said last: {words}"),
@@ -236,12 +283,14 @@ impl<S: FnMut(Sight)> Teammate<S> {
         let (team_created, joined, generation, lead) = {
             let config = seat.config().await?;
             let team = seat.read(&config)?;
+            // Who leads has nobody to report to.
             let lead = team.lead().and_then(|lead| lead.name()?.parse().ok());
+            let lead = lead.filter(|lead| *lead != seat.name);
             let joined = team.member(seat.name.as_str()).and_then(|member| member.joined_at());
             let created = team.created_at().unwrap_or_default();
             (created, joined.unwrap_or_default(), team.generation(), lead)
         };
-        let kept = seat.store.kept(&seat.team, &seat.name).await?;
+        let kept = seat.store.kept(&seat.team, &seat.name, Shelf::Memory).await?;
         let kept: Option<Kept> = kept.and_then(|kept| serde_json::from_slice(&kept).ok());
         let same = |kept: &Kept| (kept.team_created, kept.joined) == (team_created, joined);
         let kept = kept.filter(same).unwrap_or_else(|| Kept {
@@ -276,6 +325,7 @@ impl<S: FnMut(Sight)> Teammate<S> {
             shown: Vec::new(),
             failed: None,
             activity: None,
+            vitals: Vitals::default(),
             sights,
             plan,
         })
@@ -290,6 +340,7 @@ impl<S: FnMut(Sight)> Teammate<S> {
                 "its session is free again in the next minute".to_owned(),
             ));
             while self.this_minute() == self.minute {
+                self.beat().await;
                 tokio::time::sleep(TRY_AGAIN).await;
             }
         }
@@ -300,24 +351,28 @@ impl<S: FnMut(Sight)> Teammate<S> {
         self.plan.seat.clock.now().as_second().div_euclid(60)
     }
 
-    /// Starts the agent's program, with its session if it has one.
-    fn start(&mut self) -> std::io::Result<Program> {
+    /// Starts the agent's program, with its session if it has one; or makes the next worker.
+    fn start(&mut self) -> std::io::Result<Life> {
         let resume = self.delivery.memory().session.clone();
         let launch = Launch { access: self.access, resume, ..self.plan.launch.clone() };
         self.driver = (self.plan.agent.driver)(launch);
-        let invocation = self.driver.invocation();
-        let mut start = self.plan.start.clone();
-        start.args = invocation.args.into_iter().map(Into::into).collect();
-        start
-            .env
-            .extend(invocation.env.into_iter().map(|(name, value)| (name.into(), value.into())));
-        let program = Program::start(&start)?;
+        let life = match &self.plan.player {
+            Player::Program(start) => {
+                let invocation = self.driver.invocation();
+                let mut start = start.clone();
+                start.args = invocation.args.into_iter().map(Into::into).collect();
+                let env = invocation.env.into_iter();
+                start.env.extend(env.map(|(name, value)| (name.into(), value.into())));
+                Life::Program(Program::start(&start)?)
+            }
+            Player::Workers(workers) => Life::Worker(worker::Life::start(workers, &self.plan.seat)),
+        };
         (self.sights)(Sight::Started);
         self.ready = false;
         self.refused = false;
         self.got_on = false;
         self.driver.start();
-        Ok(program)
+        Ok(life)
     }
 
     /// Writes down what has to be known after a crash. Nothing goes on before it stands: what is
@@ -334,7 +389,9 @@ impl<S: FnMut(Sight)> Teammate<S> {
         // Plain data; this cannot fail.
         let note = serde_json::to_vec(&kept).unwrap_or_default();
         let seat = self.plan.seat.clone();
-        while let Err(error) = seat.store.keep(&seat.team, &seat.name, &note).await {
+        while let Err(error) =
+            seat.store.keep(&seat.team, &seat.name, Shelf::Memory, Some(&note)).await
+        {
             self.trouble("nothing can be written down", &error);
             tokio::time::sleep(TRY_AGAIN).await;
         }
@@ -347,31 +404,19 @@ impl<S: FnMut(Sight)> Teammate<S> {
         (self.sights)(Sight::Trouble(format!("{what}: {error}")));
     }
 
-    /// Gives its tasks back once it has left. Its tools began to, and may have been ended with the
-    /// agent before they were through.
-    async fn clear_up(&self) -> Result<(), TeammateError> {
-        let seat = &self.plan.seat;
-        match seat.role().await {
-            Ok(None) => {}
-            // It is still a member, or there is no team any more.
-            Ok(Some(_)) | Err(StoreError::NoTeam { .. }) => return Ok(()),
-            Err(error) => return Err(error.into()),
-        }
-        board::release(seat, &seat.name).await?;
-        Ok(())
-    }
-
     /// The agent's program has ended, and is to be started again.
     fn down(&mut self, why: &str) {
         tracing::warn!(team = %self.plan.seat.team, member = %self.plan.seat.name, why, "the agent died");
         (self.sights)(Sight::Trouble(why.to_owned()));
         self.delivery.down();
+        self.ready = false;
         self.asks.clear();
     }
 
     /// Says honestly that nothing goes on here.
     async fn give_up(&mut self, why: &str) {
         self.set_activity(Activity::Idle).await;
+        self.vitals.given_up = Some(why.to_owned());
         if let Err(error) = self.report(&End::Failed(why.to_owned())).await {
             self.trouble("the lead could not be told", &error);
         }
@@ -384,8 +429,10 @@ impl<S: FnMut(Sight)> Teammate<S> {
         typed: &mut Option<mpsc::UnboundedReceiver<String>>,
     ) -> bool {
         loop {
+            self.beat().await;
             tokio::select! {
-                record = watch.next() => match record.as_ref().map(|record| self.happened(record)) {
+                () = tokio::time::sleep(BEAT) => {}
+                record = watch.next_shared() => match record.map(|record| self.happened(&record)) {
                     Some(News::Mail) => return true,
                     Some(News::None) => {}
                     Some(News::Left) | None => return false,

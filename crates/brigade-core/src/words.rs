@@ -20,7 +20,9 @@ pub fn of(protocol: &Protocol) -> String {
         }
         Protocol::PlanApprovalResponse(answer) => of_plan(answer),
         Protocol::PermissionRequest(asked) => {
-            let head = format!("asks leave to use {}: {}", asked.tool_name, asked.description);
+            let original = asked.brigade.as_ref().map(|original| &original.tool);
+            let tool = original.unwrap_or(&asked.tool_name);
+            let head = format!("asks leave to use {tool}: {}", asked.description);
             below(head, asked.input.as_str())
         }
         Protocol::PermissionResponse(answer) => of_permission(answer),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use brigade_core::clock::{Clock, SteppingClock};
 use brigade_core::mail::{self, Words};
 use brigade_core::roster::{self, MemberPlan, TeamPlan};
-use brigade_core::seat::Seat;
+use brigade_core::seat::{Hand, Seat};
 use brigade_core::store::Store;
 use brigade_wire::name::{MemberName, TeamName};
 
@@ -43,6 +43,8 @@ impl House {
             team: team(),
             name: member(name),
             lead_key: None,
+            hand: Hand::Person,
+            signer: None,
         }
     }
 

@@ -23,6 +23,21 @@ pub struct PermissionRequest {
     /// What could be granted with the answer, so that the same is not asked again.
     #[serde(default)]
     pub permission_suggestions: Vec<Json>,
+    /// The same in the words of the agent that asks, where brigade put it in those of another. Claude
+    /// Code passes over it.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object")]
+    pub brigade: Option<Original>,
+}
+
+/// What an agent asked, before it was put in words that a lead of Claude Code's can show.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Original {
+    /// The tool, as its agent names it.
+    pub tool: String,
+    /// What the tool would be given.
+    pub input: Json,
+    /// Where the agent works.
+    pub cwd: String,
 }
 
 /// `permission_response`

@@ -1,7 +1,11 @@
 //! The command line as `clap` reads it. The comments here are the help.
 
+mod approvals;
+mod doctor;
+mod host;
 mod task;
 mod team;
+mod up;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,8 +14,12 @@ use brigade_core::store::file::Durability;
 use brigade_wire::name::{MemberName, TeamName};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use self::approvals::{Approvals, Approve, Deny};
+pub(crate) use self::doctor::Doctor;
+pub(crate) use self::host::{Down, Ending, Resume, Stop};
 pub(crate) use self::task::{GraphFormat, TaskAdd, TaskCommand, TaskList, TaskUpdate};
 pub(crate) use self::team::{ActivityWord, TeamCommand, TeamJoin};
+pub(crate) use self::up::{New, Up};
 use crate::exit;
 
 /// Coding agents of any vendor on one team
@@ -130,6 +138,17 @@ Examples:
         undo: bool,
     },
 
+    /// Write a first brigade.toml for the repository you stand in
+    ///
+    /// Looks at what is there: the folder's name becomes the team's, agents that are installed become
+    /// its members, and the usual commands of the languages in use are allowed. Every line can be
+    /// changed; what is not used is there as a comment. A file that is there already is kept.
+    #[command(after_help = "\
+Examples:
+  brigade new && brigade up --check     begin, and look at what it would be
+  brigade new --schema                  with completion for editors")]
+    New(New),
+
     /// List the agents brigade drives, and which are installed
     ///
     /// Tells of each what it can do: whether a message joins the turn that is on or waits for its end,
@@ -201,6 +220,27 @@ Examples:
     #[command(subcommand)]
     Task(TaskCommand),
 
+    /// Show the plans and requests for leave that wait for your answer
+    ///
+    /// Each has a number, which stays the same, and an id; `approve` and `deny` take either. They wait
+    /// for as long as it takes, and are for the lead of the team to answer. Exit code 4 says that
+    /// nothing waits.
+    #[command(after_help = approvals::EXAMPLES)]
+    Approvals(Approvals),
+
+    /// Say yes to a plan, or to a request for leave
+    ///
+    /// What is granted is this one call, as it was asked for; an approved plan is gone on with. A
+    /// request is answered once: who comes later is told who was first.
+    #[command(after_help = approvals::APPROVE_EXAMPLES)]
+    Approve(Approve),
+
+    /// Say no to a plan, or to a request for leave
+    ///
+    /// The teammate goes on without it, and is told why.
+    #[command(after_help = approvals::DENY_EXAMPLES)]
+    Deny(Deny),
+
     /// Serve the team's tools to an agent, on standard input and output
     ///
     /// This is a server for the Model Context Protocol: an agent's program starts it and speaks
@@ -213,17 +253,97 @@ Examples:
   claude mcp add --scope user team -- brigade mcp --team demo --as bob")]
     Mcp,
 
-    /// Start an agent as a member of the team, in this terminal
+    /// Bring up the team that a file describes
     ///
-    /// The agent's own program is started and spoken to by its protocol; its mail becomes its turns,
-    /// and what it does is shown here. What you type goes to it as its user's words. It stays until
-    /// it agrees to shut down, or until this command is ended; then its open tasks go back to the
-    /// board. A member of that name that is there already is gone on with, in its old session.
+    /// Makes the team, puts its tasks on the board and starts its members. What is there already stays
+    /// as it is, so that a second `up` changes nothing. Members run on when this command has ended, and
+    /// when the process that supervises them dies.
+    #[command(after_help = "\
+Examples:
+  brigade new && brigade up             write a brigade.toml, and bring it up
+  brigade up --check                    only look whether the file is right
+  brigade up --until-done --json        in a script: exit code 0 if every task was done")]
+    Up(Up),
+
+    /// Show how the teams on this host are
+    ///
+    /// Each member is starting, working, idle, waiting for approval, rate-limited, hung or dead; the
+    /// last column says what that rests on. Exit code 4 says that no team is up.
+    #[command(after_help = "\
+Example:
+  brigade status --json | jq -r '.[].members[] | select(.liveness == \"dead\") | .name'")]
+    Status,
+
+    /// Take a team down
+    ///
+    /// Every member is asked to stop; those that have not left after a while are ended. Then the team
+    /// is deleted; its log stays. Nothing is touched that brigade did not start.
+    #[command(after_help = "\
+Examples:
+  brigade down --limit 60 --reason \"enough for today\"
+  brigade down --now")]
+    Down(Down),
+
+    /// Bring back what was up, after a crash or a reboot
+    ///
+    /// Starts the supervising process and every member that is not there: each goes on with its agent's
+    /// own session, the mail it has not seen and the tasks it had.
+    Resume(Resume),
+
+    /// Start an agent as a member of the team
+    ///
+    /// The agent's own program is started and spoken to by its protocol; its mail becomes its turns.
+    /// It runs in the background, or with --place here in this terminal, where what you type goes to it
+    /// as its user's words. A member of that name that is there already is gone on with.
     #[command(after_help = "\
 Examples:
   brigade spawn bob --agent codex --prompt \"Take a task from the board\"
-  brigade --team session-1a2b3c4d spawn bob --agent gemini --plan")]
+  brigade --team session-1a2b3c4d spawn bob --agent gemini --plan --place here")]
     Spawn(Spawn),
+
+    /// Ask a member that runs on this host to stop
+    ///
+    /// It may refuse, and then stays; --now ends it without asking. Its open tasks go back to the board.
+    #[command(after_help = "\
+Examples:
+  brigade stop bob --reason \"the work is done\"
+  brigade stop bob --now")]
+    Stop(Stop),
+
+    /// Show what a member changed in its worktree
+    ///
+    /// All since it branched off, committed or not, new files included. Exit code 4 says that there is
+    /// nothing.
+    #[command(after_help = "\
+Example:
+  brigade diff alice --stat")]
+    Diff {
+        /// The member
+        name: MemberName,
+        /// Only the files, and how much
+        #[arg(long)]
+        stat: bool,
+    },
+
+    /// Look for what is wrong with teams, members and this machine
+    ///
+    /// Looks at every team of the Claude Code folder, whoever made it, at the members of this host and
+    /// at what is installed, and changes nothing. Of each finding it tells where it is, what comes of
+    /// it, and what --fix would do or you can. Exit code 1 says that something is to be seen to.
+    #[command(after_help = "\
+Examples:
+  brigade doctor
+  brigade doctor --fix
+  brigade doctor --json | jq -r '.findings[] | \"\\(.check) \\(.place)\"'")]
+    Doctor(Doctor),
+
+    /// Supervise the members of this host
+    #[command(hide = true)]
+    Supervise,
+
+    /// Be a member that runs on this host
+    #[command(hide = true)]
+    Play,
 
     /// Be a teammate that a lead of Claude Code's asked for
     ///
@@ -268,12 +388,29 @@ pub(crate) struct Spawn {
     /// Which agent: codex, gemini, opencode, …, or acp:COMMAND
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: String,
+    /// Use this model, if not the agent's own choice
+    #[arg(long)]
+    pub(crate) model: Option<String>,
     /// Tell it this first
     #[arg(long, short, allow_hyphen_values = true)]
     pub(crate) prompt: Option<String>,
+    /// Where it runs
+    #[arg(long, value_name = "PLACE", default_value = "headless")]
+    pub(crate) place: Where,
     /// Let it change nothing until the lead has approved its plan
     #[arg(long)]
     pub(crate) plan: bool,
+}
+
+/// Where an agent runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Where {
+    /// In the background; what it would show is in a file
+    Headless,
+    /// In a window of tmux
+    Tmux,
+    /// In this terminal, until it leaves or the command is ended
+    Here,
 }
 
 /// What to say.

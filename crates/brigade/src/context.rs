@@ -1,20 +1,23 @@
 //! Where a command works: which files, which team, in whose name.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_core::clock::{Clock, SystemClock};
-use brigade_core::seat::Seat;
+use brigade_core::seat::{Hand, Seat};
 use brigade_core::signature::LeadKey;
 use brigade_core::store::Store;
-use brigade_core::store::file::{FileStore, LOCK_WAIT, Options};
+use brigade_core::store::file::{FileStore, LOCK_WAIT, Options, folder_key};
 use brigade_wire::name::{MemberName, TeamName};
 use clap::ValueEnum;
 
 use crate::cli::{DurabilityWord, Global};
-use crate::env;
 use crate::error::{CliError, Trouble};
+use crate::host::Host;
+use crate::host::folder::Folder;
+use crate::host::start::Again;
+use crate::{env, installed};
 
 /// How long a command that only looks waits for a lock; without it, it shows what is there.
 const GLANCE: Duration = Duration::from_millis(100);
@@ -29,6 +32,10 @@ pub(crate) struct Context {
     team: Option<TeamName>,
     me: Option<MemberName>,
     lead_key: Option<LeadKey>,
+    claude_dir: PathBuf,
+    state_dir: PathBuf,
+    /// Whether the agent that acts may answer, if an agent is said to.
+    answers: Option<bool>,
 }
 
 impl Context {
@@ -54,6 +61,7 @@ impl Context {
                     .unwrap_or(DurabilityWord::Process)
             }
         };
+        let (claude, state) = (claude_dir.clone(), state_dir.clone());
         let options = Options { claude_dir, state_dir, durability: durability.into(), lock_wait };
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let store = Arc::new(FileStore::new(options, Arc::clone(&clock)));
@@ -66,7 +74,41 @@ impl Context {
             None => variable(env::AS, str::parse)?,
         };
         let lead_key = variable(env::LEAD_KEY, str::parse)?;
-        Ok(Self { store, clock, json: global.json, team, me, lead_key })
+        let answers = variable(env::ANSWERS, |word| match word {
+            "person" => Ok(false),
+            "lead" => Ok(true),
+            _ => Err("use person or lead"),
+        })?;
+        let json = global.json;
+        let (claude_dir, state_dir) = (claude, state);
+        Ok(Self { store, clock, json, team, me, lead_key, claude_dir, state_dir, answers })
+    }
+
+    /// What runs on this host.
+    pub(crate) fn host(&self) -> Result<Host, CliError> {
+        let claude_dir = std::path::absolute(&self.claude_dir).map_err(|source| {
+            let doing = "find the current folder".into();
+            CliError::failed(Trouble::Io { doing, source })
+        })?;
+        let again = Again {
+            program: installed::itself()?.into_os_string(),
+            options: vec!["--claude-dir".into(), claude_dir.into_os_string()],
+        };
+        Ok(Host { folder: self.folder(), again, worktrees: self.state_dir.join("worktrees") })
+    }
+
+    fn folder(&self) -> Folder {
+        Folder::new(self.state_dir.join("host").join(folder_key(&self.claude_dir)))
+    }
+
+    /// Claude Code's folder.
+    pub(crate) fn claude_dir(&self) -> &Path {
+        &self.claude_dir
+    }
+
+    /// Claude Code's folder, and brigade's own.
+    pub(crate) fn folders(&self) -> (&Path, &Path) {
+        (&self.claude_dir, &self.state_dir)
     }
 
     /// The team that was named, if one was.
@@ -135,7 +177,15 @@ impl Context {
 
     pub(crate) fn seat_of(&self, team: TeamName, name: MemberName) -> Seat {
         let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
-        Seat { store, clock, team, name, lead_key: self.lead_key.clone() }
+        // The command line is a person's, unless whoever started an agent says that this is the agent.
+        let hand = self.answers.map_or(Hand::Person, |answers| Hand::Agent { answers });
+        let signer = Some(Arc::new(self.folder().keys(&team)) as _);
+        Seat { store, clock, team, name, lead_key: self.lead_key.clone(), hand, signer }
+    }
+
+    /// The hand of whoever is behind the tools, which is always an agent.
+    pub(crate) fn agent(&self) -> Hand {
+        Hand::Agent { answers: self.answers.unwrap_or(true) }
     }
 
     /// Who runs the command. In a team that brigade created nobody else holds the lead's seat, so

@@ -12,6 +12,8 @@ pub(crate) const AS: &str = "BRIGADE_AS";
 pub(crate) const LEAD_KEY: &str = "BRIGADE_LEAD_KEY";
 /// Set where the member's mail comes to it as turns, so that it is not offered it twice.
 pub(crate) const DELIVERED: &str = "BRIGADE_DELIVERED";
+/// Set where an agent acts: who answers plans and requests for leave, `person` or `lead`.
+pub(crate) const ANSWERS: &str = "BRIGADE_ANSWERS";
 /// What an acknowledged message survives, where `--durability` does not say.
 pub(crate) const DURABILITY: &str = "BRIGADE_DURABILITY";
 /// Where Claude Code's own program is, if it is not the `claude` on the path.
@@ -24,6 +26,8 @@ pub(crate) const LOG_FILE: &str = "BRIGADE_LOG_FILE";
 pub(crate) const CLAUDE_CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
 /// Where programs keep their state.
 pub(crate) const XDG_STATE_HOME: &str = "XDG_STATE_HOME";
+/// Claude Code's own variable that switches its teams on.
+pub(crate) const CLAUDE_TEAMS: &str = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS";
 /// Codex's own variable for its folder.
 pub(crate) const CODEX_HOME: &str = "CODEX_HOME";
 /// Gemini CLI's own variable for the home its folder is in.
@@ -32,6 +36,34 @@ pub(crate) const GEMINI_CLI_HOME: &str = "GEMINI_CLI_HOME";
 const PATH: &str = "PATH";
 /// The home directory.
 pub(crate) const HOME: &str = "HOME";
+/// What a member inherits though its `env` does not name it: what no program can do without.
+pub(crate) const ALWAYS: &[&str] = &[
+    PATH,
+    HOME,
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TERM",
+    "COLORTERM",
+    "LANG",
+    "TZ",
+    "TMPDIR",
+    "NO_COLOR",
+    "XDG_RUNTIME_DIR",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_CACHE_HOME",
+    XDG_STATE_HOME,
+    CLAUDE_CONFIG_DIR,
+    CODEX_HOME,
+    GEMINI_CLI_HOME,
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+];
 // `NO_COLOR` is read by `anstream`, which every character of ours goes through.
 
 /// The value of a variable. An empty one counts as unset, so that `BRIGADE_TEAM= brigade` unsets it.

@@ -6,6 +6,7 @@ use std::io;
 
 use brigade_core::authority::Denied;
 use brigade_core::board::BoardError;
+use brigade_core::handshake::HandshakeError;
 use brigade_core::mail::SendError;
 use brigade_core::roster::RosterError;
 use brigade_core::store::{Obstacle, Refusal, StoreError};
@@ -56,6 +57,10 @@ pub(crate) enum Trouble {
     NoAgent { name: String },
     #[error("the argument {what} is missing or not valid")]
     NativeArgument { what: &'static str },
+    #[error("Claude Code ended without having left the team ({how})")]
+    ClaudeEnded { how: String },
+    #[error("the window it was in is gone")]
+    WindowGone,
     #[error("Claude Code's own program is not to be found")]
     NoClaude,
     #[error("the conversation with the client broke off")]
@@ -82,6 +87,32 @@ pub(crate) enum Trouble {
     NotApplied,
     #[error("there is nothing to undo")]
     NothingToUndo,
+    #[error("no team is up on this host")]
+    NoneUp,
+    #[error("not started: {}", .names.join(", "))]
+    DidNotStart { names: Vec<String> },
+    #[error("{name} stays: {why}")]
+    Refuses { name: String, why: String },
+    #[error("{left} tasks were not done in time")]
+    NotDone { left: usize },
+    #[error("{left} tasks are not done, and nobody is left to do them")]
+    NobodyLeft { left: usize },
+    #[error("git: {said}")]
+    Git { said: String },
+    #[error("{name} has no worktree of its own")]
+    NoWorktree { name: String },
+    #[error("{name} has changed nothing")]
+    NoDifference { name: String },
+    #[error("the supervising process did not start")]
+    NoSupervisor,
+    #[error("team {team} is not up on this host")]
+    NotUp { team: String },
+    #[error("{name} of team {team} does not run on this host")]
+    NotHere { name: String, team: String },
+    #[error("{name} is on this host already, and is another: {difference}")]
+    OtherMember { name: String, difference: String },
+    #[error("team {team} was not made by brigade, which cannot lead it")]
+    NotOurs { team: String },
 }
 
 impl CliError {
@@ -215,6 +246,9 @@ impl From<Denied> for CliError {
             Denied::NotAMember { who, members, .. } => {
                 vec![members_are(members), format!("to add it: `brigade team join {who}`")]
             }
+            Denied::PersonOnly { .. } => {
+                vec!["it is left to whoever works with `brigade approvals`".into()]
+            }
             Denied::LeadOnly { .. } | Denied::NotTheirs { .. } | Denied::TeammateOnly { .. } => {
                 vec!["`--as NAME` says who you are".into()]
             }
@@ -272,6 +306,29 @@ impl From<RosterError> for CliError {
             RosterError::Release(error) => error.into(),
             RosterError::Denied(error) => error.into(),
             error => hint.into_iter().fold(Self::failed(error), Self::hint),
+        }
+    }
+}
+
+impl From<HandshakeError> for CliError {
+    fn from(error: HandshakeError) -> Self {
+        match error {
+            HandshakeError::Store(error) => error.into(),
+            HandshakeError::Denied(error) => error.into(),
+            HandshakeError::Send(error) => error.into(),
+            HandshakeError::Answered { ref first, .. } => {
+                let first = first.as_ref().map(ToString::to_string);
+                first.into_iter().fold(Self::failed(error), Self::hint)
+            }
+            HandshakeError::Unknown { ref open, .. } if open.is_empty() => {
+                Self::new(Kind::Nothing, error).hint("nothing waits for an answer")
+            }
+            HandshakeError::Unknown { ref open, .. } => {
+                let open: Vec<String> = open.iter().map(ToString::to_string).collect();
+                Self::failed(error)
+                    .hint(format!("waiting are {}; see `brigade approvals`", open.join(", ")))
+            }
+            error => Self::failed(error),
         }
     }
 }

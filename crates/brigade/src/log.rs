@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use brigade_core::event::{Event, MessageKey, Record};
+use brigade_core::handshake::TAKEN_BACK;
 use brigade_core::mail::with_message;
 use brigade_wire::body::Body;
 use brigade_wire::task::Task;
@@ -116,6 +117,9 @@ impl Story {
             Event::Shown { to, key } => {
                 (to.clone(), format!("was shown {}", self.message(to, *key)))
             }
+            Event::Answered { request_id, kind, to, yes, reason, hand } => {
+                (somebody(), answered(kind, to, request_id, (*yes, reason.as_deref()), hand))
+            }
             Event::Salvaged { to, copy, kept } => {
                 let what = format!("inbox was damaged; kept {kept} messages, a copy is in {copy}");
                 (to.clone(), what)
@@ -207,6 +211,22 @@ fn words(message: &RawValue) -> (String, String) {
         Some((message.from().into_owned(), kind.map_or_else(said, |kind| format!("[{kind}]"))))
     });
     read.ok().flatten().unwrap_or_else(|| ("(unknown)".into(), message.get().to_owned()))
+}
+
+/// That somebody answered a request, and by whose hand.
+pub(crate) fn answered(
+    kind: &str,
+    to: &str,
+    id: &str,
+    (yes, reason): (bool, Option<&str>),
+    hand: &str,
+) -> String {
+    if hand == TAKEN_BACK {
+        return format!("no longer asks: {kind} [{id}]");
+    }
+    let word = if yes { "yes" } else { "no" };
+    let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+    format!("said {word} to {to}'s {kind} (by {hand}){reason} [{id}]")
 }
 
 /// What is to be told of a member that changed: mostly, that it works or waits.

@@ -1,14 +1,17 @@
 //! The one binary. The only crate that knows environment variables, terminals and exit codes.
 
+mod approval;
 mod cli;
 mod commands;
 mod context;
 mod diff;
+mod doctor;
 mod env;
 mod error;
 mod exit;
 mod graph;
 mod guest;
+mod host;
 mod installed;
 mod log;
 mod mcp;
@@ -16,7 +19,9 @@ mod native;
 mod output;
 mod pane;
 mod patience;
+mod signals;
 mod tasks;
+mod team_file;
 mod tree;
 
 use std::process::ExitCode;

@@ -33,8 +33,8 @@ use crate::env;
 use crate::error::{CliError, Trouble};
 
 /// Serves the seat's tools on standard input and output until the client closes them.
-pub(crate) async fn serve(seat: Seat) -> Result<(), CliError> {
-    run(Identity::Seated(seat)).await
+pub(crate) async fn serve(context: &Context, seat: Seat) -> Result<(), CliError> {
+    run(context, Identity::Seated(seat)).await
 }
 
 /// The same for the lead of a team that is yet to be made.
@@ -43,11 +43,11 @@ pub(crate) async fn serve_founder(
     named: Option<TeamName>,
 ) -> Result<(), CliError> {
     let (store, clock) = (Arc::clone(&context.store), Arc::clone(&context.clock));
-    run(Identity::Founder { store, clock, named }).await
+    run(context, Identity::Founder { store, clock, named, hand: context.agent() }).await
 }
 
-async fn run(identity: Identity) -> Result<(), CliError> {
-    let server = Server::new(identity, mail());
+async fn run(context: &Context, identity: Identity) -> Result<(), CliError> {
+    let server = Server::new(identity, mail(), context.host()?);
     let (input, output) = stdio_pipes();
     let (usable, unusable) = lines::sift(input);
     let transport = AsyncRwTransport::new_server(usable, output);

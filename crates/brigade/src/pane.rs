@@ -90,11 +90,13 @@ impl Pane {
             Event::Changed(change) => self.fresh(&diff::short(change)),
             Event::ToolEnded { ok: false, .. } => self.fresh(&format!("{FAINT}  failed{FAINT:#}")),
             Event::Used(used) => self.used = *used,
+            Event::Limited { why } => self.state(&format!("limited: {}", output::one_line(why))),
             Event::TurnEnded(end) => {
                 let word = match end {
                     End::Done => "idle".to_owned(),
                     End::Interrupted => "interrupted".to_owned(),
                     End::Failed(why) => format!("failed: {}", output::one_line(why)),
+                    End::Limited(why) => format!("limited: {}", output::one_line(why)),
                 };
                 let Usage { input, output, .. } = self.used;
                 self.state(&format!("{word}  {input} tokens in, {output} out"));

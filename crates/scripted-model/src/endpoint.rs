@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::record::Asked;
@@ -27,6 +28,24 @@ pub struct Response {
 impl Response {
     fn plain(status: u16, body: Value) -> Self {
         Self { status, wait: Duration::ZERO, body: Body::Json(body), asked: None }
+    }
+}
+
+/// What a model that is out of order, or takes no more, answers to every question: a status, and the words
+/// of the vendor whose part it plays.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Outage {
+    /// The HTTP status.
+    pub status: u16,
+    /// What is sent with it.
+    pub body: Value,
+}
+
+impl Outage {
+    /// What is answered in the place of an answer. What was asked stays known.
+    pub fn instead_of(self, response: Response) -> Response {
+        Response { asked: response.asked, ..Response::plain(self.status, self.body) }
     }
 }
 

@@ -22,6 +22,9 @@ struct Arguments {
     /// Keep the body of each request in this folder
     #[arg(long, value_name = "DIR")]
     bodies: Option<PathBuf>,
+    /// While there is this file, answer each question with what it holds: `{"status": 429, "body": {}}`
+    #[arg(long, value_name = "FILE")]
+    outage: Option<PathBuf>,
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -35,6 +38,7 @@ async fn main() -> io::Result<()> {
         std::fs::create_dir_all(&folder)?;
         books.bodies = Some(folder);
     }
+    books.outage = arguments.outage;
     let server = Server::bind(arguments.port, books).await?;
     let address = format!("http://{}\n", server.address()?);
     match &arguments.address {

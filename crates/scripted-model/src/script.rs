@@ -2,9 +2,11 @@
 //!
 //! The marks have no `<`, so that a script survives the escaping of a message's envelope.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 const OPEN: &str = "[script]";
@@ -77,7 +79,7 @@ impl Script {
     pub fn find(text: &str) -> Option<Result<Self, BadScript>> {
         let (before, after) = text.rsplit_once(OPEN)?;
         let (script, _) = after.split_once(CLOSE)?;
-        Some(fill_heard(script, before).and_then(|script| Self::parse(&script)))
+        Some(fill_heard(&plain(script), before).and_then(|script| Self::parse(&script)))
     }
 
     fn parse(script: &str) -> Result<Self, BadScript> {
@@ -103,6 +105,16 @@ impl Script {
         }
         if waited > Duration::ZERO { Err(BadScript::Endless) } else { Ok(Self { steps }) }
     }
+}
+
+/// The script itself where it stands in a string of JSON, as the reason of a request to stop does in what
+/// Claude Code shows its model.
+fn plain(script: &str) -> Cow<'_, str> {
+    if serde_json::from_str::<IgnoredAny>(script).is_ok() {
+        return Cow::Borrowed(script);
+    }
+    let within: Result<String, _> = serde_json::from_str(&format!("\"{script}\""));
+    within.map_or(Cow::Borrowed(script), Cow::Owned)
 }
 
 /// Puts words that stand before a script into it.
@@ -219,6 +231,16 @@ mod tests {
         let text = r#"nothing [script][{"say":"{heard:request_id}"}][/script] request_id late"#;
         let error = Script::find(text).unwrap().unwrap_err().to_string();
         assert_eq!(error, "no result for {heard:request_id}");
+    }
+
+    #[test]
+    fn a_script_in_a_string_of_json_is_read() {
+        let script = r#"[script][{"say":"it is {heard:requestId}, \"yes\""}][/script]"#;
+        for reason in [script.to_owned(), json!(script).to_string()] {
+            let text = format!(r#"{{"requestId":"stop-1@bob","reason":{reason}}}"#);
+            let script = Script::find(&text).unwrap().unwrap();
+            assert_eq!(script.steps[0].act, Act::Say("it is stop-1@bob, \"yes\"".into()), "{text}");
+        }
     }
 
     #[test]

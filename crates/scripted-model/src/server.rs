@@ -19,7 +19,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use uuid::Uuid;
 
-use crate::endpoint;
+use crate::endpoint::{self, Outage};
 use crate::record::{Asked, Record};
 use crate::wire::Body;
 
@@ -32,19 +32,22 @@ pub struct Server {
     desk: Arc<Desk>,
 }
 
-/// Where the server writes what happens.
+/// Where the server writes what happens, and looks whether it is to answer.
 #[derive(Default)]
 pub struct Books {
     /// Gets one [`Record`] a line.
     pub log: Option<Box<dyn Write + Send>>,
     /// A folder that gets the body of each request, for whoever wants to see one whole.
     pub bodies: Option<PathBuf>,
+    /// A file that holds an [`Outage`] while there is one.
+    pub outage: Option<PathBuf>,
 }
 
 /// What the connections share.
 struct Desk {
     log: Mutex<Option<Box<dyn Write + Send>>>,
     bodies: Option<PathBuf>,
+    outage: Option<PathBuf>,
     requests: AtomicU64,
 }
 
@@ -58,8 +61,8 @@ impl Server {
     /// Listens on this port of loopback, on any free one if it is 0.
     pub async fn bind(port: u16, books: Books) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
-        let Books { log, bodies } = books;
-        let desk = Desk { log: Mutex::new(log), bodies, requests: AtomicU64::new(0) };
+        let Books { log, bodies, outage } = books;
+        let desk = Desk { log: Mutex::new(log), bodies, outage, requests: AtomicU64::new(0) };
         Ok(Self { listener, desk: Arc::new(desk) })
     }
 
@@ -97,7 +100,12 @@ impl Desk {
             return Ok(text(StatusCode::BAD_REQUEST, "half a body"));
         };
         let id = Uuid::new_v4().simple().to_string();
-        let answer = endpoint::answer(method, path, &body, &id);
+        let mut answer = endpoint::answer(method, path, &body, &id);
+        if answer.asked.is_some()
+            && let Some(outage) = self.outage()
+        {
+            answer = outage.instead_of(answer);
+        }
         self.keep(number, &body);
         self.note(number, method, path, answer.status, answer.asked);
         let status =
@@ -134,6 +142,16 @@ impl Desk {
             // Nobody is left to be told that a log cannot be written; its reader will miss the line.
             let _ = log.write_all(&line).and_then(|()| log.flush());
         }
+    }
+
+    /// What is wrong with the model just now. A file that cannot be understood is an outage of its own, so
+    /// that whoever wrote it notices.
+    fn outage(&self) -> Option<Outage> {
+        let text = std::fs::read(self.outage.as_ref()?).ok()?;
+        Some(serde_json::from_slice(&text).unwrap_or_else(|error| Outage {
+            status: 501,
+            body: serde_json::json!({ "error": { "message": format!("no outage: {error}") } }),
+        }))
     }
 
     fn keep(&self, number: u64, body: &[u8]) {

@@ -17,8 +17,10 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::claims;
 use crate::cost::plan;
+use crate::crowd::Load;
 use crate::place::{READER, Spot, block_on, member, team, text};
 use crate::wake;
+use crate::{crowd_bare, crowd_play};
 use crate::{faults, faults_modes};
 
 /// A process whose lines are collected. Dropping it ends it.
@@ -131,6 +133,16 @@ pub(crate) fn run(child: &str, args: &[String]) {
             claims::claim(&spot.seat(me, Durability::Process), tasks, first, &spot);
         }
         ("watch", []) => wake::watch(&spot),
+        ("crowd" | "bare", [members, messages, tasks, batch]) => {
+            let [members, messages, tasks, batch] =
+                [members, messages, tasks, batch].map(|number| number.parse().unwrap());
+            let load = Load { members, messages, tasks };
+            if child == "crowd" {
+                crowd_play::play(&spot, load);
+            } else {
+                crowd_bare::bare(&spot, load, batch);
+            }
+        }
         other => panic!("no child {other:?}"),
     }
 }

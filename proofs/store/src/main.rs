@@ -15,6 +15,9 @@ mod children;
 mod claims;
 mod contention;
 mod cost;
+mod crowd;
+mod crowd_bare;
+mod crowd_play;
 mod faults;
 mod faults_files;
 mod faults_modes;
@@ -70,6 +73,7 @@ const PROOFS: &[Proof] = &[
     ("tools-kill", tools_kill::run),
     ("faults", faults::run),
     ("power", power::run),
+    ("crowd", crowd::run),
 ];
 
 fn main() -> ExitCode {

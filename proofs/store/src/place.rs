@@ -6,7 +6,7 @@ use std::sync::Arc;
 use brigade_core::clock::SystemClock;
 use brigade_core::mail::{self, Words};
 use brigade_core::roster::{self, MemberPlan, TeamPlan};
-use brigade_core::seat::Seat;
+use brigade_core::seat::{Hand, Seat};
 use brigade_core::store::Store;
 use brigade_core::store::file::{Durability, FileStore, LOCK_WAIT, Options};
 use brigade_wire::name::{MemberName, TeamName};
@@ -56,6 +56,8 @@ impl Spot {
             team: team(),
             name: member(name),
             lead_key: None,
+            hand: Hand::Person,
+            signer: None,
         }
     }
 

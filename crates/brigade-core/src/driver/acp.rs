@@ -6,6 +6,7 @@
 use serde_json::{Value, json};
 
 use super::asks::Asks;
+use super::limit;
 use super::rpc::{Fault, Heard, Peer};
 use super::words::text;
 use super::{Access, AskId, Driver, End, Event, Invocation, Launch, Note, Output, Usage, Verdict};
@@ -99,7 +100,8 @@ impl Acp {
             (Purpose::Prompt, result) => self.turn_ended(&result),
             (Purpose::Mode(mode), Err(fault)) if self.held.is_some() => {
                 self.held = None;
-                self.turn_ended(&Err(Fault { words: format!("no mode {mode}: {}", fault.words) }));
+                let words = format!("no mode {mode}: {}", fault.words);
+                self.turn_ended(&Err(Fault { words, ..fault }));
             }
             // The prompt that wanted the mode was interrupted.
             (Purpose::Mode(_), Err(_)) if self.ready => {}
@@ -258,7 +260,10 @@ impl Acp {
             },
             // Some are so surprised by it that the prompt fails.
             Err(_) if self.turn.as_ref().is_some_and(|turn| turn.interrupted) => End::Interrupted,
-            Err(fault) => End::Failed(fault.words.clone()),
+            Err(fault) if limit::is_limit_status(fault.code.unsigned_abs()) => {
+                End::Limited(fault.words.clone())
+            }
+            Err(fault) => limit::failed(fault.words.clone()),
         };
         if end == End::Done {
             self.taken();

@@ -166,10 +166,20 @@ impl Claude {
         if let Some(mode) = message.get("permissionMode").and_then(Value::as_str) {
             mode.clone_into(&mut self.mode);
         }
-        // Each turn begins with this.
-        if text(message, "/subtype") != "init" {
-            return;
+        match text(message, "/subtype") {
+            // Each turn begins with this.
+            "init" => self.turn_began(),
+            // It tries again for minutes, and later each time.
+            "api_retry" => {
+                if let Some(why) = result::limit(message) {
+                    self.tell(Event::Limited { why });
+                }
+            }
+            _ => {}
         }
+    }
+
+    fn turn_began(&mut self) {
         match self.turn {
             Turn::Off => self.turn = Turn::On { interrupted: false },
             Turn::Begun { interrupted } => {

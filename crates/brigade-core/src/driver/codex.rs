@@ -16,6 +16,7 @@ use super::{
 };
 
 mod approval;
+mod fault;
 mod item;
 
 use approval::Approval;
@@ -182,6 +183,12 @@ impl Codex {
                     self.peer.tell(event);
                 }
             }
+            "error" if params.get("willRetry") == Some(&Value::Bool(true)) => {
+                let error = params.get("error").unwrap_or(&Value::Null);
+                if fault::is_limit(error) {
+                    self.peer.tell(Event::Limited { why: fault::words(error) });
+                }
+            }
             "item/agentMessage/delta" => {
                 let said = text(params, "/delta").to_owned();
                 self.items.said(text(params, "/itemId"));
@@ -203,7 +210,7 @@ impl Codex {
         self.peer.tell(Event::TurnEnded(match text(params, "/turn/status") {
             "completed" => End::Done,
             "interrupted" => End::Interrupted,
-            _ => End::Failed(why(params)),
+            _ => fault::end(params.pointer("/turn/error").unwrap_or(&Value::Null)),
         }));
     }
 
@@ -374,13 +381,5 @@ fn usage(params: &Value) -> Usage {
         cached: count(params, "/tokenUsage/total/cachedInputTokens"),
         output: count(params, "/tokenUsage/total/outputTokens"),
         cost: None,
-    }
-}
-
-fn why(params: &Value) -> String {
-    match (text(params, "/turn/error/message"), text(params, "/turn/error/additionalDetails")) {
-        ("", _) => "the turn failed".to_owned(),
-        (message, "") => message.to_owned(),
-        (message, details) => format!("{message}: {details}"),
     }
 }

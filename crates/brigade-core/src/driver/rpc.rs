@@ -52,6 +52,8 @@ pub(super) enum Heard<P> {
 /// Why a request of ours failed.
 #[derive(Debug)]
 pub(super) struct Fault {
+    /// By its number. Some put the status of the vendor's answer here.
+    pub(super) code: i64,
     /// In words, with what the other end adds to them.
     pub(super) words: String,
 }
@@ -153,5 +155,6 @@ fn outcome(message: &mut Value) -> Result<Value, Fault> {
         Some(Value::String(data)) => words = format!("{words}: {data}"),
         Some(data) => words = format!("{words}: {data}"),
     }
-    Err(Fault { words })
+    let code = error.get("code").and_then(Value::as_i64).unwrap_or_default();
+    Err(Fault { code, words })
 }

@@ -1,7 +1,7 @@
 //! A request for leave, in the form in which a lead's user can decide on it.
 
 use brigade_wire::name::MemberName;
-use brigade_wire::permission::{Json, PermissionRequest};
+use brigade_wire::permission::{Json, Original, PermissionRequest};
 use serde_json::{Value, json};
 
 /// The tool of Claude Code's own that every request is put as. Its old generation ignores a request
@@ -19,6 +19,8 @@ pub struct Leave<'l> {
     pub description: &'l str,
     /// What the tool would be given.
     pub input: &'l Value,
+    /// Where its agent works.
+    pub cwd: &'l str,
 }
 
 impl Leave<'_> {
@@ -33,6 +35,11 @@ impl Leave<'_> {
             description,
             input: Json::from(&input),
             permission_suggestions: Vec::new(),
+            brigade: Some(Original {
+                tool: self.tool.to_owned(),
+                input: Json::from(self.input),
+                cwd: self.cwd.to_owned(),
+            }),
         }
     }
 
@@ -69,8 +76,11 @@ mod tests {
     use super::*;
 
     fn command(tool: &str, input: &Value) -> String {
-        let leave = Leave { tool, tool_use_id: "t", description: "why", input };
+        let leave = Leave { tool, tool_use_id: "t", description: "why", input, cwd: "/work" };
         let request = leave.request("perm-1", &"bob".parse().unwrap());
+        let original = request.brigade.unwrap();
+        assert_eq!((original.tool.as_str(), original.cwd.as_str()), (tool, "/work"));
+        assert_eq!(original.input.as_str(), input.to_string());
         assert_eq!((request.tool_name.as_str(), request.description.as_str()), ("Bash", "why"));
         let input: Value = serde_json::from_str(request.input.as_str()).unwrap();
         input["command"].as_str().unwrap().to_owned()

@@ -9,6 +9,7 @@ use brigade_wire::name::MemberName;
 use brigade_wire::protocol::Protocol;
 use brigade_wire::request_id::RequestId;
 use brigade_wire::team::Team;
+use jiff::Timestamp;
 
 use crate::event::{Event, Record};
 use crate::mail::with_message;
@@ -47,6 +48,10 @@ pub struct Request {
     pub from: MemberName,
     /// The request.
     pub body: Protocol,
+    /// Its number among those ever sent to the seat, counted from 1. It stays the same.
+    pub number: usize,
+    /// When it was asked.
+    pub at: Timestamp,
 }
 
 impl Request {
@@ -57,7 +62,13 @@ impl Request {
     }
 
     /// The request that a message is, if it is one and nothing about it is false.
-    fn of(seat: &Seat, team: &Team<'_>, message: &Message<'_>) -> Option<Self> {
+    fn of(
+        seat: &Seat,
+        team: &Team<'_>,
+        message: &Message<'_>,
+        found: Timestamp,
+        number: usize,
+    ) -> Option<Self> {
         let from: MemberName = message.from().parse().ok()?;
         if !seat.vouches_for(team, message) {
             return None;
@@ -85,7 +96,9 @@ impl Request {
             Ok(RequestId::Permission { .. }) | Err(_) => true,
         };
         let id = id.clone();
-        named.then_some(Self { kind, id, from, body })
+        // What another program wrote may have been found long after; nothing is found before.
+        let written = message.timestamp().parse().unwrap_or(found);
+        named.then_some(Self { kind, id, from, body, number, at: written.min(found) })
     }
 }
 
@@ -99,7 +112,8 @@ pub(super) async fn all(seat: &Seat, team: &Team<'_>) -> Result<Vec<Request>, St
             continue;
         };
         let read = with_message(message.get().as_bytes(), |message| {
-            message.and_then(|message| Request::of(seat, team, &message))
+            let number = requests.len() + 1;
+            message.and_then(|message| Request::of(seat, team, &message, record.at, number))
         });
         if let Ok(Some(request)) = read
             && !requests.iter().any(|its| its.id == request.id)
@@ -111,7 +125,7 @@ pub(super) async fn all(seat: &Seat, team: &Team<'_>) -> Result<Vec<Request>, St
 }
 
 /// Whether a record is of this team, and not of an earlier one of the same name.
-fn is_of(team: &Team<'_>, record: &Record) -> bool {
+pub(crate) fn is_of(team: &Team<'_>, record: &Record) -> bool {
     let created = team.created_at().unwrap_or_default();
     match record.event {
         Event::Sent { team_created, .. } => team_created == created,

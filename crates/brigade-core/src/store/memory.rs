@@ -13,8 +13,8 @@ use brigade_wire::team::Team;
 use tokio::sync::mpsc;
 
 use super::{
-    Actor, Document, Mail, Mark, Outgoing, Question, Receipt, Revision, Store, StoreError, Watch,
-    Written,
+    Actor, Document, Mail, Mark, Outgoing, Question, Receipt, Revision, Shelf, Store, StoreError,
+    Watch, Written,
 };
 use crate::clock::Clock;
 use crate::event::{Event, MessageKey, Record};
@@ -35,8 +35,8 @@ struct House {
     /// What was written down, of teams that are gone as well.
     journal: BTreeMap<TeamName, Vec<Record>>,
     decisions: BTreeMap<(TeamName, Question), Vec<u8>>,
-    notes: BTreeMap<(TeamName, MemberName), Vec<u8>>,
-    watchers: Vec<(TeamName, mpsc::UnboundedSender<Record>)>,
+    notes: BTreeMap<(TeamName, MemberName, Shelf), Vec<u8>>,
+    watchers: Vec<(TeamName, mpsc::UnboundedSender<Arc<Record>>)>,
 }
 
 #[derive(Debug)]
@@ -60,9 +60,10 @@ impl MemoryStore {
     fn note(&self, house: &mut House, team: &TeamName, by: Option<&Actor>, event: Event) {
         let record = Record { at: self.clock.now(), by: by.map(|by| by.0.clone()), event };
         house.journal.entry(team.clone()).or_default().push(record.clone());
-        house
-            .watchers
-            .retain(|(watched, sender)| watched != team || sender.send(record.clone()).is_ok());
+        let record = Arc::new(record);
+        house.watchers.retain(|(watched, sender)| {
+            watched != team || sender.send(Arc::clone(&record)).is_ok()
+        });
     }
 }
 
@@ -114,6 +115,26 @@ impl Store for MemoryStore {
         let (inboxes, tasks) = (BTreeMap::new(), BTreeMap::new());
         house.teams.insert(team.clone(), Held { config, inboxes, tasks, last_id: 0 });
         self.note(&mut house, team, Some(by), created);
+        Ok(revision)
+    }
+
+    async fn revive_team(
+        &self,
+        team: &TeamName,
+        config: &[u8],
+        tasks: &[(TaskId, Vec<u8>)],
+        by: &Actor,
+    ) -> Written {
+        let revision = self.create_team(team, config, by).await?;
+        let mut house = self.house();
+        for (id, task) in tasks {
+            let document = house.next(task);
+            let held = house.held(team)?;
+            held.tasks.insert(*id, document);
+            held.last_id = held.last_id.max(id.get());
+            let made = Event::Task { id: id.get(), task: one_line(task) };
+            self.note(&mut house, team, Some(by), made);
+        }
         Ok(revision)
     }
 
@@ -304,13 +325,35 @@ impl Store for MemoryStore {
         Ok(house.decisions.get(&(team.clone(), question.clone())).cloned())
     }
 
-    async fn keep(&self, team: &TeamName, of: &MemberName, note: &[u8]) -> Result<(), StoreError> {
-        self.house().notes.insert((team.clone(), of.clone()), note.to_vec());
+    async fn record(&self, team: &TeamName, event: Event, by: &Actor) -> Result<(), StoreError> {
+        let mut house = self.house();
+        house.held(team)?;
+        self.note(&mut house, team, Some(by), event);
         Ok(())
     }
 
-    async fn kept(&self, team: &TeamName, of: &MemberName) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(self.house().notes.get(&(team.clone(), of.clone())).cloned())
+    async fn keep(
+        &self,
+        team: &TeamName,
+        of: &MemberName,
+        shelf: Shelf,
+        note: Option<&[u8]>,
+    ) -> Result<(), StoreError> {
+        let key = (team.clone(), of.clone(), shelf);
+        match note {
+            Some(note) => self.house().notes.insert(key, note.to_vec()),
+            None => self.house().notes.remove(&key),
+        };
+        Ok(())
+    }
+
+    async fn kept(
+        &self,
+        team: &TeamName,
+        of: &MemberName,
+        shelf: Shelf,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.house().notes.get(&(team.clone(), of.clone(), shelf)).cloned())
     }
 
     async fn mailbox_history(

@@ -9,21 +9,23 @@ pub mod file;
 pub mod memory;
 mod question;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use brigade_wire::Damage;
 use brigade_wire::color::Color;
 use brigade_wire::generation::Generation;
-use brigade_wire::message::{NewMessage, Stamp};
+use brigade_wire::message::{Message, NewMessage, Stamp};
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub use self::question::Question;
-use crate::event::{MessageKey, Record};
+use crate::event::{Event, MessageKey, Record};
 
 /// Where a team lives: files, memory, or an engine on the network.
 #[async_trait]
@@ -36,6 +38,16 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Makes a team of this `config.json`, with an empty board.
     async fn create_team(&self, team: &TeamName, config: &[u8], by: &Actor) -> Written;
+
+    /// Makes a team again that is gone, of this `config.json` and with these tasks under their numbers.
+    /// What is still there of its board stays.
+    async fn revive_team(
+        &self,
+        team: &TeamName,
+        config: &[u8],
+        tasks: &[(TaskId, Vec<u8>)],
+        by: &Actor,
+    ) -> Written;
 
     /// Replaces the team's `config.json`, if it is still at this revision.
     async fn replace_team(
@@ -123,11 +135,25 @@ pub trait Store: fmt::Debug + Send + Sync {
         question: &Question,
     ) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Keeps a note of a member's program for itself, in place of the one before.
-    async fn keep(&self, team: &TeamName, of: &MemberName, note: &[u8]) -> Result<(), StoreError>;
+    /// Writes down something that is in no document.
+    async fn record(&self, team: &TeamName, event: Event, by: &Actor) -> Result<(), StoreError>;
+
+    /// Keeps a note of a member's program, in place of the one before; or no longer keeps one.
+    async fn keep(
+        &self,
+        team: &TeamName,
+        of: &MemberName,
+        shelf: Shelf,
+        note: Option<&[u8]>,
+    ) -> Result<(), StoreError>;
 
     /// The note that was kept last. It outlives the team.
-    async fn kept(&self, team: &TeamName, of: &MemberName) -> Result<Option<Vec<u8>>, StoreError>;
+    async fn kept(
+        &self,
+        team: &TeamName,
+        of: &MemberName,
+        shelf: Shelf,
+    ) -> Result<Option<Vec<u8>>, StoreError>;
 
     /// What was written down about one member's mailbox, in order.
     async fn mailbox_history(
@@ -141,6 +167,17 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// What happens in the team from now on.
     async fn watch(&self, team: &TeamName) -> Result<Watch, StoreError>;
+}
+
+/// Which note of a member's program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Shelf {
+    /// What it has to know after a crash.
+    Memory,
+    /// How it is, for others to see. It may be lost with the power.
+    Pulse,
+    /// What is still to be done of bringing its team back.
+    Revival,
 }
 
 /// What replacing a document comes to.
@@ -208,6 +245,21 @@ impl Outgoing {
         }
     }
 
+    /// The words of a message by their author, to be sent once more under this id. Nothing is signed.
+    pub(crate) fn again(message: &Message<'_>, msg_id: String) -> Self {
+        Self {
+            msg_id,
+            from: message.from().into_owned(),
+            text: message.text().into_owned(),
+            summary: message.summary().map(Cow::into_owned),
+            timestamp: message.timestamp().into_owned(),
+            color: message.color().and_then(|color| color.parse().ok()),
+            msg_v: message.field("msgV").map(|_| 1),
+            lead_sig: None,
+            team_created: 0,
+        }
+    }
+
     /// Which message of the mailbox it becomes.
     pub fn key(&self) -> MessageKey {
         MessageKey::of_id(&self.msg_id)
@@ -269,7 +321,8 @@ pub enum Mark {
 
 /// A stream of what happens in a team.
 pub struct Watch {
-    events: tokio::sync::mpsc::UnboundedReceiver<Record>,
+    /// Of a team with many members each record waits in many watches; it is there once.
+    events: tokio::sync::mpsc::UnboundedReceiver<Arc<Record>>,
     /// Ends the watching when dropped.
     _source: Box<dyn Send + Sync>,
 }
@@ -277,7 +330,7 @@ pub struct Watch {
 impl Watch {
     /// A watch fed through `events` for as long as `source` lives.
     pub fn new(
-        events: tokio::sync::mpsc::UnboundedReceiver<Record>,
+        events: tokio::sync::mpsc::UnboundedReceiver<Arc<Record>>,
         source: impl Send + Sync + 'static,
     ) -> Self {
         Self { events, _source: Box::new(source) }
@@ -285,6 +338,11 @@ impl Watch {
 
     /// The next thing that happens; `None` when the watch has ended.
     pub async fn next(&mut self) -> Option<Record> {
+        self.next_shared().await.map(Arc::unwrap_or_clone)
+    }
+
+    /// The same, to be looked at only.
+    pub(crate) async fn next_shared(&mut self) -> Option<Arc<Record>> {
         self.events.recv().await
     }
 }

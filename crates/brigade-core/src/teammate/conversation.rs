@@ -3,13 +3,13 @@
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
+use super::life::Life;
 use super::{SLOW_LOOK, Sight, Teammate, TeammateError};
 use crate::delivery::{Action, Parcel};
 use crate::driver::{Access, Ask, End, Event, Output, Verdict};
 use crate::event;
 use crate::handshake::{self, Kind, Leave};
 use crate::mail;
-use crate::program::Program;
 use crate::roster::{self, Activity, RosterError};
 use crate::store::{Mark, StoreError, Watch};
 
@@ -25,23 +25,24 @@ impl<S: FnMut(Sight)> Teammate<S> {
     /// Talks with the agent for as long as it lives and is wanted.
     pub(super) async fn converse(
         &mut self,
-        program: &mut Program,
+        life: &mut Life,
         watch: &mut Watch,
         typed: &mut Option<mpsc::UnboundedReceiver<String>>,
     ) -> Over {
         let mut room = vec![0; 64 * 1024];
         let mut look_at = Instant::now();
         loop {
-            if let Some(why) = self.pump(program).await {
+            if let Some(why) = self.pump(life).await {
                 return Over::Died(why);
             }
+            self.beat().await;
             tokio::select! {
-                read = program.read(&mut room) => match read {
-                    Ok(0) => return Over::Died("the program ended".to_owned()),
+                read = life.read(&mut room) => match read {
+                    Ok(0) => return Over::Died(life.ended().to_owned()),
                     Ok(count) => self.driver.hear(room.get(..count).unwrap_or_default()),
                     Err(error) => return Over::Died(format!("it cannot be heard: {error}")),
                 },
-                record = watch.next() => match record {
+                record = watch.next_shared() => match record {
                     Some(record) => match self.happened(&record) {
                         News::Mail => look_at = Instant::now(),
                         News::Left => return Over::Left,
@@ -65,10 +66,10 @@ impl<S: FnMut(Sight)> Teammate<S> {
     }
 
     /// Brings what the driver has to the program and to the house; a reason if it broke.
-    async fn pump(&mut self, program: &Program) -> Option<String> {
+    async fn pump(&mut self, life: &Life) -> Option<String> {
         while let Some(output) = self.driver.next() {
             match output {
-                Output::Write(bytes) => program.write(bytes),
+                Output::Write(bytes) => life.write(bytes),
                 Output::Event(event) => {
                     let broken = match &event {
                         Event::Broken { why } => Some(why.clone()),
@@ -103,6 +104,7 @@ impl<S: FnMut(Sight)> Teammate<S> {
         }
         let actions = self.delivery.heard(&event);
         self.turn.heard(&event);
+        self.vitals.heard(&event, self.plan.seat.clock.now());
         match &event {
             Event::Asks(ask) => {
                 if let Err(error) = self.asked(ask.clone()).await {
@@ -115,7 +117,13 @@ impl<S: FnMut(Sight)> Teammate<S> {
             Event::Ready { .. } => self.ready = true,
             Event::Broken { .. } => self.refused = !self.ready,
             Event::TurnEnded(End::Done) => self.got_on = true,
-            Event::AsksNoLonger(id) => self.asks.retain(|_, (_, ask)| ask != id),
+            Event::AsksNoLonger(id) => {
+                let gone = self.asks.extract_if(|_, (_, ask)| ask == id);
+                let gone: Vec<String> = gone.map(|(request_id, _)| request_id).collect();
+                if !gone.is_empty() {
+                    self.take_back(|request_id| gone.iter().any(|gone| gone == request_id)).await;
+                }
+            }
             _ => {}
         }
         (self.sights)(Sight::Did(event));
@@ -191,6 +199,7 @@ impl<S: FnMut(Sight)> Teammate<S> {
                 tool_use_id: &ask.tool_use_id,
                 description: &ask.description,
                 input: &ask.input,
+                cwd: &self.plan.launch.cwd,
             };
             (Kind::Permission, handshake::request_permission(seat, &leave).await?)
         };
@@ -198,6 +207,13 @@ impl<S: FnMut(Sight)> Teammate<S> {
         let what = format!("{}: {}", ask.tool, ask.description);
         (self.sights)(Sight::Waits { request_id: asked.request_id, what });
         Ok(())
+    }
+
+    /// Takes back what the agent no longer asks for, so that nobody answers it in vain.
+    pub(super) async fn take_back(&mut self, gone: impl Fn(&str) -> bool) {
+        if let Err(error) = handshake::take_back(&self.plan.seat, gone).await {
+            self.trouble("a request could not be taken back", &error);
+        }
     }
 
     pub(super) async fn set_activity(&mut self, activity: Activity) {

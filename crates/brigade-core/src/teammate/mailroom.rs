@@ -16,6 +16,7 @@ use crate::driver::{Access, Verdict};
 use crate::event::{Event, MessageKey};
 use crate::handshake::{self, Kind};
 use crate::mail::{self, Which};
+use crate::seat::Seat;
 use crate::store::Mark;
 use crate::words;
 
@@ -50,7 +51,7 @@ impl<S: FnMut(Sight)> Teammate<S> {
             self.act(actions).await;
             return Ok(true);
         }
-        let seen = self.seen_before().await?;
+        let seen = seen_before(&seat).await?;
         let sorted: Vec<(MessageKey, Option<Mail>)> = {
             let config = seat.config().await?;
             let team = seat.read(&config)?;
@@ -83,17 +84,6 @@ impl<S: FnMut(Sight)> Teammate<S> {
         let actions = self.delivery.arrived(parcels);
         self.act(actions).await;
         Ok(true)
-    }
-
-    /// The messages that were put before the model at any time.
-    async fn seen_before(&self) -> Result<HashSet<MessageKey>, TeammateError> {
-        let seat = &self.plan.seat;
-        let records = seat.store.mailbox_history(&seat.team, &seat.name).await?;
-        let shown = records.iter().filter_map(|record| match record.event {
-            Event::Shown { key, .. } => Some(key),
-            _ => None,
-        });
-        Ok(shown.collect())
     }
 
     /// Tells what a message is. Only what the lead said, as far as can be told, is an answer; all
@@ -182,6 +172,16 @@ impl<S: FnMut(Sight)> Teammate<S> {
         (self.sights)(Sight::Answered { request_id: id.clone(), yes: answer.approved });
         Ok(true)
     }
+}
+
+/// The messages that were put before the member's model at any time.
+async fn seen_before(seat: &Seat) -> Result<HashSet<MessageKey>, TeammateError> {
+    let records = seat.store.mailbox_history(&seat.team, &seat.name).await?;
+    let shown = records.iter().filter_map(|record| match record.event {
+        Event::Shown { key, .. } => Some(key),
+        _ => None,
+    });
+    Ok(shown.collect())
 }
 
 /// A message of the protocol for a model: in words, with what it needs to answer.

@@ -71,7 +71,7 @@ impl<S: FnMut(Sight)> Teammate<S> {
         let Some(lead) = &self.lead else { return Ok(()) };
         let turn = std::mem::take(&mut self.turn);
         let failed = match end {
-            End::Failed(why) => Some(why.clone()),
+            End::Failed(why) | End::Limited(why) => Some(why.clone()),
             _ => None,
         };
         // Whoever tries in vain again and again says so once.
@@ -82,7 +82,9 @@ impl<S: FnMut(Sight)> Teammate<S> {
         let (idle_reason, failure_reason) = match end {
             End::Done => (IdleReason::Available, None),
             End::Interrupted => (IdleReason::Interrupted, None),
-            End::Failed(why) => (IdleReason::Failed, Some(cut(why, LAST_WORDS))),
+            End::Failed(why) | End::Limited(why) => {
+                (IdleReason::Failed, Some(cut(why, LAST_WORDS)))
+            }
         };
         let words = Some(cut(turn.words.trim(), LAST_WORDS)).filter(|words| !words.is_empty());
         let idle = IdleNotification {

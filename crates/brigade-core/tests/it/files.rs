@@ -3,12 +3,15 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::Duration;
 
 use brigade_core::board::{self, TaskPlan};
 use brigade_core::event::Event;
+use brigade_core::mail;
 use brigade_core::roster;
-use brigade_core::store::Mark;
+use brigade_core::store::{Mark, Watch};
 use brigade_testkit::house::{House, member, member_plan, team};
+use brigade_wire::message::Message;
 use brigade_wire::name::TaskId;
 use brigade_wire::team::Team;
 
@@ -49,6 +52,61 @@ fn teams_of_both_generations_are_found_and_joined() {
 }
 
 #[test]
+fn a_roster_that_its_writer_never_finished_is_put_back() {
+    Files::run(async |files| {
+        let config = files.home.path().join("claude/teams/demo/config.json");
+        let whole = fs::read(&config).unwrap();
+        for left in [0, 100] {
+            // In place, as Claude Code writes it.
+            fs::write(&config, whole.get(..left).unwrap()).unwrap();
+            let read = files.house.store.team(&team()).await.unwrap().unwrap();
+            assert_eq!(read.bytes, whole);
+            assert_eq!(fs::read(&config).unwrap(), whole);
+            files.house.say("alice", "bob", "we can go on").await;
+        }
+        // What was there is kept, unless it was nothing.
+        let state = files.home.path().join("state/brigade/files");
+        let state = fs::read_dir(state).unwrap().next().unwrap().unwrap().path();
+        let copies: Vec<_> = fs::read_dir(state.join("demo/aside")).unwrap().collect();
+        assert_eq!(copies.len(), 1);
+        let copy = fs::read(copies.first().unwrap().as_ref().unwrap().path()).unwrap();
+        assert_eq!(copy, whole.get(..100).unwrap());
+    });
+}
+
+#[test]
+fn a_team_stays_ours_while_its_roster_is_written_in_place() {
+    Files::run(async |files| {
+        let config = files.home.path().join("claude/teams/demo/config.json");
+        let whole = fs::read(&config).unwrap();
+        fs::write(&config, "").unwrap();
+        let writes = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            fs::write(&config, whole).unwrap();
+        });
+        assert!(files.house.store.is_ours(&team()).await.unwrap());
+        writes.join().unwrap();
+    });
+}
+
+#[test]
+fn a_torn_roster_of_a_team_of_claude_codes_is_left_alone() {
+    Files::run(async |files| {
+        let bytes = fs::read(format!("{FIXTURES}/2.1.50/0041-teams__labtui__config.json")).unwrap();
+        let dir = files.home.path().join("claude/teams/labtui");
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("config.json"), &bytes).unwrap();
+        let mut seat = files.house.seat("team-lead");
+        seat.team = "labtui".parse().unwrap();
+        roster::join(&seat, &member("carol"), member_plan()).await.unwrap();
+        fs::write(dir.join("config.json"), "").unwrap();
+        let read = seat.store.team(&seat.team).await.unwrap().unwrap();
+        assert!(read.bytes.is_empty());
+        assert_eq!(fs::read(dir.join("config.json")).unwrap(), b"");
+    });
+}
+
+#[test]
 fn own_files_are_private_and_native_ones_keep_their_mode() {
     Files::run(async |files| {
         let house = &files.house;
@@ -57,7 +115,7 @@ fn own_files_are_private_and_native_ones_keep_their_mode() {
         house.say("alice", "bob", "two").await;
         let keys: Vec<_> = house.store.inbox(&team(), &member("bob")).await.unwrap();
         let keys: Vec<_> = keys.iter().map(|mail| mail.key).collect();
-        brigade_core::mail::mark(&house.seat("bob"), &keys, Mark::Read).await.unwrap();
+        mail::mark(&house.seat("bob"), &keys, Mark::Read).await.unwrap();
         assert_eq!(mode(&files.inbox("bob")), 0o640);
         let mut todo = vec![files.home.path().join("state/brigade")];
         let mut seen = 0;
@@ -114,7 +172,7 @@ fn a_watch_tells_what_claude_code_does() {
         fs::write(files.config(), without).unwrap();
         let mut told = std::collections::BTreeSet::new();
         while told.len() < 3 {
-            let next = tokio::time::timeout(std::time::Duration::from_secs(5), watch.next()).await;
+            let next = tokio::time::timeout(Duration::from_secs(5), watch.next()).await;
             let record = next.expect("told in time").unwrap();
             told.insert(match record.event {
                 Event::Seen { to, .. } => format!("mail for {to}"),
@@ -126,9 +184,42 @@ fn a_watch_tells_what_claude_code_does() {
         let told: Vec<String> = told.into_iter().collect();
         assert_eq!(told, ["alice left", "mail for bob", "task 1"]);
         fs::remove_file(files.task(1)).unwrap();
-        let next = tokio::time::timeout(std::time::Duration::from_secs(5), watch.next()).await;
+        let next = tokio::time::timeout(Duration::from_secs(5), watch.next()).await;
         assert!(matches!(next.unwrap().unwrap().event, Event::TaskDeleted { id: 1 }));
         assert!(house.texts("bob").await.len() == 1);
+    });
+}
+
+/// The watches of one store share what they follow with; each is told all that happens while it is there.
+#[test]
+fn each_of_many_watches_tells_what_happens_from_its_beginning() {
+    async fn texts(watch: &mut Watch) -> Vec<String> {
+        let mut texts = Vec::new();
+        let patience = Duration::from_millis(400);
+        while let Ok(Some(record)) = tokio::time::timeout(patience, watch.next()).await {
+            if let Event::Sent { message, .. } = record.event {
+                let text = |message: Option<Message<'_>>| message.unwrap().text().into_owned();
+                texts.push(mail::with_message(message.get().as_bytes(), text).unwrap());
+            }
+        }
+        texts
+    }
+    Files::run(async |files| {
+        let house = &files.house;
+        let mut first = house.store.watch(&team()).await.unwrap();
+        house.say("alice", "bob", "one").await;
+        let mut second = house.store.watch(&team()).await.unwrap();
+        house.say("alice", "bob", "two").await;
+        assert_eq!(texts(&mut first).await, ["one", "two"]);
+        assert_eq!(texts(&mut second).await, ["two"]);
+        drop(first);
+        house.say("alice", "bob", "three").await;
+        assert_eq!(texts(&mut second).await, ["three"]);
+        drop(second);
+        house.say("alice", "bob", "four").await;
+        let mut third = house.store.watch(&team()).await.unwrap();
+        house.say("alice", "bob", "five").await;
+        assert_eq!(texts(&mut third).await, ["five"]);
     });
 }
 

@@ -17,7 +17,7 @@ use brigade_wire::team::Team;
 use crate::{Files, in_memory};
 
 /// Puts a message into an inbox without asking anybody, as a program of somebody else's would.
-async fn write(house: &House, from: &str, to: &str, text: &str) {
+pub(crate) async fn write(house: &House, from: &str, to: &str, text: &str) {
     let config = house.store.team(&team()).await.unwrap().unwrap();
     let message = Outgoing {
         msg_id: uuid::Uuid::new_v4().to_string(),

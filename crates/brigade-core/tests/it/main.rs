@@ -7,18 +7,24 @@
     reason = "a test stops at the first surprise"
 )]
 
+mod again;
+mod approvals;
 mod authority;
 mod board;
 mod contract;
 mod delivery;
 mod drivers;
+mod farewell;
 mod files;
 mod graph;
 mod handshake;
 mod inboxes;
 mod mail;
+mod policy;
 mod regressions;
 mod roster;
+mod signing;
+mod workers;
 
 use std::fs;
 use std::path::PathBuf;

@@ -301,8 +301,28 @@ fn permission_request() {
                 description: s("touch a file"),
                 input: Json::parse(input).unwrap(),
                 permission_suggestions: suggestions.map(|json| Json::parse(json).unwrap()).to_vec(),
+                brigade: None,
             },
         );
+    }
+}
+
+/// What brigade adds is an object or nothing: whoever says it in another form is not understood.
+#[test]
+fn a_permission_request_in_the_words_of_another_agent() {
+    let with = |original: &str| {
+        format!(
+            r#"{{"type":"permission_request","request_id":"r","agent_id":"bob","tool_name":"Bash","tool_use_id":"t","description":"d","input":{{}},"permission_suggestions":[],"brigade":{original}}}"#
+        )
+    };
+    let text = with(r#"{"tool":"commandExecution","input":{"command": "ls"},"cwd":"/work"}"#);
+    let Body::Protocol(body @ Protocol::PermissionRequest(_)) = Body::parse(&text) else {
+        panic!("not a request")
+    };
+    assert_eq!(body.to_text(), text);
+    for original in ["1", "null", r#"["x",{},"/"]"#, "{}", r#"{"tool":1,"input":{},"cwd":"/"}"#] {
+        let body = Body::parse(&with(original));
+        assert!(matches!(body, Body::Malformed { .. }), "{original}: {body:?}");
     }
 }
 

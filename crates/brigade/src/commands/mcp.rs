@@ -1,5 +1,6 @@
 //! `brigade mcp`
 
+use brigade_core::seat::Seat;
 use brigade_core::store::StoreError;
 use brigade_wire::name::MemberName;
 
@@ -18,7 +19,8 @@ pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
                 let error = CliError::usage(Trouble::WhoAmI { team: team.to_string() });
                 return Err(error.hint(format!("say `--as NAME`, or set {}", env::AS)));
             };
-            mcp::serve(context.seat_of(team.clone(), me.clone())).await?;
+            let seat = context.seat_of(team.clone(), me.clone());
+            mcp::serve(context, Seat { hand: context.agent(), ..seat }).await?;
         }
         Some(team) if !leads => {
             let error = CliError::from(StoreError::NoTeam { team: team.clone() });

@@ -1,44 +1,99 @@
 //! `brigade spawn`
 
-use brigade_core::driver::{self, Access};
+use std::path::PathBuf;
+
+use brigade_core::driver::{self, Access, Choice};
 use brigade_core::roster::{self, MemberPlan};
+use brigade_core::seat::Seat;
+use brigade_wire::name::MemberName;
+use serde_json::json;
 
 use super::teammate::{Wanted, play};
-use crate::cli::Spawn;
+use crate::cli::{Spawn, Where};
 use crate::context::{Context, cwd};
 use crate::error::{CliError, Trouble};
-use crate::output;
+use crate::exit;
+use crate::host::hire;
+use crate::host::spec::{Answers, MemberSpec, Place};
+use crate::output::{self, STRONG};
 use crate::patience::patiently;
 
 /// What members of ours run on.
 const BACKEND: &str = "process";
 
 pub(crate) async fn run(context: &Context, spawn: &Spawn) -> Result<u8, CliError> {
-    let Spawn { name, agent, prompt, plan } = spawn;
-    let Some(choice) = driver::agent(agent) else {
+    let Some(choice) = driver::agent(&spawn.agent) else {
         let known: Vec<&str> = driver::AGENTS.iter().map(|agent| agent.name).collect();
-        let error = CliError::usage(Trouble::NoAgent { name: agent.clone() });
+        let error = CliError::usage(Trouble::NoAgent { name: spawn.agent.clone() });
         return Err(error.hint(format!("brigade drives {}, and acp:COMMAND", known.join(", "))));
     };
-    let seat = context.seat_or(name).await?;
-    let seat = brigade_core::seat::Seat { name: name.clone(), ..seat };
+    let team = context.team().await?;
+    let seat = context.seat_of(team, spawn.name.clone());
+    if !roster::lead_listens(&seat).await? {
+        output::note(&format!(
+            "the lead of team {} reads its mail only while a teammate that it started itself is \
+             there; until then what {} writes to it waits in its inbox",
+            seat.team, spawn.name
+        ));
+    }
+    match spawn.place {
+        Where::Here => here(seat, choice, spawn).await,
+        Where::Headless => there(context, seat, spawn, Place::Headless).await,
+        Where::Tmux => there(context, seat, spawn, Place::Tmux).await,
+    }
+}
+
+/// Plays the member in this terminal.
+async fn here(seat: Seat, choice: Choice, spawn: &Spawn) -> Result<u8, CliError> {
+    let Spawn { name, agent, prompt, plan, .. } = spawn;
     if seat.role().await?.is_none() {
         let member = MemberPlan {
             agent_type: agent,
-            model: "unknown",
+            model: spawn.model.as_deref().unwrap_or("unknown"),
             prompt: prompt.as_deref().unwrap_or_default(),
             cwd: &cwd(),
             backend_type: BACKEND,
         };
         patiently(roster::join(&seat, name, member)).await?;
     }
-    if !roster::lead_listens(&seat).await? {
-        output::note(&format!(
-            "the lead of team {} reads its mail only while a teammate that it started itself is \
-             there; until then what {name} writes to it waits in its inbox",
-            seat.team
-        ));
+    let wanted = Wanted {
+        program: None,
+        model: spawn.model.clone(),
+        access: if *plan { Access::ReadOnly } else { Access::Ask },
+        lead_key: None,
+        prompt: prompt.clone(),
+        cwd: cwd(),
+        inherits: None,
+        answers: Answers::Person,
+        comes_back: false,
+    };
+    play(seat, choice, wanted).await
+}
+
+/// Has the supervising process of this host start it.
+async fn there(context: &Context, seat: Seat, spawn: &Spawn, place: Place) -> Result<u8, CliError> {
+    let host = context.host()?;
+    let cwd = PathBuf::from(cwd());
+    let spec = MemberSpec {
+        model: spawn.model.clone(),
+        prompt: spawn.prompt.clone(),
+        plan: spawn.plan,
+        place,
+        ..hire::plain(spawn.name.clone(), spawn.agent.clone(), cwd)
+    };
+    let lead = Seat { name: MemberName::lead(), ..seat };
+    let hired = hire::hire(&host, &lead, &spec).await?;
+    let name = &spec.name;
+    if context.json {
+        output::print_json(&json!({ "name": name, "new": hired.new }))?;
+    } else if hired.new {
+        output::print(&format!("{STRONG}{name}{STRONG:#} is on team {}\n", lead.team))?;
+    } else {
+        output::print(&format!("{STRONG}{name}{STRONG:#} was there already\n"))?;
     }
-    let access = if *plan { Access::ReadOnly } else { Access::Ask };
-    play(seat, choice, Wanted { model: None, access, lead_key: None, prompt: prompt.clone() }).await
+    if hired.trouble.is_none() {
+        return Ok(exit::DONE);
+    }
+    let error = CliError::failed(Trouble::DidNotStart { names: vec![name.to_string()] });
+    Err(error.hint("`brigade status` says why; `brigade resume` tries again"))
 }

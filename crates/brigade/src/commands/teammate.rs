@@ -4,21 +4,24 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
+use brigade_core::authority::Role;
 use brigade_core::brief::{self, Mail};
 use brigade_core::driver::{self, Access, Choice, Launch, ToolServer};
 use brigade_core::program::Start;
 use brigade_core::roster;
 use brigade_core::seat::Seat;
-use brigade_core::teammate::{self, Plan};
-use tokio::signal::unix::{SignalKind, signal};
+use brigade_core::teammate::{self, Plan, Player};
 use tokio::sync::mpsc;
 
 use crate::cli::Global;
 use crate::context::{Context, cwd};
 use crate::error::{CliError, Trouble};
+use crate::host::process;
+use crate::host::spec::Answers;
 use crate::native::Native;
 use crate::pane::Pane;
-use crate::{env, exit, installed, tree};
+use crate::signals::Told;
+use crate::{env, exit, installed, signals, tree};
 
 /// Plays the teammate, or steps aside for the real Claude Code.
 pub(crate) async fn run(global: Global, arguments: Vec<OsString>) -> Result<u8, CliError> {
@@ -39,17 +42,38 @@ pub(crate) async fn run(global: Global, arguments: Vec<OsString>) -> Result<u8, 
     };
     let access = native.access();
     // The lead's model is one of Claude's, whatever agent it asks for.
-    let wanted = Wanted { model: None, access, lead_key: native.lead_verify_key, prompt: None };
+    let wanted = Wanted {
+        program: None,
+        model: None,
+        access,
+        lead_key: native.lead_verify_key,
+        prompt: None,
+        cwd: cwd(),
+        inherits: None,
+        // Its lead is Claude Code, and answers.
+        answers: Answers::Lead,
+        comes_back: false,
+    };
     play(seat, choice, wanted).await
 }
 
 /// What is wanted of a teammate beside its agent.
 pub(crate) struct Wanted {
+    /// Its program, if it is not the one on the path.
+    pub(crate) program: Option<PathBuf>,
     pub(crate) model: Option<String>,
     pub(crate) access: Access,
     pub(crate) lead_key: Option<String>,
     /// What it is told first, beside its mail.
     pub(crate) prompt: Option<String>,
+    /// Where it works.
+    pub(crate) cwd: String,
+    /// The only variables it inherits, if not all.
+    pub(crate) inherits: Option<Vec<(OsString, OsString)>>,
+    /// Who answers plans and requests for leave.
+    pub(crate) answers: Answers,
+    /// Whether somebody starts it again, in another terminal, when its own is gone.
+    pub(crate) comes_back: bool,
 }
 
 /// Plays a teammate in this terminal until it leaves.
@@ -61,23 +85,31 @@ pub(crate) async fn play(seat: Seat, choice: Choice, wanted: Wanted) -> Result<u
     })?;
     let Choice { agent, program, mut arguments } = choice;
     arguments.extend(env::agent_arguments(agent.name));
-    let instructions = brief::joining(&seat, Mail::Delivered).await?;
+    let instructions = match seat.role().await? {
+        Some(Role::Lead) => brief::leading(&seat, Mail::Delivered).await?,
+        _ => brief::joining(&seat, Mail::Delivered).await?,
+    };
+    let tools = tools(&seat, &itself, &wanted);
     let launch = Launch {
-        cwd: cwd(),
+        cwd: wanted.cwd.clone(),
         model: wanted.model,
         instructions,
-        tools: tools(&seat, &itself, wanted.lead_key.as_deref()),
+        tools,
         access: wanted.access,
         resume: None,
         arguments,
     };
+    let named = wanted.program.map(PathBuf::into_os_string);
+    let named = named.or_else(|| env::agent_program(agent.name));
     let start = Start {
         guard: vec![itself.into_os_string(), "guard".into()],
         sweep: tree::sweep,
-        program: env::agent_program(agent.name).unwrap_or_else(|| program.into()),
+        program: named.unwrap_or_else(|| program.into()),
         args: Vec::new(),
-        env: Vec::new(),
-        cwd: PathBuf::from(cwd()),
+        // What it does on the command line is an agent's doing, whoever it says it is.
+        env: vec![(env::ANSWERS.into(), wanted.answers.word().into())],
+        inherits: wanted.inherits,
+        cwd: PathBuf::from(wanted.cwd),
     };
     tree::adopt();
     let (typed, lines) = mpsc::unbounded_channel();
@@ -86,13 +118,20 @@ pub(crate) async fn play(seat: Seat, choice: Choice, wanted: Wanted) -> Result<u
         let _heard = typed.send(prompt);
     }
     let mut pane = Pane::open(&seat, &agent, typed);
-    let plan = Plan { seat: seat.clone(), agent, start, launch };
+    let player = Player::Program(start);
+    let plan = Plan { seat: seat.clone(), agent, player, launch, process: process::this() };
     let ended = tokio::select! {
         ended = teammate::run(plan, lines, |sight| pane.show(&sight)) => ended,
-        // The pane was closed, or somebody wants us gone: nobody will come back for the member.
-        told = told_to_end() => {
-            told?;
-            roster::leave(&seat, &seat.name).await?;
+        told = signals::told_to_end() => {
+            if told? == Told::HungUp && wanted.comes_back {
+                pane.close();
+                return Err(CliError::failed(Trouble::WindowGone));
+            }
+            // The pane was closed, or somebody wants us gone: nobody will come back for the member.
+            // The lead's seat is there without anybody in it.
+            if seat.role().await? == Some(Role::Teammate) {
+                roster::leave(&seat, &seat.name).await?;
+            }
             Ok(())
         }
     };
@@ -101,31 +140,13 @@ pub(crate) async fn play(seat: Seat, choice: Choice, wanted: Wanted) -> Result<u
     Ok(exit::DONE)
 }
 
-/// Ends when somebody tells this process to end.
-async fn told_to_end() -> Result<(), CliError> {
-    let listen = |kind| {
-        signal(kind).map_err(|source| {
-            let doing = "listen to signals".into();
-            CliError::failed(Trouble::Io { doing, source })
-        })
-    };
-    let mut hangup = listen(SignalKind::hangup())?;
-    let mut interrupt = listen(SignalKind::interrupt())?;
-    let mut terminate = listen(SignalKind::terminate())?;
-    tokio::select! {
-        _ = hangup.recv() => {}
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-    }
-    Ok(())
-}
-
 /// The team's tools, for the agent to start: this program, in this seat.
-fn tools(seat: &Seat, itself: &Path, lead_key: Option<&str>) -> ToolServer {
+fn tools(seat: &Seat, itself: &Path, wanted: &Wanted) -> ToolServer {
     let mut variables = vec![
         (env::TEAM.to_owned(), seat.team.to_string()),
         (env::AS.to_owned(), seat.name.to_string()),
         (env::DELIVERED.to_owned(), "1".to_owned()),
+        (env::ANSWERS.to_owned(), wanted.answers.word().to_owned()),
     ];
     // Agents start their servers with next to nothing of their own environment.
     for name in [env::HOME, env::CLAUDE_CONFIG_DIR, env::XDG_STATE_HOME, env::DURABILITY] {
@@ -133,8 +154,8 @@ fn tools(seat: &Seat, itself: &Path, lead_key: Option<&str>) -> ToolServer {
             variables.push((name.to_owned(), value));
         }
     }
-    if let Some(key) = lead_key {
-        variables.push((env::LEAD_KEY.to_owned(), key.to_owned()));
+    if let Some(key) = &wanted.lead_key {
+        variables.push((env::LEAD_KEY.to_owned(), key.clone()));
     }
     ToolServer {
         command: itself.to_string_lossy().into_owned(),

@@ -31,7 +31,7 @@ pub(super) async fn get(seat: Option<&Seat>, name: &str) -> Result<GetPromptResp
     let text = match (name, seat) {
         (JOIN | LEAD, None) => Ok(instructions(None)),
         (JOIN, Some(seat)) => brief::joining(seat, Mail::Fetched).await,
-        (LEAD, Some(seat)) => brief::leading(seat).await,
+        (LEAD, Some(seat)) => brief::leading(seat, Mail::Fetched).await,
         _ => return Err(ErrorData::invalid_params(format!("no prompt {name:?}"), None)),
     };
     let text = text.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;

@@ -102,6 +102,9 @@ impl From<Denied> for Refusal {
                 advised(&error, &format!("{}; {join}", members_are(members)))
             }
             Denied::LeadOnly { .. } => advised(&error, "ask the lead with send_message"),
+            Denied::PersonOnly { .. } => {
+                advised(&error, "leave it open, a person answers with `brigade approvals`")
+            }
             Denied::TeammateOnly { .. } | Denied::NotTheirs { .. } => advised(&error, ""),
         }
     }
@@ -171,6 +174,9 @@ impl From<HandshakeError> for Refusal {
             }
             HandshakeError::NoRequest { ref open, .. } => {
                 advised(&error, &format!("open are {}", open.join(", ")))
+            }
+            HandshakeError::Answered { first: Some(ref first), .. } => {
+                advised(&error, &first.to_string())
             }
             _ => advised(&error, ""),
         }

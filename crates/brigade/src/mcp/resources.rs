@@ -106,6 +106,7 @@ fn concerns(seat: &Seat, record: &Record) -> bool {
             });
             to == me || from_me.unwrap_or(false)
         }
+        Event::Answered { to, .. } => to == me || record.by.as_deref() == Some(me),
         event => event.mailbox().is_none_or(|of| of == me),
     }
 }

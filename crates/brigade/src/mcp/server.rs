@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use brigade_core::authority::Role;
 use brigade_core::brief::Mail;
 use brigade_core::clock::Clock;
-use brigade_core::seat::Seat;
+use brigade_core::seat::{Hand, Seat};
 use brigade_core::store::Store;
 use brigade_wire::name::{MemberName, TeamName};
 use rmcp::model::{
@@ -26,6 +26,7 @@ use super::reply::Refusal;
 use super::resources::Subscriptions;
 use super::tools::{Offered, ROWS, Row};
 use super::{prompts, resources};
+use crate::host::Host;
 
 /// How many calls may wait for messages at once. One would do.
 const WAITS: usize = 8;
@@ -37,7 +38,7 @@ pub(super) enum Identity {
     /// A seat in a team.
     Seated(Seat),
     /// The lead of a team that is yet to be made, of this name if one was given.
-    Founder { store: Arc<dyn Store>, clock: Arc<dyn Clock>, named: Option<TeamName> },
+    Founder { store: Arc<dyn Store>, clock: Arc<dyn Clock>, named: Option<TeamName>, hand: Hand },
 }
 
 /// The server of one client.
@@ -51,10 +52,12 @@ pub(super) struct Server {
     /// Each wait has a watch of the files, and the system has few to give.
     pub(super) waits: Semaphore,
     pub(super) subscriptions: Subscriptions,
+    /// Where teammates that the agent asks for are started.
+    pub(super) host: Host,
 }
 
 impl Server {
-    pub(super) fn new(identity: Identity, mail: Mail) -> Self {
+    pub(super) fn new(identity: Identity, mail: Mail, host: Host) -> Self {
         Self {
             identity: Mutex::new(identity),
             mail,
@@ -62,6 +65,7 @@ impl Server {
             handed: Handed::default(),
             waits: Semaphore::new(WAITS),
             subscriptions: Subscriptions::default(),
+            host,
         }
     }
 
@@ -83,12 +87,14 @@ impl Server {
             Identity::Founder { named: Some(named), .. } if *named != name => {
                 Err(Refusal::new(format!("your team is to be named {named}")))
             }
-            Identity::Founder { store, clock, .. } => Ok(Seat {
+            Identity::Founder { store, clock, hand, .. } => Ok(Seat {
                 store: Arc::clone(store),
                 clock: Arc::clone(clock),
                 team: name,
                 name: MemberName::lead(),
                 lead_key: None,
+                hand: hand.clone(),
+                signer: None,
             }),
             Identity::Seated(seat) => {
                 Err(Refusal::new(format!("you are in team {} already", seat.team)))

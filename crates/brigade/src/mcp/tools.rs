@@ -4,6 +4,7 @@
 mod board;
 mod handshake;
 mod mail;
+mod staff;
 mod team;
 
 pub(super) use self::board::lines;
@@ -39,6 +40,8 @@ pub(super) enum Offered {
     /// Whoever is not brought its mail.
     Fetcher,
     Lead,
+    /// A lead whose team is there.
+    Leading,
     Teammate,
     /// Whoever has no team yet.
     Founder,
@@ -51,6 +54,7 @@ impl Offered {
             Self::Everybody => true,
             Self::Fetcher => mail == Mail::Fetched,
             Self::Lead => role != Some(Role::Teammate),
+            Self::Leading => role == Some(Role::Lead),
             Self::Teammate => role == Some(Role::Teammate),
             Self::Founder => role.is_none(),
         }
@@ -146,6 +150,11 @@ rows! {
         "List the members of the team."
     request_shutdown Lead Changes handshake::RequestShutdown => Asked
         "Ask a teammate to stop when its work is done. It may refuse."
+    spawn_teammate Leading Changes staff::SpawnTeammate => Done
+        "Start an agent that is installed here as your teammate, in your team's folder. It asks you \
+         before it does what its own rules do not allow."
+    stop_teammate Leading Changes staff::StopTeammate => Done
+        "Stop a teammate of this host: it is asked, may refuse, and is ended if it does not answer."
     answer_plan Lead Changes handshake::AnswerPlan => Done
         "Approve or reject a plan that a teammate submitted. Until then it changes nothing."
     answer_permission Lead Changes handshake::AnswerPermission => Done

@@ -3,7 +3,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "a test reads better without the borrow")]
 
 use std::io::{BufRead, BufReader, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,11 @@ pub(crate) struct Client {
 impl Client {
     /// A server that has not been greeted yet.
     pub(crate) fn start(house: &House, args: &[&str]) -> Self {
-        let mut command = house.command(&[&["mcp"], args].concat());
+        Self::of_command(house.command(&[&["mcp"], args].concat()))
+    }
+
+    /// The same, started in another way.
+    fn of_command(mut command: Command) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let input = child.stdin.take();
@@ -33,6 +37,15 @@ impl Client {
     /// The server of a member of the team `demo`.
     pub(crate) fn of(house: &House, name: &str) -> Self {
         let mut client = Self::start(house, &["--team", "demo", "--as", name]);
+        client.greet("2025-11-25");
+        client
+    }
+
+    /// The same with these variables set.
+    pub(crate) fn of_with_env(house: &House, name: &str, env: &[(&str, &str)]) -> Self {
+        let mut command = house.command(&["mcp", "--team", "demo", "--as", name]);
+        command.envs(env.iter().copied());
+        let mut client = Self::of_command(command);
         client.greet("2025-11-25");
         client
     }

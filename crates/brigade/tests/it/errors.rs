@@ -101,7 +101,7 @@ fn a_bad_command_line_is_code_2() {
     --- stderr
     error: unrecognized subcommand 'sned'
 
-      tip: a similar subcommand exists: 'send'
+      tip: some similar subcommands exist: 'new', 'send'
 
     Usage: brigade [OPTIONS] [COMMAND]
 

@@ -20,6 +20,7 @@ while read -r line; do
             [ ! -e dies-loading ] || exit 3
             answer '{}'
             ;;
+        *'"session/set_mode"'*) answer '{}' ;;
         *'"session/prompt"'*)
             printf '%s\n' "$line" >> heard
             case $line in

@@ -9,11 +9,16 @@
 
 mod absences;
 mod agents;
+mod approvals;
 mod client;
+mod doctor;
+mod doctor_faults;
+mod doctor_host;
 mod errors;
 mod graphs;
 mod guard;
 mod help;
+mod host;
 mod house;
 mod identity;
 mod init;
@@ -27,6 +32,8 @@ mod mcp_forgery;
 mod mcp_load;
 mod overview;
 mod pipes;
+mod starter;
 mod tasks;
+mod team_file;
 mod teammate;
 mod teams;

@@ -58,7 +58,7 @@ fn an_unknown_method_is_unknown_before_and_after_the_greeting() {
 fn each_role_is_offered_what_it_may_do() {
     let house = House::with_team();
     assert_snapshot!(names(&tools(&mut Client::of(&house, "bob"))), @"send_message broadcast read_messages wait_for_messages task_create task_list task_get task_claim task_update list_members answer_shutdown submit_plan");
-    assert_snapshot!(names(&tools(&mut Client::of(&house, "team-lead"))), @"send_message broadcast read_messages wait_for_messages task_create task_list task_get task_claim task_update list_members request_shutdown answer_plan answer_permission team_delete");
+    assert_snapshot!(names(&tools(&mut Client::of(&house, "team-lead"))), @"send_message broadcast read_messages wait_for_messages task_create task_list task_get task_claim task_update list_members request_shutdown spawn_teammate stop_teammate answer_plan answer_permission team_delete");
     let mut founder = Client::start(&house, &[]);
     founder.greet("2025-11-25");
     assert_snapshot!(names(&tools(&mut founder)), @"send_message broadcast read_messages wait_for_messages task_create task_list task_get task_claim task_update list_members request_shutdown answer_plan answer_permission team_create team_delete");
@@ -235,7 +235,8 @@ fn a_plan_is_submitted_rejected_and_approved() {
         assert_eq!(read["structuredContent"]["messages"][0]["request_id"], id);
         let answer = json!({ "request_id": id, "approve": approve, "feedback": "add tests" });
         lead.done("answer_plan", answer.clone());
-        assert!(lead.refused("answer_plan", answer).ends_with("was answered already"));
+        let again = lead.refused("answer_plan", answer);
+        assert!(again.contains("was answered already; an agent said "), "{again}");
         let told = bob.done("read_messages", json!({}))["messages"][0]["text"].clone();
         let expected =
             if approve { "approves your plan; go ahead" } else { "rejects your plan: add tests" };
@@ -399,9 +400,10 @@ fn prompts_say_who_and_how() {
     Lead them like this:
     - Put the work on the board with task_create, with addBlockedBy where one task needs another. Teammates take tasks themselves; to give one to somebody, task_update its owner.
     - Write to one teammate with send_message; broadcast only what concerns all of them, for it costs a turn of each.
-    - Read what they write with read_messages; with nothing else to do, wait_for_messages. An idle teammate is not a problem: a message wakes it.
     - Answer plans with answer_plan and permission requests with answer_permission, with care: nobody looks at them after you.
+    - If you need one more hand, spawn_teammate; what it is not told in its prompt it does not know.
     - When all is done, request_shutdown of each teammate, and then team_delete.
+    - Read what they write with read_messages; with nothing else to do, wait_for_messages. An idle teammate is not a problem: a message wakes it.
     ");
     assert_eq!(bob.ask("prompts/get", json!({ "name": "x" }))["error"]["code"], -32602);
 }

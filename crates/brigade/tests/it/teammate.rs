@@ -19,7 +19,7 @@ struct Teammate {
 impl Teammate {
     fn spawn(house: &House, name: &str) -> Self {
         let agent = format!("acp:{FAKE}");
-        Self::start(house.command(&["spawn", name, "--agent", &agent]))
+        Self::start(house.command(&["spawn", name, "--agent", &agent, "--place", "here"]))
     }
 
     fn start(mut command: Command) -> Self {
@@ -107,7 +107,8 @@ fn what_is_typed_reaches_the_agent() {
 fn pane_of_an_edit(run: impl FnOnce(Command) -> String + Send) -> String {
     let house = House::with_team();
     let agent = format!("acp:{FAKE}");
-    let bob = house.command(&["spawn", "bob", "--agent", &agent, "--prompt", "EDIT"]);
+    let bob =
+        house.command(&["spawn", "bob", "--agent", &agent, "--place", "here", "--prompt", "EDIT"]);
     std::thread::scope(|scope| {
         let pane = scope.spawn(|| run(bob));
         until("the edit", || bodies(&house, "team-lead", "idle_notification").pop());

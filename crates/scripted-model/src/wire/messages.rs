@@ -6,6 +6,9 @@ use super::{Body, INPUT_TOKENS, OUTPUT_TOKENS, Request, ServerEvent};
 use super::{is_set, items, pieces, plain_text, text, words};
 use crate::conversation::{Answer, Conversation, Event, Returned, Tool};
 
+/// What Claude Code puts behind a tool's result when its user said something meanwhile.
+const MEANWHILE: &str = "<system-reminder>\nThe user sent a new message while you were working:\n";
+
 /// `POST …/messages`.
 #[derive(Debug)]
 pub struct Messages(pub Value);
@@ -21,10 +24,16 @@ impl Request for Messages {
             for block in items(message, "content") {
                 match text(block, "type") {
                     "text" => events.push(Event::Said(text(block, "text").to_owned())),
-                    "tool_result" => events.push(Event::Returned(Returned {
-                        text: block.get("content").map(plain_text).unwrap_or_default(),
-                        failed: is_set(block, "is_error"),
-                    })),
+                    "tool_result" => {
+                        let text = block.get("content").map(plain_text).unwrap_or_default();
+                        let (gave, said) = match text.split_once(MEANWHILE) {
+                            Some((gave, said)) => (gave.to_owned(), Some(said.to_owned())),
+                            None => (text, None),
+                        };
+                        let failed = is_set(block, "is_error");
+                        events.push(Event::Returned(Returned { text: gave, failed }));
+                        events.extend(said.map(Event::Said));
+                    }
                     _ => {}
                 }
             }

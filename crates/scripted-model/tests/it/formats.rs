@@ -1,5 +1,6 @@
 //! What the four formats have in common, and what no recorded request shows.
 
+use scripted_model::conversation::Answer;
 use scripted_model::endpoint::{self, Response};
 use scripted_model::wire::Body;
 use serde_json::{Value, json};
@@ -111,6 +112,18 @@ fn a_stream_is_the_text_in_pieces() {
             .collect();
         assert_eq!(pieces, ["said ", "a ", "b ", "c"], "{path}");
     }
+}
+
+#[test]
+fn what_claude_code_says_behind_a_result_is_heard() {
+    let text = "done\n\n<system-reminder>\nThe user sent a new message while you were working:\n\
+        hello [script][{\"say\":\"fine\"}][/script]\n</system-reminder>";
+    let body = json!({"messages": [{"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": "1", "content": text}]}]});
+    let asked = ask("/v1/messages", &body).asked.unwrap();
+    assert!(asked.heard.starts_with("hello"), "{}", asked.heard);
+    assert_eq!(asked.returned.unwrap().text, "done\n\n");
+    assert_eq!(asked.answer, Answer::Say("fine".into()));
 }
 
 #[test]

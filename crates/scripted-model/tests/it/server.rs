@@ -11,7 +11,11 @@ use tokio::net::TcpStream;
 
 async fn start(folder: &Path) -> SocketAddr {
     let log = std::fs::File::create(folder.join("log")).unwrap();
-    let books = Books { log: Some(Box::new(log)), bodies: Some(folder.to_owned()) };
+    let books = Books {
+        log: Some(Box::new(log)),
+        bodies: Some(folder.to_owned()),
+        outage: Some(folder.join("outage")),
+    };
     let server = Server::bind(0, books).await.unwrap();
     let address = server.address().unwrap();
     tokio::spawn(server.run());
@@ -101,4 +105,31 @@ async fn ids_are_used_once() {
         after.split_once('"').unwrap().0.to_owned()
     };
     assert_ne!(id().await, id().await);
+}
+
+#[tokio::test]
+async fn an_outage_answers_every_question_for_as_long_as_it_lasts() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = start(folder.path()).await;
+    let body = r#"{"messages":[{"role":"user","content":"[script][{\"say\":\"hi\"}][/script]"}]}"#;
+    let outage = folder.path().join("outage");
+    for (held, expected) in [
+        (Some(r#"{"status":429,"body":{"error":{"code":"busy"}}}"#), "429 Too Many Requests"),
+        (Some("nonsense"), "501 Not Implemented"),
+        (None, "200 OK"),
+    ] {
+        match held {
+            Some(held) => std::fs::write(&outage, held).unwrap(),
+            None => std::fs::remove_file(&outage).unwrap(),
+        }
+        let answer = rest(send(address, CHAT, body).await).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {expected}")), "{answer}");
+        assert_eq!(answer.contains("hi"), held.is_none(), "{answer}");
+        // What is not asked of the model is answered as ever.
+        let models = rest(send(address, "GET /v1/models HTTP/1.1", "").await).await;
+        assert!(models.starts_with("HTTP/1.1 200 OK"), "{models}");
+    }
+    let statuses: Vec<_> =
+        log(folder.path()).iter().map(|record| record["status"].clone()).collect();
+    assert_eq!(statuses, [429, 200, 501, 200, 200, 200]);
 }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::super::change::{FileChange, Part, parts_of_hunks};
+use super::super::limit::is_limit_status;
 use super::super::words::{count, text};
 use super::super::{End, Usage};
 
@@ -17,7 +18,18 @@ pub(super) fn end(result: &Value, interrupted: bool) -> End {
     let errors = result.get("errors").and_then(Value::as_array);
     let error = errors.and_then(|errors| errors.first()).and_then(Value::as_str);
     let words = [text(result, "/result"), error.unwrap_or_default(), text(result, "/subtype")];
-    End::Failed(words.into_iter().find(|words| !words.is_empty()).unwrap_or("it failed").to_owned())
+    let why = words.into_iter().find(|words| !words.is_empty()).unwrap_or("it failed").to_owned();
+    if is_limit_status(count(result, "/api_error_status")) {
+        End::Limited(why)
+    } else {
+        End::Failed(why)
+    }
+}
+
+/// Why the vendor takes no more for now, if that is why it tries again.
+pub(super) fn limit(retry: &Value) -> Option<String> {
+    let status = count(retry, "/error_status");
+    is_limit_status(status).then(|| format!("{status} {}", text(retry, "/error")))
 }
 
 /// What a tool that changes files says it did.

@@ -19,6 +19,7 @@ mod journal;
 mod lock;
 mod lock_id;
 mod mailbox;
+mod mend;
 mod observe;
 mod own;
 mod state;
@@ -27,7 +28,7 @@ mod watch;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use brigade_wire::Damage;
@@ -72,6 +73,13 @@ pub struct Options {
 /// How long to wait for a lock: a little longer than it takes an abandoned one to grow stale.
 pub const LOCK_WAIT: Duration = Duration::from_secs(12);
 
+/// A word for a folder of Claude Code's that no other such folder has.
+pub fn folder_key(claude_dir: &Path) -> String {
+    let claude_dir = claude_dir.canonicalize().unwrap_or_else(|_| claude_dir.to_owned());
+    let key = Fnv::default().bytes(claude_dir.as_os_str().as_encoded_bytes()).finish();
+    format!("{key:016x}")
+}
+
 /// Teams in Claude Code's own files.
 #[derive(Debug)]
 pub struct FileStore {
@@ -82,6 +90,8 @@ pub struct FileStore {
     natives: Mutex<HashMap<TeamName, Arc<Native>>>,
     owns: Mutex<HashMap<TeamName, Arc<Own>>>,
     boxes: Mutex<HashMap<(TeamName, MemberName), SharedMailbox>>,
+    /// What watches of a team share, for as long as there are any.
+    watches: Mutex<HashMap<TeamName, Weak<watch::Shared>>>,
 }
 
 /// A team's folders in Claude Code's, held open.
@@ -102,12 +112,9 @@ impl FileStore {
     /// A store on these folders, which need not be there yet.
     pub fn new(options: Options, clock: Arc<dyn Clock>) -> Self {
         // Two Claude Code folders may hold teams of the same name.
-        let claude_dir =
-            options.claude_dir.canonicalize().unwrap_or_else(|_| options.claude_dir.clone());
-        let key = Fnv::default().bytes(claude_dir.as_os_str().as_encoded_bytes()).finish();
-        let own_teams = options.state_dir.join("files").join(format!("{key:016x}"));
+        let own_teams = options.state_dir.join("files").join(folder_key(&options.claude_dir));
         let (natives, owns, boxes) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self { options, clock, own_teams, natives, owns, boxes }
+        Self { options, clock, own_teams, natives, owns, boxes, watches: Mutex::default() }
     }
 
     fn sync(&self) -> Sync {

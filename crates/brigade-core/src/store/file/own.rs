@@ -121,6 +121,11 @@ impl Own {
         self.dir.rename(&temp, name)
     }
 
+    /// The roster as it was last seen.
+    pub(crate) fn last_roster(&self) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.dir.read(ROSTER)?.map(|whole| whole.bytes))
+    }
+
     /// Whether another program has ever written the roster.
     pub(crate) fn is_shared(&self) -> Result<bool, StoreError> {
         Ok(self.dir.stamp(SHARED)?.is_some())

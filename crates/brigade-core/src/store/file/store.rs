@@ -5,6 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use brigade_wire::inbox::Inbox;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
+use brigade_wire::team::Team;
 use rustix::fs::Mode;
 
 use super::dir::{Dir, PRIVATE, Sync};
@@ -16,12 +17,10 @@ use super::own::Slot;
 use super::{FileStore, check_team, held, state, watch};
 use crate::event::{Event, MessageKey, Record};
 use crate::store::{
-    Actor, Document, Mail, Mark, Outgoing, Question, Receipt, Revision, Store, StoreError, Watch,
-    Written,
+    Actor, Document, Mail, Mark, Outgoing, Question, Receipt, Revision, Shelf, Store, StoreError,
+    Watch, Written,
 };
 
-/// The folder of what members' programs keep for themselves.
-const KEPT: &str = "kept";
 /// The folder of answers that were given once for all.
 const DECIDED: &str = "decided";
 const ROSTER: Which = Which { slot: Slot::Roster, task: 0 };
@@ -50,7 +49,15 @@ impl Store for FileStore {
         match self.native(team) {
             Ok(native) => {
                 let known = *held(&native.whole);
-                let config = document::read(&native.team, "config.json", known, check_team).await?;
+                let read = |known| document::read(&native.team, "config.json", known, check_team);
+                let mut config = read(known).await?;
+                if let Some((torn, stamp)) = &config
+                    && known != Some(*stamp)
+                    && check_team(&torn.bytes).is_err()
+                    && self.mend_roster(team, &native, ROSTER, torn).await?
+                {
+                    config = read(None).await?;
+                }
                 let (document, stamp) = config.unzip();
                 *held(&native.whole) = stamp;
                 Ok(document)
@@ -61,35 +68,17 @@ impl Store for FileStore {
     }
 
     async fn create_team(&self, team: &TeamName, config: &[u8], by: &Actor) -> Written {
-        let claude = &self.options.claude_dir;
-        for dir in [self.teams_path(), claude.join("tasks")] {
-            std::fs::create_dir_all(&dir).map_err(|source| StoreError::Io {
-                doing: "make the directory",
-                path: dir.clone(),
-                source,
-            })?;
-        }
-        let own = self.own(team)?;
-        let gone = || StoreError::NoTeam { team: team.clone() };
-        let teams = Dir::open(&self.teams_path())?.ok_or_else(gone)?;
-        let native = Mode::from_raw_mode(0o777);
-        let dir = teams.child_made(team.as_str(), native)?;
-        if dir.stamp("config.json")?.is_some() {
-            return Err(StoreError::TeamExists { team: team.clone() });
-        }
-        dir.child_made("inboxes", native)?;
-        let left = self.left_tasks(team)?;
-        if !document::create(&dir, "config.json", config)? {
-            return Err(StoreError::TeamExists { team: team.clone() });
-        }
-        // Only now, and only those: who else may have made the team has not put them there.
-        self.clear_board(team, &left)?;
-        own.remember_created(config)?;
-        if let Some(seen) = own.seen()? {
-            seen.roster(self.clock.as_ref(), Some(by), Some(config))?;
-        }
-        self.settle(Some(&dir))?;
-        Ok(document::revision(config))
+        self.make_team(team, config, Board::Empty, by)
+    }
+
+    async fn revive_team(
+        &self,
+        team: &TeamName,
+        config: &[u8],
+        tasks: &[(TaskId, Vec<u8>)],
+        by: &Actor,
+    ) -> Written {
+        self.make_team(team, config, Board::Of(tasks), by)
     }
 
     async fn replace_team(
@@ -125,9 +114,11 @@ impl Store for FileStore {
     }
 
     async fn is_ours(&self, team: &TeamName) -> Result<bool, StoreError> {
-        let Some(created) = self.team_created(team) else { return Ok(false) };
-        Ok(self.own_if_there(team)?.map(|own| own.created()).transpose()?.flatten()
-            == Some(created))
+        // With patience: while Claude Code writes it in place the team is nobody else's.
+        let Some(config) = self.team(team).await? else { return Ok(false) };
+        let created = Team::read(&config.bytes).ok().and_then(|team| team.created_at());
+        let ours = self.own_if_there(team)?.map(|own| own.created()).transpose()?.flatten();
+        Ok(created.is_some() && created == ours)
     }
 
     async fn undo_window(&self, team: &TeamName) -> Result<Duration, StoreError> {
@@ -344,18 +335,36 @@ impl Store for FileStore {
         Ok(dir.read(question.as_str())?.map(|answer| answer.bytes))
     }
 
-    async fn keep(&self, team: &TeamName, of: &MemberName, note: &[u8]) -> Result<(), StoreError> {
-        let dir = self.own(team)?.dir.own_child(KEPT)?;
-        let name = format!("{of}.json");
-        let temp = state::Temp::next().name(&name);
-        dir.write_temp(&temp, note, Some(PRIVATE), self.sync())?;
-        dir.rename(&temp, &name)?;
-        self.settle(Some(&dir))
+    async fn record(&self, team: &TeamName, event: Event, by: &Actor) -> Result<(), StoreError> {
+        self.team_dir(team)?;
+        self.own(team)?.note(self.clock.as_ref(), Some(by), event)
     }
 
-    async fn kept(&self, team: &TeamName, of: &MemberName) -> Result<Option<Vec<u8>>, StoreError> {
+    async fn keep(
+        &self,
+        team: &TeamName,
+        of: &MemberName,
+        shelf: Shelf,
+        note: Option<&[u8]>,
+    ) -> Result<(), StoreError> {
+        let dir = self.own(team)?.dir.own_child(shelf_dir(shelf))?;
+        let name = format!("{of}.json");
+        let Some(note) = note else { return dir.remove(&name).map(|_was_there| ()) };
+        let temp = state::Temp::next().name(&name);
+        let sync = if shelf == Shelf::Pulse { Sync::No } else { self.sync() };
+        dir.write_temp(&temp, note, Some(PRIVATE), sync)?;
+        dir.rename(&temp, &name)?;
+        if shelf == Shelf::Pulse { Ok(()) } else { self.settle(Some(&dir)) }
+    }
+
+    async fn kept(
+        &self,
+        team: &TeamName,
+        of: &MemberName,
+        shelf: Shelf,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
         let Some(own) = self.own_if_there(team)? else { return Ok(None) };
-        let Some(dir) = own.dir.child(KEPT)? else { return Ok(None) };
+        let Some(dir) = own.dir.child(shelf_dir(shelf))? else { return Ok(None) };
         Ok(dir.read(&format!("{of}.json"))?.map(|note| note.bytes))
     }
 
@@ -384,5 +393,68 @@ impl Store for FileStore {
     async fn watch(&self, team: &TeamName) -> Result<Watch, StoreError> {
         self.team_dir(team)?;
         watch::start(self, team)
+    }
+}
+
+/// What a team's board begins with.
+#[derive(Clone, Copy)]
+enum Board<'t> {
+    /// Nothing.
+    Empty,
+    /// What is there, and these where they are not.
+    Of(&'t [(TaskId, Vec<u8>)]),
+}
+
+impl FileStore {
+    fn make_team(&self, team: &TeamName, config: &[u8], board: Board<'_>, by: &Actor) -> Written {
+        let claude = &self.options.claude_dir;
+        for dir in [self.teams_path(), claude.join("tasks")] {
+            std::fs::create_dir_all(&dir).map_err(|source| StoreError::Io {
+                doing: "make the directory",
+                path: dir.clone(),
+                source,
+            })?;
+        }
+        let own = self.own(team)?;
+        let gone = || StoreError::NoTeam { team: team.clone() };
+        let teams = Dir::open(&self.teams_path())?.ok_or_else(gone)?;
+        let native = Mode::from_raw_mode(0o777);
+        let dir = teams.child_made(team.as_str(), native)?;
+        if dir.stamp("config.json")?.is_some() {
+            return Err(StoreError::TeamExists { team: team.clone() });
+        }
+        dir.child_made("inboxes", native)?;
+        let left = self.left_tasks(team)?;
+        if let Board::Of(tasks) = board {
+            // Before the team is there: nobody takes a number meanwhile.
+            let made = self.board_made(team)?;
+            for (id, task) in tasks.iter().filter(|(id, _)| !left.contains(id)) {
+                if let Some(dir) = made.dir() {
+                    document::create(dir, &super::board::file(*id), task)?;
+                }
+            }
+        }
+        if !document::create(&dir, "config.json", config)? {
+            return Err(StoreError::TeamExists { team: team.clone() });
+        }
+        if let Board::Empty = board {
+            // Only now, and only those: who else may have made the team has not put them there.
+            self.clear_board(team, &left)?;
+        }
+        own.remember_created(config)?;
+        if let Some(seen) = own.seen()? {
+            seen.roster(self.clock.as_ref(), Some(by), Some(config))?;
+        }
+        self.settle(Some(&dir))?;
+        Ok(document::revision(config))
+    }
+}
+
+/// Where the notes of members are.
+fn shelf_dir(shelf: Shelf) -> &'static str {
+    match shelf {
+        Shelf::Memory => "kept",
+        Shelf::Pulse => "pulse",
+        Shelf::Revival => "revival",
     }
 }

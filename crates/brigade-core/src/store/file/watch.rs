@@ -3,12 +3,13 @@
 //! Everything of note ends up in a journal, so a watch follows the journals. What other programs do
 //! to the native files is first brought there by whoever notices. The kernel tells when a file
 //! changes; behind it stands a slow look at everything, for what the kernel did not tell.
+//!
+//! All watches of one team in one store share a follower, for each would read and compare the same.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use brigade_wire::name::{MemberName, TaskId, TeamName};
@@ -28,20 +29,25 @@ use crate::store::{StoreError, Watch};
 /// How often everything is looked at.
 const SLOW_LOOK: Duration = Duration::from_secs(2);
 
-/// Ends the thread when the watch is dropped.
-struct Stop {
-    stop: Arc<AtomicBool>,
+/// What the watches of a team share; the thread ends when the last of them is dropped.
+pub(super) struct Shared {
+    follower: Mutex<Follower>,
     wake: Sender<PathBuf>,
 }
 
-impl Drop for Stop {
+impl Drop for Shared {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
         let _ended = self.wake.send(PathBuf::new());
     }
 }
 
-/// The thread behind a watch.
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Shared")
+    }
+}
+
+/// What is followed, and for whom.
 struct Follower {
     store: FileStore,
     team: TeamName,
@@ -51,12 +57,38 @@ struct Follower {
     watched: HashMap<PathBuf, (u64, u64)>,
     /// The journals, and how far each was read.
     journals: HashMap<String, (Journal, u64)>,
-    events: UnboundedSender<Record>,
+    /// Those who watch.
+    events: Vec<UnboundedSender<Arc<Record>>>,
 }
 
 /// Starts watching a team.
 pub(super) fn start(store: &FileStore, team: &TeamName) -> Result<Watch, StoreError> {
+    let shared = {
+        let mut watches = held(&store.watches);
+        // One whose own folder is gone follows nothing any more.
+        let there = watches.get(team).and_then(Weak::upgrade);
+        match there.filter(|shared| held(&shared.follower).own.is_there()) {
+            Some(shared) => shared,
+            None => {
+                let shared = share(store, team)?;
+                watches.insert(team.clone(), Arc::downgrade(&shared));
+                shared
+            }
+        }
+    };
     let (events, receiver) = tokio::sync::mpsc::unbounded_channel();
+    {
+        let mut follower = held(&shared.follower);
+        // What others did before is history, not news; what is there from here on is.
+        follower.look_at_all()?;
+        follower.follow()?;
+        follower.events.push(events);
+    }
+    Ok(Watch::new(receiver, shared))
+}
+
+/// A follower for watches to share, and its thread.
+fn share(store: &FileStore, team: &TeamName) -> Result<Arc<Shared>, StoreError> {
     let (wake, paths) = channel();
     let tell = wake.clone();
     let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
@@ -82,48 +114,49 @@ pub(super) fn start(store: &FileStore, team: &TeamName) -> Result<Watch, StoreEr
         watcher: watcher.map_err(failed)?,
         watched: HashMap::new(),
         journals: HashMap::new(),
-        events,
+        events: Vec::new(),
     };
     follower.watch_folders();
-    // What others did before is history, not news; what is there from here on is.
-    follower.look_at_all()?;
     follower.skip_to_end()?;
-    let stop = Arc::new(AtomicBool::new(false));
-    let stopped = Arc::clone(&stop);
+    let shared = Arc::new(Shared { follower: Mutex::new(follower), wake });
+    let followed = Arc::downgrade(&shared);
     let thread = std::thread::Builder::new().name("brigade-watch".into());
-    thread.spawn(move || follower.run(&paths, &stopped)).map_err(|source| {
+    thread.spawn(move || run(&followed, &paths)).map_err(|source| {
         let path = store.own_teams.join(team.as_str());
         StoreError::Io { doing: "start a thread to watch", path, source }
     })?;
-    Ok(Watch::new(receiver, Stop { stop, wake }))
+    Ok(shared)
+}
+
+/// Follows for as long as anybody watches.
+fn run(shared: &Weak<Shared>, paths: &Receiver<PathBuf>) {
+    let mut looked = Instant::now();
+    loop {
+        let mut changed = HashSet::new();
+        match paths.recv_timeout(SLOW_LOOK.saturating_sub(looked.elapsed())) {
+            Ok(path) => {
+                changed.insert(path);
+                changed.extend(paths.try_iter());
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        let Some(shared) = shared.upgrade() else { return };
+        let mut follower = held(&shared.follower);
+        let mut done = follower.look_at(&changed);
+        // However busy the team is.
+        if looked.elapsed() >= SLOW_LOOK {
+            follower.watch_folders();
+            done = done.and(follower.look_at_all());
+            looked = Instant::now();
+        }
+        for error in [done.err(), follower.follow().err()].into_iter().flatten() {
+            tracing::warn!(team = %follower.team, %error, "watching the team");
+        }
+    }
 }
 
 impl Follower {
-    fn run(mut self, paths: &Receiver<PathBuf>, stop: &AtomicBool) {
-        let mut looked = Instant::now();
-        while !stop.load(Ordering::Relaxed) && !self.events.is_closed() {
-            let mut changed = HashSet::new();
-            match paths.recv_timeout(SLOW_LOOK.saturating_sub(looked.elapsed())) {
-                Ok(path) => {
-                    changed.insert(path);
-                    changed.extend(paths.try_iter());
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return,
-            }
-            let mut done = self.look_at(&changed);
-            // However busy the team is.
-            if looked.elapsed() >= SLOW_LOOK {
-                self.watch_folders();
-                done = done.and(self.look_at_all());
-                looked = Instant::now();
-            }
-            for error in [done.err(), self.follow().err()].into_iter().flatten() {
-                tracing::warn!(team = %self.team, %error, "watching the team");
-            }
-        }
-    }
-
     /// Watches the folders that are there; those that are not come with the slow look.
     fn watch_folders(&mut self) {
         let claude = &self.store.options.claude_dir;
@@ -265,8 +298,9 @@ impl Follower {
             }
         }
         news.sort_by_key(|record| record.at);
-        for record in news {
-            let _ended = self.events.send(record);
+        for record in news.into_iter().map(Arc::new) {
+            // Who watches no longer is told no more.
+            self.events.retain(|events| events.send(Arc::clone(&record)).is_ok());
         }
         Ok(())
     }

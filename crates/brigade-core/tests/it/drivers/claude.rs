@@ -149,6 +149,20 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         agent: "claude",
+        name: "limited",
+        access: Access::Ask,
+        model: None,
+        steps: &[
+            Until("Ready"),
+            Prompt("[limit] Anything."),
+            Until("Limited"),
+            Until("TurnEnded"),
+            Prompt(r#"[enough] Again. [script][{"say":"Here I am."}][/script]"#),
+            Until("TurnEnded"),
+        ],
+    },
+    Scenario {
+        agent: "claude",
         name: "model",
         access: Access::Ask,
         model: Some("claude-sonnet-4-5"),

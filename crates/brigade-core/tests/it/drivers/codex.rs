@@ -163,6 +163,19 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         agent: "codex",
+        name: "limited",
+        access: Access::Ask,
+        model: None,
+        steps: &[
+            Until("Ready"),
+            Prompt("[limit] Anything."),
+            Until("TurnEnded"),
+            Prompt(r#"[enough] Again. [script][{"say":"Here I am."}][/script]"#),
+            Until("TurnEnded"),
+        ],
+    },
+    Scenario {
+        agent: "codex",
         name: "model",
         access: Access::Ask,
         model: Some("scripted-too"),

@@ -112,6 +112,20 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         agent: "gemini",
+        name: "limited",
+        access: Access::Ask,
+        // Its search for a model goes on for as long as there is none.
+        model: Some("gemini-2.5-flash"),
+        steps: &[
+            Until("Ready"),
+            Prompt("[limit] Anything."),
+            Until("TurnEnded"),
+            Prompt(r#"[enough] Again. [script][{"say":"Here I am."}][/script]"#),
+            Until("TurnEnded"),
+        ],
+    },
+    Scenario {
+        agent: "gemini",
         name: "model",
         access: Access::Ask,
         model: Some("gemini-2.5-flash"),

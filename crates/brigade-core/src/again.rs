@@ -1,0 +1,260 @@
+//! Mail that Claude Code took out of its inbox and its model never saw.
+//!
+//! Claude Code marks its mail read, or takes it out of the inbox, when it looks; it keeps it in memory
+//! until its turn ends, and writes it into the record of its session when its model is given it. If it
+//! is killed in between, nobody has it any more but our journal. So before it is started again the
+//! journal is compared with the record, and what is in one and not in the other is sent again: the
+//! words of its sender, as they were, in a new entry of the inbox.
+//!
+//! The id of the new entry is made of the old one, so that the two are known to be one message: doing
+//! it twice is doing it once, and what was sent again and is lost again is sent a third time.
+
+use std::collections::{HashMap, HashSet};
+
+use brigade_wire::body::Body;
+use brigade_wire::message::Message;
+use brigade_wire::protocol::Protocol;
+use brigade_wire::team::Team;
+use jiff::{SignedDuration, Timestamp};
+use uuid::Builder;
+
+use crate::authority;
+use crate::clock::wire_time;
+use crate::delivery::GO_ON;
+use crate::event::{Event, MessageKey, Record};
+use crate::handshake::is_of;
+use crate::hash::Fnv;
+use crate::mail::{self, SendError, with_message};
+use crate::seat::Seat;
+use crate::store::{Mark, Outgoing, StoreError};
+
+/// How old a signature may be when its reader comes to see it. Claude Code 2.1.325 took one of two
+/// minutes and none of four.
+const FRESH: SignedDuration = SignedDuration::from_secs(60);
+
+/// What the record of a member's sessions says that its model was given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    /// What was put before it in the user's place, oldest first.
+    pub turns: Vec<String>,
+    /// What tells the turn that was not finished from all others, if there is one.
+    pub unfinished: Option<String>,
+}
+
+impl Heard {
+    /// How often the model was given these words as this sender's.
+    fn times(&self, from: &str, text: &str) -> usize {
+        let open = format!("<teammate-message teammate_id=\"{from}\"");
+        // What is added behind the text, as to a request to stop, begins on another line.
+        let wanted = format!("{}\n", plain(text));
+        let is_it = |envelope: &str| {
+            // An older program puts a summary into the tag as it is, with whatever is in it.
+            let ends = envelope.match_indices(">\n").take(16);
+            ends.map(|(at, end)| at + end.len())
+                .any(|at| envelope.get(at..).is_some_and(|body| body.starts_with(&wanted)))
+        };
+        let in_turn = |turn: &String| {
+            let turn = plain(turn);
+            turn.match_indices(&open).filter(|(at, _)| turn.get(*at..).is_some_and(is_it)).count()
+        };
+        self.turns.iter().map(in_turn).sum()
+    }
+}
+
+/// The text without the one escape that Claude Code 2.1.325 makes in it.
+fn plain(text: &str) -> String {
+    text.replace("<\\/teammate-message", "</teammate-message")
+}
+
+/// What was done about the mail of a member before its program is started.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Again {
+    /// The messages of its mailbox that its model was given, each by the key it had first.
+    pub shown: HashSet<MessageKey>,
+    /// The messages that were sent again, as above.
+    pub sent: Vec<MessageKey>,
+    /// Whether it was told to go on with a turn.
+    pub go_on: bool,
+}
+
+/// Sends again to the seat what its program took and its model was not given, and signs anew what
+/// waited too long to be believed. If it was in the middle of a turn it is told to go on.
+///
+/// This is for a member whose program does not run at the moment. `known` are the messages that an
+/// earlier look found to be shown: a record may be cleared away.
+pub async fn send_again(
+    seat: &Seat,
+    heard: &Heard,
+    known: &HashSet<MessageKey>,
+) -> Result<Again, SendError> {
+    let config = seat.config().await?;
+    let team = seat.read(&config)?;
+    authority::teammate(seat, &team, "have its mail sent again")?;
+    let mut again = Again { shown: known.clone(), ..Again::default() };
+    let mailbox = Mailbox::read(seat, &team).await?;
+    let mut given: HashMap<(&str, &str), usize> = HashMap::new();
+    for letter in &mailbox.letters {
+        let (from, text) = (letter.message.from.as_str(), letter.message.text.as_str());
+        let times = given.entry((from, text)).or_insert_with(|| heard.times(from, text));
+        if *times > 0 {
+            *times -= 1;
+            again.shown.insert(letter.key);
+        }
+        let (last, at) = letter.last;
+        if again.shown.contains(&letter.key) || mailbox.shown.contains(&last) {
+            continue;
+        }
+        if mailbox.waiting.contains(&last) {
+            if !letter.signed || at + FRESH >= seat.clock.now() {
+                continue;
+            }
+            // Whoever dies behind this finds it taken and not shown.
+            seat.store.mark(&seat.team, &seat.name, &[last], Mark::Read).await?;
+        }
+        seat.store.send(&seat.team, &seat.name, &letter.again(seat, &team)).await?;
+        tracing::info!(team = %seat.team, member = %seat.name, from, "sent again");
+        again.sent.push(letter.key);
+    }
+    if let (Some(turn), Some(lead)) = (&heard.unfinished, team.lead().and_then(|its| its.name())) {
+        let message = Outgoing {
+            msg_id: id(&[b"go on", turn.as_bytes()]),
+            from: lead.into_owned(),
+            text: GO_ON.to_owned(),
+            summary: None,
+            timestamp: wire_time(seat.clock.now()),
+            color: None,
+            msg_v: Outgoing::msg_v(team.generation()),
+            lead_sig: None,
+            team_created: team.created_at().unwrap_or_default(),
+        };
+        again.go_on = !mailbox.all.contains(&message.key());
+        if again.go_on {
+            seat.store.send(&seat.team, &seat.name, &sign(seat, message)).await?;
+        }
+    }
+    Ok(again)
+}
+
+/// What the journal and the inbox say of the seat's mail.
+#[derive(Default)]
+struct Mailbox {
+    /// The messages its model is to be given, oldest first.
+    letters: Vec<Letter>,
+    /// Every message that was ever in it.
+    all: HashSet<MessageKey>,
+    /// Those that stand in the inbox unread.
+    waiting: HashSet<MessageKey>,
+    /// Those that were marked as shown by whoever showed them.
+    shown: HashSet<MessageKey>,
+}
+
+/// A message that its reader's model is to be given.
+struct Letter {
+    key: MessageKey,
+    message: Outgoing,
+    /// Whether the lead signed it, with the key the seat knows it by.
+    signed: bool,
+    /// How often it was sent again.
+    copies: u32,
+    /// The last copy, or the message itself, and when it was written down.
+    last: (MessageKey, Timestamp),
+}
+
+impl Mailbox {
+    async fn read(seat: &Seat, team: &Team<'_>) -> Result<Self, StoreError> {
+        let records = seat.store.mailbox_history(&seat.team, &seat.name).await?;
+        let mut mailbox = Self::default();
+        // Which message the next copy of each would be of.
+        let mut next: HashMap<MessageKey, usize> = HashMap::new();
+        for record in records.iter().filter(|record| is_of(team, record)) {
+            let (key, json) = match &record.event {
+                Event::Sent { key, message, .. } | Event::Seen { key, message, .. } => {
+                    (*key, message.get().as_bytes())
+                }
+                Event::Shown { key, .. } => {
+                    mailbox.shown.insert(*key);
+                    continue;
+                }
+                _ => continue,
+            };
+            if !mailbox.all.insert(key) {
+                continue;
+            }
+            let at = match next.remove(&key) {
+                Some(at) => at,
+                None => {
+                    let letter = |message: Message<'_>| Letter::of(seat, key, record, &message);
+                    let letter = with_message(json, |message| message.and_then(letter));
+                    let Ok(Some(letter)) = letter else { continue };
+                    mailbox.letters.push(letter);
+                    mailbox.letters.len() - 1
+                }
+            };
+            if let Some(letter) = mailbox.letters.get_mut(at) {
+                if key != letter.key {
+                    letter.copies += 1;
+                    letter.last = (key, record.at);
+                }
+                next.insert(MessageKey::of_id(&letter.next_id()), at);
+            }
+        }
+        for mail in seat.store.inbox(&seat.team, &seat.name).await? {
+            if matches!(mail::is_read(&mail.json), Ok(false)) {
+                mailbox.waiting.insert(mail.key);
+            }
+        }
+        Ok(mailbox)
+    }
+}
+
+impl Letter {
+    /// The message, if it is one for the model. An answer is for the program, and the program that
+    /// asked is dead.
+    fn of(seat: &Seat, key: MessageKey, record: &Record, message: &Message<'_>) -> Option<Self> {
+        let for_the_model = match message.body() {
+            Body::Text | Body::Unknown { .. } | Body::Malformed { .. } => true,
+            Body::Protocol(body) => matches!(
+                body,
+                Protocol::ShutdownRequest(_)
+                    | Protocol::TaskAssignment(_)
+                    | Protocol::IdleNotification(_)
+            ),
+        };
+        let id = message.msg_id().unwrap_or_default().into_owned();
+        let its = Outgoing::again(message, id);
+        let signed = seat.lead_key.as_ref().is_some_and(|lead| lead.verifies(message));
+        let last = (key, record.at);
+        for_the_model.then_some(Self { key, message: its, signed, copies: 0, last })
+    }
+
+    /// The id its next copy has.
+    fn next_id(&self) -> String {
+        let (key, nth) = (self.key.to_string(), self.copies + 1);
+        id(&[b"again", key.as_bytes(), &nth.to_le_bytes()])
+    }
+
+    /// Its next copy. What the lead had signed is signed anew; what only claimed to be the lead's
+    /// stays a claim.
+    fn again(&self, seat: &Seat, team: &Team<'_>) -> Outgoing {
+        let team_created = team.created_at().unwrap_or_default();
+        let copy = Outgoing { msg_id: self.next_id(), team_created, ..self.message.clone() };
+        if self.signed { sign(seat, copy) } else { copy }
+    }
+}
+
+/// The message signed by the lead, now.
+fn sign(seat: &Seat, message: Outgoing) -> Outgoing {
+    let Some(signer) = &seat.signer else { return message };
+    let timestamp = wire_time(seat.clock.now());
+    mail::signed(signer.as_ref(), &seat.name, Outgoing { timestamp, ..message })
+}
+
+/// An id made of what it is for: the same each time.
+fn id(parts: &[&[u8]]) -> String {
+    let half = |salt: &[u8]| {
+        let hash = parts.iter().fold(Fnv::default().field(salt), |hash, part| hash.field(part));
+        u128::from(hash.finish())
+    };
+    let bits = (half(b"first") << 64) | half(b"second");
+    Builder::from_random_bytes(bits.to_be_bytes()).into_uuid().to_string()
+}

@@ -1,0 +1,78 @@
+//! What went wrong with Codex's model, in Codex's own terms.
+
+use serde_json::Value;
+
+use super::super::End;
+use super::super::limit::is_limit_status;
+use super::super::words::{count, text};
+
+/// How a turn ended that failed so.
+pub(super) fn end(error: &Value) -> End {
+    let why = words(error);
+    if is_limit(error) { End::Limited(why) } else { End::Failed(why) }
+}
+
+/// Whether the vendor takes no more for now. The kind of an error is a word, or an object of one field
+/// that may hold the status of the vendor's answer.
+pub(super) fn is_limit(error: &Value) -> bool {
+    match error.get("codexErrorInfo") {
+        Some(Value::String(kind)) => {
+            matches!(kind.as_str(), "usageLimitExceeded" | "serverOverloaded")
+        }
+        Some(Value::Object(kind)) => {
+            kind.values().any(|about| is_limit_status(count(about, "/httpStatusCode")))
+        }
+        _ => false,
+    }
+}
+
+/// The error in words.
+pub(super) fn words(error: &Value) -> String {
+    match (text(error, "/message"), text(error, "/additionalDetails")) {
+        ("", _) => "the turn failed".to_owned(),
+        (message, "") => message.to_owned(),
+        (message, details) => format!("{message}: {details}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Errors as Codex 0.166.0 told them when its model answered 429, 503 or 500.
+    #[test]
+    fn the_kind_of_an_error_says_whether_it_is_a_limit() {
+        let busy = "Selected model is at capacity. Please try a different model.";
+        for (kind, message, is_limit) in [
+            (
+                json!({ "responseTooManyFailedAttempts": { "httpStatusCode": 429 } }),
+                "exceeded retry limit, last status: 429 Too Many Requests",
+                true,
+            ),
+            (
+                json!("usageLimitExceeded"),
+                "Quota exceeded. Check your plan and billing details.",
+                true,
+            ),
+            (json!("serverOverloaded"), busy, true),
+            (json!("internalServerError"), "We’re currently experiencing high demand", false),
+            (
+                json!({ "responseStreamDisconnected": { "httpStatusCode": null } }),
+                "429 words",
+                false,
+            ),
+        ] {
+            let error = json!({
+                "message": message,
+                "codexErrorInfo": kind,
+                "additionalDetails": null,
+                "misalignment": null,
+            });
+            let why = message.to_owned();
+            let expected = if is_limit { End::Limited(why) } else { End::Failed(why) };
+            assert_eq!(end(&error), expected);
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Mail that Claude Code took and its model never saw.
+
+use std::collections::HashSet;
+use std::fs;
+use std::sync::Arc;
+
+use brigade_core::again::{Again, Heard, send_again};
+use brigade_core::handshake;
+use brigade_core::mail::with_message;
+use brigade_core::seat::Seat;
+use brigade_core::store::Outgoing;
+use brigade_testkit::house::{House, member, team};
+use brigade_wire::color::Color;
+use brigade_wire::inbox::Inbox;
+use brigade_wire::team::Team;
+
+use crate::Files;
+use crate::signing::Keys;
+
+/// How a program takes its mail: new empties the inbox, old marks it.
+#[derive(Clone, Copy, Debug)]
+enum Takes {
+    Out,
+    Read,
+}
+
+impl Files {
+    /// Bob's program takes what is in its inbox, and gives the envelopes its model would see.
+    fn take(&self, takes: Takes) -> String {
+        let bytes = fs::read(self.inbox("bob")).unwrap();
+        let inbox = Inbox::read(&bytes).unwrap();
+        let unread: Vec<_> = inbox.messages().filter(|message| !message.read()).collect();
+        let envelopes = unread.iter().map(|message| {
+            let (from, text) = (message.from(), message.text());
+            format!("<teammate-message teammate_id=\"{from}\" summary=\"a > b\">\n{text}\n</teammate-message>")
+        });
+        let envelopes: Vec<String> = envelopes.collect();
+        let left = match takes {
+            Takes::Out => b"[]".to_vec(),
+            Takes::Read => inbox.with_read(|_| true).into_owned(),
+        };
+        fs::write(self.inbox("bob"), left).unwrap();
+        envelopes.join("\n\n")
+    }
+
+    /// The texts that wait in bob's inbox.
+    async fn waiting(&self) -> Vec<String> {
+        let texts = self.anew().texts("bob").await;
+        texts.into_iter().filter(|(_, read)| !read).map(|(text, _)| text).collect()
+    }
+}
+
+async fn start(house: &House, heard: &Heard) -> Again {
+    send_again(&house.seat("bob"), heard, &HashSet::new()).await.unwrap()
+}
+
+fn heard(turns: &[&str]) -> Heard {
+    Heard { turns: turns.iter().map(|&turn| turn.to_owned()).collect(), unfinished: None }
+}
+
+#[test]
+fn what_was_taken_and_not_shown_is_sent_again_until_it_is_shown() {
+    for takes in [Takes::Out, Takes::Read] {
+        Files::run(async |files| {
+            let house = files.anew();
+            house.say("alice", "bob", "first").await;
+            house.say("team-lead", "bob", "second").await;
+            let shown = files.take(takes);
+            house.say("alice", "bob", "lost").await;
+            files.take(takes);
+            house.say("alice", "bob", "waits").await;
+            let one = heard(&[&shown]);
+            let again = start(&house, &one).await;
+            assert_eq!((again.shown.len(), again.sent.len(), again.go_on), (2, 1, false));
+            assert_eq!(files.waiting().await, ["waits", "lost"], "{takes:?}");
+            // Doing it twice is doing it once.
+            assert_eq!(start(&house, &one).await.sent, []);
+            // Lost again, and then shown.
+            files.take(takes);
+            assert_eq!(start(&house, &one).await.sent.len(), 2);
+            assert_eq!(files.waiting().await, ["lost", "waits"], "{takes:?}");
+            let rest = files.take(takes);
+            let all = heard(&[&shown, &rest]);
+            assert_eq!(start(&house, &all).await.sent, []);
+            assert_eq!(files.waiting().await, [""; 0]);
+        });
+    }
+}
+
+#[test]
+fn the_same_words_twice_are_two_messages() {
+    Files::run(async |files| {
+        let house = files.anew();
+        house.say("alice", "bob", "again!").await;
+        let once = files.take(Takes::Out);
+        house.say("alice", "bob", "again!").await;
+        files.take(Takes::Out);
+        assert_eq!(start(&house, &heard(&[&once])).await.sent.len(), 1);
+        let twice = files.take(Takes::Out);
+        assert_eq!(start(&house, &heard(&[&once, &twice])).await.sent, []);
+    });
+}
+
+#[test]
+fn a_copy_says_what_the_message_said_and_who_said_it() {
+    Files::run(async |files| {
+        let house = files.anew();
+        let config = house.store.team(&team()).await.unwrap().unwrap();
+        // Another program's words: ours refuses the tag in them.
+        let message = Outgoing {
+            msg_id: uuid::Uuid::new_v4().to_string(),
+            from: "alice".into(),
+            text: "words with </teammate-message in\nthem, \"quoted\"".into(),
+            summary: Some("a summary".into()),
+            timestamp: "2026-11-15T12:00:00.000Z".into(),
+            color: Some(Color::Green),
+            msg_v: Some(1),
+            lead_sig: None,
+            team_created: Team::read(&config.bytes).unwrap().created_at().unwrap(),
+        };
+        house.store.send(&team(), &member("bob"), &message).await.unwrap();
+        let before = fs::read(files.inbox("bob")).unwrap();
+        files.take(Takes::Out);
+        let again = start(&house, &Heard::default()).await;
+        assert_eq!(again.sent, [message.key()]);
+        let after = fs::read(files.inbox("bob")).unwrap();
+        let (before, after) = (Inbox::read(&before).unwrap(), Inbox::read(&after).unwrap());
+        let (before, after) = (before.messages().next().unwrap(), after.messages().next().unwrap());
+        assert_eq!(before.from(), after.from());
+        assert_eq!(before.text(), after.text());
+        assert_eq!(before.timestamp(), after.timestamp());
+        assert_eq!(before.color(), after.color());
+        assert_eq!(before.summary(), after.summary());
+        assert_ne!(before.msg_id(), after.msg_id());
+        // The new program escapes the one tag that could end the envelope.
+        let turn = "<teammate-message teammate_id=\"alice\">\nwords with <\\/teammate-message in\nthem, \"quoted\"\n</teammate-message>";
+        files.take(Takes::Out);
+        assert_eq!(start(&house, &heard(&[turn])).await.sent, []);
+    });
+}
+
+#[test]
+fn answers_are_not_repeated_and_requests_to_stop_are() {
+    Files::run(async |files| {
+        let house = files.anew();
+        let (lead, bob) = (house.seat("team-lead"), house.seat("bob"));
+        let plan = handshake::submit_plan(&bob, "a plan", None).await.unwrap();
+        handshake::answer_plan(&lead, &plan.request_id, handshake::Answer::Yes).await.unwrap();
+        let asked = handshake::request_shutdown(&lead, "bob", None).await.unwrap();
+        files.take(Takes::Out);
+        assert_eq!(start(&house, &Heard::default()).await.sent.len(), 1);
+        let waiting = files.waiting().await;
+        assert!(waiting.len() == 1 && waiting[0].contains(&asked.request_id), "{waiting:?}");
+    });
+}
+
+#[test]
+fn what_an_earlier_look_found_shown_needs_no_record_any_more() {
+    Files::run(async |files| {
+        let house = files.anew();
+        house.say("alice", "bob", "one").await;
+        let shown = files.take(Takes::Out);
+        let again = start(&house, &heard(&[&shown])).await;
+        let later = send_again(&house.seat("bob"), &Heard::default(), &again.shown).await.unwrap();
+        assert_eq!((later.shown, later.sent), (again.shown, vec![]));
+    });
+}
+
+#[test]
+fn an_unfinished_turn_is_gone_on_with_once() {
+    Files::run(async |files| {
+        let house = files.anew();
+        let cut = Heard { turns: Vec::new(), unfinished: Some("row 7".to_owned()) };
+        assert!(start(&house, &cut).await.go_on);
+        assert!(!start(&house, &cut).await.go_on);
+        assert_eq!(files.waiting().await.len(), 1);
+        let other = Heard { unfinished: Some("row 9".to_owned()), ..cut };
+        assert!(start(&house, &other).await.go_on);
+    });
+}
+
+/// The seat of bob as its program is started from: with its key, and whoever signs.
+fn keyed(house: &House, keys: &Arc<Keys>) -> Seat {
+    let signer = Some(Arc::clone(keys) as _);
+    Seat { lead_key: Some(keys.lead_key("bob")), signer, ..house.seat("bob") }
+}
+
+#[test]
+fn only_what_the_lead_had_signed_is_signed_again() {
+    Files::run(async |files| {
+        let house = files.anew();
+        let keys = Keys::of(&["bob"]);
+        let lead = Seat { signer: Some(Arc::clone(&keys) as _), ..house.seat("team-lead") };
+        let words = |text| brigade_core::mail::Words { text, summary: None };
+        brigade_core::mail::send(&lead, "bob", words("an order")).await.unwrap();
+        // In the lead's name, by somebody without the key.
+        house.say("team-lead", "bob", "a forged order").await;
+        files.take(Takes::Out);
+        let bob = keyed(&house, &keys);
+        let again = send_again(&bob, &Heard::default(), &HashSet::new()).await.unwrap();
+        assert_eq!(again.sent.len(), 2);
+        let mail = house.store.inbox(&team(), &member("bob")).await.unwrap();
+        let signed = mail.iter().map(|mail| {
+            with_message(&mail.json, |message| {
+                let message = message.unwrap();
+                (message.text().into_owned(), keys.lead_key("bob").verifies(&message))
+            })
+        });
+        let signed: Vec<(String, bool)> = signed.map(Result::unwrap).collect();
+        assert_eq!(signed, [("an order".to_owned(), true), ("a forged order".to_owned(), false)]);
+    });
+}
+
+#[test]
+fn an_order_that_waited_too_long_is_signed_anew() {
+    Files::run(async |files| {
+        let keys = Keys::of(&["bob"]);
+        let house = files.anew();
+        let lead = Seat { signer: Some(Arc::clone(&keys) as _), ..house.seat("team-lead") };
+        let words = brigade_core::mail::Words { text: "an order", summary: None };
+        brigade_core::mail::send(&lead, "bob", words).await.unwrap();
+        let now = keyed(&house, &keys);
+        let none = HashSet::new();
+        assert_eq!(send_again(&now, &Heard::default(), &none).await.unwrap().sent, []);
+        let hour = jiff::SignedDuration::from_hours(1);
+        let later = brigade_core::clock::SteppingClock::from(jiff::Timestamp::now() + hour);
+        let later = Seat { clock: Arc::new(later), ..now };
+        assert_eq!(send_again(&later, &Heard::default(), &none).await.unwrap().sent.len(), 1);
+        assert_eq!(files.waiting().await, ["an order"]);
+    });
+}

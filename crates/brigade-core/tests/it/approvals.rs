@@ -1,0 +1,277 @@
+//! What waits for the lead's answer, and who may give it.
+
+mod hour;
+
+use brigade_core::approvals::{self, Wanted};
+use brigade_core::authority::Denied;
+use brigade_core::event::Event;
+use brigade_core::handshake::{self, Answer, HandshakeError, Leave};
+use brigade_core::policy::{Rule, Ruling};
+use brigade_core::roster;
+use brigade_core::seat::{Hand, Seat};
+use brigade_testkit::house::{House, member, team};
+use brigade_wire::name::MemberName;
+use serde_json::json;
+
+use crate::{Files, in_memory};
+
+/// Asks leave to run a command; the request's id.
+async fn ask(house: &House, who: &str, command: &str) -> String {
+    let leave = Leave {
+        tool: "commandExecution",
+        tool_use_id: "t",
+        description: "to see",
+        input: &json!({ "command": format!("/bin/bash -lc '{command}'"), "cwd": "/elsewhere" }),
+        cwd: "/work",
+    };
+    handshake::request_permission(&house.seat(who), &leave).await.unwrap().request_id
+}
+
+fn rule(ruling: Ruling, command: &str) -> Rule {
+    Rule { ruling, tool: None, command: Some(command.to_owned()) }
+}
+
+fn rules(of: &MemberName) -> Vec<Rule> {
+    match of.as_str() {
+        "bob" => vec![rule(Ruling::Deny, "rm *"), rule(Ruling::Allow, "git *")],
+        _ => Vec::new(),
+    }
+}
+
+/// The answers that were written down: to whom, what, and by whose hand.
+async fn answers(house: &House) -> Vec<String> {
+    let history = house.store.history(&team()).await.unwrap();
+    let answers = history.into_iter().filter_map(|record| match record.event {
+        Event::Answered { kind, to, yes, reason, hand, .. } => {
+            let by = record.by.unwrap_or_default();
+            let reason = reason.unwrap_or_default();
+            Some(format!("{by} by {hand} to {to}'s {kind}: {yes} {reason}").trim_end().to_owned())
+        }
+        _ => None,
+    });
+    answers.collect()
+}
+
+#[test]
+fn what_an_agent_asked_is_seen_in_its_own_words() {
+    in_memory(async |house| {
+        let id = ask(&house, "bob", "cargo test").await;
+        let lead = house.seat("team-lead");
+        let [waiting] = &*approvals::waiting(&lead).await.unwrap() else { panic!("not one") };
+        assert_eq!((waiting.number, waiting.request_id.as_str()), (1, id.as_str()));
+        assert_eq!(waiting.from, member("bob"));
+        let Wanted::Permission { tool, input, cwd, description } = &waiting.wanted else {
+            panic!("{waiting:?}")
+        };
+        assert_eq!((tool.as_str(), description.as_str()), ("commandExecution", "to see"));
+        assert_eq!(cwd.as_deref(), Some("/elsewhere"));
+        assert_eq!(brigade_core::policy::command(input).as_deref(), Some("cargo test"));
+    });
+}
+
+#[test]
+fn rules_answer_what_they_fit_and_leave_the_rest() {
+    in_memory(async |house| {
+        for (who, command) in [
+            ("bob", "git status"),
+            ("bob", "cargo test"),
+            ("bob", "git status; rm x"),
+            ("bob", "git status && ls"),
+            ("alice", "git status"),
+        ] {
+            ask(&house, who, command).await;
+        }
+        handshake::submit_plan(&house.seat("bob"), "git away", None).await.unwrap();
+        let lead = house.seat("team-lead");
+        let ruled = approvals::apply(&lead, rules).await.unwrap();
+        let ruled: Vec<_> =
+            ruled.iter().map(|its| (its.approval.number, its.rule, its.ruling)).collect();
+        assert_eq!(ruled, [(1, 2, Ruling::Allow), (3, 1, Ruling::Deny)]);
+        assert_eq!(approvals::apply(&lead, rules).await.unwrap(), []);
+        let waiting = approvals::waiting(&lead).await.unwrap();
+        assert_eq!(waiting.iter().map(|its| its.number).collect::<Vec<_>>(), [2, 4, 5, 6]);
+        assert_eq!(
+            answers(&house).await,
+            [
+                "team-lead by rule 2 of bob to bob's permission: true",
+                "team-lead by rule 1 of bob to bob's permission: false rule 1 for bob denies it",
+            ]
+        );
+        // Nobody else rules, whatever their rules say.
+        let refused = approvals::apply(&house.seat("bob"), rules).await.unwrap_err();
+        assert!(matches!(refused, HandshakeError::Denied(Denied::LeadOnly { .. })), "{refused}");
+    });
+}
+
+/// Two supervisors and a person at once: one answer for each request, and one record of it.
+#[test]
+fn each_request_is_answered_once() {
+    Files::run(async |files| {
+        for _ in 0..10 {
+            ask(&files.house, "bob", "git status").await;
+        }
+        let ruling = |house: House| async move {
+            let ruled = approvals::apply(&house.seat("team-lead"), rules).await.unwrap();
+            ruled.len()
+        };
+        let person = |house: House| async move {
+            let lead = house.seat("team-lead");
+            let mut given = 0;
+            for waiting in approvals::waiting(&lead).await.unwrap() {
+                given += usize::from(approvals::answer(&lead, &waiting, Answer::Yes).await.is_ok());
+            }
+            given
+        };
+        let all = [
+            tokio::spawn(ruling(files.anew())),
+            tokio::spawn(ruling(files.anew())),
+            tokio::spawn(person(files.anew())),
+        ];
+        let mut given = 0;
+        for one in all {
+            given += one.await.unwrap();
+        }
+        assert_eq!(given, 10);
+        assert_eq!(files.house.texts("bob").await.len(), 10);
+        assert_eq!(answers(&files.house).await.len(), 10);
+    });
+}
+
+#[test]
+fn who_comes_later_is_told_who_was_first() {
+    in_memory(async |house| {
+        let agent = Seat { hand: Hand::Agent { answers: true }, ..house.seat("team-lead") };
+        let id = ask(&house, "bob", "make").await;
+        handshake::answer_permission(&agent, &id, Answer::No("not now")).await.unwrap();
+        let lead = house.seat("team-lead");
+        let found = approvals::find(&lead, "1").await.unwrap();
+        let error = approvals::answer(&lead, &found, Answer::Yes).await.unwrap_err();
+        let HandshakeError::Answered { first: Some(first), .. } = error else { panic!("{error}") };
+        let told = first.to_string();
+        assert!(told.starts_with("an agent said no at 2026-11-15T12:"), "{told}");
+        assert!(told.ends_with(": not now"), "{told}");
+        assert_eq!(
+            answers(&house).await,
+            ["team-lead by agent to bob's permission: false not now"]
+        );
+    });
+}
+
+#[test]
+fn where_a_person_answers_no_agent_does() {
+    in_memory(async |house| {
+        let id = ask(&house, "bob", "make").await;
+        let plan = handshake::submit_plan(&house.seat("bob"), "p", None).await.unwrap().request_id;
+        let agent = Seat { hand: Hand::Agent { answers: false }, ..house.seat("team-lead") };
+        for refused in [
+            handshake::answer_permission(&agent, &id, Answer::Yes).await,
+            handshake::answer_permission(&agent, &id, Answer::No("no")).await,
+            handshake::answer_plan(&agent, &plan, Answer::Yes).await,
+        ] {
+            let refused = refused.unwrap_err().to_string();
+            assert!(refused.starts_with("only a person may answer a p"), "{refused}");
+        }
+        // It still leads.
+        handshake::request_shutdown(&agent, "bob", None).await.unwrap();
+        let lead = house.seat("team-lead");
+        assert_eq!(approvals::waiting(&lead).await.unwrap().len(), 2);
+        assert_eq!(
+            approvals::apply(&lead, |_| vec![rule(Ruling::Allow, "make")]).await.unwrap().len(),
+            1
+        );
+        handshake::answer_plan(&lead, &plan, Answer::Yes).await.unwrap();
+    });
+}
+
+/// A number is the same whatever is answered before it, and nobody's id is another's number.
+#[test]
+fn a_number_stays() {
+    in_memory(async |house| {
+        let first = ask(&house, "bob", "one").await;
+        let second = ask(&house, "alice", "two").await;
+        let lead = house.seat("team-lead");
+        let number = async |word: &str| approvals::find(&lead, word).await.map(|its| its.number);
+        assert_eq!(number(&second).await.unwrap(), 2);
+        handshake::answer_permission(&lead, &first, Answer::Yes).await.unwrap();
+        assert_eq!(approvals::find(&lead, "2").await.unwrap().request_id, second);
+        assert_eq!(number("1").await.unwrap(), 1);
+        let unknown = number("3").await.unwrap_err();
+        let HandshakeError::Unknown { open, .. } = &unknown else { panic!("{unknown}") };
+        assert_eq!(
+            (unknown.to_string().as_str(), open.as_slice()),
+            (r#"no request "3" was sent to team-lead"#, [2].as_slice())
+        );
+        // Whoever has left can be told nothing.
+        roster::leave(&lead, &member("alice")).await.unwrap();
+        assert_eq!(approvals::waiting(&lead).await.unwrap(), []);
+    });
+}
+
+/// What Claude Code itself answered, in its own dialog, waits no longer.
+#[test]
+fn what_another_program_answered_is_answered() {
+    Files::run(async |files| {
+        let id = ask(&files.house, "bob", "make").await;
+        let other = ask(&files.house, "bob", "make").await;
+        let response = json!({
+            "type": "permission_response", "request_id": id, "subtype": "error", "error": "no",
+        });
+        let entry = json!([{
+            "from": "team-lead", "text": response.to_string(), "timestamp": "2026-11-15T12:00:00.000Z",
+            "read": false,
+        }]);
+        std::fs::write(files.inbox("bob"), entry.to_string()).unwrap();
+        let lead = files.house.seat("team-lead");
+        let waiting = approvals::waiting(&lead).await.unwrap();
+        assert_eq!(waiting.iter().map(|its| &its.request_id).collect::<Vec<_>>(), [&other]);
+        let late = handshake::answer_permission(&lead, &id, Answer::Yes).await.unwrap_err();
+        let HandshakeError::Answered { first: Some(first), .. } = late else { panic!("{late}") };
+        assert_eq!(first.to_string(), "somebody said no at 2026-11-15T12:00:00.000Z: no");
+    });
+}
+
+/// Whoever decided on an answer and died before it was sent: the next who applies the rules sends it.
+#[test]
+fn an_answer_left_unfinished_is_finished() {
+    Files::run(async |files| {
+        let id = ask(&files.house, "bob", "make").await;
+        let lead = files.house.seat("team-lead");
+        std::fs::create_dir(files.inbox("bob")).unwrap();
+        handshake::answer_permission(&lead, &id, Answer::Yes).await.unwrap_err();
+        std::fs::remove_dir(files.inbox("bob")).unwrap();
+        assert_eq!(approvals::waiting(&lead).await.unwrap(), []);
+        assert_eq!(approvals::apply(&lead, rules).await.unwrap(), []);
+        assert_eq!(files.house.texts("bob").await.len(), 1);
+        assert_eq!(approvals::apply(&lead, rules).await.unwrap(), []);
+        assert_eq!(files.house.texts("bob").await.len(), 1);
+    });
+}
+
+#[test]
+fn what_is_taken_back_waits_no_longer() {
+    in_memory(async |house| {
+        let (lead, bob) = (house.seat("team-lead"), house.seat("bob"));
+        let gone = ask(&house, "bob", "make").await;
+        let still = ask(&house, "bob", "make").await;
+        let neighbours = ask(&house, "alice", "make").await;
+        handshake::submit_plan(&bob, "p", None).await.unwrap();
+        handshake::take_back(&bob, |id| id != still).await.unwrap();
+        let waiting = approvals::waiting(&lead).await.unwrap();
+        assert_eq!(waiting.iter().map(|its| its.number).collect::<Vec<_>>(), [2, 3, 4]);
+        let late = handshake::answer_permission(&lead, &gone, Answer::Yes).await.unwrap_err();
+        let HandshakeError::Answered { first: Some(first), .. } = late else { panic!("{late}") };
+        assert!(first.to_string().starts_with("it was taken back at 2026-"), "{first}");
+        // Nor can an answer be taken back.
+        handshake::answer_permission(&lead, &neighbours, Answer::Yes).await.unwrap();
+        handshake::take_back(&house.seat("alice"), |_| true).await.unwrap();
+        assert_eq!(house.texts("alice").await.len(), 1);
+        assert_eq!(house.texts("bob").await, []);
+        assert_eq!(
+            answers(&house).await,
+            [
+                "bob by taken back to bob's permission: false no longer asked",
+                "team-lead by person to alice's permission: true",
+            ]
+        );
+    });
+}

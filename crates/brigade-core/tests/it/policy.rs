@@ -1,0 +1,197 @@
+//! Rules against what agents ask for.
+
+use brigade_core::policy::{Rule, Ruling, decide};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn rule(ruling: Ruling, command: &str) -> Rule {
+    Rule { ruling, tool: None, command: Some(command.to_owned()) }
+}
+
+fn run(command: &str) -> Value {
+    json!({ "command": command })
+}
+
+/// Whether one rule fits a command.
+fn fits(ruling: Ruling, pattern: &str, command: &str) -> bool {
+    decide(&[rule(ruling, pattern)], "shell", &run(command)).is_some()
+}
+
+#[test]
+fn a_yes_is_for_one_command_and_its_words() {
+    for (pattern, command, yes) in [
+        ("git status", "git status", true),
+        ("git status", "git status -s", false),
+        ("git *", "git status -s", true),
+        ("git *", "git", false),
+        ("git*", "git", true),
+        ("git *", "git log; rm -rf /", false),
+        ("git *", "git log && rm x", false),
+        ("git *", "git log | sh", false),
+        ("git *", "git log & rm x", false),
+        ("git *", "git log\nrm x", false),
+        ("git *", "git log `rm x`", false),
+        ("git *", "git log $(rm x)", false),
+        ("git *", "git log > /etc/passwd", false),
+        ("git *", "git log <(rm x)", false),
+        ("git *", "git log $IFS", false),
+        ("git *", "cd / && git log", false),
+        ("git * | head *", "git log | head -3", true),
+        ("git * | head *", "git log | head -3 | sh", false),
+        ("git * | head *", "git log | sh | head -3", false),
+        ("*", "ls -l", true),
+        ("*", "ls; ls", false),
+        ("rm build/*", "rm build/x", true),
+        ("rm build/*", "rm build/../../x", false),
+        ("rm build/*", "rm build/..", false),
+        ("rm ../*", "rm ../x", true),
+        ("echo one", "/bin/bash -lc 'echo one'", true),
+        ("echo *", "/bin/bash -lc 'echo one; rm x'", false),
+        ("/bin/bash -lc *", "/bin/bash -lc 'rm x'", false),
+    ] {
+        assert_eq!(fits(Ruling::Allow, pattern, command), yes, "{pattern:?} {command:?}");
+    }
+}
+
+#[test]
+fn a_no_looks_into_every_part() {
+    for (pattern, command, no) in [
+        ("rm *", "rm x", true),
+        ("rm *", "ls; rm x", true),
+        ("rm *", "ls &&\trm\t-rf x", true),
+        ("rm *", "echo $(rm x)", true),
+        ("rm *", "echo `rm x`", true),
+        ("rm *", "true\nrm x", true),
+        ("rm *", "env sh -c \"rm x\"", true),
+        ("rm *", "bash -lc 'cd /; rm x'", true),
+        ("rm *", "r\\m x; 'r'm y", true),
+        ("rm *", "git rm x", false),
+        ("rm *", "rmdir x", false),
+        ("*secret*", "cat a/secret/b", true),
+    ] {
+        for ruling in [Ruling::Deny, Ruling::Ask] {
+            assert_eq!(fits(ruling, pattern, command), no, "{pattern:?} {command:?}");
+        }
+    }
+}
+
+#[test]
+fn the_first_rule_that_fits_counts() {
+    let rules = [
+        rule(Ruling::Ask, "git push*"),
+        rule(Ruling::Allow, "git *"),
+        Rule { ruling: Ruling::Deny, tool: Some("mcp__*".into()), command: None },
+        Rule { ruling: Ruling::Allow, tool: Some("read".into()), command: None },
+    ];
+    for (tool, input, says) in [
+        ("shell", run("git status"), Some((1, Ruling::Allow))),
+        ("shell", run("git push"), Some((0, Ruling::Ask))),
+        ("shell", run("git status; git push"), Some((0, Ruling::Ask))),
+        ("shell", run("git status; ls"), None),
+        ("mcp__x__y", json!({}), Some((2, Ruling::Deny))),
+        ("read", run("anything; at all"), Some((3, Ruling::Allow))),
+        ("reader", json!({}), None),
+        ("shell", json!(["git", "status"]), None),
+        ("shell", json!({ "command": ["bash", "-lc", "git status"] }), Some((1, Ruling::Allow))),
+    ] {
+        assert_eq!(decide(&rules, tool, &input), says, "{tool} {input}");
+    }
+    assert_eq!(decide(&[], "shell", &run("ls")), None);
+}
+
+#[test]
+fn another_tool_is_known_by_its_input() {
+    let allow = |pattern: &str, input: &Value| {
+        decide(&[rule(Ruling::Allow, pattern)], "write", input).is_some()
+    };
+    let inside = json!({ "content": "a \"b\"; c", "path": "src/a.rs" });
+    let outside = json!({ "content": "src/a.rs", "path": "/etc/x.rs" });
+    let up = json!({ "content": "", "path": "src/../../x.rs" });
+    assert!(allow(r#"{"content":"a \"b\"; c","path":"src/*.rs"}"#, &inside));
+    assert!(!allow(r#"{"content":"*","path":"src/*"}"#, &inside));
+    let only_path = json!({ "path": "src/a.rs", "z": "\"x\"" });
+    assert!(allow(r#"{"path":"src/*.rs",*"#, &only_path));
+    assert!(!allow(r#"{"path":"src/*.rs"}"#, &only_path));
+    assert!(!allow(r#"{"content":"*","path":"src/*"}"#, &outside));
+    assert!(!allow(r#"{"content":"","path":"src/*"}"#, &up));
+    assert!(fits_json(Ruling::Deny, "/etc/*", &outside));
+    assert!(!fits_json(Ruling::Deny, "/etc/*", &inside));
+}
+
+fn fits_json(ruling: Ruling, pattern: &str, input: &Value) -> bool {
+    decide(&[rule(ruling, pattern)], "write", input).is_some()
+}
+
+/// What `*` means, as slowly and plainly as it can be said.
+fn plainly(pattern: &[char], text: &[char]) -> bool {
+    match pattern.split_first() {
+        None => text.is_empty(),
+        Some(('*', rest)) => (0..=text.len()).any(|taken| plainly(rest, &text[taken..])),
+        Some((sign, rest)) => text.first() == Some(sign) && plainly(rest, &text[1..]),
+    }
+}
+
+const OPERATORS: &[&str] =
+    &[";", "&&", "||", "|", "&", "\n", "\r\n", "`", "$(", ")", ">", ">>", "<", "<(", "{", "}"];
+
+fn operator() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(OPERATORS)
+}
+
+proptest! {
+    #[test]
+    fn a_star_is_any_letters(pattern in "[ab*é]{0,8}", text in "[abé]{0,10}") {
+        let rule = Rule { ruling: Ruling::Deny, tool: Some(pattern.clone()), command: None };
+        let (pattern, letters): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+        let fits = decide(&[rule], &text, &json!({})).is_some();
+        prop_assert_eq!(fits, plainly(&pattern, &letters));
+    }
+
+    /// Nothing that is joined to a command comes in with it, wherever the stars are.
+    #[test]
+    fn no_star_allows_an_operator(
+        pattern in "[a-c* ]{0,6}",
+        before in "[a-c ]{0,6}",
+        operator in operator(),
+        after in "[a-c ;|&$'\"]{0,6}",
+    ) {
+        let line = format!("{before}{operator}{after}");
+        // A break at either end is no part of the line.
+        prop_assume!(line.trim().contains(operator));
+        prop_assert!(!fits(Ruling::Allow, &pattern, &line));
+    }
+
+    /// What a pattern would allow by itself, it denies wherever it stands in a line.
+    #[test]
+    fn no_operator_hides_what_is_denied(
+        pattern in "[a-c*]{1,3}( [a-c*]{1,3})?",
+        command in "[a-c]{1,3}( [a-c]{1,3})?",
+        before in "[a-c ]{0,6}",
+        (one, two) in (operator(), operator()),
+        after in "[a-c ]{0,6}",
+    ) {
+        let alone = fits(Ruling::Allow, &pattern, &command);
+        let line = format!("{before}{one} {command}\t{two}{after}");
+        prop_assert!(!alone || fits(Ruling::Deny, &pattern, &line), "{pattern:?} {line:?}");
+        prop_assert!(!alone || fits(Ruling::Deny, &pattern, &command));
+    }
+
+    /// Whatever an agent asks for and whatever a rule says, there is an answer, and soon.
+    #[test]
+    fn nothing_is_too_strange(pattern in "\\PC{0,40}", line in any::<String>(), tool in any::<String>()) {
+        for ruling in [Ruling::Allow, Ruling::Ask, Ruling::Deny] {
+            let said = decide(&[rule(ruling, &pattern)], &tool, &run(&line));
+            prop_assert!(said.is_none() || said == Some((0, ruling)));
+        }
+    }
+}
+
+/// A pattern of stars and a line that almost fits take no longer than their lengths allow.
+#[test]
+fn a_pattern_cannot_make_us_think_for_ever() {
+    let began = std::time::Instant::now();
+    let (pattern, line) = ("*a".repeat(40) + "b", "a".repeat(5_000));
+    assert!(!fits(Ruling::Deny, &pattern, &line));
+    assert!(!fits(Ruling::Allow, &pattern, &line));
+    assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
+}

@@ -1,0 +1,133 @@
+//! A plan or a request for leave, as people and programs are shown it.
+
+use std::fmt::Write as _;
+
+use brigade_core::approvals::{Approval, Wanted};
+use brigade_core::policy;
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::output::{self, BUSY, FAINT, STRONG};
+
+/// What is asked, for programs.
+#[derive(Serialize)]
+pub(crate) struct Shown<'a> {
+    number: usize,
+    request_id: &'a str,
+    kind: String,
+    from: &'a str,
+    at: Timestamp,
+    age_seconds: i64,
+    #[serde(flatten)]
+    wanted: ShownWanted<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ShownWanted<'a> {
+    Plan {
+        plan: &'a str,
+        path: Option<&'a str>,
+    },
+    Permission {
+        tool: &'a str,
+        description: &'a str,
+        command: Option<String>,
+        input: &'a Value,
+        cwd: Option<&'a str>,
+    },
+}
+
+impl<'a> Shown<'a> {
+    pub(crate) fn of(approval: &'a Approval, now: Timestamp) -> Self {
+        Self {
+            number: approval.number,
+            request_id: &approval.request_id,
+            kind: approval.wanted.kind().to_string(),
+            from: approval.from.as_str(),
+            at: approval.at,
+            age_seconds: now.duration_since(approval.at).as_secs().max(0),
+            wanted: match &approval.wanted {
+                Wanted::Plan { plan, path } => ShownWanted::Plan { plan, path: path.as_deref() },
+                Wanted::Permission { tool, input, description, cwd } => ShownWanted::Permission {
+                    tool,
+                    description,
+                    command: policy::command(input),
+                    input,
+                    cwd: cwd.as_deref(),
+                },
+            },
+        }
+    }
+}
+
+/// The same for people: a line of who and when, and below it what.
+pub(crate) fn show(approval: &Approval, now: Timestamp, width: Option<usize>) -> String {
+    let age = age(now.duration_since(approval.at));
+    let (number, from) = (approval.number, output::one_line(approval.from.as_str()));
+    let id = output::one_line(&approval.request_id);
+    let kind = approval.wanted.kind();
+    let mut text = format!(
+        "{BUSY}{number}{BUSY:#}  {STRONG}{from}{STRONG:#}  {kind}  {FAINT}{age}  {id}{FAINT:#}\n"
+    );
+    let mut block = |indent: &str, words: &str| {
+        let room = width.map_or(usize::MAX, |width| width.saturating_sub(indent.len()));
+        for line in output::plain(words).lines() {
+            for part in output::wrap(line, room) {
+                let line = format!("{indent}{part}");
+                let _infallible = writeln!(text, "{}", line.trim_end());
+            }
+        }
+    };
+    match &approval.wanted {
+        Wanted::Plan { plan, path } => {
+            if let Some(path) = path {
+                block("   ", &format!("in {}", output::one_line(path)));
+            }
+            block("   ", plan);
+        }
+        Wanted::Permission { tool, input, description, cwd } => {
+            let place = cwd.as_ref().map(|cwd| format!(" in {cwd}")).unwrap_or_default();
+            block("   ", &output::one_line(&format!("{tool}{place}: {description}")));
+            match policy::command(input) {
+                Some(command) => block("   $ ", &command),
+                None => {
+                    block("   | ", &serde_json::to_string_pretty(input).unwrap_or_default());
+                }
+            }
+        }
+    }
+    text
+}
+
+/// How long ago something was, in the unit one would use.
+fn age(age: SignedDuration) -> String {
+    match age.as_secs() {
+        ..10 => "just now".to_owned(),
+        secs @ 10..60 => format!("{secs} s ago"),
+        secs @ 60..3600 => format!("{} min ago", secs / 60),
+        secs @ 3600..86400 => format!("{} h ago", secs / 3600),
+        secs => format!("{} d ago", secs / 86400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_is_told_in_its_unit() {
+        for (secs, told) in [
+            (-5, "just now"),
+            (9, "just now"),
+            (10, "10 s ago"),
+            (119, "1 min ago"),
+            (3600, "1 h ago"),
+            (86_399, "23 h ago"),
+            (200_000, "2 d ago"),
+        ] {
+            assert_eq!(age(SignedDuration::from_secs(secs)), told);
+        }
+    }
+}

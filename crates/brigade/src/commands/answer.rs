@@ -1,0 +1,67 @@
+//! `brigade approve`, `brigade deny`
+
+use brigade_core::approvals;
+use brigade_core::handshake::Answer;
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::patience::patiently;
+use crate::{exit, output};
+
+/// An answer, for programs.
+#[derive(Serialize)]
+struct Given {
+    number: usize,
+    request_id: String,
+    kind: String,
+    to: String,
+    approved: bool,
+}
+
+/// Answers each of these. One that cannot be answered keeps no other from being.
+pub(crate) async fn run(
+    context: &Context,
+    which: &[String],
+    answer: Answer<'_>,
+) -> Result<u8, CliError> {
+    let seat = context.seat().await?;
+    // Who mistypes one has answered none.
+    let mut found = Vec::new();
+    for word in which {
+        found.push(patiently(approvals::find(&seat, word)).await?);
+    }
+    let mut given = Vec::new();
+    let mut refused: Option<CliError> = None;
+    for approval in found {
+        let answered = patiently(approvals::answer(&seat, &approval, answer)).await;
+        match (answered, &refused) {
+            (Ok(answered), _) => {
+                if let Some(why) = &answered.receipt.waits {
+                    output::note(&format!(
+                        "acknowledged; not in {}'s inbox yet: {why}",
+                        approval.from
+                    ));
+                }
+                given.push(Given {
+                    number: approval.number,
+                    request_id: approval.request_id,
+                    kind: approval.wanted.kind().to_string(),
+                    to: answered.to.to_string(),
+                    approved: answer == Answer::Yes,
+                });
+            }
+            (Err(error), None) => refused = Some(error.into()),
+            (Err(error), Some(_)) => output::note(&error.to_string()),
+        }
+    }
+    if context.json {
+        output::print_json(&given)?;
+    } else {
+        let word = if answer == Answer::Yes { "approved" } else { "denied" };
+        let line =
+            |given: &Given| format!("{word} {}'s {} {}\n", given.to, given.kind, given.number);
+        output::print(&given.iter().map(line).collect::<String>())?;
+    }
+    refused.map_or(Ok(exit::DONE), Err)
+}

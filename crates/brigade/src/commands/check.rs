@@ -1,0 +1,139 @@
+//! `brigade up --check`: what a team's file says, without starting anything.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use brigade_core::driver;
+use serde_json::json;
+
+use crate::error::{CliError, Trouble};
+use crate::graph::{self, Drawing};
+use crate::host::spec::{AccessWord, MemberSpec, Place, TeamSpec};
+use crate::output::{self, Cell, FAINT, STRONG, Table};
+use crate::team_file::{self, FileError};
+use crate::{exit, installed};
+
+/// How many tasks are drawn. Of more nobody would see the picture.
+const DRAWN: usize = 200;
+
+/// Reads the file, or the one found from here, and tells what the team would be.
+pub(crate) fn check(json: bool, file: Option<&Path>) -> Result<u8, CliError> {
+    let path = file.map_or_else(found, |file| Ok(file.to_owned()))?;
+    let team = match team_file::read(&path) {
+        Err(FileError::Mistakes { path, mistakes }) if json => {
+            output::print_json(&json!({ "valid": false, "file": path, "mistakes": mistakes }))?;
+            return Ok(exit::FAILED);
+        }
+        read => read?,
+    };
+    let missing = missing(&team);
+    if json {
+        let answer =
+            json!({ "valid": true, "file": path, "team": team, "missing_agents": missing });
+        output::print_json(&answer)?;
+        return Ok(exit::DONE);
+    }
+    output::print(&text(&path, &team))?;
+    for agent in missing {
+        let package = driver::agent(&agent).map(|choice| choice.agent.package);
+        let install = match package.filter(|package| !package.is_empty()) {
+            Some(package) => format!("; `npm install -g {package}`"),
+            None => String::new(),
+        };
+        output::note(&format!("the program of {agent} is not here{install}"));
+    }
+    Ok(exit::DONE)
+}
+
+/// The file of the team that is worked on in this folder.
+pub(crate) fn found() -> Result<PathBuf, CliError> {
+    let here = std::env::current_dir().map_err(|source| {
+        let doing = "tell which folder this is".into();
+        CliError::failed(Trouble::Io { doing, source })
+    })?;
+    let path = team_file::find(&here)?;
+    // As short as a person would write it.
+    Ok(path.strip_prefix(&here).map_or(path.clone(), Path::to_owned))
+}
+
+/// The agents that are not on this machine, each once.
+fn missing(team: &TeamSpec) -> BTreeSet<String> {
+    let agents = everybody(team).map(|member| &member.agent);
+    let is_missing = |agent: &&String| {
+        driver::agent(agent).is_none_or(|choice| match agent.starts_with("acp:") {
+            true => installed::find(choice.program.as_ref()).is_none(),
+            false => installed::program(&choice.agent).is_none(),
+        })
+    };
+    agents.filter(is_missing).cloned().collect()
+}
+
+fn everybody(team: &TeamSpec) -> impl Iterator<Item = &MemberSpec> {
+    team.lead.iter().chain(&team.members)
+}
+
+fn text(path: &Path, team: &TeamSpec) -> String {
+    let path = output::one_line(&path.to_string_lossy());
+    let mut text =
+        format!("{path} is valid; nothing was changed\n\nTeam {STRONG}{}{STRONG:#}", team.team);
+    if !team.description.trim().is_empty() {
+        text.push_str(": ");
+        text.push_str(&output::one_line(&team.description));
+    }
+    if team.lead.is_none() {
+        text.push_str("\nA person leads it.");
+    }
+    text.push_str("\n\n");
+    let mut table = Table::new(&["MEMBER", "AGENT", "MODEL", "PLACE", "MAY", "RULES", "WORKS IN"]);
+    for member in everybody(team) {
+        table.row(row(member, team));
+    }
+    if everybody(team).next().is_some() {
+        text.push_str(&table.render("", output::width()));
+    } else {
+        text.push_str("No members.\n");
+    }
+    match team.tasks.len() {
+        0 => {}
+        1..=DRAWN => {
+            let graph = team_file::graph(&team.tasks);
+            text.push('\n');
+            text.push_str(&graph::text(&Drawing::of(&graph), output::width()));
+        }
+        many => {
+            let _infallible = writeln!(text, "\n{many} tasks, too many to be drawn here.");
+        }
+    }
+    text
+}
+
+fn row(member: &MemberSpec, team: &TeamSpec) -> [Cell; 7] {
+    let place = match member.place {
+        Place::Headless => "headless",
+        Place::Tmux => "tmux",
+        Place::Native => "native",
+    };
+    let access = match (member.access, member.plan) {
+        (AccessWord::Ask, false) => "ask",
+        (AccessWord::Ask, true) => "plan, then ask",
+        (AccessWord::Full, false) => "everything",
+        (AccessWord::Full, true) => "plan, then everything",
+    };
+    let dir = member.cwd.strip_prefix(&team.root).unwrap_or(&member.cwd);
+    let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+    let worktree = if member.worktree { " (worktree)" } else { "" };
+    let model = match &member.model {
+        Some(model) => model.as_str().into(),
+        None => Cell::new(FAINT, "its own"),
+    };
+    [
+        Cell::new(STRONG, member.name.as_str()),
+        member.agent.as_str().into(),
+        model,
+        place.into(),
+        access.into(),
+        member.rules.len().to_string().into(),
+        format!("{}{worktree}", dir.display()).into(),
+    ]
+}

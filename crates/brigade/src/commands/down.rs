@@ -1,0 +1,167 @@
+//! `brigade down` and `brigade stop`
+
+use std::time::Duration;
+
+use brigade_core::roster::{self, Force, RosterError};
+use brigade_core::seat::Seat;
+use brigade_core::store::StoreError;
+use brigade_wire::name::{MemberName, TeamName};
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::cli::{Down, Ending, Stop};
+use crate::context::Context;
+use crate::error::{CliError, Trouble};
+use crate::exit;
+use crate::host::end::{self, Ended, Manner, News};
+use crate::host::worktree::Removed;
+use crate::host::{Host, failed, seat};
+use crate::output::{self, BUSY, FAINT, STRONG};
+
+/// How long the supervising process takes to see that nothing is left to do.
+const LAST: Duration = Duration::from_secs(10);
+
+/// With a quarter of a minute for everybody to agree: those who have done their work have nothing to lose.
+pub(crate) const KINDLY: Manner<'static> =
+    Manner { ask: Some(Duration::from_secs(15)), reason: None, may_refuse: false };
+
+fn manner(ending: &Ending, may_refuse: bool) -> Manner<'_> {
+    let ask = (!ending.now).then(|| Duration::from_secs(ending.limit));
+    Manner { ask, reason: ending.reason.as_deref(), may_refuse }
+}
+
+/// `brigade stop`
+pub(crate) async fn stop(context: &Context, stop: &Stop) -> Result<u8, CliError> {
+    let host = context.host()?;
+    let team = context.team().await?;
+    let lead = context.seat_of(team.clone(), MemberName::lead());
+    if host.folder.member(&team, &stop.name)?.is_none() {
+        let error = Trouble::NotHere { name: stop.name.to_string(), team: team.to_string() };
+        let here = host.folder.members(&team)?;
+        let error = CliError::failed(error);
+        return Err(if here.is_empty() {
+            error.hint("no member of this team runs on this host")
+        } else {
+            let here: Vec<String> = here.iter().map(ToString::to_string).collect();
+            error.hint(format!("on this host are {}", here.join(", ")))
+        });
+    }
+    let names = [stop.name.clone()];
+    let ended = end::members(&host, &lead, &names, manner(&stop.how, !stop.how.now), tell).await?;
+    if context.json {
+        output::print_json(&document(&ended))?;
+    }
+    match ended.into_iter().next() {
+        Some((name, Ended::Refused(why))) => {
+            let error = CliError::failed(Trouble::Refuses { name: name.to_string(), why });
+            Err(error.hint(format!("`brigade stop {name} --now` ends it all the same")))
+        }
+        _ => Ok(exit::DONE),
+    }
+}
+
+/// `brigade down`
+pub(crate) async fn run(context: &Context, down: &Down) -> Result<u8, CliError> {
+    let host = context.host()?;
+    let team = which(context, &host, down.which.as_ref())?;
+    let lead = context.seat_of(team.clone(), MemberName::lead());
+    let ended = take_down(&host, &lead, manner(&down.how, false)).await?;
+    if context.json {
+        output::print_json(&document(&ended))?;
+    } else {
+        output::print(&format!("team {STRONG}{team}{STRONG:#} is down; its log stays\n"))?;
+    }
+    Ok(exit::DONE)
+}
+
+/// The team that is meant: the one named, or the only one that is up.
+pub(crate) fn which(
+    context: &Context,
+    host: &Host,
+    named: Option<&TeamName>,
+) -> Result<TeamName, CliError> {
+    let mut up = host.folder.teams()?;
+    let names: Vec<String> = up.iter().map(ToString::to_string).collect();
+    if let Some(team) = named.or(context.named_team()) {
+        if up.contains(team) {
+            return Ok(team.clone());
+        }
+        let error = CliError::failed(Trouble::NotUp { team: team.to_string() });
+        return Err(match names.as_slice() {
+            [] => error.hint("no team is; `brigade up` brings one up"),
+            names => error.hint(format!("up are {}", names.join(", "))),
+        });
+    }
+    match (up.pop(), up.is_empty()) {
+        (Some(team), true) => Ok(team),
+        (None, _) => {
+            let error = CliError::new(crate::error::Kind::Nothing, Trouble::NoneUp);
+            Err(error.hint("`brigade new` writes a brigade.toml, `brigade up` brings it up"))
+        }
+        (Some(_), false) => {
+            Err(CliError::usage(Trouble::SeveralTeams(names)).hint("name one of them"))
+        }
+    }
+}
+
+/// Ends every member of a team on this host, and the team.
+pub(crate) async fn take_down(
+    host: &Host,
+    lead: &Seat,
+    manner: Manner<'_>,
+) -> Result<Vec<(MemberName, Ended)>, CliError> {
+    let place = seat::wait_for(&host.folder.up(&lead.team)?).await;
+    let _alone = place.map_err(|source| failed("wait for another `brigade up`", source))?;
+    let names = host.folder.members(&lead.team)?;
+    let ended = end::members(host, lead, &names, manner, tell).await?;
+    // A team of Claude Code's is not ours to delete.
+    let deleted = match lead.store.is_ours(&lead.team).await? {
+        true => roster::delete(lead, Force::Yes).await,
+        false => Ok(()),
+    };
+    match deleted {
+        Ok(()) | Err(RosterError::Store(StoreError::NoTeam { .. })) => {}
+        Err(error) => return Err(error.into()),
+    }
+    host.folder.remove_team(&lead.team)?;
+    // Nothing is left for it to do, and nothing of ours is to be left.
+    let began = Instant::now();
+    while host.folder.teams()?.is_empty() && host.supervisor()?.is_some() && began.elapsed() < LAST
+    {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    Ok(ended)
+}
+
+fn tell(name: &MemberName, news: News) {
+    let said = match news {
+        News::Asked => "asked to stop".to_owned(),
+        News::Refuses(why) => format!("would rather stay: {}", output::one_line(&why)),
+        News::Told => format!("{BUSY}told to end{BUSY:#}"),
+        News::Worktree(Removed::Stays, tree) => {
+            format!(
+                "its worktree has changes that are not committed, and stays: {}",
+                tree.dir.display()
+            )
+        }
+        News::Worktree(_, tree) => format!("its branch {} has commits, and stays", tree.branch),
+        News::Over(Ended::Agreed) => "has left".to_owned(),
+        News::Over(Ended::WasGone) => "was gone already".to_owned(),
+        News::Over(Ended::Forced) => "ended".to_owned(),
+        News::Over(Ended::Refused(why)) => format!("stays: {}", output::one_line(&why)),
+    };
+    output::say(&format!("{FAINT}{name}:{FAINT:#} {said}"));
+}
+
+fn document(ended: &[(MemberName, Ended)]) -> serde_json::Value {
+    let of = |(name, ended): &(MemberName, Ended)| {
+        let (word, why) = match ended {
+            Ended::Agreed => ("agreed", None),
+            Ended::WasGone => ("was_gone", None),
+            Ended::Forced => ("forced", None),
+            Ended::Refused(why) => ("refused", Some(why)),
+        };
+        json!({ "name": name, "ended": word, "why": why })
+    };
+    json!({ "members": ended.iter().map(of).collect::<Vec<_>>() })
+}

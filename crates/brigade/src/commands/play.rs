@@ -1,0 +1,99 @@
+//! `brigade play`: be a member that runs on this host, as written down. Started by the supervising
+//! process.
+
+use std::ffi::OsString;
+
+use brigade_core::driver::{self, Access};
+use brigade_core::store::Shelf;
+use brigade_wire::name::{MemberName, TeamName};
+use rustix::process::setsid;
+
+use super::teammate::{self, Wanted};
+use crate::context::Context;
+use crate::error::{CliError, Trouble};
+use crate::host::claude::{self, Surroundings};
+use crate::host::spec::{AccessWord, MemberSpec, Place};
+use crate::host::{Host, failed, seat};
+use crate::{env, exit};
+
+pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
+    let missing = |what| CliError::usage(Trouble::NativeArgument { what });
+    let team = context.named_team().ok_or_else(|| missing("--team"))?;
+    let name = context.named_me().ok_or_else(|| missing("--as"))?;
+    let host = context.host()?;
+    let Some(spec) = host.folder.member(team, name)? else {
+        let (name, team) = (name.to_string(), team.to_string());
+        return Err(CliError::failed(Trouble::NotHere { name, team }));
+    };
+    if spec.place == Place::Headless {
+        // Fails only if we lead a session already, and then that is the one.
+        let _leads = setsid();
+    }
+    let taken = seat::take(&host.folder.seat(team, name)).await;
+    let Some(_held) = taken.map_err(|source| failed("take the seat", source))? else {
+        // Somebody plays it already.
+        return Ok(exit::DONE);
+    };
+    let cwd = match host.worktree(team, &spec) {
+        Some(worktree) => worktree.make(&spec.cwd)?,
+        None => spec.cwd.clone(),
+    };
+    let code = play(context, &host, team, name, MemberSpec { cwd, ..spec }).await?;
+    host.folder.remove_member(team, name)?;
+    Ok(code)
+}
+
+async fn play(
+    context: &Context,
+    host: &Host,
+    team: &TeamName,
+    name: &MemberName,
+    spec: MemberSpec,
+) -> Result<u8, CliError> {
+    let mut seat = context.seat_of(team.clone(), name.clone());
+    if spec.place == Place::Native {
+        let keys = context.host()?.folder.keys(team);
+        let inherits = spec.env.as_deref().map(inherits);
+        let around = Surroundings { claude_dir: context.claude_dir(), keys, inherits };
+        return claude::play(seat, &spec, around).await;
+    }
+    let Some(choice) = driver::agent(&spec.agent) else {
+        return Err(CliError::usage(Trouble::NoAgent { name: spec.agent }));
+    };
+    let access = match spec.access {
+        _ if spec.plan => Access::ReadOnly,
+        AccessWord::Ask => Access::Ask,
+        AccessWord::Full => Access::Full,
+    };
+    let first = seat.store.kept(team, name, Shelf::Memory).await?.is_none();
+    let ours = seat.store.is_ours(team).await?;
+    let key = host.folder.keys(team).of(name, seat.clock.as_ref()).map_err(CliError::failed)?;
+    let key = key.verify_key();
+    if ours {
+        seat.lead_key = Some(key.parse().map_err(CliError::failed)?);
+    }
+    let wanted = Wanted {
+        program: spec.program,
+        model: spec.model,
+        access,
+        lead_key: ours.then_some(key),
+        // In a team of ours it came by mail.
+        prompt: spec.prompt.filter(|_| first && !ours),
+        cwd: spec.cwd.to_string_lossy().into_owned(),
+        inherits: spec.env.map(|names| inherits(&names)),
+        answers: host.folder.team(team)?.map(|team| team.answers).unwrap_or_default(),
+        comes_back: true,
+    };
+    teammate::play(seat, choice, wanted).await
+}
+
+/// The variables a member inherits: those its `env` names, and the few no program can do without.
+fn inherits(names: &[String]) -> Vec<(OsString, OsString)> {
+    let always = |name: &str| env::ALWAYS.contains(&name) || name.starts_with("LC_");
+    let ours = |name: &str| name.starts_with("BRIGADE_");
+    let its = |name: &OsString| {
+        let name = name.to_string_lossy();
+        always(&name) || ours(&name) || names.iter().any(|its| *its == name)
+    };
+    std::env::vars_os().filter(|(name, _)| its(name)).collect()
+}

@@ -1,0 +1,170 @@
+//! `brigade up`
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use brigade_core::event::Record;
+use brigade_core::seat::Seat;
+use brigade_wire::name::MemberName;
+use jiff::Timestamp;
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::{check, down};
+use crate::cli::Up;
+use crate::context::Context;
+use crate::error::{CliError, Trouble};
+use crate::host::spec::TeamSpec;
+use crate::host::{Host, bring, state, wait};
+use crate::log::Story;
+use crate::output::{self, FAINT, STRONG};
+use crate::{exit, team_file};
+
+/// How long the board is looked at anew though nothing was heard.
+const LOOK: Duration = Duration::from_secs(1);
+/// After this long without a word, everything was heard that happened before.
+const REST: Duration = Duration::from_millis(200);
+
+pub(crate) async fn run(context: &Context, up: &Up) -> Result<u8, CliError> {
+    let began = context.clock.now();
+    let end = up.limit.map(|limit| Instant::now() + Duration::from_secs(limit));
+    let file = up.file.clone().map_or_else(check::found, Ok)?;
+    let spec = team_file::read(&file)?;
+    let lead = context.seat_of(spec.team.clone(), MemberName::lead());
+    let host = context.host()?;
+    let brought = bring::up(&host, &lead, &spec).await?;
+    for (name, difference) in &brought.differs {
+        output::note(&format!(
+            "{name} runs with what the file said before ({difference}); \
+             `brigade stop {name}` and `brigade up` start it anew"
+        ));
+    }
+    host.supervised().await?;
+    let names: Vec<MemberName> =
+        spec.members.iter().chain(&spec.lead).map(|member| member.name.clone()).collect();
+    let there = wait::until_there(&host, &lead, &names);
+    let dead = match end {
+        // What is over then is told below.
+        Some(end) => tokio::time::timeout_at(end, there).await.unwrap_or_else(|_| Ok(Vec::new())),
+        None => there.await,
+    }?;
+    bring::give(&lead, &spec.tasks).await?;
+    if up.until_done {
+        return until_done(context, &host, &lead, began, end).await;
+    }
+    if context.json {
+        output::print_json(&json!({
+            "team": spec.team,
+            "new": brought.new,
+            "tasks": brought.tasks,
+            "dead": dead.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+        }))?;
+    } else {
+        output::print(&said(&host, &spec, brought.new.len(), brought.tasks))?;
+    }
+    match dead.as_slice() {
+        [] => Ok(exit::DONE),
+        dead => {
+            let names: Vec<String> = dead.iter().map(|(name, _)| name.to_string()).collect();
+            let error = CliError::failed(Trouble::DidNotStart { names });
+            Err(error.hint("`brigade status` says why; `brigade up` tries again"))
+        }
+    }
+}
+
+fn said(host: &Host, spec: &TeamSpec, new: usize, tasks: usize) -> String {
+    let team = &spec.team;
+    let mut said = match (new, tasks) {
+        (0, 0) => format!("team {STRONG}{team}{STRONG:#} is up; nothing was to be done\n"),
+        _ => format!("team {STRONG}{team}{STRONG:#} is up: {new} new members, {tasks} new tasks\n"),
+    };
+    let in_tmux =
+        spec.members.iter().any(|member| member.place != crate::host::spec::Place::Headless);
+    if in_tmux {
+        let attach = host.tmux().attach(team.as_str());
+        said.push_str(&format!("{FAINT}its windows: {attach}{FAINT:#}\n"));
+    }
+    said
+}
+
+/// Stays until every task is done, then takes the team down.
+async fn until_done(
+    context: &Context,
+    host: &Host,
+    lead: &Seat,
+    since: Timestamp,
+    end: Option<Instant>,
+) -> Result<u8, CliError> {
+    let mut watch = lead.store.watch(&lead.team).await?;
+    let mut story = Story::default();
+    let history = lead.store.history(&lead.team).await?;
+    // What the story has to know of what was, it is told; nobody else is, of what was before.
+    let (before, since): (Vec<_>, Vec<_>) =
+        history.into_iter().partition(|record| record.at < since);
+    let _told = story.tell(&before, None);
+    let mut told = HashSet::new();
+    for record in &since {
+        told.insert(serde_json::to_vec(record).unwrap_or_default());
+        show(context, &mut story, record)?;
+    }
+    let mut told_to_end = std::pin::pin!(crate::signals::told_to_end());
+    let trouble = loop {
+        let state = state::team(host, lead).await?;
+        if state.tasks.done == state.tasks.total {
+            break None;
+        }
+        host.supervised().await?;
+        let left = state.tasks.total - state.tasks.done;
+        let alive = state.members.iter().any(|member| {
+            let is_played = member.pid.is_some();
+            !state::is_lost(host, lead, &member.name, is_played, member.judged.liveness)
+        });
+        if !alive {
+            break Some(Trouble::NobodyLeft { left });
+        }
+        if end.is_some_and(|end| Instant::now() >= end) {
+            break Some(Trouble::NotDone { left });
+        }
+        let until = Instant::now() + LOOK;
+        loop {
+            let record = tokio::select! {
+                told = &mut told_to_end => {
+                    told?;
+                    // Whoever interrupts it wants it to end, and the team with it.
+                    let ended = down::take_down(host, lead, down::KINDLY).await;
+                    ended?;
+                    return Ok(exit::FAILED);
+                }
+                record = tokio::time::timeout_at(until, watch.next()) => record,
+            };
+            let Ok(Some(record)) = record else { break };
+            // The watch was begun before the history was read.
+            if !told.remove(&serde_json::to_vec(&record).unwrap_or_default()) {
+                show(context, &mut story, &record)?;
+            }
+        }
+    };
+    while let Ok(Some(record)) = tokio::time::timeout(REST, watch.next()).await {
+        if !told.remove(&serde_json::to_vec(&record).unwrap_or_default()) {
+            show(context, &mut story, &record)?;
+        }
+    }
+    let state = state::team(host, lead).await?;
+    down::take_down(host, lead, down::KINDLY).await?;
+    if context.json {
+        output::print_json(&json!({ "done": trouble.is_none(), "tasks": state.tasks }))?;
+    }
+    match trouble {
+        None => Ok(exit::DONE),
+        Some(trouble) => Err(CliError::failed(trouble)),
+    }
+}
+
+fn show(context: &Context, story: &mut Story, record: &Record) -> Result<(), CliError> {
+    if context.json {
+        output::print_json(record)?;
+    } else {
+        output::print(&story.go_on(record, output::width()))?;
+    }
+    Ok(())
+}

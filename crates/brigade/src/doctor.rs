@@ -1,0 +1,204 @@
+//! What can go wrong with teams and with the members of this host: how it is noticed, what it means, and
+//! what mends it.
+//!
+//! - `house`: everything there is, read once, by nothing that would change it;
+//! - `locks`, `papers`, `members`, `tasks`, `hosted`, `machine`: the checks;
+//! - `deed`: what mends, one safe step each; `aside`: where what was there is kept.
+//!
+//! To add a check: a row in [`CHECKS`], and a function beside the others that looks at the house and
+//! tells what it finds. The store is not asked here, for it mends and writes down as it looks.
+
+pub(crate) mod aside;
+pub(crate) mod deed;
+mod hosted;
+pub(crate) mod house;
+mod locks;
+mod machine;
+mod members;
+mod papers;
+mod tasks;
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde::ser::SerializeStruct as _;
+
+use self::deed::Deed;
+use self::house::House;
+
+/// One thing that can be wrong.
+pub(crate) struct Check {
+    /// What it is called.
+    pub(crate) name: &'static str,
+    /// What comes of it.
+    pub(crate) means: &'static str,
+    look: fn(&House, &mut Found),
+}
+
+/// Everything that is looked for. What one deed mends another check may not find any more, so what
+/// mends files stands before what starts and ends processes.
+#[rustfmt::skip]
+pub(crate) const CHECKS: &[Check] = &[
+    Check { name: "stale-lock", look: locks::stale,
+        means: "its holder is gone; Claude Code 2.1.50 drops what it cannot write at once" },
+    Check { name: "broken-lock", look: locks::broken,
+        means: "a lock is an empty folder; no program can ever take this one, so nothing is written" },
+    Check { name: "torn-file", look: papers::torn,
+        means: "Claude Code takes it for empty, and writes over it what it has" },
+    Check { name: "big-inbox", look: papers::big,
+        means: "Claude Code reads all of it again and again, and stalls when it is near 1 MB" },
+    Check { name: "split-team", look: papers::split,
+        means: "Claude Code 2.1.50 has its roster in one folder and its mail and tasks in another" },
+    Check { name: "no-config", look: papers::no_config,
+        means: "there is a folder and no team in it; nobody reads what is there" },
+    Check { name: "left-over", look: papers::left_over,
+        means: "a program was killed while it wrote; nobody needs it any more" },
+    Check { name: "open-to-others", look: papers::open_to_others,
+        means: "other users of this machine can read what members write to each other" },
+    Check { name: "foreign-file", look: papers::foreign,
+        means: "brigade follows no link and reads no other user's file, so it is as if it were not there" },
+    Check { name: "returned-member", look: members::returned,
+        means: "it had left, and a late word about it wrote it back; the team cannot be deleted" },
+    Check { name: "ghost-member", look: members::ghosts,
+        means: "others write to it and wait for it, and nobody is there" },
+    Check { name: "stuck-active", look: members::stuck_active,
+        means: "it counts as at work for ever, and Claude Code refuses to delete the team" },
+    Check { name: "inbox-of-nobody", look: members::inbox_of_nobody,
+        means: "somebody wrote to a name that is not on the team; nobody reads it" },
+    Check { name: "long-wait", look: members::long_wait,
+        means: "whoever asked does nothing until it is answered" },
+    Check { name: "session-gone", look: members::session_gone,
+        means: "its Claude Code ended without clearing up; nobody leads it any more" },
+    Check { name: "invisible-task", look: tasks::invisible,
+        means: "Claude Code shows only tasks that have every field" },
+    Check { name: "task-of-nobody", look: tasks::of_nobody,
+        means: "nobody works on it, and nobody else may take it" },
+    Check { name: "task-circle", look: tasks::circles,
+        means: "each of them waits for the next, so none can ever begin" },
+    Check { name: "lost-dependency", look: tasks::lost_dependency,
+        means: "what is not there counts as done, so it may begin too early" },
+    Check { name: "orphan-window", look: hosted::windows,
+        means: "an agent works on though its member is not to be any more" },
+    Check { name: "orphan-process", look: hosted::processes,
+        means: "an agent works on though its member is not to be any more" },
+    Check { name: "given-up", look: hosted::given_up,
+        means: "nobody starts it any more; its tasks went back to the board" },
+    Check { name: "dead-member", look: hosted::dead,
+        means: "its mail waits, and nobody starts it again" },
+    Check { name: "no-supervisor", look: hosted::no_supervisor,
+        means: "members go on, but nobody starts those that die" },
+    Check { name: "team-gone", look: hosted::team_gone,
+        means: "its members are to run here, and have no team to work in" },
+    Check { name: "open-worktree", look: hosted::worktrees,
+        means: "it takes room, and work in it that is nowhere else is easily forgotten" },
+    Check { name: "old-agent", look: machine::outdated,
+        means: "brigade was tested with a later one; what it says may be misunderstood" },
+    Check { name: "no-agent", look: machine::missing,
+        means: "the member cannot be started" },
+    Check { name: "no-tmux", look: machine::no_tmux,
+        means: "members that shall have a window cannot be started" },
+    Check { name: "team-file", look: machine::team_file,
+        means: "`brigade up` will refuse it" },
+    Check { name: "settings", look: machine::settings,
+        means: "Claude Code starts its teammates without brigade, or not at all" },
+];
+
+/// One thing that is wrong.
+#[derive(Debug)]
+pub(crate) struct Finding {
+    pub(crate) check: &'static str,
+    pub(crate) means: &'static str,
+    /// Where.
+    pub(crate) place: String,
+    /// What.
+    pub(crate) what: String,
+    pub(crate) cure: Cure,
+}
+
+/// What mends it.
+#[derive(Debug)]
+pub(crate) enum Cure {
+    /// We do, if told to.
+    Deed(Deed),
+    /// A person does.
+    Advice(String),
+}
+
+impl Finding {
+    /// What to do, or what would be done, in a line.
+    pub(crate) fn remedy(&self) -> String {
+        match &self.cure {
+            Cure::Deed(deed) => deed.words().0,
+            Cure::Advice(advice) => advice.clone(),
+        }
+    }
+}
+
+impl Serialize for Finding {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut document = serializer.serialize_struct("Finding", 6)?;
+        document.serialize_field("check", self.check)?;
+        document.serialize_field("place", &self.place)?;
+        document.serialize_field("what", &self.what)?;
+        document.serialize_field("means", self.means)?;
+        document.serialize_field("fixable", &matches!(self.cure, Cure::Deed(_)))?;
+        document.serialize_field("remedy", &self.remedy())?;
+        document.end()
+    }
+}
+
+/// What a check has found so far.
+#[derive(Debug, Default)]
+pub(crate) struct Found(Vec<(String, String, Cure)>);
+
+impl Found {
+    /// Something that is mended if we are told to.
+    fn fixable(&mut self, place: impl Place, what: impl Into<String>, deed: Deed) {
+        self.0.push((place.words(), what.into(), Cure::Deed(deed)));
+    }
+
+    /// Something that a person has to see to.
+    fn advise(&mut self, place: impl Place, what: impl Into<String>, advice: impl Into<String>) {
+        self.0.push((place.words(), what.into(), Cure::Advice(advice.into())));
+    }
+
+    /// The one or the other.
+    fn tell(&mut self, place: impl Place, what: impl Into<String>, cure: Cure) {
+        self.0.push((place.words(), what.into(), cure));
+    }
+}
+
+/// Where something is wrong: a path, or words.
+trait Place {
+    fn words(self) -> String;
+}
+
+impl Place for &Path {
+    fn words(self) -> String {
+        self.display().to_string()
+    }
+}
+
+impl Place for String {
+    fn words(self) -> String {
+        self
+    }
+}
+
+/// Looks for everything.
+pub(crate) fn examine(house: &House) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for Check { name, means, look } in CHECKS {
+        let mut found = Found::default();
+        look(house, &mut found);
+        let told = found.0.into_iter().map(|(place, what, cure)| Finding {
+            check: name,
+            means,
+            place,
+            what,
+            cure,
+        });
+        findings.extend(told);
+    }
+    findings
+}

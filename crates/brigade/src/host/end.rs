@@ -1,0 +1,226 @@
+//! Ending members: first they are asked, by the handshake; after a limit they are ended. Nothing is
+//! touched that does not hold a seat of this host.
+
+use std::time::Duration;
+
+use brigade_core::handshake::{self, HandshakeError};
+use brigade_core::mail::{self, Which, with_message};
+use brigade_core::pulse::Liveness;
+use brigade_core::roster::{self, RosterError};
+use brigade_core::seat::Seat;
+use brigade_core::store::{Shelf, StoreError};
+use brigade_wire::body::Body;
+use brigade_wire::name::MemberName;
+use brigade_wire::protocol::Protocol;
+use rustix::process::Signal;
+use tokio::time::Instant;
+
+use super::worktree::{Removed, Worktree};
+use super::{Host, acting, failed, seat, state, tell};
+use crate::error::CliError;
+
+/// How often it is looked whether a member has gone.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long a process has to end when it is told to.
+const GRACE: Duration = Duration::from_secs(8);
+
+/// How members are ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner<'m> {
+    /// How long they may take to agree; none if they are not asked.
+    pub(crate) ask: Option<Duration>,
+    /// Why, for them to read.
+    pub(crate) reason: Option<&'m str>,
+    /// Whether one that refuses stays.
+    pub(crate) may_refuse: bool,
+}
+
+/// What became of a member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// It agreed, and left.
+    Agreed,
+    /// It was not there any more.
+    WasGone,
+    /// It was ended.
+    Forced,
+    /// It refused, for this reason, and stays.
+    Refused(String),
+}
+
+/// Something to tell whoever waits.
+#[derive(Clone, Debug)]
+pub(crate) enum News {
+    /// It was asked.
+    Asked,
+    /// It would rather stay.
+    Refuses(String),
+    /// The limit is over, and it is told to end.
+    Told,
+    /// Its worktree has work in it, and not all of it was removed.
+    Worktree(Removed, Worktree),
+    /// It is no more, or stays.
+    Over(Ended),
+}
+
+/// One member on its way out.
+struct Going {
+    name: MemberName,
+    worktree: Option<Worktree>,
+    request: Option<String>,
+    refused: Option<String>,
+    told: Option<Instant>,
+    ended: Option<Ended>,
+}
+
+/// Ends members, all at the same time.
+pub(crate) async fn members(
+    host: &Host,
+    lead: &Seat,
+    names: &[MemberName],
+    manner: Manner<'_>,
+    mut news: impl FnMut(&MemberName, News),
+) -> Result<Vec<(MemberName, Ended)>, CliError> {
+    let began = Instant::now();
+    let mut going = Vec::new();
+    for name in names {
+        let spec = host.folder.member(&lead.team, name)?;
+        let mut one = Going {
+            name: name.clone(),
+            worktree: spec.and_then(|spec| host.worktree(&lead.team, &spec)),
+            request: None,
+            refused: None,
+            told: None,
+            ended: None,
+        };
+        let ours = acting(lead, name).await?.name == lead.name;
+        // Who plays it without an agent has nobody to ask.
+        let (process, _, judged) = state::liveness(host, lead, name).await?;
+        let can_answer = process.is_some() && judged.liveness != Liveness::Dead;
+        if manner.ask.is_some() && ours && can_answer {
+            match handshake::request_shutdown(lead, name.as_str(), manner.reason).await {
+                Ok(asked) => {
+                    one.request = Some(asked.request_id);
+                    news(name, News::Asked);
+                }
+                // It is on its way in or out; it is told.
+                Err(HandshakeError::Send(_)) => {}
+                Err(error) => return Err(CliError::failed(error)),
+            }
+        }
+        going.push(one);
+    }
+    let limit = manner.ask.unwrap_or_default();
+    loop {
+        for one in going.iter_mut().filter(|one| one.ended.is_none()) {
+            step(host, lead, one, manner, began.elapsed() >= limit, &mut news).await?;
+        }
+        if going.iter().all(|one| one.ended.is_some()) {
+            break;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    Ok(going.into_iter().filter_map(|one| Some((one.name, one.ended?))).collect())
+}
+
+async fn step(
+    host: &Host,
+    lead: &Seat,
+    one: &mut Going,
+    manner: Manner<'_>,
+    is_late: bool,
+    news: &mut impl FnMut(&MemberName, News),
+) -> Result<(), CliError> {
+    let Some(process) = plays(host, lead, &one.name)? else {
+        let on_roster = Seat { name: one.name.clone(), ..lead.clone() }.role().await;
+        let on_roster = matches!(on_roster, Ok(Some(_)));
+        let ended = match (one.told, &one.request) {
+            (Some(_), _) => Ended::Forced,
+            (None, Some(_)) if !on_roster => Ended::Agreed,
+            // Between two lives: it is not to have another.
+            (None, _) => Ended::WasGone,
+        };
+        clear_up(host, lead, &one.name).await?;
+        if let Some(worktree) = &one.worktree {
+            match worktree.remove()? {
+                Removed::None | Removed::Wholly => {}
+                stays => news(&one.name, News::Worktree(stays, worktree.clone())),
+            }
+        }
+        news(&one.name, News::Over(ended.clone()));
+        one.ended = Some(ended);
+        return Ok(());
+    };
+    if one.refused.is_none()
+        && let Some(request) = &one.request
+        && let Some(why) = refusal(lead, request).await?
+    {
+        one.refused = Some(why.clone());
+        if manner.may_refuse {
+            let refused = Ended::Refused(why);
+            news(&one.name, News::Over(refused.clone()));
+            one.ended = Some(refused);
+            return Ok(());
+        }
+        news(&one.name, News::Refuses(why));
+    }
+    match one.told {
+        None if one.request.is_none() || is_late => {
+            // First nobody is to start it again.
+            host.folder.withdraw_member(&lead.team, &one.name)?;
+            tell(&process, Signal::TERM);
+            one.told = Some(Instant::now());
+            news(&one.name, News::Told);
+        }
+        // Its guard ends what it leaves behind.
+        Some(at) if at.elapsed() > GRACE => tell(&process, Signal::KILL),
+        _ => {}
+    }
+    Ok(())
+}
+
+fn plays(
+    host: &Host,
+    lead: &Seat,
+    name: &MemberName,
+) -> Result<Option<brigade_core::pulse::Process>, CliError> {
+    let plays = seat::holder(&host.folder.seat(&lead.team, name));
+    plays.map_err(|source| failed("look who plays it", source))
+}
+
+/// Why a request to stop was refused, if it was.
+async fn refusal(lead: &Seat, request: &str) -> Result<Option<String>, CliError> {
+    for mail in mail::inbox(lead, &lead.name, Which::All).await? {
+        let refused = with_message(&mail.json, |message| match message?.body() {
+            Body::Protocol(Protocol::ShutdownRejected(no)) if no.request_id == request => {
+                Some(no.reason.unwrap_or_else(|| "it does not say why".to_owned()))
+            }
+            _ => None,
+        });
+        if let Ok(Some(why)) = refused {
+            return Ok(Some(why));
+        }
+    }
+    Ok(None)
+}
+
+/// Nothing of a member that has gone stays: no entry, no task of its, no note.
+async fn clear_up(host: &Host, lead: &Seat, name: &MemberName) -> Result<(), CliError> {
+    host.folder.withdraw_member(&lead.team, name)?;
+    let acting = acting(lead, name).await?;
+    match roster::leave(&acting, name).await {
+        Ok(_)
+        | Err(
+            RosterError::NoMember { .. }
+            // An agent that led no longer does; the seat stays.
+            | RosterError::LeadStays
+            | RosterError::Denied(_)
+            | RosterError::Store(StoreError::NoTeam { .. }),
+        ) => {}
+        Err(error) => return Err(error.into()),
+    }
+    for shelf in [Shelf::Memory, Shelf::Pulse] {
+        lead.store.keep(&lead.team, name, shelf, None).await?;
+    }
+    host.folder.remove_member(&lead.team, name)
+}

@@ -1,0 +1,152 @@
+//! How a team on this host is, gathered from everything that says so.
+
+use brigade_core::board;
+use brigade_core::handshake;
+use brigade_core::mail::{self, Which};
+use brigade_core::pulse::{self, Judged, Liveness, Process, Pulse};
+use brigade_core::seat::Seat;
+use brigade_wire::name::{MemberName, TeamName};
+use brigade_wire::task::{Status, Task};
+use serde::Serialize;
+
+use super::spec::{MemberSpec, Place};
+use super::worktree::{Distance, Worktree};
+use super::{Host, failed, seat};
+use crate::error::CliError;
+
+/// A team.
+#[derive(Debug, Serialize)]
+pub(crate) struct TeamState {
+    pub(crate) team: TeamName,
+    /// The supervising process; members go on without it, and nobody starts them again.
+    pub(crate) supervisor: Option<u32>,
+    pub(crate) members: Vec<MemberState>,
+    pub(crate) tasks: Tasks,
+    /// Requests that wait for an answer of the lead's.
+    pub(crate) approvals: usize,
+}
+
+/// A member.
+#[derive(Debug, Serialize)]
+pub(crate) struct MemberState {
+    pub(crate) name: MemberName,
+    pub(crate) agent: String,
+    pub(crate) place: Place,
+    #[serde(flatten)]
+    pub(crate) judged: Judged,
+    pub(crate) pid: Option<u32>,
+    pub(crate) session: Option<String>,
+    pub(crate) tokens: (u64, u64),
+    pub(crate) unread: usize,
+    /// How its branch stands, where it has one.
+    pub(crate) worktree: Option<Distance>,
+    /// The tasks it is at.
+    pub(crate) tasks: Vec<u64>,
+}
+
+/// The board in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Tasks {
+    pub(crate) total: usize,
+    pub(crate) done: usize,
+    pub(crate) in_progress: usize,
+}
+
+/// How a team is.
+pub(crate) async fn team(host: &Host, lead: &Seat) -> Result<TeamState, CliError> {
+    let open = handshake::open(lead).await.unwrap_or_default();
+    let (documents, _) = board::list(lead).await?;
+    let tasks: Vec<Task<'_>> =
+        documents.iter().filter_map(|(_, document)| Task::read(&document.bytes).ok()).collect();
+    let count = |status| tasks.iter().filter(|task| task.status() == Some(status)).count();
+    let mut members = Vec::new();
+    for name in host.folder.members(&lead.team)? {
+        let Some(spec) = host.folder.member(&lead.team, &name)? else { continue };
+        let mut state = member(host, lead, spec).await?;
+        let asks = open.iter().filter(|request| request.from == name);
+        if state.judged.liveness == Liveness::Idle
+            && let Some(request) = asks.into_iter().next()
+        {
+            // It ended its turn with a plan in its lead's hands.
+            state.judged.liveness = Liveness::Waiting;
+            state.judged.evidence = format!("{}; asked: {}", state.judged.evidence, request.id);
+        }
+        let mine = |task: &&Task<'_>| {
+            task.owner().is_some_and(|owner| owner == name.as_str())
+                && task.status() == Some(Status::InProgress)
+        };
+        state.tasks =
+            tasks.iter().filter(mine).filter_map(|task| task.id()?.parse().ok()).collect();
+        members.push(state);
+    }
+    Ok(TeamState {
+        team: lead.team.clone(),
+        supervisor: host.supervisor()?.map(|process| process.pid),
+        members,
+        tasks: Tasks {
+            total: tasks.len(),
+            done: count(Status::Completed),
+            in_progress: count(Status::InProgress),
+        },
+        approvals: open.len(),
+    })
+}
+
+/// How a member is.
+pub(crate) async fn member(
+    host: &Host,
+    lead: &Seat,
+    spec: MemberSpec,
+) -> Result<MemberState, CliError> {
+    let (plays, pulse, judged) = liveness(host, lead, &spec.name).await?;
+    let unread = mail::inbox(lead, &spec.name, Which::Unread).await;
+    let worktree = host.worktree(&lead.team, &spec).filter(Worktree::is_there);
+    Ok(MemberState {
+        // A repository that git cannot look at is no reason not to show the member.
+        worktree: worktree.and_then(|worktree| worktree.distance().ok()),
+        agent: spec.agent,
+        place: spec.place,
+        judged,
+        pid: plays.map(|process| process.pid),
+        session: pulse.as_ref().and_then(|pulse| pulse.session.clone()),
+        tokens: pulse.map(|pulse| pulse.tokens).unwrap_or_default(),
+        // Who has not joined yet has no inbox.
+        unread: unread.map(|mail| mail.len()).unwrap_or_default(),
+        tasks: Vec::new(),
+        name: spec.name,
+    })
+}
+
+/// Whether a member is there, and how it is.
+pub(crate) async fn liveness(
+    host: &Host,
+    lead: &Seat,
+    name: &MemberName,
+) -> Result<(Option<Process>, Option<Pulse>, Judged), CliError> {
+    let plays = seat::holder(&host.folder.seat(&lead.team, name));
+    let plays = plays.map_err(|source| failed("look who plays it", source))?;
+    let pulse = pulse::of(lead, name).await?;
+    let mut judged = pulse::judge(pulse.as_ref(), plays.as_ref(), lead.clock.now());
+    if plays.is_none() {
+        if let Some(why) = host.folder.trouble(&lead.team, name) {
+            judged.evidence = format!("{}; {why}", judged.evidence);
+        } else if pulse.is_none() {
+            judged =
+                Judged { liveness: Liveness::Starting, evidence: "not started yet".to_owned() };
+        }
+    }
+    Ok((plays, pulse, judged))
+}
+
+/// Whether nothing more is done to have a member back. Who plays it and has no agent has tried as often as
+/// it does; where nobody plays it, that is the supervising process's to say.
+pub(crate) fn is_lost(
+    host: &Host,
+    lead: &Seat,
+    name: &MemberName,
+    is_played: bool,
+    liveness: Liveness,
+) -> bool {
+    let given_up = || host.folder.trouble(&lead.team, name).is_some();
+    liveness == Liveness::Dead && (is_played || given_up())
+}

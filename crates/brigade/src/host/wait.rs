@@ -1,0 +1,75 @@
+//! Waiting until members are there, and telling how it goes.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use brigade_core::pulse::Liveness;
+use brigade_core::seat::Seat;
+use brigade_wire::name::MemberName;
+use tokio::time::Instant;
+
+use super::{Host, state};
+use crate::error::CliError;
+use crate::output::{self, BUSY, ERROR, FAINT, READY};
+
+/// How often it is looked.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How long a member may take to be ready. An agent that has to wait for the next minute of the clock to go
+/// on with its session is given the time.
+const READY_WITHIN: Duration = Duration::from_secs(120);
+
+/// Waits until each of these members is ready, has failed or takes too long; those that are not there, and
+/// why.
+pub(crate) async fn until_there(
+    host: &Host,
+    lead: &Seat,
+    names: &[MemberName],
+) -> Result<Vec<(MemberName, String)>, CliError> {
+    let mut seen: HashMap<&MemberName, Liveness> = HashMap::new();
+    let began = Instant::now();
+    loop {
+        let is_late = began.elapsed() > READY_WITHIN;
+        // It ends when no team is up, and may just have been about to.
+        host.supervised().await?;
+        let mut waits = false;
+        let mut failed = Vec::new();
+        for name in names {
+            // Gone from the folder, it has left already.
+            if host.folder.member(&lead.team, name)?.is_none() {
+                continue;
+            }
+            let (plays, _, judged) = state::liveness(host, lead, name).await?;
+            let is_lost = state::is_lost(host, lead, name, plays.is_some(), judged.liveness);
+            let is_coming =
+                matches!(judged.liveness, Liveness::Starting | Liveness::Dead) && !is_lost;
+            waits |= is_coming && !is_late;
+            if is_lost || (is_coming && is_late) {
+                failed.push((name.clone(), judged.evidence.clone()));
+            }
+            if seen.insert(name, judged.liveness) != Some(judged.liveness) {
+                tell(name, judged.liveness, &judged.evidence);
+            }
+        }
+        if !waits {
+            return Ok(failed);
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// The colour of a state.
+pub(crate) fn style(liveness: Liveness) -> anstyle::Style {
+    match liveness {
+        Liveness::Idle => READY,
+        Liveness::Working | Liveness::Waiting | Liveness::Limited => BUSY,
+        Liveness::Hung | Liveness::Dead => ERROR,
+        Liveness::Starting => FAINT,
+    }
+}
+
+fn tell(name: &MemberName, liveness: Liveness, evidence: &str) {
+    let style = style(liveness);
+    let (word, evidence) = (liveness.word(), output::one_line(evidence));
+    output::say(&format!("{name}: {style}{word}{style:#} {FAINT}({evidence}){FAINT:#}"));
+}

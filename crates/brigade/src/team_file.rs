@@ -1,0 +1,145 @@
+//! `brigade.toml`: a whole team in one file.
+//!
+//! [`read`] gives the team with everything filled in, or all that is wrong with the file, each mistake
+//! with its place.
+
+mod board;
+mod form;
+#[cfg(test)]
+mod laws;
+mod mistake;
+mod near;
+mod prompt;
+mod resolve;
+mod shape;
+pub(crate) mod starter;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+use toml::de::{DeTable, DeValue};
+
+pub(crate) use self::board::graph;
+pub(crate) use self::form::schema;
+pub(crate) use self::mistake::Mistake;
+use self::mistake::Mistakes;
+use self::shape::Shape as _;
+use crate::error::CliError;
+use crate::host::spec::TeamSpec;
+use crate::output;
+
+/// The file's name.
+pub(crate) const NAME: &str = "brigade.toml";
+
+/// The longest file, in bytes.
+const LONGEST: u64 = 1 << 20;
+
+/// How many mistakes are told at once.
+const TOLD: usize = 20;
+
+/// Why there is no team in a file.
+#[derive(Debug, Error)]
+pub(crate) enum FileError {
+    #[error("there is no {NAME} here or in any folder above")]
+    Nowhere,
+    #[error("cannot read {path}")]
+    Io { path: PathBuf, source: io::Error },
+    #[error("{path} is not a file")]
+    NotAFile { path: PathBuf },
+    #[error("{path} is longer than 1 MiB")]
+    TooLong { path: PathBuf },
+    #[error("{path} is not UTF-8")]
+    NotText { path: PathBuf },
+    #[error("{}", told(path, mistakes))]
+    Mistakes { path: PathBuf, mistakes: Vec<Mistake> },
+}
+
+impl From<FileError> for CliError {
+    fn from(error: FileError) -> Self {
+        let hint = match &error {
+            FileError::Nowhere => Some("`brigade new` writes a first one"),
+            FileError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                Some("`brigade new` writes a first one")
+            }
+            FileError::Mistakes { .. } => Some("nothing was started; mend the file and try again"),
+            _ => None,
+        };
+        hint.into_iter().fold(Self::failed(error), Self::hint)
+    }
+}
+
+/// All mistakes, below a line that counts them.
+fn told(path: &Path, mistakes: &[Mistake]) -> String {
+    let path = path.display();
+    let count = mistakes.len();
+    let mut text = match count {
+        1 => format!("{path} has a mistake"),
+        _ => format!("{path} has {count} mistakes"),
+    };
+    for mistake in mistakes.iter().take(TOLD) {
+        let Mistake { line, column, message, .. } = mistake;
+        let message = output::plain(message);
+        let _infallible = write!(text, "\n\n{path}:{line}:{column}: {message}\n{mistake}");
+    }
+    if count > TOLD {
+        let _infallible = write!(text, "\n\nand {} more", count - TOLD);
+    }
+    text.push('\n');
+    text
+}
+
+/// The file of the team that is worked on here: the one of this folder, or of the nearest above.
+pub(crate) fn find(dir: &Path) -> Result<PathBuf, FileError> {
+    let paths = dir.ancestors().map(|dir| dir.join(NAME));
+    paths.into_iter().find(|path| path.exists()).ok_or(FileError::Nowhere)
+}
+
+/// The team a file tells of. Paths in it are seen from the folder it is in.
+pub(crate) fn read(path: &Path) -> Result<TeamSpec, FileError> {
+    let text = text(path)?;
+    let failed = |source| FileError::Io { path: path.to_owned(), source };
+    let absolute = std::path::absolute(path).map_err(failed)?;
+    let root = absolute.parent().unwrap_or(Path::new("/"));
+    parse(&text, root).map_err(|mistakes| FileError::Mistakes { path: path.to_owned(), mistakes })
+}
+
+/// The same of a text.
+fn parse(text: &str, root: &Path) -> Result<TeamSpec, Vec<Mistake>> {
+    let mut mistakes = Mistakes::default();
+    let (document, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        // A file that ends too early has its mistake at its end.
+        let span = error.span().unwrap_or(text.len()..text.len());
+        mistakes.add(&span, error.message());
+    }
+    // What could be saved of a file that is not TOML is not what its author wrote.
+    if !mistakes.is_empty() {
+        return Err(mistakes.placed(text));
+    }
+    let span = document.span();
+    let document = toml::Spanned::new(span, DeValue::Table(document.into_inner()));
+    let file = form::File::read(document, &mut mistakes);
+    let team = file.and_then(|file| resolve::team(&file, root, &mut mistakes));
+    match team {
+        Some(team) if mistakes.is_empty() => Ok(team),
+        _ => Err(mistakes.placed(text)),
+    }
+}
+
+fn text(path: &Path) -> Result<String, FileError> {
+    let failed = |source| FileError::Io { path: path.to_owned(), source };
+    // Opening a pipe would wait for its other end.
+    if !fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(FileError::NotAFile { path: path.to_owned() });
+    }
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).map_err(failed)?;
+    file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(FileError::TooLong { path: path.to_owned() });
+    }
+    String::from_utf8(bytes).map_err(|_| FileError::NotText { path: path.to_owned() })
+}

@@ -1,0 +1,123 @@
+//! The tasks of the file, put in order.
+
+use std::collections::BTreeSet;
+
+use brigade_core::graph::Graph;
+use brigade_wire::name::{LEAD, MemberName, TaskId};
+use brigade_wire::task::Task;
+use serde_json::json;
+
+use super::form::TaskTable;
+use super::mistake::Mistakes;
+use super::shape::At;
+use crate::host::spec::TaskSpec;
+
+/// The tasks so that each stands behind those it waits for, otherwise as in the file.
+pub(super) fn tasks(
+    tasks: &[(At<String>, TaskTable)],
+    members: &[&str],
+    mistakes: &mut Mistakes,
+) -> Vec<TaskSpec> {
+    let keys: Vec<&str> = tasks.iter().map(|(key, _)| key.value.as_str()).collect();
+    let read = |(key, task): &(At<String>, TaskTable)| spec(key, task, &keys, members, mistakes);
+    let specs: Vec<TaskSpec> = tasks.iter().map(read).collect();
+    let graph = graph(&specs);
+    for circle in graph.circles() {
+        let circle: Vec<&(At<String>, TaskTable)> =
+            circle.into_iter().filter_map(|id| tasks.get(place(id)?)).collect();
+        tell(&circle, mistakes);
+    }
+    let order = graph.in_order().into_iter();
+    order.filter_map(|id| specs.get(place(id)?).cloned()).collect()
+}
+
+fn spec(
+    key: &At<String>,
+    task: &TaskTable,
+    keys: &[&str],
+    members: &[&str],
+    mistakes: &mut Mistakes,
+) -> TaskSpec {
+    let letter = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if key.value.is_empty() || !key.value.chars().all(letter) {
+        let hint = "use letters, digits, '-', '_' and '.'";
+        mistakes.hinted(&key.span, "this cannot name a task", hint);
+    }
+    if task.subject.is_absent() {
+        let hint = "add subject = \"…\"";
+        mistakes.hinted(&key.span, "what is to be done?", hint);
+    }
+    let mut after: Vec<String> = Vec::new();
+    for other in task.after.get().into_iter().flatten() {
+        let At { span, value } = other;
+        if *value == key.value {
+            mistakes.add(span, format!("{value:?} would wait for itself"));
+        } else if !keys.contains(&value.as_str()) {
+            let message = format!("there is no task {value:?}");
+            mistakes.unknown(span, message, value, keys.iter().copied());
+        } else if !after.contains(value) {
+            after.push(value.clone());
+        }
+    }
+    let owner = task.owner.at().and_then(|At { span, value }| {
+        let known = || members.iter().copied().chain([LEAD]);
+        if !known().any(|name| name == value) {
+            mistakes.unknown(span, format!("there is no member {value:?}"), value, known());
+        }
+        value.parse::<MemberName>().ok()
+    });
+    TaskSpec {
+        key: key.value.clone(),
+        subject: task.subject.get().map(|words| words.0.clone()).unwrap_or_default(),
+        description: task.description.get().cloned().unwrap_or_default(),
+        after,
+        owner,
+    }
+}
+
+/// Names the circle where its first task says what it waits for.
+fn tell(circle: &[&(At<String>, TaskTable)], mistakes: &mut Mistakes) {
+    let mut way: Vec<&str> = circle.iter().map(|(key, _)| key.value.as_str()).collect();
+    let [(key, task), ..] = circle else { return };
+    let next = way.get(1).copied().unwrap_or(&key.value);
+    let waits = task.after.get().into_iter().flatten().find(|other| other.value == next);
+    way.push(&key.value);
+    let message =
+        format!("these tasks wait for each other, so none can be begun: {}", way.join(" → "));
+    let span = waits.map_or(&key.span, |other| &other.span);
+    mistakes.hinted(span, message, "one of them must not wait");
+}
+
+/// The tasks as a new board would have them, the first as number 1.
+pub(crate) fn graph(specs: &[TaskSpec]) -> Graph {
+    let number = |key: &String| specs.iter().position(|task| task.key == *key).map(|at| at + 1);
+    let documents: Vec<Vec<u8>> = specs
+        .iter()
+        .enumerate()
+        .map(|(at, task)| {
+            let after: BTreeSet<usize> = task.after.iter().filter_map(number).collect();
+            let blocked_by: Vec<String> = after.iter().map(ToString::to_string).collect();
+            let document = json!({
+                "id": (at + 1).to_string(),
+                "subject": task.subject,
+                "description": task.description,
+                "owner": task.owner,
+                "status": "pending",
+                "blocks": [],
+                "blockedBy": blocked_by,
+            });
+            document.to_string().into_bytes()
+        })
+        .collect();
+    let tasks: Vec<(TaskId, Task<'_>)> = documents
+        .iter()
+        .zip(1..)
+        .filter_map(|(document, number)| Some((TaskId::new(number)?, Task::read(document).ok()?)))
+        .collect();
+    Graph::of(tasks.iter().map(|(id, task)| (*id, task)))
+}
+
+/// Which of the tasks has this number.
+fn place(id: TaskId) -> Option<usize> {
+    usize::try_from(id.get()).ok()?.checked_sub(1)
+}

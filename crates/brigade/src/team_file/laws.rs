@@ -1,0 +1,230 @@
+//! What holds of every file, whatever is in it.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use brigade_core::policy::{Rule, Ruling};
+use brigade_wire::name::MemberName;
+use proptest::collection::{btree_set, vec};
+use proptest::option;
+use proptest::prelude::*;
+
+use super::parse;
+use crate::host::spec::{AccessWord, Answers, MemberSpec, Place, Restart, TaskSpec, TeamSpec};
+
+const ROOT: &str = "/";
+
+/// A file with something of everything.
+const WHOLE: &str = r#"
+team = "parser"
+description = "Ship it"
+[lead]
+agent = "claude"
+answers = "lead"
+[defaults]
+agent = "codex"
+env = ["A", "B"]
+deny = ["git push*"]
+[members.alice]
+model = "m"
+prompt = """
+two
+lines"""
+[[members.alice.rules]]
+ruling = "ask"
+tool = "Bash"
+[members.bob]
+place = "tmux"
+plan = true
+[tasks.one]
+subject = "One"
+[tasks.two]
+subject = "Two"
+after = ["one"]
+owner = "bob"
+"#;
+
+proptest! {
+    #[test]
+    fn what_was_said_is_what_is_read(spec in team()) {
+        let text = print(&spec);
+        match parse(&text, Path::new(ROOT)) {
+            Ok(read) => prop_assert_eq!(read, spec, "{}", text),
+            Err(mistakes) => prop_assert!(false, "{mistakes:?}\n{text}"),
+        }
+    }
+
+    #[test]
+    fn no_text_is_too_much(text in any::<String>()) {
+        in_place(&text)?;
+    }
+
+    #[test]
+    fn no_slip_of_the_hand_is_too_much(
+        from in 0..WHOLE.len(),
+        length in 0..20_usize,
+        instead in "[a-z\\[\\]\"='{},.#\n\u{1b}é0 ]{0,6}",
+    ) {
+        let to = (from + length).min(WHOLE.len());
+        // The file is ASCII, so that every place in it lies between two characters.
+        let (before, rest) = (WHOLE.get(..from), WHOLE.get(to..));
+        prop_assert!(before.is_some() && rest.is_some());
+        let text = [before.unwrap_or_default(), &instead, rest.unwrap_or_default()].concat();
+        in_place(&text)?;
+    }
+}
+
+/// Every mistake is in the file, and nothing that is told of it would move a terminal.
+fn in_place(text: &str) -> Result<(), TestCaseError> {
+    let Err(mistakes) = parse(text, Path::new(ROOT)) else { return Ok(()) };
+    prop_assert!(!mistakes.is_empty());
+    for mistake in mistakes {
+        let line = text.split('\n').nth(mistake.line - 1);
+        prop_assert!(line.is_some_and(|line| mistake.column <= line.chars().count() + 1));
+        let shown = mistake.to_string();
+        prop_assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{shown:?}");
+    }
+    Ok(())
+}
+
+/// Text that says something.
+fn words() -> impl Strategy<Value = String> {
+    any::<String>().prop_map(|text| format!("a{text}"))
+}
+
+fn rules() -> impl Strategy<Value = Vec<Rule>> {
+    let ruling = prop_oneof![Just(Ruling::Allow), Just(Ruling::Ask), Just(Ruling::Deny)];
+    let rule = (ruling, option::of(words()), option::of(words()));
+    vec(rule.prop_map(|(ruling, tool, command)| Rule { ruling, tool, command }), 0..3)
+}
+
+fn member(name: MemberName) -> impl Strategy<Value = MemberSpec> {
+    let agent = prop_oneof![Just("claude".to_owned()), Just("acp:my agent".to_owned())];
+    let access = prop_oneof![Just(AccessWord::Ask), Just(AccessWord::Full)];
+    let place = prop_oneof![Just(Place::Headless), Just(Place::Tmux), Just(Place::Native)];
+    let restart = prop_oneof![Just(Restart::Always), Just(Restart::Never)];
+    let env = option::of(vec("[A-Z_][A-Z0-9_]{0,5}", 0..3));
+    let words = (option::of(words()), option::of(words()));
+    let flags = any::<(bool, bool)>();
+    let all = (agent, words, flags, access, rules(), env, place, restart);
+    all.prop_map(
+        move |(agent, (model, prompt), (plan, worktree), access, rules, env, place, restart)| {
+            MemberSpec {
+                name: name.clone(),
+                place: if agent == "claude" { place } else { Place::Tmux },
+                agent,
+                program: None,
+                model,
+                prompt,
+                plan,
+                access,
+                rules,
+                cwd: ROOT.into(),
+                worktree,
+                env,
+                restart,
+            }
+        },
+    )
+}
+
+fn members() -> impl Strategy<Value = Vec<MemberSpec>> {
+    let names = btree_set("[a-z0-9][a-z0-9_]{0,6}", 0..4);
+    let names = names.prop_map(|names| names.into_iter().collect::<Vec<_>>()).prop_shuffle();
+    names.prop_flat_map(|names| {
+        let names = names.iter().filter_map(|name| name.parse().ok());
+        names.map(|name| member(name).boxed()).collect::<Vec<_>>()
+    })
+}
+
+/// Each waits for some of those before it.
+fn tasks() -> impl Strategy<Value = Vec<TaskSpec>> {
+    vec((words(), any::<String>(), any::<u8>(), any::<bool>()), 0..5).prop_map(|all| {
+        let key = |at: usize| format!("t{at}");
+        let task =
+            |(at, (subject, description, waits, kept)): (usize, (String, String, u8, bool))| {
+                let after = (0..at).filter(|other| waits >> other & 1 == 1).map(key).collect();
+                let owner = kept.then(MemberName::lead);
+                TaskSpec { key: key(at), subject, description, after, owner }
+            };
+        all.into_iter().enumerate().map(task).collect()
+    })
+}
+
+fn team() -> impl Strategy<Value = TeamSpec> {
+    let lead = option::of((member(MemberName::lead()), any::<bool>()));
+    let name = "[a-z0-9][a-z0-9-]{0,9}".prop_filter_map("a name", |name| name.parse().ok());
+    (name, any::<String>(), lead, members(), tasks()).prop_map(
+        |(team, description, lead, members, tasks)| TeamSpec {
+            team,
+            description,
+            root: ROOT.into(),
+            answers: match &lead {
+                Some((_, true)) => Answers::Lead,
+                _ => Answers::Person,
+            },
+            lead: lead.map(|(lead, _)| MemberSpec { plan: false, worktree: false, ..lead }),
+            members,
+            tasks,
+        },
+    )
+}
+
+/// The file of a team, everything said at length.
+fn print(team: &TeamSpec) -> String {
+    let mut text =
+        format!("team = \"{}\"\ndescription = {}\n", team.team, quoted(&team.description));
+    if let Some(lead) = &team.lead {
+        let _infallible = writeln!(text, "[lead]\nanswers = {}", word(&team.answers));
+        print_member(lead, "lead", &mut text);
+    }
+    for member in &team.members {
+        let table = format!("members.{}", member.name);
+        let (plan, worktree) = (member.plan, member.worktree);
+        let _infallible = writeln!(text, "[{table}]\nplan = {plan}\nworktree = {worktree}");
+        print_member(member, &table, &mut text);
+    }
+    for task in &team.tasks {
+        let TaskSpec { key, subject, description, after, owner } = task;
+        let (subject, description) = (quoted(subject), quoted(description));
+        let _infallible = writeln!(text, "[tasks.{key}]\nsubject = {subject}");
+        let _infallible = writeln!(text, "description = {description}\nafter = {}", word(after));
+        if let Some(owner) = owner {
+            let _infallible = writeln!(text, "owner = \"{owner}\"");
+        }
+    }
+    text
+}
+
+fn print_member(member: &MemberSpec, table: &str, text: &mut String) {
+    let _infallible =
+        writeln!(text, "agent = {}\naccess = {}", quoted(&member.agent), word(&member.access));
+    let _infallible =
+        writeln!(text, "place = {}\nrestart = {}", word(&member.place), word(&member.restart));
+    for (key, value) in [("model", &member.model), ("prompt", &member.prompt)] {
+        if let Some(value) = value {
+            let _infallible = writeln!(text, "{key} = {}", quoted(value));
+        }
+    }
+    if let Some(env) = &member.env {
+        let _infallible = writeln!(text, "env = {}", word(env));
+    }
+    for rule in &member.rules {
+        let _infallible = writeln!(text, "[[{table}.rules]]\nruling = {}", word(&rule.ruling));
+        for (key, value) in [("tool", &rule.tool), ("command", &rule.command)] {
+            if let Some(value) = value {
+                let _infallible = writeln!(text, "{key} = {}", quoted(value));
+            }
+        }
+    }
+}
+
+/// JSON's way to write words and lists of names is TOML's, too.
+fn word(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// So is its way with text, save for one character.
+fn quoted(text: &str) -> String {
+    word(&text).replace('\u{7f}', "\\u007f")
+}

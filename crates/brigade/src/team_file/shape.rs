@@ -1,0 +1,292 @@
+//! What can stand in the file: how it is read, and how the JSON Schema tells of it. Both come from one
+//! definition, so that they cannot disagree.
+
+use std::ops::Range;
+
+use serde_json::{Map, Value, json};
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::mistake::Mistakes;
+
+/// A kind of value.
+pub(super) trait Shape: Sized {
+    /// `None` if it is of another kind, which is then among the mistakes.
+    fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self>;
+
+    /// The JSON Schema of it.
+    fn schema() -> Value;
+}
+
+/// A value, and where it stands.
+#[derive(Clone, Debug)]
+pub(super) struct At<T> {
+    pub(super) span: Range<usize>,
+    pub(super) value: T,
+}
+
+/// What a key says.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Field<T> {
+    #[default]
+    Absent,
+    /// There, but of no use; told already.
+    Broken,
+    Given(At<T>),
+}
+
+impl<T> Field<T> {
+    pub(super) fn of(read: Option<At<T>>) -> Self {
+        read.map_or(Self::Broken, Self::Given)
+    }
+
+    pub(super) fn at(&self) -> Option<&At<T>> {
+        match self {
+            Self::Given(at) => Some(at),
+            Self::Absent | Self::Broken => None,
+        }
+    }
+
+    pub(super) fn get(&self) -> Option<&T> {
+        self.at().map(|at| &at.value)
+    }
+
+    pub(super) fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent)
+    }
+}
+
+/// A table whose keys are names the user chose, in the order of the file.
+#[derive(Debug)]
+pub(super) struct Named<T>(pub(super) Vec<(At<String>, T)>);
+
+/// A table with keys of ours.
+pub(super) trait Table: Default {
+    /// Takes a key of its; gives back what is not.
+    fn take<'v>(
+        &mut self,
+        key: &str,
+        value: Spanned<DeValue<'v>>,
+        mistakes: &mut Mistakes,
+    ) -> Option<Spanned<DeValue<'v>>>;
+
+    /// Adds what the schema says of its keys.
+    fn properties(properties: &mut Map<String, Value>);
+
+    /// What it is for.
+    fn about() -> String;
+
+    /// The keys that have to be there.
+    fn required() -> &'static [&'static str];
+}
+
+impl<T: Table> Shape for T {
+    fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
+        let mut table = T::default();
+        let mut properties = Map::new();
+        for (key, value) in entries(value, mistakes)? {
+            if table.take(&key.value, value, mistakes).is_some() {
+                if properties.is_empty() {
+                    T::properties(&mut properties);
+                }
+                let known = properties.keys().map(String::as_str);
+                let message = format!("there is no key {:?} here", key.value);
+                mistakes.unknown(&key.span, message, &key.value, known);
+            }
+        }
+        Some(table)
+    }
+
+    fn schema() -> Value {
+        let mut properties = Map::new();
+        T::properties(&mut properties);
+        json!({
+            "type": "object",
+            "description": T::about(),
+            "properties": properties,
+            "required": T::required(),
+            "additionalProperties": false,
+        })
+    }
+}
+
+/// The keys of a table and their values, in the order of the file, which the map has not kept.
+fn entries<'v>(
+    value: Spanned<DeValue<'v>>,
+    mistakes: &mut Mistakes,
+) -> Option<Vec<(At<String>, Spanned<DeValue<'v>>)>> {
+    let span = value.span();
+    let DeValue::Table(table) = value.into_inner() else {
+        mistakes.add(&span, "this has to be a table");
+        return None;
+    };
+    let mut entries: Vec<_> = table
+        .into_iter()
+        .map(|(key, value)| (At { span: key.span(), value: key.into_inner().into_owned() }, value))
+        .collect();
+    entries.sort_by_key(|(key, _)| key.span.start);
+    Some(entries)
+}
+
+impl<T: Shape> Shape for At<T> {
+    fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
+        Some(Self { span: value.span(), value: T::read(value, mistakes)? })
+    }
+
+    fn schema() -> Value {
+        T::schema()
+    }
+}
+
+impl<T: Shape> Shape for Named<T> {
+    fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
+        let entries = entries(value, mistakes)?.into_iter();
+        let read = |(key, value)| Some((key, T::read(value, mistakes)?));
+        Some(Self(entries.filter_map(read).collect()))
+    }
+
+    fn schema() -> Value {
+        json!({ "type": "object", "additionalProperties": T::schema() })
+    }
+}
+
+impl<T: Shape> Shape for Vec<T> {
+    fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
+        let span = value.span();
+        let DeValue::Array(array) = value.into_inner() else {
+            mistakes.add(&span, "this has to be a list, in [ ]");
+            return None;
+        };
+        let values = array.into_iter().map(|value| T::read(value, mistakes));
+        // All of them are looked at before one that is wrong spoils the list.
+        let values: Vec<Option<T>> = values.collect();
+        values.into_iter().collect()
+    }
+
+    fn schema() -> Value {
+        json!({ "type": "array", "items": T::schema() })
+    }
+}
+
+impl Shape for bool {
+    fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
+        let is = value.get_ref().as_bool();
+        if is.is_none() {
+            mistakes.add(&value.span(), "this has to be true or false");
+        }
+        is
+    }
+
+    fn schema() -> Value {
+        json!({ "type": "boolean" })
+    }
+}
+
+impl Shape for String {
+    fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
+        let text = value.get_ref().as_str().map(str::to_owned);
+        if text.is_none() {
+            mistakes.add(&value.span(), "this has to be text, in quotation marks");
+        }
+        text
+    }
+
+    fn schema() -> Value {
+        json!({ "type": "string" })
+    }
+}
+
+/// Defines tables: a comment is what the schema says, and another table's keys can be among its own.
+macro_rules! tables {
+    ($(
+        $(#[doc = $about:literal])*
+        $name:ident $(with $base_field:ident: $base:ident)? $(needs $required:literal)? {
+            $($(#[doc = $doc:literal])* $field:ident: $type:ty,)*
+        }
+    )*) => {$(
+        $(#[doc = $about])*
+        #[derive(Debug, Default)]
+        pub(super) struct $name {
+            $(pub(super) $base_field: $base,)?
+            $($(#[doc = $doc])* pub(super) $field: Field<$type>,)*
+        }
+
+        impl Table for $name {
+            fn take<'v>(
+                &mut self,
+                key: &str,
+                value: Spanned<DeValue<'v>>,
+                mistakes: &mut Mistakes,
+            ) -> Option<Spanned<DeValue<'v>>> {
+                $(let value = self.$base_field.take(key, value, mistakes)?;)?
+                $(
+                    if key == spelled(stringify!($field)) {
+                        self.$field = Field::of(Shape::read(value, mistakes));
+                        return None;
+                    }
+                )*
+                Some(value)
+            }
+
+            fn properties(properties: &mut Map<String, Value>) {
+                $($base::properties(properties);)?
+                $(
+                    let schema = said(<$type>::schema(), "description", &told(&[$($doc),*]));
+                    properties.insert(spelled(stringify!($field)), schema);
+                )*
+            }
+
+            fn about() -> String {
+                told(&[$($about),*])
+            }
+
+            fn required() -> &'static [&'static str] {
+                &[$($required)?]
+            }
+        }
+    )*};
+}
+pub(super) use tables;
+
+/// A key as it is written in the file.
+pub(super) fn spelled(field: &str) -> String {
+    field.replace('_', "-")
+}
+
+/// A schema that says one thing more.
+pub(super) fn said(mut schema: Value, key: &str, what: &str) -> Value {
+    if let Some(schema) = schema.as_object_mut() {
+        schema.insert(key.to_owned(), what.into());
+    }
+    schema
+}
+
+/// A comment as one text.
+pub(super) fn told(comment: &[&str]) -> String {
+    comment.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
+}
+
+/// Defines texts of which there are few.
+macro_rules! words {
+    ($($what:literal $name:ty { $($word:literal => $value:expr,)* })*) => {$(
+        impl Shape for $name {
+            fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
+                let span = value.span();
+                let word = String::read(value, mistakes)?;
+                match word.as_str() {
+                    $($word => Some($value),)*
+                    _ => {
+                        let message = format!(concat!($what, " cannot be {:?}"), word);
+                        mistakes.unknown(&span, message, &word, [$($word),*]);
+                        None
+                    }
+                }
+            }
+
+            fn schema() -> Value {
+                json!({ "enum": [$($word),*] })
+            }
+        }
+    )*};
+}
+pub(super) use words;

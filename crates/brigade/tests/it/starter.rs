@@ -1,0 +1,141 @@
+//! `brigade new`, and the schema and the page that tell of the file.
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::init::Guest;
+
+/// A part of the repository.
+fn repository(path: &str) -> String {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    std::fs::read_to_string(format!("{root}/{path}")).unwrap()
+}
+
+#[test]
+fn a_starter_for_a_repository() {
+    let guest = Guest::new(&["gemini", "codex", "qwen"]);
+    let house = &guest.house;
+    house.write("work/Cargo.toml", "");
+    house.write("work/package.json", r#"{"scripts": {"test": "x", "lint": "x", "rm": "x"}}"#);
+    house.write("work/pnpm-lock.yaml", "");
+    house.write("work/pyproject.toml", "");
+    house.write("work/uv.lock", "");
+    assert_snapshot!(guest.done(&["new"]), @r"
+    wrote brigade.toml: team work, with codex and gemini
+    read it, change it, and look at the outcome with `brigade up --check`
+    ");
+    assert_snapshot!("starter", guest.read("work/brigade.toml"));
+    let answer = guest.answer(&["up", "--check"]);
+    assert_eq!((&answer["valid"], &answer["missing_agents"]), (&json!(true), &json!([])));
+}
+
+#[test]
+fn every_setting_that_is_offered_is_valid() {
+    let guest = Guest::new(&["claude"]);
+    guest.done(&["new"]);
+    let starter = guest.read("work/brigade.toml");
+    let unused = |line: &str| match line.strip_prefix('#') {
+        Some(setting) if !setting.starts_with(' ') => setting.to_owned(),
+        _ => line.to_owned(),
+    };
+    let lines: Vec<String> = starter.lines().map(unused).collect();
+    guest.house.write("work/all.toml", &lines.join("\n"));
+    let answer = guest.answer(&["up", "--check", "--file", "all.toml"]);
+    assert_eq!(answer["team"]["lead"]["agent"], json!("claude"));
+    assert_eq!(answer["team"]["tasks"][1]["owner"], json!("builder"));
+    let offered = lines.iter().filter_map(|line| line.split_once(" = ")).map(|(key, _)| key);
+    let offered: Vec<&str> = offered.collect();
+    // Nobody finds out about a key that is not there.
+    let schema: Value = serde_json::from_str(&repository("docs/brigade.schema.json")).unwrap();
+    for key in
+        schema.pointer("/properties/defaults/properties").unwrap().as_object().unwrap().keys()
+    {
+        assert!(offered.contains(&key.as_str()) || key == "rules", "{key}");
+    }
+}
+
+#[test]
+fn what_is_there_is_kept() {
+    let guest = Guest::new(&[]);
+    guest.house.write("work/brigade.toml", "mine");
+    assert_snapshot!(guest.run(&["new"]), @r"
+    --- stderr
+    error: <house>/work/brigade.toml is there already
+    hint: change it as you like, or begin anew with --force
+    --- exit 1
+    ");
+    assert_eq!(guest.read("work/brigade.toml"), "mine");
+    let answer = guest.answer(&["new", "--force"]);
+    let path = "<house>/work/brigade.toml";
+    let expected = json!({ "path": path, "team": "work", "agents": ["claude"], "schema": null });
+    assert_eq!(answer, expected);
+    assert!(guest.read("work/brigade.toml").contains("[members.builder]"));
+}
+
+#[test]
+fn the_file_belongs_to_the_repository() {
+    let guest = Guest::new(&["codex"]);
+    std::fs::create_dir_all(guest.house.path("work/.git")).unwrap();
+    std::fs::create_dir_all(guest.house.path("work/src")).unwrap();
+    let mut command = guest.command(&["new"]);
+    let output = command.current_dir(guest.house.path("work/src")).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(guest.house.path("work/brigade.toml").exists());
+    assert!(!guest.house.path("work/src/brigade.toml").exists());
+}
+
+#[test]
+fn the_published_schema_is_the_one_of_this_program() {
+    let guest = Guest::new(&["codex"]);
+    guest.done(&["new", "--schema"]);
+    assert!(guest.read("work/brigade.toml").starts_with("#:schema ./brigade.schema.json\n"));
+    assert_eq!(
+        guest.read("work/brigade.schema.json"),
+        repository("docs/brigade.schema.json"),
+        "write it anew: brigade new --schema"
+    );
+    assert_eq!(guest.answer(&["up", "--check"])["valid"], json!(true));
+}
+
+#[test]
+fn the_page_tells_of_every_key_and_every_word() {
+    let page = repository("docs/brigade-toml.md");
+    let schema: Value = serde_json::from_str(&repository("docs/brigade.schema.json")).unwrap();
+    let mut terms = Vec::new();
+    collect(&schema, &mut terms);
+    assert!(terms.len() > 30, "{terms:?}");
+    for term in terms {
+        assert!(page.contains(&format!("`{term}`")), "{term}");
+    }
+}
+
+/// The keys of all tables, and the words that stand for themselves.
+fn collect(schema: &Value, terms: &mut Vec<String>) {
+    if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+        terms.extend(properties.keys().cloned());
+        properties.values().for_each(|schema| collect(schema, terms));
+    }
+    let words = schema.get("enum").and_then(Value::as_array).into_iter().flatten();
+    terms.extend(words.filter_map(Value::as_str).map(str::to_owned));
+    for inner in ["items", "additionalProperties"] {
+        if let Some(schema) = schema.get(inner) {
+            collect(schema, terms);
+        }
+    }
+    let choices = schema.get("anyOf").and_then(Value::as_array).into_iter().flatten();
+    choices.for_each(|schema| collect(schema, terms));
+}
+
+#[test]
+fn the_example_of_the_page_is_valid() {
+    let page = repository("docs/brigade-toml.md");
+    let examples: Vec<&str> =
+        page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(!examples.is_empty());
+    let guest = Guest::new(&["codex"]);
+    guest.house.write("work/prompts/reviewer.md", "Review");
+    for example in examples {
+        guest.house.write("work/brigade.toml", example);
+        assert_eq!(guest.answer(&["up", "--check"])["valid"], json!(true), "{example}");
+    }
+}

@@ -1,0 +1,281 @@
+//! `brigade.toml`: what it may say, and what is said of one that is wrong.
+
+use std::fmt::Write as _;
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::house::House;
+use crate::init::Guest;
+
+/// Files that are wrong, by what is wrong with them.
+const BROKEN: &[(&str, &str)] = &[
+    ("no TOML", "team = \"demo\nmembers = [\n[tasks.a\n"),
+    ("the same table twice", "team = \"demo\"\n[defaults]\nagent = \"codex\"\n[defaults]\n"),
+    ("nothing", ""),
+    ("an unknown key", "team = \"demo\"\ndescripton = \"x\"\n\n[taks.a]\nsubject = \"x\"\n"),
+    ("a key of somewhere else", "team = \"demo\"\n[lead]\nagent = \"codex\"\nplan = true\n"),
+    ("a team's name", "team = \"My Team\"\n"),
+    (
+        "an agent",
+        "team = \"demo\"\n[members.a]\nagent = \"codx\"\n[members.b]\nagent = \"cursor\"\n",
+    ),
+    ("an agent without its command", "team = \"demo\"\n[members.a]\nagent = \"acp: \"\n"),
+    ("no agent", "team = \"demo\"\n[lead]\n[members.a]\n"),
+    (
+        "kinds of values",
+        "team = 7\nmembers = true\n[defaults]\nagent = [\"codex\"]\nplan = \"yes\"\nallow = \"ls\"\nenv = { A = \"b\" }\n",
+    ),
+    (
+        "words",
+        "team = \"demo\"\n[defaults]\naccess = \"al\"\nplace = \"nativ\"\nrestart = \"on-failure\"\nrules = [{ ruling = \"alow\" }]\n[lead]\nagent = \"codex\"\nanswers = \"led\"\n",
+    ),
+    (
+        "members' names",
+        "team = \"demo\"\ndefaults.agent = \"codex\"\n[members.team-lead]\n[members.system]\n[members.\"a b\"]\n[members.bob]\n[members.Bob]\n",
+    ),
+    (
+        "native",
+        "team = \"demo\"\n[defaults]\nplace = \"native\"\n[members.a]\nagent = \"claude\"\n[members.b]\nagent = \"codex\"\n[members.c]\nagent = \"gemini\"\nplace = \"native\"\n",
+    ),
+    (
+        "prompts",
+        "team = \"demo\"\ndefaults.agent = \"codex\"\n[members.a]\nprompt = \"x\"\nprompt-file = \"there.md\"\n[members.b]\nprompt-file = \"missing.md\"\n[members.c]\nprompt-file = \"empty.md\"\n[members.d]\nprompt-file = \".\"\n[members.e]\nprompt-file = \"binary.md\"\n[members.f]\nprompt = \" \"\n",
+    ),
+    ("a folder", "team = \"demo\"\ndefaults.agent = \"codex\"\n[members.a]\ndir = \"nowhere\"\n"),
+    (
+        "variables",
+        "team = \"demo\"\n[defaults]\nagent = \"codex\"\nenv = [\"KEY=secret\", \"9\", \"OK\", \"\"]\n",
+    ),
+    (
+        "rules",
+        "team = \"demo\"\n[members.a]\nagent = \"codex\"\ndeny = [\"\"]\n[[members.a.rules]]\ntool = \"Bash\"\n[[members.a.rules]]\nrulling = \"deny\"\n",
+    ),
+    (
+        "what a task waits for",
+        "team = \"demo\"\n[tasks.lex]\nsubject = \"x\"\nafter = [\"lexx\", \"lex\"]\n[tasks.\"a b\"]\nsubject = \"\"\n[tasks.c]\n",
+    ),
+    (
+        "circles",
+        "team = \"demo\"\n[tasks]\na = { subject = \"a\", after = [\"c\"] }\nb = { subject = \"b\", after = [\"a\"] }\nc = { subject = \"c\", after = [\"b\"] }\nd = { subject = \"d\", after = [\"a\"] }\ne = { subject = \"e\", after = [\"f\"] }\nf = { subject = \"f\", after = [\"e\"] }\n",
+    ),
+    (
+        "an owner",
+        "team = \"demo\"\n[members.alice]\nagent = \"codex\"\n[tasks.a]\nsubject = \"x\"\nowner = \"alise\"\n",
+    ),
+    (
+        "control characters",
+        "team = \"demo\"\n[members.\"\\u001b[2J\"]\nagent = \"\u{202e}codex\"\n",
+    ),
+];
+
+#[test]
+fn what_is_said_of_broken_files() {
+    let mut text = String::new();
+    for (what, file) in BROKEN {
+        let house = House::new();
+        house.write("work/there.md", "Hello");
+        house.write("work/empty.md", "\n");
+        std::fs::write(house.path("work/binary.md"), b"\xff\xfe").unwrap();
+        house.write("work/brigade.toml", file);
+        let outcome = house.run(&["up", "--check"]);
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{what}");
+        let _infallible = writeln!(text, "===== {what}\n{}", outcome.stderr);
+    }
+    assert_snapshot!("broken", text);
+}
+
+const WHOLE: &str = r#"
+team = "parser"
+description = "Ship the parser"
+
+[lead]
+agent = "claude"
+place = "native"
+answers = "lead"
+
+[defaults]
+agent = "codex"
+model = "gpt"
+access = "full"
+worktree = true
+plan = true
+env = ["OPENAI_API_KEY"]
+restart = "never"
+allow = ["cargo test*"]
+deny = ["git push*"]
+
+[members.zoe]
+prompt-file = "prompts/zoe.md"
+plan = false
+dir = "sub"
+allow = ["ls*"]
+ask = ["git commit*"]
+deny = ["rm*"]
+
+[[members.zoe.rules]]
+tool = "Bash"
+command = "make*"
+ruling = "allow"
+
+[members.alice]
+agent = "gemini"
+prompt = "Begin"
+access = "ask"
+place = "tmux"
+restart = "always"
+worktree = false
+env = []
+
+[tasks.write]
+subject = "Write it"
+after = ["design"]
+owner = "zoe"
+
+[tasks.design]
+subject = "Design it"
+description = "On paper"
+"#;
+
+/// A house with the whole file in it.
+fn whole() -> Guest {
+    let guest = Guest::new(&["codex", "gemini"]);
+    guest.house.write("work/brigade.toml", WHOLE);
+    guest.house.write("work/prompts/zoe.md", "Hello, Zoe\n");
+    std::fs::create_dir_all(guest.house.path("work/sub/deep")).unwrap();
+    guest
+}
+
+#[test]
+fn everything_a_file_can_say() {
+    let guest = whole();
+    let answer = guest.answer(&["up", "--check"]);
+    let rule = |ruling: &str, command: &str| json!({ "ruling": ruling, "command": command });
+    let (deny, test) = (rule("deny", "git push*"), rule("allow", "cargo test*"));
+    let make = json!({ "ruling": "allow", "tool": "Bash", "command": "make*" });
+    assert_eq!(
+        answer,
+        json!({
+            "valid": true,
+            "file": "brigade.toml",
+            "missing_agents": ["claude"],
+            "team": {
+                "team": "parser",
+                "description": "Ship the parser",
+                "root": "<house>/work",
+                "answers": "lead",
+                "lead": {
+                    "name": "team-lead", "agent": "claude", "program": null, "model": null, "prompt": null,
+                    "plan": false, "access": "full", "rules": [deny, test],
+                    "cwd": "<house>/work", "worktree": false, "env": ["OPENAI_API_KEY"],
+                    "place": "native", "restart": "never",
+                },
+                "members": [
+                    {
+                        "name": "zoe", "agent": "codex", "program": null, "model": "gpt", "prompt": "Hello, Zoe\n",
+                        "plan": false, "access": "full",
+                        "rules": [
+                            rule("deny", "rm*"), deny, make, rule("ask", "git commit*"),
+                            rule("allow", "ls*"), test,
+                        ],
+                        "cwd": "<house>/work/sub", "worktree": true, "env": ["OPENAI_API_KEY"],
+                        "place": "headless", "restart": "never",
+                    },
+                    {
+                        "name": "alice", "agent": "gemini", "program": null, "model": null, "prompt": "Begin",
+                        "plan": true, "access": "ask", "rules": [deny, test],
+                        "cwd": "<house>/work", "worktree": false, "env": [],
+                        "place": "tmux", "restart": "always",
+                    },
+                ],
+                "tasks": [
+                    {
+                        "key": "design", "subject": "Design it", "description": "On paper",
+                        "after": [], "owner": null,
+                    },
+                    {
+                        "key": "write", "subject": "Write it", "description": "",
+                        "after": ["design"], "owner": "zoe",
+                    },
+                ],
+            },
+        })
+    );
+}
+
+#[test]
+fn what_the_team_would_be() {
+    let guest = whole();
+    assert_snapshot!("would_be", guest.run(&["up", "--check"]));
+    // Nothing was changed.
+    assert!(!guest.house.path("claude").exists());
+    assert_eq!(std::fs::read_dir(guest.house.path("state")).unwrap().count(), 0);
+}
+
+#[test]
+fn mistakes_for_programs() {
+    let house = House::new();
+    house.write("work/x.toml", "team = \"demo\"\n\n[members.a]\nagent = \"codx\"\nplan = 1\n");
+    let outcome = house.run(&["up", "--check", "--file", "x.toml", "--json"]);
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(1), ""));
+    let answer: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(
+        answer,
+        json!({
+            "valid": false,
+            "file": "x.toml",
+            "mistakes": [
+                {
+                    "line": 4, "column": 9, "message": "there is no agent \"codx\"",
+                    "hint": "did you mean \"codex\"?",
+                },
+                { "line": 5, "column": 8, "message": "this has to be true or false" },
+            ],
+        })
+    );
+}
+
+#[test]
+fn the_file_is_found_from_below() {
+    let guest = whole();
+    let deep = guest.house.path("work/sub/deep");
+    let output = guest.command(&["up", "--check"]).current_dir(&deep).output().unwrap();
+    let outcome = guest.house.outcome(&output);
+    assert_eq!(outcome.code, Some(0), "{outcome}");
+    assert!(outcome.stdout.starts_with("<house>/work/brigade.toml is valid"), "{outcome}");
+}
+
+#[test]
+fn files_that_are_none() {
+    let house = House::new();
+    assert_snapshot!(house.run(&["up", "--check"]), @r"
+    --- stderr
+    error: there is no brigade.toml here or in any folder above
+    hint: `brigade new` writes a first one
+    --- exit 1
+    ");
+    assert_snapshot!(house.run(&["up", "--check", "--file", "x"]), @r"
+    --- stderr
+    error: cannot read x
+      caused by: No such file or directory (os error 2)
+    hint: `brigade new` writes a first one
+    --- exit 1
+    ");
+    assert_snapshot!(house.run(&["up", "--check", "--file", "."]), @r"
+    --- stderr
+    error: . is not a file
+    --- exit 1
+    ");
+    std::fs::write(house.path("work/bytes"), b"team = \"\xff\"").unwrap();
+    assert_snapshot!(house.run(&["up", "--check", "--file", "bytes"]), @r"
+    --- stderr
+    error: bytes is not UTF-8
+    --- exit 1
+    ");
+    std::fs::write(house.path("work/long"), vec![b'#'; (1 << 20) + 1]).unwrap();
+    assert_snapshot!(house.run(&["up", "--check", "--file", "long"]), @r"
+    --- stderr
+    error: long is longer than 1 MiB
+    --- exit 1
+    ");
+}
