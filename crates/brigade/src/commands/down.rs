@@ -69,7 +69,9 @@ pub(crate) async fn run(context: &Context, down: &Down) -> Result<u8, CliError> 
     if context.json {
         output::print_json(&document(&ended))?;
     } else {
-        output::print(&format!("team {STRONG}{team}{STRONG:#} is down; its log stays\n"))?;
+        output::print(&format!(
+            "team {STRONG}{team}{STRONG:#} is down; `brigade log --team {team}` still tells what happened\n"
+        ))?;
     }
     Ok(exit::DONE)
 }

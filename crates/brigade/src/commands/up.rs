@@ -14,7 +14,7 @@ use super::{check, down};
 use crate::cli::Up;
 use crate::context::Context;
 use crate::error::{CliError, Trouble};
-use crate::host::spec::TeamSpec;
+use crate::host::spec::{Place, TeamSpec};
 use crate::host::{Host, bring, state, wait};
 use crate::log::Story;
 use crate::output::{self, FAINT, STRONG};
@@ -78,8 +78,7 @@ fn said(host: &Host, spec: &TeamSpec, new: usize, tasks: usize) -> String {
         (0, 0) => format!("team {STRONG}{team}{STRONG:#} is up; nothing was to be done\n"),
         _ => format!("team {STRONG}{team}{STRONG:#} is up: {new} new members, {tasks} new tasks\n"),
     };
-    let in_tmux =
-        spec.members.iter().any(|member| member.place != crate::host::spec::Place::Headless);
+    let in_tmux = spec.members.iter().any(|member| member.place != Place::Headless);
     if in_tmux {
         let attach = host.tmux().attach(team.as_str());
         said.push_str(&format!("{FAINT}its windows: {attach}{FAINT:#}\n"));
@@ -138,16 +137,11 @@ async fn until_done(
                 record = tokio::time::timeout_at(until, watch.next()) => record,
             };
             let Ok(Some(record)) = record else { break };
-            // The watch was begun before the history was read.
-            if !told.remove(&serde_json::to_vec(&record).unwrap_or_default()) {
-                show(context, &mut story, &record)?;
-            }
+            show_once(context, &mut story, &mut told, &record)?;
         }
     };
     while let Ok(Some(record)) = tokio::time::timeout(REST, watch.next()).await {
-        if !told.remove(&serde_json::to_vec(&record).unwrap_or_default()) {
-            show(context, &mut story, &record)?;
-        }
+        show_once(context, &mut story, &mut told, &record)?;
     }
     let state = state::team(host, lead).await?;
     down::take_down(host, lead, down::KINDLY).await?;
@@ -158,6 +152,19 @@ async fn until_done(
         None => Ok(exit::DONE),
         Some(trouble) => Err(CliError::failed(trouble)),
     }
+}
+
+/// Shows what the watch tells, unless it was told before: the watch was begun before the history was read.
+fn show_once(
+    context: &Context,
+    story: &mut Story,
+    told: &mut HashSet<Vec<u8>>,
+    record: &Record,
+) -> Result<(), CliError> {
+    if told.remove(&serde_json::to_vec(record).unwrap_or_default()) {
+        return Ok(());
+    }
+    show(context, story, record)
 }
 
 fn show(context: &Context, story: &mut Story, record: &Record) -> Result<(), CliError> {

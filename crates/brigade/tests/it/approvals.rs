@@ -20,7 +20,7 @@ fn permission(id: &str) -> Value {
         "brigade": {
             "tool": "commandExecution",
             "input": { "command": "/bin/bash -lc 'cargo test \u{1b}[2J'" },
-            "cwd": "/work/parser",
+            "cwd": "/src/parser",
         },
     })
 }
@@ -65,7 +65,7 @@ fn what_waits_is_shown_whole() {
     let shown = house.run(&["approvals"]).to_string();
     assert_snapshot!(without_age(&shown), @r#"
     1  bob  permission  <age>  perm-1
-       commandExecution in /work/parser: to see the tests
+       commandExecution in /src/parser: to see the tests
        $ cargo test \u{1b}[2J
 
     2  alice  plan  <age>  plan_approval-<ms>@alice@demo
@@ -85,7 +85,7 @@ fn what_waits_is_shown_whole() {
     assert_eq!(kinds, ["permission", "plan", "permission"]);
     assert_eq!(list[0]["command"], "cargo test \u{1b}[2J");
     assert_eq!(list[0]["tool"], "commandExecution");
-    assert_eq!(list[0]["cwd"], "/work/parser");
+    assert_eq!(list[0]["cwd"], "/src/parser");
     assert!(list[0]["age_seconds"].as_i64().is_some());
     assert_eq!(list[1]["plan"], "# Plan\n1. look\n2. write");
     assert_eq!(list[2]["command"], Value::Null);
