@@ -33,6 +33,14 @@ proof name="all" *flags:
     cargo build --release -p brigade -p brigade-proofs
     target/release/brigade-proofs {{name}} {{flags}}
 
+# What the store on the engine promises, measured: bench, faults, scale, costs, size, or all. Needs
+# nats-server in BRIGADE_NATS_SERVER, some root; proofs/nats/README.md.
+nats name="all" *flags:
+    cargo build --release -p brigade --no-default-features
+    cp target/release/brigade target/release/brigade-without-engine
+    cargo build --release -p brigade -p brigade-proofs-nats
+    target/release/brigade-proofs-nats {{name}} {{flags}}
+
 # brigade on one team with the real Claude Code, both generations; proofs/claude/README.md.
 claude *arguments:
     cargo build --release -p brigade
@@ -58,9 +66,60 @@ host *arguments:
     cargo build --release -p brigade -p scripted-model
     proofs/host/run {{arguments}}
 
-# The crate agent-teams 0.1.0 on the same work, side by side.
-peers *flags:
-    proofs/peers/run {{flags}}
+# One team on three hosts, a native Claude Code and a Codex on each, one of them cut off;
+# proofs/hosts/README.md.
+hosts *arguments:
+    cargo build --release -p brigade -p scripted-model
+    proofs/hosts/run {{arguments}}
+
+# Ten members at work for two hours, killed at every level, and two linked hosts, one of them cut off;
+# proofs/soak/README.md.
+soak *arguments:
+    cargo build --release -p brigade -p scripted-model
+    proofs/soak/run {{arguments}}
+
+# `brigade ui` in real terminals: a walk with a real Codex, the terminal afterwards, load; proofs/ui/README.md.
+ui *arguments:
+    cargo build --release -p brigade -p scripted-model
+    proofs/ui/run {{arguments}}
+
+# The pictures of `brigade ui` in docs/pictures, made anew from fixtures/ui/demo.jsonl.
+pictures:
+    cargo build --release -p brigade
+    proofs/ui/picture
+
+# The pages and tables of the guide that are made from the program, written anew.
+docs:
+    BRIGADE_PAPERS=write cargo test -q -p brigade --bin brigade papers::
+
+# The guide as a book in target/book; needs mdbook 0.5.
+book:
+    mdbook build docs
+
+# The examples of the guide, run as they stand; proofs/docs/README.md.
+examples *pages:
+    cargo build --release -p brigade
+    proofs/docs/run {{pages}}
+
+# brigade and its peers on the same work, side by side: the tables of docs/benchmarks.md, made anew;
+# proofs/peers/README.md.
+bench-peers *arguments:
+    cargo build --release -p brigade
+    proofs/peers/run {{arguments}}
+
+# The public surface of the library crates against the text that is kept of it; --write keeps it anew.
+api *flags:
+    proofs/api/run {{flags}}
+
+# What has changed in that surface since REV, judged by cargo-semver-checks.
+semver rev:
+    cargo semver-checks -p brigade-wire -p brigade-core -p brigade-nats --baseline-rev {{rev}}
+
+# The example of the library with the real Codex and Gemini CLI; proofs/library/README.md.
+library *arguments:
+    cargo build --release -p brigade -p scripted-model
+    cargo build -p brigade --example review
+    proofs/library/run {{arguments}}
 
 # The real Claude Code, both generations, on a team that brigade leads; proofs/native/README.md.
 native *arguments:
@@ -86,3 +145,17 @@ fuzz seconds="120":
     done
     awk '/number_of_executed_units/ { sum += $2 } END { print "executions in all: " sum }' \
         fuzz/corpus/*.log
+
+# Every package for this machine's target, in target/dist; docs/install.md.
+dist:
+    packaging/dist
+
+# Every package installed into an empty place, as a new user would; proofs/install/README.md.
+install *arguments:
+    packaging/build
+    proofs/install/run {{arguments}}
+
+# What README.md says, typed as it stands from an empty home; proofs/readme/README.md.
+readme *arguments:
+    cargo build --release -p brigade -p scripted-model
+    proofs/readme/run {{arguments}}

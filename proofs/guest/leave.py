@@ -25,6 +25,10 @@ def permissions(house, report, mate):
     """One command is allowed, one is not."""
     name, vendor = mate
     for word, allowed in (("allowed", True), ("denied", False)):
+        # Old marks as read what comes while it marks others, and never looks at it (proofs/claude measures that):
+        # a request that it lost would wait for ever. So nobody else writes to it just now.
+        eventually(lambda: not house.busy(), 30)
+        time.sleep(2)
         made = house.root / f"made-by-{name}-when-{word}"
         ask = ASKS[vendor](f"touch {made}", f"to see what is {word}")
         house.order(name, "Make a file.", ask, say("{result}"))

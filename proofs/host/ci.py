@@ -7,7 +7,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from crew import CREW, SLACK, prove_team, script
+from crew import CREW, prove_team, script
+from house import SLACK
 
 CHAIN = {"one": [], "two": ["one"], "three": ["two"]}
 

@@ -16,7 +16,6 @@ from vendors import SETTLE_IN
 
 TEAM = "proof"
 FAKE = Path(__file__).parents[2] / "crates/brigade/tests/it/fake-agent.sh"
-SLACK = float(os.environ.get("PROOF_SLACK", "1"))
 
 
 class Member(NamedTuple):
@@ -173,7 +172,7 @@ class HostHouse(House):
 
     def nobody(self, patience=10):
         """Waits until no process of this house is left; gives those that are."""
-        eventually(lambda: not at_home(self.home), patience * SLACK)
+        eventually(lambda: not at_home(self.home), patience)
         return at_home(self.home)
 
     def part(self, report, crew):

@@ -1,37 +1,14 @@
 """`brigade down` beside somebody's own tmux, Claude Code, processes and team: theirs is untouched, ours is gone,
 and of what was written only what is on a list stays."""
 
-import fnmatch
 import os
 import subprocess
 
 import board
-from crew import CREW, SLACK, Member, crew, prove_team, script
+from crew import CREW, Member, crew, prove_team, script
 from house import eventually
+from stays import answers, house_files, litter
 from teammate import at_home
-
-# What stays under brigade's own folder and Claude Code's, and why. Everything else is litter.
-STAYS = {
-    "state/files/*/proof/team.jsonl": "the journal of the team",
-    "state/files/*/proof/mail/*.jsonl": "the journals of its mailboxes",
-    "state/files/*/proof/mail/*.state": "how far each is written; a team of the same name goes on from there",
-    "state/files/*/proof/board.seen": "what was last seen of the board",
-    "state/files/*/proof/created": "which team of that name was brigade's",
-    "state/files/*/proof/shared": "that Claude Code wrote to it, too",
-    "state/files/*/proof/*.lock": "spare locks, empty: a lock is moved into its place whole",
-    "state/files/*/proof/aside*": "for copies of torn files: none, unless a kill has torn one",
-    "state/files/*/proof/kept": "for what members have to know after a crash, empty",
-    "state/files/*/proof/pulse": "for how members are, empty",
-    "state/host": "for what runs here, empty",
-    "claude/projects/*": "Claude Code's own records of its sessions",
-}
-# What Claude Code writes for itself wherever it runs, whoever starts it.
-ITS_OWN = (
-    "claude/.last-cleanup", "claude/backups/*", "claude/cache/*", "claude/debug/*", "claude/history.jsonl",
-    "claude/plugins/*", "claude/policy-limits.json", "claude/session-env/*", "claude/sessions", "claude/sessions/*",
-    "claude/shell-snapshots/*", "claude/stats-cache.json", "claude/statsig/*", "claude/tasks/session-*",
-    "claude/telemetry/*", "claude/todos", "claude/todos/*",
-)  # fmt: skip
 
 
 def scenario(house, report, short):
@@ -43,12 +20,12 @@ def scenario(house, report, short):
     before, files = theirs.look(), house_files(house)
     house.do("up")
     foreman = board.Foreman(house, names)
-    eventually(lambda: foreman.look() or foreman.done >= len(names), 120 * SLACK)
+    eventually(lambda: foreman.look() or foreman.done >= len(names), 120)
     ours = [process for process in at_home(house.home) if process not in theirs.processes]
     report.figure("processes of ours", len(ours))
     # In the middle of their work, and not asked.
     house.do("down", "--now")
-    gone = eventually(lambda: not [process for process in ours if process.is_alive()], 15 * SLACK)
+    gone = eventually(lambda: not [process for process in ours if process.is_alive()], 15)
     left = [process for process in at_home(house.home) if process not in theirs.processes]
     report.check("every process of ours is gone", gone and not left, left)
     after = theirs.look()
@@ -95,14 +72,14 @@ class Theirs:
         return self._tmux("capture-pane", "-p", "-t", ":2").stdout
 
     def claude_is_ready(self):
-        return eventually(lambda: "❯" in self.screen() or "> " in self.screen(), 30 * SLACK)
+        return eventually(lambda: "❯" in self.screen() or "> " in self.screen(), 30)
 
     def claude_answers(self):
         self._tmux("send-keys", "-t", ":2", "-l", script({"say": "still here, says theirs"}))
         # It takes what comes at once for something pasted.
         eventually(lambda: "still here" in self.screen(), 5)
         self._tmux("send-keys", "-t", ":2", "Enter")
-        return eventually(lambda: self.screen().count("still here") > 1, 30 * SLACK)
+        return eventually(lambda: self.screen().count("still here") > 1, 30)
 
     def look(self):
         """All that must not change."""
@@ -123,31 +100,6 @@ class Theirs:
 def lasts(process):
     """Whether it is one that stays: Claude Code runs small programs for a moment."""
     return process.words[:1] in (("sleep",), ("sh",), ("tmux",)) or "claude" in " ".join(process.words[:2])
-
-
-def answers(socket):
-    """Whether a server of tmux is behind its socket: tmux itself leaves the socket, for the next server."""
-    return subprocess.run(["tmux", "-S", socket, "list-sessions"], capture_output=True).returncode == 0
-
-
-def house_files(house):
-    """Every file and folder under brigade's own folder and Claude Code's."""
-    roots = {"state": house.state, "claude": house.claude_dir}
-    return {f"{name}/{path.relative_to(root)}" for name, root in roots.items() for path in root.rglob("*")}
-
-
-def litter(house, report, before):
-    new = sorted(house_files(house) - before)
-    known = (*STAYS, *ITS_OWN)
-    # A folder that something stands in is judged by what stands in it.
-    ends = [path for path in new if not any(other.startswith(path + "/") for other in new)]
-    stays = {pattern: [path for path in ends if fnmatch.fnmatch(path, pattern)] for pattern in STAYS}
-    for pattern, why in STAYS.items():
-        report.figure(f"stays: {pattern}", f"{len(stays[pattern])}, {why}")
-    own = [path for path in ends if any(fnmatch.fnmatch(path, pattern) for pattern in ITS_OWN)]
-    report.figure("what Claude Code writes for itself", len(own))
-    odd = [path for path in ends if not any(fnmatch.fnmatch(path, pattern) for pattern in known)]
-    report.check("nothing else stays", not odd, odd)
 
 
 prove_team(scenario)

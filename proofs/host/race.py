@@ -5,7 +5,7 @@ import json
 import random
 import time
 
-from crew import FAKE, SLACK, Member, prove_team
+from crew import FAKE, Member, prove_team
 from house import eventually, read_json
 from teammate import at_home
 
@@ -45,7 +45,7 @@ def one_round(house):
     heard = {name: house.project / name / "heard" for name in NAMES} | {"carl": house.project / "heard"}
     told = lambda: {name: counts(path, name) for name, path in heard.items()}
     once = dict.fromkeys(heard, (1, 1))
-    eventually(lambda: told() == once, 10 * SLACK)
+    eventually(lambda: told() == once, 10)
     plays = [process for process in at_home(house.home) if "play" in process.words]
     supervisors = [process for process in at_home(house.home) if "supervise" in process.words]
     was = told()

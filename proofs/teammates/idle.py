@@ -1,10 +1,9 @@
 """What teammates cost that have nothing to do: eight of them, each with its agent, in brigade's own
 processes. What the agents themselves use is told beside it."""
 
-import os
 import time
 
-from house import eventually, prove
+from house import SLACK, eventually, prove
 from teammate import Teammate, idle_notifications, nobody_left, script, team
 
 MEMBERS = 8
@@ -41,7 +40,9 @@ def scenario(house, report, short):
             return sum(process.used() - before[process.pid] for process in processes) / took * 100
 
         def memory(processes):
-            return sum(process.resident() for process in processes) / MB
+            # Processes of one program have its pages in common: those are in memory once, however many map them.
+            held = [process.resident() for process in processes]
+            return (sum(own for own, _ in held) + max((file for _, file in held), default=0)) / MB
 
         agents = [[one for one in tree if one not in mine] for tree, mine in zip(trees, own)]
         agents = [[one for one in rest if not one.is_brigade("mcp")] for rest in agents]
@@ -51,8 +52,7 @@ def scenario(house, report, short):
             figure = f"CPU {used[len(used) // 2]:.3f} %, most {used[-1]:.3f} %"
             report.figure(kind, f"{figure}; resident {held[len(held) // 2]:.1f} MB, most {held[-1]:.1f} MB")
         used, held = max(map(cpu, own)), max(map(memory, own))
-        slack = float(os.environ.get("PROOF_SLACK", "1"))
-        report.check(f"none uses much of a core (bar {MOST_CPU * slack:.1f} %)", used <= MOST_CPU * slack, used)
+        report.check(f"none uses much of a core (bar {MOST_CPU * SLACK:.1f} %)", used <= MOST_CPU * SLACK, used)
         report.check(f"none holds much memory (bar {MOST_MEMORY:.0f} MB)", held <= MOST_MEMORY, held)
         for member in members:
             member.kill()

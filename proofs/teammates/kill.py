@@ -130,6 +130,8 @@ def one_round(house, model, member, victim, sent, session, pace):
         return next(each for each in house.brigade("task", "list") if each["id"] == task)["status"] == "completed"
 
     eventually(lambda: not lacking() and is_done(), pace.patience)
+    # Who dies five times before it has ended a turn is given up until somebody writes, and that is as it should be.
+    eventually(lambda: "say" in model.turns()[-1]["answer"], pace.patience)
     old = tree[1:] if victim in (agent, guard) else tree
     eventually(lambda: not [process for process in old if process.is_alive()], 10)
     heard = model.last_input()

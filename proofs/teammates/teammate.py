@@ -46,9 +46,10 @@ class Process(NamedTuple):
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def resident(self):
-        """The bytes of memory it holds."""
+        """The bytes of memory it holds: its own, and those of files, its program for one."""
         lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS:"))
+        field = lambda name: next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
+        return field("RssAnon:") + field("RssShmem:"), field("RssFile:")
 
 
 def stat(pid):

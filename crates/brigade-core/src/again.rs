@@ -8,6 +8,28 @@
 //!
 //! The id of the new entry is made of the old one, so that the two are known to be one message: doing
 //! it twice is doing it once, and what was sent again and is lost again is sent a third time.
+//!
+//! ```
+//! use brigade_core::again::{Heard, Shown, send_again};
+//! use brigade_core::mail;
+//!
+//! # use std::sync::Arc;
+//! # use brigade_core::roster::{self, MemberPlan, TeamPlan};
+//! # use brigade_core::seat::Seat;
+//! # use brigade_core::store::memory::MemoryStore;
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let lead = Seat::new(Arc::new(MemoryStore::default()), "demo".parse()?, "team-lead".parse()?);
+//! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
+//! # let bob = lead.of("bob".parse()?);
+//! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
+//! mail::send(&lead, "bob", "hello").await?;
+//! // Nobody has taken it yet, so nothing is missing.
+//! let again = send_again(&bob, &Heard::default(), &Shown::default()).await?;
+//! assert!(again.sent.is_empty());
+//! # Ok(())
+//! # }
+//! ```
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,6 +38,7 @@ use brigade_wire::message::Message;
 use brigade_wire::protocol::Protocol;
 use brigade_wire::team::Team;
 use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
 use uuid::Builder;
 
 use crate::authority;
@@ -24,7 +47,7 @@ use crate::delivery::GO_ON;
 use crate::event::{Event, MessageKey, Record};
 use crate::handshake::is_of;
 use crate::hash::Fnv;
-use crate::mail::{self, SendError, with_message};
+use crate::mail::{self, MailError, with_message};
 use crate::seat::Seat;
 use crate::store::{Mark, Outgoing, StoreError};
 
@@ -41,23 +64,43 @@ pub struct Heard {
     pub unfinished: Option<String>,
 }
 
-impl Heard {
-    /// How often the model was given these words as this sender's.
-    fn times(&self, from: &str, text: &str) -> usize {
-        let open = format!("<teammate-message teammate_id=\"{from}\"");
+/// What begins an envelope, up to its sender's name.
+const OPEN: &str = "<teammate-message teammate_id=\"";
+
+/// The envelopes that a model was given, to be looked up by who is said to have written and by the first line of
+/// what: there are as many as there are messages, and each message is looked for.
+struct Envelopes<'h> {
+    by_line: HashMap<(&'h str, &'h str), Vec<(usize, &'h str)>>,
+}
+
+impl<'h> Envelopes<'h> {
+    /// Those in these turns, which are [`plain`].
+    fn of(turns: &'h [String]) -> Self {
+        let mut by_line: HashMap<_, Vec<_>> = HashMap::new();
+        let starts = turns.iter().flat_map(|turn| {
+            turn.match_indices(OPEN).filter_map(|(at, open)| turn.get(at + open.len()..))
+        });
+        for (number, envelope) in starts.enumerate() {
+            let Some((from, rest)) = envelope.split_once('"') else { continue };
+            // An older program puts a summary into the tag as it is, with whatever is in it.
+            for (at, end) in rest.match_indices(">\n").take(16) {
+                let Some(body) = rest.get(at + end.len()..) else { continue };
+                if let Some((line, _)) = body.split_once('\n') {
+                    by_line.entry((from, line)).or_default().push((number, body));
+                }
+            }
+        }
+        Self { by_line }
+    }
+
+    /// How many say these words as this sender's.
+    fn count(&self, from: &str, text: &str) -> usize {
         // What is added behind the text, as to a request to stop, begins on another line.
         let wanted = format!("{}\n", plain(text));
-        let is_it = |envelope: &str| {
-            // An older program puts a summary into the tag as it is, with whatever is in it.
-            let ends = envelope.match_indices(">\n").take(16);
-            ends.map(|(at, end)| at + end.len())
-                .any(|at| envelope.get(at..).is_some_and(|body| body.starts_with(&wanted)))
-        };
-        let in_turn = |turn: &String| {
-            let turn = plain(turn);
-            turn.match_indices(&open).filter(|(at, _)| turn.get(*at..).is_some_and(is_it)).count()
-        };
-        self.turns.iter().map(in_turn).sum()
+        let line = wanted.split('\n').next().unwrap_or_default();
+        let found = self.by_line.get(&(from, line)).into_iter().flatten();
+        let found = found.filter(|(_, body)| body.starts_with(&wanted)).map(|(number, _)| number);
+        found.collect::<HashSet<_>>().len()
     }
 }
 
@@ -66,11 +109,24 @@ fn plain(text: &str) -> String {
     text.replace("<\\/teammate-message", "</teammate-message")
 }
 
+/// The messages of a mailbox that its reader's model was given, each by the key it had first. However long
+/// the mailbox is, this is short: nearly always it is all up to one of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Shown {
+    /// All up to this one.
+    pub upto: Option<MessageKey>,
+    /// These behind it.
+    #[serde(rename = "shown")]
+    pub beyond: HashSet<MessageKey>,
+}
+
 /// What was done about the mail of a member before its program is started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Again {
-    /// The messages of its mailbox that its model was given, each by the key it had first.
-    pub shown: HashSet<MessageKey>,
+    /// What its model was given.
+    pub shown: Shown,
     /// The messages that were sent again, as above.
     pub sent: Vec<MessageKey>,
     /// Whether it was told to go on with a turn.
@@ -82,26 +138,25 @@ pub struct Again {
 ///
 /// This is for a member whose program does not run at the moment. `known` are the messages that an
 /// earlier look found to be shown: a record may be cleared away.
-pub async fn send_again(
-    seat: &Seat,
-    heard: &Heard,
-    known: &HashSet<MessageKey>,
-) -> Result<Again, SendError> {
+pub async fn send_again(seat: &Seat, heard: &Heard, known: &Shown) -> Result<Again, MailError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     authority::teammate(seat, &team, "have its mail sent again")?;
-    let mut again = Again { shown: known.clone(), ..Again::default() };
+    let mut again = Again::default();
     let mailbox = Mailbox::read(seat, &team).await?;
+    let mut shown = mailbox.keys_of(known);
+    let turns: Vec<String> = heard.turns.iter().map(|turn| plain(turn)).collect();
+    let envelopes = Envelopes::of(&turns);
     let mut given: HashMap<(&str, &str), usize> = HashMap::new();
     for letter in &mailbox.letters {
         let (from, text) = (letter.message.from.as_str(), letter.message.text.as_str());
-        let times = given.entry((from, text)).or_insert_with(|| heard.times(from, text));
+        let times = given.entry((from, text)).or_insert_with(|| envelopes.count(from, text));
         if *times > 0 {
             *times -= 1;
-            again.shown.insert(letter.key);
+            shown.insert(letter.key);
         }
         let (last, at) = letter.last;
-        if again.shown.contains(&letter.key) || mailbox.shown.contains(&last) {
+        if shown.contains(&letter.key) || mailbox.shown.contains(&last) {
             continue;
         }
         if mailbox.waiting.contains(&last) {
@@ -115,6 +170,7 @@ pub async fn send_again(
         tracing::info!(team = %seat.team, member = %seat.name, from, "sent again");
         again.sent.push(letter.key);
     }
+    again.shown = mailbox.in_short(&shown);
     if let (Some(turn), Some(lead)) = (&heard.unfinished, team.lead().and_then(|its| its.name())) {
         let message = Outgoing {
             msg_id: id(&[b"go on", turn.as_bytes()]),
@@ -205,6 +261,22 @@ impl Mailbox {
         }
         Ok(mailbox)
     }
+
+    /// Each of the messages that were given.
+    fn keys_of(&self, known: &Shown) -> HashSet<MessageKey> {
+        let keys = || self.letters.iter().map(|letter| letter.key);
+        let upto = keys().position(|key| Some(key) == known.upto).map_or(0, |at| at + 1);
+        keys().take(upto).chain(known.beyond.iter().copied()).collect()
+    }
+
+    fn in_short(&self, keys: &HashSet<MessageKey>) -> Shown {
+        let is_shown =
+            |letter: &&Letter| keys.contains(&letter.key) || self.shown.contains(&letter.last.0);
+        let begins = self.letters.iter().take_while(is_shown).count();
+        let (all, rest) = self.letters.split_at(begins);
+        let beyond = rest.iter().filter(is_shown).map(|letter| letter.key).collect();
+        Shown { upto: all.last().map(|letter| letter.key), beyond }
+    }
 }
 
 impl Letter {
@@ -257,4 +329,29 @@ fn id(parts: &[&[u8]]) -> String {
     };
     let bits = (half(b"first") << 64) | half(b"second");
     Builder::from_random_bytes(bits.to_be_bytes()).into_uuid().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Looked for one after the other through all of them, this would not come to an end.
+    #[test]
+    fn each_of_many_messages_is_found_among_many_turns() {
+        let many = 20_000;
+        let envelope = |number: usize| {
+            let text = format!("word {number}\n{}", "and more ".repeat(40));
+            let from = if number.is_multiple_of(2) { "alice" } else { "bob" };
+            (from, format!("{OPEN}{from}\" summary=\"a > b\">\n{text}\n</teammate-message>"), text)
+        };
+        let turns: Vec<String> = (0..many).map(|number| envelope(number).1).collect();
+        let envelopes = Envelopes::of(&turns);
+        for number in 0..many {
+            let (from, _, text) = envelope(number);
+            let other = if from == "alice" { "bob" } else { "alice" };
+            assert_eq!(envelopes.count(from, &text), 1, "{number}");
+            assert_eq!(envelopes.count(other, &text), 0, "{number}");
+            assert_eq!(envelopes.count(from, "word"), 0, "{number}");
+        }
+    }
 }

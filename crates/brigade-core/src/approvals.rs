@@ -1,17 +1,43 @@
 //! What waits for the lead's answer, in one place: plans, and requests for leave to use a tool.
+//!
+//! ```
+//! use brigade_core::approvals;
+//! use brigade_core::handshake::{self, Answer};
+//!
+//! # use std::sync::Arc;
+//! # use brigade_core::roster::{self, MemberPlan, TeamPlan};
+//! # use brigade_core::seat::Seat;
+//! # use brigade_core::store::memory::MemoryStore;
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let lead = Seat::new(Arc::new(MemoryStore::default()), "demo".parse()?, "team-lead".parse()?);
+//! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
+//! # let bob = lead.of("bob".parse()?);
+//! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
+//! handshake::submit_plan(&bob, "1. Read the parser. 2. Mend it.", None).await?;
+//! let waiting = approvals::waiting(&lead).await?;
+//! approvals::answer(&lead, &waiting[0], Answer::No("write the test first")).await?;
+//! assert_eq!(approvals::waiting(&lead).await?, []);
+//! # Ok(())
+//! # }
+//! ```
 
+use brigade_wire::body::Body;
+use brigade_wire::message::Message;
 use brigade_wire::name::MemberName;
 use brigade_wire::protocol::Protocol;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::event::{Event, Record};
 use crate::handshake::{self, Answer, Answered, HandshakeError, Kind, Request};
-use crate::mail::SendError;
+use crate::mail::{MailError, with_message};
 use crate::policy::{self, Rule, Ruling};
 use crate::seat::{Hand, Seat};
 
 /// A plan or a request for leave.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Approval {
     /// Its number among those ever sent to the lead of this team. It stays the same.
     pub number: usize,
@@ -50,6 +76,7 @@ pub enum Wanted {
 
 /// A request that a rule answered.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Ruled {
     /// The request.
     pub approval: Approval,
@@ -70,6 +97,28 @@ impl Wanted {
 }
 
 impl Approval {
+    /// The request that a record of the journal is, if it is one, as its sender has it: whether it is true
+    /// is not asked.
+    pub fn told(record: &Record, number: usize) -> Option<Self> {
+        let (Event::Sent { message, .. } | Event::Seen { message, .. }) = &record.event else {
+            return None;
+        };
+        let read = |message: Option<Message<'_>>| {
+            let message = message?;
+            let Body::Protocol(body) = message.body() else { return None };
+            let (kind, id) = match &body {
+                Protocol::PlanApprovalRequest(asked) => (Kind::Plan, asked.request_id.clone()),
+                Protocol::PermissionRequest(asked) => (Kind::Permission, asked.request_id.clone()),
+                _ => return None,
+            };
+            let from = message.from().parse().ok()?;
+            // What another program wrote may have been found long after.
+            let written = message.timestamp().parse().unwrap_or(record.at);
+            Self::of(Request { kind, id, from, body, number, at: written.min(record.at) })
+        };
+        with_message(message.get().as_bytes(), read).ok()?
+    }
+
     fn of(request: Request) -> Option<Self> {
         let wanted = match request.body {
             Protocol::PlanApprovalRequest(asked) => Wanted::Plan {
@@ -153,7 +202,7 @@ pub async fn apply(
             Ok(_) => ruled.push(Ruled { approval, rule, ruling }),
             // Somebody was faster, or the asker has left meanwhile.
             Err(
-                HandshakeError::Answered { .. } | HandshakeError::Send(SendError::NoMember { .. }),
+                HandshakeError::Answered { .. } | HandshakeError::Send(MailError::NoMember { .. }),
             ) => {}
             Err(error) => return Err(error),
         }

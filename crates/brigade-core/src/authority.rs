@@ -1,5 +1,25 @@
 //! Who may do what. Asked by everything that can be done from a seat, so that no face of the house
 //! has rules of its own.
+//!
+//! ```
+//! use brigade_core::authority::Role;
+//!
+//! # use std::sync::Arc;
+//! # use brigade_core::roster::{self, MemberPlan, TeamPlan};
+//! # use brigade_core::seat::Seat;
+//! # use brigade_core::store::memory::MemoryStore;
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let lead = Seat::new(Arc::new(MemoryStore::default()), "demo".parse()?, "team-lead".parse()?);
+//! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
+//! # let bob = lead.of("bob".parse()?);
+//! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
+//! assert_eq!(lead.role().await?, Some(Role::Lead));
+//! assert_eq!(bob.role().await?, Some(Role::Teammate));
+//! assert_eq!(lead.of("eve".parse()?).role().await?, None);
+//! # Ok(())
+//! # }
+//! ```
 
 use brigade_wire::name::MemberName;
 use brigade_wire::team::Team;
@@ -20,6 +40,7 @@ pub enum Role {
 
 /// Why somebody may not do a thing.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum Denied {
     /// The seat is nobody's.
     #[error("{who} is not a member of team {team}")]
@@ -82,7 +103,7 @@ impl Seat {
     }
 
     /// That the seat is nobody's, in words.
-    pub(crate) async fn absent(&self) -> Result<Denied, StoreError> {
+    pub async fn absent(&self) -> Result<Denied, StoreError> {
         let config = self.config().await?;
         Ok(absent(self, &self.read(&config)?))
     }

@@ -1,4 +1,31 @@
 //! The shared task board: add, claim, finish, what is ready.
+//!
+//! ```
+//! use brigade_core::board::{self, BoardError, TaskPlan};
+//! use brigade_core::graph::State;
+//!
+//! # use std::sync::Arc;
+//! # use brigade_core::roster::{self, MemberPlan, TeamPlan};
+//! # use brigade_core::seat::Seat;
+//! # use brigade_core::store::memory::MemoryStore;
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let lead = Seat::new(Arc::new(MemoryStore::default()), "demo".parse()?, "team-lead".parse()?);
+//! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
+//! # let bob = lead.of("bob".parse()?);
+//! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
+//! let design = board::add(&lead, &TaskPlan::new("design it")).await?;
+//! let plan = TaskPlan { blocked_by: vec![design], ..TaskPlan::new("build it") };
+//! let build = board::add(&lead, &plan).await?;
+//!
+//! board::claim(&bob, design).await?;
+//! assert!(matches!(board::claim(&bob, build).await, Err(BoardError::Blocked { .. })));
+//! board::done(&bob, design).await?;
+//! let (_, graph) = board::list(&lead).await?;
+//! assert_eq!(graph.state(build), Some(State::Ready));
+//! # Ok(())
+//! # }
+//! ```
 
 mod dependency;
 
@@ -16,7 +43,7 @@ use self::dependency::{depend, mirror, waits_for, without};
 use crate::authority::{self, Denied, Role};
 use crate::clock::wire_time;
 use crate::graph::Graph;
-use crate::mail::{self, SendError};
+use crate::mail::{self, MailError};
 use crate::seat::Seat;
 use crate::store::{Document, StoreError};
 
@@ -40,6 +67,11 @@ pub struct TaskPlan {
 }
 
 impl TaskPlan {
+    /// A task with this subject, and nothing more.
+    pub fn new(subject: impl Into<String>) -> Self {
+        Self { subject: subject.into(), ..Self::default() }
+    }
+
     fn len(&self) -> usize {
         let data = |(key, value): &(String, Value)| key.len() + value.to_string().len();
         let data: usize = self.metadata.iter().map(data).sum();
@@ -80,6 +112,7 @@ impl Update {
 
 /// Why the board was not changed.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum BoardError {
     /// No such task.
     #[error("no task {0}")]
@@ -139,7 +172,7 @@ pub enum BoardError {
         /// Whose it is.
         owner: MemberName,
         /// Why.
-        source: Box<SendError>,
+        source: Box<MailError>,
     },
     /// It is not for the seat to do.
     #[error(transparent)]
@@ -277,13 +310,14 @@ pub async fn update(seat: &Seat, id: TaskId, update: &Update) -> Result<(), Boar
 pub async fn claim(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
     let me = seat.name.as_str();
     loop {
-        let document = show(seat, id).await?;
+        // At once: in an engine each is a way there and back.
+        let (document, is_member) = tokio::join!(show(seat, id), leads(seat));
+        let document = document?;
         // What it waits for and whose it is are of one revision: if either changes before we have
         // written, the write is refused and we look again.
         let waits_for = waits_for(seat, id, &document).await?;
         let edited = take(id, &document, me, waits_for)?;
-        // Last, for most who come too late never get here.
-        leads(seat).await?;
+        is_member?;
         match replace(seat, id, &document, &edited).await {
             Err(BoardError::Store(StoreError::Conflict)) => {}
             other => {

@@ -1,4 +1,23 @@
 //! What a model is told about its place in a team.
+//!
+//! ```
+//! use brigade_core::brief::{Mail, joining};
+//!
+//! # use std::sync::Arc;
+//! # use brigade_core::roster::{self, MemberPlan, TeamPlan};
+//! # use brigade_core::seat::Seat;
+//! # use brigade_core::store::memory::MemoryStore;
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let lead = Seat::new(Arc::new(MemoryStore::default()), "demo".parse()?, "team-lead".parse()?);
+//! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
+//! # let bob = lead.of("bob".parse()?);
+//! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
+//! let told = joining(&bob, Mail::Delivered).await?;
+//! assert!(told.starts_with("You are bob in the agent team demo."));
+//! # Ok(())
+//! # }
+//! ```
 
 use brigade_wire::member::Member;
 

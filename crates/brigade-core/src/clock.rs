@@ -1,9 +1,18 @@
 //! What time it is, asked in one place so that tests can answer.
+//!
+//! ```
+//! use brigade_core::clock::{Clock, SteppingClock, Timestamp, wire_time};
+//!
+//! let clock = SteppingClock::from(Timestamp::UNIX_EPOCH);
+//! assert_eq!(wire_time(clock.now()), "1970-01-01T00:00:00.000Z");
+//! assert_eq!(wire_time(clock.now()), "1970-01-01T00:00:01.000Z");
+//! ```
 
 use std::fmt;
 use std::sync::Mutex;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
+pub use jiff::Timestamp;
 
 /// Where the time comes from.
 pub trait Clock: fmt::Debug + Send + Sync {

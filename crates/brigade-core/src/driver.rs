@@ -3,6 +3,16 @@
 //! A driver does no I/O. It is given what the agent's program wrote, and what its member wants; it
 //! gives back bytes for the program and [`Event`]s for the house. A table has a row for
 //! each agent: a new one is a row, or a row and a file.
+//!
+//! ```
+//! use brigade_core::driver::{self, AGENTS};
+//!
+//! assert!(AGENTS.iter().any(|agent| agent.name == "codex"));
+//! let own = driver::agent("acp:my-agent --fast").unwrap();
+//! assert_eq!((own.program.as_str(), own.arguments), ("my-agent", vec!["--fast".to_owned()]));
+//! ```
+
+use std::borrow::Cow;
 
 use serde_json::Value;
 
@@ -26,6 +36,7 @@ pub const AGENTS: &[Agent] = &[
         title: "Codex",
         program: "codex",
         package: "@openai/codex",
+        tested: "0.166.0",
         native: false,
         can: Can {
             mid_turn: MidTurn::Steered,
@@ -40,6 +51,7 @@ pub const AGENTS: &[Agent] = &[
         title: "Claude Code",
         program: "claude",
         package: "@anthropic-ai/claude-code",
+        tested: "2.1.50",
         native: true,
         can: Can {
             mid_turn: MidTurn::Steered,
@@ -54,6 +66,7 @@ pub const AGENTS: &[Agent] = &[
         title: "Gemini CLI",
         program: "gemini",
         package: "@google/gemini-cli",
+        tested: "0.61.0",
         native: false,
         can: Can {
             mid_turn: MidTurn::Held,
@@ -68,6 +81,7 @@ pub const AGENTS: &[Agent] = &[
         title: "opencode",
         program: "opencode",
         package: "opencode-ai",
+        tested: "1.18.33",
         native: false,
         can: Can {
             mid_turn: MidTurn::Held,
@@ -82,6 +96,7 @@ pub const AGENTS: &[Agent] = &[
         title: "GitHub Copilot CLI",
         program: "copilot",
         package: "@github/copilot",
+        tested: "1.0.102",
         native: false,
         can: Can {
             mid_turn: MidTurn::Held,
@@ -91,11 +106,13 @@ pub const AGENTS: &[Agent] = &[
         },
         driver: |launch| Box::new(acp::Acp::new(&acp::COPILOT, launch)),
     },
+    // ANCHOR: qwen
     Agent {
         name: "qwen",
         title: "Qwen Code",
         program: "qwen",
         package: "@qwen-code/qwen-code",
+        tested: "0.24.4",
         native: false,
         can: Can {
             mid_turn: MidTurn::Held,
@@ -105,6 +122,7 @@ pub const AGENTS: &[Agent] = &[
         },
         driver: |launch| Box::new(acp::Acp::new(&acp::QWEN, launch)),
     },
+    // ANCHOR_END: qwen
 ];
 
 /// Any other program that speaks the Agent Client Protocol.
@@ -113,6 +131,7 @@ const SPEAKS_ACP: Agent = Agent {
     title: "an agent that speaks ACP",
     program: "",
     package: "",
+    tested: "",
     native: false,
     can: Can {
         mid_turn: MidTurn::Held,
@@ -129,6 +148,7 @@ pub(crate) const IN_PROCESS: Agent = Agent {
     title: "a worker",
     program: "",
     package: "",
+    tested: "",
     native: false,
     can: Can {
         mid_turn: MidTurn::Held,
@@ -173,6 +193,8 @@ pub struct Agent {
     pub program: &'static str,
     /// The npm package that brings it.
     pub package: &'static str,
+    /// The oldest version it was seen to work with.
+    pub tested: &'static str,
     /// Whether a team's files are its own, so that it is a teammate without any help.
     pub native: bool,
     /// What it can do.
@@ -237,6 +259,7 @@ pub enum Told {
 
 /// What a conversation begins with.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Launch {
     /// Where the agent works.
     pub cwd: String,
@@ -252,10 +275,29 @@ pub struct Launch {
     pub resume: Option<String>,
     /// More arguments for the program, before all others.
     pub arguments: Vec<String>,
+    /// Claude Code's folder, where it records its sessions, if that is known.
+    pub claude_dir: Option<String>,
+}
+
+impl Launch {
+    /// A new conversation in this folder with these tools, in which the agent asks for what its own rules do
+    /// not allow.
+    pub fn new(cwd: impl Into<String>, tools: ToolServer) -> Self {
+        Self {
+            cwd: cwd.into(),
+            model: None,
+            instructions: String::new(),
+            tools,
+            access: Access::Ask,
+            resume: None,
+            arguments: Vec::new(),
+            claude_dir: None,
+        }
+    }
 }
 
 /// The server of the team's tools, as the agent is to start it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolServer {
     /// The program.
     pub command: String,
@@ -292,6 +334,7 @@ pub struct Invocation {
 ///
 /// Whoever holds a driver calls a method when something happens, and then takes [`Driver::next`]
 /// until there is no more.
+// ANCHOR: driver
 pub trait Driver: Send + std::fmt::Debug {
     /// How the agent's program is started for this conversation.
     fn invocation(&self) -> Invocation;
@@ -322,9 +365,16 @@ pub trait Driver: Send + std::fmt::Debug {
     /// What the agent may do from the next turn on.
     fn set_access(&mut self, access: Access);
 
+    /// Of the agent's own record of a session, as [`Event::RemembersIn`] names it, what its model will see
+    /// again.
+    fn recalled<'a>(&self, record: &'a str) -> Cow<'a, str> {
+        Cow::Borrowed(record)
+    }
+
     /// What came of it, in order.
     fn next(&mut self) -> Option<Output>;
 }
+// ANCHOR_END: driver
 
 /// A text that is given to an agent, by its giver's number. A text that is given again to a resumed session
 /// bears the number it had, and no other text of that session does: an agent that can, takes it once.
@@ -346,6 +396,7 @@ pub enum Output {
 
 /// What an agent does.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Event {
     /// It can be prompted; this is its session, for another time. Comes once.
     Ready {
@@ -358,9 +409,10 @@ pub enum Event {
         text: String,
     },
     /// A session that was resumed is recorded in this file, of which each whole line counts: it may
-    /// hold texts that the agent does not tell of. Before [`Event::Ready`].
+    /// hold texts that the agent does not tell of. [`Driver::recalled`] tells which. Before
+    /// [`Event::Ready`].
     RemembersIn {
-        /// Where it is.
+        /// Where it is; in place of one folder's name may stand `*`.
         path: String,
     },
     /// The agent has a text we gave it, and will put it before its model.

@@ -1,4 +1,26 @@
 //! What happened in a team: the records of the journal, and the events of a watch.
+//!
+//! ```
+//! use brigade_core::event::Event;
+//! use brigade_core::mail;
+//!
+//! # use std::sync::Arc;
+//! # use brigade_core::roster::{self, MemberPlan, TeamPlan};
+//! # use brigade_core::seat::Seat;
+//! # use brigade_core::store::memory::MemoryStore;
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let lead = Seat::new(Arc::new(MemoryStore::default()), "demo".parse()?, "team-lead".parse()?);
+//! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
+//! # let bob = lead.of("bob".parse()?);
+//! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
+//! let mut watch = lead.store.watch(&lead.team).await?;
+//! mail::send(&lead, "bob", "hello").await?;
+//! let record = watch.next().await.ok_or("the watch has ended")?;
+//! assert!(matches!(record.event, Event::Sent { to, .. } if to == "bob"));
+//! # Ok(())
+//! # }
+//! ```
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,6 +35,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use thiserror::Error;
 
+pub use crate::act::{Act, Ending};
 use crate::hash::Fnv;
 
 /// One thing that happened, and when it was written down.
@@ -30,6 +53,7 @@ pub struct Record {
 /// What happened. Documents stand in it as they were on the wire, but on one line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Event {
     /// A message was acknowledged to its sender, one of ours.
     Sent {
@@ -130,6 +154,13 @@ pub enum Event {
     MemberLeft {
         /// Its name.
         name: String,
+    },
+    /// A member's agent did something.
+    Worked {
+        /// The member's name.
+        name: String,
+        /// What.
+        act: Act,
     },
 }
 
@@ -238,7 +269,7 @@ impl<'de> Deserialize<'de> for MessageKey {
 }
 
 /// A document of the wire on one line, meaning what it meant. What is no JSON becomes a string.
-pub(crate) fn one_line(json: &[u8]) -> Box<RawValue> {
+pub fn one_line(json: &[u8]) -> Box<RawValue> {
     // A line break stands between the parts of JSON, never inside one.
     let text = String::from_utf8_lossy(json).replace(['\n', '\r'], " ");
     RawValue::from_string(text).unwrap_or_else(|_| {
@@ -248,7 +279,7 @@ pub(crate) fn one_line(json: &[u8]) -> Box<RawValue> {
 }
 
 /// What changed in the roster from one `config.json` to the next.
-pub(crate) fn roster_events(before: &[u8], after: &[u8]) -> Vec<Event> {
+pub fn roster_events(before: &[u8], after: &[u8]) -> Vec<Event> {
     let (Ok(before), Ok(after)) = (Team::read(before), Team::read(after)) else {
         return Vec::new();
     };

@@ -1,4 +1,18 @@
 //! What the tasks' dependencies mean: who waits for whom, what is ready, what takes longest.
+//!
+//! ```
+//! use brigade_core::graph::{Graph, State};
+//! use brigade_core::wire::name::TaskId;
+//! use brigade_core::wire::task::Task;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let json = br#"{"id": "1", "subject": "design it", "description": "", "status": "pending",
+//!     "blocks": [], "blockedBy": []}"#;
+//! let (id, task) = ("1".parse::<TaskId>()?, Task::read(json)?);
+//! assert_eq!(Graph::of([(id, &task)]).state(id), Some(State::Ready));
+//! # Ok(())
+//! # }
+//! ```
 
 use std::borrow::Cow;
 use std::collections::btree_map::Entry;
@@ -18,6 +32,18 @@ pub struct Node {
     pub status: Status,
     /// The tasks on the board it waits for, done or not.
     pub after: BTreeSet<TaskId>,
+}
+
+impl Node {
+    /// A task as far as its dependencies go; `None` if Claude Code would not show it.
+    pub(crate) fn of(task: &Task<'_>) -> Option<Self> {
+        let (_, subject, _) = (task.id()?, task.subject()?, task.description()?);
+        let (status, _, blocked_by) = (task.status()?, task.blocks()?, task.blocked_by()?);
+        let after = blocked_by.iter().filter_map(|text| text.parse().ok()).collect();
+        let subject = subject.into_owned();
+        let owner = task.owner().filter(|owner| !owner.is_empty()).map(Cow::into_owned);
+        Some(Self { subject, owner, status, after })
+    }
 }
 
 /// The tasks of a board with their dependencies.
@@ -52,19 +78,14 @@ impl Graph {
 
     /// Adds a task, if Claude Code would show it. [`Graph::finish`] makes the graph whole.
     pub(crate) fn add(&mut self, id: TaskId, task: &Task<'_>) {
-        let (Some(_), Some(subject), Some(_)) = (task.id(), task.subject(), task.description())
-        else {
-            return;
-        };
-        let (Some(status), Some(_), Some(blocked_by)) =
-            (task.status(), task.blocks(), task.blocked_by())
-        else {
-            return;
-        };
-        let after = blocked_by.iter().filter_map(|text| text.parse().ok()).collect();
-        let subject = subject.into_owned();
-        let owner = task.owner().filter(|owner| !owner.is_empty()).map(Cow::into_owned);
-        self.nodes.insert(id, Node { subject, owner, status, after });
+        if let Some(node) = Node::of(task) {
+            self.insert(id, node);
+        }
+    }
+
+    /// Adds a task. [`Graph::finish`] makes the graph whole.
+    pub(crate) fn insert(&mut self, id: TaskId, node: Node) {
+        self.nodes.insert(id, node);
     }
 
     /// Leaves out what is not there.
@@ -97,7 +118,7 @@ impl Graph {
         let node = self.nodes.get(&id)?;
         Some(match node.status {
             Status::Completed => State::Done,
-            _ if !self.waits_for(id).is_empty() => State::Blocked,
+            _ if node.after.iter().any(|&blocker| !self.is_done(blocker)) => State::Blocked,
             Status::Pending if node.owner.is_none() => State::Ready,
             Status::Pending | Status::InProgress => State::Taken,
         })
@@ -165,39 +186,57 @@ impl Graph {
     /// The circles that other programs may have made: tasks of which each waits for the next, and the
     /// last for the first. None of them can ever be begun.
     pub fn circles(&self) -> Vec<Vec<TaskId>> {
-        let mut stuck = self.stuck();
+        let knots = self.knots();
+        let mut left = knots.clone();
         let mut circles = Vec::new();
-        while let Some(id) = stuck.pop_first() {
-            let Some(circle) = self.way_back(id) else { continue };
+        while let Some(id) = left.pop_first() {
+            let Some(circle) = self.way_back(id, &knots) else { continue };
             for step in &circle {
-                stuck.remove(step);
+                left.remove(step);
             }
             circles.push(circle);
         }
         circles
     }
 
-    /// The tasks that can never be put in order: those in circles, and those that wait for them.
-    fn stuck(&self) -> BTreeSet<TaskId> {
-        let mut done = BTreeSet::new();
-        let mut stuck = BTreeSet::new();
-        for id in self.in_order() {
-            let after = self.nodes.get(&id).map(|node| &node.after);
-            if after.is_some_and(|after| after.iter().all(|blocker| done.contains(blocker))) {
-                done.insert(id);
-            } else {
-                stuck.insert(id);
+    /// The tasks that are not done, by those they wait for.
+    pub(crate) fn followers(&self) -> BTreeMap<TaskId, Vec<TaskId>> {
+        let mut followers: BTreeMap<TaskId, Vec<TaskId>> = BTreeMap::new();
+        for &id in self.nodes.keys().filter(|&&id| !self.is_done(id)) {
+            for blocker in self.waits_for(id) {
+                followers.entry(blocker).or_default().push(id);
             }
         }
-        stuck
+        followers
     }
 
-    /// The shortest way from a task over what it waits for back to itself.
-    fn way_back(&self, start: TaskId) -> Option<Vec<TaskId>> {
+    /// The tasks that can never be begun: those in circles, and those that wait for them.
+    fn stuck(&self) -> BTreeSet<TaskId> {
+        let followers = self.followers();
+        let open = self.nodes.keys().copied().filter(|&id| !self.is_done(id));
+        let waits = open.map(|id| (id, self.waits_for(id).len()));
+        peel(waits.collect(), |id| followers.get(&id).cloned().unwrap_or_default())
+    }
+
+    /// The tasks in circles, and those between two of them.
+    fn knots(&self) -> BTreeSet<TaskId> {
+        // What nobody else of the stuck waits for only stands behind a circle.
+        let stuck = self.stuck();
+        let mut wanted: BTreeMap<TaskId, usize> = stuck.iter().map(|&id| (id, 0)).collect();
+        for &id in &stuck {
+            for blocker in self.waits_for(id) {
+                wanted.entry(blocker).and_modify(|count| *count += 1);
+            }
+        }
+        peel(wanted, |id| self.waits_for(id))
+    }
+
+    /// The shortest way from a task over what it waits for back to itself, among these.
+    fn way_back(&self, start: TaskId, among: &BTreeSet<TaskId>) -> Option<Vec<TaskId>> {
         let mut from: BTreeMap<TaskId, TaskId> = BTreeMap::new();
         let mut next = VecDeque::from([start]);
         while let Some(id) = next.pop_front() {
-            for &blocker in &self.nodes.get(&id)?.after {
+            for &blocker in self.nodes.get(&id)?.after.iter().filter(|id| among.contains(id)) {
                 if blocker == start {
                     let before = |step: &TaskId| from.get(step).copied();
                     let mut way: Vec<TaskId> = std::iter::successors(Some(id), before).collect();
@@ -216,4 +255,25 @@ impl Graph {
     fn is_done(&self, id: TaskId) -> bool {
         self.nodes.get(&id).is_none_or(|node| node.status == Status::Completed)
     }
+}
+
+/// Takes away what is held by nothing, and then what only that held, until nothing more goes; what stays.
+fn peel(
+    mut held: BTreeMap<TaskId, usize>,
+    holds: impl Fn(TaskId) -> Vec<TaskId>,
+) -> BTreeSet<TaskId> {
+    let mut free: Vec<TaskId> =
+        held.iter().filter(|&(_, &count)| count == 0).map(|(&id, _)| id).collect();
+    while let Some(id) = free.pop() {
+        held.remove(&id);
+        for other in holds(id) {
+            if let Some(count) = held.get_mut(&other) {
+                *count -= 1;
+                if *count == 0 {
+                    free.push(other);
+                }
+            }
+        }
+    }
+    held.into_keys().collect()
 }

@@ -3,11 +3,32 @@
 //! A request is a message in somebody's mailbox, an answer one in the asker's. An answer is given
 //! once: it is decided in the store before it is sent, and whoever comes later, from whatever
 //! program, is told that it was.
+//!
+//! ```
+//! use brigade_core::handshake::{self, Answer};
+//!
+//! # use std::sync::Arc;
+//! # use brigade_core::roster::{self, MemberPlan, TeamPlan};
+//! # use brigade_core::seat::Seat;
+//! # use brigade_core::store::memory::MemoryStore;
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let lead = Seat::new(Arc::new(MemoryStore::default()), "demo".parse()?, "team-lead".parse()?);
+//! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
+//! # let bob = lead.of("bob".parse()?);
+//! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
+//! let asked = handshake::request_shutdown(&lead, "bob", Some("all is done")).await?;
+//! assert_eq!(handshake::open(&bob).await?.len(), 1);
+//! handshake::answer_shutdown(&bob, &asked.request_id, Answer::Yes).await?;
+//! assert_eq!(bob.role().await?, None, "whoever agrees to stop has left");
+//! # Ok(())
+//! # }
+//! ```
 
 mod leave;
 mod past;
 mod reply;
-mod request;
+pub(crate) mod request;
 
 use std::borrow::Cow;
 
@@ -32,7 +53,7 @@ pub use self::request::{Kind, Request};
 use crate::authority::{self, Denied};
 use crate::clock::wire_time;
 use crate::event::MessageKey;
-use crate::mail::{self, SendError};
+use crate::mail::{self, MailError};
 use crate::roster::{self, RosterError};
 use crate::seat::Seat;
 use crate::store::{Question, Receipt, StoreError};
@@ -52,6 +73,7 @@ pub enum Answer<'a> {
 
 /// A request that was sent.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Asked {
     /// Its id.
     pub request_id: String,
@@ -63,6 +85,7 @@ pub struct Asked {
 
 /// An answer that was sent.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Answered {
     /// Who had asked.
     pub to: MemberName,
@@ -72,6 +95,7 @@ pub struct Answered {
 
 /// Why nothing was asked or answered.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum HandshakeError {
     /// It is not for the seat to do.
     #[error(transparent)]
@@ -128,7 +152,7 @@ pub enum HandshakeError {
     Leaving(#[source] Box<RosterError>),
     /// The message could not be sent.
     #[error(transparent)]
-    Send(#[from] SendError),
+    Send(#[from] MailError),
     /// The store said no.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -219,7 +243,7 @@ pub async fn counts(
     if !asked.iter().any(|its| its.kind == kind && its.id == id && its.from == seat.name) {
         return Ok(false);
     }
-    let question = Question::new(&format!("{}-hears-{kind}-{id}", seat.name));
+    let question = Question::new(&seat.name, &request::heard(&seat.name, kind, id));
     let first = seat.store.decide(&seat.team, &question, message.to_string().as_bytes()).await?;
     Ok(first == message.to_string().as_bytes())
 }
@@ -385,7 +409,7 @@ async fn ask(
     request: Protocol,
 ) -> Result<Asked, HandshakeError> {
     let message = mail::protocol(seat, team, &to, &request.to_text())?;
-    let receipt = seat.store.send(&seat.team, &to, &message).await.map_err(SendError::from)?;
+    let receipt = seat.store.send(&seat.team, &to, &message).await.map_err(MailError::from)?;
     tracing::info!(team = %seat.team, member = %to, %request_id, "asked: {}", request.kind());
     Ok(Asked { request_id, to, receipt })
 }

@@ -1,8 +1,36 @@
 //! Messages between members: send, broadcast, read, mark read.
 //!
+//! ```
+//! use std::time::Duration;
+//!
+//! use brigade_core::mail::{self, Which, Words};
+//! # use std::sync::Arc;
+//! # use brigade_core::roster::{self, MemberPlan, TeamPlan};
+//! # use brigade_core::seat::Seat;
+//! # use brigade_core::store::memory::MemoryStore;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let lead = Seat::new(Arc::new(MemoryStore::default()), "demo".parse()?, "team-lead".parse()?);
+//! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
+//! # let bob = lead.of("bob".parse()?);
+//! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
+//! mail::send(&lead, "bob", "please look at the parser").await?;
+//! mail::send(&lead, "bob", Words::from("the tests first").summed_up("order")).await?;
+//! assert_eq!(mail::inbox(&lead, &bob.name, Which::Unread).await?.len(), 2);
+//!
+//! let mail = mail::receive(&bob, Duration::from_secs(60)).await?;
+//! assert_eq!((mail[0].from(), mail[0].text()), ("team-lead".into(), "please look at the parser".into()));
+//! assert_eq!(mail::inbox(&lead, &bob.name, Which::Unread).await?.len(), 0);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! What is sent here is words. A text that its reader's program would take for more than words, an
 //! order of the protocol or another's envelope, is refused: those are made by the house, in
 //! [`handshake`](crate::handshake) and [`board`](crate::board), from what the seat may do.
+
+use std::time::Duration;
 
 use brigade_wire::Damage;
 use brigade_wire::body::Body;
@@ -11,11 +39,12 @@ use brigade_wire::inbox::Inbox;
 use brigade_wire::name::{MemberName, NameError};
 use brigade_wire::team::Team;
 use thiserror::Error;
+use tokio::time::{Instant, sleep, sleep_until};
 use uuid::Uuid;
 
 use crate::authority::{self, Denied};
 use crate::clock::wire_time;
-use crate::event::MessageKey;
+use crate::event::{Event, MessageKey};
 use crate::hash::Fnv;
 use crate::roster;
 use crate::seat::Seat;
@@ -26,7 +55,7 @@ use crate::store::{Mail, Mark, Outgoing, Receipt, StoreError};
 pub const MAX_TEXT: usize = 1 << 20;
 
 /// What somebody wants to say.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Words<'w> {
     /// The message.
     pub text: &'w str,
@@ -34,8 +63,28 @@ pub struct Words<'w> {
     pub summary: Option<&'w str>,
 }
 
+impl<'w> Words<'w> {
+    /// The same with a few words for people.
+    pub fn summed_up(self, summary: &'w str) -> Self {
+        Self { summary: Some(summary), ..self }
+    }
+}
+
+impl<'w> From<&'w str> for Words<'w> {
+    fn from(text: &'w str) -> Self {
+        Self { text, summary: None }
+    }
+}
+
+impl<'w> From<&'w String> for Words<'w> {
+    fn from(text: &'w String) -> Self {
+        Self::from(text.as_str())
+    }
+}
+
 /// A message that was acknowledged.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Sent {
     /// To whom.
     pub to: MemberName,
@@ -61,9 +110,10 @@ impl Sent {
     }
 }
 
-/// Why a message was not sent.
+/// Why a message was not sent, or an inbox not read.
 #[derive(Debug, Error)]
-pub enum SendError {
+#[non_exhaustive]
+pub enum MailError {
     /// Nobody of that name.
     #[error("no member {to:?} in team {team}")]
     NoMember {
@@ -125,9 +175,13 @@ fn names(sent: &[Sent]) -> String {
 }
 
 /// Sends a message to one member.
-pub async fn send(seat: &Seat, to: &str, words: Words<'_>) -> Result<Sent, SendError> {
+pub async fn send<'w>(
+    seat: &Seat,
+    to: &str,
+    words: impl Into<Words<'w>>,
+) -> Result<Sent, MailError> {
     let mut sent = send_to(seat, &[to], words).await?;
-    sent.pop().ok_or_else(|| SendError::NoMember {
+    sent.pop().ok_or_else(|| MailError::NoMember {
         to: to.to_owned(),
         team: seat.team.to_string(),
         members: Vec::new(),
@@ -136,7 +190,12 @@ pub async fn send(seat: &Seat, to: &str, words: Words<'_>) -> Result<Sent, SendE
 
 /// Sends a message to some members, each once, in the order given. If one of them is not there,
 /// nobody gets it.
-pub async fn send_to(seat: &Seat, to: &[&str], words: Words<'_>) -> Result<Vec<Sent>, SendError> {
+pub async fn send_to<'w>(
+    seat: &Seat,
+    to: &[&str],
+    words: impl Into<Words<'w>>,
+) -> Result<Vec<Sent>, MailError> {
+    let words = words.into();
     check(words)?;
     let config = seat.config().await?;
     let team = seat.read(&config)?;
@@ -151,7 +210,11 @@ pub async fn send_to(seat: &Seat, to: &[&str], words: Words<'_>) -> Result<Vec<S
 }
 
 /// Sends a message to every other member, in the order of the roster.
-pub async fn broadcast(seat: &Seat, words: Words<'_>) -> Result<Vec<Sent>, SendError> {
+pub async fn broadcast<'w>(
+    seat: &Seat,
+    words: impl Into<Words<'w>>,
+) -> Result<Vec<Sent>, MailError> {
+    let words = words.into();
     check(words)?;
     let config = seat.config().await?;
     let team = seat.read(&config)?;
@@ -164,12 +227,13 @@ pub async fn broadcast(seat: &Seat, words: Words<'_>) -> Result<Vec<Sent>, SendE
 
 /// Sends a message that is sent once, however often this is called: `what` is its name among those the
 /// sender so sends to this member in this team.
-pub async fn send_once(
+pub async fn send_once<'w>(
     seat: &Seat,
     to: &MemberName,
     what: &str,
-    words: Words<'_>,
-) -> Result<Receipt, SendError> {
+    words: impl Into<Words<'w>>,
+) -> Result<Receipt, MailError> {
+    let words = words.into();
     check(words)?;
     let config = seat.config().await?;
     let team = seat.read(&config)?;
@@ -195,7 +259,7 @@ async fn send_each(
     team: &Team<'_>,
     names: Vec<MemberName>,
     words: Words<'_>,
-) -> Result<Vec<Sent>, SendError> {
+) -> Result<Vec<Sent>, MailError> {
     let mut reached = Vec::new();
     for to in names {
         // Each copy is a message of its own, as Claude Code has it.
@@ -208,7 +272,7 @@ async fn send_each(
                 reached.push(Sent { to, receipt, unheard });
             }
             Err(source) if reached.is_empty() => return Err(source.into()),
-            Err(source) => return Err(SendError::Partly { reached, failed: to, source }),
+            Err(source) => return Err(MailError::Partly { reached, failed: to, source }),
         }
     }
     Ok(reached)
@@ -219,7 +283,7 @@ pub(crate) async fn send_protocol(
     seat: &Seat,
     to: &MemberName,
     text: &str,
-) -> Result<Receipt, SendError> {
+) -> Result<Receipt, MailError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     let message = protocol(seat, &team, to, text)?;
@@ -227,7 +291,7 @@ pub(crate) async fn send_protocol(
 }
 
 /// The messages in a member's inbox.
-pub async fn inbox(seat: &Seat, of: &MemberName, which: Which) -> Result<Vec<Mail>, SendError> {
+pub async fn inbox(seat: &Seat, of: &MemberName, which: Which) -> Result<Vec<Mail>, MailError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     if team.member(of.as_str()).is_none() {
@@ -235,7 +299,7 @@ pub async fn inbox(seat: &Seat, of: &MemberName, which: Which) -> Result<Vec<Mai
     }
     let mut mail = seat.store.inbox(&seat.team, of).await?;
     if which == Which::Unread {
-        mail.retain(|mail| matches!(is_read(&mail.json), Ok(false)));
+        mail.retain(Mail::is_unread);
     }
     Ok(mail)
 }
@@ -254,8 +318,48 @@ pub async fn mark(seat: &Seat, keys: &[MessageKey], mark: Mark) -> Result<(), St
     seat.store.mark(&seat.team, &seat.name, keys, mark).await
 }
 
+/// Waits for mail of the seat's own and marks it read: gives what is unread as soon as there is any, or
+/// nothing when `patience` is at its end.
+///
+/// What it gave and the program did not come to is not given again. A program that must not lose any reads
+/// with [`inbox`], and calls [`mark`] when it is through with a message.
+pub async fn receive(seat: &Seat, patience: Duration) -> Result<Vec<Mail>, MailError> {
+    let end = Instant::now() + patience.min(LONGEST);
+    // First the watch, then the look: what comes in between wakes us.
+    let mut watch = seat.store.watch_proceedings(&seat.team).await?;
+    loop {
+        let mail = inbox(seat, &seat.name, Which::Unread).await?;
+        if !mail.is_empty() {
+            let keys: Vec<MessageKey> = mail.iter().map(|mail| mail.key).collect();
+            mark(seat, &keys, Mark::Read).await?;
+            return Ok(mail);
+        }
+        loop {
+            tokio::select! {
+                record = watch.next_shared() => match record.as_deref().map(|record| &record.event) {
+                    Some(Event::Sent { to, .. } | Event::Seen { to, .. })
+                        if to == seat.name.as_str() => break,
+                    Some(_) => {}
+                    // Nothing wakes us any more, so that we look again now and then.
+                    None if Instant::now() < end => {
+                        sleep(LOOK.min(end - Instant::now())).await;
+                        break;
+                    }
+                    None => return Ok(Vec::new()),
+                },
+                () = sleep_until(end) => return Ok(Vec::new()),
+            }
+        }
+    }
+}
+
+/// For ever, as far as a clock can count.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+/// How often an inbox is looked at that can no longer be watched.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// Whether an entry of an inbox is marked read.
-pub fn is_read(json: &[u8]) -> Result<bool, Damage> {
+pub(crate) fn is_read(json: &[u8]) -> Result<bool, Damage> {
     with_message(json, |message| message.is_none_or(|message| message.read()))
 }
 
@@ -278,27 +382,27 @@ pub(crate) fn protocol(
     team: &Team<'_>,
     to: &MemberName,
     text: &str,
-) -> Result<Outgoing, SendError> {
+) -> Result<Outgoing, MailError> {
     let text = if has_envelope(text) { &text.replace('<', "\\u003c") } else { text };
     outgoing(seat, team, to, Words { text, summary: None })
 }
 
 /// Refuses what is not words.
-fn check(words: Words<'_>) -> Result<(), SendError> {
+fn check(words: Words<'_>) -> Result<(), MailError> {
     if words.text.is_empty() {
-        return Err(SendError::Empty);
+        return Err(MailError::Empty);
     }
     match Body::parse(words.text) {
         Body::Text => {}
         Body::Protocol(protocol) => {
-            return Err(SendError::Protocol { kind: protocol.kind().to_owned() });
+            return Err(MailError::Protocol { kind: protocol.kind().to_owned() });
         }
         Body::Unknown { kind } | Body::Malformed { kind, .. } => {
-            return Err(SendError::Protocol { kind });
+            return Err(MailError::Protocol { kind });
         }
     }
     if has_envelope(words.text) || words.summary.is_some_and(has_envelope) {
-        return Err(SendError::Envelope);
+        return Err(MailError::Envelope);
     }
     Ok(())
 }
@@ -317,14 +421,14 @@ fn outgoing(
     team: &Team<'_>,
     to: &MemberName,
     words: Words<'_>,
-) -> Result<Outgoing, SendError> {
+) -> Result<Outgoing, MailError> {
     Ok(sealed(seat, team, to, unsigned(seat, team, words)?))
 }
 
-fn unsigned(seat: &Seat, team: &Team<'_>, words: Words<'_>) -> Result<Outgoing, SendError> {
+fn unsigned(seat: &Seat, team: &Team<'_>, words: Words<'_>) -> Result<Outgoing, MailError> {
     let len = words.text.len().max(words.summary.map_or(0, str::len));
     if len > MAX_TEXT {
-        return Err(SendError::TooLong { len });
+        return Err(MailError::TooLong { len });
     }
     let from = team.member(seat.name.as_str()).ok_or_else(|| authority::absent(seat, team))?;
     Ok(Outgoing {
@@ -364,18 +468,18 @@ pub(crate) fn signed(signer: &dyn Signer, to: &MemberName, message: Outgoing) ->
 }
 
 /// The member that is meant, who is not the seat itself.
-pub(crate) fn recipient(seat: &Seat, team: &Team<'_>, to: &str) -> Result<MemberName, SendError> {
+pub(crate) fn recipient(seat: &Seat, team: &Team<'_>, to: &str) -> Result<MemberName, MailError> {
     let absent = || no_member(seat, team, to);
     let name: MemberName = to.parse().map_err(|_: NameError| absent())?;
     if name == seat.name {
-        return Err(SendError::ToSelf { to: name });
+        return Err(MailError::ToSelf { to: name });
     }
     team.member(to).map(|_| name).ok_or_else(absent)
 }
 
-fn no_member(seat: &Seat, team: &Team<'_>, to: &str) -> SendError {
+fn no_member(seat: &Seat, team: &Team<'_>, to: &str) -> MailError {
     let (to, members) = (to.to_owned(), member_names(team));
-    SendError::NoMember { to, team: seat.team.to_string(), members }
+    MailError::NoMember { to, team: seat.team.to_string(), members }
 }
 
 /// The members' names, in the order of the roster.

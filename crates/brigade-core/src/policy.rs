@@ -4,6 +4,16 @@
 //! asking: what a `*` of an allowing rule stands for can be no more than words of one command, while a
 //! rule that asks or denies looks into every part of a line. It keeps honest agents from having to wait,
 //! and is no wall against one that hides what it does.
+//!
+//! ```
+//! use brigade_core::policy::{Rule, Ruling, decide};
+//! use serde_json::json;
+//!
+//! let rules = [Rule { ruling: Ruling::Allow, tool: None, command: Some("cargo test *".into()) }];
+//! let said = |command| decide(&rules, "shell", &json!({ "command": command }));
+//! assert_eq!(said("cargo test -p core"), Some((0, Ruling::Allow)));
+//! assert_eq!(said("cargo test -p core; rm -r ."), None);
+//! ```
 
 mod line;
 

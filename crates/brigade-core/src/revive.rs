@@ -2,6 +2,27 @@
 //!
 //! Claude Code deletes a team's folder when its session ends. Who was on the team, the board, and the
 //! mail that nobody read are still in the journal.
+//!
+//! ```
+//! use brigade_core::revive::revive;
+//! use brigade_core::roster::Force;
+//!
+//! # use std::sync::Arc;
+//! # use brigade_core::roster::{self, MemberPlan, TeamPlan};
+//! # use brigade_core::seat::Seat;
+//! # use brigade_core::store::memory::MemoryStore;
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let lead = Seat::new(Arc::new(MemoryStore::default()), "demo".parse()?, "team-lead".parse()?);
+//! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
+//! # let bob = lead.of("bob".parse()?);
+//! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
+//! roster::delete(&lead, Force::Yes).await?;
+//! let revived = revive(&lead).await?.ok_or("nothing was written down")?;
+//! assert_eq!(revived.members, ["bob"]);
+//! # Ok(())
+//! # }
+//! ```
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -48,7 +69,7 @@ struct Unread {
 /// Brings the seat's team back, with the seat as its lead. A team that is there is only seen to: what
 /// somebody who died had begun is ended. `None` if nothing was ever written down about it.
 pub async fn revive(seat: &Seat) -> Result<Option<Revived>, RosterError> {
-    let history = seat.store.history(&seat.team).await?;
+    let history = seat.store.proceedings(&seat.team).await?;
     let Some(was) = last_team(&history) else { return Ok(None) };
     let is_there = seat.store.team(&seat.team).await?.is_some();
     let (store, team, me) = (&seat.store, &seat.team, &seat.name);

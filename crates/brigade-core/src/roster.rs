@@ -1,4 +1,23 @@
 //! Who is on a team: create, join, leave, activity, delete.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use brigade_core::roster::{self, Force, MemberPlan, TeamPlan};
+//! use brigade_core::seat::Seat;
+//! use brigade_core::store::memory::MemoryStore;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let lead = Seat::new(Arc::new(MemoryStore::default()), "demo".parse()?, "team-lead".parse()?);
+//! roster::create(&lead, TeamPlan::new("an example", "/work")).await?;
+//! let bob = "bob".parse()?;
+//! roster::join(&lead, &bob, MemberPlan::new("general-purpose", "/work")).await?;
+//! roster::leave(&lead, &bob).await?;
+//! roster::delete(&lead, Force::No).await?;
+//! # Ok(())
+//! # }
+//! ```
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +40,7 @@ const TRIES: usize = 100;
 const CHECK: Duration = Duration::from_millis(20);
 
 /// A team to be made.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TeamPlan<'p> {
     /// What it is for.
     pub description: &'p str,
@@ -31,8 +50,15 @@ pub struct TeamPlan<'p> {
     pub cwd: &'p str,
 }
 
+impl<'p> TeamPlan<'p> {
+    /// A team for this purpose, whose lead works in this folder, with whatever model.
+    pub fn new(description: &'p str, cwd: &'p str) -> Self {
+        Self { description, lead_model: UNKNOWN, cwd }
+    }
+}
+
 /// A member to be added.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemberPlan<'p> {
     /// What kind of agent, `codex` for one.
     pub agent_type: &'p str,
@@ -42,9 +68,28 @@ pub struct MemberPlan<'p> {
     pub prompt: &'p str,
     /// Where it works.
     pub cwd: &'p str,
-    /// Where it runs.
+    /// Where it runs: a word of the wire, or [`BACKEND`].
     pub backend_type: &'p str,
 }
+
+impl<'p> MemberPlan<'p> {
+    /// A member of this kind that works in this folder, in a process that is no window of Claude Code's, with
+    /// whatever model.
+    pub fn new(agent_type: &'p str, cwd: &'p str) -> Self {
+        Self { agent_type, model: UNKNOWN, prompt: "", cwd, backend_type: BACKEND }
+    }
+
+    /// The same, running elsewhere.
+    pub fn in_backend(self, backend_type: &'p str) -> Self {
+        Self { backend_type, ..self }
+    }
+}
+
+/// Where a member runs that is a process of its own, in nobody's window.
+pub const BACKEND: &str = "process";
+
+/// The word for a model nobody told us.
+const UNKNOWN: &str = "unknown";
 
 /// Whether a member is at work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +102,7 @@ pub enum Activity {
 
 /// Why the roster was not changed.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum RosterError {
     /// The name cannot be had.
     #[error(transparent)]

@@ -1,4 +1,18 @@
 //! Who somebody is in which team.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use brigade_core::seat::Seat;
+//! use brigade_core::store::memory::MemoryStore;
+//!
+//! # fn main() -> Result<(), brigade_core::wire::name::NameError> {
+//! let lead = Seat::new(Arc::new(MemoryStore::default()), "demo".parse()?, "team-lead".parse()?);
+//! let bob = lead.of("bob".parse()?);
+//! assert_eq!((bob.team.as_str(), bob.name.as_str()), ("demo", "bob"));
+//! # Ok(())
+//! # }
+//! ```
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,13 +21,14 @@ use brigade_wire::message::Message;
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::team::Team;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, SystemClock};
 use crate::signature::{LeadKey, Signer};
 use crate::store::{Actor, Document, Store, StoreError};
 
 /// A place in a team. Everything done through it is done in its name: no argument of a call, and so
 /// no word of a model, says who is speaking.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Seat {
     /// Where the team lives.
     pub store: Arc<dyn Store>,
@@ -34,6 +49,7 @@ pub struct Seat {
 
 /// By whose hand something is done from a seat. Like the seat's name it is said when the program starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Hand {
     /// A person's, on the command line.
     Person,
@@ -62,6 +78,38 @@ impl fmt::Display for Hand {
 }
 
 impl Seat {
+    /// A seat in a team of this store, for a person, by the machine's own clock. Nobody has to be in the
+    /// team already: what is done from the seat says so if it needs a member.
+    pub fn new(store: Arc<dyn Store>, team: TeamName, name: MemberName) -> Self {
+        let (clock, hand) = (Arc::new(SystemClock), Hand::Person);
+        Self { store, clock, team, name, lead_key: None, hand, signer: None }
+    }
+
+    /// Another's seat in the same team, by the same hand.
+    pub fn of(&self, name: MemberName) -> Self {
+        Self { name, ..self.clone() }
+    }
+
+    /// The seat by another clock.
+    pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// The seat by another's hand.
+    pub fn with_hand(self, hand: Hand) -> Self {
+        Self { hand, ..self }
+    }
+
+    /// The seat of somebody who knows its lead by this key.
+    pub fn with_lead_key(self, key: LeadKey) -> Self {
+        Self { lead_key: Some(key), ..self }
+    }
+
+    /// The seat of a lead who signs.
+    pub fn with_signer(self, signer: Arc<dyn Signer>) -> Self {
+        Self { signer: Some(signer), ..self }
+    }
+
     /// For the record.
     pub(crate) fn actor(&self) -> Actor {
         Actor(self.name.to_string())

@@ -3,6 +3,17 @@
 //! A lead of the new generation makes a key for each teammate it starts in a pane, gives it the
 //! public half on its command line, and signs what it writes to it. A signature does not name its
 //! reader, so each reader has a key of its own: what was signed for one is nothing to another.
+//!
+//! ```
+//! use brigade_core::signature::{LeadKey, SigningKey};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let key = SigningKey::make(1_794_657_600_000)?;
+//! let given_to_bob: LeadKey = key.verify_key().parse()?;
+//! # let _ = given_to_bob;
+//! # Ok(())
+//! # }
+//! ```
 
 use std::fmt;
 

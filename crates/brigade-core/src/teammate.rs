@@ -2,15 +2,33 @@
 //!
 //! One loop owns everything: it hears the agent's program, the team and whoever types, and does what
 //! [`Delivery`] and the rules of a good member say. `conversation` is one life of the agent,
-//! `mailroom` what becomes of a message, `report` what the team hears of the member.
+//! `mailroom` what becomes of a message, `report` what the team hears of the member, `scribe` what is
+//! written down of its work.
+//!
+//! ```no_run
+//! use brigade_core::driver;
+//! use brigade_core::program::Brigade;
+//! use brigade_core::seat::Seat;
+//! use brigade_core::store::file::Options;
+//! use brigade_core::teammate::{self, Plan};
+//!
+//! async fn codex(bob: Seat, files: &Options) -> Result<(), Box<dyn std::error::Error>> {
+//!     let codex = driver::agent("codex").ok_or("no such agent")?;
+//!     let brigade = Brigade::on_files("brigade", files);
+//!     let plan = Plan::agent(bob, codex, &brigade, "/work").await?;
+//!     Ok(teammate::run(plan).await?)
+//! }
+//! ```
 
 mod conversation;
 mod life;
 mod mailroom;
 mod report;
+mod scribe;
 mod vitals;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use brigade_wire::generation::Generation;
@@ -25,17 +43,19 @@ use self::conversation::{News, Over, next_line};
 use self::life::Life;
 pub use self::life::Player;
 use self::report::Turn;
+use self::scribe::Scribe;
 use self::vitals::Vitals;
-use crate::authority::Denied;
+use crate::authority::{Denied, Role};
 use crate::board::{self, BoardError};
+use crate::brief::{self, Mail};
 use crate::delivery::{Delivery, Memory};
 use crate::driver::{
-    Access, Agent, AskId, Driver, End, Event, IN_PROCESS, Launch, Resumes, ToolServer,
+    Access, Agent, AskId, Choice, Driver, End, Event, IN_PROCESS, Launch, Resumes, ToolServer,
 };
 use crate::event::MessageKey;
 use crate::handshake::{HandshakeError, Kind};
-use crate::mail::SendError;
-use crate::program::Program;
+use crate::mail::MailError;
+use crate::program::{Brigade, Program};
 use crate::pulse::{BEAT, Process};
 use crate::roster::{Activity, RosterError};
 use crate::seat::Seat;
@@ -59,6 +79,7 @@ const RAN: Duration = Duration::from_secs(60);
 
 /// A member to be.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Plan {
     /// Its seat.
     pub seat: Seat,
@@ -70,29 +91,48 @@ pub struct Plan {
     pub launch: Launch,
     /// The process that plays it, for those who ask.
     pub process: Process,
+    /// The host that process is on.
+    pub host: String,
 }
 
 impl Plan {
+    /// A member that is played by this agent in this folder, guarded and given its tools by `brigade`. It is
+    /// told who it is on the team, and asks its lead for what its own rules do not allow; both can be changed
+    /// in [`Plan::launch`].
+    pub async fn agent(
+        seat: Seat,
+        choice: Choice,
+        brigade: &Brigade,
+        cwd: impl Into<PathBuf>,
+    ) -> Result<Self, StoreError> {
+        let cwd = cwd.into();
+        let mut launch = Launch::new(cwd.to_string_lossy(), brigade.tools(&seat));
+        launch.instructions = match seat.role().await? {
+            Some(Role::Lead) => brief::leading(&seat, Mail::Delivered).await?,
+            _ => brief::joining(&seat, Mail::Delivered).await?,
+        };
+        launch.arguments = choice.arguments;
+        launch.claude_dir = brigade.claude_dir().map(str::to_owned);
+        let player = Player::Program(brigade.start(&choice.program, cwd));
+        Ok(Self::new(seat, choice.agent, player, launch))
+    }
+
     /// A member that is played by values in this process.
     pub fn in_process(seat: Seat, workers: Workers) -> Self {
-        let nothing = String::new;
-        let tools = ToolServer { command: nothing(), args: Vec::new(), env: Vec::new() };
-        let launch = Launch {
-            cwd: nothing(),
-            model: None,
-            instructions: nothing(),
-            tools,
-            access: Access::Ask,
-            resume: None,
-            arguments: Vec::new(),
-        };
-        let process = Process { pid: std::process::id(), began: nothing() };
-        Self { seat, agent: IN_PROCESS, player: Player::Workers(workers), launch, process }
+        let launch = Launch::new("", ToolServer::default());
+        Self::new(seat, IN_PROCESS, Player::Workers(workers), launch)
+    }
+
+    /// A member of all its parts, played by this process.
+    pub fn new(seat: Seat, agent: Agent, player: Player, launch: Launch) -> Self {
+        let process = Process { pid: std::process::id(), began: String::new() };
+        Self { seat, agent, player, launch, process, host: String::new() }
     }
 }
 
 /// What can be seen of a member at work.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Sight {
     /// Its program was started, or started again.
     Started,
@@ -120,6 +160,7 @@ pub enum Sight {
 
 /// Why a member could not go on.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum TeammateError {
     /// Nobody put it on the roster.
     #[error(transparent)]
@@ -132,7 +173,7 @@ pub enum TeammateError {
     Roster(#[from] RosterError),
     /// Mail could not be had or sent.
     #[error(transparent)]
-    Mail(#[from] SendError),
+    Mail(#[from] MailError),
     /// Its tasks could not be given back.
     #[error(transparent)]
     Board(#[from] BoardError),
@@ -189,14 +230,38 @@ struct Teammate<S> {
     sights: S,
 }
 
-/// Runs a member until it leaves the team. What can be seen of it goes to `sights`; what somebody
-/// types comes from `typed`, whose end changes nothing.
-pub async fn run<S: FnMut(Sight)>(
+/// Runs a member until it leaves the team. What can be seen of it goes into the journal.
+///
+/// Whoever drops it ends the agent's program and everything that started, and leaves the member on the team:
+/// run again, it goes on with its session and the mail it has not seen.
+pub async fn run(plan: Plan) -> Result<(), TeammateError> {
+    let (_nobody, typed) = mpsc::unbounded_channel();
+    run_seen(plan, typed, |_| {}).await
+}
+
+/// The same, where somebody looks: what can be seen of the member goes to `sights`, too, and what somebody types
+/// comes from `typed`, whose end changes nothing.
+pub async fn run_seen<S: FnMut(Sight)>(
+    plan: Plan,
+    typed: mpsc::UnboundedReceiver<String>,
+    mut sights: S,
+) -> Result<(), TeammateError> {
+    let scribe = Scribe::new(plan.seat.clone());
+    let seen = |sight| {
+        scribe.see(&sight);
+        sights(sight);
+    };
+    let stayed = stay(plan, typed, seen).await;
+    scribe.end().await;
+    stayed
+}
+
+async fn stay<S: FnMut(Sight)>(
     plan: Plan,
     typed: mpsc::UnboundedReceiver<String>,
     sights: S,
 ) -> Result<(), TeammateError> {
-    let mut watch = plan.seat.store.watch(&plan.seat.team).await?;
+    let mut watch = plan.seat.store.watch_proceedings(&plan.seat.team).await?;
     expected(&plan.seat).await?;
     let mut teammate = Teammate::sit_down(plan, sights).await?;
     let mut typed = Some(typed);

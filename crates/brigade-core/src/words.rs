@@ -1,4 +1,27 @@
 //! Messages of the protocol in words, for people and for models.
+//!
+//! ```
+//! use brigade_core::wire::body::Body;
+//! use brigade_core::{handshake, mail, words};
+//!
+//! # use std::sync::Arc;
+//! # use brigade_core::roster::{self, MemberPlan, TeamPlan};
+//! # use brigade_core::seat::Seat;
+//! # use brigade_core::store::memory::MemoryStore;
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let lead = Seat::new(Arc::new(MemoryStore::default()), "demo".parse()?, "team-lead".parse()?);
+//! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
+//! # let bob = lead.of("bob".parse()?);
+//! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
+//! handshake::request_shutdown(&lead, "bob", Some("all is done")).await?;
+//! let mail = mail::inbox(&bob, &bob.name, mail::Which::Unread).await?;
+//! if let Some(Body::Protocol(protocol)) = mail[0].look(|message| message.body()) {
+//!     assert_eq!(words::of(&protocol), "asks you to shut down: all is done");
+//! }
+//! # Ok(())
+//! # }
+//! ```
 
 use brigade_wire::permission::{PermissionResponse, Verdict};
 use brigade_wire::protocol::{IdleNotification, IdleReason, PlanApprovalResponse, Protocol};
@@ -27,6 +50,7 @@ pub fn of(protocol: &Protocol) -> String {
         }
         Protocol::PermissionResponse(answer) => of_permission(answer),
         Protocol::TeammateTerminated(gone) => gone.message.clone(),
+        other => format!("says {}", other.kind()),
     }
 }
 

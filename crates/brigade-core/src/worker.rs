@@ -8,16 +8,14 @@
 //! given again to the one that comes after it.
 //!
 //! ```
-//! use std::sync::Arc;
-//!
-//! use brigade_core::clock::SystemClock;
 //! use brigade_core::handshake::{self, Answer};
-//! use brigade_core::mail::{self, Words};
-//! use brigade_core::roster::{self, MemberPlan, TeamPlan};
-//! use brigade_core::seat::{Hand, Seat};
-//! use brigade_core::store::memory::MemoryStore;
+//! use brigade_core::mail;
+//! use brigade_core::roster::{self, MemberPlan};
 //! use brigade_core::teammate::{self, Plan};
 //! use brigade_core::worker::{BACKEND, Desk, Worker, Workers};
+//! # use brigade_core::roster::TeamPlan;
+//! # use brigade_core::seat::Seat;
+//! # use brigade_core::store::memory::MemoryStore;
 //!
 //! struct Echo;
 //!
@@ -34,32 +32,14 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let clock = Arc::new(SystemClock);
-//! let lead = Seat {
-//!     store: Arc::new(MemoryStore::new(clock.clone())),
-//!     clock,
-//!     team: "demo".parse()?,
-//!     name: "team-lead".parse()?,
-//!     lead_key: None,
-//!     hand: Hand::Person,
-//!     signer: None,
-//! };
-//! let team = TeamPlan { description: "an example", lead_model: "none", cwd: "/" };
-//! roster::create(&lead, team).await?;
-//! let echo = Seat { name: "echo".parse()?, ..lead.clone() };
-//! let member = MemberPlan {
-//!     agent_type: "echo",
-//!     model: "none",
-//!     prompt: "",
-//!     cwd: "/",
-//!     backend_type: BACKEND,
-//! };
-//! roster::join(&lead, &echo.name, member).await?;
+//! # let store = std::sync::Arc::new(MemoryStore::default());
+//! # let lead = Seat::new(store, "demo".parse()?, "team-lead".parse()?);
+//! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
+//! let echo = lead.of("echo".parse()?);
+//! roster::join(&lead, &echo.name, MemberPlan::new("echo", "/").in_backend(BACKEND)).await?;
+//! let at_work = tokio::spawn(teammate::run(Plan::in_process(echo, Workers::new(|| Echo))));
 //!
-//! let plan = Plan::in_process(echo, Workers::new(|| Echo));
-//! let (_nobody, typed) = tokio::sync::mpsc::unbounded_channel();
-//! let at_work = tokio::spawn(teammate::run(plan, typed, |_| {}));
-//! mail::send(&lead, "echo", Words { text: "hello", summary: None }).await?;
+//! mail::send(&lead, "echo", "hello").await?;
 //! handshake::request_shutdown(&lead, "echo", None).await?;
 //! at_work.await??;
 //! # Ok(())

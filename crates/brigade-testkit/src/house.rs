@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use brigade_core::clock::{Clock, SteppingClock};
-use brigade_core::mail::{self, Words};
+use brigade_core::mail;
 use brigade_core::roster::{self, MemberPlan, TeamPlan};
-use brigade_core::seat::{Hand, Seat};
+use brigade_core::seat::Seat;
 use brigade_core::store::Store;
 use brigade_wire::name::{MemberName, TeamName};
 
@@ -37,33 +37,19 @@ impl House {
 
     /// A seat in the team.
     pub fn seat(&self, name: &str) -> Seat {
-        Seat {
-            store: Arc::clone(&self.store),
-            clock: Arc::clone(&self.clock),
-            team: team(),
-            name: member(name),
-            lead_key: None,
-            hand: Hand::Person,
-            signer: None,
-        }
+        let seat = Seat::new(Arc::clone(&self.store), team(), member(name));
+        seat.with_clock(Arc::clone(&self.clock))
     }
 
     /// Sends words from one to another, and gives the message's id back.
     pub async fn say(&self, from: &str, to: &str, text: &str) -> String {
-        let words = Words { text, summary: None };
-        mail::send(&self.seat(from), to, words).await.unwrap().receipt.msg_id
+        mail::send(&self.seat(from), to, text).await.unwrap().receipt.msg_id
     }
 
     /// The texts in an inbox, each with whether it is read.
     pub async fn texts(&self, of: &str) -> Vec<(String, bool)> {
         let mail = self.store.inbox(&team(), &member(of)).await.unwrap();
-        let look = |mail: &brigade_core::store::Mail| {
-            mail::with_message(&mail.json, |message| {
-                let message = message.expect("a message");
-                (message.text().into_owned(), message.read())
-            })
-        };
-        mail.iter().map(|mail| look(mail).unwrap()).collect()
+        mail.iter().map(|mail| (mail.text(), !mail.is_unread())).collect()
     }
 }
 

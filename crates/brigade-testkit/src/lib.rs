@@ -8,5 +8,11 @@
     reason = "a test stops at the first surprise"
 )]
 
+pub mod carried;
+pub mod chronicled;
+pub mod claimed;
 pub mod contract;
+pub mod engine;
 pub mod house;
+pub mod remembered;
+pub mod worked;

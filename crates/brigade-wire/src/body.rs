@@ -1,4 +1,15 @@
 //! What a message means: plain words, or a message of the protocol.
+//!
+//! ```
+//! use brigade_wire::body::Body;
+//! use brigade_wire::protocol::Protocol;
+//!
+//! assert!(matches!(Body::parse("please look at it"), Body::Text));
+//! let stop = r#"{"type": "shutdown_request", "requestId": "shutdown-1@bob", "from": "team-lead",
+//!     "timestamp": "2026-11-15T12:00:00.000Z"}"#;
+//! assert!(matches!(Body::parse(stop), Body::Protocol(Protocol::ShutdownRequest(_))));
+//! assert!(matches!(Body::parse(r#"{"type": "news"}"#), Body::Unknown { kind } if kind == "news"));
+//! ```
 
 use std::borrow::Cow;
 

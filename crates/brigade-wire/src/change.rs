@@ -1,4 +1,16 @@
 //! What may happen to one field.
+//!
+//! ```
+//! use brigade_wire::change::Change;
+//! use brigade_wire::task::{Task, TaskChange};
+//!
+//! # fn main() -> Result<(), brigade_wire::Damage> {
+//! let task = Task::read(br#"{"id": "7", "owner": "bob", "theirs": 1}"#)?;
+//! let nobodys = TaskChange { owner: Change::Clear, ..TaskChange::default() };
+//! assert_eq!(&*task.with(&nobodys), br#"{"id": "7", "theirs": 1}"#);
+//! # Ok(())
+//! # }
+//! ```
 
 use serde::Serialize;
 

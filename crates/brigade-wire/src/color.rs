@@ -1,4 +1,11 @@
 //! The eight colours Claude Code gives teammates, in the order it gives them.
+//!
+//! ```
+//! use brigade_wire::color::Color;
+//!
+//! assert_eq!(Color::nth(0).as_str(), "blue");
+//! assert_eq!("green".parse::<Color>(), Ok(Color::Green));
+//! ```
 
 use std::fmt;
 use std::str::FromStr;

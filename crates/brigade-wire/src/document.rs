@@ -16,6 +16,7 @@ use crate::legible::legible;
 /// Why bytes are not a whole document. None of these means "nothing there": the file was caught
 /// while somebody wrote it, or was left behind by a writer that died.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Damage {
     /// No bytes, or only white space: the window of a write in place.
     #[error("no bytes at all, as left by a write in place that has not finished")]

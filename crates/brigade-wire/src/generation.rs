@@ -1,4 +1,15 @@
 //! Which of the two generations of Claude Code a team's files come from.
+//!
+//! ```
+//! use brigade_wire::generation::Generation;
+//! use brigade_wire::team::Team;
+//!
+//! # fn main() -> Result<(), brigade_wire::Damage> {
+//! let team = Team::read(br#"{"name": "demo", "members": []}"#)?;
+//! assert_eq!(team.generation(), Generation::Old);
+//! # Ok(())
+//! # }
+//! ```
 
 /// A generation of the team files. Found out from what is on disk, never asked of the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

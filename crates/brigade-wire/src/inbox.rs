@@ -1,4 +1,16 @@
 //! `teams/<team>/inboxes/<member>.json`: an array of messages.
+//!
+//! ```
+//! use brigade_wire::inbox::Inbox;
+//!
+//! # fn main() -> Result<(), brigade_wire::Damage> {
+//! let bytes = br#"[{"from": "bob", "text": "done", "timestamp": "", "read": false, "theirs": 1}]"#;
+//! let inbox = Inbox::read(bytes)?;
+//! let read = inbox.with_read(|message| message.from() == "bob");
+//! assert!(read.ends_with(br#""read": true, "theirs": 1}]"#));
+//! # Ok(())
+//! # }
+//! ```
 
 use std::borrow::Cow;
 

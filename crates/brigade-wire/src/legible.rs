@@ -4,6 +4,13 @@
 //! not UTF-8, and half of a surrogate pair (a summary cut in the middle of an emoji). Both are
 //! replaced by something of the same length, so that a place found in the legible text is the same
 //! place in the original bytes, which alone are ever written back.
+//!
+//! ```
+//! use brigade_wire::legible::legible;
+//!
+//! let cut = b"\"half an emoji: \\ud83d\"";
+//! assert_eq!(legible(cut).len(), cut.len());
+//! ```
 
 use std::borrow::Cow;
 

@@ -26,6 +26,8 @@
 //! assert_eq!(Inbox::read(b"[\n  {\"fr").unwrap_err(), Damage::CutOff { len: 8 });
 //! ```
 
+#![forbid(unsafe_code)]
+
 pub mod body;
 pub mod change;
 pub mod color;
@@ -48,7 +50,8 @@ pub mod team;
 
 pub use document::{Damage, Kind};
 
-/// Keeps the example in the README true.
+/// Keeps the examples in the READMEs true.
 #[cfg(doctest)]
+#[doc = include_str!("../README.md")]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

@@ -1,8 +1,24 @@
 //! One member in a team's configuration: as it stands, and as we write a new one.
+//!
+//! ```
+//! use brigade_wire::team::Team;
+//!
+//! # fn main() -> Result<(), brigade_wire::Damage> {
+//! let json = br#"{"name": "demo", "members": [{"agentId": "bob@demo", "name": "bob", "isActive": true}]}"#;
+//! let team = Team::read(json)?;
+//! let bob = team.member("bob").expect("a member");
+//! assert_eq!((bob.agent_id().as_deref(), bob.is_active()), (Some("bob@demo"), Some(true)));
+//! # Ok(())
+//! # }
+//! ```
 
 use std::borrow::Cow;
 
-use serde::Serialize;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::ser::{Serialize, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::color::Color;
 use crate::document::{Document, Fields, Object};
@@ -100,6 +116,61 @@ impl<'t> Member<'t> {
     pub fn json(&self) -> &'t [u8] {
         self.fields.document.original(self.fields.object.span)
     }
+
+    /// The entry on its way into another file; `None` if it is not whole text.
+    pub fn copied(&self) -> Option<Copied> {
+        serde_json::from_slice(self.json()).ok()
+    }
+}
+
+/// A member's entry on its way from one team's file to another: every field, in its order, as it stands.
+#[derive(Clone, Debug)]
+pub struct Copied {
+    fields: Vec<(String, Box<RawValue>)>,
+}
+
+impl Copied {
+    /// Gives a field a value, in its place or behind the others.
+    pub fn set(&mut self, key: &str, value: &impl Serialize) {
+        let Ok(value) = to_raw_value(value) else { return };
+        match self.fields.iter_mut().find(|(its, _)| its == key) {
+            Some((_, was)) => *was = value,
+            None => self.fields.push((key.to_owned(), value)),
+        }
+    }
+
+    /// Whether it means the same as another.
+    pub fn means(&self, other: &Self) -> bool {
+        serde_json::to_value(self).ok() == serde_json::to_value(other).ok()
+    }
+}
+
+impl Serialize for Copied {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.fields.iter().map(|(key, value)| (key, value)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Copied {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Pairs;
+        impl<'de> Visitor<'de> for Pairs {
+            type Value = Copied;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a member")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Copied, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    fields.push(pair);
+                }
+                Ok(Copied { fields })
+            }
+        }
+        deserializer.deserialize_map(Pairs)
+    }
 }
 
 /// What to change in a member. The default changes nothing.
@@ -193,7 +264,7 @@ impl<'m> NewMember<'m> {
 }
 
 /// The same fields in the order of each generation.
-#[derive(Serialize)]
+#[derive(serde::Serialize)]
 #[serde(untagged, rename_all_fields = "camelCase")]
 enum Record<'m> {
     Old {

@@ -1,4 +1,20 @@
 //! One entry of an inbox: as it stands, and as we write a new one.
+//!
+//! ```
+//! use brigade_wire::message::{NewMessage, Stamp};
+//!
+//! let message = NewMessage {
+//!     from: "bob",
+//!     text: "done",
+//!     summary: None,
+//!     timestamp: "2026-11-15T12:00:00.000Z",
+//!     color: None,
+//!     read: false,
+//!     stamp: Stamp::Old { msg_id: None },
+//! };
+//! let mut inbox = brigade_wire::inbox::EMPTY.to_vec();
+//! brigade_wire::inbox::append(&mut inbox, &[message]).expect("an inbox");
+//! ```
 
 use std::borrow::Cow;
 

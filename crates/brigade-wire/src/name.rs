@@ -3,6 +3,17 @@
 //!
 //! What Claude Code or another tool has already put on disk may be named differently. Such names
 //! are read as plain strings, and reach a path only through [`inbox_stem`] or [`team_dir`].
+//!
+//! ```
+//! use brigade_wire::name::{AgentId, MemberName, NameError};
+//!
+//! # fn main() -> Result<(), NameError> {
+//! let bob: AgentId = "bob@demo".parse()?;
+//! assert_eq!((bob.name.as_str(), bob.team.as_str()), ("bob", "demo"));
+//! assert!("../bob".parse::<MemberName>().is_err());
+//! # Ok(())
+//! # }
+//! ```
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,6 +32,7 @@ pub const SYSTEM: &str = "system";
 
 /// Why a name was refused.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NameError {
     /// Nothing there.
     #[error("the {what} is empty")]

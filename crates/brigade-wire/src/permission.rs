@@ -1,4 +1,17 @@
 //! The two protocol messages about permissions: a teammate asks leave to use a tool, and is answered.
+//!
+//! ```
+//! use brigade_wire::permission::{PermissionResponse, Verdict};
+//! use brigade_wire::protocol::Protocol;
+//!
+//! let no = PermissionResponse {
+//!     request_id: "perm-1-abcdefg".into(),
+//!     tool_use_id: None,
+//!     approved_request: None,
+//!     verdict: Verdict::Error("not today".into()),
+//! };
+//! assert!(Protocol::from(no).to_text().contains("not today"));
+//! ```
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -5,6 +5,23 @@
 //! Claude Code writes them; a field that only one generation or one outcome has is optional. Both
 //! spellings of a request's id are read. A body that says a thing twice is malformed, for which one
 //! its sender meant is anybody's guess.
+//!
+//! ```
+//! use brigade_wire::protocol::{IdleNotification, IdleReason, Protocol};
+//!
+//! let idle = Protocol::from(IdleNotification {
+//!     from: "bob".into(),
+//!     timestamp: "2026-11-15T12:00:00.000Z".into(),
+//!     idle_reason: IdleReason::Available,
+//!     summary: None,
+//!     completed_task_id: None,
+//!     completed_status: None,
+//!     failure_reason: None,
+//!     result: None,
+//! });
+//! assert_eq!(idle.kind(), "idle_notification");
+//! assert!(idle.to_text().starts_with(r#"{"type":"idle_notification","from":"bob""#));
+//! ```
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +32,7 @@ macro_rules! protocol {
     ($($(#[$doc:meta])* $name:ident = $kind:literal,)*) => {
         /// A message of the protocol.
         #[derive(Clone, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
         pub enum Protocol {
             $($(#[$doc])* $name($name),)*
         }

@@ -1,4 +1,12 @@
 //! Ids of handshakes. A request makes one; its answer carries it back unchanged.
+//!
+//! ```
+//! use brigade_wire::request_id::RequestId;
+//!
+//! let id: RequestId = "shutdown-1794657600000@bob".parse().expect("an id");
+//! assert!(matches!(&id, RequestId::Shutdown { member, .. } if member.as_str() == "bob"));
+//! assert_eq!(id.to_string(), "shutdown-1794657600000@bob");
+//! ```
 
 use std::fmt;
 use std::str::FromStr;

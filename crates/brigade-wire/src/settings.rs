@@ -1,5 +1,18 @@
 //! `settings.json`: what a person has set for a whole program. Claude Code and Gemini CLI both keep one,
 //! an object whose members are settings or sections of them.
+//!
+//! ```
+//! use brigade_wire::settings::{Place, SettingChange, Settings};
+//!
+//! # fn main() -> Result<(), brigade_wire::Damage> {
+//! let settings = Settings::read(br#"{"theme": "dark"}"#)?;
+//! let place = Place { section: Some("env"), key: "LANG" };
+//! let on = SettingChange { place, value: Some(&"C.UTF-8".into()) };
+//! let changed = settings.with(&[on])?;
+//! assert_eq!(Settings::read(&changed)?.get(place), Some("C.UTF-8".into()));
+//! # Ok(())
+//! # }
+//! ```
 
 use std::borrow::Cow;
 

@@ -1,4 +1,15 @@
 //! `tasks/<team>/<id>.json`: one task of the board.
+//!
+//! ```
+//! use brigade_wire::task::{Status, Task, TaskChange};
+//!
+//! # fn main() -> Result<(), brigade_wire::Damage> {
+//! let task = Task::read(br#"{"id": "7", "status": "pending", "theirs": 1.50e3}"#)?;
+//! let done = TaskChange { status: Some(Status::Completed), ..TaskChange::default() };
+//! assert_eq!(&*task.with(&done), br#"{"id": "7", "status": "completed", "theirs": 1.50e3}"#);
+//! # Ok(())
+//! # }
+//! ```
 
 use std::borrow::Cow;
 use std::fmt;
@@ -171,6 +182,15 @@ impl<'a> Task<'a> {
                 }
             }
         }
+        edit.finish(&mut patch);
+        patch.apply(&self.document)
+    }
+
+    /// The file with another number in it, and nothing else changed.
+    pub fn numbered(&self, id: TaskId) -> Cow<'a, [u8]> {
+        let mut patch = Patch::default();
+        let mut edit = ObjectEdit::new(&self.document, &self.object);
+        edit.set("id", &id);
         edit.finish(&mut patch);
         patch.apply(&self.document)
     }

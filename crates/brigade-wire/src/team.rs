@@ -1,4 +1,15 @@
 //! `teams/<team>/config.json`: the team and its members.
+//!
+//! ```
+//! use brigade_wire::team::Team;
+//!
+//! # fn main() -> Result<(), brigade_wire::Damage> {
+//! let team = Team::read(br#"{"name": "demo", "members": [{"name": "bob"}, {"name": "eve"}]}"#)?;
+//! let without = team.without_member("eve");
+//! assert_eq!(Team::read(&without)?.members().len(), 1);
+//! # Ok(())
+//! # }
+//! ```
 
 use std::borrow::Cow;
 
@@ -7,8 +18,8 @@ use serde::Serialize;
 use crate::change::Change;
 use crate::document::{Array, Damage, Document, Fields, Object};
 use crate::generation::Generation;
-use crate::layout::pretty;
-use crate::member::{Member, MemberChange, NewMember};
+use crate::layout::{Layout, pretty};
+use crate::member::{Copied, Member, MemberChange, NewMember};
 use crate::name::{AgentId, LEAD, NameError, TeamName};
 use crate::patch::{ObjectEdit, Patch};
 
@@ -135,6 +146,22 @@ impl<'a> Team<'a> {
         patch.apply(&self.document)
     }
 
+    /// The file under another name: the team's own, and the team in the ids of its members.
+    pub fn renamed(&self, to: &TeamName) -> Cow<'a, [u8]> {
+        let mut patch = Patch::default();
+        let id = |id: Cow<'_, str>| id.rsplit_once('@').map(|(name, _)| format!("{name}@{to}"));
+        let mut edit = ObjectEdit::new(&self.document, &self.object);
+        edit.set(self.name_key(), to);
+        edit.set_if("leadAgentId", self.lead_agent_id().and_then(id).as_ref());
+        edit.finish(&mut patch);
+        for (_, object) in &self.members {
+            let mut edit = ObjectEdit::new(&self.document, object);
+            edit.set_if("agentId", self.view(object).agent_id().and_then(id).as_ref());
+            edit.finish(&mut patch);
+        }
+        patch.apply(&self.document)
+    }
+
     /// The file with one more member behind the last, in the bytes of this file's generation. Refused
     /// if the newcomer would share a present member's inbox.
     pub fn with_member(&self, member: &NewMember<'_>) -> Result<Vec<u8>, NameError> {
@@ -170,6 +197,39 @@ impl<'a> Team<'a> {
             }
         }
         Some(patch.apply(&self.document))
+    }
+
+    /// The file with the entry of the member of that name replaced by this JSON; borrowed if it is the
+    /// same already. `None` if there is no such member.
+    pub fn with_member_entry(&self, name: &str, json: &str) -> Option<Cow<'a, [u8]>> {
+        let member = self.member(name)?;
+        if member.json() == json.as_bytes() {
+            return Some(Cow::Borrowed(self.document.bytes));
+        }
+        let (_, object) = self.members.iter().find(|(_, object)| self.view(object).is(name))?;
+        let mut patch = Patch::default();
+        patch.replace(object.span, json);
+        Some(patch.apply(&self.document))
+    }
+
+    /// The file with this entry, from another file, in place of the member of that name, or behind the
+    /// last if there is none.
+    pub fn with_entry(&self, name: &str, entry: &Copied) -> Vec<u8> {
+        let mut patch = Patch::default();
+        let there = self.members.iter().find(|(_, object)| self.view(object).is(name));
+        match (&self.array, there) {
+            (Some(array), Some((_, object))) => {
+                let layout = Layout::of_array(&self.document, array);
+                patch.replace(object.span, layout.encode(entry));
+            }
+            (Some(array), None) => patch.append(&self.document, array, &[entry]),
+            (None, _) => {
+                let mut edit = ObjectEdit::new(&self.document, &self.object);
+                edit.set("members", &[entry]);
+                edit.finish(&mut patch);
+            }
+        }
+        patch.apply(&self.document).into_owned()
     }
 
     /// The file without the members of that name; borrowed if there is none.

@@ -3,8 +3,12 @@
 mod approvals;
 mod doctor;
 mod host;
+mod link;
+#[cfg(feature = "nats")]
+mod org;
 mod task;
 mod team;
+mod ui;
 mod up;
 
 use std::ffi::OsString;
@@ -17,10 +21,17 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use self::approvals::{Approvals, Approve, Deny};
 pub(crate) use self::doctor::Doctor;
 pub(crate) use self::host::{Down, Ending, Resume, Stop};
+pub(crate) use self::link::Link;
+#[cfg(feature = "nats")]
+pub(crate) use self::org::{
+    EngineCommand, OrgAddMember, OrgCommand, OrgFolder, OrgInit, OrgRevoke,
+};
 pub(crate) use self::task::{GraphFormat, TaskAdd, TaskCommand, TaskList, TaskUpdate};
 pub(crate) use self::team::{ActivityWord, TeamCommand, TeamJoin};
+pub(crate) use self::ui::Ui;
 pub(crate) use self::up::{New, Up};
-use crate::exit;
+use crate::home::{Address, Home};
+use crate::{exit, version};
 
 /// Coding agents of any vendor on one team
 ///
@@ -30,7 +41,8 @@ use crate::exit;
 #[derive(Debug, Parser)]
 #[command(
     name = "brigade",
-    version,
+    version = version::SHORT,
+    long_version = version::LONG,
     after_help = EXAMPLES,
     after_long_help = format!("{EXAMPLES}\n\n{}", exit::HELP),
     disable_help_subcommand = true
@@ -43,9 +55,13 @@ pub(crate) struct Cli {
 }
 
 /// The command line as it was meant: Claude Code starts a teammate's program with its own options and
-/// no command.
+/// no command. `help task add` is what many type for `task add --help`.
 pub(crate) fn words(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = given.collect();
+    if words.get(1).is_some_and(|word| word == "help") {
+        words.remove(1);
+        words.push("--help".into());
+    }
     if words.get(1).is_some_and(|word| word == "--agent-id") {
         words.insert(1, "teammate".into());
     }
@@ -54,12 +70,14 @@ pub(crate) fn words(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
 
 const EXAMPLES: &str = "\
 Examples:
-  brigade team create demo              make a team and lead it
-  brigade team join bob                 add a member
-  brigade send bob \"please review\"      write to it
-  brigade --as bob inbox --mark-read    be bob, and read it
-  brigade task add \"Write the docs\"     put work on the board
-  brigade task graph                    see what waits for what";
+  brigade init                                  let Claude Code start teammates of other vendors
+  brigade new && brigade up                     a team from a file, of the agents installed here
+  brigade team create demo                      make a team and lead it
+  brigade spawn bob --agent codex               start an agent as a member of it
+  brigade send bob \"please review the parser\"   write to it
+  brigade task add \"Write docs\" --owner bob     give it work
+  brigade ui                                    see who does what
+  brigade down                                  end everybody, and the team";
 
 /// What every command takes.
 #[derive(Args, Clone, Debug)]
@@ -90,6 +108,33 @@ pub(crate) struct Global {
     /// Choose what an acknowledged message survives [env: BRIGADE_DURABILITY] [default: process]
     #[arg(long, global = true, value_name = "WHAT")]
     pub(crate) durability: Option<DurabilityWord>,
+
+    /// Find the teams in `files`, or at nats://HOST:PORT [env: BRIGADE_STORE] [default: files]
+    ///
+    /// An engine is for a team on several hosts. tls:// insists on encryption; several servers stand
+    /// with a comma between them. What is said here counts before the `store` of a brigade.toml.
+    #[arg(long, global = true, value_name = "STORE")]
+    pub(crate) store: Option<Address>,
+
+    /// Be known to the engine by the credentials in this file [env: BRIGADE_CREDS]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) creds: Option<PathBuf>,
+
+    /// Trust an engine that this certificate authority vouches for [env: BRIGADE_CA]
+    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
+    pub(crate) ca: Option<PathBuf>,
+
+    /// Show the engine this certificate [env: BRIGADE_CERT]
+    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
+    pub(crate) cert: Option<PathBuf>,
+
+    /// Prove the certificate with this key [env: BRIGADE_KEY]
+    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
+    pub(crate) key: Option<PathBuf>,
+
+    /// Where the teams live, all things considered.
+    #[arg(skip)]
+    pub(crate) home: Home,
 }
 
 /// What an acknowledged message survives.
@@ -208,13 +253,27 @@ Examples:
     /// Show what happened in the team
     ///
     /// One line for each thing that happened; a message's line says when it was read, and when it
-    /// was shown to the reader's model. With --json each line is a record of the journal. The
-    /// history of a team that was deleted is still there.
+    /// was shown to the reader's model. With --json each line is a record of the journal, those of
+    /// members' work among them. The history of a team that was deleted is still there.
     Log {
         /// Go on with what happens from now on, until interrupted
         #[arg(long, short)]
         follow: bool,
+        /// Show also what members' agents say and do
+        #[arg(long)]
+        work: bool,
     },
+
+    /// Show the team on the whole terminal: members, mail, board, approvals, who worked when
+    ///
+    /// It shows what happens as it happens, and does what you order: send, add and assign tasks, approve,
+    /// start and stop members. `?` shows the keys of where you are. It changes nothing by itself.
+    #[command(after_help = "\
+Examples:
+  brigade ui
+  brigade ui --view approvals
+  brigade log --json > monday.jsonl && brigade ui --replay monday.jsonl --speed 20")]
+    Ui(Ui),
 
     /// Work on the shared task board
     #[command(subcommand)]
@@ -265,14 +324,28 @@ Examples:
   brigade up --until-done --json        in a script: exit code 0 if every task was done")]
     Up(Up),
 
+    /// Keep the Claude Code files of this host in step with an engine
+    ///
+    /// Claude Code knows its own files and nothing else. With a link on each host its teammates are of
+    /// one team with those of other hosts: mail, tasks and the roster go both ways. What is written
+    /// while a host is cut off goes over when it is back. Runs until it is interrupted.
+    #[command(after_help = link::EXAMPLES)]
+    Link(Link),
+
     /// Show how the teams on this host are
     ///
     /// Each member is starting, working, idle, waiting for approval, rate-limited, hung or dead; the
     /// last column says what that rests on. Exit code 4 says that no team is up.
     #[command(after_help = "\
 Example:
-  brigade status --json | jq -r '.[].members[] | select(.liveness == \"dead\") | .name'")]
-    Status,
+  brigade status --json | jq -r '.[].members[] | select(.liveness == \"dead\") | .name'
+  brigade --store nats://engine status --metrics")]
+    Status {
+        /// Show what an operator watches: how much waits in each mailbox and for how long, the board, and
+        /// how the engine is
+        #[arg(long)]
+        metrics: bool,
+    },
 
     /// Take a team down
     ///
@@ -337,6 +410,15 @@ Examples:
   brigade doctor --json | jq -r '.findings[] | \"\\(.check) \\(.place)\"'")]
     Doctor(Doctor),
 
+    /// Set up the engine for an organisation: servers, credentials, who may do what
+    ///
+    /// For whoever runs the servers of teams on several hosts. Who can do what is in the credentials, and
+    /// the servers see to it: a member sends only as itself, reads only its own mail, and works only on
+    /// its own team's board.
+    #[cfg(feature = "nats")]
+    #[command(subcommand, after_help = org::EXAMPLES)]
+    Org(OrgCommand),
+
     /// Supervise the members of this host
     #[command(hide = true)]
     Supervise,
@@ -354,14 +436,6 @@ Examples:
         /// The arguments Claude Code gives to a teammate
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         arguments: Vec<OsString>,
-    },
-
-    /// Run a program that is ended, with all it started, when brigade is
-    #[command(hide = true)]
-    Guard {
-        /// The program and its arguments
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
-        program: Vec<OsString>,
     },
 
     /// Print a completion script for a shell

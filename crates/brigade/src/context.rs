@@ -4,18 +4,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use brigade_core::authority::Denied;
 use brigade_core::clock::{Clock, SystemClock};
 use brigade_core::seat::{Hand, Seat};
 use brigade_core::signature::LeadKey;
 use brigade_core::store::Store;
-use brigade_core::store::file::{FileStore, LOCK_WAIT, Options, folder_key};
+use brigade_core::store::file::{FileStore, LOCK_WAIT, Options};
 use brigade_wire::name::{MemberName, TeamName};
+use brigade_wire::team::Team;
 use clap::ValueEnum;
 
 use crate::cli::{DurabilityWord, Global};
-use crate::error::{CliError, Trouble};
+use crate::error::{CliError, Trouble, members_are};
+use crate::home::{Engine, Home};
 use crate::host::Host;
 use crate::host::folder::Folder;
+use crate::host::keys::KeyRing;
 use crate::host::start::Again;
 use crate::{env, installed};
 
@@ -26,6 +30,8 @@ const GLANCE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) store: Arc<dyn Store>,
+    /// Claude Code's files on this host, wherever the teams live.
+    pub(crate) files: Arc<FileStore>,
     pub(crate) clock: Arc<dyn Clock>,
     /// Whether the answer is for a program.
     pub(crate) json: bool,
@@ -34,22 +40,28 @@ pub(crate) struct Context {
     lead_key: Option<LeadKey>,
     claude_dir: PathBuf,
     state_dir: PathBuf,
+    home: Home,
     /// Whether the agent that acts may answer, if an agent is said to.
     answers: Option<bool>,
 }
 
 impl Context {
     /// For commands that change something.
-    pub(crate) fn new(global: Global) -> Result<Self, CliError> {
-        Self::with_wait(global, LOCK_WAIT)
+    pub(crate) async fn new(global: Global) -> Result<Self, CliError> {
+        Self::open(global, LOCK_WAIT, false).await
+    }
+
+    /// For what goes on by itself: it bears with an engine that is out of reach for a while.
+    pub(crate) async fn lasting(global: Global) -> Result<Self, CliError> {
+        Self::open(global, LOCK_WAIT, true).await
     }
 
     /// For commands that only look: what a lock keeps from them they do without.
-    pub(crate) fn glancing(global: Global) -> Result<Self, CliError> {
-        Self::with_wait(global, GLANCE)
+    pub(crate) async fn glancing(global: Global) -> Result<Self, CliError> {
+        Self::open(global, GLANCE, false).await
     }
 
-    fn with_wait(global: Global, lock_wait: Duration) -> Result<Self, CliError> {
+    async fn open(global: Global, lock_wait: Duration, lasts: bool) -> Result<Self, CliError> {
         let no_home = || CliError::failed(Trouble::NoHome);
         let claude_dir = global.claude_dir.or_else(env::claude_dir).ok_or_else(no_home)?;
         let state_dir = env::state_dir().ok_or_else(no_home)?;
@@ -62,9 +74,15 @@ impl Context {
             }
         };
         let (claude, state) = (claude_dir.clone(), state_dir.clone());
-        let options = Options { claude_dir, state_dir, durability: durability.into(), lock_wait };
+        let options = Options::new(claude_dir, state_dir)
+            .with_durability(durability.into())
+            .with_lock_wait(lock_wait);
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let store = Arc::new(FileStore::new(options, Arc::clone(&clock)));
+        let files = Arc::new(FileStore::new(options, Arc::clone(&clock)));
+        let store: Arc<dyn Store> = match &global.home {
+            Home::Files => Arc::clone(&files) as _,
+            Home::Engine(engine) => engine.open(lasts).await?,
+        };
         let team = match global.team {
             Some(team) => Some(team),
             None => variable(env::TEAM, str::parse)?,
@@ -73,15 +91,31 @@ impl Context {
             Some(me) => Some(me),
             None => variable(env::AS, str::parse)?,
         };
+        // Credentials are of a team, and often of one member.
+        let seat = global.home.engine().and_then(Engine::seat);
+        let team = team.or_else(|| seat.as_ref().map(|seat| seat.0.clone()));
+        let me = me.or_else(|| seat.and_then(|seat| seat.1));
         let lead_key = variable(env::LEAD_KEY, str::parse)?;
         let answers = variable(env::ANSWERS, |word| match word {
             "person" => Ok(false),
             "lead" => Ok(true),
             _ => Err("use person or lead"),
         })?;
-        let json = global.json;
+        let (json, home) = (global.json, global.home);
         let (claude_dir, state_dir) = (claude, state);
-        Ok(Self { store, clock, json, team, me, lead_key, claude_dir, state_dir, answers })
+        Ok(Self {
+            store,
+            files,
+            clock,
+            json,
+            team,
+            me,
+            lead_key,
+            claude_dir,
+            state_dir,
+            home,
+            answers,
+        })
     }
 
     /// What runs on this host.
@@ -90,15 +124,31 @@ impl Context {
             let doing = "find the current folder".into();
             CliError::failed(Trouble::Io { doing, source })
         })?;
-        let again = Again {
-            program: installed::itself()?.into_os_string(),
-            options: vec!["--claude-dir".into(), claude_dir.into_os_string()],
-        };
-        Ok(Host { folder: self.folder(), again, worktrees: self.state_dir.join("worktrees") })
+        let mut options = vec!["--claude-dir".into(), claude_dir.into_os_string()];
+        options.extend(self.home.options());
+        let again = Again { program: installed::itself()?.into_os_string(), options };
+        Ok(Host {
+            folder: self.folder(),
+            again,
+            worktrees: self.state_dir.join("worktrees"),
+            is_shared: self.home.engine().is_some(),
+            may_lead: self.home.engine().is_none_or(Engine::may_lead),
+        })
     }
 
     fn folder(&self) -> Folder {
-        Folder::new(self.state_dir.join("host").join(folder_key(&self.claude_dir)))
+        Folder::new(self.state_dir.join("host").join(self.home.key(&self.claude_dir)))
+    }
+
+    /// The keys by which members in the files of this host know their lead.
+    pub(crate) fn keys_of_files(&self, team: &TeamName) -> KeyRing {
+        let key = Home::Files.key(&self.claude_dir);
+        Folder::new(self.state_dir.join("host").join(key)).keys(team)
+    }
+
+    /// Where the teams live.
+    pub(crate) fn home(&self) -> &Home {
+        &self.home
     }
 
     /// Claude Code's folder.
@@ -109,6 +159,22 @@ impl Context {
     /// Claude Code's folder, and brigade's own.
     pub(crate) fn folders(&self) -> (&Path, &Path) {
         (&self.claude_dir, &self.state_dir)
+    }
+
+    /// Refuses to act in the lead's seat for whoever says that they are somebody else. In an engine the
+    /// credentials decide.
+    pub(crate) fn refuse_to_lead(
+        &self,
+        team: &TeamName,
+        what: &'static str,
+    ) -> Result<(), CliError> {
+        match &self.me {
+            Some(me) if *me != MemberName::lead() && self.home.engine().is_none() => {
+                let (who, team) = (me.clone(), team.to_string());
+                Err(Denied::LeadOnly { what, who, team }.into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The team that was named, if one was.
@@ -146,7 +212,9 @@ impl Context {
         match (teams.pop(), teams.is_empty()) {
             (None, _) => {
                 let error = CliError::failed(Trouble::NoTeams);
-                Err(error.hint("`brigade team create NAME` makes one"))
+                Err(error.hint(
+                    "`brigade team create NAME` makes one, `brigade new` and `brigade up` one from a file",
+                ))
             }
             (Some(team), true) => Ok(team),
             (Some(_), false) => {
@@ -179,8 +247,12 @@ impl Context {
         let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
         // The command line is a person's, unless whoever started an agent says that this is the agent.
         let hand = self.answers.map_or(Hand::Person, |answers| Hand::Agent { answers });
-        let signer = Some(Arc::new(self.folder().keys(&team)) as _);
-        Seat { store, clock, team, name, lead_key: self.lead_key.clone(), hand, signer }
+        // In an engine the server says who wrote something, and the keys of a host are not known to others.
+        let keys = self.home.engine().is_none().then(|| self.folder().keys(&team));
+        let mut seat = Seat::new(store, team, name).with_clock(clock).with_hand(hand);
+        seat.lead_key.clone_from(&self.lead_key);
+        seat.signer = keys.map(|keys| Arc::new(keys) as _);
+        seat
     }
 
     /// The hand of whoever is behind the tools, which is always an agent.
@@ -191,7 +263,7 @@ impl Context {
     /// Who runs the command. In a team that brigade created nobody else holds the lead's seat, so
     /// whoever does not say otherwise is the lead. In a team of Claude Code the lead is Claude, and
     /// nobody speaks in its name by forgetting an option.
-    async fn identity(&self, team: &TeamName) -> Result<MemberName, CliError> {
+    pub(crate) async fn identity(&self, team: &TeamName) -> Result<MemberName, CliError> {
         if let Some(me) = &self.me {
             return Ok(me.clone());
         }
@@ -199,7 +271,15 @@ impl Context {
             return Ok(MemberName::lead());
         }
         let error = CliError::failed(Trouble::WhoAreYou { team: team.to_string() });
-        Err(error.hint(format!("say `--as NAME`, or set {}", env::AS)))
+        let config = self.store.team(team).await?;
+        let roster = config.as_ref().and_then(|config| Team::read(&config.bytes).ok());
+        let members: Vec<String> = roster
+            .iter()
+            .flat_map(Team::members)
+            .filter_map(|member| Some(member.name()?.into_owned()))
+            .collect();
+        let error = error.hint(format!("say `--as NAME`, or set {}", env::AS));
+        Err(if members.is_empty() { error } else { error.hint(members_are(&members)) })
     }
 
     async fn teams(&self) -> Result<Vec<String>, CliError> {

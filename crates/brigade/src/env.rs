@@ -16,6 +16,18 @@ pub(crate) const DELIVERED: &str = "BRIGADE_DELIVERED";
 pub(crate) const ANSWERS: &str = "BRIGADE_ANSWERS";
 /// What an acknowledged message survives, where `--durability` does not say.
 pub(crate) const DURABILITY: &str = "BRIGADE_DURABILITY";
+/// Where the teams live, where `--store` does not say.
+pub(crate) const STORE: &str = "BRIGADE_STORE";
+/// The file with the seat's credentials in an engine, where `--creds` does not say.
+pub(crate) const CREDS: &str = "BRIGADE_CREDS";
+/// The file with the certificate authority of an engine, where `--ca` does not say.
+pub(crate) const CA: &str = "BRIGADE_CA";
+/// The file with this client's certificate, where `--cert` does not say.
+pub(crate) const CERT: &str = "BRIGADE_CERT";
+/// The file with its key, where `--key` does not say.
+pub(crate) const KEY: &str = "BRIGADE_KEY";
+/// The name of this host, where the system's own is no good.
+pub(crate) const HOST: &str = "BRIGADE_HOST";
 /// Where Claude Code's own program is, if it is not the `claude` on the path.
 pub(crate) const CLAUDE: &str = "BRIGADE_CLAUDE";
 /// What to log, as in `debug` or `brigade_core=trace,warn`. Unset, nothing is logged.
@@ -32,23 +44,33 @@ pub(crate) const CLAUDE_TEAMS: &str = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS";
 pub(crate) const CODEX_HOME: &str = "CODEX_HOME";
 /// Gemini CLI's own variable for the home its folder is in.
 pub(crate) const GEMINI_CLI_HOME: &str = "GEMINI_CLI_HOME";
+/// The person's own shell.
+pub(crate) const SHELL: &str = "SHELL";
+/// Set where somebody sits in tmux.
+pub(crate) const TMUX: &str = "TMUX";
+/// Set where somebody sits at another machine.
+pub(crate) const SSH_CONNECTION: &str = "SSH_CONNECTION";
+/// Set where nobody wants colours.
+pub(crate) const NO_COLOR: &str = "NO_COLOR";
 /// Where programs are looked for.
 const PATH: &str = "PATH";
 /// The home directory.
 pub(crate) const HOME: &str = "HOME";
+/// What kind of terminal this is.
+pub(crate) const TERM: &str = "TERM";
 /// What a member inherits though its `env` does not name it: what no program can do without.
 pub(crate) const ALWAYS: &[&str] = &[
     PATH,
     HOME,
     "USER",
     "LOGNAME",
-    "SHELL",
-    "TERM",
+    SHELL,
+    TERM,
     "COLORTERM",
     "LANG",
     "TZ",
     "TMPDIR",
-    "NO_COLOR",
+    NO_COLOR,
     "XDG_RUNTIME_DIR",
     "XDG_CONFIG_HOME",
     "XDG_DATA_HOME",
@@ -64,7 +86,7 @@ pub(crate) const ALWAYS: &[&str] = &[
     "HTTPS_PROXY",
     "NO_PROXY",
 ];
-// `NO_COLOR` is read by `anstream`, which every character of ours goes through.
+// `NO_COLOR` is read by `anstream` as well, which every character of ours goes through but those of `ui`.
 
 /// The value of a variable. An empty one counts as unset, so that `BRIGADE_TEAM= brigade` unsets it.
 pub(crate) fn read(name: &str) -> Option<OsString> {
@@ -104,6 +126,11 @@ pub(crate) fn on_path(program: &OsStr) -> impl Iterator<Item = PathBuf> {
     paths.filter(|path| {
         path.metadata().is_ok_and(|its| its.is_file() && its.permissions().mode() & 0o111 != 0)
     })
+}
+
+/// Whether it is said where programs are looked for.
+pub(crate) fn has_path() -> bool {
+    read(PATH).is_some()
 }
 
 /// The program of an agent, where it is not the one on the path: `BRIGADE_CODEX` for one.

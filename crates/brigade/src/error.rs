@@ -7,7 +7,7 @@ use std::io;
 use brigade_core::authority::Denied;
 use brigade_core::board::BoardError;
 use brigade_core::handshake::HandshakeError;
-use brigade_core::mail::SendError;
+use brigade_core::mail::MailError;
 use brigade_core::roster::RosterError;
 use brigade_core::store::{Obstacle, Refusal, StoreError};
 use brigade_wire::name::NameError;
@@ -79,6 +79,8 @@ pub(crate) enum Trouble {
     Io { doing: String, source: io::Error },
     #[error("the text on standard input is not UTF-8")]
     NotText,
+    #[error("there is no terminal to draw on")]
+    NoTerminal,
     #[error("nothing to change")]
     NoChange,
     #[error("there is nobody to ask whether to make this change")]
@@ -89,6 +91,10 @@ pub(crate) enum Trouble {
     NothingToUndo,
     #[error("no team is up on this host")]
     NoneUp,
+    #[error("not installed: {}", .names.join(", "))]
+    NotInstalled { names: Vec<String> },
+    #[error("no worktree can be made: {} {lack}", dir.display())]
+    NoCommit { dir: std::path::PathBuf, lack: &'static str },
     #[error("not started: {}", .names.join(", "))]
     DidNotStart { names: Vec<String> },
     #[error("{name} stays: {why}")]
@@ -113,6 +119,30 @@ pub(crate) enum Trouble {
     OtherMember { name: String, difference: String },
     #[error("team {team} was not made by brigade, which cannot lead it")]
     NotOurs { team: String },
+    #[error("{} is there already", path.display())]
+    FileExists { path: std::path::PathBuf },
+    #[cfg(feature = "nats")]
+    #[error("which engine is it?")]
+    WhichEngine,
+    #[error("a client's certificate and its key go together: --cert and --key")]
+    HalfClient,
+    /// Who is told of the server by a file does not show it what the environment has.
+    #[error(
+        "the server is named in a brigade.toml, and the credentials in {}, which are not shown to it",
+        env::CREDS
+    )]
+    CredsForAFile,
+    #[cfg(not(feature = "nats"))]
+    #[error("this brigade was built without the engine, and cannot get to {servers}")]
+    NoEngine { servers: String },
+    #[error("a link needs an engine to link the files of this host with")]
+    NothingToLink,
+    #[error("another process links team {team} from these files")]
+    LinkedAlready { team: String },
+    #[error("{} cannot live in the engine: Claude Code works in files of this host", .names.join(", "))]
+    NativeInEngine { names: Vec<String> },
+    #[error("{name} of team {team} runs on another host, {host}")]
+    Elsewhere { name: String, team: String, host: String },
 }
 
 impl CliError {
@@ -126,6 +156,12 @@ impl CliError {
 
     pub(crate) fn usage(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::new(Kind::Usage, source)
+    }
+
+    /// Whether the engine did not answer at all.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        let engine = self.source.downcast_ref();
+        matches!(engine, Some(StoreError::Engine { doing, .. }) if doing.starts_with("connect"))
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -144,6 +180,15 @@ impl CliError {
         };
         output::say(&self.text());
         code
+    }
+
+    /// The error and what to do about it, where there is room for one line.
+    pub(crate) fn in_a_line(&self) -> String {
+        let mut text = self.to_string();
+        for hint in &self.hints {
+            let _infallible = write!(text, "; {hint}");
+        }
+        output::one_line(&text)
     }
 
     fn text(&self) -> String {
@@ -193,6 +238,16 @@ impl From<StoreError> for CliError {
             StoreError::TeamExists { team } => Some(format!(
                 "use it with `--team {team}`, or delete it with `brigade team delete {team}`"
             )),
+            StoreError::Forbidden { .. } => Some(
+                "the engine goes by the credentials, whoever `--as` says you are; use others with \
+                 --creds FILE, or ask whoever runs it"
+                    .into(),
+            ),
+            StoreError::Engine { .. } => Some(
+                "nothing is known of it that was not acknowledged; `brigade doctor` looks at the \
+                 engine"
+                    .into(),
+            ),
             StoreError::Damaged { .. } => Some(
                 "Claude Code may be writing it just now; if it stays so, mend the file by hand"
                     .into(),
@@ -215,27 +270,27 @@ fn refusal_hint(why: Refusal) -> &'static str {
     }
 }
 
-impl From<SendError> for CliError {
-    fn from(error: SendError) -> Self {
+impl From<MailError> for CliError {
+    fn from(error: MailError) -> Self {
         match error {
-            SendError::Store(error) => error.into(),
-            SendError::NoMember { ref members, .. } => {
+            MailError::Store(error) => error.into(),
+            MailError::NoMember { ref members, .. } => {
                 let hint = members_are(members);
                 Self::failed(error).hint(hint)
             }
-            SendError::Denied(error) => error.into(),
-            SendError::Protocol { .. } => {
+            MailError::Denied(error) => error.into(),
+            MailError::Protocol { .. } => {
                 Self::failed(error).hint("to send it as data, put words or a code fence around it")
             }
-            SendError::Envelope => Self::failed(error).hint("spell the tag in another way"),
-            SendError::TooLong { .. } => {
+            MailError::Envelope => Self::failed(error).hint("spell the tag in another way"),
+            MailError::TooLong { .. } => {
                 Self::failed(error).hint("put it into a file and send the file's name")
             }
-            SendError::Partly { .. } => {
+            MailError::Partly { .. } => {
                 Self::failed(error).hint("send to the others one by one with `brigade send`")
             }
-            SendError::ToSelf { .. } => Self::failed(error).hint("`--as NAME` says who you are"),
-            SendError::Empty => Self::failed(error),
+            MailError::ToSelf { .. } => Self::failed(error).hint("`--as NAME` says who you are"),
+            _ => Self::failed(error),
         }
     }
 }
@@ -249,9 +304,7 @@ impl From<Denied> for CliError {
             Denied::PersonOnly { .. } => {
                 vec!["it is left to whoever works with `brigade approvals`".into()]
             }
-            Denied::LeadOnly { .. } | Denied::NotTheirs { .. } | Denied::TeammateOnly { .. } => {
-                vec!["`--as NAME` says who you are".into()]
-            }
+            _ => vec!["`--as NAME` says who you are".into()],
         };
         hints.into_iter().fold(Self::failed(error), Self::hint)
     }
@@ -286,11 +339,6 @@ impl From<RosterError> for CliError {
             RosterError::Name(NameError::Taken { .. }) => {
                 Some("`brigade team show` lists the members".into())
             }
-            RosterError::Name(_)
-            | RosterError::Store(_)
-            | RosterError::Denied(_)
-            | RosterError::Release(_)
-            | RosterError::Contended { .. } => None,
             RosterError::NoMember { members, .. } => Some(members_are(members)),
             RosterError::LeadStays => Some("`brigade team delete`".into()),
             RosterError::StillActive { .. } => {
@@ -300,6 +348,7 @@ impl From<RosterError> for CliError {
                 "Claude Code deletes it when its session ends; --force deletes it under its feet"
                     .into(),
             ),
+            _ => None,
         };
         match error {
             RosterError::Store(error) => error.into(),
@@ -362,7 +411,7 @@ mod tests {
     fn a_held_lock_asks_to_try_again() {
         let held = Obstacle::Held { path: "/x/bob.json.lock".into(), held_secs: 12 };
         check(StoreError::from(held.clone()), Kind::Locked, "try again");
-        check(SendError::from(StoreError::from(held)), Kind::Locked, "try again");
+        check(MailError::from(StoreError::from(held)), Kind::Locked, "try again");
         let busy = Obstacle::Busy { path: "/x/bob.state".into() };
         check(StoreError::from(busy), Kind::Locked, "fuser -v /x/bob.state");
     }
@@ -374,6 +423,14 @@ mod tests {
         let refused =
             StoreError::Refused { path: "/x/bob.json".into(), why: Refusal::ForeignOwner };
         check(refused, Kind::Failed, "chown");
+    }
+
+    #[test]
+    fn what_an_engine_says_no_to_is_told_apart_from_its_silence() {
+        let forbidden = StoreError::Forbidden { doing: "send it".into() };
+        check(forbidden, Kind::Failed, "--creds FILE");
+        let silent = StoreError::Engine { doing: "send it".into(), source: "no answer".into() };
+        check(MailError::from(silent), Kind::Failed, "brigade doctor");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! - `supervisor`: the process that starts what is to be there and is not;
 //! - `restarts`: when it does so; `start`: how; `lead`: what it does in the lead's seat;
 //! - `bring`, `hire`, `wait`, `end`: bringing a team up, one more member, waiting, ending;
+//! - `needs`: what of this machine they cannot do without;
 //! - `worktree`: a member's own folder of the repository;
 //! - `claude`: the real Claude Code as a member; `keys`: how it knows its lead; `record`: what it
 //!   remembers; `beats`: how it is;
@@ -19,6 +20,7 @@ pub(crate) mod folder;
 pub(crate) mod hire;
 pub(crate) mod keys;
 mod lead;
+pub(crate) mod needs;
 pub(crate) mod process;
 pub(crate) mod record;
 pub(crate) mod restarts;
@@ -57,6 +59,10 @@ pub(crate) struct Host {
     pub(crate) again: Again,
     /// Where members' worktrees stand.
     pub(crate) worktrees: PathBuf,
+    /// Whether its teams live in an engine, where they may have members on other hosts.
+    pub(crate) is_shared: bool,
+    /// Whether whoever runs this may act in the lead's seat: an engine goes by the credentials.
+    pub(crate) may_lead: bool,
 }
 
 impl Host {
@@ -67,6 +73,20 @@ impl Host {
     /// The worktree of a member that is to have one.
     pub(crate) fn worktree(&self, team: &TeamName, spec: &MemberSpec) -> Option<Worktree> {
         spec.worktree.then(|| Worktree::of(&self.worktrees, &spec.cwd, team, &spec.name))
+    }
+
+    /// Whether the lead's seat is brigade's on this host.
+    pub(crate) async fn leads(&self, lead: &Seat) -> Result<bool, CliError> {
+        Ok(self.may_lead && lead.store.is_ours(&lead.team).await?)
+    }
+
+    /// The seat from which something is done for a member: the lead's, where brigade holds it. In a team
+    /// of Claude Code's, or where another host leads, the member does it itself.
+    pub(crate) async fn acting(&self, lead: &Seat, name: &MemberName) -> Result<Seat, CliError> {
+        if self.leads(lead).await? {
+            return Ok(lead.clone());
+        }
+        Ok(lead.of(name.clone()))
     }
 
     /// The supervising process, if there is one.
@@ -97,15 +117,6 @@ impl Host {
         }
         Ok(())
     }
-}
-
-/// The seat from which something is done for a member: the lead's, where brigade holds it. In a team of
-/// Claude Code's nobody speaks for its lead, and the member does it itself.
-pub(crate) async fn acting(lead: &Seat, name: &MemberName) -> Result<Seat, CliError> {
-    if lead.store.is_ours(&lead.team).await? {
-        return Ok(lead.clone());
-    }
-    Ok(Seat { name: name.clone(), ..lead.clone() })
 }
 
 /// Tells a process of ours to end, if it is still that process.

@@ -43,6 +43,24 @@ pub(crate) fn find(program: &OsStr) -> Option<PathBuf> {
     absolute(&env::on_path(program).next()?)
 }
 
+/// The version of a program by where it stands: in its npm package, or in a folder named for it. To ask
+/// it would take some of them seconds.
+pub(crate) fn version(program: &Path, package: &str) -> Option<String> {
+    let real = program.canonicalize().ok()?;
+    for dir in real.ancestors().skip(1).take(6) {
+        let Ok(bytes) = std::fs::read(dir.join("package.json")) else { continue };
+        let Ok(described) = serde_json::from_slice::<serde_json::Value>(&bytes) else { continue };
+        if described.get("name").and_then(serde_json::Value::as_str) == Some(package) {
+            return described.get("version")?.as_str().map(str::to_owned);
+        }
+    }
+    let parts = real.iter().rev().filter_map(|part| part.to_str());
+    let is_version = |part: &&str| {
+        part.split('.').count() >= 3 && part.split('.').all(|n| n.parse::<u32>().is_ok())
+    };
+    parts.into_iter().take(3).find(is_version).map(str::to_owned)
+}
+
 /// This program, by the path it was called by: a package manager keeps that one and replaces what is
 /// behind it, so what is written into settings still holds after an update.
 pub(crate) fn itself() -> Result<PathBuf, CliError> {

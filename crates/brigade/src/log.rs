@@ -1,9 +1,10 @@
 //! The history of a team as people read it.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use brigade_core::event::{Event, MessageKey, Record};
+use brigade_core::event::{Act, Ending, Event, MessageKey, Record};
 use brigade_core::handshake::TAKEN_BACK;
 use brigade_core::mail::with_message;
 use brigade_wire::body::Body;
@@ -24,6 +25,8 @@ type Place = (String, MessageKey);
 /// A story being told: what was said so far decides how the next thing is put.
 #[derive(Debug, Default)]
 pub(crate) struct Story {
+    /// Whether it tells what members do at their work.
+    tells_work: bool,
     day: Option<Date>,
     /// From whom each message is, and what it says.
     messages: HashMap<Place, (String, String)>,
@@ -39,10 +42,19 @@ struct Fate {
 }
 
 impl Story {
+    /// A story that tells what members do at their work, too.
+    pub(crate) fn with_work() -> Self {
+        Self { tells_work: true, ..Self::default() }
+    }
+
     /// The past: what became of a message stands in the message's own line.
-    pub(crate) fn tell(&mut self, records: &[Record], width: Option<usize>) -> String {
+    pub(crate) fn tell<R: Borrow<Record>>(
+        &mut self,
+        records: &[R],
+        width: Option<usize>,
+    ) -> String {
         let mut fates: HashMap<Place, Fate> = HashMap::new();
-        for record in records {
+        for record in records.iter().map(R::borrow) {
             match &record.event {
                 Event::Read { to, key, .. } => {
                     let fate = fates.entry((to.clone(), *key)).or_default();
@@ -56,7 +68,7 @@ impl Story {
             }
         }
         let mut text = String::new();
-        for record in records {
+        for record in records.iter().map(R::borrow) {
             match &record.event {
                 Event::Read { .. } | Event::Shown { .. } => {}
                 Event::Sent { to, key, .. } | Event::Seen { to, key, .. } => {
@@ -134,6 +146,9 @@ impl Story {
             Event::Member { name, joined: true, .. } => (name.clone(), "joined".into()),
             Event::Member { name, member, joined: false } => (name.clone(), changed(member)),
             Event::MemberLeft { name } => (name.clone(), "left".into()),
+            Event::Worked { .. } if !self.tells_work => return None,
+            Event::Worked { name, act } => (name.clone(), worked(act)?),
+            _ => return None,
         })
     }
 
@@ -227,6 +242,25 @@ pub(crate) fn answered(
     let word = if yes { "yes" } else { "no" };
     let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
     format!("said {word} to {to}'s {kind} (by {hand}){reason} [{id}]")
+}
+
+/// What is to be told of a member at work; `None` for what goes without saying.
+fn worked(act: &Act) -> Option<String> {
+    Some(match act {
+        Act::Started {} => "started its agent".into(),
+        Act::Said { text } => format!("“{text}”"),
+        Act::ToolStarted { tool, about, .. } => format!("{tool}: {about}"),
+        Act::ToolEnded { ok: false, .. } => "that failed".into(),
+        Act::Changed { path, added, removed } => format!("changed {path} (+{added} -{removed})"),
+        Act::Limited { why } => format!("rate-limited: {why}"),
+        Act::TurnEnded { end: Ending::Done, .. } => "ended its turn".into(),
+        Act::TurnEnded { end: Ending::Interrupted, .. } => "was interrupted".into(),
+        Act::TurnEnded { end: Ending::Failed | Ending::Limited, why } => {
+            format!("its turn failed: {}", why.as_deref().unwrap_or("it did not say why"))
+        }
+        Act::Trouble { why } => why.clone(),
+        _ => return None,
+    })
 }
 
 /// What is to be told of a member that changed: mostly, that it works or waits.

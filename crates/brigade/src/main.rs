@@ -11,29 +11,60 @@ mod error;
 mod exit;
 mod graph;
 mod guest;
+mod home;
 mod host;
 mod installed;
 mod log;
 mod mcp;
+mod memory;
 mod native;
+mod near;
 mod output;
 mod pane;
+#[cfg(test)]
+#[cfg(feature = "nats")]
+mod papers;
 mod patience;
 mod signals;
 mod tasks;
 mod team_file;
 mod tree;
+mod ui;
+mod version;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::ErrorKind;
 
 fn main() -> ExitCode {
+    memory::give_back();
     error::catch_bugs();
-    let cli = cli::Cli::parse_from(cli::words(std::env::args_os()));
-    let code = match commands::run(cli) {
+    let mut words = std::env::args_os().skip(1);
+    let done = match words.next() {
+        // One stands beside every agent for as long as it runs: it does without what reads command lines.
+        Some(word) if word == commands::GUARD => commands::run_guard(&words.collect::<Vec<_>>()),
+        _ => obey(&cli::words(std::env::args_os())),
+    };
+    let code = match done {
         Ok(code) => code,
         Err(error) => error.report(),
     };
     ExitCode::from(code)
+}
+
+fn obey(words: &[OsString]) -> Result<u8, error::CliError> {
+    match cli::Cli::try_parse_from(words) {
+        Ok(cli) => commands::run(cli),
+        // The version is asked for while the words are still being read, before anybody looks for --json.
+        Err(asked)
+            if asked.kind() == ErrorKind::DisplayVersion
+                && words.iter().any(|word| word == "--json") =>
+        {
+            output::print_json(&version::told())?;
+            Ok(exit::DONE)
+        }
+        Err(wrong) => wrong.exit(),
+    }
 }

@@ -17,6 +17,9 @@ mod server;
 mod team_view;
 mod tools;
 
+#[cfg(all(test, feature = "nats"))]
+pub(crate) use self::tools::told as tools_told;
+
 use std::sync::Arc;
 
 use brigade_core::brief::Mail;

@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::{AnsiColor, Style};
 use jiff::Timestamp;
@@ -59,8 +60,19 @@ pub(crate) fn is_abandoned() -> bool {
     looked.is_ok() && fds.iter().any(|fd| fd.revents().contains(PollFlags::ERR))
 }
 
+/// Whether the terminal shows something that lines of ours would be written over.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Says whether the terminal is taken: until it is free again nothing is said there.
+pub(crate) fn set_taken(taken: bool) {
+    TAKEN.store(taken, Ordering::Relaxed);
+}
+
 /// Writes a line to standard error. Where that cannot be done there is nobody to tell.
 pub(crate) fn say(line: &str) {
+    if TAKEN.load(Ordering::Relaxed) {
+        return;
+    }
     let mut err = anstream::AutoStream::auto(io::stderr().lock());
     let _nobody = writeln!(err, "{line}");
 }
@@ -68,6 +80,16 @@ pub(crate) fn say(line: &str) {
 /// Says on standard error what is not the answer, but worth knowing.
 pub(crate) fn note(text: &str) {
     say(&format!("{HINT}note:{HINT:#} {}", plain(text)));
+}
+
+/// Says on standard error what can be done next.
+pub(crate) fn hint(text: &str) {
+    say(&format!("{HINT}hint:{HINT:#} {}", plain(text)));
+}
+
+/// So many of something.
+pub(crate) fn count(number: usize, word: &str) -> String {
+    if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
 }
 
 /// The width to keep to, if somebody looks.
@@ -79,13 +101,28 @@ pub(crate) fn width() -> Option<usize> {
     Some(usize::from(width.0))
 }
 
-/// Text that does nothing to a terminal: what others wrote may hold escape sequences, and
-/// characters that turn the direction of writing. Line breaks and tabs stay.
+/// Text that does nothing to a terminal and hides nothing: what others wrote may hold escape sequences,
+/// characters that turn the direction of writing, and such as nobody sees. Line breaks and tabs stay, and so
+/// do those that join the signs of a script or an emoji.
 pub(crate) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {
         let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        if turns || (c.is_control() && c != '\n' && c != '\t') {
+        let hides = matches!(
+            c,
+            '\u{ad}'
+                | '\u{115f}'
+                | '\u{1160}'
+                | '\u{180e}'
+                | '\u{200b}'
+                | '\u{2060}'..='\u{2064}'
+                | '\u{206a}'..='\u{206f}'
+                | '\u{3164}'
+                | '\u{feff}'
+                | '\u{ffa0}'
+                | '\u{e0000}'..='\u{e007f}'
+        );
+        if turns || hides || (c.is_control() && c != '\n' && c != '\t') {
             plain.extend(c.escape_unicode());
         } else {
             plain.push(c);
@@ -142,7 +179,8 @@ pub(crate) fn wrap(line: &str, width: usize) -> Vec<&str> {
 
 /// A time as a person of this place tells it.
 pub(crate) fn local(at: Timestamp) -> jiff::Zoned {
-    at.to_zoned(TimeZone::system())
+    // What a test draws is the same on every machine.
+    at.to_zoned(if cfg!(test) { TimeZone::UTC } else { TimeZone::system() })
 }
 
 /// The day and the time of a wire timestamp; as written, if it is none.

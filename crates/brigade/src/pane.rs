@@ -75,6 +75,7 @@ impl Pane {
             Sight::Trouble(what) => {
                 self.fresh(&format!("{HINT}! {}{HINT:#}", output::one_line(what)));
             }
+            _ => {}
         }
     }
 

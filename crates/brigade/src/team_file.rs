@@ -8,7 +8,6 @@ mod form;
 #[cfg(test)]
 mod laws;
 mod mistake;
-mod near;
 mod prompt;
 mod resolve;
 mod shape;
@@ -28,6 +27,7 @@ pub(crate) use self::mistake::Mistake;
 use self::mistake::Mistakes;
 use self::shape::Shape as _;
 use crate::error::CliError;
+use crate::home::Address;
 use crate::host::spec::TeamSpec;
 use crate::output;
 
@@ -104,6 +104,32 @@ pub(crate) fn read(path: &Path) -> Result<TeamSpec, FileError> {
     let absolute = std::path::absolute(path).map_err(failed)?;
     let root = absolute.parent().unwrap_or(Path::new("/"));
     parse(&text, root).map_err(|mistakes| FileError::Mistakes { path: path.to_owned(), mistakes })
+}
+
+/// Where the team of a file lives, and the credentials for it, if the file says so. Of a file that says
+/// nothing of it nothing else is looked at, be it right or wrong.
+pub(crate) fn home(path: &Path) -> Result<Option<(Address, Option<PathBuf>)>, FileError> {
+    let text = match text(path) {
+        Ok(text) if text.lines().any(|line| line.trim_start().starts_with("store")) => text,
+        // Who has to read it says what is wrong with it.
+        _ => return Ok(None),
+    };
+    let failed = |source| FileError::Io { path: path.to_owned(), source };
+    let absolute = std::path::absolute(path).map_err(failed)?;
+    let root = absolute.parent().unwrap_or(Path::new("/"));
+    let mut mistakes = Mistakes::default();
+    let (document, errors) = DeTable::parse_recoverable(&text);
+    for error in &errors {
+        mistakes.add(&error.span().unwrap_or(text.len()..text.len()), error.message());
+    }
+    let mut said = document.into_inner();
+    let store = said.remove("store").and_then(|value| Address::read(value, &mut mistakes));
+    let creds = said.remove("creds").and_then(|value| form::Words::read(value, &mut mistakes));
+    if !mistakes.is_empty() {
+        let mistakes = mistakes.placed(&text);
+        return Err(FileError::Mistakes { path: path.to_owned(), mistakes });
+    }
+    Ok(store.map(|store| (store, creds.map(|creds| root.join(creds.0)))))
 }
 
 /// The same of a text.

@@ -47,7 +47,8 @@ pub(crate) async fn end(root: Pid, grace: Duration) {
 
 /// Ends at once what a guard left behind that was killed. Only for a process that has adopted, and has
 /// started nothing but guards that have ended.
-pub(crate) fn sweep(guard: Pid) {
+pub(crate) fn sweep(guard: u32) {
+    let Some(guard) = i32::try_from(guard).ok().and_then(Pid::from_raw) else { return };
     let began = Instant::now();
     loop {
         let left = below(heir(guard));

@@ -1,130 +1,144 @@
-//! The operations of `brigade-proofs cost`, done by the crate agent-teams 0.1.0 on files of the same
-//! size. Prints lines of the same form; `run` puts both side by side.
+//! A member of a team by a library's door: does what it is told on standard input, and says what came
+//! of it and how many microseconds the call alone took.
+//!
+//!   brigade-proofs-peers brigade|power|agent-teams <root> <team> <name> <reader>
+//!
+//! | told | said |
+//! |---|---|
+//! | `send N` | `sent N US` |
+//! | `burst FIRST COUNT` | `acked N` or `refused N WHY` for each, `end US` |
+//! | `read` | `read COUNT US`: what is unread |
+//! | `mark` | `marked COUNT US`: what is unread, as read |
+//! | `add N` | `added ID US` |
+//! | `claim ID` | `claimed ID US`, `taken ID US` or `failed ID US WHY` |
+//! | `claims COUNT` | `claimed ID` or `failed ID WHY` for each that was got, `end US` |
+//! | `watch` | `ready`, then `heard SENDER/N NANOSECONDS` of the epoch, for ever |
+//!
+//! The peers in other languages (`native.js`, `anyteam.py`) are told and say the same.
 
-use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-use std::time::Instant;
+mod ours;
+mod theirs;
 
-use agent_teams::messaging::{FileInboxManager, InboxManager};
-use agent_teams::models::{CreateTaskRequest, InboxMessage, TaskStatus, TaskUpdate};
-use agent_teams::task::{FileTaskManager, TaskManager};
+use std::io::{BufRead as _, Write as _};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use brigade_core::store::file::Durability;
+
+/// Whether a task was got.
+enum Claim {
+    Got,
+    Taken,
+    Failed(String),
+}
+
+/// What a member does, by its library's own calls.
+trait Member {
+    fn send(&self, number: usize) -> Result<(), String>;
+    fn read(&self) -> usize;
+    fn mark(&self) -> usize;
+    fn add(&self, number: usize) -> String;
+    fn claim(&self, id: &str) -> Claim;
+    fn watch(&self);
+}
 
 fn main() {
-    let short = std::env::args().any(|arg| arg == "--short");
-    let root = std::env::temp_dir().join(format!("brigade-store-proof-{}", uuid::Uuid::new_v4()));
-    std::fs::create_dir_all(&root).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let result = std::panic::catch_unwind(|| {
-        runtime.block_on(async {
-            sends(&root, short).await;
-            tasks(&root, short).await;
-        });
-    });
-    std::fs::remove_dir_all(&root).unwrap();
-    if result.is_err() {
-        std::process::exit(1);
-    }
-}
-
-fn text(number: usize) -> String {
-    format!("{:.<500}", format!("writer/{number} "))
-}
-
-/// One send into an inbox of so many messages, all read: this crate keeps them in the file.
-async fn sends(root: &Path, short: bool) {
-    let sizes: &[usize] = if short { &[10, 1_000, 10_000] } else { &[10, 1_000, 10_000, 100_000] };
-    let inboxes = FileInboxManager::new(root.join("teams"));
-    for &size in sizes {
-        let team = format!("of-{size}");
-        let dir = root.join("teams").join(&team).join("inboxes");
-        std::fs::create_dir_all(&dir).unwrap();
-        std::fs::write(dir.join("reader.json"), inbox(size)).unwrap();
-    }
-    let mut times = vec![Vec::new(); sizes.len()];
-    for number in 0..if short { 20 } else { 50 } {
-        for (size, times) in sizes.iter().zip(&mut times) {
-            let message = InboxMessage::new("writer", "reader", text(number));
-            let start = Instant::now();
-            inboxes.send_message(&format!("of-{size}"), message).await.unwrap();
-            times.push(start.elapsed().as_secs_f64() * 1e6);
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [kind, root, team, name, reader] = args.try_into().expect("see the top of main.rs");
+    let member: Box<dyn Member> = match kind.as_str() {
+        "brigade" => Box::new(ours::Ours::new(&root, &team, &name, &reader, Durability::Process)),
+        "power" => Box::new(ours::Ours::new(&root, &team, &name, &reader, Durability::Power)),
+        "agent-teams" => Box::new(theirs::Theirs::new(&root, &team, &name, &reader)),
+        other => panic!("no library {other}"),
+    };
+    say("ready");
+    for line in std::io::stdin().lock().lines() {
+        let line = line.unwrap();
+        let words: Vec<&str> = line.split(' ').collect();
+        match words.as_slice() {
+            ["send", number] => {
+                let (done, us) = timed(|| member.send(number.parse().unwrap()));
+                done.unwrap();
+                say(&format!("sent {number} {us}"));
+            }
+            ["burst", first, count] => {
+                let (first, count): (usize, usize) =
+                    (first.parse().unwrap(), count.parse().unwrap());
+                let ((), us) = timed(|| {
+                    for number in first..first + count {
+                        match member.send(number) {
+                            Ok(()) => say(&format!("acked {number}")),
+                            Err(why) => say(&format!("refused {number} {why}")),
+                        }
+                    }
+                });
+                say(&format!("end {us}"));
+            }
+            ["read"] => {
+                let (count, us) = timed(|| member.read());
+                say(&format!("read {count} {us}"));
+            }
+            ["mark"] => {
+                let (count, us) = timed(|| member.mark());
+                say(&format!("marked {count} {us}"));
+            }
+            ["add", number] => {
+                let (id, us) = timed(|| member.add(number.parse().unwrap()));
+                say(&format!("added {id} {us}"));
+            }
+            ["claim", id] => {
+                let (claim, us) = timed(|| member.claim(id));
+                match claim {
+                    Claim::Got => say(&format!("claimed {id} {us}")),
+                    Claim::Taken => say(&format!("taken {id} {us}")),
+                    Claim::Failed(why) => say(&format!("failed {id} {us} {why}")),
+                }
+            }
+            ["claims", count] => {
+                let ((), us) = timed(|| {
+                    for id in 1..=count.parse::<usize>().unwrap() {
+                        match member.claim(&id.to_string()) {
+                            Claim::Got => say(&format!("claimed {id}")),
+                            Claim::Taken => {}
+                            Claim::Failed(why) => say(&format!("failed {id} {why}")),
+                        }
+                    }
+                });
+                say(&format!("end {us}"));
+            }
+            ["watch"] => member.watch(),
+            other => panic!("what is {other:?}?"),
         }
     }
-    for (size, times) in sizes.iter().zip(times) {
-        line(&format!("send, history of {size}"), times);
-    }
 }
 
-fn inbox(size: usize) -> String {
-    let mut json = String::from("[");
-    for number in 0..size {
-        let comma = if number == 0 { "" } else { "," };
-        let text = text(number);
-        write!(json, "{comma}\n  {{\n    \"id\": \"00000000-0000-4000-8000-{number:012}\",\n    \"from\": \"native\",\n    \"to\": \"reader\",\n    \"content\": \"{text}\",\n    \"timestamp\": \"2026-01-01T00:00:00.000Z\",\n    \"read\": true\n  }}").unwrap();
-    }
-    json + "\n]"
+fn timed<T>(work: impl FnOnce() -> T) -> (T, u128) {
+    let start = Instant::now();
+    let done = work();
+    (done, start.elapsed().as_micros())
 }
 
-/// Adding, claiming and finishing on boards of different sizes, and a list of the biggest.
-async fn tasks(root: &Path, short: bool) {
-    let sizes = [10, 1_000, 10_000];
-    let base: PathBuf = root.join("tasks");
-    for size in sizes {
-        let dir = base.join(format!("of-{size}"));
-        std::fs::create_dir_all(&dir).unwrap();
-        for id in 1..=size {
-            let text = text(id);
-            let task = format!(
-                "{{\n  \"id\": \"{id}\",\n  \"subject\": \"task {id}\",\n  \"description\": \"{text}\",\n  \"status\": \"pending\"\n}}"
-            );
-            std::fs::write(dir.join(format!("{id}.json")), task).unwrap();
-        }
-    }
-    let board = FileTaskManager::new(base);
-    let mut times: Vec<[Vec<f64>; 3]> = sizes.iter().map(|_| Default::default()).collect();
-    for number in 0..if short { 20 } else { 50 } {
-        for (size, [add, claim, done]) in sizes.iter().zip(&mut times) {
-            let team = format!("of-{size}");
-            let request = CreateTaskRequest {
-                subject: format!("task {number}"),
-                description: Some(text(number)),
-                active_form: None,
-                metadata: None,
-            };
-            let start = Instant::now();
-            let task = board.create_task(&team, request).await.unwrap();
-            add.push(start.elapsed().as_secs_f64() * 1e6);
-            let mut step = TaskUpdate {
-                owner: Some("writer".into()),
-                status: Some(TaskStatus::InProgress),
-                ..TaskUpdate::default()
-            };
-            let start = Instant::now();
-            board.update_task(&team, &task.id, step).await.unwrap();
-            claim.push(start.elapsed().as_secs_f64() * 1e6);
-            step = TaskUpdate { status: Some(TaskStatus::Completed), ..TaskUpdate::default() };
-            let start = Instant::now();
-            board.update_task(&team, &task.id, step).await.unwrap();
-            done.push(start.elapsed().as_secs_f64() * 1e6);
-        }
-    }
-    for (size, [add, claim, done]) in sizes.iter().zip(times) {
-        line(&format!("add, {size} tasks"), add);
-        line(&format!("claim, {size} tasks"), claim);
-        line(&format!("done, {size} tasks"), done);
-    }
-    let mut list = Vec::new();
-    for _ in 0..if short { 5 } else { 20 } {
-        let start = Instant::now();
-        let all = board.list_tasks("of-10000", None).await.unwrap();
-        list.push(start.elapsed().as_secs_f64() * 1e6);
-        assert!(all.len() >= 10_000);
-    }
-    line("list, 10000 tasks", list);
+fn say(line: &str) {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{}", line.replace('\n', " ")).unwrap();
+    out.flush().unwrap();
 }
 
-fn line(what: &str, mut times: Vec<f64>) {
-    times.sort_by(f64::total_cmp);
-    let last = times.len() - 1;
-    let (median, low, high) = (times[last / 2], times[last / 10], times[last * 9 / 10]);
-    println!("{what:<52} {median:>9.0} {low:>9.0} {high:>9.0} {:>6}", times.len());
+/// A text of 500 bytes that tells who sent it and the how manieth it was.
+fn text(from: &str, number: usize) -> String {
+    format!("{:.<500}", format!("{from}/{number} "))
+}
+
+/// Says that a message was heard of, and when.
+fn heard(text: &str) {
+    let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
+    say(&format!("heard {} {at}", text.split(' ').next().unwrap_or_default()));
+}
+
+/// Runs what a library does on this thread.
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    thread_local! {
+        static RUNTIME: tokio::runtime::Runtime =
+            tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    }
+    RUNTIME.with(|runtime| runtime.block_on(work))
 }

@@ -15,6 +15,7 @@ use brigade_core::store::Mark;
 use brigade_core::store::file::Durability;
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::chronicle;
 use crate::claims;
 use crate::cost::plan;
 use crate::crowd::Load;
@@ -133,6 +134,7 @@ pub(crate) fn run(child: &str, args: &[String]) {
             claims::claim(&spot.seat(me, Durability::Process), tasks, first, &spot);
         }
         ("watch", []) => wake::watch(&spot),
+        ("chronicle", []) => chronicle::read(&spot),
         ("crowd" | "bare", [members, messages, tasks, batch]) => {
             let [members, messages, tasks, batch] =
                 [members, messages, tasks, batch].map(|number| number.parse().unwrap());

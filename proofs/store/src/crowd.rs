@@ -123,7 +123,7 @@ pub(crate) async fn join(lead: &Seat, number: usize) -> Seat {
     };
     let name = member(&name(number));
     roster::join(lead, &name, plan).await.unwrap();
-    Seat { name, ..lead.clone() }
+    lead.of(name)
 }
 
 /// Puts the tasks on the board, in layers as wide as the crowd: each waits for two of the layer before.

@@ -173,7 +173,7 @@ async fn at_work(spot: &Spot, load: Load) -> Value {
             _ => {}
         };
         let (_nobody, typed) = mpsc::unbounded_channel();
-        tokio::spawn(teammate::run(Plan::in_process(seat, workers), typed, sights));
+        tokio::spawn(teammate::run_seen(Plan::in_process(seat, workers), typed, sights));
     }
     for _ in 0..load.members {
         ready.recv().await.unwrap();

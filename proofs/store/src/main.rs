@@ -12,6 +12,7 @@
 
 mod chance;
 mod children;
+mod chronicle;
 mod claims;
 mod contention;
 mod cost;
@@ -74,6 +75,7 @@ const PROOFS: &[Proof] = &[
     ("faults", faults::run),
     ("power", power::run),
     ("crowd", crowd::run),
+    ("chronicle", chronicle::run),
 ];
 
 fn main() -> ExitCode {

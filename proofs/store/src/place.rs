@@ -3,12 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use brigade_core::clock::SystemClock;
 use brigade_core::mail::{self, Words};
 use brigade_core::roster::{self, MemberPlan, TeamPlan};
-use brigade_core::seat::{Hand, Seat};
+use brigade_core::seat::Seat;
 use brigade_core::store::Store;
-use brigade_core::store::file::{Durability, FileStore, LOCK_WAIT, Options};
+use brigade_core::store::file::{Durability, FileStore, Options};
 use brigade_wire::name::{MemberName, TeamName};
 use uuid::Uuid;
 
@@ -40,25 +39,12 @@ impl Spot {
 
     /// A store that no other shares.
     pub(crate) fn store(&self, durability: Durability) -> Arc<dyn Store> {
-        let options = Options {
-            claude_dir: self.claude.clone(),
-            state_dir: self.state.clone(),
-            durability,
-            lock_wait: LOCK_WAIT,
-        };
-        Arc::new(FileStore::new(options, Arc::new(SystemClock)))
+        let options = Options::new(&self.claude, &self.state).with_durability(durability);
+        Arc::new(FileStore::open(options))
     }
 
     pub(crate) fn seat(&self, name: &str, durability: Durability) -> Seat {
-        Seat {
-            store: self.store(durability),
-            clock: Arc::new(SystemClock),
-            team: team(),
-            name: member(name),
-            lead_key: None,
-            hand: Hand::Person,
-            signer: None,
-        }
+        Seat::new(self.store(durability), team(), member(name))
     }
 
     /// Makes the team, with the reader and these members.

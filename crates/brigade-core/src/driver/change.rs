@@ -1,7 +1,13 @@
 //! What an agent changed in a file. Some tell texts, before and after, and some hunks of a diff; both are
 //! parts of a file that were one text and are another.
 
+use std::time::Duration;
+
 use serde_json::Value;
+use similar::{ChangeTag, TextDiff};
+
+/// How long it is looked for the fewest lines that changed, before more will do.
+const PATIENCE: Duration = Duration::from_millis(20);
 
 /// What became of a file, as far as the agent tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,6 +16,25 @@ pub struct FileChange {
     pub path: String,
     /// Those parts of it that changed, in order; lines around them may be among them.
     pub parts: Vec<Part>,
+}
+
+impl FileChange {
+    /// How many lines are new, and how many are gone.
+    pub fn lines(&self) -> (usize, usize) {
+        let (mut added, mut removed) = (0, 0);
+        for part in &self.parts {
+            let diff =
+                TextDiff::configure().timeout(PATIENCE).diff_lines(&part.before, &part.after);
+            for change in diff.iter_all_changes() {
+                match change.tag() {
+                    ChangeTag::Equal => {}
+                    ChangeTag::Insert => added += 1,
+                    ChangeTag::Delete => removed += 1,
+                }
+            }
+        }
+        (added, removed)
+    }
 }
 
 /// A part of a file. What is new was nothing, and what is gone has become nothing.

@@ -4,7 +4,9 @@
 //! A text we give bears an id made from itself. The session keeps it, and Claude Code shows the text with
 //! its id again when it has taken it. One that a resumed session already holds is shown at once and begins
 //! no turn: so a text that is given a second time, because nobody heard that it was taken, counts once.
+//! But for one that joined a turn: that it does not know again, so its own record is read.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::{Value, json};
@@ -19,6 +21,7 @@ use super::{
 use crate::hash::Fnv;
 
 mod args;
+mod record;
 mod result;
 
 /// The tool by which it asks whether its plan is good.
@@ -139,6 +142,13 @@ impl Claude {
         let ok = text(message, "/response/subtype") == "success";
         match (purpose, ok) {
             (Purpose::Initialize, true) => {
+                if let (Some(folder), Some(session)) =
+                    (&self.launch.claude_dir, &self.launch.resume)
+                {
+                    // The folder in between is named after the working directory, cut and hashed if long.
+                    let path = format!("{folder}/projects/*/{session}.jsonl");
+                    self.tell(Event::RemembersIn { path });
+                }
                 self.tell(Event::Ready { session: self.session.clone() });
             }
             (Purpose::Initialize, false) => {
@@ -396,6 +406,10 @@ impl Driver for Claude {
 
     fn set_access(&mut self, access: Access) {
         self.access = access;
+    }
+
+    fn recalled<'a>(&self, record: &'a str) -> Cow<'a, str> {
+        record::conversation(record).into()
     }
 
     fn next(&mut self) -> Option<Output> {

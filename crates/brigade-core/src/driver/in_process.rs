@@ -173,6 +173,7 @@ mod tests {
             access,
             resume: None,
             arguments: Vec::new(),
+            claude_dir: None,
         })
     }
 

@@ -69,10 +69,15 @@ pub(super) async fn reply(
     }
     let to = mail::recipient(seat, team, request.from.as_str())?;
     let question = request.question(seat, team);
-    if seat.store.decided(&seat.team, &question).await?.is_none()
-        && let Some(first) = elsewhere(seat, &to).await.into_iter().find(|its| its.is_to(request))
-    {
-        return Err(HandshakeError::Answered { id: id.to_owned(), first: Some(Box::new(first)) });
+    if seat.store.decided(&seat.team, &question).await?.is_none() {
+        let elsewhere = elsewhere(seat, &to).await.into_iter().find(|its| its.is_to(request));
+        let first = match elsewhere {
+            Some(first) => Some(first),
+            None => taken_back(seat, team, request).await?,
+        };
+        if let Some(first) = first.map(Box::new) {
+            return Err(HandshakeError::Answered { id: id.to_owned(), first: Some(first) });
+        }
     }
     let ours = mail::protocol(seat, team, &to, &response(&request.body).to_text())?;
     // From here on this is the answer, whoever sends it.
@@ -81,7 +86,7 @@ pub(super) async fn reply(
     let decided = seat.store.decide(&seat.team, &question, &text).await?;
     if decided == text {
         let receipt = seat.store.send(&seat.team, &to, &ours.message).await?;
-        record(seat, &seat.actor(), request, &ours).await;
+        record(seat, &seat.actor(), request, First::of(&ours)).await;
         tracing::info!(team = %seat.team, member = %to, request_id = id, hand = ours.hand, "answered");
         return Ok(Answered { to, receipt });
     }
@@ -105,8 +110,7 @@ async fn finish(
 ) -> Result<(), HandshakeError> {
     let key = MessageKey::of_id(&first.message.msg_id);
     let records = seat.store.mailbox_history(&seat.team, &request.from).await?;
-    if first.hand != TAKEN_BACK && !records.iter().any(|record| record.event.message() == Some(key))
-    {
+    if !records.iter().any(|record| record.event.message() == Some(key)) {
         let team_created = team.created_at().unwrap_or_default();
         let message = Outgoing { team_created, ..first.message.clone() };
         // A signature counts for minutes, and this one may be old.
@@ -123,13 +127,13 @@ async fn finish(
     if at.is_some_and(|at| seat.clock.now().duration_since(at) < UNDER_WAY) {
         return Ok(());
     }
-    record(seat, &seat.actor(), request, first).await;
+    record(seat, &seat.actor(), request, First::of(first)).await;
     Ok(())
 }
 
 /// The ids of the requests whose answers were written down.
 async fn told(seat: &Seat) -> Result<HashSet<String>, HandshakeError> {
-    let history = seat.store.history(&seat.team).await?;
+    let history = seat.store.proceedings(&seat.team).await?;
     let ids = history.into_iter().filter_map(|record| match record.event {
         Event::Answered { request_id, .. } => Some(request_id),
         _ => None,
@@ -139,8 +143,8 @@ async fn told(seat: &Seat) -> Result<HashSet<String>, HandshakeError> {
 
 /// Writes down who answered what. It was answered all the same if that fails: who agreed to stop may find
 /// no team any more to write it down for.
-async fn record(seat: &Seat, by: &Actor, request: &Request, given: &Decision) {
-    let Some(first) = First::of(given) else { return };
+async fn record(seat: &Seat, by: &Actor, request: &Request, given: Option<First>) {
+    let Some(first) = given else { return };
     let (yes, reason) = first.outcome();
     let event = Event::Answered {
         request_id: request.id.clone(),
@@ -161,6 +165,15 @@ impl First {
         let Body::Protocol(answer) = Body::parse(&given.message.text) else { return None };
         let (hand, at) = (given.hand.clone(), given.message.timestamp.clone());
         Some(Self { answer, hand, at })
+    }
+
+    /// In place of an answer to a request that was taken back.
+    fn taken_back(request: &Request, at: String) -> Self {
+        let verdict = Verdict::Error("no longer asked".to_owned());
+        let request_id = request.id.clone();
+        let answer =
+            PermissionResponse { request_id, tool_use_id: None, approved_request: None, verdict };
+        Self { answer: answer.into(), hand: TAKEN_BACK.to_owned(), at }
     }
 
     /// Whether it answers this request.
@@ -233,7 +246,8 @@ async fn elsewhere(seat: &Seat, asker: &MemberName) -> Vec<First> {
 pub(super) async fn open(seat: &Seat, team: &Team<'_>) -> Result<Vec<Request>, HandshakeError> {
     let mut open = Vec::new();
     for request in request::all(seat, team).await? {
-        if seat.store.decided(&seat.team, &request.question(seat, team)).await?.is_none() {
+        let decided = seat.store.decided(&seat.team, &request.question(seat, team)).await?;
+        if decided.is_none() && taken_back(seat, team, &request).await?.is_none() {
             open.push(request);
         }
     }
@@ -249,8 +263,12 @@ pub(super) async fn open(seat: &Seat, team: &Team<'_>) -> Result<Vec<Request>, H
 
 /// Finishes every answer that was decided on and not finished.
 pub(super) async fn finish_all(seat: &Seat, team: &Team<'_>) -> Result<(), HandshakeError> {
+    let requests = request::all(seat, team).await?;
+    if requests.is_empty() {
+        return Ok(());
+    }
     let told = told(seat).await?;
-    for request in request::all(seat, team).await? {
+    for request in requests {
         if told.contains(&request.id) || team.member(request.from.as_str()).is_none() {
             continue;
         }
@@ -273,18 +291,22 @@ pub(super) async fn take_back(
 ) -> Result<(), HandshakeError> {
     let theirs = |its: &Request| its.kind == Kind::Permission && its.from == asker.name;
     for request in open(seat, team).await?.iter().filter(|its| theirs(its) && gone(&its.id)) {
-        let verdict = Verdict::Error("no longer asked".to_owned());
-        let request_id = request.id.clone();
-        let no: Protocol =
-            PermissionResponse { request_id, tool_use_id: None, approved_request: None, verdict }
-                .into();
-        let message = mail::protocol(asker, team, &asker.name, &no.to_text())?;
-        let ours = Decision { hand: TAKEN_BACK.to_owned(), message };
-        let text = serde_json::to_vec(&ours).unwrap_or_default();
-        let question = request.question(seat, team);
-        if seat.store.decide(&seat.team, &question, &text).await? == text {
-            record(seat, &asker.actor(), request, &ours).await;
+        let ours = wire_time(asker.clock.now());
+        let question = request.withdrawal(team);
+        let first = asker.store.decide(&asker.team, &question, ours.as_bytes()).await?;
+        if first == ours.as_bytes() {
+            record(asker, &asker.actor(), request, Some(First::taken_back(request, ours))).await;
         }
     }
     Ok(())
+}
+
+/// That whoever asked no longer does, if so.
+async fn taken_back(
+    seat: &Seat,
+    team: &Team<'_>,
+    request: &Request,
+) -> Result<Option<First>, HandshakeError> {
+    let at = seat.store.decided(&seat.team, &request.withdrawal(team)).await?;
+    Ok(at.map(|at| First::taken_back(request, String::from_utf8_lossy(&at).into_owned())))
 }

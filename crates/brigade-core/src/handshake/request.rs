@@ -39,6 +39,7 @@ impl fmt::Display for Kind {
 
 /// A request in the seat's mailbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Request {
     /// What is asked for.
     pub kind: Kind,
@@ -58,7 +59,14 @@ impl Request {
     /// The question that its answer decides.
     pub(super) fn question(&self, seat: &Seat, team: &Team<'_>) -> Question {
         let created = team.created_at().unwrap_or_default();
-        Question::new(&format!("{}@{created}-{}-{}", seat.name, self.kind, self.id))
+        Question::new(&seat.name, &answered(&seat.name, created, self.kind, &self.id))
+    }
+
+    /// The question by which whoever asked takes the request back. It is the asker's own to decide, as the
+    /// answer is for whoever was asked: a store may let nobody decide for another.
+    pub(super) fn withdrawal(&self, team: &Team<'_>) -> Question {
+        let created = team.created_at().unwrap_or_default();
+        Question::new(&self.from, &taken_back(&self.from, created, self.kind, &self.id))
     }
 
     /// The request that a message is, if it is one and nothing about it is false.
@@ -100,6 +108,21 @@ impl Request {
         let written = message.timestamp().parse().unwrap_or(found);
         named.then_some(Self { kind, id, from, body, number, at: written.min(found) })
     }
+}
+
+/// How a request is answered, in words, for whoever was asked.
+pub(crate) fn answered(asked: &MemberName, created: u64, kind: Kind, id: &str) -> String {
+    format!("{asked}@{created}-{kind}-{id}")
+}
+
+/// Whether whoever asked takes it back.
+pub(crate) fn taken_back(asker: &MemberName, created: u64, kind: Kind, id: &str) -> String {
+    format!("{asker}@{created}-takes-back-{kind}-{id}")
+}
+
+/// Which answer counts for whoever asked.
+pub(crate) fn heard(asker: &MemberName, kind: Kind, id: &str) -> String {
+    format!("{asker}-hears-{kind}-{id}")
 }
 
 /// Every request ever sent to the seat in this team, oldest first. Of two with one id the first

@@ -1,5 +1,15 @@
 //! A store in memory, for tests: stricter than the others, so that what passes here leans on nothing
 //! a real store does not promise.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use brigade_core::clock::{SteppingClock, Timestamp};
+//! use brigade_core::store::memory::MemoryStore;
+//!
+//! let store = MemoryStore::new(Arc::new(SteppingClock::from(Timestamp::UNIX_EPOCH)));
+//! # let _ = store;
+//! ```
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +26,7 @@ use super::{
     Actor, Document, Mail, Mark, Outgoing, Question, Receipt, Revision, Shelf, Store, StoreError,
     Watch, Written,
 };
-use crate::clock::Clock;
+use crate::clock::{Clock, SystemClock};
 use crate::event::{Event, MessageKey, Record};
 use crate::event::{one_line, roster_events};
 
@@ -45,6 +55,13 @@ struct Held {
     inboxes: BTreeMap<String, Vec<u8>>,
     tasks: BTreeMap<TaskId, Document>,
     last_id: u64,
+}
+
+impl Default for MemoryStore {
+    /// A store without teams, by the machine's own clock.
+    fn default() -> Self {
+        Self::new(Arc::new(SystemClock))
+    }
 }
 
 impl MemoryStore {

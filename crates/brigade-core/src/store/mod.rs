@@ -4,27 +4,39 @@
 //! replaced by compare-and-set on its [`Revision`], a message is acknowledged when it is durable, a
 //! task gets a number nobody had before. What the documents mean is decided above, in
 //! [`mail`](crate::mail), [`board`](crate::board) and [`roster`](crate::roster), once for all stores.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use brigade_core::store::Store;
+//! use brigade_core::store::memory::MemoryStore;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), brigade_core::store::StoreError> {
+//! let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+//! assert_eq!(store.teams().await?, []);
+//! # Ok(())
+//! # }
+//! ```
 
+mod error;
 pub mod file;
 pub mod memory;
+mod message;
 mod question;
 
-use std::borrow::Cow;
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use brigade_wire::Damage;
-use brigade_wire::color::Color;
-use brigade_wire::generation::Generation;
-use brigade_wire::message::{Message, NewMessage, Stamp};
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
+pub use self::error::{Obstacle, Refusal, StoreError};
+pub use self::message::{Mail, Mark, Outgoing, Receipt};
 pub use self::question::Question;
+use crate::chronicle::{self, Feed, Library};
 use crate::event::{Event, MessageKey, Record};
 
 /// Where a team lives: files, memory, or an engine on the network.
@@ -165,8 +177,53 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Everything written down about the team, in order of time.
     async fn history(&self, team: &TeamName) -> Result<Vec<Record>, StoreError>;
 
+    /// The same without members' work, of which there is far more than of all else.
+    async fn proceedings(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {
+        let mut records = self.history(team).await?;
+        records.retain(|record| !matches!(record.event, Event::Worked { .. }));
+        Ok(records)
+    }
+
     /// What happens in the team from now on.
     async fn watch(&self, team: &TeamName) -> Result<Watch, StoreError>;
+
+    /// The same for those to whom members' work is nothing: they need not be woken by it.
+    async fn watch_proceedings(&self, team: &TeamName) -> Result<Watch, StoreError> {
+        self.watch(team).await
+    }
+
+    /// All that happened in the team, and then what happens; of a deleted team, what happened.
+    async fn chronicle(&self, team: &TeamName) -> Result<(Feed, Library), StoreError> {
+        chronicle::held(self, team).await
+    }
+
+    /// What this process had to do twice so far; `None` where that is not counted.
+    fn strain(&self) -> Option<Strain> {
+        None
+    }
+}
+
+/// What a process had to do twice since it began, on the way to an engine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Strain {
+    /// Writes that came too late, for somebody else had written: claims that were lost, for one.
+    pub conflicts: u64,
+    /// Tries that were not answered, and tried again.
+    pub retries: u64,
+    /// How often the connection was made anew.
+    pub reconnects: u64,
+}
+
+impl std::ops::Add for Strain {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            conflicts: self.conflicts + other.conflicts,
+            retries: self.retries + other.retries,
+            reconnects: self.reconnects + other.reconnects,
+        }
+    }
 }
 
 /// Which note of a member's program.
@@ -178,6 +235,8 @@ pub enum Shelf {
     Pulse,
     /// What is still to be done of bringing its team back.
     Revival,
+    /// On which host's files it lives, where a team is on several.
+    Home,
 }
 
 /// What replacing a document comes to.
@@ -199,125 +258,6 @@ pub struct Document {
 /// One state of a document. Two states of one document have different revisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Revision(pub u64);
-
-/// A message to be sent, whole.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outgoing {
-    /// Its id, a UUID: sending it twice is sending it once.
-    pub msg_id: String,
-    /// The sender's name.
-    pub from: String,
-    /// What it says.
-    pub text: String,
-    /// A few words for people.
-    pub summary: Option<String>,
-    /// When, as on the wire.
-    pub timestamp: String,
-    /// The sender's colour.
-    #[serde(default, with = "color")]
-    pub color: Option<Color>,
-    /// `Some(1)` for the form of the new generation.
-    #[serde(default, rename = "msgV")]
-    pub msg_v: Option<u8>,
-    /// The lead's signature.
-    #[serde(default)]
-    pub lead_sig: Option<String>,
-    /// When the team it is meant for was created, as its `config.json` says.
-    #[serde(skip)]
-    pub team_created: u64,
-}
-
-impl Outgoing {
-    /// The message as an entry of an inbox.
-    pub fn as_new(&self) -> NewMessage<'_> {
-        let stamp = match self.msg_v {
-            Some(_) => Stamp::New { msg_id: &self.msg_id, lead_sig: self.lead_sig.as_deref() },
-            None => Stamp::Old { msg_id: Some(&self.msg_id) },
-        };
-        NewMessage {
-            from: &self.from,
-            text: &self.text,
-            summary: self.summary.as_deref(),
-            timestamp: &self.timestamp,
-            color: self.color,
-            read: false,
-            stamp,
-        }
-    }
-
-    /// The words of a message by their author, to be sent once more under this id. Nothing is signed.
-    pub(crate) fn again(message: &Message<'_>, msg_id: String) -> Self {
-        Self {
-            msg_id,
-            from: message.from().into_owned(),
-            text: message.text().into_owned(),
-            summary: message.summary().map(Cow::into_owned),
-            timestamp: message.timestamp().into_owned(),
-            color: message.color().and_then(|color| color.parse().ok()),
-            msg_v: message.field("msgV").map(|_| 1),
-            lead_sig: None,
-            team_created: 0,
-        }
-    }
-
-    /// Which message of the mailbox it becomes.
-    pub fn key(&self) -> MessageKey {
-        MessageKey::of_id(&self.msg_id)
-    }
-
-    /// The form for a team of this generation.
-    pub fn msg_v(generation: Generation) -> Option<u8> {
-        (generation == Generation::New).then_some(1)
-    }
-}
-
-/// A colour in the journal: one we do not know is none.
-mod color {
-    use brigade_wire::color::Color;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(
-        color: &Option<Color>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        color.serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<Color>, D::Error> {
-        let word = Option::<String>::deserialize(deserializer)?;
-        Ok(word.and_then(|word| word.parse().ok()))
-    }
-}
-
-/// What a sender gets back: the message is safe.
-#[derive(Debug)]
-pub struct Receipt {
-    /// The message's id.
-    pub msg_id: String,
-    /// Why it does not stand in the inbox yet, if it does not. It will, without the sender: whoever
-    /// next does anything with this inbox puts it there.
-    pub waits: Option<StoreError>,
-}
-
-/// A message in an inbox.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mail {
-    /// Which one.
-    pub key: MessageKey,
-    /// The entry, byte for byte.
-    pub json: Vec<u8>,
-}
-
-/// A step in the life of a message after it was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
-    /// Its reader has taken it.
-    Read,
-    /// Its reader's model has seen it. It counts as read, too.
-    Shown,
-}
 
 /// A stream of what happens in a team.
 pub struct Watch {
@@ -342,7 +282,7 @@ impl Watch {
     }
 
     /// The same, to be looked at only.
-    pub(crate) async fn next_shared(&mut self) -> Option<Arc<Record>> {
+    pub async fn next_shared(&mut self) -> Option<Arc<Record>> {
         self.events.recv().await
     }
 }
@@ -351,113 +291,4 @@ impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Watch")
     }
-}
-
-/// What stands in the way of a write.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Obstacle {
-    /// Another program holds the lock.
-    #[error("another program holds the lock {path} (for {held_secs} s so far)")]
-    Held {
-        /// The lock.
-        path: PathBuf,
-        /// How long it has been there by its own time.
-        held_secs: i64,
-    },
-    /// A file stands where the lock should be. Nobody can take such a lock.
-    #[error("{path} is a file, where a lock is a directory; remove it, for no program can")]
-    NotALock {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Something was put into the lock. Nobody can give such a lock back, or take it.
-    #[error("{path} is a lock with something in it; empty it, for no program can")]
-    Filled {
-        /// The lock.
-        path: PathBuf,
-    },
-    /// The file cannot be read as it is; somebody may be writing it, in place and without a lock.
-    #[error("{path} is torn, and may still be being written")]
-    Torn {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Another brigade process is at work on the same mailbox, or stopped in the middle of it.
-    #[error("another brigade process is busy with {path}; it may be stopped (see fuser)")]
-    Busy {
-        /// What it holds.
-        path: PathBuf,
-    },
-}
-
-/// Why a thing in the file system is not touched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum Refusal {
-    /// It could lead anywhere.
-    #[error("it is a symbolic link")]
-    Symlink,
-    /// Somebody else can change it.
-    #[error("it belongs to another user")]
-    ForeignOwner,
-    /// A pipe, a device, a directory.
-    #[error("it is not a regular file")]
-    NotAFile,
-    /// It would be read into memory.
-    #[error("it is larger than 256 MiB")]
-    TooBig,
-}
-
-/// Why a store did not do what it was asked. Nothing was changed.
-#[derive(Debug, Error)]
-pub enum StoreError {
-    /// There is no such team.
-    #[error("no team {team}")]
-    NoTeam {
-        /// The name asked for.
-        team: TeamName,
-    },
-    /// There is one already.
-    #[error("there is a team {team} already")]
-    TeamExists {
-        /// The name asked for.
-        team: TeamName,
-    },
-    /// There is no such task.
-    #[error("no task {id}")]
-    NoTask {
-        /// The number asked for.
-        id: TaskId,
-    },
-    /// The document is not at the revision it was asked to be replaced at.
-    #[error("it was changed by somebody else meanwhile")]
-    Conflict,
-    /// The document cannot be read.
-    #[error("{place} cannot be read: {damage}")]
-    Damaged {
-        /// Which document.
-        place: String,
-        /// What is wrong with it.
-        damage: Damage,
-    },
-    /// Somebody is at it, and did not finish in time.
-    #[error(transparent)]
-    Locked(#[from] Obstacle),
-    /// The file system holds something that is not touched.
-    #[error("{path} is not touched: {why}")]
-    Refused {
-        /// What.
-        path: PathBuf,
-        /// Why.
-        why: Refusal,
-    },
-    /// The operating system said no.
-    #[error("cannot {doing} {path}")]
-    Io {
-        /// What was tried.
-        doing: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// What it said.
-        source: std::io::Error,
-    },
 }

@@ -2,17 +2,22 @@
 
 use std::fmt::Write as _;
 
+use brigade_wire::name::MemberName;
+
 use crate::hash::Fnv;
 
-/// What can be answered once, as a name that is safe for any store: letters, digits, `@`, `_`, `-`
-/// and `%`, at most 200 of them.
+/// What can be answered once, and by whom. Its name is safe for any store: letters, digits, `@`, `_`,
+/// `-` and `%`, at most 200 of them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Question(String);
+pub struct Question {
+    of: MemberName,
+    name: String,
+}
 
 impl Question {
-    /// The question that these words name. Different words are different questions, chance apart
-    /// where they are very long.
-    pub fn new(words: &str) -> Self {
+    /// The question that these words name, for this seat to answer. Different words are different
+    /// questions, chance apart where they are very long.
+    pub fn new(of: &MemberName, words: &str) -> Self {
         const LONGEST: usize = 200;
         let mut name = String::new();
         for byte in words.bytes() {
@@ -30,11 +35,16 @@ impl Question {
             name.truncate(LONGEST - 17);
             let _infallible = write!(name, "%{hash:016x}");
         }
-        Self(name)
+        Self { of: of.clone(), name }
+    }
+
+    /// Whose it is to answer.
+    pub fn of(&self) -> &MemberName {
+        &self.of
     }
 
     /// The name.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.name
     }
 }

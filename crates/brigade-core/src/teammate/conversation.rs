@@ -1,5 +1,7 @@
 //! One conversation with an agent: what is heard, and what is done about it.
 
+use std::io;
+
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
@@ -127,6 +129,8 @@ impl<S: FnMut(Sight)> Teammate<S> {
             _ => {}
         }
         (self.sights)(Sight::Did(event));
+        // The scribe comes first, if it can: what was said stands before what came of it.
+        tokio::task::yield_now().await;
         self.act(actions).await;
     }
 
@@ -134,9 +138,10 @@ impl<S: FnMut(Sight)> Teammate<S> {
     /// nothing, as if it held nothing.
     fn recall(&mut self, path: &str) {
         if self.delivery.is_in_doubt()
-            && let Ok(record) = std::fs::read(path)
+            && let Ok(record) = read_one(path)
         {
-            let _away = self.delivery.heard(&Event::Remembers { text: whole_lines(&record) });
+            let text = self.driver.recalled(&whole_lines(&record)).into_owned();
+            let _away = self.delivery.heard(&Event::Remembers { text });
         }
     }
 
@@ -262,6 +267,15 @@ pub(super) async fn next_line(typed: &mut Option<mpsc::UnboundedReceiver<String>
         *typed = None;
     }
     std::future::pending().await
+}
+
+/// Reads the file of a path, in which `*` may stand in place of one folder's name: the first there is.
+fn read_one(path: &str) -> io::Result<Vec<u8>> {
+    let Some((folder, rest)) = path.split_once("/*/") else {
+        return std::fs::read(path);
+    };
+    let found = std::fs::read_dir(folder)?.filter_map(|entry| Some(entry.ok()?.path().join(rest)));
+    found.map(std::fs::read).find(Result::is_ok).unwrap_or(Err(io::ErrorKind::NotFound.into()))
 }
 
 /// What a program that was killed had written as far as it can read it again: without a last line that

@@ -9,7 +9,7 @@ use super::{Sight, Teammate, TeammateError};
 use crate::clock::wire_time;
 use crate::driver::{End, Event};
 use crate::event::{self, Record};
-use crate::mail::{self, SendError, with_message};
+use crate::mail::{self, MailError, with_message};
 
 /// How much of an agent's last words goes into its report.
 const LAST_WORDS: usize = 2_000;
@@ -100,7 +100,7 @@ impl<S: FnMut(Sight)> Teammate<S> {
         let text = Protocol::from(idle).to_text();
         match mail::send_protocol(seat, lead, &text).await {
             // It left the team in the turn that has ended.
-            Ok(_) | Err(SendError::Denied(_)) => Ok(()),
+            Ok(_) | Err(MailError::Denied(_)) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }

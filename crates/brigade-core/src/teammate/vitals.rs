@@ -17,6 +17,8 @@ pub(super) struct Vitals {
     used: Usage,
     /// The vendor takes no more, in its words.
     limited: Option<String>,
+    /// Why the last turn failed, if it did.
+    failed: Option<String>,
     /// Why the agent was given up, if it was.
     pub(super) given_up: Option<String>,
 }
@@ -24,6 +26,11 @@ pub(super) struct Vitals {
 impl Vitals {
     pub(super) fn heard(&mut self, event: &Event, now: Timestamp) {
         self.heard = Some(now);
+        match event {
+            Event::TurnEnded(End::Failed(why)) => self.failed = Some(why.clone()),
+            Event::TurnEnded(_) => self.failed = None,
+            _ => {}
+        }
         match event {
             Event::Ready { .. } => self.given_up = None,
             Event::Used(used) => self.used = *used,
@@ -63,6 +70,7 @@ impl<S: FnMut(Sight)> Teammate<S> {
         }
         let pulse = Pulse {
             process: self.plan.process.clone(),
+            host: self.plan.host.clone(),
             at: now,
             since: same.map_or(now, |last| last.since),
             state,
@@ -70,6 +78,7 @@ impl<S: FnMut(Sight)> Teammate<S> {
             session: self.delivery.memory().session.clone(),
             tokens: (self.vitals.used.input, self.vitals.used.output),
             cost: self.vitals.used.cost,
+            strain: self.plan.seat.store.strain(),
         };
         if let Err(error) = pulse::beat(&self.plan.seat, &pulse).await {
             // The next beat tries again.
@@ -94,7 +103,7 @@ impl<S: FnMut(Sight)> Teammate<S> {
             // In a turn or not: an agent may try again by itself for minutes.
             (Some(why), _) => State::Limited { why: why.clone() },
             (None, Some(Activity::Active)) => State::Working {},
-            _ => State::Idle {},
+            _ => State::Idle { failed: self.vitals.failed.clone() },
         }
     }
 }
@@ -109,6 +118,19 @@ mod tests {
             vitals.heard(event, Timestamp::UNIX_EPOCH);
         }
         vitals.limited
+    }
+
+    #[test]
+    fn a_failure_is_remembered_until_a_turn_ends_well() {
+        let mut vitals = Vitals::default();
+        let mut after = |event| {
+            vitals.heard(&event, Timestamp::UNIX_EPOCH);
+            vitals.failed.clone()
+        };
+        let failed = Event::TurnEnded(End::Failed("not logged in".to_owned()));
+        assert_eq!(after(failed).as_deref(), Some("not logged in"));
+        assert_eq!(after(Event::TurnStarted).as_deref(), Some("not logged in"));
+        assert_eq!(after(Event::TurnEnded(End::Done)), None);
     }
 
     #[test]

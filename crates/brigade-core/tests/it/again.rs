@@ -1,10 +1,9 @@
 //! Mail that Claude Code took and its model never saw.
 
-use std::collections::HashSet;
 use std::fs;
 use std::sync::Arc;
 
-use brigade_core::again::{Again, Heard, send_again};
+use brigade_core::again::{Again, Heard, Shown, send_again};
 use brigade_core::handshake;
 use brigade_core::mail::with_message;
 use brigade_core::seat::Seat;
@@ -51,7 +50,7 @@ impl Files {
 }
 
 async fn start(house: &House, heard: &Heard) -> Again {
-    send_again(&house.seat("bob"), heard, &HashSet::new()).await.unwrap()
+    send_again(&house.seat("bob"), heard, &Shown::default()).await.unwrap()
 }
 
 fn heard(turns: &[&str]) -> Heard {
@@ -71,7 +70,7 @@ fn what_was_taken_and_not_shown_is_sent_again_until_it_is_shown() {
             house.say("alice", "bob", "waits").await;
             let one = heard(&[&shown]);
             let again = start(&house, &one).await;
-            assert_eq!((again.shown.len(), again.sent.len(), again.go_on), (2, 1, false));
+            assert_eq!((again.sent.len(), again.go_on), (1, false));
             assert_eq!(files.waiting().await, ["waits", "lost"], "{takes:?}");
             // Doing it twice is doing it once.
             assert_eq!(start(&house, &one).await.sent, []);
@@ -158,11 +157,21 @@ fn answers_are_not_repeated_and_requests_to_stop_are() {
 fn what_an_earlier_look_found_shown_needs_no_record_any_more() {
     Files::run(async |files| {
         let house = files.anew();
-        house.say("alice", "bob", "one").await;
-        let shown = files.take(Takes::Out);
-        let again = start(&house, &heard(&[&shown])).await;
+        let mut envelopes = Vec::new();
+        for text in ["one", "two", "lost", "four"] {
+            house.say("alice", "bob", text).await;
+            envelopes.push(files.take(Takes::Out));
+        }
+        let [one, two, _, four] = &envelopes[..] else { unreachable!() };
+        let again = start(&house, &heard(&[one, two, four])).await;
+        assert_eq!(again.sent.len(), 1);
+        // All up to the second, and the fourth: that is kept, and no list that grows with the mailbox.
+        assert!(again.shown.upto.is_some() && again.shown.beyond.len() == 1, "{again:?}");
         let later = send_again(&house.seat("bob"), &Heard::default(), &again.shown).await.unwrap();
-        assert_eq!((later.shown, later.sent), (again.shown, vec![]));
+        assert_eq!((&later.shown, later.sent), (&again.shown, vec![]));
+        let lost = files.take(Takes::Out);
+        let all = send_again(&house.seat("bob"), &heard(&[&lost]), &later.shown).await.unwrap();
+        assert_eq!((all.shown.beyond.len(), all.sent), (0, vec![]));
     });
 }
 
@@ -181,8 +190,7 @@ fn an_unfinished_turn_is_gone_on_with_once() {
 
 /// The seat of bob as its program is started from: with its key, and whoever signs.
 fn keyed(house: &House, keys: &Arc<Keys>) -> Seat {
-    let signer = Some(Arc::clone(keys) as _);
-    Seat { lead_key: Some(keys.lead_key("bob")), signer, ..house.seat("bob") }
+    house.seat("bob").with_lead_key(keys.lead_key("bob")).with_signer(Arc::clone(keys) as _)
 }
 
 #[test]
@@ -190,14 +198,14 @@ fn only_what_the_lead_had_signed_is_signed_again() {
     Files::run(async |files| {
         let house = files.anew();
         let keys = Keys::of(&["bob"]);
-        let lead = Seat { signer: Some(Arc::clone(&keys) as _), ..house.seat("team-lead") };
+        let lead = house.seat("team-lead").with_signer(Arc::clone(&keys) as _);
         let words = |text| brigade_core::mail::Words { text, summary: None };
         brigade_core::mail::send(&lead, "bob", words("an order")).await.unwrap();
         // In the lead's name, by somebody without the key.
         house.say("team-lead", "bob", "a forged order").await;
         files.take(Takes::Out);
         let bob = keyed(&house, &keys);
-        let again = send_again(&bob, &Heard::default(), &HashSet::new()).await.unwrap();
+        let again = send_again(&bob, &Heard::default(), &Shown::default()).await.unwrap();
         assert_eq!(again.sent.len(), 2);
         let mail = house.store.inbox(&team(), &member("bob")).await.unwrap();
         let signed = mail.iter().map(|mail| {
@@ -216,15 +224,15 @@ fn an_order_that_waited_too_long_is_signed_anew() {
     Files::run(async |files| {
         let keys = Keys::of(&["bob"]);
         let house = files.anew();
-        let lead = Seat { signer: Some(Arc::clone(&keys) as _), ..house.seat("team-lead") };
+        let lead = house.seat("team-lead").with_signer(Arc::clone(&keys) as _);
         let words = brigade_core::mail::Words { text: "an order", summary: None };
         brigade_core::mail::send(&lead, "bob", words).await.unwrap();
         let now = keyed(&house, &keys);
-        let none = HashSet::new();
+        let none = Shown::default();
         assert_eq!(send_again(&now, &Heard::default(), &none).await.unwrap().sent, []);
         let hour = jiff::SignedDuration::from_hours(1);
         let later = brigade_core::clock::SteppingClock::from(jiff::Timestamp::now() + hour);
-        let later = Seat { clock: Arc::new(later), ..now };
+        let later = now.with_clock(Arc::new(later));
         assert_eq!(send_again(&later, &Heard::default(), &none).await.unwrap().sent.len(), 1);
         assert_eq!(files.waiting().await, ["an order"]);
     });

@@ -8,9 +8,11 @@ use brigade_core::event::Event;
 use brigade_core::handshake::{self, Answer, HandshakeError, Leave};
 use brigade_core::policy::{Rule, Ruling};
 use brigade_core::roster;
-use brigade_core::seat::{Hand, Seat};
+use brigade_core::seat::Hand;
+use brigade_core::store::Question;
 use brigade_testkit::house::{House, member, team};
 use brigade_wire::name::MemberName;
+use brigade_wire::team::Team;
 use serde_json::json;
 
 use crate::{Files, in_memory};
@@ -140,7 +142,7 @@ fn each_request_is_answered_once() {
 #[test]
 fn who_comes_later_is_told_who_was_first() {
     in_memory(async |house| {
-        let agent = Seat { hand: Hand::Agent { answers: true }, ..house.seat("team-lead") };
+        let agent = house.seat("team-lead").with_hand(Hand::Agent { answers: true });
         let id = ask(&house, "bob", "make").await;
         handshake::answer_permission(&agent, &id, Answer::No("not now")).await.unwrap();
         let lead = house.seat("team-lead");
@@ -162,7 +164,7 @@ fn where_a_person_answers_no_agent_does() {
     in_memory(async |house| {
         let id = ask(&house, "bob", "make").await;
         let plan = handshake::submit_plan(&house.seat("bob"), "p", None).await.unwrap().request_id;
-        let agent = Seat { hand: Hand::Agent { answers: false }, ..house.seat("team-lead") };
+        let agent = house.seat("team-lead").with_hand(Hand::Agent { answers: false });
         for refused in [
             handshake::answer_permission(&agent, &id, Answer::Yes).await,
             handshake::answer_permission(&agent, &id, Answer::No("no")).await,
@@ -273,5 +275,34 @@ fn what_is_taken_back_waits_no_longer() {
                 "team-lead by person to alice's permission: true",
             ]
         );
+    });
+}
+
+/// A seat decides only its own questions: a request is taken back by a decision of its asker's, and the
+/// question that is the lead's stays undecided. Were it the asker who decides that one, a store that keeps
+/// seats apart would refuse it, and in any other an asker could put the lead's yes there, which the lead's
+/// own house would then send.
+#[test]
+fn taking_back_decides_nothing_for_the_lead() {
+    in_memory(async |house| {
+        let (lead, bob) = (house.seat("team-lead"), house.seat("bob"));
+        let config = house.store.team(&team()).await.unwrap().unwrap();
+        let created = Team::read(&config.bytes).unwrap().created_at().unwrap();
+        let is_decided = async |of: &str, words: String| {
+            let question = Question::new(&member(of), &format!("{of}@{created}-{words}"));
+            house.store.decided(&team(), &question).await.unwrap().is_some()
+        };
+        let gone = ask(&house, "bob", "make").await;
+        handshake::take_back(&bob, |_| true).await.unwrap();
+        assert!(!is_decided("team-lead", format!("permission-{gone}")).await);
+        assert!(is_decided("bob", format!("takes-back-permission-{gone}")).await);
+        assert_eq!(approvals::waiting(&lead).await.unwrap(), []);
+        assert_eq!(approvals::apply(&lead, rules).await.unwrap(), []);
+        handshake::answer_permission(&lead, &gone, Answer::Yes).await.unwrap_err();
+        assert_eq!(house.texts("bob").await, [], "nobody is sent anything");
+
+        let answered = ask(&house, "bob", "make").await;
+        handshake::answer_permission(&lead, &answered, Answer::Yes).await.unwrap();
+        assert!(is_decided("team-lead", format!("permission-{answered}")).await);
     });
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use brigade_core::store::Store;
-use brigade_core::store::file::{Durability, FileStore, Options};
+use brigade_core::store::file::{Durability, FileStore};
 use brigade_core::store::memory::MemoryStore;
 use brigade_testkit::house::clock;
 use tempfile::TempDir;
@@ -12,7 +12,7 @@ use crate::options;
 
 fn file_store(durability: Durability) -> (Arc<dyn Store>, TempDir) {
     let home = tempfile::tempdir().unwrap();
-    let options = Options { durability, ..options(&home) };
+    let options = options(&home).with_durability(durability);
     (Arc::new(FileStore::new(options, clock())), home)
 }
 

@@ -9,7 +9,7 @@ use brigade_core::board::{self, TaskPlan};
 use brigade_core::event::Event;
 use brigade_core::mail;
 use brigade_core::roster;
-use brigade_core::store::{Mark, Watch};
+use brigade_core::store::{Actor, Mark, Question, Watch};
 use brigade_testkit::house::{House, member, member_plan, team};
 use brigade_wire::message::Message;
 use brigade_wire::name::TaskId;
@@ -103,6 +103,23 @@ fn a_torn_roster_of_a_team_of_claude_codes_is_left_alone() {
         let read = seat.store.team(&seat.team).await.unwrap().unwrap();
         assert!(read.bytes.is_empty());
         assert_eq!(fs::read(dir.join("config.json")).unwrap(), b"");
+    });
+}
+
+/// Two programs that write a roster in place at once leave the end of the longer text behind the shorter.
+/// The shorter came last and is whole; in anybody's team it is what counts.
+#[test]
+fn of_two_rosters_written_over_each_other_the_last_counts() {
+    Files::run(async |files| {
+        let bytes = fs::read(format!("{FIXTURES}/2.1.50/0041-teams__labtui__config.json")).unwrap();
+        let dir = files.home.path().join("claude/teams/labtui");
+        fs::create_dir_all(&dir).unwrap();
+        let tail = [bytes.as_slice(), b"ue\n    }\n  ]\n}"].concat();
+        fs::write(dir.join("config.json"), &tail).unwrap();
+        let team = "labtui".parse().unwrap();
+        let read = files.house.store.team(&team).await.unwrap().unwrap();
+        assert_eq!(read.bytes, bytes);
+        assert_eq!(fs::read(dir.join("config.json")).unwrap(), bytes);
     });
 }
 
@@ -246,6 +263,18 @@ fn litter_is_swept() {
         assert_eq!(litter.each_ref().map(|path| path.exists()), [false, false]);
         assert!(theirs.exists());
         assert!(house.store.task(&team(), TaskId::new(1).unwrap()).await.unwrap().is_some());
+    });
+}
+
+#[test]
+fn the_answers_of_a_team_go_with_it() {
+    Files::run(async |files| {
+        let question = Question::new(&member("alice"), "shutdown-1@alice");
+        files.house.store.decide(&team(), &question, b"yes").await.unwrap();
+        let decided = files.own().join("decided");
+        assert_eq!(fs::read_dir(&decided).unwrap().count(), 1);
+        files.house.store.delete_team(&team(), &Actor("team-lead".into())).await.unwrap();
+        assert!(!decided.exists());
     });
 }
 

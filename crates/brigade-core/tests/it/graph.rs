@@ -86,6 +86,18 @@ fn a_circle_made_by_others_is_named_and_ends_nothing() {
     assert_eq!(numbers(graph.critical_path()), [4]);
 }
 
+#[test]
+fn circles_are_of_what_is_not_done() {
+    let check = |board: &str, found: &[&[u64]]| {
+        let circles: Vec<Vec<u64>> = graph(board).circles().into_iter().map(numbers).collect();
+        assert_eq!(circles, found, "{board}");
+    };
+    check("1 p 3\n2 p 1\n3 c 2", &[]);
+    check("1 p 3\n2 p 1\n3 p 2", &[&[1, 3, 2]]);
+    // What stands between two circles, before or behind one, is in none.
+    check("1 p 2\n2 p 1\n3 p 2\n4 p 5 3\n5 p 4\n6 p 4\n7 p\n8 p 7 1", &[&[1, 2], &[4, 5]]);
+}
+
 proptest! {
     /// In any board without circles each task stands behind those it waits for, and the critical
     /// path is a chain of open tasks of which each waits for the one before.

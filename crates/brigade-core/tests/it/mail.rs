@@ -1,8 +1,11 @@
 //! Mail from a seat.
 
+use std::time::Duration;
+
+use brigade_core::depth;
 use brigade_core::mail::{self, MAX_TEXT, Which, Words};
 use brigade_core::store::Mark;
-use brigade_testkit::house::member;
+use brigade_testkit::house::{member, team};
 
 use crate::in_memory;
 
@@ -27,6 +30,37 @@ fn a_message_says_who_sent_it_and_when() {
             assert_eq!(message.msg_id().unwrap().len(), 36);
         })
         .unwrap();
+    });
+}
+
+#[test]
+fn mail_is_waited_for_and_given_once() {
+    in_memory(async |house| {
+        let bob = house.seat("bob");
+        let receive = async |patience| {
+            let mail = mail::receive(&bob, Duration::from_millis(patience)).await.unwrap();
+            mail.iter().map(|mail| (mail.from(), mail.words())).collect::<Vec<_>>()
+        };
+        let later = async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            house.say("bob", "alice", "for somebody else").await;
+            house.say("alice", "bob", "hello").await;
+        };
+        let (given, ()) = tokio::join!(receive(60_000), later);
+        assert_eq!(given, [("alice".to_owned(), Some("hello".to_owned()))]);
+        assert_eq!(house.texts("bob").await, [("hello".into(), true)]);
+        assert_eq!(receive(20).await, []);
+    });
+}
+
+#[test]
+fn an_order_of_the_protocol_is_no_words() {
+    in_memory(async |house| {
+        let lead = house.seat("team-lead");
+        brigade_core::handshake::request_shutdown(&lead, "bob", None).await.unwrap();
+        let mail = mail::receive(&house.seat("bob"), Duration::ZERO).await.unwrap();
+        assert_eq!((mail.len(), mail[0].words()), (1, None));
+        assert!(mail[0].text().contains("shutdown_request"));
     });
 }
 
@@ -73,5 +107,26 @@ fn unread_is_what_was_not_marked() {
         mail::mark(&bob, &[all[0].key], Mark::Read).await.unwrap();
         let unread = mail::inbox(&bob, &bob.name, Which::Unread).await.unwrap();
         assert_eq!(unread, [all[1].clone()]);
+    });
+}
+
+#[test]
+fn what_waits_is_counted_from_the_oldest_that_nobody_saw() {
+    in_memory(async |house| {
+        let (store, of) = (house.store.as_ref(), member("bob"));
+        let depth = async || depth::depth(store, &team(), &of).await.unwrap();
+        assert_eq!((depth().await.unread, depth().await.oldest_unshown), (Some(0), None));
+        for text in ["one", "two", "three"] {
+            house.say("alice", "bob", text).await;
+        }
+        let history = store.mailbox_history(&team(), &of).await.unwrap();
+        let at: Vec<_> = history.iter().map(|record| record.at).collect();
+        assert_eq!((depth().await.unread, depth().await.oldest_unshown), (Some(3), Some(at[0])));
+        let keys: Vec<_> = history.iter().filter_map(|record| record.event.message()).collect();
+        store.mark(&team(), &of, &keys[..1], Mark::Shown).await.unwrap();
+        assert_eq!((depth().await.unread, depth().await.oldest_unshown), (Some(2), Some(at[1])));
+        store.mark(&team(), &of, &keys, Mark::Read).await.unwrap();
+        assert_eq!((depth().await.unread, depth().await.oldest_unshown), (Some(0), None));
+        assert_eq!(depth().await.strain, None);
     });
 }

@@ -11,6 +11,7 @@ mod again;
 mod approvals;
 mod authority;
 mod board;
+mod chronicle;
 mod contract;
 mod delivery;
 mod drivers;
@@ -19,11 +20,13 @@ mod files;
 mod graph;
 mod handshake;
 mod inboxes;
+mod link;
 mod mail;
 mod policy;
 mod regressions;
 mod roster;
 mod signing;
+mod work;
 mod workers;
 
 use std::fs;
@@ -32,7 +35,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_core::clock::SystemClock;
-use brigade_core::store::file::{Durability, FileStore, LOCK_WAIT, Options};
+use brigade_core::store::file::{FileStore, Options};
 use brigade_core::store::memory::MemoryStore;
 use brigade_testkit::contract::run;
 use brigade_testkit::house::{House, clock};
@@ -66,8 +69,7 @@ impl Files {
 
     /// The same again, with little patience for locks.
     fn impatient(&self, lock_wait: Duration) -> House {
-        let store =
-            FileStore::new(Options { lock_wait, ..options(&self.home) }, Arc::new(SystemClock));
+        let store = FileStore::open(options(&self.home).with_lock_wait(lock_wait));
         House { store: Arc::new(store), clock: Arc::new(SystemClock) }
     }
 
@@ -102,14 +104,9 @@ impl Files {
 }
 
 fn store(home: &TempDir) -> FileStore {
-    FileStore::new(options(home), Arc::new(SystemClock))
+    FileStore::open(options(home))
 }
 
 fn options(home: &TempDir) -> Options {
-    Options {
-        claude_dir: home.path().join("claude"),
-        state_dir: home.path().join("state/brigade"),
-        durability: Durability::Process,
-        lock_wait: LOCK_WAIT,
-    }
+    Options::new(home.path().join("claude"), home.path().join("state/brigade"))
 }

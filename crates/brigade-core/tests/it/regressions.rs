@@ -7,7 +7,8 @@ use std::time::{Duration, SystemTime};
 use brigade_core::board::{self, TaskPlan, Update};
 use brigade_core::event::Event;
 use brigade_core::mail;
-use brigade_core::store::Mark;
+use brigade_core::store::{Actor, Mark};
+use brigade_testkit::contract::run;
 use brigade_testkit::house::{House, member, team};
 use brigade_wire::change::Change;
 
@@ -73,6 +74,33 @@ fn one_bad_inbox_does_not_stop_a_watch() {
         symlink("/etc/passwd", files.inbox("mallory")).unwrap();
         files.house.store.watch(&team()).await.unwrap();
     });
+}
+
+/// Who watches a team may see that it is gone before it is written down who deleted it.
+#[test]
+fn who_deletes_a_team_is_told_though_others_watch() {
+    for _ in 0..10 {
+        Files::run(async |files| {
+            let store = files.anew().store;
+            let (sender, ready) = std::sync::mpsc::channel();
+            let watching = std::thread::spawn(move || {
+                let mut by = None;
+                run(async {
+                    let mut watch = store.watch(&team()).await.unwrap();
+                    sender.send(()).unwrap();
+                    while by.is_none() {
+                        let record = watch.next().await.unwrap();
+                        by = matches!(record.event, Event::TeamDeleted {}).then_some(record.by);
+                    }
+                });
+                by.flatten()
+            });
+            ready.recv().unwrap();
+            let lead = Actor("team-lead".into());
+            files.house.store.delete_team(&team(), &lead).await.unwrap();
+            assert_eq!(watching.join().unwrap(), Some(lead.0));
+        });
+    }
 }
 
 /// What was read does not come again because a lock was held at the wrong moment.

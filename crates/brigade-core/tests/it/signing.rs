@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use brigade_core::handshake::{self, Answer};
 use brigade_core::mail::{self, Words, with_message};
-use brigade_core::seat::Seat;
 use brigade_core::signature::{LeadKey, Signer, SigningKey};
 use brigade_core::store::Outgoing;
 use brigade_testkit::house::{House, member, team};
@@ -117,8 +116,7 @@ fn the_lead_signs_for_those_who_have_a_key_and_nobody_else_does() {
     in_memory(async |house| {
         let keys = Keys::of(&["bob"]);
         let known = keys.lead_key("bob");
-        let signing =
-            |name: &str| Seat { signer: Some(Arc::clone(&keys) as _), ..house.seat(name) };
+        let signing = |name: &str| house.seat(name).with_signer(Arc::clone(&keys) as _);
         let (lead, alice, bob) = (signing("team-lead"), signing("alice"), signing("bob"));
         let words = Words { text: "hello", summary: Some("a greeting") };
         mail::send(&lead, "bob", words).await.unwrap();

@@ -77,7 +77,7 @@ fn play<W: Worker>(
 ) -> Running {
     let plan = Plan::in_process(house.seat(name), Workers::new(make));
     let (_nobody, typed) = mpsc::unbounded_channel();
-    tokio::spawn(teammate::run(plan, typed, |_| {}))
+    tokio::spawn(teammate::run_seen(plan, typed, |_| {}))
 }
 
 /// Waits until something is so.

@@ -26,6 +26,26 @@ const VARIANT: &str = r#"{
 }"#;
 
 #[test]
+fn a_team_under_another_name_is_the_same_team() {
+    let team = Team::read(VARIANT.as_bytes()).unwrap();
+    let renamed = VARIANT.replace("\"macos-cleaner-chat\"", "\"copy\"");
+    let renamed = renamed.replace("@macos-cleaner-chat", "@copy");
+    assert_eq!(text(&team.renamed(&"copy".parse().unwrap())), renamed);
+    let new = NewTeam {
+        name: &"demo".parse().unwrap(),
+        description: "demo@demo",
+        created_at: 1,
+        lead_session_id: "s",
+        lead_model: "m",
+        lead_cwd: "/demo",
+    };
+    let (demo, copy) = (new.to_bytes(), NewTeam { name: &"copy".parse().unwrap(), ..new });
+    let team = Team::read(&demo).unwrap();
+    assert_eq!(text(&team.renamed(&"copy".parse().unwrap())), text(&copy.to_bytes()));
+    assert!(matches!(team.renamed(&"demo".parse().unwrap()), Cow::Borrowed(_)));
+}
+
+#[test]
 fn the_team_name_variant_is_read_and_written_under_its_own_key() {
     let team = Team::read(VARIANT.as_bytes()).unwrap();
     assert_eq!(team.name().unwrap(), "macos-cleaner-chat");

@@ -7,9 +7,12 @@ use clap::{Args, Subcommand, ValueEnum};
 #[derive(Debug, Subcommand)]
 pub(crate) enum TaskCommand {
     /// Add a task to the board
+    ///
+    /// Members see it when they look at the board. Only the owner is told of it.
     #[command(after_help = "\
-Example:
-  brigade task add \"Write the docs\" --blocked-by 1 --blocked-by 2")]
+Examples:
+  brigade task add \"Write the docs\" --owner bob
+  brigade task add \"Print them\" --blocked-by 1 --blocked-by 2")]
     Add(TaskAdd),
 
     /// List the tasks
@@ -76,6 +79,9 @@ pub(crate) struct TaskAdd {
     /// Let it wait for this task; may be repeated
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     pub(crate) blocked_by: Vec<TaskId>,
+    /// Give it to this member, who is told
+    #[arg(long, value_name = "NAME")]
+    pub(crate) owner: Option<MemberName>,
     /// Say what to show while it is being done: "Writing the docs"
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) active_form: Option<String>,

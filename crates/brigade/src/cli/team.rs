@@ -1,5 +1,7 @@
 //! `brigade team …`
 
+use std::path::PathBuf;
+
 use brigade_core::roster::Activity;
 use brigade_wire::name::{MemberName, TeamName};
 use clap::{Args, Subcommand, ValueEnum};
@@ -42,6 +44,38 @@ Example:
         /// Delete it even if members are at work, or Claude Code runs it
         #[arg(long)]
         force: bool,
+    },
+
+    /// Write a whole team into a file
+    ///
+    /// Its members, tasks, mail with what was read of it, and the notes of its members, as lines of
+    /// JSON: to be kept, or to move the team with `brigade team import`. The team stays as it is; take
+    /// it down first if the file is to hold all of it.
+    #[command(after_help = "\
+Examples:
+  brigade team export demo demo.team
+  brigade --store nats://engine team export demo - | gzip > demo.team.gz")]
+    Export {
+        /// Which one
+        name: TeamName,
+        /// Where to; - for standard output. A file that is there is kept
+        file: PathBuf,
+    },
+
+    /// Make a team of such a file, here or elsewhere
+    ///
+    /// A team that is there is never overwritten. What nobody had read is unread, once; times in the log
+    /// are those of the import. An import that was cut off is gone on with by running it again.
+    #[command(after_help = "\
+Examples:
+  brigade --store nats://engine team import demo.team
+  brigade team import demo.team --rename copy")]
+    Import {
+        /// The file; - for standard input
+        file: PathBuf,
+        /// Make it under another name
+        #[arg(long, value_name = "NAME")]
+        rename: Option<TeamName>,
     },
 
     /// Add a member to the team

@@ -61,7 +61,16 @@ async fn look(agents: &[Agent]) -> Vec<Sight> {
     for (at, &agent) in agents.iter().enumerate() {
         let path = installed::program(&agent);
         if let Some(path) = path.clone() {
-            asked.spawn(async move { (at, version(&path).await) });
+            // Some take seconds to say what their package says.
+            match installed::version(&path, agent.package) {
+                None => {
+                    asked.spawn(async move { (at, version(&path).await) });
+                }
+                known => {
+                    sights.push(Sight { agent, path: Some(path), version: known });
+                    continue;
+                }
+            }
         }
         sights.push(Sight { agent, path, version: None });
     }
@@ -115,7 +124,7 @@ fn install(agent: Agent) -> String {
 }
 
 /// What an agent can do, for people.
-fn words(can: Can) -> (&'static str, &'static str, &'static str) {
+pub(crate) fn words(can: Can) -> (&'static str, &'static str, &'static str) {
     let mail = match can.mid_turn {
         MidTurn::Steered => "joins it",
         MidTurn::Held => "waits",

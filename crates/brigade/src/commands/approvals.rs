@@ -21,7 +21,8 @@ const LOOK: Duration = Duration::from_millis(500);
 pub(crate) async fn run(context: &Context, follow: bool) -> Result<u8, CliError> {
     let seat = context.seat().await?;
     // Begun before what waits is looked up, a watch misses nothing that comes after.
-    let watch = if follow { Some(context.store.watch(&seat.team).await?) } else { None };
+    let watch =
+        if follow { Some(context.store.watch_proceedings(&seat.team).await?) } else { None };
     let waiting = patiently(approvals::waiting(&seat)).await?;
     let now = context.clock.now();
     if let Some(watch) = watch {

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::error::{CliError, Trouble};
 use crate::graph::{self, Drawing};
+use crate::host::needs;
 use crate::host::spec::{AccessWord, MemberSpec, Place, TeamSpec};
 use crate::output::{self, Cell, FAINT, STRONG, Table};
 use crate::team_file::{self, FileError};
@@ -35,13 +36,8 @@ pub(crate) fn check(json: bool, file: Option<&Path>) -> Result<u8, CliError> {
         return Ok(exit::DONE);
     }
     output::print(&text(&path, &team))?;
-    for agent in missing {
-        let package = driver::agent(&agent).map(|choice| choice.agent.package);
-        let install = match package.filter(|package| !package.is_empty()) {
-            Some(package) => format!("; `npm install -g {package}`"),
-            None => String::new(),
-        };
-        output::note(&format!("the program of {agent} is not here{install}"));
+    for lack in needs::lacks(everybody(&team)) {
+        output::note(&format!("not installed: {}; {}", lack.what, lack.remedy));
     }
     Ok(exit::DONE)
 }

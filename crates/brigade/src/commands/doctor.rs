@@ -6,7 +6,7 @@ use crate::cli::Doctor;
 use crate::context::Context;
 use crate::doctor::aside::Aside;
 use crate::doctor::house::House;
-use crate::doctor::{CHECKS, Cure, Finding, examine};
+use crate::doctor::{Cure, Finding, count, examine};
 use crate::error::CliError;
 use crate::exit;
 use crate::output::{self, BUSY, ERROR, FAINT, HINT, READY, STRONG};
@@ -34,7 +34,7 @@ struct Report<'r> {
 }
 
 pub(crate) async fn run(context: &Context, doctor: Doctor) -> Result<u8, CliError> {
-    let mut house = House::look(context)?;
+    let mut house = House::look(context).await?;
     let mut findings = examine(&house);
     let mut mended = Vec::new();
     if doctor.fix {
@@ -44,14 +44,14 @@ pub(crate) async fn run(context: &Context, doctor: Doctor) -> Result<u8, CliErro
                 break;
             }
             mended.extend(mend(context, &house, &aside, findings).await);
-            house = House::look(context)?;
+            house = House::look(context).await?;
             findings = examine(&house);
         }
     }
     if context.json {
         output::print_json(&Report { findings: &findings, fixed: &mended })?;
     } else {
-        output::print(&tell(&findings, &mended))?;
+        output::print(&tell(&findings, &mended, count(&house)))?;
     }
     Ok(if findings.is_empty() { exit::DONE } else { exit::FAILED })
 }
@@ -75,7 +75,7 @@ async fn mend(
     mended
 }
 
-fn tell(findings: &[Finding], mended: &[Mended]) -> String {
+fn tell(findings: &[Finding], mended: &[Mended], checks: usize) -> String {
     let mut said = String::new();
     for Mended { check, place, did, failed } in mended {
         let place = output::one_line(place);
@@ -105,7 +105,6 @@ fn tell(findings: &[Finding], mended: &[Mended]) -> String {
         ));
     }
     let fixable = findings.iter().filter(|finding| matches!(finding.cure, Cure::Deed(_))).count();
-    let checks = CHECKS.len();
     said.push_str(&match (findings.len(), fixable) {
         (0, _) => format!("{READY}nothing is wrong{READY:#}, as far as {checks} checks can tell\n"),
         (all, 0) => format!("\n{all} to see to\n"),

@@ -6,6 +6,7 @@ use brigade_core::roster::{self, Force, RosterError};
 use brigade_core::seat::Seat;
 use brigade_core::store::StoreError;
 use brigade_wire::name::{MemberName, TeamName};
+use brigade_wire::team::Team;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -15,7 +16,7 @@ use crate::error::{CliError, Trouble};
 use crate::exit;
 use crate::host::end::{self, Ended, Manner, News};
 use crate::host::worktree::Removed;
-use crate::host::{Host, failed, seat};
+use crate::host::{Host, failed, seat, state};
 use crate::output::{self, BUSY, FAINT, STRONG};
 
 /// How long the supervising process takes to see that nothing is left to do.
@@ -34,6 +35,7 @@ fn manner(ending: &Ending, may_refuse: bool) -> Manner<'_> {
 pub(crate) async fn stop(context: &Context, stop: &Stop) -> Result<u8, CliError> {
     let host = context.host()?;
     let team = context.team().await?;
+    context.refuse_to_lead(&team, "ask a member to stop")?;
     let lead = context.seat_of(team.clone(), MemberName::lead());
     if host.folder.member(&team, &stop.name)?.is_none() {
         let error = Trouble::NotHere { name: stop.name.to_string(), team: team.to_string() };
@@ -64,13 +66,16 @@ pub(crate) async fn stop(context: &Context, stop: &Stop) -> Result<u8, CliError>
 pub(crate) async fn run(context: &Context, down: &Down) -> Result<u8, CliError> {
     let host = context.host()?;
     let team = which(context, &host, down.which.as_ref())?;
+    context.refuse_to_lead(&team, "take the team down")?;
     let lead = context.seat_of(team.clone(), MemberName::lead());
     let ended = take_down(&host, &lead, manner(&down.how, false)).await?;
     if context.json {
         output::print_json(&document(&ended))?;
     } else {
+        let stays = host.is_shared && context.store.team(&team).await?.is_some();
+        let how = if stays { "is not on this host any more" } else { "is down" };
         output::print(&format!(
-            "team {STRONG}{team}{STRONG:#} is down; `brigade log --team {team}` still tells what happened\n"
+            "team {STRONG}{team}{STRONG:#} {how}; `brigade log --team {team}` still tells what happened\n"
         ))?;
     }
     Ok(exit::DONE)
@@ -116,8 +121,12 @@ pub(crate) async fn take_down(
     let _alone = place.map_err(|source| failed("wait for another `brigade up`", source))?;
     let names = host.folder.members(&lead.team)?;
     let ended = end::members(host, lead, &names, manner, tell).await?;
-    // A team of Claude Code's is not ours to delete.
-    let deleted = match lead.store.is_ours(&lead.team).await? {
+    let afar = members_afar(host, lead).await?;
+    for (name, other) in &afar {
+        output::note(&format!("{name} runs on {other}; team {} stays for it", lead.team));
+    }
+    // A team of Claude Code's is not ours to delete, nor one that others are at work in.
+    let deleted = match afar.is_empty() && host.leads(lead).await? {
         true => roster::delete(lead, Force::Yes).await,
         false => Ok(()),
     };
@@ -135,6 +144,23 @@ pub(crate) async fn take_down(
     Ok(ended)
 }
 
+/// The members that other hosts play, and which.
+async fn members_afar(host: &Host, lead: &Seat) -> Result<Vec<(MemberName, String)>, CliError> {
+    if !host.is_shared {
+        return Ok(Vec::new());
+    }
+    let Some(config) = lead.store.team(&lead.team).await? else { return Ok(Vec::new()) };
+    let roster = Team::read(&config.bytes).map_err(CliError::failed)?;
+    let mut afar = Vec::new();
+    for member in roster.members() {
+        let Some(Ok(name)) = member.name().map(|name| name.parse::<MemberName>()) else { continue };
+        if let Some(other) = state::played_afar(host, lead, &name).await? {
+            afar.push((name, other));
+        }
+    }
+    Ok(afar)
+}
+
 fn tell(name: &MemberName, news: News) {
     let said = match news {
         News::Asked => "asked to stop".to_owned(),
@@ -145,6 +171,9 @@ fn tell(name: &MemberName, news: News) {
                 "its worktree has changes that are not committed, and stays: {}",
                 tree.dir.display()
             )
+        }
+        News::Worktree(Removed::Unclear, tree) => {
+            format!("git cannot look at its worktree, which stays: {}", tree.dir.display())
         }
         News::Worktree(_, tree) => format!("its branch {} has commits, and stays", tree.branch),
         News::Over(Ended::Agreed) => "has left".to_owned(),

@@ -30,6 +30,9 @@ pub(crate) fn run(global: Global, yes: bool) -> Result<u8, CliError> {
     if !json {
         output::print(&differences(&plan).concat())?;
     }
+    if !json {
+        output::print(&summary(&plan))?;
+    }
     if let Err(error) = consent(yes, json) {
         if json {
             output::print_json(&document(&plan, false))?;
@@ -68,8 +71,10 @@ fn machine(global: Global) -> Result<Machine, CliError> {
     let claude = is_elsewhere.then(|| claude_dir.to_string_lossy().into_owned());
     let state = env::read(env::XDG_STATE_HOME).and_then(|dir| dir.into_string().ok());
     let variables = [(env::CLAUDE_CONFIG_DIR, claude), (env::XDG_STATE_HOME, state)];
-    let variables =
-        variables.into_iter().filter_map(|(name, its)| Some((name.to_owned(), its?))).collect();
+    let home = global.home.engine().map(|_| global.home.variables()).unwrap_or_default();
+    let home = home.into_iter().map(|(name, its)| (name, its.into_string().ok()));
+    let variables = variables.into_iter().chain(home);
+    let variables = variables.filter_map(|(name, its)| Some((name.to_owned(), its?))).collect();
     let claude = installed::claude(Some(&claude_dir)).filter(|claude| claude.exists());
     Ok(Machine {
         brigade: installed::itself()?,
@@ -102,6 +107,16 @@ fn differences(plan: &Plan) -> Vec<String> {
     plan.steps.iter().map(diff).collect()
 }
 
+/// The files once more, without what is in them: that may have filled more than a screen.
+fn summary(plan: &Plan) -> String {
+    let mut text = String::from("\n");
+    for step in &plan.steps {
+        let word = if step.found.text.is_some() { "change" } else { "write " };
+        text.push_str(&format!("{word} {STRONG}{}{STRONG:#}\n", step.found.path.display()));
+    }
+    text
+}
+
 /// Whether it may be done. Whoever cannot be asked has to say so beforehand.
 fn consent(yes: bool, json: bool) -> Result<(), CliError> {
     if yes {
@@ -111,7 +126,7 @@ fn consent(yes: bool, json: bool) -> Result<(), CliError> {
         let error = CliError::usage(Trouble::NobodyToAsk);
         return Err(error.hint("nothing was changed; `brigade init --yes` makes this change"));
     }
-    output::print("\napply? [y/N] ")?;
+    output::print("apply? [y/N] ")?;
     let mut answer = String::new();
     let read = io::stdin().lock().read_line(&mut answer);
     read.map_err(|source| {
@@ -179,6 +194,12 @@ pub(crate) fn undo(json: bool) -> Result<u8, CliError> {
                 Undone::Kept => format!("kept {path}; it was changed since, and is yours\n"),
             })?;
         }
+    }
+    if !json
+        && report.failed.is_empty()
+        && let Some(dir) = env::state_dir().filter(|dir| dir.exists())
+    {
+        output::note(&format!("the logs of teams stay in {}", dir.display()));
     }
     match report.failed.into_iter().next() {
         None => Ok(exit::DONE),

@@ -1,76 +1,62 @@
 //! `brigade log`
 
-use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_core::event::Record;
-use brigade_core::store::StoreError;
 use brigade_wire::name::TeamName;
-use jiff::SignedDuration;
 
 use crate::context::Context;
 use crate::error::CliError;
 use crate::log::Story;
 use crate::{exit, output};
 
-/// How far back what the watch tells may stand in the history already. A record's time is taken just
-/// before it is written.
-const OVERLAP: SignedDuration = SignedDuration::from_secs(60);
-
 /// How often to look whether anybody still reads, while nothing happens.
 const LOOK: Duration = Duration::from_millis(500);
 
-pub(crate) async fn run(context: &Context, follow: bool) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &Context, follow: bool, work: bool) -> Result<u8, CliError> {
     let team = team(context).await?;
-    // A watch first writes down what other programs did meanwhile, so that the history has it; and
-    // begun before the history is read, it misses nothing that comes after.
-    let start = context.clock.now();
-    let watch = match context.store.watch(&team).await {
-        Ok(watch) => Some(watch),
-        Err(StoreError::NoTeam { .. }) => None,
-        Err(error) => return Err(error.into()),
-    };
-    let history = context.store.history(&team).await?;
-    if watch.is_none() && history.is_empty() {
-        // Says so, with the teams there are.
+    let (mut feed, _) = context.store.chronicle(&team).await?;
+    let mut story = if work { Story::with_work() } else { Story::default() };
+    // For people, what became of a message stands in its own line; so the past is told as a whole.
+    let mut past = Vec::new();
+    let mut empty = true;
+    while let Some(batch) = feed.next().await {
+        empty &= batch.records.is_empty();
+        if context.json {
+            output::print_raw(&lines(batch.records.iter().map(|(_, record)| record))?)?;
+        } else {
+            past.extend(batch.records.into_iter().map(|(_, record)| record));
+        }
+        if batch.caught_up {
+            break;
+        }
+    }
+    if empty {
+        // If there is no such team it says so, with the teams there are.
         context.team().await?;
     }
-    let mut story = Story::default();
-    if context.json {
-        output::print_raw(&lines(&history)?)?;
-    } else {
-        output::print(&story.tell(&history, output::width()))?;
+    if !context.json {
+        output::print(&story.tell(&past, output::width()))?;
     }
-    match watch {
-        Some(mut watch) if follow => {
-            let recent = start.saturating_sub(OVERLAP).unwrap_or(start);
-            let recent = history.iter().filter(|record| record.at >= recent);
-            let mut told: HashSet<Vec<u8>> = HashSet::new();
-            for record in recent {
-                told.insert(lines(std::slice::from_ref(record))?);
-            }
-            drop(history);
-            loop {
-                let record = match tokio::time::timeout(LOOK, watch.next()).await {
-                    Ok(Some(record)) => record,
-                    Ok(None) => break,
-                    Err(_) if output::is_abandoned() => break,
-                    Err(_) => continue,
-                };
-                let line = lines(std::slice::from_ref(&record))?;
-                if told.remove(&line) {
-                    continue;
-                }
-                if context.json {
-                    output::print_raw(&line)?;
-                } else {
-                    output::print(&story.go_on(&record, output::width()))?;
-                }
-            }
-            Ok(exit::DONE)
+    drop(past);
+    if !follow {
+        return Ok(if empty { exit::NOTHING } else { exit::DONE });
+    }
+    loop {
+        let batch = match tokio::time::timeout(LOOK, feed.next()).await {
+            Ok(Some(batch)) => batch,
+            Err(_) if !output::is_abandoned() => continue,
+            // Of a deleted team nothing more comes.
+            Ok(None) | Err(_) => return Ok(exit::DONE),
+        };
+        if context.json {
+            output::print_raw(&lines(batch.records.iter().map(|(_, record)| record))?)?;
+            continue;
         }
-        _ if history.is_empty() => Ok(exit::NOTHING),
-        _ => Ok(exit::DONE),
+        for (_, record) in &batch.records {
+            output::print(&story.go_on(record, output::width()))?;
+        }
     }
 }
 
@@ -83,10 +69,10 @@ async fn team(context: &Context) -> Result<TeamName, CliError> {
 }
 
 /// Records as JSON lines.
-fn lines(records: &[Record]) -> std::io::Result<Vec<u8>> {
+fn lines<'r>(records: impl Iterator<Item = &'r Arc<Record>>) -> std::io::Result<Vec<u8>> {
     let mut lines = Vec::new();
     for record in records {
-        serde_json::to_writer(&mut lines, record)?;
+        serde_json::to_writer(&mut lines, record.as_ref())?;
         lines.push(b'\n');
     }
     Ok(lines)

@@ -12,15 +12,21 @@ use crate::{exit, output};
 pub(crate) fn run(dir: Option<&Path>) -> Result<u8, CliError> {
     let Some(dir) = dir else {
         let mut page = Vec::new();
-        Man::new(Cli::command()).render(&mut page)?;
+        Man::new(described()).render(&mut page)?;
         output::print_raw(&page)?;
         return Ok(exit::DONE);
     };
     let written =
-        std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(Cli::command(), dir));
+        std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(described(), dir));
     written.map_err(|source| {
         let doing = format!("write manual pages to {}", dir.display());
         CliError::failed(Trouble::Io { doing, source })
     })?;
     Ok(exit::DONE)
+}
+
+/// The command line. A page is of a version, whatever it was built from.
+fn described() -> clap::Command {
+    let version = env!("CARGO_PKG_VERSION");
+    Cli::command().version(version).long_version(version)
 }

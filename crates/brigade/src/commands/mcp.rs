@@ -1,6 +1,5 @@
 //! `brigade mcp`
 
-use brigade_core::seat::Seat;
 use brigade_core::store::StoreError;
 use brigade_wire::name::MemberName;
 
@@ -20,7 +19,7 @@ pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
                 return Err(error.hint(format!("say `--as NAME`, or set {}", env::AS)));
             };
             let seat = context.seat_of(team.clone(), me.clone());
-            mcp::serve(context, Seat { hand: context.agent(), ..seat }).await?;
+            mcp::serve(context, seat.with_hand(context.agent())).await?;
         }
         Some(team) if !leads => {
             let error = CliError::from(StoreError::NoTeam { team: team.clone() });

@@ -13,10 +13,13 @@ mod down;
 mod guard;
 mod inbox;
 mod init;
+mod link;
 mod log;
 mod man;
 mod mcp;
 mod new;
+#[cfg(feature = "nats")]
+mod org;
 mod overview;
 mod play;
 mod resume;
@@ -28,6 +31,10 @@ mod team;
 mod teammate;
 mod up;
 
+#[cfg(all(test, feature = "nats"))]
+pub(crate) use self::agents::words as agent_words;
+
+use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::sync::Mutex;
 
@@ -37,84 +44,145 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::cli::{Cli, Command};
+#[cfg(feature = "nats")]
+use crate::cli::OrgCommand;
+use crate::cli::{Cli, Command, Global, Up};
 use crate::context::{Context, variable};
 use crate::error::{CliError, Trouble};
+use crate::home::{Home, Look};
 use crate::host::supervisor;
-use crate::{env, output};
+use crate::{env, memory, output};
 
 /// Does what the command line says, and gives the exit code.
-pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
+pub(crate) fn run(mut cli: Cli) -> Result<u8, CliError> {
     start_log()?;
+    cli.global.home = home(&cli)?;
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     runtime.enable_time();
-    if matches!(
-        cli.command,
-        Some(
-            Command::Agents
-                | Command::Doctor(_)
-                | Command::Down(_)
-                | Command::Guard { .. }
-                | Command::Mcp
-                | Command::Play
-                | Command::Resume(_)
-                | Command::Spawn(_)
-                | Command::Stop(_)
-                | Command::Supervise
-                | Command::Teammate { .. }
-                | Command::Up(_)
+    let is_far = cli.global.home.engine().is_some();
+    if is_far
+        || matches!(
+            cli.command,
+            Some(
+                Command::Agents
+                    | Command::Doctor(_)
+                    | Command::Down(_)
+                    | Command::Link(_)
+                    | Command::Mcp
+                    | Command::Play
+                    | Command::Resume(_)
+                    | Command::Spawn(_)
+                    | Command::Stop(_)
+                    | Command::Supervise
+                    | Command::Teammate { .. }
+                    | Command::Ui(_)
+                    | Command::Up(_)
+            )
         )
-    ) {
+    {
         runtime.enable_io();
     }
-    let runtime = runtime.build().map_err(|source| {
+    #[cfg(feature = "nats")]
+    if matches!(cli.command, Some(Command::Org(_))) {
+        runtime.enable_io();
+    }
+    let runtime = build(&mut runtime)?;
+    runtime.spawn(memory::keep_giving_back());
+    runtime.block_on(dispatch(cli))
+}
+
+fn build(runtime: &mut tokio::runtime::Builder) -> Result<tokio::runtime::Runtime, CliError> {
+    runtime.build().map_err(|source| {
         let doing = "start the runtime".into();
         CliError::failed(Trouble::Io { doing, source })
-    })?;
-    runtime.block_on(dispatch(cli))
+    })
+}
+
+/// The word by which brigade starts itself as the guard of a program.
+pub(crate) const GUARD: &str = "guard";
+
+/// Guards a program, given with its arguments.
+pub(crate) fn run_guard(program: &[OsString]) -> Result<u8, CliError> {
+    build(tokio::runtime::Builder::new_current_thread().enable_all())?.block_on(guard::run(program))
+}
+
+/// Where the teams live that the command is about. What others start is told, and looks at no file.
+fn home(cli: &Cli) -> Result<Home, CliError> {
+    match &cli.command {
+        Some(
+            Command::Agents | Command::Completions { .. } | Command::Man { .. } | Command::New(_),
+        ) => Ok(Home::Files),
+        Some(
+            Command::Init { .. } | Command::Play | Command::Supervise | Command::Teammate { .. },
+        ) => Home::of(&cli.global, Look::Nowhere),
+        // It knows its servers by itself.
+        #[cfg(feature = "nats")]
+        Some(Command::Org(command)) if !matches!(command, OrgCommand::Engine(_)) => Ok(Home::Files),
+        // It says itself what is wrong with the file, and which one it is.
+        Some(Command::Up(up)) if up.check => Ok(Home::Files),
+        Some(Command::Up(Up { file: Some(file), .. })) => Home::of(&cli.global, Look::In(file)),
+        _ => Home::of(&cli.global, Look::Here),
+    }
 }
 
 async fn dispatch(cli: Cli) -> Result<u8, CliError> {
     let global = cli.global;
     match cli.command {
-        None => overview::run(&Context::glancing(global)?).await,
+        None => overview::run(&Context::glancing(global).await?).await,
         Some(Command::Team(command)) => team::run(global, command).await,
-        Some(Command::Send { to, words }) => send::run(&Context::new(global)?, &to, words).await,
-        Some(Command::Broadcast { words }) => broadcast::run(&Context::new(global)?, words).await,
+        Some(Command::Send { to, words }) => {
+            send::run(&Context::new(global).await?, &to, words).await
+        }
+        Some(Command::Broadcast { words }) => {
+            broadcast::run(&Context::new(global).await?, words).await
+        }
         Some(Command::Inbox { name, unread, mark_read }) => {
-            let context = Context::new(global)?;
+            let context = Context::new(global).await?;
             inbox::run(&context, name, inbox::Choice { unread, mark_read }).await
         }
-        Some(Command::Log { follow }) => log::run(&Context::glancing(global)?, follow).await,
-        Some(Command::Task(command)) => task::run(&Context::new(global)?, command).await,
+        Some(Command::Log { follow, work }) => {
+            log::run(&Context::glancing(global).await?, follow, work).await
+        }
+        Some(Command::Ui(ui)) => {
+            // A journal needs no engine.
+            let home = if ui.replay.is_some() { Home::Files } else { global.home };
+            crate::ui::run(Context::new(Global { home, ..global }).await?, &ui).await
+        }
+        Some(Command::Task(command)) => task::run(&Context::new(global).await?, command).await,
         Some(Command::Approvals(asked)) => {
-            approvals::run(&Context::new(global)?, asked.follow).await
+            approvals::run(&Context::new(global).await?, asked.follow).await
         }
         Some(Command::Approve(asked)) => {
-            answer::run(&Context::new(global)?, &asked.which, Answer::Yes).await
+            answer::run(&Context::new(global).await?, &asked.which, Answer::Yes).await
         }
         Some(Command::Deny(asked)) => {
             let no = Answer::No(&asked.reason);
-            answer::run(&Context::new(global)?, &[asked.which], no).await
+            answer::run(&Context::new(global).await?, &[asked.which], no).await
         }
         Some(Command::Agents) => agents::run(global.json).await,
         Some(Command::Init { undo: true, .. }) => init::undo(global.json),
         Some(Command::Init { yes, undo: false }) => init::run(global, yes),
         Some(Command::New(new)) => new::run(global.json, new),
         Some(Command::Up(up)) if up.check => check::check(global.json, up.file.as_deref()),
-        Some(Command::Mcp) => mcp::run(&Context::new(global)?).await,
-        Some(Command::Up(up)) => up::run(&Context::new(global)?, &up).await,
-        Some(Command::Status) => status::run(&Context::glancing(global)?).await,
-        Some(Command::Doctor(doctor)) => doctor::run(&Context::new(global)?, doctor).await,
-        Some(Command::Down(down)) => down::run(&Context::new(global)?, &down).await,
-        Some(Command::Diff { name, stat }) => diff::run(&Context::glancing(global)?, &name, stat),
-        Some(Command::Stop(stop)) => down::stop(&Context::new(global)?, &stop).await,
-        Some(Command::Resume(resume)) => resume::run(&Context::new(global)?, &resume).await,
-        Some(Command::Supervise) => supervisor::run(&Context::new(global)?).await,
-        Some(Command::Play) => play::run(&Context::new(global)?).await,
-        Some(Command::Spawn(spawn)) => spawn::run(&Context::new(global)?, &spawn).await,
+        Some(Command::Mcp) => mcp::run(&Context::new(global).await?).await,
+        Some(Command::Up(up)) => up::run(&Context::new(global).await?, &up).await,
+        Some(Command::Link(asked)) => link::run(global, asked).await,
+        Some(Command::Status { metrics }) => {
+            status::run(&Context::glancing(global).await?, metrics).await
+        }
+        Some(Command::Doctor(doctor)) => doctor::run(&Context::new(global).await?, doctor).await,
+        Some(Command::Down(down)) => down::run(&Context::new(global).await?, &down).await,
+        Some(Command::Diff { name, stat }) => {
+            diff::run(&Context::glancing(global).await?, &name, stat)
+        }
+        Some(Command::Stop(stop)) => down::stop(&Context::new(global).await?, &stop).await,
+        Some(Command::Resume(resume)) => resume::run(&Context::new(global).await?, &resume).await,
+        Some(Command::Supervise) => supervisor::run(&Context::lasting(global).await?).await,
+        Some(Command::Play) => play::run(&Context::lasting(global).await?).await,
+        #[cfg(feature = "nats")]
+        Some(Command::Org(command)) => org::run(global, command).await,
+        Some(Command::Spawn(spawn)) => spawn::run(&Context::new(global).await?, &spawn).await,
         Some(Command::Teammate { arguments }) => teammate::run(global, arguments).await,
-        Some(Command::Guard { program }) => guard::run(&program).await,
         Some(Command::Completions { shell }) => completions::run(shell),
         Some(Command::Man { dir }) => man::run(dir.as_deref()),
     }

@@ -57,6 +57,12 @@ pub(crate) fn run(json: bool, new: New) -> Result<u8, CliError> {
         shown(&path),
         agents.join(" and ")
     ))?;
+    if !surroundings.is_staffed {
+        output::note(&format!(
+            "{} is not installed, and no other agent is; `brigade agents` says how to get one",
+            agents.join(" and ")
+        ));
+    }
     Ok(exit::DONE)
 }
 

@@ -20,9 +20,10 @@ use crate::tasks::Look;
 const SHOWN: usize = 5;
 
 const START: &str = "\
-There is no team yet. To start one:
-  brigade team create demo && brigade team join bob
-  brigade send bob \"hello\" && brigade --as bob inbox
+There is no team yet. Three ways to one:
+  brigade init                 Claude Code leads, and can start teammates of other vendors
+  brigade new, brigade up      you lead a team from a file, of the agents installed here
+  brigade team create demo     you lead, and add agents with `brigade spawn bob --agent codex`
 ";
 
 #[derive(Serialize)]

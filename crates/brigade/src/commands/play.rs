@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::error::{CliError, Trouble};
 use crate::host::claude::{self, Surroundings};
 use crate::host::spec::{AccessWord, MemberSpec, Place};
-use crate::host::{Host, failed, seat};
+use crate::host::{Host, failed, seat, state};
 use crate::{env, exit};
 
 pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
@@ -34,6 +34,11 @@ pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
         // Somebody plays it already.
         return Ok(exit::DONE);
     };
+    let seat = context.seat_of(team.clone(), name.clone());
+    if let Some(other) = state::played_afar(&host, &seat, name).await? {
+        let (name, team) = (name.to_string(), team.to_string());
+        return Err(CliError::failed(Trouble::Elsewhere { name, team, host: other }));
+    }
     let cwd = match host.worktree(team, &spec) {
         Some(worktree) => worktree.make(&spec.cwd)?,
         None => spec.cwd.clone(),
@@ -66,22 +71,25 @@ async fn play(
         AccessWord::Full => Access::Full,
     };
     let first = seat.store.kept(team, name, Shelf::Memory).await?.is_none();
-    let ours = seat.store.is_ours(team).await?;
+    let ours = host.leads(&seat).await?;
+    // In an engine the server says who wrote something.
+    let is_signed = ours && context.home().engine().is_none();
     let key = host.folder.keys(team).of(name, seat.clock.as_ref()).map_err(CliError::failed)?;
     let key = key.verify_key();
-    if ours {
+    if is_signed {
         seat.lead_key = Some(key.parse().map_err(CliError::failed)?);
     }
     let wanted = Wanted {
         program: spec.program,
         model: spec.model,
         access,
-        lead_key: ours.then_some(key),
+        lead_key: is_signed.then_some(key),
         // In a team of ours it came by mail.
         prompt: spec.prompt.filter(|_| first && !ours),
         cwd: spec.cwd.to_string_lossy().into_owned(),
         inherits: spec.env.map(|names| inherits(&names)),
         answers: host.folder.team(team)?.map(|team| team.answers).unwrap_or_default(),
+        home: context.home().clone(),
         comes_back: true,
     };
     teammate::play(seat, choice, wanted).await

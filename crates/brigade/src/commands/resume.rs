@@ -21,7 +21,8 @@ pub(crate) async fn run(context: &Context, resume: &Resume) -> Result<u8, CliErr
     let host = context.host()?;
     let teams: Vec<TeamName> = match resume.which.as_ref().or(context.named_team()) {
         Some(team) => {
-            if !host.folder.teams()?.contains(team) {
+            // Who played a member of a team that was deleted may have taken it for having left.
+            if host.folder.members(team)?.is_empty() {
                 take_over(context, &host, team).await?;
             }
             vec![which(context, &host, Some(team))?]
@@ -44,7 +45,8 @@ pub(crate) async fn run(context: &Context, resume: &Resume) -> Result<u8, CliErr
         let failed = wait::until_there(&host, &lead, &names).await?;
         if !context.json {
             let there = names.len() - failed.len();
-            output::print(&format!("team {STRONG}{team}{STRONG:#}: {there} members are there\n"))?;
+            let there = output::count(there, "member");
+            output::print(&format!("team {STRONG}{team}{STRONG:#} is up again, with {there}\n"))?;
         }
         dead.extend(failed.into_iter().map(|(name, _)| name.to_string()));
     }

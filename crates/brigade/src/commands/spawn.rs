@@ -13,8 +13,9 @@ use crate::cli::{Spawn, Where};
 use crate::context::{Context, cwd};
 use crate::error::{CliError, Trouble};
 use crate::exit;
-use crate::host::hire;
 use crate::host::spec::{Answers, MemberSpec, Place};
+use crate::host::{hire, state};
+use crate::near;
 use crate::output::{self, STRONG};
 use crate::patience::patiently;
 
@@ -25,7 +26,10 @@ pub(crate) async fn run(context: &Context, spawn: &Spawn) -> Result<u8, CliError
     let Some(choice) = driver::agent(&spawn.agent) else {
         let known: Vec<&str> = driver::AGENTS.iter().map(|agent| agent.name).collect();
         let error = CliError::usage(Trouble::NoAgent { name: spawn.agent.clone() });
-        return Err(error.hint(format!("brigade drives {}, and acp:COMMAND", known.join(", "))));
+        let meant = near::nearest(&spawn.agent, &known);
+        let meant = meant.map(|name| format!("did you mean {name}? ")).unwrap_or_default();
+        let all = known.join(", ");
+        return Err(error.hint(format!("{meant}brigade drives {all}, and acp:COMMAND")));
     };
     let team = context.team().await?;
     let seat = context.seat_of(team, spawn.name.clone());
@@ -36,15 +40,25 @@ pub(crate) async fn run(context: &Context, spawn: &Spawn) -> Result<u8, CliError
             seat.team, spawn.name
         ));
     }
+    let host = context.host()?;
+    if let Some(host) = state::played_afar(&host, &seat, &spawn.name).await? {
+        let (name, team) = (spawn.name.to_string(), seat.team.to_string());
+        return Err(CliError::failed(Trouble::Elsewhere { name, team, host }));
+    }
     match spawn.place {
-        Where::Here => here(seat, choice, spawn).await,
+        Where::Here => here(context, seat, choice, spawn).await,
         Where::Headless => there(context, seat, spawn, Place::Headless).await,
         Where::Tmux => there(context, seat, spawn, Place::Tmux).await,
     }
 }
 
 /// Plays the member in this terminal.
-async fn here(seat: Seat, choice: Choice, spawn: &Spawn) -> Result<u8, CliError> {
+async fn here(
+    context: &Context,
+    seat: Seat,
+    choice: Choice,
+    spawn: &Spawn,
+) -> Result<u8, CliError> {
     let Spawn { name, agent, prompt, plan, .. } = spawn;
     if seat.role().await?.is_none() {
         let member = MemberPlan {
@@ -65,6 +79,7 @@ async fn here(seat: Seat, choice: Choice, spawn: &Spawn) -> Result<u8, CliError>
         cwd: cwd(),
         inherits: None,
         answers: Answers::Person,
+        home: context.home().clone(),
         comes_back: false,
     };
     play(seat, choice, wanted).await
@@ -81,7 +96,7 @@ async fn there(context: &Context, seat: Seat, spawn: &Spawn, place: Place) -> Re
         place,
         ..hire::plain(spawn.name.clone(), spawn.agent.clone(), cwd)
     };
-    let lead = Seat { name: MemberName::lead(), ..seat };
+    let lead = seat.of(MemberName::lead());
     let hired = hire::hire(&host, &lead, &spec).await?;
     let name = &spec.name;
     if context.json {

@@ -1,6 +1,8 @@
 //! `brigade status`
 
-use brigade_wire::name::MemberName;
+mod metrics;
+
+use brigade_wire::name::{MemberName, TeamName};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -11,9 +13,14 @@ use crate::host::worktree::Distance;
 use crate::host::{Host, wait};
 use crate::output::{self, BUSY, Cell, FAINT, STRONG, Table};
 
-pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &Context, only_metrics: bool) -> Result<u8, CliError> {
+    if only_metrics {
+        return metrics::run(context).await;
+    }
     let host = context.host()?;
     let teams = match context.named_team() {
+        // In an engine it may be up on other hosts.
+        Some(_) if host.is_shared => vec![context.team().await?],
         Some(_) => vec![super::down::which(context, &host, None)?],
         None => host.folder.teams()?,
     };
@@ -30,18 +37,39 @@ pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
     } else {
         let told: Vec<String> = states.iter().map(|state| tell(&host, state)).collect();
         output::print(&told.join("\n"))?;
+        if context.home().engine().is_some() {
+            let teams = states.iter().map(|state| state.team.clone()).collect();
+            output::print(&metrics::tell(&metrics::Metrics::read(context, teams).await?))?;
+        }
     }
     if states.is_empty() {
         if !context.json {
             output::print("no team is up on this host\n")?;
+            output::hint(&next(context).await?);
         }
         return Ok(exit::NOTHING);
     }
     Ok(exit::DONE)
 }
 
+/// What somebody who finds no team up may have looked for.
+async fn next(context: &Context) -> Result<String, CliError> {
+    let there = context.store.teams().await?;
+    Ok(match there.as_slice() {
+        [] => "`brigade new` writes a first brigade.toml, `brigade up` brings it up".to_owned(),
+        teams => {
+            let names: Vec<&str> = teams.iter().map(TeamName::as_str).collect();
+            let were = if names.len() == 1 { "was" } else { "were" };
+            format!(
+                "{} {were} not brought up here; `brigade` and `brigade ui` show it",
+                names.join(", ")
+            )
+        }
+    })
+}
+
 fn tell(host: &Host, state: &TeamState) -> String {
-    let TeamState { team, supervisor, tasks, approvals, .. } = state;
+    let TeamState { team, supervisor, tasks, approvals, unread, .. } = state;
     let mut said =
         format!("{STRONG}{team}{STRONG:#}  {} of {} tasks done", tasks.done, tasks.total);
     if tasks.in_progress > 0 {
@@ -49,6 +77,9 @@ fn tell(host: &Host, state: &TeamState) -> String {
     }
     if *approvals > 0 {
         said.push_str(&format!("  {BUSY}{approvals} waiting for approval{BUSY:#}"));
+    }
+    if *unread > 0 {
+        said.push_str(&format!("  {BUSY}{unread} unread for team-lead{BUSY:#}"));
     }
     said.push('\n');
     let mut table = Table::new(&["NAME", "AGENT", "STATE", "TASKS", "UNREAD", "TOKENS", "BECAUSE"]);
@@ -76,12 +107,18 @@ fn tell(host: &Host, state: &TeamState) -> String {
             ));
         }
     }
-    if supervisor.is_none() {
+    if !state.unplayed.is_empty() {
+        let names: Vec<&str> = state.unplayed.iter().map(MemberName::as_str).collect();
+        said.push_str(&format!("  {FAINT}played by no host: {}{FAINT:#}\n", names.join(", ")));
+    }
+    let is_here = state.members.iter().any(|member| member.place.is_some());
+    if supervisor.is_none() && (is_here || !host.is_shared) {
         said.push_str(&format!(
             "  {BUSY}nobody supervises this host; `brigade resume` does{BUSY:#}\n"
         ));
     }
-    if state.members.iter().any(|member| member.place != Place::Headless) {
+    let has_window = |place: Place| place != Place::Headless;
+    if state.members.iter().any(|member| member.place.is_some_and(has_window)) {
         let attach = host.tmux().attach(team.as_str());
         said.push_str(&format!("  {FAINT}windows: {attach}{FAINT:#}\n"));
     }

@@ -43,7 +43,14 @@ async fn add(context: &Context, task: TaskAdd) -> Result<u8, CliError> {
         metadata: Vec::new(),
     };
     let id = patiently(board::add(&seat, &plan)).await?;
-    answer(context, id, &format!("added task {STRONG}{id}{STRONG:#}"))
+    let Some(owner) = task.owner else {
+        return answer(context, id, &format!("added task {STRONG}{id}{STRONG:#}"));
+    };
+    let update = Update { owner: Change::Set(owner.clone()), ..Update::default() };
+    if let Err(error) = patiently(board::update(&seat, id, &update)).await {
+        return Err(CliError::from(error).hint(format!("task {id} was added, and is nobody's")));
+    }
+    answer(context, id, &format!("added task {STRONG}{id}{STRONG:#}, and told {owner}"))
 }
 
 async fn update(context: &Context, update: TaskUpdate) -> Result<u8, CliError> {

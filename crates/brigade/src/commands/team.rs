@@ -1,5 +1,6 @@
 //! `brigade team …`
 
+mod carry;
 mod list;
 pub(super) mod show;
 
@@ -20,18 +21,24 @@ const BACKEND: &str = "process";
 pub(crate) async fn run(global: Global, command: TeamCommand) -> Result<u8, CliError> {
     match command {
         TeamCommand::Create { name, description } => {
-            create(&Context::new(global)?, name, &description).await
+            create(&Context::new(global).await?, name, &description).await
         }
-        TeamCommand::List => list::run(&Context::glancing(global)?).await,
-        TeamCommand::Show { name } => show::run(&Context::glancing(global)?.on(name)).await,
+        TeamCommand::List => list::run(&Context::glancing(global).await?).await,
+        TeamCommand::Show { name } => show::run(&Context::glancing(global).await?.on(name)).await,
         TeamCommand::Delete { name, force } => {
             let force = if force { Force::Yes } else { Force::No };
-            delete(&Context::new(global)?.on(name), force).await
+            delete(&Context::new(global).await?.on(name), force).await
         }
-        TeamCommand::Join(member) => join(&Context::new(global)?, &member).await,
-        TeamCommand::Leave { name } => leave(&Context::new(global)?, &name).await,
+        TeamCommand::Export { name, file } => {
+            carry::export(&Context::new(global).await?, &name, &file).await
+        }
+        TeamCommand::Import { file, rename } => {
+            carry::import(&Context::new(global).await?, &file, rename.as_ref()).await
+        }
+        TeamCommand::Join(member) => join(&Context::new(global).await?, &member).await,
+        TeamCommand::Leave { name } => leave(&Context::new(global).await?, &name).await,
         TeamCommand::Activity { name, activity } => {
-            set_activity(&Context::new(global)?, &name, activity).await
+            set_activity(&Context::new(global).await?, &name, activity).await
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use brigade_core::authority::Role;
 use brigade_core::brief::{self, Mail};
@@ -16,6 +17,7 @@ use tokio::sync::mpsc;
 use crate::cli::Global;
 use crate::context::{Context, cwd};
 use crate::error::{CliError, Trouble};
+use crate::home::Home;
 use crate::host::process;
 use crate::host::spec::Answers;
 use crate::native::Native;
@@ -34,7 +36,7 @@ pub(crate) async fn run(global: Global, arguments: Vec<OsString>) -> Result<u8, 
     let missing = |what| CliError::usage(Trouble::NativeArgument { what });
     let name = native.name().ok_or_else(|| missing("--agent-name"))?;
     let team = native.team().ok_or_else(|| missing("--team-name"))?;
-    let context = Context::new(global)?;
+    let context = Context::lasting(global).await?;
     let mut seat = context.seat_of(team, name);
     seat.lead_key = match &native.lead_verify_key {
         Some(key) => Some(key.parse().map_err(CliError::usage)?),
@@ -52,10 +54,15 @@ pub(crate) async fn run(global: Global, arguments: Vec<OsString>) -> Result<u8, 
         inherits: None,
         // Its lead is Claude Code, and answers.
         answers: Answers::Lead,
+        home: context.home().clone(),
         comes_back: false,
     };
     play(seat, choice, wanted).await
 }
+
+/// For how long a member that is told to end tries to leave its team. An engine that is away does not keep it:
+/// it stays on the roster, where the doctor finds it.
+const LEAVES: Duration = Duration::from_secs(5);
 
 /// What is wanted of a teammate beside its agent.
 pub(crate) struct Wanted {
@@ -72,6 +79,8 @@ pub(crate) struct Wanted {
     pub(crate) inherits: Option<Vec<(OsString, OsString)>>,
     /// Who answers plans and requests for leave.
     pub(crate) answers: Answers,
+    /// Where its team lives.
+    pub(crate) home: Home,
     /// Whether somebody starts it again, in another terminal, when its own is gone.
     pub(crate) comes_back: bool,
 }
@@ -90,27 +99,23 @@ pub(crate) async fn play(seat: Seat, choice: Choice, wanted: Wanted) -> Result<u
         _ => brief::joining(&seat, Mail::Delivered).await?,
     };
     let tools = tools(&seat, &itself, &wanted);
-    let launch = Launch {
-        cwd: wanted.cwd.clone(),
-        model: wanted.model,
-        instructions,
-        tools,
-        access: wanted.access,
-        resume: None,
-        arguments,
-    };
+    let mut launch = Launch::new(wanted.cwd.clone(), tools);
+    launch.model = wanted.model;
+    launch.instructions = instructions;
+    launch.access = wanted.access;
+    launch.arguments = arguments;
+    launch.claude_dir =
+        env::claude_dir().and_then(|folder| folder.into_os_string().into_string().ok());
     let named = wanted.program.map(PathBuf::into_os_string);
     let named = named.or_else(|| env::agent_program(agent.name));
-    let start = Start {
-        guard: vec![itself.into_os_string(), "guard".into()],
-        sweep: tree::sweep,
-        program: named.unwrap_or_else(|| program.into()),
-        args: Vec::new(),
-        // What it does on the command line is an agent's doing, whoever it says it is.
-        env: vec![(env::ANSWERS.into(), wanted.answers.word().into())],
-        inherits: wanted.inherits,
-        cwd: PathBuf::from(wanted.cwd),
-    };
+    // What it does on the command line is an agent's doing, whoever it says it is, and in this team.
+    let mut surroundings = vec![(env::ANSWERS.into(), wanted.answers.word().into())];
+    surroundings.extend(wanted.home.variables().into_iter().map(|(name, its)| (name.into(), its)));
+    let guard = vec![itself.into_os_string(), super::GUARD.into()];
+    let mut start = Start::new(guard, named.unwrap_or_else(|| program.into()), wanted.cwd);
+    start.sweep = tree::sweep;
+    start.env = surroundings;
+    start.inherits = wanted.inherits;
     tree::adopt();
     let (typed, lines) = mpsc::unbounded_channel();
     if let Some(prompt) = wanted.prompt {
@@ -118,10 +123,11 @@ pub(crate) async fn play(seat: Seat, choice: Choice, wanted: Wanted) -> Result<u
         let _heard = typed.send(prompt);
     }
     let mut pane = Pane::open(&seat, &agent, typed);
-    let player = Player::Program(start);
-    let plan = Plan { seat: seat.clone(), agent, player, launch, process: process::this() };
+    let mut plan = Plan::new(seat.clone(), agent, Player::Program(start), launch);
+    plan.process = process::this();
+    plan.host = process::host();
     let ended = tokio::select! {
-        ended = teammate::run(plan, lines, |sight| pane.show(&sight)) => ended,
+        ended = teammate::run_seen(plan, lines, |sight| pane.show(&sight)) => ended,
         told = signals::told_to_end() => {
             if told? == Told::HungUp && wanted.comes_back {
                 pane.close();
@@ -129,8 +135,14 @@ pub(crate) async fn play(seat: Seat, choice: Choice, wanted: Wanted) -> Result<u
             }
             // The pane was closed, or somebody wants us gone: nobody will come back for the member.
             // The lead's seat is there without anybody in it.
-            if seat.role().await? == Some(Role::Teammate) {
-                roster::leave(&seat, &seat.name).await?;
+            let leaves = async {
+                if seat.role().await? == Some(Role::Teammate) {
+                    roster::leave(&seat, &seat.name).await?;
+                }
+                Ok::<(), CliError>(())
+            };
+            if let Ok(left) = tokio::time::timeout(LEAVES, leaves).await {
+                left?;
             }
             Ok(())
         }
@@ -153,6 +165,9 @@ fn tools(seat: &Seat, itself: &Path, wanted: &Wanted) -> ToolServer {
         if let Some(value) = env::read(name).and_then(|value| value.into_string().ok()) {
             variables.push((name.to_owned(), value));
         }
+    }
+    for (name, value) in wanted.home.variables() {
+        variables.extend(value.into_string().ok().map(|value| (name.to_owned(), value)));
     }
     if let Some(key) = &wanted.lead_key {
         variables.push((env::LEAD_KEY.to_owned(), key.clone()));

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use brigade_core::event::Record;
+use brigade_core::event::{Event, Record};
 use brigade_core::seat::Seat;
 use brigade_wire::name::MemberName;
 use jiff::Timestamp;
@@ -15,7 +15,7 @@ use crate::cli::Up;
 use crate::context::Context;
 use crate::error::{CliError, Trouble};
 use crate::host::spec::{Place, TeamSpec};
-use crate::host::{Host, bring, state, wait};
+use crate::host::{Host, bring, needs, state, wait};
 use crate::log::Story;
 use crate::output::{self, FAINT, STRONG};
 use crate::{exit, team_file};
@@ -30,8 +30,10 @@ pub(crate) async fn run(context: &Context, up: &Up) -> Result<u8, CliError> {
     let end = up.limit.map(|limit| Instant::now() + Duration::from_secs(limit));
     let file = up.file.clone().map_or_else(check::found, Ok)?;
     let spec = team_file::read(&file)?;
+    refuse_native(context, &spec)?;
     let lead = context.seat_of(spec.team.clone(), MemberName::lead());
     let host = context.host()?;
+    look_for_needs(&host, &spec)?;
     let brought = bring::up(&host, &lead, &spec).await?;
     for (name, difference) in &brought.differs {
         output::note(&format!(
@@ -39,16 +41,36 @@ pub(crate) async fn run(context: &Context, up: &Up) -> Result<u8, CliError> {
              `brigade stop {name}` and `brigade up` start it anew"
         ));
     }
+    for (name, host) in &brought.elsewhere {
+        output::note(&format!("{name} runs on {host}, and is not started here"));
+    }
     host.supervised().await?;
     let names: Vec<MemberName> =
         spec.members.iter().chain(&spec.lead).map(|member| member.name.clone()).collect();
     let there = wait::until_there(&host, &lead, &names);
-    let dead = match end {
-        // What is over then is told below.
-        Some(end) => tokio::time::timeout_at(end, there).await.unwrap_or_else(|_| Ok(Vec::new())),
-        None => there.await,
-    }?;
-    bring::give(&lead, &spec.tasks).await?;
+    let there = async {
+        match end {
+            // What is over then is told below.
+            Some(end) => {
+                tokio::time::timeout_at(end, there).await.unwrap_or_else(|_| Ok(Vec::new()))
+            }
+            None => there.await,
+        }
+    };
+    let dead = tokio::select! {
+        dead = there => dead?,
+        told = crate::signals::told_to_end() => {
+            told?;
+            output::note(&format!(
+                "team {} goes on coming up; `brigade status` says how far it is, `brigade down` ends it",
+                spec.team
+            ));
+            return Ok(exit::FAILED);
+        }
+    };
+    if host.may_lead {
+        bring::give(&lead, &spec.tasks).await?;
+    }
     if up.until_done {
         return until_done(context, &host, &lead, began, end).await;
     }
@@ -61,6 +83,15 @@ pub(crate) async fn run(context: &Context, up: &Up) -> Result<u8, CliError> {
         }))?;
     } else {
         output::print(&said(&host, &spec, brought.new.len(), brought.tasks))?;
+        if let (Some(first), true) =
+            (spec.members.first(), dead.is_empty() && !brought.new.is_empty())
+        {
+            output::hint(&format!(
+                "`brigade task add \"…\" --owner {}` gives work, `brigade ui` shows who does what, \
+                 `brigade down` ends it",
+                first.name
+            ));
+        }
     }
     match dead.as_slice() {
         [] => Ok(exit::DONE),
@@ -72,11 +103,46 @@ pub(crate) async fn run(context: &Context, up: &Up) -> Result<u8, CliError> {
     }
 }
 
+/// Claude Code itself reads and writes files, and no engine.
+fn refuse_native(context: &Context, spec: &TeamSpec) -> Result<(), CliError> {
+    let everybody = spec.lead.iter().chain(&spec.members);
+    let natives = everybody.filter(|member| member.place == Place::Native);
+    let names: Vec<String> = natives.map(|member| member.name.to_string()).collect();
+    if context.home().engine().is_none() || names.is_empty() {
+        return Ok(());
+    }
+    let error = CliError::failed(Trouble::NativeInEngine { names });
+    Err(error
+        .hint("start them in the files of this host, with `--store files`, and join the two with `brigade link`")
+        .hint("or say place = \"headless\" or \"tmux\", and brigade drives Claude Code"))
+}
+
+/// Nothing is begun that cannot be: a member whose agent is not installed would only die. In an engine the
+/// others may be started all the same, for such a member may be another host's.
+fn look_for_needs(host: &Host, spec: &TeamSpec) -> Result<(), CliError> {
+    let mut new = Vec::new();
+    for member in spec.members.iter().chain(&spec.lead) {
+        if host.folder.member(&spec.team, &member.name)?.is_none() {
+            new.push(member);
+        }
+    }
+    if host.is_shared {
+        for lack in needs::lacks(new) {
+            output::note(&format!("not installed here: {}; {}", lack.what, lack.remedy));
+        }
+        return Ok(());
+    }
+    needs::refuse(new)
+}
+
 fn said(host: &Host, spec: &TeamSpec, new: usize, tasks: usize) -> String {
     let team = &spec.team;
     let mut said = match (new, tasks) {
         (0, 0) => format!("team {STRONG}{team}{STRONG:#} is up; nothing was to be done\n"),
-        _ => format!("team {STRONG}{team}{STRONG:#} is up: {new} new members, {tasks} new tasks\n"),
+        _ => {
+            let (new, tasks) = (output::count(new, "new member"), output::count(tasks, "new task"));
+            format!("team {STRONG}{team}{STRONG:#} is up: {new}, {tasks}\n")
+        }
     };
     let in_tmux = spec.members.iter().any(|member| member.place != Place::Headless);
     if in_tmux {
@@ -140,7 +206,12 @@ async fn until_done(
             show_once(context, &mut story, &mut told, &record)?;
         }
     };
-    while let Ok(Some(record)) = tokio::time::timeout(REST, watch.next()).await {
+    let mut end = Instant::now() + REST;
+    while let Ok(Some(record)) = tokio::time::timeout_at(end, watch.next()).await {
+        // Whoever is still at work may go on for long.
+        if !matches!(record.event, Event::Worked { .. }) {
+            end = Instant::now() + REST;
+        }
         show_once(context, &mut story, &mut told, &record)?;
     }
     let state = state::team(host, lead).await?;

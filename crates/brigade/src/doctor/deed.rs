@@ -22,7 +22,7 @@ use super::house::House;
 use crate::context::Context;
 use crate::error::{CliError, Trouble};
 use crate::host::worktree::{Removed, Worktree};
-use crate::host::{acting, seat, tell};
+use crate::host::{seat, tell};
 
 /// One step.
 #[derive(Debug)]
@@ -173,7 +173,12 @@ impl Deed {
                 let damaged = |damage| StoreError::Damaged { place: format!("task {id}"), damage };
                 let task = Task::read(&there.bytes).map_err(damaged)?;
                 let mended = mended(&task, &mend);
-                context.store.replace_task(&team, id, &mended, there.revision, &doctor()).await?;
+                let by = match house.ills {
+                    None => doctor(),
+                    // In an engine who writes is a member.
+                    Some(_) => Actor(MemberName::lead().to_string()),
+                };
+                context.store.replace_task(&team, id, &mended, there.revision, &by).await?;
             }
             Self::Leave { team, member } => {
                 keep_roster(house, aside, &team)?;
@@ -223,7 +228,7 @@ async fn seat_for(
     member: &MemberName,
 ) -> Result<Seat, CliError> {
     let lead = context.seat_of(team.clone(), MemberName::lead());
-    acting(&lead, member).await
+    context.host()?.acting(&lead, member).await
 }
 
 fn keep_roster(house: &House, aside: &Aside, team: &TeamName) -> Result<(), CliError> {

@@ -89,6 +89,15 @@ pub(super) fn no_supervisor(house: &House, found: &mut Found) {
 pub(super) fn team_gone(house: &House, found: &mut Found) {
     for hosted in &house.hosted {
         let team = &hosted.team;
+        if house.ills.is_some() {
+            if !house.has_config(team.as_str()) {
+                let what = format!("team {team} is up on this host, and is not in the engine");
+                let advice =
+                    format!("`brigade down {team}` forgets it; `brigade up` makes it anew");
+                found.advise(format!("team {team}"), what, advice);
+            }
+            continue;
+        }
         let config = house.claude_dir.join("teams").join(team.as_str()).join("config.json");
         if config.symlink_metadata().is_err() {
             let what = format!("team {team} is up on this host, and has no folder");

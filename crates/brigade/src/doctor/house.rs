@@ -12,6 +12,7 @@ use brigade_wire::name::{MemberName, TaskId, TeamName};
 use brigade_wire::team::Team;
 use rustix::process::{Pid, geteuid, test_kill_process};
 
+use super::engine::{self, Ill};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::host::spec::MemberSpec;
@@ -33,6 +34,8 @@ pub(crate) struct House {
     pub(crate) uid: u32,
     /// Every folder of Claude Code's that is, or was, a team's.
     pub(crate) teams: Vec<TeamFolder>,
+    /// What is wrong with the engine, if teams live in one.
+    pub(crate) ills: Option<Vec<Ill>>,
     /// The teams that are up on this host.
     pub(crate) hosted: Vec<HostedTeam>,
     pub(crate) supervisor: Option<Process>,
@@ -94,7 +97,7 @@ pub(crate) struct HostedMember {
 
 impl House {
     /// Looks at everything.
-    pub(crate) fn look(context: &Context) -> Result<Self, CliError> {
+    pub(crate) async fn look(context: &Context) -> Result<Self, CliError> {
         let (claude_dir, state_dir) = context.folders();
         let own = state_dir.join("files").join(folder_key(claude_dir));
         let host = context.host()?;
@@ -102,7 +105,13 @@ impl House {
         // What is on its way out is no team any more.
         let is_team = |entry: &Entry| entry.meta.is_dir() && !entry.name.contains(DELETED);
         let teams = entries(&teams_dir).into_iter().filter(is_team);
-        let teams = teams.map(|entry| TeamFolder::look(claude_dir, &own, entry)).collect();
+        let (teams, ills) = match context.home().engine() {
+            None => (teams.map(|entry| TeamFolder::look(claude_dir, &own, entry)).collect(), None),
+            Some(engine) => {
+                let sight = engine::look(context, engine).await?;
+                (sight.teams, Some(sight.ills))
+            }
+        };
         let mut hosted = Vec::new();
         for team in host.folder.teams()? {
             let members = host.folder.members(&team)?.into_iter();
@@ -117,6 +126,7 @@ impl House {
             host,
             uid: geteuid().as_raw(),
             teams,
+            ills,
             hosted,
             supervisor,
         })
@@ -135,6 +145,25 @@ impl House {
 }
 
 impl TeamFolder {
+    /// A team that has no folder, for it lives in an engine.
+    pub(super) fn in_engine(team: TeamName, config: Paper, tasks: Vec<(TaskId, Paper)>) -> Self {
+        let nowhere = PathBuf::new;
+        Self {
+            name: team.to_string(),
+            dir: nowhere(),
+            board_dir: nowhere(),
+            team: Some(team),
+            age: 0,
+            config: Some(config),
+            entries: Vec::new(),
+            inboxes: Vec::new(),
+            board: Vec::new(),
+            tasks,
+            is_ours: true,
+            own: nowhere(),
+        }
+    }
+
     fn look(claude_dir: &Path, own: &Path, entry: Entry) -> Self {
         let Entry { name, path: dir, age, .. } = entry;
         let board_dir = claude_dir.join("tasks").join(&name);

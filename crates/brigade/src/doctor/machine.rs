@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use brigade_core::driver::{self, AGENTS};
 use brigade_wire::settings::{Place as At, Settings};
-use serde_json::Value;
 
 use super::Found;
 use super::house::House;
@@ -13,45 +12,17 @@ use crate::host::spec::{MemberSpec, Place};
 use crate::team_file::{self, FileError};
 use crate::{env, installed};
 
-/// The oldest version of each agent that brigade was tested with.
-const TESTED: &[(&str, &str)] = &[
-    ("codex", "0.166.0"),
-    ("claude", "2.1.50"),
-    ("gemini", "0.61.0"),
-    ("opencode", "1.18.33"),
-    ("copilot", "1.0.102"),
-    ("qwen", "0.24.4"),
-];
-
 pub(super) fn outdated(_: &House, found: &mut Found) {
     for agent in AGENTS {
-        let tested = TESTED.iter().find(|(name, _)| *name == agent.name).map(|(_, tested)| tested);
-        let (Some(tested), Some(path)) = (tested, installed::program(agent)) else { continue };
-        let Some(version) = version(&path, agent.package) else { continue };
+        let Some(path) = installed::program(agent) else { continue };
+        let tested = agent.tested;
+        let Some(version) = installed::version(&path, agent.package) else { continue };
         if numbers(&version) < numbers(tested) {
             let what = format!("{} {version}; tested with {tested} and later", agent.title);
             let advice = format!("npm install -g {}@latest", agent.package);
             found.advise(path.as_path(), what, advice);
         }
     }
-}
-
-/// The version of a program by where it stands: in its npm package, or in a folder named for it. To ask
-/// it would take some of them seconds.
-fn version(program: &Path, package: &str) -> Option<String> {
-    let real = program.canonicalize().ok()?;
-    for dir in real.ancestors().skip(1).take(6) {
-        let Ok(bytes) = fs::read(dir.join("package.json")) else { continue };
-        let Ok(described) = serde_json::from_slice::<Value>(&bytes) else { continue };
-        if described.get("name").and_then(Value::as_str) == Some(package) {
-            return described.get("version")?.as_str().map(str::to_owned);
-        }
-    }
-    let parts = real.iter().rev().filter_map(|part| part.to_str());
-    let is_version = |part: &&str| {
-        part.split('.').count() >= 3 && part.split('.').all(|n| n.parse::<u32>().is_ok())
-    };
-    parts.into_iter().take(3).find(is_version).map(str::to_owned)
 }
 
 /// A version as numbers, which compare as versions do.
@@ -205,14 +176,5 @@ mod tests {
             assert!(numbers(older) < numbers(newer), "{older} {newer}");
         }
         assert_eq!(numbers("1.2.3"), numbers("1.2.3+build"));
-    }
-
-    #[test]
-    fn every_agent_has_a_version_it_was_tested_with() {
-        let tested: Vec<&str> = TESTED.iter().map(|(name, _)| *name).collect();
-        let agents: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
-        for agent in agents {
-            assert!(tested.contains(&agent), "{agent}");
-        }
     }
 }

@@ -194,7 +194,8 @@ pub(super) fn long_wait(house: &House, found: &mut Found) {
         requests.sort();
         requests.dedup();
         for (id, kind, asked) in requests {
-            let question = Question::new(&format!("{lead}@{created}-{kind}-{id}"));
+            let Ok(of) = lead.parse() else { continue };
+            let question = Question::new(&of, &format!("{lead}@{created}-{kind}-{id}"));
             let is_decided = folder.own.join("decided").join(question.as_str()).exists();
             let Ok(at) = asked.parse::<Timestamp>() else { continue };
             let waited = Timestamp::now().duration_since(at);

@@ -110,7 +110,8 @@ pub(super) fn circles(house: &House, found: &mut Found) {
 pub(super) fn lost_dependency(house: &House, found: &mut Found) {
     boards(house, |folder, tasks| {
         // A task whose file is torn is not lost.
-        let there: Vec<String> = folder.board.iter().map(|entry| entry.name.clone()).collect();
+        let mut there: Vec<String> = folder.board.iter().map(|entry| entry.name.clone()).collect();
+        there.extend(folder.tasks.iter().map(|(id, _)| format!("{id}.json")));
         let is_lost = |id: &Cow<'_, str>| !there.contains(&format!("{id}.json"));
         for (id, task) in tasks.iter().filter(|(_, task)| task.status() != Some(Status::Completed))
         {

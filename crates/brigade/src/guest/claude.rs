@@ -66,6 +66,7 @@ mod tests {
             title,
             program: "other-cli",
             package: "@other/cli",
+            tested: "1.0.0",
             native: false,
             can: Can {
                 mid_turn,

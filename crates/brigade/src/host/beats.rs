@@ -20,6 +20,7 @@ pub(super) async fn tell(seat: &Seat, session: &str) -> Infallible {
     let now = || seat.clock.now();
     let mut pulse = Pulse {
         process: process::this(),
+        host: process::host(),
         at: now(),
         state: State::Starting {},
         since: now(),
@@ -27,6 +28,7 @@ pub(super) async fn tell(seat: &Seat, session: &str) -> Infallible {
         session: Some(session.to_owned()),
         tokens: (0, 0),
         cost: None,
+        strain: None,
     };
     let mut told = None;
     loop {
@@ -37,7 +39,7 @@ pub(super) async fn tell(seat: &Seat, session: &str) -> Infallible {
             pulse.heard = Some(pulse.since);
         }
         if changed || told.is_some_and(|told: Instant| told.elapsed() >= BEAT) {
-            pulse = Pulse { state, at: now(), ..pulse };
+            pulse = Pulse { state, at: now(), strain: seat.store.strain(), ..pulse };
             match pulse::beat(seat, &pulse).await {
                 Ok(()) => told = Some(Instant::now()),
                 Err(error) => tracing::warn!(team = %seat.team, %error, "no pulse"),
@@ -53,5 +55,5 @@ async fn state(seat: &Seat) -> State {
         let team = Team::read(&config.bytes).ok()?;
         team.member(seat.name.as_str())?.is_active()
     });
-    if active == Some(true) { State::Working {} } else { State::Idle {} }
+    if active == Some(true) { State::Working {} } else { State::Idle { failed: None } }
 }

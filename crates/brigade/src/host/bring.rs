@@ -11,7 +11,7 @@ use brigade_wire::task::Task;
 use serde_json::{Value, json};
 
 use super::spec::{MemberSpec, TaskSpec, TeamSpec};
-use super::{Host, failed, seat};
+use super::{Host, failed, seat, state};
 use crate::error::{CliError, Trouble};
 
 /// Where a task says what it is called in the file.
@@ -24,6 +24,8 @@ pub(crate) struct Brought {
     pub(crate) new: Vec<MemberName>,
     /// What the file says and is not so, because it was otherwise when the member started.
     pub(crate) differs: Vec<(MemberName, String)>,
+    /// Members that another host plays, and which.
+    pub(crate) elsewhere: Vec<(MemberName, String)>,
     /// How many tasks are new.
     pub(crate) tasks: usize,
 }
@@ -32,6 +34,9 @@ pub(crate) struct Brought {
 pub(crate) async fn up(host: &Host, lead: &Seat, spec: &TeamSpec) -> Result<Brought, CliError> {
     let place = seat::wait_for(&host.folder.up(&lead.team)?).await;
     let _alone = place.map_err(|source| failed("wait for another `brigade up`", source))?;
+    if !host.may_lead {
+        return join(host, lead, spec).await;
+    }
     let plan = TeamPlan {
         description: &spec.description,
         lead_model: spec.lead.as_ref().and_then(|lead| lead.model.as_deref()).unwrap_or("unknown"),
@@ -49,12 +54,36 @@ pub(crate) async fn up(host: &Host, lead: &Seat, spec: &TeamSpec) -> Result<Brou
     }
     let mut brought = Brought { tasks: tasks(lead, &spec.tasks).await?, ..Brought::default() };
     host.folder.put_team(&TeamSpec { members: Vec::new(), ..spec.clone() })?;
+    add_all(host, lead, spec, &mut brought).await?;
+    Ok(brought)
+}
+
+/// Brings up members of a team that is led from another host, and has its tasks from there.
+async fn join(host: &Host, lead: &Seat, spec: &TeamSpec) -> Result<Brought, CliError> {
+    if lead.store.team(&lead.team).await?.is_none() {
+        let error = CliError::from(StoreError::NoTeam { team: lead.team.clone() });
+        return Err(error.hint("whoever leads it makes it; these credentials are a member's"));
+    }
+    let mut brought = Brought::default();
+    host.folder.put_team(&TeamSpec { members: Vec::new(), ..spec.clone() })?;
+    add_all(host, lead, spec, &mut brought).await?;
+    Ok(brought)
+}
+
+async fn add_all(
+    host: &Host,
+    lead: &Seat,
+    spec: &TeamSpec,
+    brought: &mut Brought,
+) -> Result<(), CliError> {
     for member in spec.members.iter().chain(&spec.lead) {
-        if add(host, lead, member, &mut brought)? {
+        if let Some(other) = state::played_afar(host, lead, &member.name).await? {
+            brought.elsewhere.push((member.name.clone(), other));
+        } else if add(host, lead, member, brought)? {
             brought.new.push(member.name.clone());
         }
     }
-    Ok(brought)
+    Ok(())
 }
 
 /// Writes down a member, unless it is there; whether it was not.

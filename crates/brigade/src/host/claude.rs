@@ -5,14 +5,12 @@
 //! what it does not: to send again what it took and its model never saw, to resume its session, and to
 //! take it off the team when it has agreed to stop.
 
-use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use brigade_core::again::{self, Heard};
-use brigade_core::event::MessageKey;
+use brigade_core::again::{self, Heard, Shown};
 use brigade_core::handshake::{self, plan_was_approved};
 use brigade_core::roster;
 use brigade_core::seat::Seat;
@@ -47,8 +45,9 @@ const GRACE: Duration = Duration::from_secs(5);
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Note {
     session: String,
-    /// The messages that its record had when it was last looked into.
-    shown: HashSet<MessageKey>,
+    /// What its record had when it was last looked into.
+    #[serde(flatten)]
+    shown: Shown,
 }
 
 /// Its session: one to begin, or one to go on with.
@@ -157,7 +156,7 @@ pub(crate) async fn play(
     tokio::select! {
         ended = child.wait() => {
             let ended = ended.map_err(failed)?;
-            let lead = Seat { name: MemberName::lead(), ..seat.clone() };
+            let lead = seat.of(MemberName::lead());
             handshake::farewell(&lead).await.map_err(CliError::failed)?;
             match seat.role().await? {
                 None => Ok(exit::DONE),

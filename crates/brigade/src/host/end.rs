@@ -16,7 +16,7 @@ use rustix::process::Signal;
 use tokio::time::Instant;
 
 use super::worktree::{Removed, Worktree};
-use super::{Host, acting, failed, seat, state, tell};
+use super::{Host, failed, seat, state, tell};
 use crate::error::CliError;
 
 /// How often it is looked whether a member has gone.
@@ -93,7 +93,7 @@ pub(crate) async fn members(
             told: None,
             ended: None,
         };
-        let ours = acting(lead, name).await?.name == lead.name;
+        let ours = host.acting(lead, name).await?.name == lead.name;
         // Who plays it without an agent has nobody to ask.
         let (process, _, judged) = state::liveness(host, lead, name).await?;
         let can_answer = process.is_some() && judged.liveness != Liveness::Dead;
@@ -132,7 +132,7 @@ async fn step(
     news: &mut impl FnMut(&MemberName, News),
 ) -> Result<(), CliError> {
     let Some(process) = plays(host, lead, &one.name)? else {
-        let on_roster = Seat { name: one.name.clone(), ..lead.clone() }.role().await;
+        let on_roster = lead.of(one.name.clone()).role().await;
         let on_roster = matches!(on_roster, Ok(Some(_)));
         let ended = match (one.told, &one.request) {
             (Some(_), _) => Ended::Forced,
@@ -142,7 +142,8 @@ async fn step(
         };
         clear_up(host, lead, &one.name).await?;
         if let Some(worktree) = &one.worktree {
-            match worktree.remove()? {
+            // A repository that git cannot look at keeps nobody here.
+            match worktree.remove().unwrap_or(Removed::Unclear) {
                 Removed::None | Removed::Wholly => {}
                 stays => news(&one.name, News::Worktree(stays, worktree.clone())),
             }
@@ -207,7 +208,7 @@ async fn refusal(lead: &Seat, request: &str) -> Result<Option<String>, CliError>
 /// Nothing of a member that has gone stays: no entry, no task of its, no note.
 async fn clear_up(host: &Host, lead: &Seat, name: &MemberName) -> Result<(), CliError> {
     host.folder.withdraw_member(&lead.team, name)?;
-    let acting = acting(lead, name).await?;
+    let acting = host.acting(lead, name).await?;
     match roster::leave(&acting, name).await {
         Ok(_)
         | Err(

@@ -6,7 +6,7 @@ use brigade_core::seat::Seat;
 use brigade_wire::name::MemberName;
 
 use super::spec::{AccessWord, Answers, MemberSpec, Place, Restart, TeamSpec};
-use super::{Host, bring, wait};
+use super::{Host, bring, needs, wait};
 use crate::error::{CliError, Trouble};
 
 /// What came of it.
@@ -40,6 +40,9 @@ pub(crate) fn plain(name: MemberName, agent: String, cwd: PathBuf) -> MemberSpec
 /// Has a member started on this host, and waits for it. Whoever asks again for one that is there
 /// changes nothing; of several who ask at once one does.
 pub(crate) async fn hire(host: &Host, lead: &Seat, spec: &MemberSpec) -> Result<Hired, CliError> {
+    if host.folder.member(&lead.team, &spec.name)?.is_none() {
+        needs::refuse([spec])?;
+    }
     if host.folder.team(&lead.team)?.is_none() {
         host.folder.put_team(&TeamSpec {
             team: lead.team.clone(),

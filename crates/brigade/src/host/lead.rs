@@ -1,5 +1,7 @@
 //! What is done in the lead's seat without anybody being asked.
 
+use std::time::Duration;
+
 use brigade_core::approvals;
 use brigade_core::policy::Ruling;
 use brigade_core::seat::Seat;
@@ -9,10 +11,49 @@ use super::Host;
 use super::supervisor::log;
 use crate::error::CliError;
 
-/// Answers the requests that a rule answers. Only where brigade holds the lead's seat.
-pub(super) async fn duties(host: &Host, seat: &Seat) -> Result<(), CliError> {
-    if !seat.store.is_ours(&seat.team).await? {
-        return Ok(());
+/// How long after a request came, or was last seen to wait, it is looked at again. An answer that somebody decided
+/// on who died is sent within this time.
+const AGAIN: Duration = Duration::from_secs(30);
+
+/// Whether requests wait for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Requests {
+    /// Some do.
+    Wait,
+    /// None does.
+    None,
+}
+
+/// When requests are looked at. That reads whole journals, and the lead gets mail all the time: other mail than a
+/// request is no reason.
+#[derive(Debug, Default)]
+pub(super) struct Attention {
+    next: Option<Duration>,
+}
+
+impl Attention {
+    /// Whether it is time to look: somebody has `asked`, or did a while ago.
+    pub(super) fn is_due(&mut self, asked: bool, now: Duration) -> bool {
+        let again = self.next.is_some_and(|next| now >= next);
+        if again {
+            self.next = None;
+        }
+        if asked {
+            self.renew(now);
+        }
+        asked || again
+    }
+
+    /// Something waits.
+    pub(super) fn renew(&mut self, now: Duration) {
+        self.next = Some(now + AGAIN);
+    }
+}
+
+/// Answers the requests that a rule answers; whether others wait. Only where brigade holds the lead's seat.
+pub(super) async fn duties(host: &Host, seat: &Seat) -> Result<Requests, CliError> {
+    if !host.leads(seat).await? {
+        return Ok(Requests::None);
     }
     let rules_of = |name: &MemberName| {
         let spec = host.folder.member(&seat.team, name).ok().flatten();
@@ -25,5 +66,38 @@ pub(super) async fn duties(host: &Host, seat: &Seat) -> Result<(), CliError> {
             ruled.approval.from, seat.team, ruled.approval.request_id, ruled.rule
         ));
     }
-    Ok(())
+    let waiting = approvals::waiting(seat).await.map_err(CliError::failed)?;
+    Ok(if waiting.is_empty() { Requests::None } else { Requests::Wait })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_looked_at_while_somebody_has_asked() {
+        let mut attention = Attention::default();
+        let mut check = |second, asked, due| {
+            let now = Duration::from_secs(second);
+            assert_eq!(attention.is_due(asked, now), due, "at {second} s");
+        };
+        check(0, false, false);
+        check(10, true, true);
+        check(11, false, false);
+        // Once more, in case an answer was decided on and not sent.
+        check(40, false, true);
+        check(41, false, false);
+    }
+
+    #[test]
+    fn what_waits_is_attended_to() {
+        let mut attention = Attention::default();
+        let at = Duration::from_secs;
+        assert!(attention.is_due(true, at(0)));
+        assert!(attention.is_due(false, at(30)));
+        attention.renew(at(30));
+        assert!(!attention.is_due(false, at(59)));
+        assert!(attention.is_due(false, at(60)));
+        assert!(!attention.is_due(false, at(90)));
+    }
 }

@@ -2,10 +2,18 @@
 
 use brigade_core::pulse::Process;
 
+use crate::env;
+
 /// This process.
 pub(crate) fn this() -> Process {
     let pid = std::process::id();
     Process { pid, began: began(pid).unwrap_or_default() }
+}
+
+/// This host, by its name.
+pub(crate) fn host() -> String {
+    let named = env::read(env::HOST).map(|name| name.to_string_lossy().into_owned());
+    named.unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned())
 }
 
 /// Whether that process is still there, and not another of its number.

@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::Stdio;
@@ -16,6 +16,11 @@ use tokio::process::{Child, Command};
 use super::folder::Folder;
 use super::spec::{MemberSpec, Place};
 use super::tmux::Tmux;
+
+/// A log that is longer than this is shortened.
+const LONGEST_LOG: u64 = 1 << 20;
+/// What is left of it at most.
+const LAST_WORDS: i64 = 1 << 18;
 
 /// What the house is started with again: the same folders, whatever the variables say.
 #[derive(Clone, Debug)]
@@ -59,7 +64,26 @@ pub(crate) fn supervisor(again: &Again, folder: &Folder) -> io::Result<Child> {
     detached(&again.words(&["supervise"]), &folder.supervisor_log())
 }
 
+/// Shortens a log that has grown long to its last lines. Whoever appends to it goes on doing so; what it writes
+/// at this very moment may be lost, or stand before them.
+pub(crate) fn shorten(log: &Path) -> io::Result<()> {
+    match std::fs::metadata(log) {
+        Ok(found) if found.len() > LONGEST_LOG => {}
+        Ok(_) => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    }
+    let mut file = OpenOptions::new().read(true).append(true).open(log)?;
+    file.seek(SeekFrom::End(-LAST_WORDS))?;
+    let mut last = Vec::new();
+    file.read_to_end(&mut last)?;
+    let line = last.iter().position(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    file.set_len(0)?;
+    file.write_all(last.get(line..).unwrap_or_default())
+}
+
 fn detached(words: &[OsString], log: &Path) -> io::Result<Child> {
+    shorten(log)?;
     let open = || -> io::Result<File> {
         OpenOptions::new().append(true).create(true).mode(0o600).open(log)
     };
@@ -72,4 +96,28 @@ fn detached(words: &[OsString], log: &Path) -> io::Result<Child> {
         .stderr(open()?)
         .current_dir("/")
         .spawn()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_log_keeps_its_last_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        // There may be none yet.
+        shorten(&log).unwrap();
+        let lines: Vec<String> = (0..200_000).map(|number| format!("line {number}\n")).collect();
+        std::fs::write(&log, lines.concat()).unwrap();
+        let mut appends = OpenOptions::new().append(true).open(&log).unwrap();
+        shorten(&log).unwrap();
+        appends.write_all(b"and on\n").unwrap();
+        let kept = std::fs::read_to_string(&log).unwrap();
+        assert!(kept.len() <= usize::try_from(LAST_WORDS).unwrap() + 7);
+        assert!(kept.starts_with("line ") && kept.ends_with("line 199999\nand on\n"));
+        let whole = kept.clone();
+        shorten(&log).unwrap();
+        assert_eq!(std::fs::read_to_string(&log).unwrap(), whole);
+    }
 }

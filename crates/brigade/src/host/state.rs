@@ -1,5 +1,7 @@
 //! How a team on this host is, gathered from everything that says so.
 
+use std::borrow::Cow;
+
 use brigade_core::board;
 use brigade_core::handshake;
 use brigade_core::mail::{self, Which};
@@ -7,11 +9,12 @@ use brigade_core::pulse::{self, Judged, Liveness, Process, Pulse};
 use brigade_core::seat::Seat;
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::task::{Status, Task};
+use brigade_wire::team::Team;
 use serde::Serialize;
 
 use super::spec::{MemberSpec, Place};
 use super::worktree::{Distance, Worktree};
-use super::{Host, failed, seat};
+use super::{Host, failed, process, seat};
 use crate::error::CliError;
 
 /// A team.
@@ -21,9 +24,14 @@ pub(crate) struct TeamState {
     /// The supervising process; members go on without it, and nobody starts them again.
     pub(crate) supervisor: Option<u32>,
     pub(crate) members: Vec<MemberState>,
+    /// Who is on the roster, and of whom no host has said that it plays it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) unplayed: Vec<MemberName>,
     pub(crate) tasks: Tasks,
     /// Requests that wait for an answer of the lead's.
     pub(crate) approvals: usize,
+    /// Messages to the lead that were not read.
+    pub(crate) unread: usize,
 }
 
 /// A member.
@@ -31,7 +39,11 @@ pub(crate) struct TeamState {
 pub(crate) struct MemberState {
     pub(crate) name: MemberName,
     pub(crate) agent: String,
-    pub(crate) place: Place,
+    /// Where on this host; none if it is on another.
+    pub(crate) place: Option<Place>,
+    /// The host it is on, as it says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) host: Option<String>,
     #[serde(flatten)]
     pub(crate) judged: Judged,
     pub(crate) pid: Option<u32>,
@@ -62,8 +74,17 @@ pub(crate) async fn team(host: &Host, lead: &Seat) -> Result<TeamState, CliError
     let mut members = Vec::new();
     for name in host.folder.members(&lead.team)? {
         let Some(spec) = host.folder.member(&lead.team, &name)? else { continue };
-        let mut state = member(host, lead, spec).await?;
-        let asks = open.iter().filter(|request| request.from == name);
+        members.push(member(host, lead, spec).await?);
+    }
+    let mut unplayed = Vec::new();
+    if host.is_shared {
+        let afar = elsewhere(host, lead).await?;
+        members.extend(afar.0);
+        unplayed = afar.1;
+    }
+    for state in &mut members {
+        let name = &state.name;
+        let asks = open.iter().filter(|request| request.from == *name);
         if state.judged.liveness == Liveness::Idle
             && let Some(request) = asks.into_iter().next()
         {
@@ -77,18 +98,19 @@ pub(crate) async fn team(host: &Host, lead: &Seat) -> Result<TeamState, CliError
         };
         state.tasks =
             tasks.iter().filter(mine).filter_map(|task| task.id()?.parse().ok()).collect();
-        members.push(state);
     }
     Ok(TeamState {
         team: lead.team.clone(),
         supervisor: host.supervisor()?.map(|process| process.pid),
         members,
+        unplayed,
         tasks: Tasks {
             total: tasks.len(),
             done: count(Status::Completed),
             in_progress: count(Status::InProgress),
         },
         approvals: open.len(),
+        unread: mail::inbox(lead, &lead.name, Which::Unread).await.map_or(0, |mail| mail.len()),
     })
 }
 
@@ -105,7 +127,8 @@ pub(crate) async fn member(
         // A repository that git cannot look at is no reason not to show the member.
         worktree: worktree.and_then(|worktree| worktree.distance().ok()),
         agent: spec.agent,
-        place: spec.place,
+        place: Some(spec.place),
+        host: pulse.as_ref().map(|pulse| pulse.host.clone()).filter(|_| host.is_shared),
         judged,
         pid: plays.map(|process| process.pid),
         session: pulse.as_ref().and_then(|pulse| pulse.session.clone()),
@@ -117,6 +140,61 @@ pub(crate) async fn member(
     })
 }
 
+/// The members of a team that do not run here: those that another host plays, and the names of those
+/// that nobody does.
+async fn elsewhere(
+    host: &Host,
+    lead: &Seat,
+) -> Result<(Vec<MemberState>, Vec<MemberName>), CliError> {
+    let Some(config) = lead.store.team(&lead.team).await? else { return Ok(Default::default()) };
+    let roster = Team::read(&config.bytes).map_err(CliError::failed)?;
+    let here = host.folder.members(&lead.team)?;
+    let (mut afar, mut unplayed) = (Vec::new(), Vec::new());
+    for entry in roster.members() {
+        let Some(Ok(name)) = entry.name().map(|name| name.parse::<MemberName>()) else { continue };
+        if here.contains(&name) {
+            continue;
+        }
+        let Some(pulse) = pulse::of(lead, &name).await? else {
+            // The lead's seat may well be a person's.
+            unplayed.extend((name != lead.name).then_some(name));
+            continue;
+        };
+        let unread = mail::inbox(lead, &name, Which::Unread).await;
+        afar.push(MemberState {
+            agent: entry.agent_type().map(Cow::into_owned).unwrap_or_default(),
+            place: None,
+            judged: pulse::judge(Some(&pulse), None, &process::host(), lead.clock.now()),
+            host: Some(pulse.host),
+            pid: None,
+            session: pulse.session,
+            tokens: pulse.tokens,
+            unread: unread.map(|mail| mail.len()).unwrap_or_default(),
+            worktree: None,
+            tasks: Vec::new(),
+            name,
+        });
+    }
+    Ok((afar, unplayed))
+}
+
+/// The other host that plays a member now, if one does.
+pub(crate) async fn played_afar(
+    host: &Host,
+    lead: &Seat,
+    name: &MemberName,
+) -> Result<Option<String>, CliError> {
+    if !host.is_shared {
+        return Ok(None);
+    }
+    let here = process::host();
+    let pulse = pulse::of(lead, name).await?.filter(|pulse| pulse.is_afar(&here));
+    let is_there = |pulse: &Pulse| {
+        pulse::judge(Some(pulse), None, &here, lead.clock.now()).liveness != Liveness::Dead
+    };
+    Ok(pulse.filter(is_there).map(|pulse| pulse.host))
+}
+
 /// Whether a member is there, and how it is.
 pub(crate) async fn liveness(
     host: &Host,
@@ -126,16 +204,26 @@ pub(crate) async fn liveness(
     let plays = seat::holder(&host.folder.seat(&lead.team, name));
     let plays = plays.map_err(|source| failed("look who plays it", source))?;
     let pulse = pulse::of(lead, name).await?;
-    let mut judged = pulse::judge(pulse.as_ref(), plays.as_ref(), lead.clock.now());
+    let mut judged =
+        pulse::judge(pulse.as_ref(), plays.as_ref(), &process::host(), lead.clock.now());
     if plays.is_none() {
         if let Some(why) = host.folder.trouble(&lead.team, name) {
             judged.evidence = format!("{}; {why}", judged.evidence);
+        } else if pulse.is_none() && had_its_day(host, lead, name)? {
+            // An engine forgets what was said long ago.
+            judged.evidence = "no process plays it; nothing was heard of it for a while".to_owned();
         } else if pulse.is_none() {
             judged =
                 Judged { liveness: Liveness::Starting, evidence: "not started yet".to_owned() };
         }
     }
     Ok((plays, pulse, judged))
+}
+
+/// Whether a member of which nothing is known was there before, and nobody is about to start it.
+fn had_its_day(host: &Host, lead: &Seat, name: &MemberName) -> Result<bool, CliError> {
+    let joined = host.is_shared && host.folder.has_joined(&lead.team, name);
+    Ok(joined && host.supervisor()?.is_none())
 }
 
 /// Whether nothing more is done to have a member back. Who plays it and has no agent has tried as often as

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use brigade_core::approvals::Approval;
 use brigade_core::board;
+use brigade_core::event::Event;
 use brigade_core::mail::{self, Words};
 use brigade_core::roster::{self, Activity, MemberPlan, RosterError};
 use brigade_core::seat::Seat;
@@ -20,9 +22,10 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use super::lead::{Attention, Requests};
 use super::restarts::{Restarts, Step};
 use super::spec::{MemberSpec, Place};
-use super::{Host, acting, failed, lead, seat, start};
+use super::{Host, failed, lead, seat, start};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::{exit, output};
@@ -37,8 +40,9 @@ struct Charge {
     /// The lead's.
     seat: Seat,
     members: HashMap<MemberName, Care>,
-    /// Whether something came to the lead that was not looked at.
-    mail: Arc<AtomicBool>,
+    /// Whether somebody asked the lead for something that a rule may answer, and that was not looked at.
+    asked: Arc<AtomicBool>,
+    attention: Attention,
     /// Wakes us when something happens in the team.
     watching: JoinHandle<()>,
 }
@@ -129,13 +133,18 @@ impl Supervisor<'_> {
             self.teams.insert(team.clone(), charge);
         }
         let Some(charge) = self.teams.get_mut(team) else { return Ok(()) };
-        if charge.mail.swap(false, Ordering::Relaxed)
-            && let Err(error) = lead::duties(&self.host, &charge.seat).await
-        {
-            charge.mail.store(true, Ordering::Relaxed);
-            log(&format!("team {team}: {error}"));
-        }
         let now = self.began.elapsed();
+        let asked = charge.asked.swap(false, Ordering::Relaxed);
+        if charge.attention.is_due(asked, now) {
+            match lead::duties(&self.host, &charge.seat).await {
+                Ok(Requests::Wait) => charge.attention.renew(now),
+                Ok(Requests::None) => {}
+                Err(error) => {
+                    charge.asked.store(true, Ordering::Relaxed);
+                    log(&format!("team {team}: {error}"));
+                }
+            }
+        }
         let members = self.host.folder.members(team)?;
         charge.members.retain(|name, _| members.contains(name));
         for name in members {
@@ -154,20 +163,27 @@ impl Supervisor<'_> {
 
     async fn take_charge(&self, team: &TeamName) -> Result<Charge, CliError> {
         let seat = self.context.seat_of(team.clone(), MemberName::lead());
-        let mut watch = seat.store.watch(team).await?;
+        let mut watch = seat.store.watch_proceedings(team).await?;
         let woken = Arc::clone(&self.woken);
         // What came while nobody was in charge counts as new.
-        let mail = Arc::new(AtomicBool::new(true));
-        let (lead, has_mail) = (seat.name.clone(), Arc::clone(&mail));
+        let asked = Arc::new(AtomicBool::new(true));
+        let (lead, has_asked) = (seat.name.clone(), Arc::clone(&asked));
         let watching = tokio::spawn(async move {
-            while let Some(record) = watch.next().await {
-                if record.event.mailbox() == Some(lead.as_str()) {
-                    has_mail.store(true, Ordering::Relaxed);
+            while let Some(record) = watch.next_shared().await {
+                // What a member does at its work is nothing to look after.
+                if matches!(record.event, Event::Worked { .. }) {
+                    continue;
+                }
+                if record.event.mailbox() == Some(lead.as_str())
+                    && Approval::told(&record, 0).is_some()
+                {
+                    has_asked.store(true, Ordering::Relaxed);
                 }
                 woken.notify_one();
             }
         });
-        Ok(Charge { seat, members: HashMap::new(), mail, watching })
+        let attention = Attention::default();
+        Ok(Charge { seat, members: HashMap::new(), asked, attention, watching })
     }
 }
 
@@ -180,6 +196,8 @@ async fn look_after_member(
 ) -> Result<(), CliError> {
     let (folder, team) = (&host.folder, &seat.team);
     let Some(spec) = folder.member(team, name)? else { return Ok(()) };
+    // A log that cannot be shortened now is shortened later.
+    let _untidy = start::shorten(&folder.log(team, name));
     let plays = seat::holder(&folder.seat(team, name));
     let plays = plays.map_err(|source| failed("look who plays it", source))?;
     if let Some(child) = &mut care.child
@@ -212,7 +230,7 @@ async fn look_after_member(
         Step::GiveUp => {
             log(&format!("{name} of team {team}: given up"));
             folder.set_trouble(team, name, Some(&last_words(host, seat, &spec)))?;
-            let acting = acting(seat, name).await?;
+            let acting = host.acting(seat, name).await?;
             board::release(&acting, name).await?;
             roster::set_activity(&acting, name, Activity::Idle).await?;
             Ok(())
@@ -223,8 +241,8 @@ async fn look_after_member(
 /// Sees to it that the member is on the roster and has been told what it is for; false if it was, and
 /// has left.
 async fn on_roster(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<bool, CliError> {
-    let there = Seat { name: spec.name.clone(), ..seat.clone() }.role().await?.is_some();
-    let acting = acting(seat, &spec.name).await?;
+    let there = seat.of(spec.name.clone()).role().await?.is_some();
+    let acting = host.acting(seat, &spec.name).await?;
     if host.folder.has_joined(&seat.team, &spec.name) {
         return Ok(there);
     }

@@ -75,6 +75,15 @@ impl Tmux {
         self.run(["kill-window", "-t", window])
     }
 
+    /// What shows a window of a session to a person, in place of what the terminal showed.
+    pub(crate) fn show(&self, session: &str, window: &str) -> Command {
+        let target = format!("={session}:={window}");
+        let mut tmux = self.command();
+        tmux.stdin(Stdio::inherit());
+        tmux.args(["select-window", "-t", &target, ";", "attach-session", "-t", &target]);
+        tmux
+    }
+
     /// How a person looks at a session.
     pub(crate) fn attach(&self, session: &str) -> String {
         format!("tmux -L {} attach -t {session}", self.socket)

@@ -19,6 +19,9 @@ const LOOK: Duration = Duration::from_millis(100);
 /// on with its session is given the time.
 const READY_WITHIN: Duration = Duration::from_secs(120);
 
+/// How long until one may expect to see that it was started at all.
+const BEGINS_WITHIN: Duration = Duration::from_secs(2);
+
 /// Waits until each of these members is ready, has failed or takes too long; those that are not there, and
 /// why.
 pub(crate) async fn until_there(
@@ -46,6 +49,11 @@ pub(crate) async fn until_there(
             waits |= is_coming && !is_late;
             if is_lost || (is_coming && is_late) {
                 failed.push((name.clone(), judged.evidence.clone()));
+            }
+            // That somebody was dead is no news of who is being started in its place.
+            let is_before = is_coming && judged.liveness == Liveness::Dead;
+            if is_before && !seen.contains_key(name) && began.elapsed() < BEGINS_WITHIN {
+                continue;
             }
             if seen.insert(name, judged.liveness) != Some(judged.liveness) {
                 tell(name, judged.liveness, &judged.evidence);

@@ -45,6 +45,8 @@ pub(crate) enum Removed {
     BranchStays,
     /// It has changes that are not committed, and stays.
     Stays,
+    /// Git cannot look at it, so it stays.
+    Unclear,
 }
 
 impl Worktree {
@@ -178,6 +180,19 @@ impl Worktree {
         git(&self.repository, &["branch", "-d", &self.branch])?;
         Ok(Removed::Wholly)
     }
+}
+
+/// Says why no branch can be made where somebody is to work, if none can.
+pub(crate) fn can_branch(dir: &Path) -> Result<(), CliError> {
+    let lack = if git(dir, &["rev-parse", "--show-toplevel"]).is_err() {
+        "is in no git repository"
+    } else if git(dir, &["rev-parse", "--verify", "--quiet", "HEAD"]).is_err() {
+        "is in a git repository without a commit"
+    } else {
+        return Ok(());
+    };
+    let error = CliError::failed(Trouble::NoCommit { dir: dir.to_owned(), lack });
+    Err(error.hint("`git commit` something there first, or leave out `worktree = true`"))
 }
 
 /// What git says, less the line break at its end.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use brigade_core::event::MessageKey;
-use brigade_core::mail::{self, SendError, Which};
+use brigade_core::mail::{self, MailError, Which};
 use brigade_core::seat::Seat;
 use brigade_core::store::Mail;
 use brigade_wire::name::MemberName;
@@ -52,7 +52,7 @@ impl<'c> Desk<'c> {
             Ok(found) if members.iter().any(|member| member == name) => Ok(found),
             _ => {
                 let (to, team) = (name.to_owned(), seat.team.to_string());
-                Err(SendError::NoMember { to, team, members }.into())
+                Err(MailError::NoMember { to, team, members }.into())
             }
         }
     }
@@ -64,8 +64,7 @@ impl<'c> Desk<'c> {
         let on_their_way = self.server.handed.on_their_way();
         let unseen = self.server.handed.unseen();
         mail.retain(|mail| {
-            let unread = matches!(mail::is_read(&mail.json), Ok(false));
-            (unread || unseen.contains(&mail.key)) && !on_their_way.contains(&mail.key)
+            (mail.is_unread() || unseen.contains(&mail.key)) && !on_their_way.contains(&mail.key)
         });
         Ok(mail)
     }

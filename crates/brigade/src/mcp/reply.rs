@@ -3,7 +3,7 @@
 use brigade_core::authority::Denied;
 use brigade_core::board::BoardError;
 use brigade_core::handshake::HandshakeError;
-use brigade_core::mail::SendError;
+use brigade_core::mail::MailError;
 use brigade_core::roster::RosterError;
 use brigade_core::store::StoreError;
 use rmcp::model::{CallToolResult, ContentBlock};
@@ -105,26 +105,26 @@ impl From<Denied> for Refusal {
             Denied::PersonOnly { .. } => {
                 advised(&error, "leave it open, a person answers with `brigade approvals`")
             }
-            Denied::TeammateOnly { .. } | Denied::NotTheirs { .. } => advised(&error, ""),
+            _ => advised(&error, ""),
         }
     }
 }
 
-impl From<SendError> for Refusal {
-    fn from(error: SendError) -> Self {
+impl From<MailError> for Refusal {
+    fn from(error: MailError) -> Self {
         match error {
-            SendError::Store(error) => error.into(),
-            SendError::Denied(error) => error.into(),
-            SendError::NoMember { ref members, .. } => advised(&error, &members_are(members)),
-            SendError::Protocol { .. } => advised(
+            MailError::Store(error) => error.into(),
+            MailError::Denied(error) => error.into(),
+            MailError::NoMember { ref members, .. } => advised(&error, &members_are(members)),
+            MailError::Protocol { .. } => advised(
                 &error,
                 "use the tool for it (request_shutdown, answer_shutdown, answer_plan, …), or put \
                  words around the JSON",
             ),
-            SendError::TooLong { .. } => advised(&error, "write a file and send its path"),
-            SendError::Partly { .. } => advised(&error, "send to the others again"),
-            SendError::Envelope => advised(&error, "spell the tag in another way"),
-            SendError::ToSelf { .. } | SendError::Empty => advised(&error, ""),
+            MailError::TooLong { .. } => advised(&error, "write a file and send its path"),
+            MailError::Partly { .. } => advised(&error, "send to the others again"),
+            MailError::Envelope => advised(&error, "spell the tag in another way"),
+            _ => advised(&error, ""),
         }
     }
 }

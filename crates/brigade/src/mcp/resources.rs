@@ -17,6 +17,7 @@ use rmcp::model::{
 };
 use rmcp::service::Peer;
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::server::Server;
 use super::team_view;
@@ -87,10 +88,11 @@ fn failed(error: impl std::fmt::Display) -> ErrorData {
     ErrorData::internal_error(error.to_string(), None)
 }
 
-/// The log as people read it. The lead sees all of it, others not the mail between others.
+/// The log as people read it, without members' work. The lead sees all of it, others not the mail
+/// between others.
 async fn log(seat: &Seat) -> Result<String, StoreError> {
     let all = seat.role().await? == Some(Role::Lead);
-    let mut records = seat.store.history(&seat.team).await?;
+    let mut records = seat.store.proceedings(&seat.team).await?;
     records.retain(|record| all || concerns(seat, record));
     let late = records.len().saturating_sub(LOG_RECORDS);
     let told = Story::default().tell(records.get(late..).unwrap_or_default(), None);
@@ -157,7 +159,7 @@ pub(super) async fn subscribe(
         std::mem::replace(&mut wanted.watched, true)
     };
     if !watched {
-        match seat.store.watch(&seat.team).await {
+        match seat.store.watch_proceedings(&seat.team).await {
             Ok(watch) => drop(tokio::spawn(tell(seat, watch, server.subscriptions.clone(), peer))),
             Err(error) => {
                 *server.subscriptions.wanted() = Wanted::default();
@@ -172,7 +174,11 @@ pub(super) async fn subscribe(
 async fn tell(seat: Seat, mut watch: Watch, subscriptions: Subscriptions, peer: Peer<RoleServer>) {
     while let Some(record) = watch.next().await {
         let mut changed = changed_by(&seat, &record);
-        while let Ok(Some(record)) = tokio::time::timeout(BURST, watch.next()).await {
+        if changed.is_empty() {
+            continue;
+        }
+        let end = Instant::now() + BURST;
+        while let Ok(Some(record)) = tokio::time::timeout_at(end, watch.next()).await {
             changed.extend(changed_by(&seat, &record));
         }
         let Some(told) = subscriptions.of(changed) else { return };
@@ -192,6 +198,8 @@ fn changed_by(seat: &Seat, record: &Record) -> HashSet<String> {
         | Event::MemberLeft { .. }
         | Event::TeamCreated { .. }
         | Event::TeamDeleted {} => Some("roster"),
+        // The log that is read here does not have it.
+        Event::Worked { .. } => return HashSet::new(),
         _ => None,
     };
     also.into_iter().chain(["log"]).map(|name| uri(seat, name)).collect()

@@ -87,15 +87,10 @@ impl Server {
             Identity::Founder { named: Some(named), .. } if *named != name => {
                 Err(Refusal::new(format!("your team is to be named {named}")))
             }
-            Identity::Founder { store, clock, hand, .. } => Ok(Seat {
-                store: Arc::clone(store),
-                clock: Arc::clone(clock),
-                team: name,
-                name: MemberName::lead(),
-                lead_key: None,
-                hand: hand.clone(),
-                signer: None,
-            }),
+            Identity::Founder { store, clock, hand, .. } => {
+                let lead = Seat::new(Arc::clone(store), name, MemberName::lead());
+                Ok(lead.with_clock(Arc::clone(clock)).with_hand(hand.clone()))
+            }
             Identity::Seated(seat) => {
                 Err(Refusal::new(format!("you are in team {} already", seat.team)))
             }

@@ -61,6 +61,31 @@ impl Offered {
     }
 }
 
+/// What the papers tell of a tool.
+#[cfg(all(test, feature = "nats"))]
+pub(crate) struct Told {
+    pub(crate) name: &'static str,
+    pub(crate) offered: &'static str,
+    pub(crate) description: &'static str,
+    pub(crate) input: Arc<JsonObject>,
+}
+
+/// Every tool, for the papers.
+#[cfg(all(test, feature = "nats"))]
+pub(crate) fn told() -> impl Iterator<Item = Told> {
+    ROWS.iter().map(|row| {
+        let offered = match row.offered {
+            Offered::Everybody => "everybody",
+            Offered::Fetcher => "whoever is not brought its mail",
+            Offered::Lead => "the lead",
+            Offered::Leading => "the lead of a team that is there",
+            Offered::Teammate => "teammates",
+            Offered::Founder => "whoever has no team yet",
+        };
+        Told { name: row.name, offered, description: row.description, input: (row.input)() }
+    })
+}
+
 /// What a tool does to the team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effect {

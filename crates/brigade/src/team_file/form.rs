@@ -9,6 +9,7 @@ use toml::de::DeValue;
 
 use super::mistake::Mistakes;
 use super::shape::{At, Field, Named, Shape, Table, said, spelled, tables, told, words};
+use crate::home::{Address, AddressError};
 use crate::host::spec::{AccessWord, Answers, Place, Restart};
 
 tables! {
@@ -18,6 +19,12 @@ tables! {
         team: TeamName,
         /// What the team is for.
         description: String,
+        /// Where the team lives: `files` of this host, the default, or an engine at
+        /// `nats://HOST:PORT` or `tls://HOST:PORT`, several with a comma between them. `--store` and
+        /// `BRIGADE_STORE` count before it.
+        store: Address,
+        /// The file with the credentials for the engine, seen from this file.
+        creds: Words,
         /// The agent that leads. Without this table a person does.
         lead: Lead,
         /// What holds for the lead and every member that does not say otherwise.
@@ -39,17 +46,17 @@ tables! {
         /// The model, as the agent names it; the agent's own choice if not said. One of
         /// `[defaults]` holds only for the agent of `[defaults]`.
         model: Words,
-        /// What may be done without asking: `ask` is what the agent's own rules allow, `full`
-        /// everything.
+        /// What may be done without asking: `ask`, the default, is what the agent's own
+        /// rules allow, `full` is everything.
         access: AccessWord,
         /// The variables it inherits, by name, beside the few no program can do without; all of them
         /// if not said.
         env: Vec<EnvName>,
-        /// Where it runs: `headless` is nowhere to be seen, `tmux` in a window of tmux, `native` is
-        /// the real Claude Code itself, in a window of tmux.
+        /// Where it runs: `headless`, the default, is nowhere to be seen, `tmux` in a
+        /// window of tmux, `native` is the real Claude Code itself, in a window of tmux.
         place: Place,
-        /// What becomes of it when its process dies: `always` starts it again, `never` gives its
-        /// tasks back to the board.
+        /// What becomes of it when its process dies: `always`, the default, starts it
+        /// again, `never` gives its tasks back to the board.
         restart: Restart,
         /// The folder it works in, seen from this file; this file's own if not said.
         dir: Words,
@@ -76,7 +83,7 @@ tables! {
     Member with common: Common {
         /// What it is told first.
         prompt: Words,
-        /// The file that says what it is told first, seen from this file.
+        /// The file that says what it is told first, seen from this file; instead of `prompt`.
         prompt_file: Words,
         /// Whether nothing may be changed before its plan is approved.
         plan: bool,
@@ -88,10 +95,10 @@ tables! {
     Lead with common: Common {
         /// What it is told first.
         prompt: Words,
-        /// The file that says what it is told first, seen from this file.
+        /// The file that says what it is told first, seen from this file; instead of `prompt`.
         prompt_file: Words,
-        /// Who answers plans and requests for leave: `person` is a person alone, `lead` the agent
-        /// that leads, too.
+        /// Who answers plans and requests for leave: `person`, the default, is a person
+        /// alone, `lead` the agent that leads, too.
         answers: Answers,
     }
 
@@ -112,9 +119,9 @@ tables! {
         subject: Words,
         /// The same at length.
         description: String,
-        /// The tasks that have to be done before.
+        /// The tasks that have to be done before, by their names in this file.
         after: Vec<At<String>>,
-        /// The member whose task it is from the start; anybody's if not said.
+        /// The member whose task it is from the start, or `team-lead`; anybody's if not said.
         owner: String,
     }
 }
@@ -160,6 +167,19 @@ impl Shape for TeamName {
 
     fn schema() -> Value {
         json!({ "type": "string", "pattern": "^[a-z0-9][a-z0-9-]{0,63}$" })
+    }
+}
+
+impl Shape for Address {
+    fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
+        let span = value.span();
+        let parsed = String::read(value, mistakes)?.parse();
+        parsed.map_err(|error: AddressError| mistakes.add(&span, error.to_string())).ok()
+    }
+
+    fn schema() -> Value {
+        let server = "(nats|tls)://[^@,\\s]+";
+        json!({ "type": "string", "pattern": format!("^(files|{server}(,\\s*{server})*)$") })
     }
 }
 

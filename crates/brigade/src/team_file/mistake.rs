@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::near;
+use crate::near;
 use crate::output;
 
 /// How much of a line is shown before and after the caret begins, in columns.

@@ -11,15 +11,20 @@ use brigade_wire::name::{LEAD, MemberName};
 use super::board;
 use super::form::{Common, Defaults, File, Lead, Member, RuleTable, Words};
 use super::mistake::Mistakes;
+use super::prompt;
 use super::shape::{At, Field};
-use super::{near, prompt};
 use crate::host::spec::{MemberSpec, Place, TeamSpec};
+use crate::near;
 
 /// The team, or nothing if there are mistakes.
 pub(super) fn team(file: &File, root: &Path, mistakes: &mut Mistakes) -> Option<TeamSpec> {
     if file.team.is_absent() {
         let hint = "begin the file with a name, as in team = \"demo\"";
         mistakes.hinted(&(0..0), "the team has no name", hint);
+    }
+    if let (Some(creds), true) = (file.creds.at(), file.store.is_absent()) {
+        let hint = "add store = \"nats://…\", or leave the credentials out";
+        mistakes.hinted(&creds.span, "these are the credentials of no engine", hint);
     }
     let none = Defaults::default();
     let defaults = file.defaults.get().unwrap_or(&none);

@@ -39,6 +39,8 @@ pub(crate) struct Surroundings {
     pub(crate) team: String,
     /// The agents of its members.
     pub(crate) agents: Vec<&'static str>,
+    /// Whether these are installed.
+    pub(crate) is_staffed: bool,
     allow: Vec<String>,
 }
 
@@ -48,11 +50,12 @@ impl Surroundings {
         let is_here = |agent: &&Agent| installed::program(agent).is_some();
         let mut agents: Vec<&str> =
             AGENTS.iter().filter(is_here).map(|agent| agent.name).take(2).collect();
-        if agents.is_empty() {
+        let is_staffed = !agents.is_empty();
+        if !is_staffed {
             agents.push("claude");
         }
         let name = dir.file_name().unwrap_or_default().to_string_lossy();
-        Self { team: team(&name), agents, allow: allow(dir) }
+        Self { team: team(&name), agents, is_staffed, allow: allow(dir) }
     }
 }
 
@@ -95,7 +98,7 @@ fn allow(dir: &Path) -> Vec<String> {
 
 /// The file. A line that begins with `#` and no space is a setting that is not used.
 pub(crate) fn text(surroundings: &Surroundings, schema: Option<&str>) -> String {
-    let Surroundings { team, agents, allow } = surroundings;
+    let Surroundings { team, agents, allow, .. } = surroundings;
     let mut text = String::new();
     if let Some(schema) = schema {
         let _infallible = writeln!(text, "#:schema ./{schema}");
@@ -157,7 +160,7 @@ deny = [\"git push*\"]
 ";
 
 const BUILDER: &str = "\
-prompt = \"Take a task from the board, do it, test it, and report to team-lead.\"
+prompt = \"You build. Do each task that is given to you, test it, and report to team-lead.\"
 # The agent is the one on the path, chooses its model and works beside this file, if nothing is said.
 #model = \"the agent's own name of a model\"
 #program = \"./its-program\"
@@ -165,7 +168,7 @@ prompt = \"Take a task from the board, do it, test it, and report to team-lead.\
 ";
 
 const REVIEWER: &str = "\
-prompt = \"When a task is done, read the change, and tell its owner what is wrong with it.\"
+prompt = \"You review. When you are asked to, read a change, and tell its author what is wrong with it.\"
 # It may change nothing before its plan is approved.
 plan = true
 # A rule in full, for tools that are not commands.

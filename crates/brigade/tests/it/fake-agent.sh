@@ -2,7 +2,10 @@
 # An agent that speaks just enough of the Agent Client Protocol. What it hears goes to the file `heard`.
 # A prompt that says DIE ends it, one that says LAST does so after its turn; one that says TALK makes it
 # say something first, and one that says EDIT change a file, as it says; one that says STAY makes it
-# start a program in a session of its own, and tell who its guard, itself and that program are.
+# start a program in a session of its own, and tell who its guard, itself and that program are; one that
+# says ASK makes it ask leave to run a command, and tell what was answered; one that says WORK makes it
+# speak in fifty pieces, use a tool and speak again; one that says REPLY makes it write to the lead, in the name
+# its tools were given.
 echo started >> heard
 session=s1
 while read -r line; do
@@ -13,6 +16,7 @@ while read -r line; do
         *'"initialize"'*) answer '{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}' ;;
         *'"session/new"'*)
             echo begun >> heard
+            tools=$line
             answer "{\"sessionId\":\"$session\"}"
             ;;
         *'"session/load"'*)
@@ -29,7 +33,26 @@ while read -r line; do
                     setsid sleep 300 </dev/null >/dev/null 2>&1 &
                     echo "stays $PPID $$ $!" >> heard
                     ;;
+                *ASK*)
+                    printf '{"jsonrpc":"2.0","id":900,"method":"session/request_permission","params":{"sessionId":"%s","toolCall":{"toolCallId":"c1","title":"make","kind":"execute","rawInput":{"command":"make"}},"options":[{"optionId":"allow-it","name":"Yes","kind":"allow_once"},{"optionId":"refuse-it","name":"No","kind":"reject_once"}]}}\n' "$session"
+                    read -r reply
+                    printf 'answered %s\n' "$reply" >> heard
+                    ;;
+                *REPLY*)
+                    given() { printf '%s\n' "$tools" | sed -n "s/.*$1\":*\"\([^\"]*\)\".*/\1/p"; }
+                    me=$(given 'BRIGADE_AS","value')
+                    "$(given command)" --team "$(given 'BRIGADE_TEAM","value')" --as "$me" \
+                        send team-lead "REPLY of $me" </dev/null >> heard
+                    ;;
                 *TALK*) update '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"I am talking"}}' ;;
+                *WORK*)
+                    for number in $(seq 50); do
+                        update "{\"sessionUpdate\":\"agent_message_chunk\",\"content\":{\"type\":\"text\",\"text\":\"$number \"}}"
+                    done
+                    update '{"sessionUpdate":"tool_call","toolCallId":"7","title":"make","kind":"execute","status":"in_progress"}'
+                    update '{"sessionUpdate":"tool_call_update","toolCallId":"7","status":"completed"}'
+                    update '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"It is\nmade."}}'
+                    ;;
                 *EDIT*)
                     update '{"sessionUpdate":"tool_call","toolCallId":"1","title":"Edit a","kind":"edit","status":"in_progress","content":[{"type":"diff","path":"/a","oldText":"1\n2\n","newText":"1\ntwo\u001b[2J\n"}]}'
                     update '{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed"}'

@@ -147,16 +147,40 @@ fn members_outlive_their_supervisor_and_are_found_by_the_next() {
     team.house.done(&["up"]);
     let (alice, bob) = (team.pid("alice"), team.pid("bob"));
     kill(team.status()["supervisor"].as_u64().unwrap());
-    assert_eq!(team.status()["supervisor"], Value::Null);
+    until("its end", || team.status()["supervisor"] == Value::Null);
     assert_eq!((team.pid("alice"), team.pid("bob")), (alice, bob));
     kill(alice);
     until("alice to be dead", || team.member("alice")["liveness"] == "dead");
-    team.house.done(&["resume"]);
+    let resumed = team.house.run(&["resume"]);
+    // That she was dead is no news of the one who is being started.
+    assert!(resumed.stderr.contains("alice: idle"), "{resumed}");
+    assert!(!resumed.stderr.contains("dead"), "{resumed}");
     assert_eq!(team.pid("bob"), bob);
     assert_ne!(team.pid("alice"), alice);
     // It goes on with its session.
     assert_eq!((count(&team.heard("a"), "begun"), count(&team.heard("a"), "loaded")), (1, 1));
     assert_eq!(count(&team.heard("b"), "started"), 1);
+}
+
+/// Without [`give_back`](../../src/memory.rs) some four megabytes stay.
+#[test]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn what_a_flood_of_mail_took_is_given_back() {
+    let team = Hosting::new();
+    team.house.done(&["up"]);
+    let alice = team.pid("alice");
+    let status = || std::fs::read_to_string(format!("/proc/{alice}/status")).unwrap();
+    let own = || -> u64 {
+        let status = status();
+        let line = status.lines().find(|line| line.starts_with("RssAnon:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    };
+    let before = own();
+    for number in 0..300 {
+        team.house.done(&["send", "alice", &format!("{number} {}", "x".repeat(4000))]);
+    }
+    until("all to be read", || team.heard("a").contains("299 x"));
+    until("the memory to be given back", || own() < before + 1500);
 }
 
 #[test]
@@ -242,7 +266,7 @@ fn up_ends_though_an_agent_cannot_be_kept_running() {
     let run = team.house.run(&["up"]);
     assert_eq!(run.code, Some(1));
     assert!(run.stderr.contains("not started: bob"), "{}", run.stderr);
-    assert_eq!(team.member("alice")["liveness"], "idle");
+    until("alice to be idle", || team.member("alice")["liveness"] == "idle");
     assert_eq!(team.member("bob")["liveness"], "dead");
     // It has no agent that could be asked to stop, and so nobody is waited for.
     let began = Instant::now();

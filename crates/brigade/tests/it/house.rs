@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// A temporary home with the built binary in it.
 pub(crate) struct House {
     pub(crate) root: PathBuf,
+    /// What every command in it is told.
+    pub(crate) variables: Vec<(&'static str, String)>,
 }
 
 /// What a command printed, and how it ended, with what differs from run to run taken out.
@@ -27,7 +29,7 @@ impl House {
         // The real path: on some systems the temporary directory is a symbolic link.
         let root = std::env::temp_dir().canonicalize().unwrap().join(name);
         std::fs::create_dir_all(root.join("work")).unwrap();
-        Self { root }
+        Self { root, variables: Vec::new() }
     }
 
     /// A house with a team `demo` of `team-lead`, `alice` and `bob`.
@@ -91,6 +93,7 @@ impl House {
             .env("XDG_STATE_HOME", self.path("state"))
             .env("CLAUDE_CONFIG_DIR", self.path("claude"))
             .env("TZ", "UTC")
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .current_dir(self.path("work"))
             .stdin(Stdio::null());
         command

@@ -39,6 +39,7 @@ fn nobody_speaks_for_a_native_lead_by_accident() {
     --- stderr
     error: who are you? team theirs was not created by brigade
     hint: say `--as NAME`, or set BRIGADE_AS
+    hint: members are team-lead, bob
     --- exit 1
     ");
     assert_snapshot!(house.run_with_env(&["send", "team-lead", "hi"], &[("BRIGADE_AS", "bob")]), @"sent to team-lead (<id>)");
@@ -46,6 +47,7 @@ fn nobody_speaks_for_a_native_lead_by_accident() {
     --- stderr
     error: who are you? team theirs was not created by brigade
     hint: say `--as NAME`, or set BRIGADE_AS
+    hint: members are team-lead, bob
     --- exit 1
     ");
 }

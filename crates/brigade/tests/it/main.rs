@@ -30,10 +30,15 @@ mod mcp;
 mod mcp_broken;
 mod mcp_forgery;
 mod mcp_load;
+#[cfg(feature = "nats")]
+mod nats;
 mod overview;
 mod pipes;
+mod review;
 mod starter;
+mod stumbles;
 mod tasks;
 mod team_file;
 mod teammate;
 mod teams;
+mod version;

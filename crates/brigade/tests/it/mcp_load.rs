@@ -143,6 +143,8 @@ fn a_flood_is_answered_in_its_order() {
     const CALLS: usize = 10_000;
     let house = House::with_team();
     let mut bob = Client::of(&house, "bob");
+    #[cfg(target_os = "linux")]
+    let before = memory(&bob, "VmHWM");
     let ids: Vec<u64> = (0..CALLS)
         .map(|_| bob.send("tools/call", json!({ "name": "list_members", "arguments": {} })))
         .collect();
@@ -150,8 +152,9 @@ fn a_flood_is_answered_in_its_order() {
     assert_eq!(answered, ids);
     #[cfg(target_os = "linux")]
     {
-        let most = memory(&bob, "VmHWM");
-        assert!(most < 100 << 10, "{most} kB for {CALLS} calls");
+        // Beyond what the program takes by itself: unoptimised, its code alone is 25 MB of it.
+        let grown = memory(&bob, "VmHWM") - before;
+        assert!(grown < 100 << 10, "{grown} kB for {CALLS} calls");
     }
     bob.done("list_members", json!({}));
 }

@@ -7,11 +7,12 @@ use crate::house::House;
 #[test]
 fn with_no_team_it_says_how_to_start() {
     let house = House::new();
-    assert_snapshot!(house.run(&[]), @r#"
-    There is no team yet. To start one:
-      brigade team create demo && brigade team join bob
-      brigade send bob "hello" && brigade --as bob inbox
-    "#);
+    assert_snapshot!(house.run(&[]), @"
+    There is no team yet. Three ways to one:
+      brigade init                 Claude Code leads, and can start teammates of other vendors
+      brigade new, brigade up      you lead a team from a file, of the agents installed here
+      brigade team create demo     you lead, and add agents with `brigade spawn bob --agent codex`
+    ");
     assert_snapshot!(house.run(&["--json"]), @"[]");
 }
 

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::guard::{all_gone, is_alive};
 use crate::house::House;
@@ -101,6 +101,60 @@ fn what_is_typed_reaches_the_agent() {
     let mut bob = Teammate::spawn(&house, "bob");
     bob.types("please hurry");
     until("the words", || heard(&house).contains("please hurry").then_some(()));
+}
+
+/// What members did, as the journal has it.
+fn acts(house: &House) -> Vec<Value> {
+    let log = house.done(&["log", "--json"]);
+    let records = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let work = records.filter(|record| !record["event"]["worked"].is_null());
+    work.map(|record| {
+        assert_eq!(
+            (&record["by"], &record["event"]["worked"]["name"]),
+            (&"bob".into(), &"bob".into())
+        );
+        record["event"]["worked"]["act"].clone()
+    })
+    .collect()
+}
+
+#[test]
+fn what_it_does_is_in_the_log_for_those_who_ask() {
+    let house = House::with_team();
+    house.done(&["send", "bob", "WORK"]);
+    let _bob = Teammate::spawn(&house, "bob");
+    let is_end = |act: &Value| !act["turn_ended"].is_null();
+    let acts =
+        until("the turn's end", || Some(acts(&house)).filter(|acts| acts.iter().any(is_end)));
+    let counted: String = (1..=50).map(|number| format!("{number} ")).collect();
+    let expected = json!([
+        { "started": {} },
+        { "ready": {} },
+        { "turn_started": {} },
+        { "said": { "text": counted } },
+        { "tool_started": { "id": "7", "tool": "execute", "about": "make" } },
+        { "tool_ended": { "id": "7", "ok": true } },
+        { "said": { "text": "It is\nmade." } },
+        { "turn_ended": { "end": "done" } },
+    ]);
+    assert_eq!(Value::from(acts), expected);
+    let plain = house.done(&["log"]);
+    assert!(!plain.contains("made."), "{plain}");
+    let told = until("that it is idle", || {
+        Some(house.done(&["log", "--work"])).filter(|told| told.contains("is idle"))
+    });
+    let about =
+        told.lines().filter_map(|line| line.split_once("bob  ")).map(|(_, about)| about.trim());
+    let told: Vec<&str> = about.skip_while(|about| *about != "started its agent").collect();
+    insta::assert_snapshot!(told.join("\n"), @r"
+    started its agent
+    is active
+    “1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 2…
+    execute: make
+    “It is made.”
+    ended its turn
+    is idle
+    ");
 }
 
 /// What a pane shows while its agent changes a file.

@@ -70,7 +70,7 @@ fn a_team_is_created_joined_shown_left_and_deleted() {
     assert_snapshot!(house.run(&["team", "show"]), @"
     --- stderr
     error: there is no team yet
-    hint: `brigade team create NAME` makes one
+    hint: `brigade team create NAME` makes one, `brigade new` and `brigade up` one from a file
     --- exit 1
     ");
 }

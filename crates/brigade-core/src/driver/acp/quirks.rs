@@ -143,6 +143,7 @@ pub(crate) const COPILOT: Quirks = Quirks {
     ..GENERIC
 };
 
+// ANCHOR: qwen
 /// Qwen Code 0.24.4. It hides the tools of a client's servers behind a search; by its own argument a server
 /// can be said to be trusted, and its tools to be always there.
 pub(crate) const QWEN: Quirks = Quirks {
@@ -165,6 +166,7 @@ pub(crate) const QWEN: Quirks = Quirks {
     usage: UsageAt::Nowhere,
     ..GENERIC
 };
+// ANCHOR_END: qwen
 
 /// The variables of a server as an object.
 fn variables(tools: &ToolServer) -> Value {

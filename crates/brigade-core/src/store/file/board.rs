@@ -144,6 +144,31 @@ impl Board {
         }
     }
 
+    /// Puts a task under a number that another board gave it. One try.
+    pub(crate) fn try_place(
+        &self,
+        id: TaskId,
+        task: &[u8],
+        seen: Option<&Seen<'_>>,
+        patience: &mut Patience,
+    ) -> Result<Tried<()>, StoreError> {
+        let Some(dir) = &self.0 else { return Err(StoreError::Conflict) };
+        if dir.stamp(CREATE)?.is_none() {
+            dir.touch(CREATE)?;
+        }
+        let _lock = match document::try_lock(dir, CREATING, seen, patience)? {
+            Try::Taken(lock) => lock,
+            Try::Not(obstacle) => return Ok(Tried::Wait(obstacle)),
+        };
+        // First the mark: a number that is about to be taken is given to nobody.
+        self.raise_high_water(dir, id.get())?;
+        if document::create(dir, &file(id), task)? {
+            Ok(Tried::Done(()))
+        } else {
+            Err(StoreError::Conflict)
+        }
+    }
+
     /// Refuses to replace a task that is at another revision already.
     pub(crate) fn check_revision(&self, id: TaskId, at: Revision) -> Result<(), StoreError> {
         let dir = self.0.as_ref().ok_or(StoreError::NoTask { id })?;

@@ -120,8 +120,8 @@ impl Dir {
         fs::fstat(&self.fd).is_ok_and(|stat| stat.st_nlink > 0)
     }
 
-    /// Reads a file whole; `None` if there is none.
-    pub(crate) fn read(&self, name: &str) -> Result<Option<Whole>, StoreError> {
+    /// Opens a regular file for reading; `None` if there is none.
+    pub(crate) fn file(&self, name: &str) -> Result<Option<(OwnedFd, fs::Stat)>, StoreError> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let fd = match fs::openat(&self.fd, name, flags, Mode::empty()) {
             Ok(fd) => fd,
@@ -134,13 +134,20 @@ impl Dir {
         };
         let stat = fs::fstat(&fd).map_err(|error| self.failed("look at", name, error))?;
         check_owner(stat.st_uid, &self.path.join(name))?;
-        let refused = |why| StoreError::Refused { path: self.path.join(name), why };
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err(refused(Refusal::NotAFile));
+            let path = self.path.join(name);
+            return Err(StoreError::Refused { path, why: Refusal::NotAFile });
         }
+        Ok(Some((fd, stat)))
+    }
+
+    /// Reads a file whole; `None` if there is none.
+    pub(crate) fn read(&self, name: &str) -> Result<Option<Whole>, StoreError> {
+        let Some((fd, stat)) = self.file(name)? else { return Ok(None) };
         let size = u64::try_from(stat.st_size).unwrap_or_default();
         if size > MAX_FILE {
-            return Err(refused(Refusal::TooBig));
+            let path = self.path.join(name);
+            return Err(StoreError::Refused { path, why: Refusal::TooBig });
         }
         // One byte more than the size: a file that did not grow is read in one call.
         let mut bytes: Vec<u8> = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);

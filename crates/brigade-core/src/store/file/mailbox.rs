@@ -48,6 +48,8 @@ pub(crate) enum Work<'w> {
     Merge { upto: u64 },
     /// Put into the inbox what waits, and into the journal what others did.
     Look,
+    /// Take out of the inbox what is read, if there is nothing else in it.
+    Tidy,
     /// Mark messages.
     Mark { keys: &'w [MessageKey], mark: Mark },
 }

@@ -5,12 +5,33 @@
 //! - `mailbox` with its `journal` and `state`: how a message gets into an inbox and is never lost;
 //!   `draft`, `commit` and `observe` are the steps of that;
 //! - `board`: tasks; `own`: what we keep of a team for ourselves;
-//! - `watch`: what happens, as it happens.
+//! - `watch`: what happens, as it happens; `chronicle`: that, and all that happened before.
 //!
 //! The calls here do their system calls on the caller's thread: they take a fraction of a
 //! millisecond, and what has to wait sleeps without keeping the thread.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use brigade_core::roster::{self, TeamPlan};
+//! use brigade_core::seat::Seat;
+//! use brigade_core::store::file::{FileStore, Options};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let home = tempfile::tempdir()?;
+//! # let home = home.path();
+//! let options = Options::new(home.join(".claude"), home.join(".local/state/brigade"));
+//! let store = Arc::new(FileStore::open(options));
+//! let lead = Seat::new(store, "demo".parse()?, "team-lead".parse()?);
+//! roster::create(&lead, TeamPlan::new("an example", "/work")).await?;
+//! assert!(home.join(".claude/teams/demo/config.json").exists());
+//! # Ok(())
+//! # }
+//! ```
 
 mod board;
+mod chronicle;
 mod commit;
 mod dir;
 mod document;
@@ -24,6 +45,7 @@ mod observe;
 mod own;
 mod state;
 mod store;
+mod teams;
 mod watch;
 
 use std::collections::HashMap;
@@ -36,6 +58,7 @@ use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::team::Team;
 use rustix::fs::{Access, AtFlags, Mode, accessat};
 
+pub use self::chronicle::{RecordedError, of_file};
 use self::dir::{Dir, Stamp, Sync};
 use self::document::Tried;
 use self::journal::Journal;
@@ -44,7 +67,7 @@ use self::mailbox::{Mailbox, Step, Work, World};
 use self::own::Own;
 use self::state::StateFile;
 use super::{Obstacle, StoreError};
-use crate::clock::Clock;
+use crate::clock::{Clock, SystemClock};
 use crate::hash::Fnv;
 
 /// What an acknowledged message survives.
@@ -59,15 +82,39 @@ pub enum Durability {
 
 /// How a file store behaves.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
-    /// Claude Code's folder, `~/.claude` by default.
+    /// Claude Code's folder, `~/.claude` unless somebody moved it.
     pub claude_dir: PathBuf,
-    /// Brigade's own folder, `$XDG_STATE_HOME/brigade` by default.
+    /// Brigade's own folder, `$XDG_STATE_HOME/brigade` for the program.
     pub state_dir: PathBuf,
     /// What an acknowledged message survives.
     pub durability: Durability,
     /// How long to wait for a lock at most.
     pub lock_wait: Duration,
+}
+
+impl Options {
+    /// These folders; a message survives the death of any process, and a lock is waited for until an
+    /// abandoned one would have grown stale.
+    pub fn new(claude_dir: impl Into<PathBuf>, state_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            claude_dir: claude_dir.into(),
+            state_dir: state_dir.into(),
+            durability: Durability::default(),
+            lock_wait: LOCK_WAIT,
+        }
+    }
+
+    /// The same with this durability.
+    pub fn with_durability(self, durability: Durability) -> Self {
+        Self { durability, ..self }
+    }
+
+    /// The same with this patience for a lock.
+    pub fn with_lock_wait(self, lock_wait: Duration) -> Self {
+        Self { lock_wait, ..self }
+    }
 }
 
 /// How long to wait for a lock: a little longer than it takes an abandoned one to grow stale.
@@ -91,7 +138,7 @@ pub struct FileStore {
     owns: Mutex<HashMap<TeamName, Arc<Own>>>,
     boxes: Mutex<HashMap<(TeamName, MemberName), SharedMailbox>>,
     /// What watches of a team share, for as long as there are any.
-    watches: Mutex<HashMap<TeamName, Weak<watch::Shared>>>,
+    watches: Mutex<HashMap<(TeamName, watch::Scope), Weak<watch::Shared>>>,
 }
 
 /// A team's folders in Claude Code's, held open.
@@ -109,7 +156,12 @@ struct Native {
 type SharedMailbox = Arc<Mutex<Mailbox>>;
 
 impl FileStore {
-    /// A store on these folders, which need not be there yet.
+    /// A store on these folders, which need not be there yet, by the machine's own clock.
+    pub fn open(options: Options) -> Self {
+        Self::new(options, Arc::new(SystemClock))
+    }
+
+    /// The same by any clock.
     pub fn new(options: Options, clock: Arc<dyn Clock>) -> Self {
         // Two Claude Code folders may hold teams of the same name.
         let own_teams = options.state_dir.join("files").join(folder_key(&options.claude_dir));

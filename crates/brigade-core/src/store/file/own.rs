@@ -4,16 +4,19 @@
 //! others do to the roster and the board is found by comparing them with what was last seen; whoever
 //! finds a difference first, under a lock of our own, writes it down for all.
 
+use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use brigade_wire::name::MemberName;
 use brigade_wire::team::Team;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
 use super::dir::{Dir, PRIVATE, Sync, failed};
 use super::document::revision;
+use super::held;
 use super::journal::Journal;
 use super::lock_id::LockId;
 use crate::clock::Clock;
@@ -22,6 +25,9 @@ use crate::store::{Actor, Revision, StoreError};
 
 /// The team's own journal.
 pub(crate) const TEAM_LOG: &str = "team.jsonl";
+/// The folders of the journals of mailboxes, and of members' work.
+pub(crate) const MAIL: &str = "mail";
+pub(crate) const WORK: &str = "work";
 /// The roster as it was last seen.
 const ROSTER: &str = "roster.json";
 /// When the team was created that we created, in milliseconds.
@@ -48,7 +54,10 @@ const LONG_NAP: Duration = Duration::from_millis(1);
 pub(crate) struct Own {
     pub(crate) dir: Dir,
     pub(crate) mail: Arc<Dir>,
+    work: Dir,
     pub(crate) log: Journal,
+    /// The journals of members' work that were written to.
+    works: Mutex<HashMap<MemberName, Journal>>,
     board: OwnedFd,
     /// The `flock` on the board keeps processes apart, this one threads.
     thread: Mutex<()>,
@@ -91,15 +100,22 @@ impl Own {
     /// Opens the folder in that of all teams, making it if need be.
     pub(crate) fn open(teams: &Dir, team: &str) -> Result<Self, StoreError> {
         let dir = teams.own_child(team)?;
-        let mail = Arc::new(dir.own_child("mail")?);
+        let mail = Arc::new(dir.own_child(MAIL)?);
+        let work = dir.own_child(WORK)?;
         let log = Journal::open(&dir, TEAM_LOG)?;
         let board = dir.own_file(BOARD, OFlags::empty())?;
-        Ok(Self { dir, mail, log, board, thread: Mutex::default() })
+        let (works, thread) = (Mutex::default(), Mutex::default());
+        Ok(Self { dir, mail, work, log, works, board, thread })
     }
 
     /// Whether it is still where it was opened.
     pub(crate) fn is_there(&self) -> bool {
-        self.log.is_there() && self.mail.is_there()
+        self.log.is_there() && self.folders().into_iter().all(Dir::is_there)
+    }
+
+    /// The folders that hold a journal for each of some members, beside the team's own.
+    pub(crate) fn folders(&self) -> [&Dir; 2] {
+        [&self.mail, &self.work]
     }
 
     /// Remembers that a team with this configuration is our making.
@@ -139,7 +155,28 @@ impl Own {
         event: Event,
     ) -> Result<(), StoreError> {
         let by = by.map(|by| by.0.clone());
-        self.log.append(&[Record { at: clock.now(), by, event }], Sync::No)?;
+        let member = match &event {
+            Event::Worked { name, .. } => name.parse::<MemberName>().ok(),
+            _ => None,
+        };
+        let record = [Record { at: clock.now(), by, event }];
+        match member {
+            Some(member) => self.note_work(member, &record),
+            None => self.log.append(&record, Sync::No).map(drop),
+        }
+    }
+
+    /// Writes down what a member did, in a journal of its own: there is far more of it than of all else,
+    /// and who looks for mail or tasks need not read it.
+    fn note_work(&self, member: MemberName, record: &[Record]) -> Result<(), StoreError> {
+        let mut works = held(&self.works);
+        // Whoever wants it gone removes the file.
+        if let Some(journal) = works.get(&member).filter(|journal| journal.is_there()) {
+            return journal.append(record, Sync::No).map(drop);
+        }
+        let journal = Journal::open(&self.work, &format!("{member}.jsonl"))?;
+        journal.append(record, Sync::No)?;
+        works.insert(member, journal);
         Ok(())
     }
 

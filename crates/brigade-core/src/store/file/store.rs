@@ -6,15 +6,17 @@ use async_trait::async_trait;
 use brigade_wire::inbox::Inbox;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 use brigade_wire::team::Team;
-use rustix::fs::Mode;
 
 use super::dir::{Dir, PRIVATE, Sync};
 use super::document::{self, Tried, Which};
 use super::journal::Journal;
 use super::lock::Patience;
 use super::mailbox::{self, Work, World};
-use super::own::Slot;
+use super::own::{Own, Slot};
+use super::teams::Board;
+use super::watch::Scope;
 use super::{FileStore, check_team, held, state, watch};
+use crate::chronicle::{Feed, Library};
 use crate::event::{Event, MessageKey, Record};
 use crate::store::{
     Actor, Document, Mail, Mark, Outgoing, Question, Receipt, Revision, Shelf, Store, StoreError,
@@ -22,7 +24,7 @@ use crate::store::{
 };
 
 /// The folder of answers that were given once for all.
-const DECIDED: &str = "decided";
+pub(super) const DECIDED: &str = "decided";
 const ROSTER: Which = Which { slot: Slot::Roster, task: 0 };
 /// Claude Code 2.1.50 reads `config.json` and writes it in place without a lock. Between the two 124
 /// milliseconds were seen on a busy machine.
@@ -126,24 +128,7 @@ impl Store for FileStore {
     }
 
     async fn delete_team(&self, team: &TeamName, by: &Actor) -> Result<(), StoreError> {
-        self.team_dir(team)?;
-        let own = self.own(team)?;
-        // Out of sight first, as Claude Code does it: nobody sees half a team.
-        for parent in ["teams", "tasks"] {
-            let parent = self.options.claude_dir.join(parent);
-            let from = parent.join(team.as_str());
-            let to = parent.join(format!("{team}.deleted-{}", uuid::Uuid::new_v4()));
-            let failed = |source| StoreError::Io { doing: "delete", path: from.clone(), source };
-            match std::fs::rename(&from, &to) {
-                Ok(()) => std::fs::remove_dir_all(&to).map_err(failed)?,
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => return Err(failed(error)),
-            }
-        }
-        match own.seen()? {
-            Some(seen) => seen.roster(self.clock.as_ref(), Some(by), None),
-            None => Ok(()),
-        }
+        self.unmake_team(team, by)
     }
 
     async fn send(
@@ -382,72 +367,71 @@ impl Store for FileStore {
 
     async fn history(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {
         let Some(own) = self.own_if_there(team)? else { return Ok(Vec::new()) };
-        let mut records = own.log.read_from(0)?.records;
-        for name in own.mail.names()?.iter().filter(|name| name.ends_with(".jsonl")) {
-            records.extend(Journal::open(&own.mail, name)?.read_from(0)?.records);
-        }
-        records.sort_by_key(|record| record.at);
-        Ok(records)
+        journals(&own, &Scope::All.folders(&own))
+    }
+
+    async fn proceedings(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {
+        let Some(own) = self.own_if_there(team)? else { return Ok(Vec::new()) };
+        journals(&own, &Scope::Proceedings.folders(&own))
     }
 
     async fn watch(&self, team: &TeamName) -> Result<Watch, StoreError> {
         self.team_dir(team)?;
-        watch::start(self, team)
+        watch::start(self, team, Scope::All)
     }
-}
 
-/// What a team's board begins with.
-#[derive(Clone, Copy)]
-enum Board<'t> {
-    /// Nothing.
-    Empty,
-    /// What is there, and these where they are not.
-    Of(&'t [(TaskId, Vec<u8>)]),
+    async fn watch_proceedings(&self, team: &TeamName) -> Result<Watch, StoreError> {
+        self.team_dir(team)?;
+        watch::start(self, team, Scope::Proceedings)
+    }
+
+    async fn chronicle(&self, team: &TeamName) -> Result<(Feed, Library), StoreError> {
+        self.chronicle_of(team)
+    }
 }
 
 impl FileStore {
-    fn make_team(&self, team: &TeamName, config: &[u8], board: Board<'_>, by: &Actor) -> Written {
-        let claude = &self.options.claude_dir;
-        for dir in [self.teams_path(), claude.join("tasks")] {
-            std::fs::create_dir_all(&dir).map_err(|source| StoreError::Io {
-                doing: "make the directory",
-                path: dir.clone(),
-                source,
-            })?;
-        }
+    /// Puts a task that was made elsewhere under the number it has there. If there is one of that number,
+    /// that is a conflict.
+    pub async fn place_task(
+        &self,
+        team: &TeamName,
+        id: TaskId,
+        task: &[u8],
+        by: &Actor,
+    ) -> Written {
+        let board = self.board_made(team)?;
         let own = self.own(team)?;
-        let gone = || StoreError::NoTeam { team: team.clone() };
-        let teams = Dir::open(&self.teams_path())?.ok_or_else(gone)?;
-        let native = Mode::from_raw_mode(0o777);
-        let dir = teams.child_made(team.as_str(), native)?;
-        if dir.stamp("config.json")?.is_some() {
-            return Err(StoreError::TeamExists { team: team.clone() });
-        }
-        dir.child_made("inboxes", native)?;
-        let left = self.left_tasks(team)?;
-        if let Board::Of(tasks) = board {
-            // Before the team is there: nobody takes a number meanwhile.
-            let made = self.board_made(team)?;
-            for (id, task) in tasks.iter().filter(|(id, _)| !left.contains(id)) {
-                if let Some(dir) = made.dir() {
-                    document::create(dir, &super::board::file(*id), task)?;
-                }
+        self.wait(|patience| {
+            let seen = own.seen()?;
+            let tried = board.try_place(id, task, seen.as_ref(), patience)?;
+            if let (Some(seen), Tried::Done(())) = (seen, &tried) {
+                seen.task(self.clock.as_ref(), Some(by), id.get(), Some(task))?;
             }
-        }
-        if !document::create(&dir, "config.json", config)? {
-            return Err(StoreError::TeamExists { team: team.clone() });
-        }
-        if let Board::Empty = board {
-            // Only now, and only those: who else may have made the team has not put them there.
-            self.clear_board(team, &left)?;
-        }
-        own.remember_created(config)?;
-        if let Some(seen) = own.seen()? {
-            seen.roster(self.clock.as_ref(), Some(by), Some(config))?;
-        }
-        self.settle(Some(&dir))?;
-        Ok(document::revision(config))
+            Ok(tried)
+        })
+        .await?;
+        self.settle(board.dir())?;
+        Ok(document::revision(task))
     }
+
+    /// Takes the messages out of an inbox that has nothing but read ones, and enough of them. The journal
+    /// has them. For an inbox whose owner reads elsewhere, for nobody else makes it shorter.
+    pub async fn tidy(&self, team: &TeamName, of: &MemberName) -> Result<(), StoreError> {
+        self.work(team, of, Work::Tidy).await
+    }
+}
+
+/// What stands in the team's own journal and in those of some folders, in order of time.
+fn journals(own: &Own, folders: &[&Dir]) -> Result<Vec<Record>, StoreError> {
+    let mut records = own.log.read_from(0)?.records;
+    for folder in folders {
+        for name in folder.names()?.iter().filter(|name| name.ends_with(".jsonl")) {
+            records.extend(Journal::open(folder, name)?.read_from(0)?.records);
+        }
+    }
+    records.sort_by_key(|record| record.at);
+    Ok(records)
 }
 
 /// Where the notes of members are.
@@ -456,5 +440,6 @@ fn shelf_dir(shelf: Shelf) -> &'static str {
         Shelf::Memory => "kept",
         Shelf::Pulse => "pulse",
         Shelf::Revival => "revival",
+        Shelf::Home => "home",
     }
 }

@@ -104,34 +104,21 @@ fn plan(house: &House, name: &str, plan: Option<&str>) -> Plan {
         title: "Asker",
         program: "cat",
         package: "",
+        tested: "",
         native: false,
         can,
         driver: asker,
     };
-    Plan {
-        seat: house.seat(name),
-        agent,
-        // It says nothing, and stays for as long as it is spoken to.
-        player: Player::Program(Start {
-            sweep: |_| {},
-            guard: Vec::new(),
-            program: "cat".into(),
-            args: Vec::new(),
-            env: Vec::new(),
-            inherits: None,
-            cwd: "/".into(),
-        }),
-        launch: Launch {
-            cwd: "/work".into(),
-            model: plan.map(str::to_owned),
-            instructions: String::new(),
-            tools: ToolServer { command: String::new(), args: Vec::new(), env: Vec::new() },
-            access: if plan.is_some() { Access::ReadOnly } else { Access::Ask },
-            resume: None,
-            arguments: Vec::new(),
-        },
-        process: Process { pid: 1, began: String::new() },
-    }
+    // It says nothing, and stays for as long as it is spoken to.
+    let mut start = Start::new(Vec::new(), "cat", "/");
+    start.sweep = |_| {};
+    let mut launch = Launch::new("/work", ToolServer::default());
+    launch.model = plan.map(str::to_owned);
+    launch.access = if plan.is_some() { Access::ReadOnly } else { Access::Ask };
+    let mut plan = Plan::new(house.seat(name), agent, Player::Program(start), launch);
+    plan.host = "here".to_owned();
+    plan.process = Process { pid: 1, began: String::new() };
+    plan
 }
 
 /// Waits, in no time, until something is so.
@@ -164,7 +151,8 @@ fn a_request_dies_with_the_process_that_asked() {
         let first_waits = async || {
             approvals::waiting(&lead).await.unwrap().iter().any(|waiting| waiting.number == 1)
         };
-        let life = || teammate::run(plan(&house, "bob", None), mpsc::unbounded_channel().1, drop);
+        let life =
+            || teammate::run_seen(plan(&house, "bob", None), mpsc::unbounded_channel().1, drop);
         house.say("team-lead", "bob", "go").await;
         tokio::select! {
             over = life() => panic!("bob is gone: {over:?}"),
@@ -184,8 +172,9 @@ fn a_plan_and_a_permission_wait_for_an_hour() {
         let sights = RefCell::new(Vec::new());
         let see = |sight: Sight| sights.borrow_mut().push(sight);
         let nobody_types = || mpsc::unbounded_channel().1;
-        let alice = teammate::run(plan(&house, "alice", Some("First, look.")), nobody_types(), see);
-        let bob = teammate::run(plan(&house, "bob", None), nobody_types(), see);
+        let alice =
+            teammate::run_seen(plan(&house, "alice", Some("First, look.")), nobody_types(), see);
+        let bob = teammate::run_seen(plan(&house, "bob", None), nobody_types(), see);
         tokio::select! {
             over = alice => panic!("alice is gone: {over:?}"),
             over = bob => panic!("bob is gone: {over:?}"),

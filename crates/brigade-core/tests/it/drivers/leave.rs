@@ -13,15 +13,9 @@ fn in_a_turn(name: &str, access: Access, heard: &[Value]) -> Box<dyn Driver> {
 /// The same, before anybody has taken what it wrote.
 pub(super) fn prompted(name: &str, access: Access, heard: &[Value]) -> Box<dyn Driver> {
     let tools = ToolServer { command: "b".to_owned(), args: Vec::new(), env: Vec::new() };
-    let mut driver = (agent(name).unwrap().agent.driver)(Launch {
-        cwd: "/".to_owned(),
-        model: None,
-        instructions: String::new(),
-        tools,
-        access,
-        resume: None,
-        arguments: Vec::new(),
-    });
+    let mut launch = Launch::new("/", tools);
+    launch.access = access;
+    let mut driver = (agent(name).unwrap().agent.driver)(launch);
     driver.start();
     for line in heard {
         driver.hear(format!("{line}\n").as_bytes());

@@ -62,19 +62,18 @@ fn scenarios() -> impl Iterator<Item = &'static Scenario> {
 }
 
 fn launch(scenario: &Scenario, resume: Option<String>) -> Launch {
-    Launch {
-        cwd: "/home/dev/project".to_owned(),
-        model: scenario.model.map(str::to_owned),
-        instructions: "You are bob, a member of the team demo.".to_owned(),
-        tools: ToolServer {
-            command: "/home/dev/bin/brigade".to_owned(),
-            args: ["mcp", "--team", "demo", "--as", "bob"].map(str::to_owned).to_vec(),
-            env: vec![("HOME".to_owned(), "/home/dev".to_owned())],
-        },
-        access: scenario.access,
-        resume,
-        arguments: Vec::new(),
-    }
+    let tools = ToolServer {
+        command: "/home/dev/bin/brigade".to_owned(),
+        args: ["mcp", "--team", "demo", "--as", "bob"].map(str::to_owned).to_vec(),
+        env: vec![("HOME".to_owned(), "/home/dev".to_owned())],
+    };
+    let mut launch = Launch::new("/home/dev/project", tools);
+    launch.model = scenario.model.map(str::to_owned);
+    launch.instructions = "You are bob, a member of the team demo.".to_owned();
+    launch.access = scenario.access;
+    launch.resume = resume;
+    launch.claude_dir = Some("/home/dev/.claude".to_owned());
+    launch
 }
 
 /// Each scenario of an agent: what the driver writes is what it wrote to the real program, and what it

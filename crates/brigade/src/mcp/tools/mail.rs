@@ -160,7 +160,7 @@ pub(super) async fn wait_for_messages(
     let seconds = asked.timeout_seconds.unwrap_or(WAIT).min(LONGEST_WAIT);
     let end = began + Duration::from_secs(seconds);
     // First the watch, then the look: what comes in between wakes us.
-    let mut watch = seat.store.watch(&seat.team).await?;
+    let mut watch = seat.store.watch_proceedings(&seat.team).await?;
     let mut tell = began + PROGRESS;
     loop {
         let unseen = desk.unseen().await?;

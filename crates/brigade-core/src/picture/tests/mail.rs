@@ -1,0 +1,133 @@
+//! What became of messages and requests.
+
+use super::*;
+use crate::chronicle::Shelves;
+
+#[test]
+fn what_became_of_messages() {
+    let check = |steps: &[Step<'_>], fate: Fate, unread: usize| {
+        let mut script = Script::of(&["lead", "ada"]);
+        script.writes(1, "lead", "ada", "hello");
+        for step in steps {
+            step(&mut script);
+        }
+        let [letter] = script.picture.letters() else { panic!("one message") };
+        assert_eq!(letter.fate(), fate);
+        assert_eq!(script.picture.name(letter.from), "lead");
+        assert_eq!(script.picture.called("ada").unwrap().unread, unread);
+        for name in ["lead", "ada"] {
+            assert_eq!(script.picture.called(name).unwrap().letters, [0], "{name}");
+        }
+        let words = script.held.record(letter.spot).unwrap();
+        assert!(matches!(&words.event, Event::Seen { to, .. } if to == "ada"));
+    };
+    let at = |second: i64| At(second * 1000);
+    check(&[], Fate::Written, 1);
+    check(&[&|s| s.reads(2, "lead", "ada", "hello")], Fate::Read(at(2)), 0);
+    check(&[&|s| s.is_shown(3, "lead", "ada", "hello")], Fate::Shown(at(3)), 0);
+    let both: &[Step<'_>] = &[&|s| s.reads(2, "lead", "ada", "hello"), &|s| {
+        s.is_shown(3, "lead", "ada", "hello");
+    }];
+    check(both, Fate::Shown(at(3)), 0);
+    // Shown before it was marked: it is not unread twice, and the first time counts.
+    let turned: &[Step<'_>] = &[
+        &|s| s.is_shown(3, "lead", "ada", "hello"),
+        &|s| s.reads(4, "lead", "ada", "hello"),
+        &|s| s.is_shown(9, "lead", "ada", "hello"),
+    ];
+    check(turned, Fate::Shown(at(3)), 0);
+    // Told twice it is one message; what nobody wrote is not read.
+    check(&[&|s| s.writes(5, "lead", "ada", "hello")], Fate::Written, 1);
+    check(&[&|s| s.reads(5, "lead", "ada", "another")], Fate::Written, 1);
+}
+
+#[test]
+fn messages_are_told_apart_by_their_type() {
+    let check = |text: &str, kind: Kind| {
+        let mut script = Script::of(&["lead", "ada"]);
+        script.writes(1, "lead", "ada", text);
+        assert_eq!(script.picture.letters().first().unwrap().kind, kind, "{text}");
+    };
+    check("hello", Kind::Words);
+    check("{not json", Kind::Words);
+    check(r#"{"some":"json"}"#, Kind::Words);
+    check(r#"{"type":"idle_notification"}"#, Kind::Idle);
+    check(r#" {"type":"task_assignment","taskId":"3"}"#, Kind::Assignment);
+    check(r#"{"type":"of_another_time"}"#, Kind::Other);
+}
+
+#[test]
+fn requests_and_their_answers() {
+    /// `kind from id` or, with an answer, `kind from id yes|no hand at`.
+    fn told(script: &Script) -> Vec<String> {
+        let of = |asked: &Asked| {
+            let from = script.picture.name(asked.from);
+            let mut text = format!("{:?} {from} {}", asked.kind, asked.id);
+            if let Some(reply) = &asked.reply {
+                let yes = if reply.yes { "yes" } else { "no" };
+                let hand = reply.hand.as_deref().unwrap_or("?");
+                text += &format!(" {yes} {hand} {}", second(reply.at));
+            }
+            text
+        };
+        script.picture.asked().iter().map(of).collect()
+    }
+    let check = |steps: &[Step<'_>], expected: &[&str]| {
+        let mut script = Script::of(&["lead", "ada", "ben"]);
+        for step in steps {
+            step(&mut script);
+        }
+        assert_eq!(told(&script), expected);
+    };
+    let (plan, leave) = ("plan_approval_request", "permission_request");
+    let answered = |at: i64, to: &'static str, hand: &'static str| {
+        move |script: &mut Script| {
+            let (id, kind) = ("r1".to_owned(), "permission".to_owned());
+            script.then(
+                at,
+                Event::Answered {
+                    request_id: id,
+                    kind,
+                    to: to.into(),
+                    yes: true,
+                    reason: None,
+                    hand: hand.into(),
+                },
+            );
+        }
+    };
+    check(&[&|s| s.asks(1, "ada", plan, "r1")], &["PlanRequest ada r1"]);
+    check(
+        &[&|s| s.asks(1, "ada", plan, "r1"), &|s| s.answers(2, "ada", "r1", false)],
+        &["PlanRequest ada r1 no ? 2"],
+    );
+    // What was done through a seat of ours tells by whose hand; the message that follows is no news.
+    check(
+        &[&|s| s.asks(1, "ada", leave, "r1"), &answered(2, "ada", "rule 1 of safe"), &|s| {
+            s.answers(3, "ada", "r1", true);
+        }],
+        &["PermissionRequest ada r1 yes rule 1 of safe 2"],
+    );
+    // Two may ask under one id: each has its own answer.
+    check(
+        &[
+            &|s| s.asks(1, "ada", leave, "r1"),
+            &|s| s.asks(2, "ben", leave, "r1"),
+            &answered(3, "ben", "person"),
+        ],
+        &["PermissionRequest ada r1", "PermissionRequest ben r1 yes person 3"],
+    );
+    // Who left asks for nothing.
+    check(
+        &[&|s| s.asks(1, "ada", leave, "r1"), &|s| s.leaves(4, "ada")],
+        &["PermissionRequest ada r1 no left 4"],
+    );
+    // Whoever is asked to stop answers by itself.
+    let stop = r#"{"type":"shutdown_request","requestId":"r9"}"#;
+    let stops = r#"{"type":"shutdown_approved","requestId":"r9"}"#;
+    check(
+        &[&|s| s.writes(1, "lead", "ada", stop), &|s| s.writes(5, "ada", "lead", stops)],
+        &["ShutdownRequest lead r9 yes ? 5"],
+    );
+    check(&[&|s| s.answers(1, "ada", "never asked", true)], &[]);
+}

@@ -1,0 +1,123 @@
+//! Small scripts of what happened, and the picture they make.
+
+mod board;
+mod mail;
+mod people;
+
+use serde_json::json;
+
+use super::*;
+use crate::chronicle::Held;
+use crate::event::MessageKey;
+
+/// A team's life in short: what happens at which second.
+#[derive(Default)]
+struct Script {
+    picture: Picture,
+    held: Held,
+}
+
+fn raw(value: &serde_json::Value) -> Box<RawValue> {
+    serde_json::value::to_raw_value(value).unwrap()
+}
+
+fn second(at: At) -> i64 {
+    at.0 / 1000
+}
+
+impl Script {
+    /// A team of these.
+    fn of(members: &[&str]) -> Self {
+        let mut script = Self::default();
+        for name in members {
+            script.joins(0, name);
+        }
+        script
+    }
+
+    fn then(&mut self, at: i64, event: Event) {
+        let at = Timestamp::from_second(at).unwrap();
+        let record = Arc::new(Record { at, by: None, event });
+        let spot = self.held.keep(Arc::clone(&record));
+        self.picture.update(spot, &record);
+    }
+
+    fn joins(&mut self, at: i64, name: &str) {
+        let member = raw(&json!({"name": name, "agentType": "codex"}));
+        self.then(at, Event::Member { name: name.into(), member, joined: true });
+    }
+
+    /// Its entry says whether it is in a turn, as those of Claude Code do.
+    fn is_active(&mut self, at: i64, name: &str, is_active: bool) {
+        let member = raw(&json!({"name": name, "isActive": is_active}));
+        self.then(at, Event::Member { name: name.into(), member, joined: false });
+    }
+
+    fn leaves(&mut self, at: i64, name: &str) {
+        self.then(at, Event::MemberLeft { name: name.into() });
+    }
+
+    fn works(&mut self, at: i64, name: &str, act: Did) {
+        self.then(at, Event::Worked { name: name.into(), act });
+    }
+
+    fn writes(&mut self, at: i64, from: &str, to: &str, text: &str) {
+        let key = MessageKey::of_id(&format!("{from} {to} {text}"));
+        let message = raw(&json!({"from": from, "text": text, "timestamp": "", "read": false}));
+        self.then(at, Event::Seen { to: to.into(), key, message });
+    }
+
+    fn reads(&mut self, at: i64, from: &str, to: &str, text: &str) {
+        let key = MessageKey::of_id(&format!("{from} {to} {text}"));
+        self.then(at, Event::Read { to: to.into(), key, gone: false });
+    }
+
+    fn is_shown(&mut self, at: i64, from: &str, to: &str, text: &str) {
+        let key = MessageKey::of_id(&format!("{from} {to} {text}"));
+        self.then(at, Event::Shown { to: to.into(), key });
+    }
+
+    fn asks(&mut self, at: i64, from: &str, kind: &str, id: &str) {
+        let text = json!({"type": kind, "requestId": id, "from": from}).to_string();
+        self.writes(at, from, "lead", &text);
+    }
+
+    fn answers(&mut self, at: i64, to: &str, id: &str, yes: bool) {
+        let text = json!({"type": "plan_approval_response", "requestId": id, "approved": yes});
+        self.writes(at, "lead", to, &text.to_string());
+    }
+
+    /// A task: `number status owner after…`, `-` for nobody.
+    fn task(&mut self, at: i64, line: &str) {
+        let mut words = line.split_whitespace();
+        let id: u64 = words.next().unwrap().parse().unwrap();
+        let status = match words.next().unwrap() {
+            "p" => "pending",
+            "i" => "in_progress",
+            "c" => "completed",
+            other => other,
+        };
+        let owner = words.next().filter(|owner| *owner != "-").unwrap_or_default();
+        let after: Vec<&str> = words.collect();
+        let task = json!({
+            "id": id.to_string(), "subject": format!("s{id}"), "description": "d",
+            "status": status, "owner": owner, "blocks": [], "blockedBy": after,
+        });
+        self.then(at, Event::Task { id, task: raw(&task) });
+    }
+
+    /// What somebody does, since when, and what it did when.
+    fn of_person(&self, name: &str) -> String {
+        let person = self.picture.called(name).unwrap();
+        let since = person.since().map_or("?".into(), |at| second(at).to_string());
+        let mut text = format!("{:?} since {since}", person.doing());
+        for stretch in &person.stretches {
+            let to = stretch.to.map_or(String::new(), |at| second(at).to_string());
+            text += &format!("; {:?} {}..{to}", stretch.span, second(stretch.from));
+        }
+        text
+    }
+}
+
+/// One thing that happens.
+type Step<'s> = &'s dyn Fn(&mut Script);

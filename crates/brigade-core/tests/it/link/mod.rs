@@ -1,0 +1,9 @@
+//! One team on several hosts.
+
+mod board;
+pub(crate) mod flaky;
+mod laws;
+mod mail;
+mod roster;
+mod running;
+mod world;

@@ -1,0 +1,298 @@
+//! Hosts with their files, what they share, and natives on them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use brigade_core::clock::{Clock, SystemClock};
+use brigade_core::link::{Ends, Link, News, Notebook, Pace};
+use brigade_core::roster::{self, MemberPlan};
+use brigade_core::seat::Seat;
+use brigade_core::signature::Signer;
+use brigade_core::store::Store;
+use brigade_core::store::file::FileStore;
+use brigade_core::store::memory::MemoryStore;
+use brigade_testkit::house::{member, member_plan, team, team_plan};
+use brigade_wire::generation::Generation;
+use brigade_wire::inbox::{self, Inbox};
+use brigade_wire::message::{NewMessage, Stamp};
+use brigade_wire::name::MemberName;
+use brigade_wire::task::{NewTask, Status, Task, TaskChange};
+use tempfile::TempDir;
+use uuid::Uuid;
+
+use super::flaky::Flaky;
+use crate::options;
+
+/// A notebook that can be lost.
+#[derive(Debug, Default)]
+pub(crate) struct Notes(Mutex<Option<Vec<u8>>>);
+
+impl Notes {
+    pub(crate) fn lose(&self) {
+        *self.0.lock().unwrap() = None;
+    }
+}
+
+impl Notebook for Notes {
+    fn read(&self) -> std::io::Result<Option<Vec<u8>>> {
+        Ok(self.0.lock().unwrap().clone())
+    }
+
+    fn write(&self, text: &[u8]) -> std::io::Result<()> {
+        *self.0.lock().unwrap() = Some(text.to_vec());
+        Ok(())
+    }
+}
+
+/// A host: its files, and the natives on it.
+pub(crate) struct Host {
+    pub(crate) name: &'static str,
+    home: TempDir,
+    pub(crate) store: Arc<FileStore>,
+    pub(crate) notes: Arc<Notes>,
+    pub(crate) far: Arc<Flaky>,
+    pub(crate) news: Arc<Mutex<Vec<News>>>,
+    pub(crate) signer: Option<Arc<dyn Signer>>,
+    pub(crate) speaks_for: BTreeSet<MemberName>,
+    /// What natives took out of their inboxes, by name.
+    pub(crate) taken: Mutex<BTreeMap<String, Vec<String>>>,
+}
+
+/// What all hosts share.
+pub(crate) fn engine() -> Arc<dyn Store> {
+    Arc::new(MemoryStore::new(Arc::new(SystemClock)))
+}
+
+impl Host {
+    pub(crate) fn new(name: &'static str, engine: &Arc<dyn Store>) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let store = Arc::new(FileStore::new(options(&home), Arc::new(SystemClock)));
+        let far = Arc::new(Flaky::new(Arc::clone(engine)));
+        let (notes, news) = (Arc::default(), Arc::default());
+        let (signer, speaks_for, taken) = (None, BTreeSet::new(), Mutex::default());
+        Self { name, home, store, notes, far, news, signer, speaks_for, taken }
+    }
+
+    /// A link, as after a restart.
+    pub(crate) fn link(&self) -> Link {
+        let news = Arc::clone(&self.news);
+        let retry = Duration::from_millis(20);
+        let pace =
+            Pace { sweep: Duration::from_secs(2), patience: Duration::from_millis(500), retry };
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        // As another process has them: nothing is remembered in memory.
+        let local = Arc::new(FileStore::new(options(&self.home), Arc::clone(&clock)));
+        Link::new(Ends {
+            local,
+            far: Arc::clone(&self.far) as _,
+            clock,
+            host: self.name.into(),
+            team: team(),
+            speaks_for: self.speaks_for.clone(),
+            signer: self.signer.clone(),
+            notebook: Arc::clone(&self.notes) as _,
+            hears: Arc::new(move |said: &News| news.lock().unwrap().push(said.clone())),
+            pace,
+        })
+        .unwrap()
+    }
+
+    /// Brings the host into step, with a link of its own.
+    pub(crate) async fn sync(&self) {
+        self.link().once().await.unwrap();
+    }
+
+    pub(crate) fn seat(&self, name: &str) -> Seat {
+        Seat::new(Arc::clone(&self.store) as _, team(), member(name))
+    }
+
+    /// Makes the team here, led by a native.
+    pub(crate) async fn lead(&self) {
+        roster::create(&self.seat("team-lead"), team_plan()).await.unwrap();
+    }
+
+    /// A native joins here.
+    pub(crate) async fn join(&self, name: &str) {
+        let plan = MemberPlan { backend_type: "tmux", ..member_plan() };
+        roster::join(&self.seat("team-lead"), &member(name), plan).await.unwrap();
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.home.path().join("claude").join(path)
+    }
+
+    /// Does something to a file under Claude Code's lock.
+    fn locked(&self, path: &str, edit: impl FnOnce(Vec<u8>) -> Vec<u8>) {
+        let path = self.path(path);
+        let lock = PathBuf::from(format!("{}.lock", path.display()));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        while fs::create_dir(&lock).is_err() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let bytes = fs::read(&path).unwrap_or_else(|_| inbox::EMPTY.to_vec());
+        fs::write(&path, edit(bytes)).unwrap();
+        fs::remove_dir(lock).unwrap();
+    }
+
+    /// A native of a generation writes to somebody.
+    pub(crate) fn write(&self, generation: Generation, from: &str, to: &str, text: &str) {
+        let id = Uuid::new_v4().to_string();
+        let stamp = match generation {
+            Generation::Old => Stamp::Old { msg_id: None },
+            Generation::New => Stamp::New { msg_id: &id, lead_sig: None },
+        };
+        let now = brigade_core::clock::wire_time(SystemClock.now());
+        let message = NewMessage {
+            from,
+            text,
+            summary: Some("in short"),
+            timestamp: &now,
+            color: None,
+            read: false,
+            stamp,
+        };
+        self.locked(&format!("teams/demo/inboxes/{to}.json"), |mut bytes| {
+            inbox::append(&mut bytes, std::slice::from_ref(&message)).unwrap();
+            bytes
+        });
+    }
+
+    /// A native of a generation takes what is in its inbox.
+    pub(crate) fn take(&self, generation: Generation, of: &str) {
+        if !self.path(&format!("teams/demo/inboxes/{of}.json")).exists() {
+            return;
+        }
+        self.locked(&format!("teams/demo/inboxes/{of}.json"), |bytes| {
+            let inbox = Inbox::read(&bytes).unwrap();
+            let texts = inbox.messages().filter(|message| !message.read());
+            let texts: Vec<String> = texts.map(|message| message.text().into_owned()).collect();
+            self.taken.lock().unwrap().entry(of.into()).or_default().extend(texts);
+            match generation {
+                Generation::Old => inbox.with_read(|_| true).into_owned(),
+                Generation::New => inbox::EMPTY.to_vec(),
+            }
+        });
+    }
+
+    /// What natives took so far.
+    pub(crate) fn taken(&self, of: &str) -> Vec<String> {
+        self.taken.lock().unwrap().get(of).cloned().unwrap_or_default()
+    }
+
+    /// A native makes a task under the next number of its own board.
+    pub(crate) fn make_task(&self, subject: &str, blocked_by: &[u64]) -> u64 {
+        let dir = self.path("tasks/demo");
+        fs::create_dir_all(&dir).unwrap();
+        let names = fs::read_dir(&dir).unwrap();
+        let numbers = names.filter_map(|name| {
+            name.unwrap().file_name().to_str()?.strip_suffix(".json")?.parse::<u64>().ok()
+        });
+        let mark = fs::read_to_string(dir.join(".highwatermark")).ok();
+        let mark = mark.and_then(|mark| mark.trim().parse().ok()).unwrap_or(0);
+        let number = numbers.max().unwrap_or(0).max(mark) + 1;
+        let id = |number| brigade_wire::name::TaskId::new(number).unwrap();
+        let blocked_by: Vec<_> = blocked_by.iter().copied().map(id).collect();
+        let task = NewTask {
+            id: id(number),
+            subject,
+            description: "",
+            active_form: None,
+            owner: None,
+            status: Status::Pending,
+            blocks: &[],
+            blocked_by: &blocked_by,
+            metadata: &[],
+        };
+        fs::write(dir.join(format!("{number}.json")), task.to_bytes()).unwrap();
+        number
+    }
+
+    /// A native changes a task, in place.
+    pub(crate) fn change_task(&self, number: u64, change: &TaskChange<'_>) {
+        self.locked(&format!("tasks/demo/{number}.json"), |bytes| {
+            Task::read(&bytes).unwrap().with(change).into_owned()
+        });
+    }
+
+    /// A native deletes a task.
+    pub(crate) fn delete_task(&self, number: u64) {
+        fs::write(self.path("tasks/demo/.highwatermark"), number.to_string()).unwrap();
+        fs::remove_file(self.path(&format!("tasks/demo/{number}.json"))).unwrap();
+    }
+
+    /// The board as it is in the files: number, subject, owner and status of each task.
+    pub(crate) async fn board(&self) -> Vec<(u64, String, String, String)> {
+        board(self.store.as_ref()).await
+    }
+
+    /// The names in the roster, each with where it runs.
+    pub(crate) async fn roster(&self) -> Vec<(String, String)> {
+        names(self.store.as_ref()).await
+    }
+
+    /// The texts in an inbox.
+    pub(crate) async fn texts(&self, of: &str) -> Vec<String> {
+        let mail = self.store.inbox(&team(), &member(of)).await.unwrap();
+        let text = |json: &[u8]| {
+            let look = |message: Option<brigade_wire::message::Message<'_>>| {
+                message.unwrap().text().into_owned()
+            };
+            brigade_core::mail::with_message(json, look).unwrap()
+        };
+        mail.iter().map(|mail| text(&mail.json)).collect()
+    }
+
+    /// What the link said since this was last asked.
+    pub(crate) fn said(&self) -> Vec<News> {
+        std::mem::take(&mut self.news.lock().unwrap())
+    }
+}
+
+/// The board of any store.
+pub(crate) async fn board(store: &dyn Store) -> Vec<(u64, String, String, String)> {
+    let tasks = store.tasks(&team()).await.unwrap();
+    let look = |(id, document): &(brigade_wire::name::TaskId, brigade_core::store::Document)| {
+        let task = Task::read(&document.bytes).unwrap();
+        let text = |text: Option<std::borrow::Cow<'_, str>>| text.unwrap_or_default().into_owned();
+        assert_eq!(text(task.id()), id.to_string(), "the number in the file");
+        let status = task.status().unwrap().to_string();
+        (id.get(), text(task.subject()), text(task.owner()), status)
+    };
+    tasks.iter().map(look).collect()
+}
+
+/// The roster of any store.
+pub(crate) async fn names(store: &dyn Store) -> Vec<(String, String)> {
+    let config = store.team(&team()).await.unwrap().unwrap();
+    let config = brigade_wire::team::Team::read(&config.bytes).unwrap();
+    let text = |text: Option<std::borrow::Cow<'_, str>>| text.unwrap_or_default().into_owned();
+    config.members().map(|member| (text(member.name()), text(member.backend_type()))).collect()
+}
+
+/// Brings all hosts into step: what one does the others see.
+pub(crate) async fn sync(hosts: &[&Host]) {
+    for _ in 0..3 {
+        for host in hosts {
+            host.sync().await;
+        }
+    }
+}
+
+/// Two hosts: the lead and alice on `a`, bob on `b`.
+pub(crate) async fn two() -> (Arc<dyn Store>, Host, Host) {
+    let engine = engine();
+    let (a, b) = (Host::new("a", &engine), Host::new("b", &engine));
+    a.lead().await;
+    a.join("alice").await;
+    a.sync().await;
+    b.sync().await;
+    b.join("bob").await;
+    sync(&[&b, &a]).await;
+    for host in [&a, &b] {
+        host.said();
+    }
+    (engine, a, b)
+}

@@ -1,0 +1,108 @@
+//! The board: a task is the last message of its number, whoever wrote it.
+
+use std::collections::BTreeMap;
+
+use brigade_core::store::{Actor, Document, Revision, StoreError};
+use brigade_wire::name::TaskId;
+
+use crate::engine::Engine;
+use crate::layout::{Place, Stream};
+use crate::read::{Stored, Which};
+use crate::write::{DELETED, Draft, LIFE, OP};
+
+/// The number of a task, by its subject; `None` for the last number given.
+pub(crate) fn id(stored: &Stored) -> Option<TaskId> {
+    stored.tokens().first().and_then(|token| token.parse().ok()).and_then(TaskId::new)
+}
+
+/// The task, if it is there in this life of the team.
+fn alive(stored: &Stored, life: &str) -> Option<Document> {
+    let there = stored.header(LIFE) == Some(life) && stored.header(OP) != Some(DELETED);
+    there.then(|| Document { bytes: stored.payload.to_vec(), revision: Revision(stored.seq) })
+}
+
+impl Engine {
+    /// All tasks.
+    pub(crate) async fn tasks(
+        &self,
+        place: &Place,
+        life: &str,
+    ) -> Result<Vec<(TaskId, Document)>, StoreError> {
+        let stream = place.stream(Stream::Board);
+        let found = self.read(&stream, &place.board(), Which::Last, "read the board").await?;
+        let mut last: BTreeMap<TaskId, Stored> = BTreeMap::new();
+        for stored in found {
+            let Some(id) = id(&stored) else { continue };
+            if last.get(&id).is_none_or(|before| before.seq < stored.seq) {
+                last.insert(id, stored);
+            }
+        }
+        Ok(last.iter().filter_map(|(id, stored)| Some((*id, alive(stored, life)?))).collect())
+    }
+
+    /// A task, and the number of the last message about it.
+    pub(crate) async fn task(
+        &self,
+        place: &Place,
+        id: TaskId,
+        life: &str,
+    ) -> Result<(Option<Document>, u64), StoreError> {
+        let (stream, doing) = (place.stream(Stream::Board), format!("read task {id}"));
+        let found = self.last(&stream, &place.task(id), &doing).await?;
+        let seq = found.as_ref().map_or(0, |found| found.seq);
+        Ok((found.and_then(|found| alive(&found, life)), seq))
+    }
+
+    /// Gives a number that no task had.
+    pub(crate) async fn next_number(
+        &self,
+        place: &Place,
+        life: &str,
+        by: &Actor,
+    ) -> Result<TaskId, StoreError> {
+        let (stream, doing) = (place.stream(Stream::Board), "give a number to a task");
+        loop {
+            let last = self.last(&stream, &place.number(), doing).await?;
+            let seq = last.as_ref().map_or(0, |last| last.seq);
+            let number = last.filter(|last| last.header(LIFE) == Some(life));
+            let number = number.and_then(|last| str::from_utf8(&last.payload).ok()?.parse().ok());
+            let next = number.unwrap_or(0_u64) + 1;
+            match self.set_number(place, life, by, next, seq).await {
+                Err(StoreError::Conflict) => {}
+                written => {
+                    written?;
+                    return TaskId::new(next).ok_or(StoreError::Conflict);
+                }
+            }
+        }
+    }
+
+    /// Says which number was given last.
+    pub(crate) async fn set_number(
+        &self,
+        place: &Place,
+        life: &str,
+        by: &Actor,
+        number: u64,
+        onto: u64,
+    ) -> Result<u64, StoreError> {
+        let text = number.to_string();
+        let draft = Draft::new(place.number_by(&by.0), text.as_bytes()).with(LIFE, life);
+        self.write(draft.onto(place.number(), onto), "give a number to a task").await
+    }
+
+    /// Writes a task, or that it is no more.
+    pub(crate) async fn set_task(
+        &self,
+        place: &Place,
+        life: &str,
+        id: TaskId,
+        task: Option<&[u8]>,
+        onto: u64,
+        by: &Actor,
+    ) -> Result<u64, StoreError> {
+        let draft = Draft::new(place.task_by(id, &by.0), task.unwrap_or_default()).with(LIFE, life);
+        let draft = if task.is_none() { draft.with(OP, DELETED) } else { draft };
+        self.write(draft.onto(place.task(id), onto), &format!("write task {id}")).await
+    }
+}

@@ -1,0 +1,202 @@
+//! How an engine is: whether what brigade needs of it is there, and as it should be.
+//!
+//! ```no_run
+//! use brigade_core::store::StoreError;
+//! use brigade_nats::Options;
+//! use brigade_nats::health::examine;
+//!
+//! async fn look(options: &Options) -> Result<(), StoreError> {
+//!     println!("{:?}", examine(options).await?);
+//!     Ok(())
+//! }
+//! ```
+
+use std::time::Duration;
+
+use async_nats::jetstream::stream::{Config, Info, StorageType};
+use brigade_core::store::StoreError;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use crate::engine::Engine;
+use crate::error::Trouble;
+use crate::identity::Role;
+use crate::layout::Stream;
+use crate::options::{Options, Settings};
+use crate::streams;
+
+const DOING: &str = "look at the streams";
+
+/// How an engine is.
+#[derive(Clone, Debug)]
+pub struct Health {
+    /// The version of the server that was asked.
+    pub version: String,
+    /// Whether it is one of several.
+    pub is_cluster: bool,
+    /// The longest message it takes, in bytes.
+    pub max_payload: usize,
+    /// How far the clock of this host is ahead of the server's; as far as that can be told.
+    pub ahead: SignedDuration,
+    /// How the streams are; `None` if the credentials do not allow to look.
+    pub streams: Option<Vec<StreamHealth>>,
+}
+
+/// How a stream is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamHealth {
+    /// Its name.
+    pub name: String,
+    /// What is wrong with it.
+    pub ailments: Vec<Ailment>,
+}
+
+/// What is wrong with a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ailment {
+    /// It is not there.
+    Missing,
+    /// A setting is not as it should be: which.
+    Setting(&'static str),
+    /// No server leads it, so nothing can be written.
+    Leaderless,
+    /// A server that should have all of it is away, or is behind: which.
+    Replica(String),
+    /// It is on fewer servers than would survive the loss of one.
+    Few {
+        /// On how many.
+        replicas: usize,
+    },
+}
+
+/// Looks how an engine is. Changes nothing.
+pub async fn examine(options: &Options) -> Result<Health, StoreError> {
+    let engine = Engine::open(options).await?;
+    let info = engine.client.server_info();
+    let mut health = Health {
+        version: info.version,
+        is_cluster: info.cluster.is_some(),
+        max_payload: info.max_payload,
+        ahead: SignedDuration::ZERO,
+        streams: None,
+    };
+    if engine.identity.role != Role::Admin {
+        return Ok(health);
+    }
+    let layout = if engine.has_streams().await? { engine.layout().await? } else { None };
+    let shards = layout.map_or(options.settings.shards, |layout| layout.shards);
+    let mut found = Vec::new();
+    for shard in 0..shards {
+        for stream in Stream::ALL {
+            let name = stream.name(shard);
+            let asked = Timestamp::now();
+            let answer = ask(&engine, &name).await?;
+            health.ahead = ahead(&answer, asked).unwrap_or(health.ahead);
+            let ailments = ailments(stream, shard, &answer, health.is_cluster)?;
+            found.push(StreamHealth { name, ailments });
+        }
+    }
+    health.streams = Some(found);
+    Ok(health)
+}
+
+async fn ask(engine: &Engine, name: &str) -> Result<Value, StoreError> {
+    let api = format!("$JS.API.STREAM.INFO.{name}");
+    let answer = engine.ask(&api, None, &[], DOING).await?;
+    serde_json::from_slice(&answer.payload)
+        .map_err(|error| Trouble::Garbled(error.to_string()).doing(DOING))
+}
+
+/// How far this host's clock is ahead: the server wrote its time between the question and the answer.
+fn ahead(answer: &Value, asked: Timestamp) -> Option<SignedDuration> {
+    let theirs: Timestamp = answer.get("ts")?.as_str()?.parse().ok()?;
+    let heard = Timestamp::now();
+    let between = asked.checked_add(heard.duration_since(asked) / 2).ok()?;
+    Some(between.duration_since(theirs))
+}
+
+fn ailments(
+    stream: Stream,
+    shard: u16,
+    answer: &Value,
+    is_cluster: bool,
+) -> Result<Vec<Ailment>, StoreError> {
+    if let Some(error) = answer.get("error") {
+        let said = error.get("description").and_then(Value::as_str).unwrap_or_default();
+        return match error.get("code").and_then(Value::as_u64) {
+            Some(404) => Ok(vec![Ailment::Missing]),
+            _ => Err(Trouble::Said(said.to_owned()).doing(DOING)),
+        };
+    }
+    let info: Info = serde_json::from_value(answer.clone())
+        .map_err(|error| Trouble::Garbled(error.to_string()).doing(DOING))?;
+    let replicas = info.config.num_replicas;
+    // How long mail is kept is the organisation's to say.
+    let settings = Settings { retention: info.config.max_age, ..Settings::default() };
+    let wanted = streams::config(stream, shard, &settings, replicas);
+    let mut found: Vec<Ailment> =
+        differences(&info.config, &wanted).into_iter().map(Ailment::Setting).collect();
+    if is_cluster && replicas < 3 {
+        found.push(Ailment::Few { replicas });
+    }
+    if let Some(cluster) = info.cluster.filter(|_| replicas > 1) {
+        if cluster.leader.as_deref().unwrap_or_default().is_empty() {
+            found.push(Ailment::Leaderless);
+        }
+        for peer in cluster.replicas.iter().filter(|peer| peer.offline || !peer.current) {
+            found.push(Ailment::Replica(peer.name.clone()));
+        }
+    }
+    Ok(found)
+}
+
+/// The settings that are not as they should be, by their names in the server's interface.
+fn differences(is: &Config, wanted: &Config) -> Vec<&'static str> {
+    let subjects = |config: &Config| {
+        let mut subjects = config.subjects.clone();
+        subjects.sort();
+        subjects
+    };
+    let storage = |config: &Config| matches!(config.storage, StorageType::Memory);
+    let republish = |config: &Config| {
+        config
+            .republish
+            .as_ref()
+            .map(|its| (its.source.clone(), its.destination.clone(), its.headers_only))
+    };
+    let checks = [
+        ("subjects", subjects(is) == subjects(wanted)),
+        ("storage", storage(is) == storage(wanted)),
+        ("max_msgs_per_subject", is.max_messages_per_subject == wanted.max_messages_per_subject),
+        ("max_age", (is.max_age == Duration::ZERO) == (wanted.max_age == Duration::ZERO)),
+        ("duplicate_window", is.duplicate_window >= wanted.duplicate_window),
+        ("allow_direct", is.allow_direct == wanted.allow_direct),
+        ("allow_rollup_hdrs", is.allow_rollup == wanted.allow_rollup),
+        ("allow_msg_ttl", is.allow_message_ttl == wanted.allow_message_ttl),
+        ("republish", republish(is) == republish(wanted)),
+    ];
+    checks.into_iter().filter(|(_, is_right)| !is_right).map(|(name, _)| name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_that_was_changed_is_named() {
+        let wanted = streams::config(Stream::Board, 0, &Settings::default(), 1);
+        assert_eq!(differences(&wanted, &wanted), Vec::<&str>::new());
+        let republish = Config { republish: None, ..wanted.clone() };
+        assert_eq!(differences(&republish, &wanted), ["republish"]);
+        let subjects = Config { subjects: vec!["bd.1.>".into()], ..wanted.clone() };
+        let both = Config { allow_direct: false, ..subjects };
+        assert_eq!(differences(&both, &wanted), ["subjects", "allow_direct"]);
+    }
+
+    #[test]
+    fn a_stream_that_is_not_there_is_missing() {
+        let answer = serde_json::json!({ "error": { "code": 404, "err_code": 10059 } });
+        let found = ailments(Stream::Mail, 0, &answer, false).unwrap();
+        assert_eq!(found, [Ailment::Missing]);
+    }
+}

@@ -1,0 +1,96 @@
+//! What happened, told from what is stored: the streams are the journal.
+
+use brigade_core::event::{Event, Record, one_line, roster_events};
+
+use crate::board;
+use crate::letter::Letter;
+use crate::marks::Marks;
+use crate::read::Stored;
+use crate::roster::Roster;
+use crate::write::{DELETED, OP};
+
+/// Tells what happened, message after message. It remembers the roster, for what is stored of that is
+/// what it became, and what happened is how it changed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scribe {
+    roster: Roster,
+}
+
+impl Scribe {
+    /// One that knows the roster already.
+    pub(crate) fn knowing(roster: Roster) -> Self {
+        Self { roster }
+    }
+
+    /// What a message tells.
+    pub(crate) fn tell(&mut self, stored: &Stored) -> Vec<Record> {
+        let tokens = stored.tokens();
+        let record =
+            |by: Option<&str>, event| Record { at: stored.at, by: by.map(str::to_owned), event };
+        match stored.subject.split('.').next() {
+            Some("mb") => {
+                let Some(letter) = Letter::read(stored) else { return Vec::new() };
+                let event = Event::Sent {
+                    to: letter.to,
+                    key: letter.key,
+                    team_created: letter.created,
+                    power_safe: false,
+                    message: one_line(letter.json.as_bytes()),
+                };
+                vec![record(Some(&letter.from), event)]
+            }
+            Some("mk") => {
+                let Ok(marks) = serde_json::from_slice::<Marks>(&stored.payload) else {
+                    return Vec::new();
+                };
+                let to = tokens.first().copied().unwrap_or_default().to_owned();
+                let mut records = Vec::new();
+                for now in marks.now {
+                    let (key, to) = (now.key, to.clone());
+                    if now.read {
+                        let read = Event::Read { to: to.clone(), key, gone: false };
+                        records.push(record(None, read));
+                    }
+                    if now.shown {
+                        records.push(record(None, Event::Shown { to, key }));
+                    }
+                }
+                records
+            }
+            Some(kind @ ("ev" | "wk")) => {
+                let by = tokens.first().copied();
+                let Ok(event) = serde_json::from_slice(&stored.payload) else { return Vec::new() };
+                let counts = match &event {
+                    // Nobody says what another did.
+                    Event::Worked { name, .. } => kind == "wk" && by == Some(name),
+                    _ => kind == "ev",
+                };
+                if counts { vec![record(by, event)] } else { Vec::new() }
+            }
+            Some("bd") => {
+                let Some(id) = board::id(stored) else { return Vec::new() };
+                let event = match stored.header(OP) {
+                    Some(DELETED) => Event::TaskDeleted { id: id.get() },
+                    _ => Event::Task { id: id.get(), task: one_line(&stored.payload) },
+                };
+                vec![record(tokens.get(1).copied(), event)]
+            }
+            Some("tm") => {
+                if stored.seq <= self.roster.seq() {
+                    return Vec::new();
+                }
+                let before = self.roster.document();
+                self.roster.apply(stored);
+                let events = match (before, self.roster.document()) {
+                    (None, None) => Vec::new(),
+                    (None, Some(is)) => vec![Event::TeamCreated { team: one_line(&is.bytes) }],
+                    (Some(_), None) => vec![Event::TeamDeleted {}],
+                    (Some(was), Some(is)) => roster_events(&was.bytes, &is.bytes),
+                };
+                let by = tokens.last().copied();
+                events.into_iter().map(|event| record(by, event)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}

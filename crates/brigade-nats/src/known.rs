@@ -1,0 +1,90 @@
+//! What this process knows to be there: any replica may answer a question, and one that is behind must
+//! not make it forget what it has written or heard itself.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use crate::layout::matches;
+
+/// For how long a replica may be behind.
+const BEHIND: Duration = Duration::from_secs(60);
+/// How many entries there may be before the old are forgotten.
+const MOST: usize = 4096;
+
+/// The last message under subjects. A wildcard at the end is asked for on every read, so each message is
+/// put under the beginnings of its subject as well.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    last: HashMap<String, (u64, Instant)>,
+    /// When the old were last forgotten.
+    swept: Option<Instant>,
+}
+
+impl Known {
+    /// There is a message of this number under a subject.
+    pub(crate) fn put(&mut self, subject: &str, seq: u64) {
+        let now = Instant::now();
+        let is_due = self.swept.is_none_or(|at| now.duration_since(at) > Duration::from_secs(1));
+        if self.last.len() > MOST && is_due {
+            self.last.retain(|_, (_, at)| now.duration_since(*at) < BEHIND);
+            self.swept = Some(now);
+        }
+        let ends = subject.match_indices('.').skip(2).map(|(dot, _)| dot + 1);
+        for end in ends.chain([subject.len()]) {
+            let Some(key) = subject.get(..end) else { continue };
+            match self.last.get_mut(key) {
+                Some(last) => *last = (last.0.max(seq), now),
+                None => drop(self.last.insert(key.to_owned(), (seq, now))),
+            }
+        }
+    }
+
+    /// The least number that the last message under a subject, which may have wildcards, can have.
+    pub(crate) fn least(&self, filter: &str) -> u64 {
+        let fresh = |(seq, at): &(u64, Instant)| (at.elapsed() < BEHIND).then_some(*seq);
+        let Some(wild) = filter.find(['*', '>']) else {
+            return self.last.get(filter).and_then(fresh).unwrap_or(0);
+        };
+        let (begin, rest) = filter.split_at(wild);
+        if rest.split('.').all(|token| matches!(token, "*" | ">")) && begin.matches('.').count() > 2
+        {
+            return self.last.get(begin).and_then(fresh).unwrap_or(0);
+        }
+        let whole = self.last.iter().filter(|(subject, _)| matches(filter, subject));
+        whole.filter_map(|(_, last)| fresh(last)).max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Known;
+
+    #[test]
+    fn a_message_is_found_by_every_question_it_answers() {
+        let mut known = Known::default();
+        known.put("mb.0.demo.alice.bob.w", 7);
+        known.put("mb.0.demo.carol.bob.w", 9);
+        known.put("bd.0.demo.5.alice", 3);
+        let check = |filter, seq| assert_eq!(known.least(filter), seq, "{filter}");
+        check("mb.0.demo.alice.bob.w", 7);
+        check("mb.0.demo.alice.>", 7);
+        check("mb.0.demo.alice.bob.*", 7);
+        check("mb.0.demo.>", 9);
+        check("mb.0.demo.*.bob.*", 9);
+        check("mb.0.demo.*.alice.*", 0);
+        check("mb.0.other.>", 0);
+        check("bd.0.demo.5.*", 3);
+        check("bd.0.demo.50.*", 0);
+        check("bd.0.demo.>", 3);
+    }
+
+    #[test]
+    fn the_last_is_not_forgotten_for_many_others() {
+        let mut known = Known::default();
+        known.put("mk.0.demo.alice", 5);
+        for number in 0..10_000 {
+            known.put(&format!("mb.0.demo.bob.{number}.w"), 6);
+        }
+        assert_eq!(known.least("mk.0.demo.alice"), 5);
+    }
+}

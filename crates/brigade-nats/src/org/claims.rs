@@ -1,0 +1,92 @@
+//! What is said of operators, accounts and users.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::rights::Permissions;
+use crate::identity::{API, SEATS_API};
+use crate::layout::WAKE;
+
+/// The kinds of subjects that seats write.
+const WRITTEN: [&str; 8] = ["mb", "mk", "ev", "wk", "bd", "tm", "nt", "lv"];
+/// What seats ask the server. To each the answer is one message: where there could be more, an empty one
+/// would count as the last, whoever wrote it.
+const ASKED: [&str; 4] = ["DIRECT.GET", "CONSUMER.CREATE", "CONSUMER.MSG.NEXT", "CONSUMER.DELETE"];
+
+/// The operator.
+pub(super) fn operator(system_account: &str) -> Value {
+    json!({ "system_account": system_account, "type": "operator", "version": 2 })
+}
+
+/// The account by which the servers themselves are spoken to.
+pub(super) fn system() -> Value {
+    account(&limits(0), &json!([]), &json!([]), &BTreeMap::new())
+}
+
+/// The account of an organisation's streams. It lends the seats what they need.
+pub(super) fn streams() -> Value {
+    let written = WRITTEN
+        .iter()
+        .map(|kind| json!({ "name": kind, "subject": format!("{kind}.>"), "type": "service" }));
+    let asked = ASKED.iter().map(
+        |what| json!({ "name": what, "subject": format!("{API}.{what}.>"), "type": "service" }),
+    );
+    let wake = json!({ "name": WAKE, "subject": format!("{WAKE}.>"), "type": "stream" });
+    let exports: Vec<Value> = written.chain(asked).chain([wake]).collect();
+    account(&limits(-1), &json!([]), &json!(exports), &BTreeMap::new())
+}
+
+/// The account of an organisation's seats.
+pub(super) fn seats(streams: &str, revoked: &BTreeMap<String, i64>) -> Value {
+    let written = WRITTEN.iter().map(|kind| (format!("{kind}.>"), format!("{kind}.>"), "service"));
+    let asked = ASKED
+        .iter()
+        .map(|what| (format!("{API}.{what}.>"), format!("{SEATS_API}.{what}.>"), "service"));
+    let wake = (format!("{WAKE}.>"), format!("{WAKE}.>"), "stream");
+    let imports = written.chain(asked).chain([wake]).map(|(theirs, ours, kind)| {
+        json!({
+            "name": ours, "subject": theirs, "local_subject": ours, "account": streams, "type": kind,
+        })
+    });
+    let imports: Vec<Value> = imports.collect();
+    account(&limits(0), &json!(imports), &json!([]), revoked)
+}
+
+fn account(
+    limits: &Value,
+    imports: &Value,
+    exports: &Value,
+    revoked: &BTreeMap<String, i64>,
+) -> Value {
+    json!({
+        "imports": imports,
+        "exports": exports,
+        "limits": limits,
+        "revocations": revoked,
+        "default_permissions": { "pub": {}, "sub": {} },
+        "type": "account",
+        "version": 2,
+    })
+}
+
+/// No limits but on streams, of which an account has as many as it likes or none.
+fn limits(streams: i64) -> Value {
+    json!({
+        "subs": -1, "data": -1, "payload": -1, "imports": -1, "exports": -1, "wildcards": true,
+        "conn": -1, "leaf": 0,
+        "mem_storage": streams, "disk_storage": streams, "streams": streams, "consumer": streams,
+    })
+}
+
+/// A user; without permissions one that may do everything in its account.
+pub(super) fn user(permissions: Option<&Permissions>, tags: &[String]) -> Value {
+    let (publish, subscribe) = match permissions {
+        Some(its) => (json!({ "allow": its.publish }), json!({ "allow": its.subscribe })),
+        None => (json!({}), json!({})),
+    };
+    json!({
+        "pub": publish, "sub": subscribe, "subs": -1, "data": -1, "payload": -1,
+        "tags": tags, "type": "user", "version": 2,
+    })
+}

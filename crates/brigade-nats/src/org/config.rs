@@ -1,0 +1,225 @@
+//! The configuration files of the servers.
+
+use std::fmt::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// How far the port on which servers speak to each other is from the one for clients, as in 4222 and 6222.
+const ROUTE_PORT: u16 = 2000;
+
+/// Where a server is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Address {
+    /// Its name or number; one of IPv6 in brackets.
+    pub host: String,
+    /// The port for clients.
+    pub port: u16,
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let form = || format!("{text:?} is not of the form HOST:PORT");
+        let (host, port) = text.rsplit_once(':').ok_or_else(form)?;
+        let plain = |c: char| c.is_ascii_alphanumeric() || ".-[]:_".contains(c);
+        if host.is_empty() || !host.chars().all(plain) {
+            return Err(form());
+        }
+        let port: u16 = port.parse().map_err(|_| form())?;
+        if port.checked_add(ROUTE_PORT).is_none() {
+            return Err(format!("the port {port} leaves no room for {ROUTE_PORT} more"));
+        }
+        Ok(Self { host: host.to_owned(), port })
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
+}
+
+/// How the servers prove who they are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tls {
+    /// Their certificate.
+    pub cert: PathBuf,
+    /// Its key.
+    pub key: PathBuf,
+    /// Who vouches for it, if the system does not know.
+    pub ca: Option<PathBuf>,
+}
+
+/// The servers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cluster {
+    /// Where each is.
+    pub nodes: Vec<Address>,
+    /// On which address each listens, if not on the one it is known by.
+    pub listen: Option<String>,
+    /// Encryption.
+    pub tls: Option<Tls>,
+}
+
+impl Cluster {
+    /// One server for this machine alone.
+    pub fn here() -> Self {
+        let node = Address { host: "127.0.0.1".to_owned(), port: 4222 };
+        Self { nodes: vec![node], listen: None, tls: None }
+    }
+
+    /// The servers as a client names them.
+    pub fn urls(&self) -> Vec<String> {
+        let scheme = if self.tls.is_some() { "tls" } else { "nats" };
+        self.nodes.iter().map(|node| format!("{scheme}://{node}")).collect()
+    }
+}
+
+/// What the configuration of a server is made of.
+pub(super) struct Server<'c> {
+    pub(super) cluster: &'c Cluster,
+    /// Where it keeps its data.
+    pub(super) data: &'c Path,
+    /// By what servers know each other.
+    pub(super) password: &'c str,
+    pub(super) operator: &'c str,
+    pub(super) system_account: &'c str,
+    /// Every account: its key and what the operator says of it.
+    pub(super) accounts: &'c [(String, String)],
+}
+
+impl Server<'_> {
+    /// The configuration of the server with this number, from 1.
+    pub(super) fn text(&self, number: usize, node: &Address) -> String {
+        let mut text = format!(
+            "# Written by `brigade org`, which writes it anew when organisations or seats change.\n\
+             # It holds secrets of the servers.\n\
+             server_name: \"brigade-{number}\"\n\
+             listen: {}\n\
+             # A message takes up to 1 MB, a team's roster and a page of marks may take more.\n\
+             max_payload: 8MB\n\
+             # What is acknowledged is on the disk.\n\
+             jetstream {{ store_dir: {}, sync_interval: always }}\n",
+            quoted(&format!("{}:{}", self.bind(node), node.port)),
+            quoted_path(&self.data.join(format!("server-{number}"))),
+        );
+        self.tls(&mut text, "");
+        if self.cluster.nodes.len() > 1 {
+            self.routes(&mut text, node);
+        }
+        let accounts = quoted_path(&self.data.join(format!("accounts-{number}")));
+        let _infallible = write!(
+            text,
+            "operator: {}\nsystem_account: {}\n\
+             # A seat says all it may do when it connects, and one that speaks for many has much to say.\n\
+             max_control_line: 1MB\n\
+             resolver {{ type: full, dir: {accounts}, allow_delete: false, interval: \"2m\" }}\n\
+             resolver_preload {{\n",
+            self.operator, self.system_account
+        );
+        for (account, jwt) in self.accounts {
+            let _infallible = writeln!(text, "  {account}: {jwt}");
+        }
+        text.push_str("}\n");
+        text
+    }
+
+    fn bind<'a>(&'a self, node: &'a Address) -> &'a str {
+        self.cluster.listen.as_deref().unwrap_or(&node.host)
+    }
+
+    fn tls(&self, text: &mut String, indent: &str) {
+        let Some(tls) = &self.cluster.tls else { return };
+        let (cert, key) = (quoted_path(&tls.cert), quoted_path(&tls.key));
+        let _infallible = write!(text, "{indent}tls {{ cert_file: {cert}, key_file: {key}");
+        if let Some(ca) = &tls.ca {
+            let _infallible = write!(text, ", ca_file: {}", quoted_path(ca));
+        }
+        text.push_str(" }\n");
+    }
+
+    fn routes(&self, text: &mut String, node: &Address) {
+        let listen = format!("{}:{}", self.bind(node), node.port + ROUTE_PORT);
+        let password = self.password;
+        let _infallible = write!(
+            text,
+            // A cable that is out says nothing: with the server's own two minutes a host was not heard
+            // for 23 s after it was back, so for 8.
+            "cluster {{\n  name: \"brigade\"\n  listen: {}\n  \
+             ping_interval: \"2s\"\n  ping_max: 2\n  \
+             authorization {{ user: \"brigade\", password: \"{password}\" }}\n",
+            quoted(&listen)
+        );
+        self.tls(text, "  ");
+        text.push_str("  routes: [\n");
+        for other in self.cluster.nodes.iter().filter(|other| *other != node) {
+            let (host, port) = (&other.host, other.port + ROUTE_PORT);
+            let _infallible = writeln!(text, "    \"nats://brigade:{password}@{host}:{port}\"");
+        }
+        text.push_str("  ]\n}\n");
+    }
+}
+
+/// As a string of the configuration, which has JSON's escapes.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn quoted_path(path: &Path) -> String {
+    quoted(&path.to_string_lossy())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(cluster: &Cluster) -> String {
+        let server = Server {
+            cluster,
+            data: Path::new("/data"),
+            password: "secret",
+            operator: "OPERATOR.JWT",
+            system_account: "ASYS",
+            accounts: &[("AONE".to_owned(), "ONE.JWT".to_owned())],
+        };
+        server.text(1, &cluster.nodes[0])
+    }
+
+    #[test]
+    fn one_server_has_no_routes() {
+        let cluster =
+            Cluster { nodes: vec!["127.0.0.1:4222".parse().unwrap()], listen: None, tls: None };
+        let text = text(&cluster);
+        assert!(text.contains("listen: \"127.0.0.1:4222\""), "{text}");
+        assert!(text.contains("sync_interval: always"), "{text}");
+        assert!(!text.contains("cluster"), "{text}");
+        assert!(text.contains("  AONE: ONE.JWT\n"), "{text}");
+    }
+
+    #[test]
+    fn three_servers_know_each_other_by_a_password() {
+        let nodes = ["a:4222", "b:4222", "c:4222"].map(|node| node.parse().unwrap()).to_vec();
+        let tls = Tls { cert: "/c".into(), key: "/k".into(), ca: Some("/ca".into()) };
+        let cluster = Cluster { nodes, listen: Some("0.0.0.0".into()), tls: Some(tls) };
+        let text = text(&cluster);
+        assert!(text.contains("listen: \"0.0.0.0:6222\""), "{text}");
+        assert!(text.contains("nats://brigade:secret@b:6222"), "{text}");
+        assert!(!text.contains("@a:6222"), "{text}");
+        assert_eq!(
+            text.matches("tls { cert_file: \"/c\", key_file: \"/k\", ca_file: \"/ca\" }").count(),
+            2
+        );
+        assert_eq!(cluster.urls()[2], "tls://c:4222");
+    }
+
+    #[test]
+    fn an_address_is_a_host_and_a_port() {
+        for wrong in ["", "a", "a:", ":1", "a:b", "a b:1", "a\"}:1", "a:65000"] {
+            assert!(wrong.parse::<Address>().is_err(), "{wrong:?}");
+        }
+        assert_eq!("[::1]:4222".parse::<Address>().unwrap().host, "[::1]");
+    }
+}

@@ -1,0 +1,363 @@
+//! The operator's folder: the keys, and what was made with them.
+//!
+//! ```text
+//! operator.nk system.nk        keys
+//! operator.json                the servers
+//! server-1.conf …              their configuration
+//! orgs/NAME/account.nk seats.nk  keys of its two accounts
+//! orgs/NAME/org.json           who was given credentials
+//! orgs/NAME/admin.creds        whoever runs the organisation
+//! orgs/NAME/creds/             the seats
+//! data/                        what servers started from here keep
+//! ```
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use brigade_wire::name::{MemberName, TeamName};
+use data_encoding::BASE32_NOPAD;
+use jiff::{SignedDuration, Timestamp};
+use nkeys::{KeyPair, KeyPairType};
+use serde::{Deserialize, Serialize};
+
+use super::OrgError;
+use super::claims;
+use super::config::{Cluster, Server};
+use super::files::{failed, lock, make_dir, read_json, remove, replace, replace_json, write_new};
+use super::jwt::{self, Subject};
+use super::record::{Organisation, Seat};
+use super::rights::rights;
+use crate::identity::{Role, inbox_prefix};
+use crate::layout::{self, Place};
+use crate::options::Settings;
+
+/// How long a login of ours to the servers themselves counts.
+const LOGIN: SignedDuration = SignedDuration::from_mins(5);
+
+/// An operator's folder, for as long as nobody else may change it.
+#[derive(Debug)]
+pub struct Folder {
+    dir: PathBuf,
+    operator: Operator,
+    /// Held, and let go with the folder.
+    _lock: File,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Operator {
+    jwt: String,
+    system_account: String,
+    system_jwt: String,
+    /// By what servers know each other.
+    route_password: String,
+    cluster: Cluster,
+}
+
+/// For whom credentials are to be.
+#[derive(Clone, Debug)]
+pub struct Granted {
+    /// The team.
+    pub team: TeamName,
+    /// For whom they speak; at least one.
+    pub members: Vec<MemberName>,
+    /// What they are for.
+    pub role: Role,
+    /// Whether they answer requests and give orders.
+    pub answers: bool,
+    /// When they end by themselves.
+    pub until: Option<Timestamp>,
+    /// Where to write them, if not into the folder.
+    pub out: Option<PathBuf>,
+}
+
+impl Folder {
+    /// Makes an operator in a folder, or opens the one there, which has to have these servers if any are given.
+    pub fn init(dir: &Path, cluster: Option<Cluster>, now: Timestamp) -> Result<Self, OrgError> {
+        if dir.join("operator.json").exists() {
+            let folder = Self::open(dir)?;
+            return match cluster {
+                Some(cluster) if cluster != folder.operator.cluster => {
+                    Err(OrgError::OtherServers { dir: dir.to_owned() })
+                }
+                _ => Ok(folder),
+            };
+        }
+        make_dir(dir)?;
+        let dir = dir.canonicalize().map_err(|source| failed("find", dir, source))?;
+        let lock = lock(&dir)?;
+        let (operator, system) = (KeyPair::new_operator(), KeyPair::new_account());
+        let system_account = system.public_key();
+        let sign = |name, key: &KeyPair, nats| {
+            let subject = Subject { name, key: &key.public_key(), from: now, until: None };
+            jwt::sign(&operator, &subject, &nats)
+        };
+        let its = Operator {
+            jwt: sign("brigade", &operator, claims::operator(&system_account))?,
+            system_jwt: sign("system", &system, claims::system())?,
+            system_account,
+            route_password: BASE32_NOPAD
+                .encode(&KeyPair::new(KeyPairType::Server).seed()?.into_bytes()),
+            cluster: cluster.unwrap_or_else(Cluster::here),
+        };
+        write_new(&dir.join("operator.nk"), operator.seed()?.as_bytes())?;
+        write_new(&dir.join("system.nk"), system.seed()?.as_bytes())?;
+        replace_json(&dir.join("operator.json"), &its)?;
+        let folder = Self { dir, operator: its, _lock: lock };
+        folder.configure()?;
+        Ok(folder)
+    }
+
+    /// Opens an operator's folder.
+    pub fn open(dir: &Path) -> Result<Self, OrgError> {
+        if !dir.join("operator.json").exists() {
+            return Err(OrgError::NoFolder { dir: dir.to_owned() });
+        }
+        let dir = dir.canonicalize().map_err(|source| failed("find", dir, source))?;
+        let lock = lock(&dir)?;
+        let operator = read_json(&dir.join("operator.json"))?;
+        Ok(Self { dir, operator, _lock: lock })
+    }
+
+    /// Where it is.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Its servers.
+    pub fn cluster(&self) -> &Cluster {
+        &self.operator.cluster
+    }
+
+    /// The configuration file of the server with this number, from 1.
+    pub fn server(&self, number: usize) -> PathBuf {
+        self.dir.join(format!("server-{number}.conf"))
+    }
+
+    /// The credentials of whoever runs an organisation.
+    pub fn admin(&self, name: &TeamName) -> PathBuf {
+        self.org(name).join("admin.creds")
+    }
+
+    fn org(&self, name: &TeamName) -> PathBuf {
+        self.dir.join("orgs").join(name.as_str())
+    }
+
+    /// Makes an organisation.
+    pub fn add(
+        &self,
+        name: &TeamName,
+        settings: &Settings,
+        now: Timestamp,
+    ) -> Result<Organisation, OrgError> {
+        let Settings { shards, replicas, retention } = settings.clone();
+        if !layout::SHARDS.contains(&shards) {
+            return Err(OrgError::Shards { shards });
+        }
+        let servers = self.cluster().nodes.len();
+        if let Some(replicas) = replicas.filter(|copies| !(1..=servers).contains(copies)) {
+            return Err(OrgError::Replicas { replicas, servers });
+        }
+        let dir = self.org(name);
+        if dir.join("org.json").exists() {
+            return Err(OrgError::Exists { name: name.clone() });
+        }
+        make_dir(&dir.join("creds"))?;
+        // What a crash left behind here was used for nothing.
+        let (account, seats) = (KeyPair::new_account(), KeyPair::new_account());
+        replace(&dir.join("account.nk"), account.seed()?.as_bytes())?;
+        replace(&dir.join("seats.nk"), seats.seed()?.as_bytes())?;
+        let mut tags = vec!["role:admin".to_owned()];
+        tags.extend(settings_tags(settings));
+        let nats = claims::user(None, &tags);
+        let (creds, _) = user(&account, "admin", None, now, |_| nats.clone())?;
+        replace(&dir.join("admin.creds"), creds.as_bytes())?;
+        let organisation = Organisation {
+            name: name.clone(),
+            account: account.public_key(),
+            seats_account: seats.public_key(),
+            shards,
+            replicas,
+            retention_seconds: retention.as_secs(),
+            changed: now.as_second(),
+            seats: Vec::new(),
+        };
+        replace_json(&dir.join("org.json"), &organisation)?;
+        self.configure()?;
+        Ok(organisation)
+    }
+
+    /// All organisations, by name.
+    pub fn organisations(&self) -> Result<Vec<Organisation>, OrgError> {
+        let dir = self.dir.join("orgs");
+        let entries = match fs::read_dir(&dir) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(source) => return Err(failed("read", &dir, source)),
+        };
+        let mut all = Vec::new();
+        for entry in entries {
+            let path = entry.map_err(|source| failed("read", &dir, source))?.path();
+            let path = path.join("org.json");
+            if path.exists() {
+                all.push(read_json::<Organisation>(&path)?);
+            }
+        }
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(all)
+    }
+
+    /// The organisation of that name; without a name, the only one.
+    pub fn organisation(&self, name: Option<&TeamName>) -> Result<Organisation, OrgError> {
+        let mut all = self.organisations()?;
+        let there = || all.iter().map(|its| its.name.clone()).collect();
+        match name {
+            Some(name) => match all.iter().position(|its| its.name == *name) {
+                Some(at) => Ok(all.swap_remove(at)),
+                None => Err(OrgError::NoOrganisation { name: name.clone(), there: there() }),
+            },
+            None if all.len() > 1 => Err(OrgError::Several { there: there() }),
+            None => all.pop().ok_or_else(|| OrgError::NoFolder { dir: self.dir.clone() }),
+        }
+    }
+
+    /// Gives somebody credentials, and tells what was written down of it.
+    pub fn grant(
+        &self,
+        organisation: &mut Organisation,
+        granted: Granted,
+        now: Timestamp,
+    ) -> Result<Seat, OrgError> {
+        let dir = self.org(&organisation.name);
+        let Granted { team, members, role, answers, until, out } = granted;
+        let names: Vec<&str> = members.iter().map(MemberName::as_str).collect();
+        let name = format!("{team}.{}", names.join("+"));
+        let file = out.unwrap_or_else(|| dir.join("creds").join(format!("{name}.creds")));
+        // What was written there before is worth nothing any more.
+        let mut there = organisation.seats.iter().filter(|seat| seat.file == file).peekable();
+        if there.peek().is_some() && there.all(|seat| seat.revoked.is_some()) {
+            remove(&file)?;
+        }
+        let account = self.key(&dir.join("seats.nk"))?;
+        let place = Place::of(&team, organisation.shards);
+        let mut tags = vec![format!("team:{team}"), format!("role:{}", role.as_str())];
+        tags.extend(members.iter().map(|member| format!("member:{member}")));
+        tags.push(format!("answers:{}", if answers { "yes" } else { "no" }));
+        tags.push(format!("shard:{}", place.shard));
+        tags.extend(settings_tags(&organisation.settings()));
+        let (creds, key) = user(&account, &name, until, now, |key| {
+            let its = rights(role, answers, &place, &members, &inbox_prefix(role, key));
+            claims::user(Some(&its), &tags)
+        })?;
+        write_new(&file, creds.as_bytes())?;
+        let file = file.canonicalize().map_err(|source| failed("find", &file, source))?;
+        let seat =
+            Seat { team, members, role, answers, key, made: now, until, revoked: None, file };
+        organisation.seats.push(seat.clone());
+        replace_json(&dir.join("org.json"), &organisation)?;
+        Ok(seat)
+    }
+
+    /// Takes back all credentials with which somebody can speak for a member, and tells which. The servers
+    /// know when they are told, or started again.
+    pub fn revoke(
+        &self,
+        organisation: &mut Organisation,
+        team: &TeamName,
+        name: &MemberName,
+        now: Timestamp,
+    ) -> Result<Vec<Seat>, OrgError> {
+        let mut revoked = Vec::new();
+        for seat in &mut organisation.seats {
+            if seat.revoked.is_none() && seat.team == *team && seat.members.contains(name) {
+                seat.revoked = Some(now);
+                revoked.push(seat.clone());
+            }
+        }
+        if revoked.is_empty() {
+            return Err(OrgError::NobodyThere { team: team.clone(), name: name.clone() });
+        }
+        // Two changes within a second have to be told apart by the servers.
+        organisation.changed = now.as_second().max(organisation.changed + 1);
+        replace_json(&self.org(&organisation.name).join("org.json"), &organisation)?;
+        self.configure()?;
+        Ok(revoked)
+    }
+
+    /// Every account with what the operator says of it now.
+    pub fn accounts(&self) -> Result<Vec<(String, String)>, OrgError> {
+        let operator = self.key(&self.dir.join("operator.nk"))?;
+        let mut accounts =
+            vec![(self.operator.system_account.clone(), self.operator.system_jwt.clone())];
+        for its in self.organisations()? {
+            let from = Timestamp::from_second(its.changed).unwrap_or_default();
+            let seats_name = format!("{}-seats", its.name);
+            let both = [
+                (&its.account, its.name.as_str(), claims::streams()),
+                (&its.seats_account, &seats_name, claims::seats(&its.account, &its.revoked())),
+            ];
+            for (key, name, nats) in both {
+                let subject = Subject { name, key, from, until: None };
+                accounts.push((key.clone(), jwt::sign(&operator, &subject, &nats)?));
+            }
+        }
+        Ok(accounts)
+    }
+
+    /// A short-lived user of the account by which the servers themselves are spoken to.
+    pub(super) fn system_user(&self, now: Timestamp) -> Result<(String, KeyPair), OrgError> {
+        let system = self.key(&self.dir.join("system.nk"))?;
+        let key = KeyPair::new_user();
+        let until = now.checked_add(LOGIN).ok();
+        let subject = Subject { name: "brigade-org", key: &key.public_key(), from: now, until };
+        Ok((jwt::sign(&system, &subject, &claims::user(None, &[]))?, key))
+    }
+
+    /// Writes the configuration of the servers.
+    fn configure(&self) -> Result<(), OrgError> {
+        let data = self.dir.join("data");
+        make_dir(&data)?;
+        let accounts = self.accounts()?;
+        let server = Server {
+            cluster: self.cluster(),
+            data: &data,
+            password: &self.operator.route_password,
+            operator: &self.operator.jwt,
+            system_account: &self.operator.system_account,
+            accounts: &accounts,
+        };
+        for (at, node) in self.cluster().nodes.iter().enumerate() {
+            replace(&self.server(at + 1), server.text(at + 1, node).as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn key(&self, path: &Path) -> Result<KeyPair, OrgError> {
+        let seed = fs::read_to_string(path).map_err(|source| failed("read", path, source))?;
+        KeyPair::from_seed(seed.trim())
+            .map_err(|source| OrgError::Damaged { path: path.to_owned(), source: source.into() })
+    }
+}
+
+/// A user with a key of its own: its credentials, and its public key.
+fn user(
+    account: &KeyPair,
+    name: &str,
+    until: Option<Timestamp>,
+    now: Timestamp,
+    nats: impl FnOnce(&str) -> serde_json::Value,
+) -> Result<(String, String), OrgError> {
+    let pair = KeyPair::new_user();
+    let key = pair.public_key();
+    let subject = Subject { name, key: &key, from: now, until };
+    let jwt = jwt::sign(account, &subject, &nats(&key))?;
+    Ok((jwt::creds(&jwt, &pair.seed()?), key))
+}
+
+fn settings_tags(settings: &Settings) -> Vec<String> {
+    let Settings { shards, replicas, retention } = settings;
+    let replicas = replicas.map(|replicas| format!("replicas:{replicas}"));
+    let always = [format!("shards:{shards}"), format!("retention:{}", retention.as_secs())];
+    always.into_iter().chain(replicas).collect()
+}

@@ -1,0 +1,105 @@
+//! JWTs as NATS writes them: signed by an nkey, and named by the hash of what they say.
+
+use data_encoding::{BASE32_NOPAD, BASE64URL_NOPAD};
+use jiff::Timestamp;
+use nkeys::KeyPair;
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest as _, Sha512_256};
+
+const HEADER: &str = r#"{"typ":"JWT","alg":"ed25519-nkey"}"#;
+
+/// What every kind says.
+#[derive(Serialize)]
+struct Claims<'c> {
+    jti: &'c str,
+    iat: i64,
+    iss: &'c str,
+    name: &'c str,
+    sub: &'c str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exp: Option<i64>,
+    nats: &'c Value,
+}
+
+/// Whom a JWT is about.
+pub(super) struct Subject<'s> {
+    /// As people know it.
+    pub(super) name: &'s str,
+    /// Its public key.
+    pub(super) key: &'s str,
+    /// When it begins to count.
+    pub(super) from: Timestamp,
+    /// When it no longer counts.
+    pub(super) until: Option<Timestamp>,
+}
+
+/// Says something of somebody, signed by whoever may say so.
+pub(super) fn sign(
+    issuer: &KeyPair,
+    subject: &Subject<'_>,
+    nats: &Value,
+) -> Result<String, nkeys::error::Error> {
+    let issuer_key = issuer.public_key();
+    let mut claims = Claims {
+        jti: "",
+        iat: subject.from.as_second(),
+        iss: &issuer_key,
+        name: subject.name,
+        sub: subject.key,
+        exp: subject.until.map(Timestamp::as_second),
+        nats,
+    };
+    let id = BASE32_NOPAD.encode(&Sha512_256::digest(json(&claims)));
+    claims.jti = &id;
+    let header = BASE64URL_NOPAD.encode(HEADER.as_bytes());
+    let said = format!("{header}.{}", BASE64URL_NOPAD.encode(&json(&claims)));
+    let signature = BASE64URL_NOPAD.encode(&issuer.sign(said.as_bytes())?);
+    Ok(format!("{said}.{signature}"))
+}
+
+/// Strings and numbers always are JSON.
+fn json(claims: &Claims<'_>) -> Vec<u8> {
+    serde_json::to_vec(claims).unwrap_or_default()
+}
+
+/// A credentials file: what is said of its owner, and the key that proves to be the owner.
+pub(super) fn creds(jwt: &str, seed: &str) -> String {
+    format!(
+        "-----BEGIN NATS USER JWT-----\n{jwt}\n------END NATS USER JWT------\n\n\
+         Whoever has this file is who it says. Keep it to yourself.\n\n\
+         -----BEGIN USER NKEY SEED-----\n{seed}\n------END USER NKEY SEED------\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_said_is_signed_and_named_by_its_hash() {
+        let (issuer, user) = (KeyPair::new_account(), KeyPair::new_user());
+        let subject = Subject {
+            name: "demo.alice",
+            key: &user.public_key(),
+            from: Timestamp::from_second(1_800_000_000).unwrap(),
+            until: None,
+        };
+        let jwt = sign(&issuer, &subject, &json!({ "type": "user", "version": 2 })).unwrap();
+        let (said, signature) = jwt.rsplit_once('.').unwrap();
+        let signature = BASE64URL_NOPAD.decode(signature.as_bytes()).unwrap();
+        issuer.verify(said.as_bytes(), &signature).unwrap();
+        assert!(KeyPair::new_account().verify(said.as_bytes(), &signature).is_err());
+
+        let body = BASE64URL_NOPAD.decode(said.split('.').nth(1).unwrap().as_bytes()).unwrap();
+        let mut claims: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(claims["iss"], issuer.public_key());
+        assert_eq!(claims["sub"], user.public_key());
+        assert_eq!(claims["iat"], 1_800_000_000);
+        assert!(claims.get("exp").is_none());
+        // 32 bytes in base 32.
+        assert_eq!(claims["jti"].take().as_str().unwrap().len(), 52);
+    }
+}

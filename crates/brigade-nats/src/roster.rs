@@ -1,0 +1,157 @@
+//! The team's `config.json`: a document by its lead, and over it what members changed in their own
+//! entries. All writes are one after the other, whoever makes them.
+
+use std::collections::BTreeMap;
+
+use brigade_core::store::{Actor, Document, Revision, StoreError};
+use brigade_wire::team::Team;
+use bytes::Bytes;
+
+use crate::engine::Engine;
+use crate::layout::{Place, Stream};
+use crate::read::{Stored, Which};
+use crate::write::{DELETED, Draft, LEFT, LIFE, OP};
+
+const DOING: &str = "read the team";
+
+/// The roster as far as it is known: enough to know the next from one message more.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Roster {
+    /// The number of the last message that made it.
+    seq: u64,
+    /// The lead's document, and its life; `None` if there is no team.
+    base: Option<(Bytes, String)>,
+    base_seq: u64,
+    /// What members have written over it; `None` for one who has left.
+    entries: BTreeMap<String, (u64, Option<Bytes>)>,
+}
+
+impl Roster {
+    /// Takes the next message in.
+    pub(crate) fn apply(&mut self, stored: &Stored) {
+        self.seq = self.seq.max(stored.seq);
+        match stored.tokens().as_slice() {
+            ["doc", "cfg", _] if stored.seq >= self.base_seq => {
+                self.base_seq = stored.seq;
+                self.base = match stored.header(OP) {
+                    Some(DELETED) => None,
+                    _ => {
+                        let life = stored.header(LIFE).unwrap_or_default().to_owned();
+                        Some((stored.payload.clone(), life))
+                    }
+                };
+                self.entries.retain(|_, (seq, _)| *seq > stored.seq);
+            }
+            ["doc", "m", name] if stored.seq > self.base_seq => {
+                let entry = (stored.header(OP) != Some(LEFT)).then(|| stored.payload.clone());
+                self.entries.insert((*name).to_owned(), (stored.seq, entry));
+            }
+            _ => {}
+        }
+    }
+
+    /// The document, if there is a team.
+    pub(crate) fn document(&self) -> Option<Document> {
+        let (base, _) = self.base.as_ref()?;
+        let mut bytes = base.to_vec();
+        for (name, (_, entry)) in &self.entries {
+            let Ok(team) = Team::read(&bytes) else { continue };
+            let next = match entry {
+                None => Some(team.without_member(name)),
+                // Only its own entry, and only under its own name.
+                Some(entry) => str::from_utf8(entry)
+                    .ok()
+                    .filter(|entry| is_entry_of(entry, name))
+                    .and_then(|entry| team.with_member_entry(name, entry)),
+            };
+            if let Some(next) = next {
+                bytes = next.into_owned();
+            }
+        }
+        Some(Document { bytes, revision: Revision(self.seq) })
+    }
+
+    /// In which life the team is.
+    pub(crate) fn life(&self) -> Option<&str> {
+        self.base.as_ref().map(|(_, life)| life.as_str())
+    }
+
+    /// The number of the last message that made it.
+    pub(crate) fn seq(&self) -> u64 {
+        self.seq
+    }
+}
+
+fn is_entry_of(entry: &str, name: &str) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Named<'n> {
+        #[serde(borrow)]
+        name: std::borrow::Cow<'n, str>,
+    }
+    serde_json::from_str::<Named<'_>>(entry).is_ok_and(|entry| entry.name == name)
+}
+
+impl Engine {
+    /// The roster as it is now, from what was known of it and what came since.
+    pub(crate) async fn roster(&self, place: &Place, known: Roster) -> Result<Roster, StoreError> {
+        let (stream, filter) = (place.stream(Stream::Team), place.roster());
+        let Some(last) = self.last(&stream, &filter, DOING).await? else {
+            return Ok(Roster::default());
+        };
+        if last.seq == known.seq {
+            return Ok(known);
+        }
+        let is_whole = matches!(last.tokens().as_slice(), ["doc", "cfg", _]);
+        let before = last.header("Nats-Expected-Last-Subject-Sequence");
+        let is_next = before.is_some_and(|seq| seq == known.seq.to_string()) && known.seq > 0;
+        let mut roster = if is_whole { Roster::default() } else { known };
+        if is_whole || is_next {
+            roster.apply(&last);
+            return Ok(roster);
+        }
+        let mut roster = Roster::default();
+        for stored in self.read(&stream, &filter, Which::Last, DOING).await? {
+            roster.apply(&stored);
+        }
+        Ok(roster)
+    }
+
+    /// Replaces the document at a revision. What changes only the writer's own entry is written as
+    /// that, which every member may.
+    pub(crate) async fn replace_roster(
+        &self,
+        place: &Place,
+        roster: &Roster,
+        config: &[u8],
+        by: &Actor,
+    ) -> Result<u64, StoreError> {
+        let before = roster.document().map(|document| document.bytes).unwrap_or_default();
+        let life = roster.life().unwrap_or_default();
+        let doing = "change the roster";
+        if let Some(entry) = own_entry(&before, config, &by.0) {
+            let draft = Draft::new(place.entry(&by.0), entry.as_deref().unwrap_or_default());
+            let draft = if entry.is_none() { draft.with(OP, LEFT) } else { draft };
+            let draft = draft.onto(place.roster(), roster.seq).with(LIFE, life);
+            return self.write(draft, doing).await;
+        }
+        let draft = Draft::new(place.config_by(&by.0), config).with(LIFE, life);
+        self.write(draft.onto(place.roster(), roster.seq), doing).await
+    }
+}
+
+/// The new entry of a member, if that is all that changes; `Some(None)` if it leaves.
+#[expect(clippy::option_option, reason = "the inner one is whether the member stays")]
+fn own_entry(before: &[u8], after: &[u8], name: &str) -> Option<Option<Vec<u8>>> {
+    let (was, is) = (Team::read(before).ok()?, Team::read(after).ok()?);
+    // The lead's entry is the lead's document.
+    if was.lead().is_some_and(|lead| lead.is(name)) {
+        return None;
+    }
+    was.member(name)?;
+    let Some(entry) = is.member(name) else {
+        return (was.without_member(name) == after).then_some(None);
+    };
+    let json = str::from_utf8(entry.json()).ok()?;
+    let same = was.with_member_entry(name, json)? == after && is_entry_of(json, name);
+    same.then(|| Some(json.as_bytes().to_vec()))
+}

@@ -1,0 +1,112 @@
+//! What a store promises of the board.
+
+use std::collections::HashSet;
+
+use brigade_core::board::{self, TaskPlan};
+use brigade_core::roster;
+use brigade_core::store::StoreError;
+
+use crate::contract::{AnyStore, actor};
+use crate::house::{House, member, member_plan, team};
+
+/// The number of a deleted task is not given again.
+pub async fn numbers_are_never_given_twice(store: AnyStore) {
+    let house = House::build(store).await;
+    let lead = house.seat("team-lead");
+    let mut given = Vec::new();
+    for round in 0..5 {
+        let plan = TaskPlan { subject: format!("task {round}"), ..TaskPlan::default() };
+        let id = board::add(&lead, &plan).await.unwrap();
+        given.push(id.get());
+        if round % 2 == 0 {
+            board::delete(&lead, id).await.unwrap();
+            assert!(house.store.task(&team(), id).await.unwrap().is_none());
+            let again = board::delete(&lead, id).await.unwrap_err();
+            assert_eq!(again.to_string(), format!("no task {id}"));
+        }
+    }
+    assert_eq!(given, [1, 2, 3, 4, 5]);
+    let left: Vec<u64> =
+        house.store.tasks(&team()).await.unwrap().iter().map(|(id, _)| id.get()).collect();
+    assert_eq!(left, [2, 4]);
+}
+
+/// Replacing a task is compare-and-set.
+pub async fn a_task_is_replaced_only_at_its_revision(store: AnyStore) {
+    let house = House::build(store).await;
+    let plan = TaskPlan { subject: "paint".into(), ..TaskPlan::default() };
+    let id = board::add(&house.seat("team-lead"), &plan).await.unwrap();
+    let store = &house.store;
+    let before = store.task(&team(), id).await.unwrap().unwrap();
+    let text = String::from_utf8(before.bytes.clone()).unwrap();
+    let (red, blue) =
+        (text.replace("paint", "paint it red"), text.replace("paint", "paint it blue"));
+    let at = before.revision;
+    store.replace_task(&team(), id, red.as_bytes(), at, &actor()).await.unwrap();
+    let late = store.replace_task(&team(), id, blue.as_bytes(), at, &actor()).await;
+    assert!(matches!(late, Err(StoreError::Conflict)), "{late:?}");
+    assert_eq!(store.task(&team(), id).await.unwrap().unwrap().bytes, red.as_bytes());
+    let absent = brigade_wire::name::TaskId::new(99).unwrap();
+    let absent = store.replace_task(&team(), absent, red.as_bytes(), at, &actor()).await;
+    assert!(matches!(absent, Err(StoreError::NoTask { .. })), "{absent:?}");
+}
+
+/// Two tasks made at once are two tasks.
+pub async fn concurrent_tasks_get_different_numbers(store: AnyStore) {
+    let house = House::build(store).await;
+    let mut adding = Vec::new();
+    for worker in 0..8 {
+        let seat = house.seat("team-lead");
+        adding.push(tokio::spawn(async move {
+            let mut ids = Vec::new();
+            for number in 0..10 {
+                let plan =
+                    TaskPlan { subject: format!("{worker}-{number}"), ..TaskPlan::default() };
+                ids.push(board::add(&seat, &plan).await.unwrap().get());
+            }
+            ids
+        }));
+    }
+    let mut ids = HashSet::new();
+    for task in adding {
+        ids.extend(task.await.unwrap());
+    }
+    assert_eq!(ids, (1..=80).collect());
+    assert_eq!(house.store.tasks(&team()).await.unwrap().len(), 80);
+}
+
+/// Of many who claim a task one gets it.
+pub async fn one_claimer_wins(store: AnyStore) {
+    let house = House::build(store).await;
+    let lead = house.seat("team-lead");
+    let names: Vec<String> = (0..8).map(|number| format!("worker-{number}")).collect();
+    for name in &names {
+        roster::join(&lead, &member(name), member_plan()).await.unwrap();
+    }
+    for number in 0..20 {
+        let plan = TaskPlan { subject: format!("task {number}"), ..TaskPlan::default() };
+        board::add(&lead, &plan).await.unwrap();
+    }
+    let mut claiming = Vec::new();
+    for name in names {
+        let seat = house.seat(&name);
+        claiming.push(tokio::spawn(async move {
+            let mut won = Vec::new();
+            for number in 1..=20 {
+                let id = brigade_wire::name::TaskId::new(number).unwrap();
+                match board::claim(&seat, id).await {
+                    Ok(()) => won.push(number),
+                    Err(board::BoardError::Taken { .. }) => {}
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            won
+        }));
+    }
+    let mut won = Vec::new();
+    for task in claiming {
+        won.extend(task.await.unwrap());
+    }
+    won.sort_unstable();
+    assert_eq!(won, (1..=20).collect::<Vec<u64>>());
+}

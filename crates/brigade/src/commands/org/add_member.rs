@@ -1,0 +1,59 @@
+//! `brigade org add-member`
+
+use brigade_nats::identity::Role;
+use brigade_nats::org::{Folder, Granted};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::cli::OrgAddMember;
+use crate::error::CliError;
+use crate::exit;
+use crate::output::{self, STRONG};
+
+pub(super) fn run(json: bool, asked: OrgAddMember) -> Result<u8, CliError> {
+    let now = Timestamp::now();
+    let folder = Folder::open(&asked.folder.dir)?;
+    let mut organisation = folder.organisation(asked.folder.org.as_ref())?;
+    let until = asked.valid.and_then(|valid| {
+        let valid = SignedDuration::try_from(valid).ok()?;
+        now.checked_add(valid).ok()
+    });
+    let mut members = asked.names;
+    let mut seen = std::collections::HashSet::new();
+    members.retain(|name| seen.insert(name.clone()));
+    let others = organisation.seats.iter().filter(|its| {
+        its.revoked.is_none()
+            && its.team == asked.team
+            && members.iter().any(|me| its.members.contains(me))
+    });
+    let others: Vec<String> = others.map(|its| its.file.display().to_string()).collect();
+    let granted = Granted {
+        team: asked.team,
+        members,
+        role: if asked.lead { Role::Lead } else { Role::Member },
+        answers: asked.lead && !asked.no_answers,
+        until,
+        out: asked.out,
+    };
+    let seat = folder.grant(&mut organisation, granted, now)?;
+    if json {
+        output::print_json(&seat)?;
+        return Ok(exit::DONE);
+    }
+    let (team, file) = (&seat.team, seat.file.display());
+    let names: Vec<String> = seat.members.iter().map(ToString::to_string).collect();
+    let store = folder.cluster().urls().join(",");
+    let first = names.first().map(String::as_str).unwrap_or_default();
+    output::print(&format!(
+        "{STRONG}{}{STRONG:#} of team {team}: {file}\n\n\
+         Bring the file to its host, and be {first} there with\n  \
+         brigade --store {store} --creds FILE --team {team} --as {first} inbox\n",
+        names.join(", ")
+    ))?;
+    if !others.is_empty() {
+        output::note(&format!(
+            "other credentials for the same name still count: {}",
+            others.join(", ")
+        ));
+    }
+    Ok(exit::DONE)
+}

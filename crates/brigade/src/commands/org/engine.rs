@@ -1,0 +1,124 @@
+//! `brigade org backup`, `restore` and `retention`: what is done to an engine that runs
+
+use std::path::Path;
+use std::time::Duration;
+
+use brigade_nats::NatsStore;
+use brigade_nats::backup::{self, BackupError};
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::cli::{EngineCommand, Global};
+use crate::error::{CliError, Trouble};
+use crate::home::Engine;
+use crate::output::{self, Table};
+use crate::{env, exit};
+
+pub(super) async fn run(global: &Global, command: EngineCommand) -> Result<u8, CliError> {
+    let Some(engine) = global.home.engine() else {
+        let error = CliError::usage(Trouble::WhichEngine);
+        return Err(error.hint(format!("say `--store nats://HOST:PORT`, or set {}", env::STORE)));
+    };
+    match command {
+        EngineCommand::Backup { dir } => save(global.json, engine, &dir).await,
+        EngineCommand::Restore { dir, replicas } => {
+            restore(global.json, engine, &dir, replicas).await
+        }
+        EngineCommand::Retention { time } => retention(global.json, engine, time).await,
+    }
+}
+
+async fn save(json: bool, engine: &Engine, dir: &Path) -> Result<u8, CliError> {
+    let manifest = backup::backup(&engine.words(), dir, Timestamp::now()).await?;
+    if json {
+        output::print_json(&manifest)?;
+        return Ok(exit::DONE);
+    }
+    let mut table = Table::new(&["STREAM", "MESSAGES", "UP TO", "BYTES"]);
+    for saved in &manifest.streams {
+        let bytes = saved.file.as_ref().map_or_else(String::new, |file| file.bytes.to_string());
+        table.row([
+            saved.name.as_str().into(),
+            saved.state.messages.to_string().into(),
+            saved.state.last_seq.to_string().into(),
+            bytes.into(),
+        ]);
+    }
+    let said = format!("saved in {}\n{}", dir.display(), table.render("  ", output::width()));
+    output::print(&said)?;
+    Ok(exit::DONE)
+}
+
+async fn restore(
+    json: bool,
+    engine: &Engine,
+    dir: &Path,
+    replicas: Option<usize>,
+) -> Result<u8, CliError> {
+    let mut options = engine.words();
+    options.settings.replicas = replicas;
+    let restored = backup::restore(&options, dir).await?;
+    if json {
+        output::print_json(&restored)?;
+        return Ok(exit::DONE);
+    }
+    let mut table = Table::new(&["STREAM", "MESSAGES", "UP TO"]);
+    for stream in &restored {
+        table.row([
+            stream.name.as_str().into(),
+            stream.messages.to_string().into(),
+            stream.last_seq.to_string().into(),
+        ]);
+    }
+    output::print(&format!(
+        "restored from {}, and compared\n{}",
+        dir.display(),
+        table.render("  ", output::width())
+    ))?;
+    let too_old: u64 = restored.iter().map(|stream| stream.too_old).sum();
+    if too_old > 0 {
+        output::note(&format!("{too_old} messages are older than mail is kept, and are gone"));
+    }
+    Ok(exit::DONE)
+}
+
+async fn retention(json: bool, engine: &Engine, time: Duration) -> Result<u8, CliError> {
+    let store = NatsStore::connect(engine.words()).await?;
+    let before = store.set_retention(time).await?;
+    if json {
+        let said = json!({ "retention_secs": time.as_secs(), "before_secs": before.as_secs() });
+        output::print_json(&said)?;
+    } else {
+        let (now, before) = (tell(time), tell(before));
+        output::print(&format!("mail is kept for {now}; it was {before}\n"))?;
+    }
+    Ok(exit::DONE)
+}
+
+/// A time, as it would be asked for.
+fn tell(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0 => "ever".to_owned(),
+        s if s % 86_400 == 0 => format!("{}d", s / 86_400),
+        s if s % 3_600 == 0 => format!("{}h", s / 3_600),
+        s if s % 60 == 0 => format!("{}m", s / 60),
+        s => format!("{s}s"),
+    }
+}
+
+impl From<BackupError> for CliError {
+    fn from(error: BackupError) -> Self {
+        match error {
+            BackupError::Store(error) => error.into(),
+            BackupError::NoStreams => Self::failed(error)
+                .hint("is it the right engine, and are the credentials those of its admin?"),
+            BackupError::NoManifest { .. } => Self::failed(error)
+                .hint("a backup that was broken off has none; name the folder of a whole one"),
+            BackupError::Changed { .. } => {
+                Self::failed(error).hint("nothing was restored; take it from another copy")
+            }
+            error => Self::failed(error),
+        }
+    }
+}

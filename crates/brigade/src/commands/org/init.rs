@@ -1,0 +1,76 @@
+//! `brigade org init`
+
+use std::fmt::Write as _;
+
+use brigade_nats::options::Settings;
+use brigade_nats::org::{Address, Cluster, Folder, Tls};
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::cli::OrgInit;
+use crate::error::{CliError, Trouble};
+use crate::exit;
+use crate::output::{self, STRONG};
+
+pub(super) fn run(json: bool, asked: OrgInit) -> Result<u8, CliError> {
+    let now = Timestamp::now();
+    let settings =
+        Settings { shards: asked.shards, replicas: asked.replicas, retention: asked.retention };
+    let name = asked.name.clone();
+    let dir = asked.dir.clone();
+    let folder = Folder::init(&dir, cluster(asked)?, now)?;
+    let organisation = folder.add(&name, &settings, now)?;
+    let servers: Vec<_> = (1..=folder.cluster().nodes.len()).map(|n| folder.server(n)).collect();
+    let admin = folder.admin(&name);
+    let urls = folder.cluster().urls();
+    if json {
+        output::print_json(&json!({
+            "organisation": name,
+            "dir": folder.dir(),
+            "servers": servers,
+            "urls": urls,
+            "admin": admin,
+            "account": organisation.account,
+            "seatsAccount": organisation.seats_account,
+        }))?;
+        return Ok(exit::DONE);
+    }
+    let dir = folder.dir().display();
+    let mut text = format!("made the organisation {STRONG}{name}{STRONG:#} in {dir}\n\nnext:\n");
+    for (conf, node) in servers.iter().zip(&folder.cluster().nodes) {
+        let _infallible = writeln!(text, "  nats-server -c {}    on {}", conf.display(), node.host);
+    }
+    let _infallible = write!(
+        text,
+        "  brigade org apply --org {name} --dir {dir}\n  \
+         brigade org add-member TEAM team-lead --lead --org {name} --dir {dir}\n\n\
+         Keep the folder secret, and a copy of it safe: whoever has it can be anybody, and without it\n\
+         nobody can be added or revoked.\n"
+    );
+    output::print(&text)?;
+    Ok(exit::DONE)
+}
+
+/// The servers, if any are named.
+fn cluster(asked: OrgInit) -> Result<Option<Cluster>, CliError> {
+    if asked.nodes.is_empty() {
+        return Ok(None);
+    }
+    let nodes: Result<Vec<Address>, String> = asked.nodes.iter().map(|node| node.parse()).collect();
+    let nodes = nodes.map_err(CliError::usage)?;
+    let absolute = |path: std::path::PathBuf| {
+        std::path::absolute(&path).map_err(|source| {
+            let doing = format!("find {}", path.display());
+            CliError::failed(Trouble::Io { doing, source })
+        })
+    };
+    let tls = match (asked.tls_cert, asked.tls_key) {
+        (Some(cert), Some(key)) => Some(Tls {
+            cert: absolute(cert)?,
+            key: absolute(key)?,
+            ca: asked.tls_ca.map(absolute).transpose()?,
+        }),
+        _ => None,
+    };
+    Ok(Some(Cluster { nodes, listen: asked.listen, tls }))
+}

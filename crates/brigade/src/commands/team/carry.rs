@@ -1,0 +1,116 @@
+//! `brigade team export` and `brigade team import`
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, BufWriter, Cursor, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use brigade_core::export::{self, ExportError, Exported, ImportError, Imported};
+use brigade_wire::name::TeamName;
+use serde_json::json;
+
+use crate::context::Context;
+use crate::error::{CliError, Kind, Trouble};
+use crate::exit;
+use crate::output::{self, STRONG};
+
+pub(super) async fn export(
+    context: &Context,
+    team: &TeamName,
+    file: &Path,
+) -> Result<u8, CliError> {
+    let (store, now) = (context.store.as_ref(), context.clock.now());
+    if file == Path::new("-") {
+        let mut out = BufWriter::new(io::stdout());
+        export::export(store, team, now, &mut out).await?;
+        return Ok(exit::DONE);
+    }
+    // It holds everybody's mail. A file that is there may be the only one of its kind.
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+    let made = made.map_err(|source| match source.kind() {
+        io::ErrorKind::AlreadyExists => {
+            let error = CliError::failed(Trouble::FileExists { path: file.to_owned() });
+            error.hint("nothing is overwritten: name another file")
+        }
+        _ => failed("make", file)(source),
+    })?;
+    let mut out = BufWriter::new(made);
+    let exported = export::export(store, team, now, &mut out).await;
+    let exported = match exported {
+        Ok(exported) => exported,
+        Err(error) => {
+            // What is half written is no export.
+            let _gone = std::fs::remove_file(file);
+            return Err(error.into());
+        }
+    };
+    out.flush().and_then(|()| out.get_ref().sync_all()).map_err(failed("write", file))?;
+    if context.json {
+        output::print_json(&json!({ "team": team, "file": file, "exported": exported }))?;
+    } else {
+        let (file, how_much) = (file.display(), tell(&exported));
+        output::print(&format!("team {STRONG}{team}{STRONG:#} is in {file}: {how_much}\n"))?;
+    }
+    Ok(exit::DONE)
+}
+
+pub(super) async fn import(
+    context: &Context,
+    file: &Path,
+    name: Option<&TeamName>,
+) -> Result<u8, CliError> {
+    let store = context.store.as_ref();
+    let imported = if file == Path::new("-") {
+        let mut bytes = Vec::new();
+        io::stdin().read_to_end(&mut bytes).map_err(failed("read", file))?;
+        export::import(store, &mut Cursor::new(bytes), name).await?
+    } else {
+        let opened = File::open(file).map_err(failed("open", file))?;
+        export::import(store, &mut BufReader::new(opened), name).await?
+    };
+    let Imported { team, exported } = imported;
+    if context.json {
+        output::print_json(&json!({ "team": team, "imported": exported }))?;
+    } else {
+        let how_much = tell(&exported);
+        output::print(&format!("team {STRONG}{team}{STRONG:#} is there: {how_much}\n"))?;
+    }
+    Ok(exit::DONE)
+}
+
+fn tell(exported: &Exported) -> String {
+    let Exported { tasks, messages, unread } = exported;
+    format!("{tasks} tasks, {messages} messages, {unread} of them not read")
+}
+
+fn failed(doing: &'static str, file: &Path) -> impl FnOnce(io::Error) -> CliError {
+    let doing = format!("{doing} {}", file.display());
+    move |source| CliError::failed(Trouble::Io { doing, source })
+}
+
+impl From<ExportError> for CliError {
+    fn from(error: ExportError) -> Self {
+        match error {
+            ExportError::Store(error) => error.into(),
+            ExportError::Write(error) => error.into(),
+            error => Self::failed(error),
+        }
+    }
+}
+
+impl From<ImportError> for CliError {
+    fn from(error: ImportError) -> Self {
+        match error {
+            ImportError::Store(brigade_core::store::StoreError::TeamExists { team }) => {
+                let exists = brigade_core::store::StoreError::TeamExists { team };
+                Self::new(Kind::Failed, exists)
+                    .hint("it stays as it is; `--rename NAME` makes the other under another name")
+            }
+            ImportError::Store(error) => error.into(),
+            ImportError::CutShort => {
+                Self::failed(error).hint("write it once more with `brigade team export`")
+            }
+            error => Self::failed(error),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What the papers show is what the program understands.
+
+use std::ffi::OsString;
+
+use clap::error::ErrorKind;
+use clap::{Command, CommandFactory as _, Parser as _};
+
+use super::markdown::{Block, pages};
+use super::words::commands;
+use crate::cli::{self, Cli};
+use crate::team_file;
+
+/// The lines of a block that are typed: of a session those behind a `$`, of a script all.
+fn typed(block: &Block) -> Vec<String> {
+    match block.language.as_str() {
+        "sh" | "bash" => vec![block.text.clone()],
+        "console" => {
+            let mut lines: Vec<String> = Vec::new();
+            let mut goes_on = false;
+            for line in block.text.lines() {
+                match (line.strip_prefix("$ "), lines.last_mut()) {
+                    (Some(typed), _) => lines.push(typed.to_owned()),
+                    (None, Some(last)) if goes_on => *last = format!("{last}\n{line}"),
+                    _ => continue,
+                }
+                goes_on = line.ends_with('\\');
+            }
+            lines
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Why the program would not take these words.
+fn refusal(words: &[String]) -> Option<String> {
+    let words = cli::words(words.iter().map(OsString::from));
+    let error = Cli::try_parse_from(words).err()?;
+    let answers = [ErrorKind::DisplayHelp, ErrorKind::DisplayVersion];
+    (!answers.contains(&error.kind())).then(|| error.to_string())
+}
+
+#[test]
+fn every_command_that_is_shown_is_one() {
+    let (mut count, mut wrong) = (0, Vec::new());
+    for page in pages() {
+        for block in &page.blocks {
+            for words in typed(block).iter().flat_map(|line| commands(line)) {
+                if words.first().is_some_and(|word| word == "brigade") {
+                    count += 1;
+                    let at = format!("{}:{}", page.path.display(), block.line);
+                    wrong.extend(refusal(&words).map(|why| format!("{at}: {words:?}\n{why}")));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count > 60, "only {count} commands");
+}
+
+#[test]
+fn every_example_of_the_help_is_one() {
+    fn check(command: &Command, count: &mut usize) {
+        let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        for line in after.lines().map(str::trim).filter(|line| line.starts_with("brigade ")) {
+            // What the example is for stands behind it.
+            let (line, _) = line.split_once("   ").unwrap_or((line, ""));
+            for words in commands(line).iter().filter(|words| words[0] == "brigade") {
+                *count += 1;
+                assert_eq!(refusal(words), None, "{line}");
+            }
+        }
+        command.get_subcommands().for_each(|command| check(command, count));
+    }
+    let mut count = 0;
+    check(&Cli::command(), &mut count);
+    assert!(count > 30, "only {count} examples");
+}
+
+/// The command or option in these words that is not there. What is in capitals, or left out, stands for
+/// something.
+fn stranger(root: &Command, words: &[String]) -> Option<String> {
+    let meant = cli::words(words.iter().map(OsString::from));
+    let words: Vec<String> = meant.into_iter().map(|word| word.into_string().unwrap()).collect();
+    let mut command = root;
+    let mut takes_commands = true;
+    for word in words.iter().skip(1) {
+        if let Some(name) = word.strip_prefix("--").filter(|name| !name.is_empty()) {
+            let name = name.split('=').next()?;
+            let known = command.get_arguments().any(|argument| argument.get_long() == Some(name));
+            if !known {
+                return Some(word.clone());
+            }
+        } else if let Some(found) = command.find_subcommand(word).filter(|_| takes_commands) {
+            command = found;
+            takes_commands = command.has_subcommands();
+        } else if takes_commands && std::ptr::eq(command, root) {
+            // The value of an option for every command comes before the command.
+            let is_value = words.iter().any(|word| word.starts_with("--"));
+            let is_name = word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+            if is_name && !is_value && word != crate::commands::GUARD {
+                return Some(word.clone());
+            }
+        }
+    }
+    None
+}
+
+#[test]
+fn every_command_that_is_named_is_one() {
+    let mut root = Cli::command();
+    root.build();
+    let mut wrong = Vec::new();
+    for page in pages() {
+        for (line, span) in &page.spans {
+            for words in commands(span).iter().filter(|words| words[0] == "brigade") {
+                let what = stranger(&root, words);
+                wrong.extend(
+                    what.map(|what| format!("{}:{line}: {what} in {span}", page.path.display())),
+                );
+            }
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+    let check = |line: &str| stranger(&root, &commands(line)[0]);
+    assert_eq!(check("brigade frobnicate"), Some("frobnicate".into()));
+    assert_eq!(check("brigade --team demo task add x --blocked-by 1"), None);
+    assert_eq!(check("brigade task add x --waits-for 1"), Some("--waits-for".into()));
+}
+
+#[test]
+fn every_team_file_and_every_json_is_right() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("prompts")).unwrap();
+    std::fs::write(folder.path().join("prompts/reviewer.md"), "Review").unwrap();
+    let file = folder.path().join(team_file::NAME);
+    let (mut teams, mut documents) = (0, 0);
+    for page in pages() {
+        for block in &page.blocks {
+            let at = format!("{}:{}", page.path.display(), block.line);
+            match block.language.as_str() {
+                "toml" if block.text.lines().any(|line| line.starts_with("team =")) => {
+                    std::fs::write(&file, &block.text).unwrap();
+                    team_file::read(&file).unwrap_or_else(|error| panic!("{at}: {error}"));
+                    teams += 1;
+                }
+                "toml" => {
+                    block
+                        .text
+                        .parse::<toml::Table>()
+                        .unwrap_or_else(|error| panic!("{at}: {error}"));
+                }
+                "json" => {
+                    let read = serde_json::from_str::<serde_json::Value>(&block.text);
+                    read.unwrap_or_else(|error| panic!("{at}: {error}"));
+                    documents += 1;
+                }
+                _ => {}
+            }
+        }
+    }
+    assert!(teams >= 2 && documents >= 1, "{teams} team files, {documents} documents");
+}

@@ -1,0 +1,47 @@
+//! The documents on the page of the wire format are real ones, and its words are those of the real files.
+
+use std::fs;
+use std::path::Path;
+
+use super::markdown::pages;
+
+/// The text of every file that Claude Code of this version left.
+fn fixtures(version: &str) -> Vec<String> {
+    fn collect(folder: &Path, texts: &mut Vec<String>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                collect(&path, texts);
+            } else {
+                texts.extend(fs::read_to_string(path));
+            }
+        }
+    }
+    let mut texts = Vec::new();
+    collect(&super::root().join("fixtures/claude-code").join(version), &mut texts);
+    texts
+}
+
+#[test]
+fn every_document_of_the_page_is_in_a_real_file() {
+    let pages = pages();
+    let page = pages.iter().find(|page| page.path == Path::new("docs/wire.md")).unwrap();
+    let (old, new) = (fixtures("2.1.50"), fixtures("2.1.325"));
+    let mut found = [0, 0];
+    for block in page.blocks.iter().filter(|block| block.language == "json") {
+        // In its file it stands somewhat to the right.
+        let is_in = |text: &String| {
+            [0, 2, 4].iter().any(|&blanks| {
+                let indent = |line: &str| format!("{:blanks$}{line}", "");
+                let block: Vec<String> = block.text.lines().map(indent).collect();
+                text.contains(&block.join("\n"))
+            })
+        };
+        let generations = [old.iter().any(is_in), new.iter().any(is_in)];
+        assert!(generations.contains(&true), "line {}: {}", block.line, block.text);
+        for (count, is_in) in found.iter_mut().zip(generations) {
+            *count += usize::from(is_in);
+        }
+    }
+    assert!(found.iter().all(|&count| count >= 2), "{found:?}");
+}

@@ -1,0 +1,105 @@
+//! What stands before the view and has the keys: help, a choice, a form, a question.
+
+mod ask;
+mod draw;
+mod form;
+mod pick;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+pub(crate) use self::ask::ask;
+pub(crate) use self::draw::draw;
+pub(crate) use self::form::Form;
+pub(crate) use self::pick::{Choice, Chosen, Pick, know_teams, palette, teams};
+use super::keys::Command;
+use super::screen::{Effect, Screen};
+
+/// What stands before the view.
+#[derive(Debug)]
+pub(crate) enum Dialog {
+    /// The keys of where one is.
+    Help,
+    /// One of several.
+    Pick(Pick),
+    /// Something to be filled in.
+    Form(Form),
+    /// Whether something shall be done.
+    Confirm(Confirm),
+}
+
+/// A question that is answered with yes or no.
+#[derive(Clone, Debug)]
+pub(crate) struct Confirm {
+    /// What is asked, in a line.
+    pub(crate) question: String,
+    /// What it means, line by line.
+    pub(crate) lines: Vec<String>,
+    /// What yes does.
+    pub(crate) yes: Effect,
+    /// What another letter does, and its name.
+    pub(crate) other: Option<(char, &'static str, Effect)>,
+}
+
+impl Dialog {
+    pub(crate) fn paste(&mut self, text: &str) {
+        match self {
+            Self::Form(form) => form.paste(text),
+            Self::Pick(pick) => pick.paste(text),
+            Self::Help | Self::Confirm(_) => {}
+        }
+    }
+}
+
+/// A key, while something stands before the view.
+pub(crate) fn key(screen: &mut Screen, key: &KeyEvent) -> Vec<Effect> {
+    let is_end = key.code == KeyCode::Esc
+        || (key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL));
+    let Some(mut dialog) = screen.dialog.take().filter(|_| !is_end) else { return Vec::new() };
+    match &mut dialog {
+        // Any key closes it.
+        Dialog::Help => return Vec::new(),
+        Dialog::Confirm(confirm) => {
+            let KeyCode::Char(letter) = key.code else {
+                screen.dialog = Some(dialog);
+                return Vec::new();
+            };
+            return match (letter, &confirm.other) {
+                ('y', _) => vec![confirm.yes.clone()],
+                ('n', _) => Vec::new(),
+                (letter, Some((other, _, effect))) if letter == *other => vec![effect.clone()],
+                _ => {
+                    screen.dialog = Some(dialog);
+                    Vec::new()
+                }
+            };
+        }
+        Dialog::Pick(pick) => match pick.key(key) {
+            Some(Some(choice)) => return pick::take(screen, choice),
+            Some(None) => return Vec::new(),
+            None => {}
+        },
+        Dialog::Form(form) => match form.key(key) {
+            Some(Ok(effect)) => return vec![effect],
+            Some(Err(why)) => form.complaint = Some(why),
+            None => {}
+        },
+    }
+    screen.dialog = Some(dialog);
+    Vec::new()
+}
+
+/// Up and down, by the mouse.
+pub(crate) fn command(screen: &mut Screen, command: Command) -> Vec<Effect> {
+    if let Some(Dialog::Pick(pick)) = &mut screen.dialog {
+        pick.go(command);
+    }
+    Vec::new()
+}
+
+/// A line of a choice was clicked.
+pub(crate) fn chosen(screen: &mut Screen, number: usize) -> Vec<Effect> {
+    let Some(Dialog::Pick(pick)) = &screen.dialog else { return Vec::new() };
+    let Some(choice) = pick.shown().nth(number).cloned() else { return Vec::new() };
+    screen.dialog = None;
+    pick::take(screen, choice)
+}

@@ -1,0 +1,137 @@
+//! What stands around the views: whose team it is, which views there are, what waits, and which keys help.
+
+use brigade_core::picture::{Doing, Person};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthStr;
+
+use super::canvas::{Canvas, Drawn, Hit};
+use super::keys::{Key, Place, keys_of};
+use super::screen::Screen;
+use super::{dialog, views};
+use crate::output::{self, cut, local, one_line};
+use crate::ui::views::View;
+
+/// Draws everything, and says what is where.
+pub(crate) fn draw(screen: &Screen, buffer: &mut Buffer) -> Drawn {
+    let area = buffer.area;
+    let mut canvas = Canvas::new(buffer, screen.theme);
+    let rows =
+        [Constraint::Length(1), Constraint::Length(1), Constraint::Min(0), Constraint::Length(1)];
+    let [title, tabs, body, bottom] = Layout::vertical(rows).areas(area);
+    self::title(screen, &mut canvas, title);
+    self::tabs(screen, &mut canvas, tabs);
+    views::draw(screen, &mut canvas, body);
+    self::bottom(screen, &mut canvas, bottom);
+    dialog::draw(screen, &mut canvas, area);
+    canvas.drawn
+}
+
+/// The team and how it is at the left, the time at the right.
+fn title(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
+    let theme = canvas.theme;
+    let members = screen.picture.members();
+    let is = |person: &&&Person, doing| person.doing() == doing && !screen.is_dead(person);
+    let count = |doing| members.iter().filter(|person| is(person, doing)).count();
+    let (working, limited) = (count(Doing::Working), count(Doing::Limited));
+    let dead = members.iter().filter(|person| screen.is_dead(person)).count();
+    let (mut done, mut all) = (0, 0);
+    for card in screen.picture.cards() {
+        all += 1;
+        done += usize::from(card.done.is_some());
+    }
+    // A journal bears the name of its file; the team has one of its own.
+    let title = screen.replay.and_then(|_| screen.picture.title()).unwrap_or(&screen.team);
+    let mut spans = vec![Span::styled(one_line(title), theme.strong())];
+    let mut part = |text: String, style| spans.extend([Span::raw("  "), Span::styled(text, style)]);
+    part(output::count(members.len(), "member"), theme.faint());
+    if working > 0 {
+        part(format!("{working} working"), theme.busy());
+    }
+    if all > 0 {
+        part(format!("{done}/{all} done"), theme.good());
+    }
+    if !screen.approvals.is_empty() {
+        let word = if screen.answers() { "for you" } else { "for the lead" };
+        part(format!("▲ {} {word}", screen.approvals.len()), theme.urgent());
+    }
+    if limited > 0 {
+        part(format!("■ {limited} limited"), theme.wrong());
+    }
+    if dead > 0 {
+        part(format!("✕ {dead} down"), theme.wrong());
+    }
+    if !screen.picture.is_there() && screen.caught_up {
+        part("the team is no more".into(), theme.wrong());
+    }
+    canvas.line(area, Line::from(spans));
+    let time = local(screen.now).strftime("%H:%M:%S").to_string();
+    let right = match screen.replay {
+        _ if !screen.caught_up => format!("reading … {}", screen.picture.records()),
+        None => time,
+        Some(replay) if replay.over => format!("replay over  {time}"),
+        Some(replay) if replay.paused => format!("replay paused  {time}"),
+        Some(replay) => format!("replay ×{}  {time}", replay.speed),
+    };
+    let width = u16::try_from(right.width()).unwrap_or(area.width).min(area.width);
+    let place = Rect { x: area.right() - width, width, ..area };
+    canvas.line(place, Line::styled(right, theme.faint()));
+}
+
+/// The views, with their keys, and what is new in them.
+fn tabs(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
+    let theme = canvas.theme;
+    let mut x = area.x;
+    for (place, view) in View::ALL.into_iter().enumerate() {
+        let mut label = format!(" {} {}", place + 1, view.title());
+        if view == View::Approvals && !screen.approvals.is_empty() {
+            label.push_str(&format!(" ▲{}", screen.approvals.len()));
+        }
+        label.push(' ');
+        let style = if view == screen.view {
+            theme.chosen()
+        } else if view == View::Approvals && !screen.approvals.is_empty() {
+            theme.urgent()
+        } else {
+            theme.faint()
+        };
+        let width = u16::try_from(label.width()).unwrap_or(0);
+        let tab = Rect { x, width, ..area }.intersection(area);
+        canvas.line(tab, Line::styled(label, style));
+        canvas.hit(tab, Hit::View(view));
+        x = x.saturating_add(width);
+    }
+}
+
+/// What was done last; or else the keys that help most here.
+fn bottom(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
+    let theme = canvas.theme;
+    if let Some(notice) = &screen.notice {
+        let style = if notice.is_error { theme.wrong() } else { theme.good() };
+        let text = cut(&one_line(&notice.text), usize::from(area.width));
+        canvas.line(area, Line::styled(text, style));
+        return;
+    }
+    let of_view = |key: &&&Key| key.place != Place::Everywhere;
+    let replays = screen.replay.is_some();
+    let keys = keys_of(screen.view, replays).filter(|key| !(replays && key.command.is_order()));
+    // What is over cannot be paused.
+    let over = screen.replay.is_some_and(|replay| replay.over);
+    let keys = keys.filter(|key| !(over && key.place == Place::Replay));
+    let keys: Vec<&Key> = keys.collect();
+    let here = keys.iter().filter(of_view).chain(keys.iter().filter(|key| !of_view(key)));
+    let mut spans = Vec::new();
+    let mut width = 0;
+    for key in here.filter(|key| !key.short.is_empty()) {
+        let name = key.keys.first().copied().unwrap_or_default();
+        let more = name.width() + key.short.width() + 3;
+        if width + more > usize::from(area.width) {
+            continue;
+        }
+        width += more;
+        spans.push(Span::styled(name, theme.strong()));
+        spans.push(Span::styled(format!(" {}  ", key.short), theme.faint()));
+    }
+    canvas.line(area, Line::from(spans));
+}

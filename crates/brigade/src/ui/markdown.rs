@@ -1,0 +1,332 @@
+//! Markdown on a terminal. Nothing that was written is left out: who approves a plan has to see all of it,
+//! so HTML stands there as it was written, links show where they lead, and long code goes on below.
+
+#[cfg(test)]
+mod tests;
+
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthStr;
+
+use super::prose::wrap;
+use super::style::Theme;
+use crate::output::plain;
+
+/// However deep a text is nested, so much room is left for words.
+const LEAST: usize = 8;
+
+/// The lines of a text.
+pub(crate) fn lines(text: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
+    let options =
+        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    let mut page = Page::new(width, theme);
+    for event in Parser::new_ext(text, options) {
+        page.hear(event);
+    }
+    page.flush();
+    page.lines
+}
+
+/// What stands before the lines of a list's item or of a quotation.
+struct Margin {
+    /// Before the first line, until that is written.
+    first: Option<String>,
+    rest: String,
+}
+
+struct Page {
+    theme: Theme,
+    width: usize,
+    lines: Vec<Line<'static>>,
+    /// The words of the line or paragraph at hand.
+    words: Vec<Span<'static>>,
+    styles: Vec<Style>,
+    margins: Vec<Margin>,
+    /// The lists one is in, with the next number of those that have numbers.
+    lists: Vec<Option<u64>>,
+    /// The code one is in.
+    code: Option<String>,
+    /// The links one is in: where they lead, and where in `words` they begin.
+    links: Vec<(String, usize)>,
+    /// The rows of the table one is in.
+    rows: Vec<Vec<Vec<Span<'static>>>>,
+    /// Whether the next part begins below an empty line.
+    gap: bool,
+}
+
+impl Page {
+    fn new(width: usize, theme: Theme) -> Self {
+        Self {
+            theme,
+            width,
+            lines: Vec::new(),
+            words: Vec::new(),
+            styles: vec![Style::new()],
+            margins: Vec::new(),
+            lists: Vec::new(),
+            code: None,
+            links: Vec::new(),
+            rows: Vec::new(),
+            gap: false,
+        }
+    }
+
+    fn hear(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(tag) => self.end(tag),
+            Event::Text(text) => match &mut self.code {
+                Some(code) => code.push_str(&text),
+                None => self.say(&text),
+            },
+            Event::Code(text) => self.say_in(&format!("`{text}`"), self.theme.busy()),
+            Event::InlineHtml(text) => self.say(&text),
+            Event::Html(text) => {
+                for line in text.lines() {
+                    self.say(line);
+                    self.flush();
+                }
+            }
+            Event::SoftBreak => self.say(" "),
+            Event::HardBreak => self.flush(),
+            Event::Rule => {
+                self.flush();
+                self.words.push(Span::styled("─".repeat(self.room().min(40)), self.theme.faint()));
+                self.flush();
+                self.gap = true;
+            }
+            Event::TaskListMarker(done) => self.say(if done { "[x] " } else { "[ ] " }),
+            Event::FootnoteReference(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
+                self.say(&text);
+            }
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Heading { .. } => {
+                self.flush();
+                self.gap = !self.lines.is_empty();
+                self.push(Modifier::BOLD);
+            }
+            Tag::BlockQuote(_) => {
+                self.flush();
+                self.margins.push(Margin { first: None, rest: "│ ".into() });
+            }
+            Tag::CodeBlock(kind) => {
+                self.flush();
+                // What language it is in is seen by looking at it; but other words may stand there too.
+                if let CodeBlockKind::Fenced(language) = kind
+                    && !language.chars().all(char::is_alphanumeric)
+                {
+                    self.say_in(&language, self.theme.faint());
+                    self.flush();
+                }
+                self.code = Some(String::new());
+            }
+            Tag::List(first) => {
+                self.flush();
+                self.gap &= self.lists.is_empty();
+                self.lists.push(first);
+            }
+            Tag::Item => {
+                self.flush();
+                let mark = match self.lists.last_mut() {
+                    Some(Some(number)) => {
+                        *number += 1;
+                        format!("{}. ", number.saturating_sub(1))
+                    }
+                    _ => "• ".to_owned(),
+                };
+                let rest = " ".repeat(mark.width());
+                self.margins.push(Margin { first: Some(mark), rest });
+            }
+            Tag::Emphasis => self.push(Modifier::ITALIC),
+            Tag::Strong => self.push(Modifier::BOLD),
+            Tag::Strikethrough => {
+                self.push(Modifier::CROSSED_OUT);
+                self.say("~~");
+            }
+            Tag::Link { dest_url, .. } => {
+                self.links.push((dest_url.into_string(), self.words.len()));
+                self.push(Modifier::UNDERLINED);
+            }
+            Tag::Image { dest_url, .. } => {
+                self.say("[image] ");
+                self.links.push((dest_url.into_string(), self.words.len()));
+                self.push(Modifier::UNDERLINED);
+            }
+            Tag::Table(_) => {
+                self.flush();
+                self.rows.clear();
+            }
+            Tag::TableHead | Tag::TableRow => self.rows.push(Vec::new()),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Paragraph | TagEnd::HtmlBlock => {
+                self.flush();
+                self.gap = true;
+            }
+            TagEnd::Heading(_) => {
+                self.styles.pop();
+                self.flush();
+            }
+            TagEnd::BlockQuote(_) => {
+                self.flush();
+                self.margins.pop();
+                self.gap = true;
+            }
+            TagEnd::CodeBlock => {
+                let code = self.code.take().unwrap_or_default();
+                self.margins.push(Margin { first: None, rest: "  ".into() });
+                for line in code.lines() {
+                    self.say_in(line, self.theme.busy());
+                    self.break_code();
+                }
+                self.margins.pop();
+                self.gap = true;
+            }
+            TagEnd::List(_) => {
+                self.flush();
+                self.lists.pop();
+                self.gap = self.lists.is_empty();
+            }
+            TagEnd::Item => {
+                self.flush();
+                self.margins.pop();
+                self.gap = false;
+            }
+            TagEnd::Emphasis | TagEnd::Strong => {
+                self.styles.pop();
+            }
+            TagEnd::Strikethrough => {
+                self.say("~~");
+                self.styles.pop();
+            }
+            TagEnd::Link | TagEnd::Image => {
+                self.styles.pop();
+                let Some((to, from)) = self.links.pop() else { return };
+                let said: String =
+                    self.words.iter().skip(from).map(|span| &*span.content).collect();
+                if said.is_empty() {
+                    self.say(&to);
+                } else if said != plain(&to) {
+                    self.say_in(&format!(" ({to})"), self.theme.faint());
+                }
+            }
+            TagEnd::TableCell => {
+                let cell = std::mem::take(&mut self.words);
+                if let Some(row) = self.rows.last_mut() {
+                    row.push(cell);
+                }
+            }
+            TagEnd::Table => self.table(),
+            _ => {}
+        }
+    }
+
+    fn push(&mut self, modifier: Modifier) {
+        let style = self.styles.last().copied().unwrap_or_default().add_modifier(modifier);
+        self.styles.push(style);
+    }
+
+    fn say(&mut self, text: &str) {
+        self.say_in(text, Style::new());
+    }
+
+    /// Adds words. They may have been written as `&#27;`, and are made harmless only here.
+    fn say_in(&mut self, text: &str, style: Style) {
+        let style = self.styles.last().copied().unwrap_or_default().patch(style);
+        let text = plain(text).replace('\t', "    ").replace('\n', " ");
+        self.words.push(Span::styled(text, style));
+    }
+
+    fn room(&self) -> usize {
+        let margin: usize = self.margins.iter().map(|margin| margin.rest.width()).sum();
+        self.width.saturating_sub(margin).max(LEAST)
+    }
+
+    /// Ends the line or paragraph at hand.
+    fn flush(&mut self) {
+        if self.words.is_empty() {
+            return;
+        }
+        let words = std::mem::take(&mut self.words);
+        for line in wrap(&words, self.room()) {
+            self.write(line);
+        }
+    }
+
+    /// Ends a line of code. Where it is too long it goes on below, marked, and no blank is lost.
+    fn break_code(&mut self) {
+        let words = std::mem::take(&mut self.words);
+        let code: String = words.iter().map(|span| &*span.content).collect();
+        let style = words.first().map(|span| span.style).unwrap_or_default();
+        let (room, mut taken, mut line) = (self.room(), 0, String::new());
+        for letter in code.chars() {
+            let its = unicode_width::UnicodeWidthChar::width(letter).unwrap_or_default();
+            if taken + its > room && !line.is_empty() {
+                self.write(Line::styled(std::mem::take(&mut line), style));
+                line.push_str("↪ ");
+                taken = 2;
+            }
+            line.push(letter);
+            taken += its;
+        }
+        self.write(Line::styled(line, style));
+    }
+
+    fn write(&mut self, line: Line<'static>) {
+        if std::mem::take(&mut self.gap) && !self.lines.is_empty() {
+            self.lines.push(Line::default());
+        }
+        let faint = self.theme.faint();
+        let mut spans: Vec<Span<'static>> = Vec::new();
+        for margin in &mut self.margins {
+            let text = margin.first.take().unwrap_or_else(|| margin.rest.clone());
+            spans.push(Span::styled(text, faint));
+        }
+        let style = line.style;
+        spans.extend(line.spans.into_iter().map(|span| span.patch_style(style)));
+        self.lines.push(Line::from(spans));
+    }
+
+    /// A table, its columns one below the other; where they do not fit, its rows as words.
+    fn table(&mut self) {
+        let rows = std::mem::take(&mut self.rows);
+        let wide =
+            |cell: &Vec<Span<'_>>| cell.iter().map(|span| span.content.width()).sum::<usize>();
+        let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
+        let column = |place| {
+            rows.iter().filter_map(|row| row.get(place)).map(wide).max().unwrap_or_default()
+        };
+        let widths: Vec<usize> = (0..columns).map(column).collect();
+        let total = widths.iter().sum::<usize>() + 2 * columns.saturating_sub(1);
+        let fits = total <= self.room();
+        for (place, row) in rows.into_iter().enumerate() {
+            for (number, (cell, width)) in row.into_iter().zip(&widths).enumerate() {
+                let gap = if fits { width.saturating_sub(wide(&cell)) } else { 0 };
+                if number > 0 {
+                    self.words.push(Span::raw(if fits { "  " } else { " | " }));
+                }
+                let bold = Style::new().add_modifier(Modifier::BOLD);
+                let patch =
+                    |span: Span<'static>| if place == 0 { span.patch_style(bold) } else { span };
+                self.words.extend(cell.into_iter().map(patch));
+                self.words.push(Span::raw(" ".repeat(gap)));
+            }
+            self.flush();
+            if place == 0 {
+                let rule = "─".repeat(total.min(self.room()));
+                self.words.push(Span::styled(rule, self.theme.faint()));
+                self.flush();
+            }
+        }
+        self.gap = true;
+    }
+}

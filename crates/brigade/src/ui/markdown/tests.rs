@@ -1,0 +1,87 @@
+//! What a text looks like.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn check(markdown: &str, width: usize, expected: &[&str]) {
+    let lines = lines(markdown, width, Theme { color: false });
+    let lines: Vec<String> =
+        lines.iter().map(|line| line.to_string().trim_end().to_owned()).collect();
+    assert_eq!(lines, expected, "{markdown}");
+}
+
+#[test]
+fn the_parts_of_a_text() {
+    check("# A\ntext\nmore\n\nnext", 40, &["A", "text more", "", "next"]);
+    check("a\n## B\nc", 40, &["a", "", "B", "c"]);
+    check("- a\n- b\n  - c\n\nd", 40, &["• a", "• b", "  • c", "", "d"]);
+    check("text:\n\n- a\n- b", 40, &["text:", "", "• a", "• b"]);
+    check("9. a\n10. bbb ccc ddd", 12, &["9. a", "10. bbb ccc", "    ddd"]);
+    check("- a\n\n- b", 40, &["• a", "• b"]);
+    check("- [x] a\n- [ ] b", 40, &["• [x] a", "• [ ] b"]);
+    check("> a\n> b", 40, &["│ a b"]);
+    check("a\n\n---\n\nb", 12, &["a", "", "────────────", "", "b"]);
+}
+
+#[test]
+fn code_is_kept_as_it_is() {
+    check("```rust\nfn a() {\n    b\n}\n```", 40, &["  fn a() {", "      b", "  }"]);
+    check("```sh rm -r\nls\n```", 40, &["sh rm -r", "  ls"]);
+    check("    x  y\n", 40, &["  x  y"]);
+    check("```\nabcdefghijklmnop\n```", 14, &["  abcdefghijkl", "  ↪ mnop"]);
+    check("say `rm  -r`", 40, &["say `rm  -r`"]);
+}
+
+#[test]
+fn nothing_is_hidden() {
+    check("[safe](http://evil.example)", 40, &["safe (http://evil.example)"]);
+    check("<http://a.example>", 40, &["http://a.example"]);
+    check("![](http://a.example/x.png)", 40, &["[image] http://a.example/x.png"]);
+    check("a <!-- b --> c", 40, &["a <!-- b --> c"]);
+    check("<details>\nrm\n</details>", 40, &["<details>", "rm", "</details>"]);
+    check("~~no~~", 40, &["~~no~~"]);
+    check("a&#27;[2Jb &#x202e;c", 40, &["a\\u{1b}[2Jb \\u{202e}c"]);
+}
+
+#[test]
+fn tables_are_plain() {
+    let table = "| a | b |\n|---|---|\n| long | x |";
+    check(table, 40, &["a     b", "───────", "long  x"]);
+    check("| aaaa | bbbb |\n|-|-|\n| c | d |", 8, &["aaaa |", "bbbb", "────────", "c | d"]);
+}
+
+#[test]
+fn emphasis_is_seen() {
+    let lines = lines("**a** *b* c", 40, Theme { color: false });
+    let looks: Vec<_> = lines[0]
+        .spans
+        .iter()
+        .filter(|span| !span.content.trim().is_empty())
+        .map(|span| (span.content.trim().to_owned(), span.style.add_modifier))
+        .collect();
+    assert_eq!(
+        looks,
+        [
+            ("a".to_owned(), Modifier::BOLD),
+            ("b".to_owned(), Modifier::ITALIC),
+            ("c".to_owned(), Modifier::empty())
+        ]
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_is_written_does_nothing_to_a_terminal(
+        text in "([a-z ]|[-*_`#>|~!<&;:()\\[\\]\n\t\u{1b}\u{202e}字]|&#27;|1\\. |```|https://a\\.b){0,80}",
+        width in 0..60_usize,
+    ) {
+        for line in lines(&text, width, Theme { color: true }) {
+            let line = line.to_string();
+            prop_assert_eq!(&plain(&line), &line);
+            prop_assert!(!line.contains('\n'));
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Words made to fit: broken into lines with their styles kept, and figures in few letters.
+
+use brigade_core::picture::At;
+use jiff::Timestamp;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthChar;
+
+use crate::output::plain;
+
+/// A letter and how it looks.
+type Letter = (char, Style);
+
+/// Breaks words between blanks so that no line is wider than `width`. A word that is wider is broken too:
+/// nothing of it is left out.
+pub(crate) fn wrap(spans: &[Span<'_>], width: usize) -> Vec<Line<'static>> {
+    let letter = |span: &Span<'_>| {
+        let style = span.style;
+        span.content.chars().map(|letter| (letter, style)).collect::<Vec<Letter>>()
+    };
+    let letters: Vec<Letter> = spans.iter().flat_map(letter).collect();
+    let mut rest = letters.as_slice();
+    let mut lines = Vec::new();
+    loop {
+        let (end, next) = end_of_line(rest, width.max(1));
+        lines.push(line(rest.get(..end).unwrap_or_default()));
+        rest = rest.get(next..).unwrap_or_default();
+        if rest.is_empty() {
+            return lines;
+        }
+    }
+}
+
+/// The same for what others wrote: lines of words in one style, made harmless.
+pub(crate) fn wrap_plain(text: &str, width: usize, style: Style) -> Vec<Line<'static>> {
+    let text = plain(text).replace('\t', "    ");
+    text.trim_end().lines().flat_map(|line| wrap(&[Span::styled(line, style)], width)).collect()
+}
+
+/// Where the first line ends, and where the next begins.
+fn end_of_line(letters: &[Letter], width: usize) -> (usize, usize) {
+    let (mut taken, mut blank, mut is_in_word) = (0, None, false);
+    for (place, (letter, _)) in letters.iter().enumerate() {
+        let its = letter.width().unwrap_or_default();
+        if *letter == ' ' {
+            // Blanks before the first word are how far it is set in.
+            if is_in_word {
+                blank = Some(place);
+            }
+        } else {
+            if taken + its > width {
+                let hard = place.max(1);
+                return blank.map_or((hard, hard), |blank| (blank, blank + 1));
+            }
+            is_in_word = true;
+        }
+        taken += its;
+    }
+    (letters.len(), letters.len())
+}
+
+fn line(letters: &[Letter]) -> Line<'static> {
+    let same = letters.chunk_by(|one, other| one.1 == other.1);
+    let span = |chunk: &[Letter]| {
+        let style = chunk.first().map(|letter| letter.1).unwrap_or_default();
+        Span::styled(chunk.iter().map(|letter| letter.0).collect::<String>(), style)
+    };
+    Line::from(same.map(span).collect::<Vec<_>>())
+}
+
+/// A line with something before it.
+pub(crate) fn after(before: Vec<Span<'static>>, line: Line<'static>) -> Line<'static> {
+    let mut spans = before;
+    spans.extend(line.spans);
+    Line::from(spans)
+}
+
+/// How long ago something was, in its largest unit.
+pub(crate) fn age(now: Timestamp, then: Timestamp) -> String {
+    let seconds = now.duration_since(then).as_secs().max(0);
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min", seconds / 60),
+        3600..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+/// The same for a time of the picture.
+pub(crate) fn since(now: Timestamp, then: At) -> String {
+    age(now, then.timestamp())
+}
+
+/// A number in few letters: 950, 12k, 1.2M.
+pub(crate) fn few(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..9_950 => tenths(number, 1_000, 'k'),
+        9_950..999_500 => format!("{}k", (number + 500) / 1_000),
+        999_500..9_950_000 => tenths(number, 1_000_000, 'M'),
+        _ => format!("{}M", (number + 500_000) / 1_000_000),
+    }
+}
+
+fn tenths(number: u64, unit: u64, letter: char) -> String {
+    let tenths = (number * 10 + unit / 2) / unit;
+    format!("{}.{}{letter}", tenths / 10, tenths % 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_broken_where_they_do_not_fit() {
+        let check = |text: &'static str, width, lines: &[&str]| {
+            let wrapped = wrap(&[Span::raw(text)], width);
+            let wrapped: Vec<String> = wrapped.iter().map(ToString::to_string).collect();
+            assert_eq!(wrapped, lines, "{text:?} at {width}");
+        };
+        check("", 5, &[""]);
+        check("one two", 7, &["one two"]);
+        check("one two", 6, &["one", "two"]);
+        check("one two three", 8, &["one two", "three"]);
+        check("abcdefgh", 3, &["abc", "def", "gh"]);
+        check("ab cdefgh", 4, &["ab", "cdef", "gh"]);
+        check("    set in", 8, &["    set", "in"]);
+        check("字字字", 4, &["字字", "字"]);
+        check("字", 1, &["字"]);
+        check("abc", 0, &["a", "b", "c"]);
+    }
+
+    #[test]
+    fn styles_are_kept_over_the_border() {
+        let bold = Style::new().add_modifier(ratatui::style::Modifier::BOLD);
+        let lines = wrap(&[Span::raw("a "), Span::styled("b c", bold), Span::raw(" d")], 3);
+        let spans: Vec<Vec<(String, Style)>> = lines
+            .iter()
+            .map(|line| line.spans.iter().map(|s| (s.content.to_string(), s.style)).collect())
+            .collect();
+        let plain = Style::new();
+        assert_eq!(
+            spans,
+            [
+                vec![("a ".to_owned(), plain), ("b".to_owned(), bold)],
+                vec![("c".to_owned(), bold), (" d".to_owned(), plain)],
+            ]
+        );
+    }
+
+    #[test]
+    fn numbers_are_told_in_few_letters() {
+        for (number, told) in [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1.0k"),
+            (9_949, "9.9k"),
+            (9_950, "10k"),
+            (204_600, "205k"),
+            (999_499, "999k"),
+            (999_500, "1.0M"),
+            (1_250_000, "1.3M"),
+            (12_300_000, "12M"),
+        ] {
+            assert_eq!(few(number), told);
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! What the views look like: one team's morning, played from a journal, and drawn.
+//!
+//! The journal is `fixtures/ui/demo.jsonl`; each line is a record as `brigade log --json` prints it.
+
+use std::sync::Arc;
+
+use brigade_core::chronicle::{Batch, Held};
+use brigade_core::event::Record;
+use brigade_core::pulse::{Judged, Liveness};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use jiff::Timestamp;
+use proptest::prelude::*;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Color;
+
+use super::frame;
+use super::keys::KEYS;
+use super::screen::{Happening, Screen, Vital};
+use super::style::Theme;
+use super::views::View;
+
+/// The journal.
+const DEMO: &str = include_str!("../../../../fixtures/ui/demo.jsonl");
+/// When the journal is over.
+pub(crate) const END: &str = "2026-11-09T09:45:00Z";
+/// The sizes at which everything has to be readable.
+const SIZES: [(u16, u16); 2] = [(80, 24), (120, 40)];
+
+fn records() -> Vec<Arc<Record>> {
+    let read = |line| Arc::new(serde_json::from_str::<Record>(line).expect(line));
+    DEMO.lines().map(read).collect()
+}
+
+/// A screen that was told these records, and that it is so late.
+fn told(records: &[Arc<Record>], now: Timestamp, theme: Theme) -> Screen {
+    let library = Arc::new(Held::default());
+    let records =
+        records.iter().map(|record| (library.keep(Arc::clone(record)), Arc::clone(record)));
+    let batch = Batch { records: records.collect(), caught_up: true };
+    let mut screen = Screen::new("orbit".into(), library, theme, now);
+    screen.update(Happening::Records(batch));
+    screen
+}
+
+/// The journal, played until then: the lead looks, and may do something.
+pub(crate) fn played(until: &str) -> Screen {
+    let until = until.parse().expect("a time");
+    let records: Vec<_> = records().into_iter().filter(|record| record.at <= until).collect();
+    let mut screen = told(&records, until, Theme { color: true });
+    screen.me = Some("team-lead".parse().expect("a name"));
+    screen
+}
+
+/// Presses keys, one after the other, as the table spells them; anything else is typed.
+pub(crate) fn press(screen: &mut Screen, keys: &[&str]) {
+    for key in keys {
+        let code = match *key {
+            "enter" => KeyCode::Enter,
+            "esc" => KeyCode::Esc,
+            "tab" => KeyCode::Tab,
+            "up" => KeyCode::Up,
+            "down" => KeyCode::Down,
+            "left" => KeyCode::Left,
+            "right" => KeyCode::Right,
+            "home" => KeyCode::Home,
+            "end" => KeyCode::End,
+            "pgup" => KeyCode::PageUp,
+            "pgdn" => KeyCode::PageDown,
+            key => {
+                for letter in key.chars() {
+                    let key = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE);
+                    screen.update(Happening::Key(key));
+                }
+                continue;
+            }
+        };
+        screen.update(Happening::Key(KeyEvent::new(code, KeyModifiers::NONE)));
+    }
+}
+
+/// Draws the screen, as the loop does: what was drawn is known to the next key.
+pub(crate) fn drawn(screen: &mut Screen, width: u16, height: u16) -> Buffer {
+    let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+    screen.drawn = frame::draw(screen, &mut buffer);
+    buffer
+}
+
+/// The letters of what was drawn, without the blanks at the ends of lines.
+pub(crate) fn text(buffer: &Buffer) -> String {
+    let mut text = String::new();
+    for y in buffer.area.top()..buffer.area.bottom() {
+        let mut line = String::new();
+        let mut behind = 0;
+        for x in buffer.area.left()..buffer.area.right() {
+            let Some(cell) = buffer.cell((x, y)) else { continue };
+            // Behind a wide letter there is a cell that is not seen.
+            if behind == 0 {
+                line.push_str(cell.symbol());
+                behind = unicode_width::UnicodeWidthStr::width(cell.symbol()).max(1);
+            }
+            behind -= 1;
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+#[test]
+fn of_more_members_than_fit_it_says_how_many_more() {
+    let mut records = records();
+    let ada = DEMO.lines().find(|line| line.contains(r#""member":{"name":"ada""#)).expect("ada");
+    let crowd = (0..60).map(|number| ada.replace("ada", &format!("m-{number}")));
+    let crowd: Vec<_> =
+        crowd.map(|line| Arc::new(serde_json::from_str(&line).expect("one"))).collect();
+    records.truncate(1);
+    records.extend(crowd);
+    let mut screen = told(&records, END.parse().expect("a time"), Theme { color: true });
+    let shown = text(&drawn(&mut screen, 80, 24));
+    let is_one =
+        |line: &&str| line.split_whitespace().nth(1).is_some_and(|word| word.starts_with("m-"));
+    let seen = shown.lines().filter(is_one).count();
+    assert!(shown.contains("team-lead") && seen > 10, "{shown}");
+    assert!(shown.contains(&format!("… {} more", 60 - seen)), "{shown}");
+}
+
+/// Compares the screen with what it looked like, at both sizes.
+pub(crate) fn snapshots(name: &str, screen: &mut Screen, keys: &[&str]) {
+    for (width, height) in SIZES {
+        drawn(screen, width, height);
+        if width == SIZES[0].0 {
+            press(screen, keys);
+        }
+        let text = text(&drawn(screen, width, height));
+        insta::assert_snapshot!(format!("{name}-{width}x{height}"), text);
+    }
+}
+
+#[test]
+fn every_line_of_the_journal_is_a_record() {
+    let records = records();
+    assert!(records.len() > 220, "{}", records.len());
+    for (record, line) in records.iter().zip(DEMO.lines()) {
+        let again: serde_json::Value = serde_json::to_value(&**record).expect("it is written");
+        let before: serde_json::Value = serde_json::from_str(line).expect("it is JSON");
+        assert_eq!(again["event"], before["event"]);
+    }
+    assert!(records.is_sorted_by_key(|record| record.at));
+}
+
+#[test]
+fn team() {
+    snapshots("team", &mut played(END), &["1", "down"]);
+}
+
+#[test]
+fn mail() {
+    snapshots("mail", &mut played(END), &["2"]);
+}
+
+#[test]
+fn board() {
+    snapshots("board", &mut played(END), &["3"]);
+}
+
+#[test]
+fn approvals() {
+    snapshots("approvals", &mut played(END), &["4"]);
+}
+
+#[test]
+fn a_permission() {
+    snapshots("permission", &mut played(END), &["4", "down"]);
+}
+
+#[test]
+fn nothing_waits() {
+    snapshots("answered", &mut played("2026-11-09T09:36:00Z"), &["4"]);
+}
+
+#[test]
+fn a_plan_is_read_to_its_end() {
+    let mut screen = played(END);
+    screen.view = View::Approvals;
+    let mut seen = |keys: &[&str]| {
+        press(&mut screen, keys);
+        text(&drawn(&mut screen, 80, 24))
+    };
+    let spec = "docs/spec/import.md).";
+    assert!(!seen(&[]).contains(spec));
+    assert!(seen(&["end"]).contains(spec));
+    assert!(seen(&["home"]).contains("Validate rows against the schema\nA row is checked"));
+    // Up and down choose who is read; while one is read they scroll.
+    assert!(seen(&["down"]).contains("directory"));
+    assert!(seen(&["up", "enter"]).contains("esc: back"));
+    assert!(seen(&["pgdn", "pgdn", "down"]).contains(spec));
+    assert!(seen(&["esc"]).contains("2 WAIT FOR YOU"));
+}
+
+#[test]
+fn timeline() {
+    snapshots("timeline", &mut played(END), &["5"]);
+}
+
+#[test]
+fn member() {
+    snapshots("member", &mut played(END), &["down", "6"]);
+}
+
+#[test]
+fn a_member_of_whom_only_its_mail_is_known() {
+    snapshots("native", &mut played(END), &["6", "right", "right", "right"]);
+}
+
+#[test]
+fn what_a_member_did_can_be_gone_through() {
+    let mut screen = played(END);
+    press(&mut screen, &["6", "right"]);
+    drawn(&mut screen, 80, 24);
+    let mut seen = |keys: &[&str]| {
+        press(&mut screen, keys);
+        text(&drawn(&mut screen, 80, 24))
+    };
+    let end = seen(&[]);
+    assert!(end.contains("not read yet") && !end.contains("newer"), "{end}");
+    let before = seen(&["up"]);
+    assert!(before.contains("▼ newer things below"), "{before}");
+    assert!(seen(&["home"]).contains("its program is started"));
+    assert!(seen(&["end"]) == end);
+    // Whom one looks at changes; where one was with another does not matter.
+    seen(&["pgup"]);
+    assert!(seen(&["right"]).contains("▲ plan (waits, 3 min): Validate rows"));
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let mut screen = played("2026-11-09T09:19:00Z");
+    let limited = text(&drawn(&mut screen, 80, 24));
+    assert!(limited.contains("■ ben        rate-limited"), "{limited}");
+    assert!(limited.contains("You have exhausted your capacity"), "{limited}");
+    let evidence = "its process 4711 is gone".to_owned();
+    let judged = Judged { liveness: Liveness::Dead, evidence };
+    let vital = Vital { judged, host: Some("atlas".into()) };
+    screen.update(Happening::Vitals([("ada".to_owned(), vital)].into()));
+    press(&mut screen, &["down"]);
+    let down = text(&drawn(&mut screen, 80, 24));
+    assert!(down.contains("✕ ada        down"), "{down}");
+    assert!(down.contains("codex      its process 4711 is gone"), "{down}");
+    let down = text(&drawn(&mut screen, 120, 40));
+    assert!(down.contains("as a process of its own on atlas"), "{down}");
+}
+
+#[test]
+fn many_members_have_a_line_each() {
+    let mut screen = played(END);
+    let low = text(&drawn(&mut screen, 80, 12));
+    assert!(low.contains("● dora") && !low.contains("opencode"), "{low}");
+    press(&mut screen, &["end"]);
+    let lower = text(&drawn(&mut screen, 80, 7));
+    assert!(lower.contains("● dora") && !lower.contains("ada"), "{lower}");
+}
+
+#[test]
+fn help() {
+    snapshots("help", &mut played(END), &["?"]);
+}
+
+#[test]
+fn palette() {
+    snapshots("palette", &mut played(END), &[":", "the"]);
+}
+
+#[test]
+fn a_question_before_something_is_done() {
+    snapshots("confirm", &mut played(END), &["4", "a"]);
+}
+
+#[test]
+fn a_message_to_be_filled_in() {
+    snapshots("send", &mut played(END), &["down", "s", "When is 0.4.0 out?"]);
+}
+
+#[test]
+fn without_colour_the_same_is_told() {
+    let views = [["1", ""], ["2", ""], ["3", ""], ["4", ""], ["5", ""], ["6", ""]];
+    let dialogs = [["1", "?"], ["1", ":"], ["1", "s"], ["3", "v"], ["4", "a"], ["4", "d"]];
+    for keys in views.into_iter().chain(dialogs) {
+        let mut screen = played(END);
+        press(&mut screen, &keys);
+        let in_colour = text(&drawn(&mut screen, 120, 40));
+        screen.theme = Theme { color: false };
+        let plain = drawn(&mut screen, 120, 40);
+        assert_eq!(text(&plain), in_colour, "{keys:?}");
+        let is_plain =
+            |cell: &ratatui::buffer::Cell| (cell.fg, cell.bg) == (Color::Reset, Color::Reset);
+        assert!(plain.content().iter().all(is_plain), "{keys:?}");
+    }
+}
+
+#[test]
+fn every_view_can_be_drawn_at_any_size() {
+    let mut screen = played(END);
+    for view in View::ALL {
+        screen.view = view;
+        for (width, height) in [(0, 0), (1, 1), (20, 5), (20, 60), (200, 5), (200, 60)] {
+            drawn(&mut screen, width, height);
+        }
+    }
+}
+
+#[test]
+fn an_empty_team_can_be_drawn() {
+    let mut screen = told(&[], END.parse().expect("a time"), Theme { color: true });
+    for view in View::ALL {
+        screen.view = view;
+        drawn(&mut screen, 80, 24);
+    }
+}
+
+/// What may come to a screen, in any order.
+#[derive(Clone, Debug)]
+enum Step {
+    Record(usize),
+    Key(&'static str),
+    Letter(char),
+    Draw(u16, u16),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let keys: Vec<&str> = KEYS.iter().flat_map(|key| key.keys).copied().collect();
+    prop_oneof![
+        3 => (0..400_usize).prop_map(Step::Record),
+        5 => prop::sample::select(keys).prop_map(Step::Key),
+        1 => prop::sample::select(vec!['x', 'ß', '\u{1b}', '字']).prop_map(Step::Letter),
+        1 => (1..130_u16, 1..45_u16).prop_map(|(width, height)| Step::Draw(width, height)),
+    ]
+}
+
+/// All of a picture that can be seen of it.
+fn seen(screen: &Screen) -> String {
+    format!("{:?}", screen.picture)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn keys_and_records_in_any_order_do_no_harm(
+        steps in prop::collection::vec(step(), 1..60),
+        started in 0..400_usize,
+        view in prop::sample::select(View::ALL.to_vec()),
+    ) {
+        let records = records();
+        let now = END.parse().expect("a time");
+        let started = started.min(records.len());
+        let library = Arc::new(Held::default());
+        let mut screen = Screen::new("orbit".into(), Arc::clone(&library) as _, Theme { color: true }, now);
+        screen.me = Some("team-lead".parse().expect("a name"));
+        let tell = |screen: &mut Screen, records: &[Arc<Record>]| {
+            let keep = |record: &Arc<Record>| (library.keep(Arc::clone(record)), Arc::clone(record));
+            let records = records.iter().map(keep).collect();
+            screen.update(Happening::Records(Batch { records, caught_up: true }));
+        };
+        screen.view = view;
+        tell(&mut screen, &records[..started]);
+        drawn(&mut screen, 80, 24);
+        for step in steps {
+            match step {
+                Step::Record(place) => tell(&mut screen, &records[place % records.len()..][..1]),
+                Step::Draw(width, height) => drop(drawn(&mut screen, width, height)),
+                Step::Key(key) => {
+                    let before = seen(&screen);
+                    press(&mut screen, &[key]);
+                    prop_assert_eq!(&seen(&screen), &before, "{}", key);
+                }
+                Step::Letter(letter) => {
+                    let before = seen(&screen);
+                    press(&mut screen, &[letter.to_string().as_str()]);
+                    prop_assert_eq!(&seen(&screen), &before);
+                }
+            }
+            drawn(&mut screen, 80, 24);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! A request in full. Who says yes has seen all of it.
+
+use brigade_core::approvals::{Approval, Wanted};
+use brigade_core::policy;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use serde_json::Value;
+
+use crate::output::{local, one_line};
+use crate::ui::markdown;
+use crate::ui::prose::{after, age, wrap, wrap_plain};
+use crate::ui::screen::Screen;
+
+/// How wide the names of the parts are.
+const LABEL: usize = 11;
+
+pub(super) fn lines(screen: &Screen, approval: &Approval, width: usize) -> Vec<Line<'static>> {
+    let theme = screen.theme;
+    let room = width.saturating_sub(LABEL);
+    let mut lines = Vec::new();
+    let mut part = |label: &'static str, its: Vec<Line<'static>>| {
+        for (place, line) in its.into_iter().enumerate() {
+            let label = format!("{:LABEL$}", if place == 0 { label } else { "" });
+            lines.push(after(vec![Span::styled(label, theme.faint())], line));
+        }
+    };
+    let words = |text: &str, style: Style| wrap(&[Span::styled(one_line(text), style)], room);
+    let waits = age(screen.now, approval.at);
+    let at = local(approval.at).strftime("%H:%M:%S");
+    let waits = format!("for {waits}, since {at}");
+    match &approval.wanted {
+        Wanted::Permission { tool, input, description, cwd } => {
+            let command = policy::command(input);
+            if let Some(command) = &command {
+                part("command", wrap_plain(command, room, theme.strong()));
+            }
+            match cwd {
+                Some(cwd) => part("directory", words(cwd, Style::new())),
+                None => part("directory", words("it does not say", theme.faint())),
+            }
+            part("what for", words(description, Style::new()));
+            part("tool", words(tool, Style::new()));
+            part("waits", words(&waits, theme.urgent()));
+            if !says_all(input, command.as_deref(), cwd.as_deref(), description) {
+                let json = serde_json::to_string_pretty(input).unwrap_or_default();
+                part("given", wrap_plain(&json, room, Style::new()));
+            }
+        }
+        Wanted::Plan { plan, path } => {
+            part("waits", words(&waits, theme.urgent()));
+            if let Some(path) = path {
+                part("file", words(path, Style::new()));
+            }
+            lines.push(Line::default());
+            lines.extend(markdown::lines(plan, width, theme));
+        }
+    }
+    lines
+}
+
+/// Whether the parts that are told are all that the tool would be given.
+fn says_all(input: &Value, command: Option<&str>, cwd: Option<&str>, what_for: &str) -> bool {
+    let Value::Object(fields) = input else { return false };
+    command.is_some()
+        && fields.iter().all(|(name, value)| match name.as_str() {
+            "command" => value.as_str() == command,
+            "cwd" => value.as_str() == cwd,
+            "description" => value.as_str() == Some(what_for),
+            _ => false,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_not_told_otherwise_is_told_as_it_is() {
+        let check = |input: Value, all: bool| {
+            let command = policy::command(&input);
+            assert_eq!(says_all(&input, command.as_deref(), Some("/w"), "why"), all, "{input}");
+        };
+        check(json!({"command": "ls", "cwd": "/w"}), true);
+        check(json!({"command": "ls", "description": "why"}), true);
+        check(json!({"command": "ls", "description": "something else"}), false);
+        check(json!({"command": "ls", "cwd": "/other"}), false);
+        check(json!({"command": "ls", "sandbox": false}), false);
+        check(json!({"command": "bash -lc 'ls'"}), false);
+        check(json!({"command": ["ls"]}), false);
+        check(json!({"path": "/etc/passwd"}), false);
+        check(json!(null), false);
+    }
+}

@@ -1,0 +1,216 @@
+//! The tasks in columns, by state.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use brigade_core::picture::{Hold, Picture};
+use brigade_wire::name::TaskId;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthStr;
+
+use super::card::{self, Block};
+use crate::tasks::Look;
+use crate::ui::canvas::{Canvas, Hit};
+use crate::ui::keys::Command;
+use crate::ui::screen::Screen;
+use crate::ui::views::step;
+
+/// Which tasks stand in which column, in order.
+#[derive(Debug)]
+pub(super) struct Columns {
+    lists: [Vec<u64>; 4],
+    /// The tasks of the longest chain that is still to be done.
+    pub(super) critical: BTreeSet<u64>,
+    /// How many tasks do not go on by themselves.
+    pub(super) stuck: usize,
+}
+
+const TITLES: [&str; 4] = ["Ready", "In progress", "Blocked", "Done"];
+const IN_PROGRESS: usize = 1;
+
+impl Columns {
+    pub(super) fn of(picture: &Picture) -> Self {
+        let mut lists: [Vec<_>; 4] = Default::default();
+        let [ready, begun, blocked, done] = &mut lists;
+        let mut stuck = 0;
+        for card in picture.cards() {
+            let Some(id) = TaskId::new(card.id) else { continue };
+            let hold = picture.hold(card.id);
+            stuck += usize::from(super::is_stuck(hold));
+            let is_wrong = matches!(hold, Some(Hold::Circle(_) | Hold::Orphan(_)));
+            // What nobody will ever get to comes before what only takes its time.
+            let first = |rank: u8| (if is_wrong { 0 } else { rank }, Reverse(0));
+            match Look::of(picture.graph(), id) {
+                Look::Ready => ready.push((first(1), card.id)),
+                Look::InProgress => begun.push((first(1), card.id)),
+                Look::Kept => begun.push((first(2), card.id)),
+                Look::Blocked => blocked.push((first(1), card.id)),
+                Look::Done => {
+                    let at = card.done.map_or(0, |at| at.0);
+                    done.push(((0, Reverse(at)), card.id));
+                }
+            }
+        }
+        let sorted = |mut list: Vec<((u8, Reverse<i64>), u64)>| {
+            list.sort_unstable();
+            list.into_iter().map(|(_, id)| id).collect()
+        };
+        Self { lists: lists.map(sorted), critical: super::critical(picture), stuck }
+    }
+
+    /// The task to look at first: what somebody is at, or else what could be begun.
+    pub(super) fn first(&self) -> Option<u64> {
+        let begun = self.lists.get(IN_PROGRESS).into_iter();
+        begun.chain(&self.lists).find_map(|list| list.first().copied())
+    }
+
+    fn place(&self, id: u64) -> Option<(usize, usize)> {
+        let places = self.lists.iter().enumerate();
+        places
+            .filter_map(|(column, list)| Some((column, list.iter().position(|its| *its == id)?)))
+            .next()
+    }
+
+    /// The task one step on.
+    pub(super) fn step(&self, from: u64, page: usize, command: Command) -> Option<u64> {
+        let (column, row) = self.place(from)?;
+        let list = self.lists.get(column)?;
+        let beside = match command {
+            Command::Left => self.lists.iter().take(column).rfind(|list| !list.is_empty()),
+            Command::Right => self.lists.iter().skip(column + 1).find(|list| !list.is_empty()),
+            _ => return list.get(step(row, list.len(), page, command)?).copied(),
+        };
+        let beside = beside.unwrap_or(list);
+        beside.get(row.min(beside.len().saturating_sub(1))).copied()
+    }
+
+    pub(super) fn draw(&self, screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, chosen: u64) {
+        let spacing = if area.width < 100 { 1 } else { 2 };
+        let columns: [Rect; 4] =
+            Layout::horizontal([Constraint::Fill(1); 4]).spacing(spacing).areas(area);
+        let theme = canvas.theme;
+        let styles = [theme.good(), theme.busy(), Style::new(), theme.faint()];
+        let at = self.place(chosen);
+        for (number, ((list, area), style)) in
+            self.lists.iter().zip(columns).zip(styles).enumerate()
+        {
+            let row = at.filter(|(column, _)| *column == number).map(|(_, row)| row);
+            let [head, body] =
+                Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
+            let shown = column(screen, self, canvas, body, list, row);
+            let title = TITLES.get(number).copied().unwrap_or_default();
+            let above =
+                if shown.start > 0 { format!(" ↑{}", shown.start) } else { String::new() };
+            let count = format!(" {} ", list.len());
+            let used = title.width() + count.width() + above.width();
+            let rule = "─".repeat(usize::from(area.width).saturating_sub(used));
+            let words = [
+                Span::styled(title, style.patch(theme.strong())),
+                Span::styled(count, style),
+                Span::styled(rule, theme.faint()),
+                Span::raw(above),
+            ];
+            canvas.line(head, Line::from(words.to_vec()));
+            if row.is_some() {
+                canvas.drawn.page = shown.len();
+                canvas.drawn.extent = list.len().saturating_sub(shown.len());
+            }
+        }
+    }
+}
+
+/// One column, scrolled so that the chosen card is seen; which cards are.
+fn column(
+    screen: &Screen,
+    columns: &Columns,
+    canvas: &mut Canvas<'_>,
+    area: Rect,
+    list: &[u64],
+    chosen: Option<usize>,
+) -> std::ops::Range<usize> {
+    let width = usize::from(area.width);
+    let block = |row: usize| -> Option<Block> {
+        let id = *list.get(row)?;
+        card::block(screen, id, columns.critical.contains(&id), width)
+    };
+    let height = usize::from(area.height);
+    let shown = window(list.len(), height, chosen.unwrap_or(0), |row| {
+        block(row).map_or(0, |block| block.lines.len())
+    });
+    let mut y = area.y;
+    for (row, card) in shown.rows.clone().map(|row| (row, block(row))) {
+        let (Some(card), Some(&id)) = (card, list.get(row)) else { continue };
+        let room = area.bottom().saturating_sub(y);
+        let tall = u16::try_from(card.lines.len()).unwrap_or(room).min(room);
+        let place = Rect { y, height: tall, ..area };
+        let is_chosen = chosen == Some(row);
+        for (line, y) in card.lines.into_iter().zip(place.y..place.bottom()) {
+            // Faint words on a marked ground could not be read.
+            let line = if is_chosen { Line::raw(line.to_string()) } else { line };
+            canvas.line(Rect { y, height: 1, ..place }, line);
+        }
+        if is_chosen {
+            canvas.style(place, canvas.theme.chosen());
+        }
+        canvas.hit(place, Hit::Task(id));
+        y = y.saturating_add(tall).saturating_add(shown.gap);
+    }
+    let more = list.len().saturating_sub(shown.rows.end);
+    if more > 0 && area.height > 1 {
+        let last = Rect { y: area.bottom() - 1, height: 1, ..area };
+        canvas.line(last, Line::styled(format!("↓ {more} more"), canvas.theme.faint()));
+    }
+    shown.rows
+}
+
+/// What of a column is seen.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Window {
+    pub(super) rows: std::ops::Range<usize>,
+    /// The empty lines between two cards.
+    pub(super) gap: u16,
+}
+
+/// Which cards of a column are seen, so that the chosen one is: with a line between them where all
+/// fit so. Asks for the heights of those alone that might be seen.
+pub(super) fn window(
+    total: usize,
+    height: usize,
+    chosen: usize,
+    tall: impl Fn(usize) -> usize,
+) -> Window {
+    let spread = (0..total).try_fold(0, |used, row| {
+        let used = used + tall(row) + usize::from(row > 0);
+        (used <= height).then_some(used)
+    });
+    if spread.is_some() {
+        return Window { rows: 0..total, gap: 1 };
+    }
+    let packed = (0..total).try_fold(0, |used, row| {
+        let used = used + tall(row);
+        (used <= height).then_some(used)
+    });
+    if packed.is_some() {
+        return Window { rows: 0..total, gap: 0 };
+    }
+    // The last line tells how many more there are.
+    let height = height.saturating_sub(1);
+    let mut used = tall(chosen);
+    let mut rows = chosen..chosen + 1;
+    // Up to half of what is left goes to those before it, the rest to those behind, and what these
+    // do not need to those before again.
+    let half = used + height.saturating_sub(used) / 2;
+    for limit in [half, height] {
+        while rows.start > 0 && used + tall(rows.start - 1) <= limit {
+            rows.start -= 1;
+            used += tall(rows.start);
+        }
+        while rows.end < total && used + tall(rows.end) <= height {
+            used += tall(rows.end);
+            rows.end += 1;
+        }
+    }
+    Window { rows, gap: 0 }
+}

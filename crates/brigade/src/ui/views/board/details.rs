@@ -1,0 +1,142 @@
+//! The chosen task in full.
+
+use brigade_core::picture::{At, Card};
+use brigade_core::pulse;
+use brigade_wire::name::TaskId;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::card;
+use crate::output::{local, one_line, plain, wrap};
+use crate::tasks::Look;
+use crate::ui::canvas::Canvas;
+use crate::ui::prose::wrap_plain;
+use crate::ui::screen::Screen;
+
+/// Draws a task: what fits, or all of it from a line on.
+pub(super) fn draw(
+    screen: &Screen,
+    canvas: &mut Canvas<'_>,
+    area: Rect,
+    id: u64,
+    from: Option<usize>,
+) {
+    let Some(card) = screen.picture.card(id) else { return };
+    if area.height == 0 {
+        return;
+    }
+    let mut lines = Vec::new();
+    if from.is_none() {
+        let rule = "─".repeat(usize::from(area.width));
+        lines.push(Line::styled(rule, canvas.theme.faint()));
+    }
+    lines.extend(self::lines(screen, card, usize::from(area.width)));
+    let height = usize::from(area.height);
+    let first = from.unwrap_or(0).min(lines.len().saturating_sub(height));
+    if from.is_some() {
+        canvas.scrolls(lines.len(), area.height);
+    }
+    let is_cut = lines.len() > first + height;
+    let seen = lines.into_iter().skip(first).take(height);
+    for (line, y) in seen.zip(area.y..area.bottom()) {
+        canvas.line(Rect { y, height: 1, ..area }, line);
+    }
+    if is_cut && area.height > 2 {
+        let last = Rect { y: area.bottom() - 1, height: 1, ..area };
+        let words = if from.is_some() { "↓ more below" } else { "↓ more: enter" };
+        canvas.style(last, Style::reset());
+        canvas.line(last, Line::raw(" ".repeat(usize::from(area.width))));
+        canvas.line(last, Line::styled(words, canvas.theme.faint()));
+    }
+}
+
+fn lines(screen: &Screen, card: &Card, width: usize) -> Vec<Line<'static>> {
+    let theme = screen.theme;
+    let Some(id) = TaskId::new(card.id) else { return Vec::new() };
+    let graph = screen.picture.graph();
+    let look = Look::of(graph, id);
+    let mut lines: Vec<Line<'static>> = Vec::new();
+    let subject = format!("Task {}: {}", card.id, one_line(&card.subject));
+    lines.extend(wrap_plain(&subject, width, theme.strong()));
+    let mut state =
+        vec![Span::styled(format!("{} {}", look.symbol(), look.word()), card::style(theme, look))];
+    let age = pulse::words(screen.now.duration_since(card::since(screen, card).timestamp()));
+    state.push(Span::raw(format!(" for {age}")));
+    match &card.owner {
+        Some(owner) => {
+            state.push(Span::raw("   owner "));
+            state.push(Span::styled(one_line(owner), card::owner_style(screen, card)));
+        }
+        None => state.push(Span::styled("   nobody's", theme.faint())),
+    }
+    lines.push(Line::from(state));
+    lines.push(Line::styled(times(screen, card), theme.faint()));
+    if let Some((words, true)) = card::why(screen, card, look) {
+        let words = format!("! stuck: {words}");
+        let parts = wrap(&words, width).into_iter().map(str::to_owned);
+        lines.extend(parts.map(|part| Line::styled(part, theme.urgent())));
+    }
+    let before: Vec<TaskId> =
+        graph.node(id).map(|node| node.after.iter().copied().collect()).unwrap_or_default();
+    let wanted: Vec<TaskId> =
+        graph.nodes().filter(|(_, node)| node.after.contains(&id)).map(|(id, _)| id).collect();
+    for (title, ids) in [("waits for", before), ("wanted by", wanted)] {
+        others(screen, title, &ids, &mut lines);
+    }
+    let description = plain(&card.description());
+    if !description.trim().is_empty() {
+        lines.push(Line::default());
+        for line in description.trim_end().lines() {
+            let line = line.replace('\t', "    ");
+            lines.extend(wrap_plain(&line, width, Style::new()));
+        }
+    }
+    lines
+}
+
+/// When it was added, begun and done, and how long that took.
+fn times(screen: &Screen, card: &Card) -> String {
+    let today = local(screen.now).date();
+    let at = |at: At| {
+        let at = local(at.timestamp());
+        let format = if at.date() == today { "%H:%M" } else { "%Y-%m-%d %H:%M" };
+        at.strftime(format).to_string()
+    };
+    let took = |from: At, to: At| pulse::words(to.timestamp().duration_since(from.timestamp()));
+    let mut parts = vec![format!("added {}", at(card.added))];
+    if let Some(begun) = card.begun {
+        let later = if begun > card.added {
+            format!(" ({} later)", took(card.added, begun))
+        } else {
+            String::new()
+        };
+        parts.push(format!("begun {}{later}", at(begun)));
+    }
+    if let Some(done) = card.done {
+        let from = card.begun.unwrap_or(card.added);
+        parts.push(format!("done {} (took {})", at(done), took(from, done)));
+    }
+    parts.join("   ")
+}
+
+/// The tasks it waits for, or that wait for it, each with its state.
+fn others(screen: &Screen, title: &str, ids: &[TaskId], lines: &mut Vec<Line<'static>>) {
+    const MOST: usize = 20;
+    let theme = screen.theme;
+    for (row, id) in ids.iter().take(MOST).enumerate() {
+        let Some(card) = screen.picture.card(id.get()) else { continue };
+        let look = Look::of(screen.picture.graph(), *id);
+        let title = if row == 0 { title } else { "" };
+        let owner = card.owner.as_deref().map(|owner| format!(", {}", one_line(owner)));
+        lines.push(Line::from(vec![
+            Span::styled(format!("{title:11}"), theme.faint()),
+            Span::styled(look.symbol(), card::style(theme, look)),
+            Span::raw(format!(" {id} {}", one_line(&card.subject))),
+            Span::styled(format!("  {}{}", look.word(), owner.unwrap_or_default()), theme.faint()),
+        ]));
+    }
+    if ids.len() > MOST {
+        lines.push(Line::styled(format!("{:11}and {} more", "", ids.len() - MOST), theme.faint()));
+    }
+}

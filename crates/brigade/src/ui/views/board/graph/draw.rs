@@ -1,0 +1,303 @@
+//! Draws what is seen of a board that is laid out.
+
+use brigade_core::picture::{Card, Hold};
+use brigade_core::pulse;
+use brigade_wire::name::TaskId;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::super::{card, in_lines, is_stuck};
+use super::routes::Net;
+use super::strokes::{Frame, Ink, Strokes, shape};
+use super::{Drawing, at};
+use crate::output::{cut, one_line};
+use crate::tasks::{self, Look};
+use crate::ui::canvas::{Canvas, Hit, window};
+use crate::ui::screen::Screen;
+
+/// Writes in the drawing's own places, as far as they are seen.
+struct Pen<'p, 'b> {
+    canvas: &'p mut Canvas<'b>,
+    area: Rect,
+    frame: Frame,
+}
+
+impl Pen<'_, '_> {
+    fn text(&mut self, x: usize, y: usize, text: &str, style: Style) {
+        if !self.frame.rows().contains(&y) || x >= self.frame.columns().end {
+            return;
+        }
+        let mut hidden = self.frame.x.saturating_sub(x);
+        let mut text = text.chars();
+        let mut blank = 0;
+        while hidden > 0 {
+            let Some(c) = text.next() else { return };
+            let wide = c.width().unwrap_or(0);
+            blank = wide.saturating_sub(hidden);
+            hidden = hidden.saturating_sub(wide);
+        }
+        let x = x.max(self.frame.x) - self.frame.x + blank;
+        let room = self.frame.width.saturating_sub(x);
+        let place = |offset: usize, start: u16| Some(start + u16::try_from(offset).ok()?);
+        if let (Some(x), Some(y)) = (place(x, self.area.x), place(y - self.frame.y, self.area.y)) {
+            self.canvas.buffer.set_stringn(x, y, text.as_str(), room, style);
+        }
+    }
+
+    /// What of a place in the drawing is seen, on the screen.
+    fn seen(&self, x: usize, y: usize, width: usize, height: usize) -> Rect {
+        let cut = |from: usize, to: usize, seen: std::ops::Range<usize>| {
+            let (from, to) = (from.max(seen.start), to.min(seen.end));
+            let short = |number: usize| u16::try_from(number).unwrap_or(u16::MAX);
+            (short(from.saturating_sub(seen.start)), short(to.saturating_sub(from)))
+        };
+        let (x, width) = cut(x, x + width, self.frame.columns());
+        let (y, height) = cut(y, y + height, self.frame.rows());
+        let (x, y) = (self.area.x.saturating_add(x), self.area.y.saturating_add(y));
+        Rect { x, y, width, height }.intersection(self.area)
+    }
+}
+
+impl Drawing {
+    pub(in super::super) fn draw(
+        &self,
+        screen: &Screen,
+        canvas: &mut Canvas<'_>,
+        area: Rect,
+        chosen: u64,
+    ) {
+        let area = area.intersection(canvas.buffer.area);
+        let (width, height) = (usize::from(area.width), usize::from(area.height));
+        if width == 0 || height == 0 {
+            return;
+        }
+        let (layer, row) = self.places.get(&chosen).copied().unwrap_or_default();
+        let x = at(&self.columns, layer) + self.size.0 / 2;
+        let frame = Frame {
+            x: window(self.total.0, width, x),
+            y: window(self.total.1, height, row),
+            width,
+            height,
+        };
+        canvas.drawn.page = (height / self.size.1).max(1);
+        let mut pen = Pen { canvas, area, frame };
+        self.lines(&mut pen);
+        if let Some(row) = self.alone {
+            let style = pen.canvas.theme.faint();
+            let words = "these wait for nothing, and nothing waits for them:";
+            pen.text(0, row, words, style);
+        }
+        for (layer, boxes) in self.boxes.iter().enumerate() {
+            let x = at(&self.columns, layer);
+            if !self.is_seen(x, x + self.size.0, frame) {
+                continue;
+            }
+            let from = boxes.partition_point(|(row, _)| row + self.size.1 <= frame.y);
+            let rest = boxes.get(from..).unwrap_or_default();
+            for (row, id) in rest.iter().take_while(|(row, _)| *row <= frame.rows().end) {
+                self.card(screen, &mut pen, (x, row.saturating_sub(1)), *id, *id == chosen);
+            }
+        }
+        if self.hidden > 0 {
+            let style = pen.canvas.theme.faint();
+            let words = format!(" {} long lines are not drawn ", self.hidden);
+            let y = frame.rows().end - 1;
+            pen.text(frame.columns().end.saturating_sub(words.width()), y, &words, style);
+        }
+    }
+
+    fn is_seen(&self, from: usize, to: usize, frame: Frame) -> bool {
+        to > frame.x && from < frame.columns().end
+    }
+
+    /// The lines between the tasks.
+    fn lines(&self, pen: &mut Pen<'_, '_>) {
+        let frame = pen.frame;
+        let mut strokes = Strokes::new(frame);
+        let mut points = Vec::new();
+        for (layer, nets) in self.nets.iter().enumerate() {
+            let from = at(&self.columns, layer) + self.size.0;
+            let to = at(&self.columns, layer + 1);
+            if !self.is_seen(from, to, frame) {
+                continue;
+            }
+            let rows = frame.rows();
+            let seen = |net: &&Net| net.span().1 >= rows.start && net.span().0 < rows.end;
+            for net in nets.iter().filter(seen) {
+                self.across(&mut strokes, net, from, to, &mut points);
+            }
+            for net in nets.iter().filter(seen) {
+                let Some(track) = net.track else { continue };
+                let ink = Ink { heavy: false, live: net.live };
+                strokes.down(from + 1 + track, net.span(), ink, &net.rows);
+                if let Some((a, b)) = net.heavy {
+                    let ink = Ink { heavy: true, ..ink };
+                    strokes.down(from + 1 + track, (a.min(b), a.max(b)), ink, &net.rows);
+                }
+            }
+        }
+        for (layer, bends) in self.bends.iter().enumerate() {
+            let x = at(&self.columns, layer);
+            for bend in bends.iter().filter(|bend| frame.rows().contains(&bend.row)) {
+                let ink = Ink { heavy: bend.heavy, live: !bend.done };
+                strokes.across(bend.row, 2 * x, 2 * (x + self.size.0), ink);
+            }
+        }
+        let theme = pen.canvas.theme;
+        let style = |ink: Ink| match ink {
+            Ink { heavy: true, .. } => theme.strong(),
+            Ink { live: true, .. } => Style::new(),
+            Ink { .. } => theme.faint(),
+        };
+        for (x, y, shape, ink) in strokes.drawn() {
+            pen.text(x, y, shape.encode_utf8(&mut [0; 4]), style(ink));
+        }
+        for (x, y, ink) in points {
+            pen.text(x, y, "▶", style(ink));
+        }
+    }
+
+    /// The parts of lines that go from left to right, and their points.
+    fn across(
+        &self,
+        strokes: &mut Strokes,
+        net: &Net,
+        from: usize,
+        to: usize,
+        points: &mut Vec<(usize, usize, Ink)>,
+    ) {
+        let heavy = |row: usize, end: fn((usize, usize)) -> usize| Ink {
+            heavy: net.heavy.map(end) == Some(row),
+            live: net.live,
+        };
+        let end = |is_task: bool| if is_task { 2 * (to - 1) } else { 2 * to };
+        match net.track {
+            None => {
+                for &(row, is_task) in &net.to {
+                    strokes.across(row, 2 * from, end(is_task), heavy(row, |(_, to)| to));
+                }
+            }
+            Some(track) => {
+                let middle = 2 * (from + 1 + track) + 1;
+                for &row in &net.from {
+                    strokes.across(row, 2 * from, middle, heavy(row, |(from, _)| from));
+                }
+                for &(row, is_task) in &net.to {
+                    strokes.across(row, middle, end(is_task), heavy(row, |(_, to)| to));
+                }
+            }
+        }
+        let tasks = net.to.iter().filter(|(_, is_task)| *is_task);
+        points.extend(tasks.map(|(row, _)| (to - 1, *row, heavy(*row, |(_, to)| to))));
+    }
+
+    /// One task in its box.
+    fn card(
+        &self,
+        screen: &Screen,
+        pen: &mut Pen<'_, '_>,
+        (x, y): (usize, usize),
+        id: u64,
+        is_chosen: bool,
+    ) {
+        let theme = screen.theme;
+        let Some(card) = screen.picture.card(id) else { return };
+        let Some(task) = TaskId::new(id) else { return };
+        let (wide, tall) = self.size;
+        let look = Look::of(screen.picture.graph(), task);
+        let is_critical = self.critical.contains(&id);
+        let stuck = is_stuck(screen.picture.hold(id));
+        let (border, subject) = match look {
+            _ if is_chosen => (Style::new(), Style::new()),
+            Look::Done => (theme.faint(), theme.faint()),
+            _ if stuck => (theme.urgent(), Style::new()),
+            _ if is_critical => (theme.strong(), theme.strong()),
+            _ => (Style::new(), Style::new()),
+        };
+        let thick = if is_critical { 2 } else { 1 };
+        let rule = shape([0, thick, 0, thick]).to_string().repeat(wide.saturating_sub(2));
+        let (top, bottom) = (y, y + tall - 1);
+        let corners = |left, right| format!("{}{rule}{}", shape(left), shape(right));
+        pen.text(x, top, &corners([0, thick, thick, 0], [0, 0, thick, thick]), border);
+        pen.text(x, bottom, &corners([thick, thick, 0, 0], [thick, 0, 0, thick]), border);
+        let mut parts = in_lines(&one_line(&card.subject), wide.saturating_sub(3), tall - 2);
+        parts.resize(tall - 2, String::new());
+        let side = shape([thick, 0, thick, 0]).to_string();
+        let out = self.way_out(id, look == Look::Done);
+        for (row, part) in parts.iter().enumerate() {
+            let y = top + 1 + row;
+            let fill = " ".repeat(wide.saturating_sub(3).saturating_sub(part.width()));
+            pen.text(x, y, &side, border);
+            pen.text(x + 1, y, &format!(" {part}{fill}"), subject);
+            let end = match (row, out) {
+                (0, Some(line)) => shape([thick, line, thick, 0]).to_string(),
+                _ => side.clone(),
+            };
+            pen.text(x + wide - 1, y, &end, border);
+        }
+        let room = wide.saturating_sub(4);
+        let head = format!("{} {id}", look.symbol());
+        let sign = if is_chosen { Style::new() } else { card::style(theme, look) };
+        pen.text(
+            x + 1,
+            top,
+            &format!(" {head} "),
+            if look == Look::Done { border } else { sign.patch(theme.strong()) },
+        );
+        if let Some(owner) = &card.owner {
+            let owner = cut(&one_line(owner), room.saturating_sub(head.width() + 1));
+            let style = match look {
+                _ if is_chosen => Style::new(),
+                Look::Done => theme.faint(),
+                _ => card::owner_style(screen, card),
+            };
+            if !owner.is_empty() {
+                pen.text(x + 3 + head.width(), top, &format!("{owner} "), style);
+            }
+        }
+        if let Some(note) = note(screen, card, look) {
+            let style = match look {
+                _ if is_chosen => Style::new(),
+                _ if stuck => theme.urgent(),
+                Look::Ready => theme.good(),
+                _ => theme.faint(),
+            };
+            let note = cut(&note, room + 1);
+            let gap = if note.width() > room { "" } else { " " };
+            pen.text(x + 1, bottom, &format!(" {note}{gap}"), style);
+        }
+        let seen = pen.seen(x, y, wide, tall);
+        if is_chosen {
+            pen.canvas.style(seen, theme.chosen());
+        }
+        pen.canvas.hit(seen, Hit::Task(id));
+    }
+
+    /// How thick the line is that comes out of a task, if one does.
+    fn way_out(&self, id: u64, is_done: bool) -> Option<u8> {
+        let [_, right] = self.beside.get(&id)?;
+        if right.is_empty() {
+            return None;
+        }
+        let is_heavy = !is_done && self.critical.contains(&id);
+        let goes_on = is_heavy && right.iter().any(|to| self.critical.contains(to));
+        Some(if goes_on { 2 } else { 1 })
+    }
+}
+
+/// What is to be said of a task in a word or two.
+fn note(screen: &Screen, card: &Card, look: Look) -> Option<String> {
+    let age = || pulse::words(screen.now.duration_since(card::since(screen, card).timestamp()));
+    Some(match (screen.picture.hold(card.id), look) {
+        (Some(Hold::Circle(_)), _) => "! circle".to_owned(),
+        (Some(Hold::Orphan(owner)), _) => format!("! {} gone", one_line(owner)),
+        (Some(Hold::Idle(ids)), _) => {
+            format!("! nobody at {}", tasks::join(ids.iter().copied().take(3)))
+        }
+        (_, Look::Ready) => "ready".to_owned(),
+        (_, Look::Kept) => "kept".to_owned(),
+        (_, Look::InProgress) => age(),
+        (Some(Hold::Waits(_)) | None, Look::Blocked | Look::Done) => return None,
+    })
+}

@@ -1,0 +1,374 @@
+//! The order of tasks in their layers, and their rows, so that few lines cross and most are straight.
+
+use super::at;
+use super::plan::Part;
+
+/// How many lines that go past layers are drawn for each task, at most.
+const BENDS: usize = 8;
+/// How often the layers are gone through, there and back.
+const SWEEPS: usize = 4;
+/// How much more a line of the critical path weighs than others.
+const HEAVY: f64 = 6.0;
+
+/// A task, or where a line goes past a layer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Item {
+    /// The task; `None` for a line.
+    pub(super) task: Option<u64>,
+    pub(super) layer: usize,
+    /// The row of its middle, where lines come and go.
+    pub(super) row: usize,
+    pub(super) done: bool,
+    /// Whether it is a line of the critical path.
+    pub(super) heavy: bool,
+}
+
+/// Tasks that hang together, each in its layer and row.
+#[derive(Debug, Default)]
+pub(super) struct Flow {
+    pub(super) items: Vec<Item>,
+    /// From which item to which in the next layer, and whether on the critical path.
+    pub(super) links: Vec<(usize, usize, bool)>,
+    /// The items of each layer, from the top.
+    pub(super) layers: Vec<Vec<usize>>,
+    /// How many rows it takes.
+    pub(super) height: usize,
+    /// How many lines were left out, for they go too far.
+    pub(super) hidden: usize,
+}
+
+impl Flow {
+    /// Lays tasks out as boxes of that height, of which the second row is the middle.
+    pub(super) fn of(part: &Part, tall: usize) -> Self {
+        let mut flow = Self::default();
+        for task in &part.tasks {
+            let (task, layer, done) = (Some(task.id), task.layer, task.done);
+            flow.items.push(Item { task, layer, done, ..Item::default() });
+        }
+        flow.link(part);
+        let depth = flow.items.iter().map(|item| item.layer + 1).max().unwrap_or(0);
+        flow.layers = vec![Vec::new(); depth];
+        for (place, item) in flow.items.iter().enumerate() {
+            if let Some(layer) = flow.layers.get_mut(item.layer) {
+                layer.push(place);
+            }
+        }
+        let beside = flow.beside();
+        flow.sort(&beside);
+        flow.settle(&beside, tall);
+        flow
+    }
+
+    /// Leads lines from layer to layer. All that come from one task go together as far as they can.
+    fn link(&mut self, part: &Part) {
+        let layer = |place: usize| part.tasks.get(place).map_or(0, |task| task.layer);
+        let mut from: Vec<Vec<(usize, bool)>> = vec![Vec::new(); part.tasks.len()];
+        for &(a, b, heavy) in &part.links {
+            if let Some(from) = from.get_mut(a) {
+                from.push((b, heavy));
+            }
+        }
+        let longest = |from: usize, to: &[(usize, bool)], most: usize| {
+            let spans = to.iter().map(|(to, _)| layer(*to) - layer(from));
+            spans.filter(|span| *span <= most).max().unwrap_or(0)
+        };
+        let mut most = part.tasks.len();
+        let bends = |most: usize| -> usize {
+            from.iter().enumerate().map(|(a, to)| longest(a, to, most).saturating_sub(1)).sum()
+        };
+        while most > 1 && bends(most) > BENDS * part.tasks.len() {
+            most /= 2;
+        }
+        for (a, to) in from.iter().enumerate() {
+            // The items that the line has come to, one for each layer.
+            let mut chain = vec![a];
+            for step in 1..longest(a, to, most) {
+                let here = layer(a) + step;
+                let goes = |&&(to, heavy): &&(usize, bool)| heavy && layer(to) > here;
+                let heavy = to.iter().any(|link| goes(&link));
+                let done = self.items.get(a).is_some_and(|item| item.done);
+                let place = self.items.len();
+                self.items.push(Item { layer: here, heavy, done, ..Item::default() });
+                self.links.extend(chain.last().map(|last| (*last, place, heavy)));
+                chain.push(place);
+            }
+            for &(b, heavy) in to {
+                let span = layer(b) - layer(a);
+                match chain.get(span.saturating_sub(1)) {
+                    Some(last) if span <= most => self.links.push((*last, b, heavy)),
+                    _ => self.hidden += 1,
+                }
+            }
+        }
+    }
+
+    /// What each item is linked to, to the left and to the right, and how much that weighs.
+    fn beside(&self) -> [Vec<Vec<(usize, f64)>>; 2] {
+        let mut left = vec![Vec::new(); self.items.len()];
+        let mut right = left.clone();
+        for &(a, b, heavy) in &self.links {
+            // The critical path would rather be straight than others.
+            let weight = if heavy { HEAVY } else { 1.0 };
+            if let (Some(right), Some(left)) = (right.get_mut(a), left.get_mut(b)) {
+                right.push((b, weight));
+                left.push((a, weight));
+            }
+        }
+        [left, right]
+    }
+
+    /// Orders each layer by where that is to which it is linked, and keeps the best it has seen.
+    fn sort(&mut self, [left, right]: &[Vec<Vec<(usize, f64)>>; 2]) {
+        let mut places = vec![0.0; self.items.len()];
+        number(&self.layers, &mut places);
+        let mut best = (self.crossings(&places), self.layers.clone());
+        for sweep in 0..2 * SWEEPS {
+            if best.0 == Some(0) {
+                break;
+            }
+            let forth = sweep % 2 == 0;
+            let beside = if forth { left } else { right };
+            let depth = self.layers.len();
+            for step in 1..depth {
+                let layer = if forth { step } else { depth - 1 - step };
+                let Some(items) = self.layers.get_mut(layer) else { continue };
+                let mut keyed: Vec<(f64, usize)> = items
+                    .iter()
+                    .map(|item| (mean(beside, *item, &places).unwrap_or(at(&places, *item)), *item))
+                    .collect();
+                keyed.sort_by(|a, b| a.0.total_cmp(&b.0));
+                *items = keyed.into_iter().map(|(_, item)| item).collect();
+                number(std::slice::from_ref(items), &mut places);
+            }
+            let crossings = self.crossings(&places);
+            // Where it is too much to count, the last is taken for the best.
+            if crossings.is_none() || crossings < best.0 {
+                best = (crossings, self.layers.clone());
+            }
+        }
+        self.layers = best.1;
+    }
+
+    /// How many lines cross; `None` if there are very many lines.
+    fn crossings(&self, places: &[f64]) -> Option<usize> {
+        const FEW: usize = 400;
+        if self.links.len() > FEW {
+            return None;
+        }
+        let ends = |link: &(usize, usize, bool)| {
+            let layer = self.items.get(link.0).map_or(0, |item| item.layer);
+            (layer, at(places, link.0), at(places, link.1))
+        };
+        let ends: Vec<(usize, f64, f64)> = self.links.iter().map(ends).collect();
+        let mut count = 0;
+        for (number, (layer, a, b)) in ends.iter().enumerate() {
+            let others = ends.iter().skip(number + 1).filter(|(other, ..)| other == layer);
+            count += others.filter(|(_, c, d)| (a - c) * (b - d) < 0.0).count();
+        }
+        Some(count)
+    }
+
+    /// Gives each item a row: as near as can be to what it is linked to, in order, without touching.
+    fn settle(&mut self, [left, right]: &[Vec<Vec<(usize, f64)>>; 2], tall: usize) {
+        let mut rows = vec![0.0; self.items.len()];
+        let offsets = self.offsets(tall);
+        let depth = self.layers.len();
+        for sweep in 0..2 * SWEEPS + 1 {
+            for step in 0..depth {
+                let forth = sweep % 2 == 0;
+                let layer = if forth { step } else { depth - 1 - step };
+                let beside = if forth { left } else { right };
+                let items = self.layers.get(layer).into_iter().flatten();
+                let wanted = |item: &usize| {
+                    let to = mean(beside, *item, &rows).unwrap_or(at(&rows, *item));
+                    let heavy = beside.get(*item).into_iter().flatten().any(|(_, w)| *w > 1.0);
+                    (to - at(&offsets, *item), if heavy { HEAVY } else { 1.0 })
+                };
+                let wanted: Vec<(f64, f64)> = items.clone().map(wanted).collect();
+                for (item, row) in items.zip(ascending(&wanted)) {
+                    if let Some(place) = rows.get_mut(*item) {
+                        *place = row + at(&offsets, *item);
+                    }
+                }
+            }
+        }
+        // Made whole at the end, and halves alike everywhere, so that what is even stays so.
+        for (row, offset) in rows.iter_mut().zip(&offsets) {
+            *row = (*row - offset + 0.501).floor() + offset;
+        }
+        let above = |item: &Item| if item.task.is_some() { 1.0 } else { 0.0 };
+        let tops = rows.iter().zip(&self.items).map(|(row, item)| row - above(item));
+        let first = tops.fold(f64::INFINITY, f64::min);
+        for (item, row) in self.items.iter_mut().zip(rows) {
+            item.row = whole(row - first);
+            let below = if item.task.is_some() { tall.saturating_sub(2) } else { 0 };
+            self.height = self.height.max(item.row + below + 1);
+        }
+    }
+
+    /// How far each item stands at least below the first of its layer.
+    fn offsets(&self, tall: usize) -> Vec<f64> {
+        let is_task = |item: usize| self.items.get(item).is_some_and(|item| item.task.is_some());
+        let mut offsets = vec![0.0; self.items.len()];
+        for layer in &self.layers {
+            // The next row that is free.
+            let mut next = 0;
+            for item in layer {
+                let (above, below) =
+                    if is_task(*item) { (1, tall.saturating_sub(2)) } else { (0, 0) };
+                if let Some(offset) = offsets.get_mut(*item) {
+                    *offset = rough(next + above);
+                }
+                next += above + 1 + below;
+            }
+        }
+        offsets
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "rows of a drawing are far fewer")]
+fn rough(count: usize) -> f64 {
+    count as f64
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a row below the first, whole already"
+)]
+fn whole(row: f64) -> usize {
+    row.max(0.0) as usize
+}
+
+fn number(layers: &[Vec<usize>], places: &mut [f64]) {
+    for layer in layers {
+        for (place, item) in layer.iter().enumerate() {
+            if let Some(its) = places.get_mut(*item) {
+                *its = rough(place);
+            }
+        }
+    }
+}
+
+/// Where that stands on average to which an item is linked; `None` if it is to nothing.
+fn mean(beside: &[Vec<(usize, f64)>], item: usize, places: &[f64]) -> Option<f64> {
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for (other, weight) in beside.get(item)? {
+        sum += at(places, *other) * weight;
+        weights += weight;
+    }
+    (weights > 0.0).then(|| sum / weights)
+}
+
+/// The numbers nearest to those that are wanted of which none is smaller than the one before. Each is
+/// given with its weight.
+fn ascending(wanted: &[(f64, f64)]) -> Vec<f64> {
+    // Those that would get in each other's way meet in the middle, and stay together.
+    let mut pools: Vec<(f64, f64, usize)> = Vec::new();
+    for (value, weight) in wanted {
+        let mut pool = (*value, *weight, 1);
+        while let Some(&(value, weight, count)) = pools.last() {
+            if value <= pool.0 {
+                break;
+            }
+            let sum = weight + pool.1;
+            pool = ((value * weight + pool.0 * pool.1) / sum, sum, count + pool.2);
+            pools.pop();
+        }
+        pools.push(pool);
+    }
+    pools.into_iter().flat_map(|(value, _, count)| std::iter::repeat_n(value, count)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::Placed;
+    use super::*;
+
+    #[test]
+    fn what_is_wanted_is_put_in_order() {
+        let check = |wanted: &[f64], given: &[f64]| {
+            let wanted: Vec<(f64, f64)> = wanted.iter().map(|value| (*value, 1.0)).collect();
+            assert_eq!(ascending(&wanted), given);
+        };
+        check(&[], &[]);
+        check(&[1.0, 2.0, 3.0], &[1.0, 2.0, 3.0]);
+        check(&[2.0, 1.0], &[1.5, 1.5]);
+        check(&[3.0, 2.0, 1.0, 5.0], &[2.0, 2.0, 2.0, 5.0]);
+        assert_eq!(ascending(&[(4.0, 3.0), (0.0, 1.0)]), [3.0, 3.0]);
+    }
+
+    /// A part in short: `id@layer` for each task, then links as `a-b`.
+    fn part(tasks: &[(u64, usize)], links: &[(usize, usize)]) -> Part {
+        let tasks = tasks.iter().map(|&(id, layer)| Placed { id, layer, done: false });
+        let links = links.iter().map(|&(a, b)| (a, b, false));
+        Part { tasks: tasks.collect(), links: links.collect() }
+    }
+
+    /// The tasks of each layer from the top, with their rows.
+    fn rows(flow: &Flow) -> Vec<Vec<(u64, usize)>> {
+        let of = |item: &usize| {
+            let item = flow.items[*item];
+            Some((item.task?, item.row))
+        };
+        flow.layers.iter().map(|layer| layer.iter().filter_map(of).collect()).collect()
+    }
+
+    #[test]
+    fn a_chain_is_straight() {
+        let flow = Flow::of(&part(&[(1, 0), (2, 1), (3, 2)], &[(0, 1), (1, 2)]), 3);
+        assert_eq!(rows(&flow), [[(1, 1)], [(2, 1)], [(3, 1)]]);
+        assert_eq!(flow.height, 3);
+    }
+
+    #[test]
+    fn a_diamond_is_even() {
+        let links = [(0, 1), (0, 2), (1, 3), (2, 3)];
+        let flow = Flow::of(&part(&[(1, 0), (2, 1), (3, 1), (4, 2)], &links), 3);
+        assert_eq!(rows(&flow)[1], [(2, 1), (3, 4)]);
+        assert_eq!(
+            rows(&flow)[0],
+            rows(&flow)[2].iter().map(|&(_, row)| (1, row)).collect::<Vec<_>>()
+        );
+        assert_eq!(flow.height, 6);
+    }
+
+    #[test]
+    fn lines_are_uncrossed() {
+        // 1 leads to 4, and 2 to 3: in the order of numbers they would cross.
+        let flow = Flow::of(&part(&[(1, 0), (2, 0), (3, 1), (4, 1)], &[(0, 3), (1, 2)]), 3);
+        let mut places = vec![0.0; 4];
+        number(&flow.layers, &mut places);
+        assert_eq!(flow.crossings(&places), Some(0));
+    }
+
+    #[test]
+    fn a_long_line_goes_past_the_layers_between() {
+        let links = [(0, 1), (1, 2), (0, 2)];
+        let flow = Flow::of(&part(&[(1, 0), (2, 1), (3, 2)], &links), 3);
+        assert_eq!(flow.items.len(), 4, "one bend beside 2");
+        let (two, bend) = (flow.items[1], flow.items[3]);
+        assert_eq!((two.layer, bend.layer), (1, 1));
+        assert!(two.row.abs_diff(bend.row) > 1, "{two:?} {bend:?}");
+        assert_eq!(flow.hidden, 0);
+    }
+
+    /// Boxes never touch each other's rows, and stand in the order of their layer.
+    #[test]
+    fn nothing_overlaps() {
+        let tasks: Vec<(u64, usize)> = (0..60).map(|id| (id, (id % 5) as usize)).collect();
+        let links: Vec<(usize, usize)> = (0..60_usize)
+            .flat_map(|a| [(a, (a * 7 + 3) % 60), (a, (a * 11 + 5) % 60)])
+            .filter(|&(a, b)| a % 5 < b % 5)
+            .collect();
+        let flow = Flow::of(&part(&tasks, &links), 4);
+        for layer in &flow.layers {
+            for pair in layer.windows(2) {
+                let (above, below) = (flow.items[pair[0]], flow.items[pair[1]]);
+                let end = above.row + if above.task.is_some() { 3 } else { 1 };
+                let start = below.row - usize::from(below.task.is_some());
+                assert!(end <= start, "{above:?} {below:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Which task stands in which layer, and which lines there are between them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use brigade_core::graph::Graph;
+use brigade_wire::name::TaskId;
+use brigade_wire::task::Status;
+
+use super::at;
+
+/// Up to how many tasks it is found out which lines say nothing that others do not say: that takes a bit
+/// for each pair of tasks.
+const MANY: usize = 8_000;
+
+/// Tasks that hang together.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) tasks: Vec<Placed>,
+    /// From which of the tasks to which, and whether that is a step of the critical path.
+    pub(super) links: Vec<(usize, usize, bool)>,
+}
+
+/// A task in its layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Placed {
+    pub(super) id: u64,
+    pub(super) layer: usize,
+    pub(super) done: bool,
+}
+
+/// What is to be drawn.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    pub(super) parts: Vec<Part>,
+    /// Tasks that wait for nothing and that nothing waits for.
+    pub(super) alone: Vec<u64>,
+    /// How many layers there are.
+    pub(super) depth: usize,
+}
+
+impl Plan {
+    pub(super) fn of(graph: &Graph) -> Self {
+        let order = graph.in_order();
+        let places: BTreeMap<TaskId, usize> =
+            order.iter().enumerate().map(|(place, id)| (*id, place)).collect();
+        // A line that would close a circle is left out; the tasks of a circle are marked as such.
+        let mut before: Vec<Vec<usize>> = order
+            .iter()
+            .enumerate()
+            .map(|(place, id)| {
+                let after = graph.node(*id).into_iter().flat_map(|node| &node.after);
+                let mut before: Vec<usize> =
+                    after.filter_map(|id| places.get(id).copied()).filter(|b| *b < place).collect();
+                before.sort_unstable_by(|a, b| b.cmp(a));
+                before
+            })
+            .collect();
+        let path = graph.critical_path();
+        let place = |id: Option<&TaskId>| places.get(id?).copied();
+        let steps: BTreeSet<(usize, usize)> = path
+            .windows(2)
+            .filter_map(|pair| Some((place(pair.first())?, place(pair.get(1))?)))
+            .collect();
+        if order.len() <= MANY {
+            reduce(&mut before, &steps);
+        }
+        let mut layers: Vec<usize> = Vec::with_capacity(order.len());
+        for before in &before {
+            layers.push(before.iter().map(|b| at(&layers, *b) + 1).max().unwrap_or(0));
+        }
+        let is_done =
+            |id: &TaskId| graph.node(*id).is_some_and(|node| node.status == Status::Completed);
+        let mut plan = Self::default();
+        for group in groups(&before) {
+            let tasks: Vec<Placed> = group
+                .iter()
+                .filter_map(|place| {
+                    let id = order.get(*place)?;
+                    Some(Placed { id: id.get(), layer: at(&layers, *place), done: is_done(id) })
+                })
+                .collect();
+            if let [one] = tasks.as_slice() {
+                plan.alone.push(one.id);
+                continue;
+            }
+            plan.depth = tasks.iter().map(|task| task.layer + 1).fold(plan.depth, usize::max);
+            let local: BTreeMap<usize, usize> =
+                group.iter().enumerate().map(|(local, place)| (*place, local)).collect();
+            let mut links = Vec::new();
+            for (to, place) in group.iter().enumerate() {
+                for b in before.get(*place).into_iter().flatten() {
+                    let heavy = steps.contains(&(*b, *place));
+                    links.extend(local.get(b).map(|from| (*from, to, heavy)));
+                }
+            }
+            plan.parts.push(Part { tasks, links });
+        }
+        // What is still to be done comes first, and of that the critical path.
+        plan.parts.sort_by_key(|part| {
+            let is_critical = part.links.iter().any(|(_, _, heavy)| *heavy);
+            let is_over = part.tasks.iter().all(|task| task.done);
+            (!is_critical, is_over, part.tasks.iter().map(|task| task.id).min())
+        });
+        let is_over = |id: u64| TaskId::new(id).is_some_and(|id| is_done(&id));
+        plan.alone.sort_by_key(|id| (is_over(*id), *id));
+        plan
+    }
+}
+
+/// Leaves out the lines that say nothing new: who waits for the last of a chain waits for all of it.
+/// What each task waits for stands in descending order.
+fn reduce(before: &mut [Vec<usize>], steps: &BTreeSet<(usize, usize)>) {
+    let words = before.len().div_ceil(64);
+    let mut above: Vec<Vec<u64>> = Vec::with_capacity(before.len());
+    for (place, before) in before.iter_mut().enumerate() {
+        let mut all = vec![0_u64; words];
+        before.retain(|b| {
+            let (word, bit) = (b / 64, 1 << (b % 64));
+            let is_known = at(&all, word) & bit != 0;
+            if !is_known {
+                let theirs = above.get(*b).into_iter().flatten();
+                all.iter_mut().zip(theirs).for_each(|(all, more)| *all |= more);
+                if let Some(word) = all.get_mut(word) {
+                    *word |= bit;
+                }
+            }
+            !is_known || steps.contains(&(*b, place))
+        });
+        above.push(all);
+    }
+}
+
+/// The tasks that hang together, directly or not; each group in order.
+fn groups(before: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let mut roots: Vec<usize> = (0..before.len()).collect();
+    let root = |roots: &mut Vec<usize>, mut place: usize| {
+        while at(roots, place) != place {
+            // Halves the way for the next who goes it.
+            let next = at(roots, at(roots, place));
+            if let Some(root) = roots.get_mut(place) {
+                *root = next;
+            }
+            place = next;
+        }
+        place
+    };
+    for (place, before) in before.iter().enumerate() {
+        for b in before {
+            let (mine, theirs) = (root(&mut roots, place), root(&mut roots, *b));
+            if let Some(root) = roots.get_mut(mine.max(theirs)) {
+                *root = mine.min(theirs);
+            }
+        }
+    }
+    let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for place in 0..before.len() {
+        groups.entry(root(&mut roots, place)).or_default().push(place);
+    }
+    groups.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_say_nothing_new_are_left_out() {
+        let check = |mut before: Vec<Vec<usize>>, left: &[&[usize]]| {
+            reduce(&mut before, &BTreeSet::new());
+            assert_eq!(before, left);
+        };
+        check(vec![vec![], vec![0], vec![1, 0]], &[&[], &[0], &[1]]);
+        check(vec![vec![], vec![0], vec![0], vec![2, 1, 0]], &[&[], &[0], &[0], &[2, 1]]);
+        check(vec![vec![], vec![], vec![1, 0]], &[&[], &[], &[1, 0]]);
+    }
+
+    #[test]
+    fn what_hangs_together_is_one_group() {
+        let check = |before: Vec<Vec<usize>>, found: &[&[usize]]| {
+            assert_eq!(groups(&before), found);
+        };
+        check(vec![], &[]);
+        check(vec![vec![], vec![], vec![0]], &[&[0, 2], &[1]]);
+        check(vec![vec![], vec![], vec![0], vec![2, 1]], &[&[0, 1, 2, 3]]);
+    }
+}

@@ -1,0 +1,306 @@
+use brigade_core::event::MessageKey;
+use brigade_wire::protocol::{Protocol, TaskAssignment, TeammateTerminated};
+use ratatui::style::Modifier;
+
+use super::lines::rows;
+use super::thread::{Entry, Thread};
+use super::words::idle_notices;
+use crate::ui::keys::Command;
+use crate::ui::tests::{END, drawn, played, snapshots};
+use crate::ui::views::View;
+use crate::ui::views::staged::Staged;
+
+fn team() -> Staged {
+    let mut staged = Staged::new(View::Mail);
+    for name in ["lead", "ada", "ben", "cy"] {
+        staged.join(0, name);
+    }
+    staged
+}
+
+/// The entries from the first to the last, and the same backwards.
+fn entries(staged: &Staged) -> Vec<(usize, usize)> {
+    let thread = Thread::of(&staged.screen);
+    let pair = |entry: &Entry| (entry.from, entry.to);
+    let on = std::iter::successors(thread.after(0), |entry| thread.after(entry.to));
+    let on: Vec<Entry> = on.collect();
+    let back = std::iter::successors(thread.last(), |entry| thread.before(entry.from));
+    let mut back: Vec<Entry> = back.collect();
+    back.reverse();
+    assert_eq!(on, back, "one way finds what the other does");
+    for entry in &on {
+        for place in entry.from..entry.to {
+            let number = thread.number(place).unwrap();
+            assert_eq!(thread.find(number), Some(*entry), "from each of its messages");
+        }
+    }
+    on.iter().map(pair).collect()
+}
+
+#[test]
+fn idle_notices_in_a_row_are_one_entry() {
+    let mut staged = team();
+    staged.idle(1_000, "ada", "lead");
+    staged.write(2_000, "ada", "lead", "done");
+    for (second, name) in [(3, "ada"), (4, "ben"), (900, "ada")] {
+        staged.idle(second * 1000, name, "lead");
+    }
+    staged.write(901_000, "lead", "ada", "thanks");
+    assert_eq!(entries(&staged), [(0, 1), (1, 2), (2, 5), (5, 6)]);
+    let drawn = staged.drawn(80, 24).join("\n");
+    assert!(drawn.contains("12:00:01  ada is idle"), "{drawn}");
+    assert!(drawn.contains("12:00:03  3 idle notices (ada, ben)"), "{drawn}");
+}
+
+#[test]
+fn a_run_of_notices_ends_with_the_day_and_where_it_is_too_long() {
+    let mut staged = team();
+    let day = 24 * 3600 * 1000;
+    for time in [1, 2, day, day + 1] {
+        staged.idle(time, "ada", "lead");
+    }
+    assert_eq!(entries(&staged), [(0, 2), (2, 4)]);
+    for _ in 0..300 {
+        staged.idle(day + 2, "ben", "lead");
+    }
+    assert_eq!(entries(&staged), [(0, 2), (2, 256), (256, 304)]);
+}
+
+#[test]
+fn what_goes_to_several_at_once_is_one_entry() {
+    let check = |told: &[(i64, &str, &str, &str)], expected: &[(usize, usize)]| {
+        let mut staged = team();
+        for (time, from, to, text) in told {
+            staged.write(*time, from, to, text);
+        }
+        assert_eq!(entries(&staged), expected, "{told:?}");
+    };
+    check(
+        &[(0, "lead", "ada", "go"), (5, "lead", "ben", "go"), (9, "lead", "cy", "go")],
+        &[(0, 3)],
+    );
+    check(&[(0, "lead", "ada", "go"), (5, "lead", "ben", "no")], &[(0, 1), (1, 2)]);
+    check(&[(0, "lead", "ada", "go"), (5, "cy", "ben", "go")], &[(0, 1), (1, 2)]);
+    check(&[(0, "lead", "ada", "go"), (5, "lead", "ada", "go")], &[(0, 1), (1, 2)]);
+    check(&[(0, "lead", "ada", "go"), (1_001, "lead", "ben", "go")], &[(0, 1), (1, 2)]);
+}
+
+#[test]
+fn what_went_to_several_says_to_whom_and_how_far_it_came() {
+    let mut staged = team();
+    let send = |staged: &mut Staged, time: i64, to: &[&str], text: &str| -> Vec<MessageKey> {
+        to.iter().map(|to| staged.write(time, "lead", to, text)).collect()
+    };
+    let keys = send(&mut staged, 1_000, &["ada", "ben", "cy"], "one");
+    send(&mut staged, 9_000, &["ada", "ben"], "two");
+    let head = |staged: &mut Staged, text: &str| {
+        let drawn = staged.drawn(80, 24);
+        let place = drawn.iter().position(|line| line.trim_start_matches([' ', '▌']) == text);
+        drawn[place.unwrap() - 1].split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(head(&mut staged, "one"), "12:00:01 lead → everybody (3) ○ written 8 s ago");
+    assert_eq!(head(&mut staged, "two"), "▌12:00:09 lead → ada, ben ○ written 0 s ago");
+    staged.read(10_000, "ada", keys[0]);
+    staged.read(10_000, "ben", keys[1]);
+    assert_eq!(head(&mut staged, "one"), "12:00:01 lead → everybody (3) ○ read by 2 of 3");
+    staged.read(10_000, "cy", keys[2]);
+    assert_eq!(head(&mut staged, "one"), "12:00:01 lead → everybody (3) ◐ read in 9 s");
+    staged.show(11_000, "cy", keys[2]);
+    assert_eq!(head(&mut staged, "one"), "12:00:01 lead → everybody (3) ◐ shown to 1 of 3");
+    staged.show(11_000, "ada", keys[0]);
+    staged.show(31_000, "ben", keys[1]);
+    assert_eq!(head(&mut staged, "one"), "12:00:01 lead → everybody (3) ● shown in 30 s");
+}
+
+#[test]
+fn the_end_is_followed_until_one_goes_up_and_again_once_one_is_back() {
+    let mut staged = team();
+    for number in 0..30 {
+        staged.write(number * 2_000, "ada", "lead", &format!("words {number}"));
+    }
+    let sees = |staged: &mut Staged, number: i64| {
+        let drawn = staged.drawn(80, 24);
+        drawn.iter().any(|line| line.ends_with(&format!(" words {number}")))
+    };
+    assert!(sees(&mut staged, 29));
+    staged.write(60_000, "ada", "lead", "words 30");
+    assert!(sees(&mut staged, 30));
+    staged.press(&[Command::Up]);
+    assert_eq!(staged.screen.letter, Some(29));
+    for number in 31..60 {
+        staged.write(number * 2_000, "ada", "lead", &format!("words {number}"));
+    }
+    assert!(sees(&mut staged, 29) && !sees(&mut staged, 59));
+    assert_eq!(staged.screen.letter, Some(29), "what comes does not move what is chosen");
+    let last = staged.drawn(80, 24).pop().unwrap();
+    assert_eq!(last, " ↓ 25 newer below, end follows them");
+    staged.press(&[Command::Last]);
+    assert_eq!(staged.screen.letter, None);
+    assert!(sees(&mut staged, 59));
+    staged.press(&[Command::First, Command::Down]);
+    assert_eq!(staged.screen.letter, Some(1));
+    staged.press(&[Command::PageDown]);
+    assert!(staged.screen.letter.unwrap() > 8);
+    staged.press(&[Command::Last, Command::Up, Command::Down]);
+    assert_eq!(staged.screen.letter, None, "who goes down to the last follows again");
+}
+
+#[test]
+fn the_protocol_can_be_hidden_and_one_goes_past_it() {
+    let mut staged = team();
+    staged.write(0, "ada", "lead", "one");
+    staged.idle(1_000, "ada", "lead");
+    staged.write(2_000, "ben", "lead", "two");
+    staged.idle(3_000, "ben", "lead");
+    staged.press(&[Command::Up, Command::Up]);
+    assert_eq!(staged.screen.letter, Some(1));
+    staged.press(&[Command::Protocol]);
+    assert_eq!(entries(&staged), [(0, 1), (2, 3)]);
+    let drawn = staged.drawn(80, 24).join("\n");
+    assert!(!drawn.contains("idle"), "{drawn}");
+    // What was chosen is hidden: what stands before it is.
+    staged.press(&[Command::Down]);
+    assert_eq!(staged.screen.letter, None);
+    staged.press(&[Command::Up]);
+    assert_eq!(staged.screen.letter, Some(0));
+}
+
+#[test]
+fn the_mail_of_one_member_is_what_it_wrote_and_was_written() {
+    let mut staged = team();
+    staged.write(0, "ada", "lead", "from ada");
+    staged.write(1_000, "ben", "lead", "from ben");
+    staged.write(2_000, "ben", "ada", "to ada");
+    staged.screen.states.mail.filter = Some("ada".into());
+    let drawn = staged.drawn(80, 24).join("\n");
+    assert!(drawn.contains("from ada") && drawn.contains("to ada"), "{drawn}");
+    assert!(!drawn.contains("from ben"), "{drawn}");
+    assert!(drawn.contains("Mail of ada, 2 messages, esc shows everybody's"), "{drawn}");
+    staged.press(&[Command::Up]);
+    assert_eq!(staged.screen.letter, Some(0));
+    staged.press(&[Command::Back]);
+    assert_eq!(staged.screen.states.mail.filter, None);
+    staged.press(&[Command::Filter]);
+    assert!(staged.screen.dialog.is_some());
+}
+
+#[test]
+fn a_long_message_is_folded_and_read_line_by_line_when_it_is_not() {
+    let mut staged = team();
+    let text: Vec<String> = (0..50).map(|number| format!("line {number}")).collect();
+    staged.write(0, "ada", "lead", &text.join("\n"));
+    let drawn = staged.drawn(80, 24);
+    assert_eq!(drawn[8].trim_start_matches(['▌', ' ']), "line 5");
+    assert_eq!(drawn[9].trim_start_matches(['▌', ' ']), "… 44 more lines, enter shows them");
+    staged.press(&[Command::Open]);
+    let drawn = staged.drawn(80, 24);
+    assert_eq!(drawn[19].trim_start_matches(['▌', ' ']), "line 16");
+    assert_eq!(drawn[20], " ↓ 33 more lines of the message");
+    staged.press(&[Command::Down, Command::PageDown, Command::PageDown]);
+    assert_eq!(staged.drawn(80, 24)[20], " the end of the message");
+    staged.press(&[Command::Up]);
+    assert_eq!(staged.drawn(80, 24)[20], " ↓ 1 more line of the message");
+    staged.press(&[Command::Back]);
+    assert_eq!(staged.drawn(80, 24)[8].trim_start_matches(['▌', ' ']), "line 5");
+}
+
+#[test]
+fn the_protocol_is_told_in_words() {
+    let check = |from: &str, to: &str, text: &str, expected: &str| {
+        let mut staged = team();
+        staged.write(0, from, to, text);
+        let drawn = staged.drawn(100, 24);
+        let line = drawn[2].split_once("  ").map(|(_, rest)| rest);
+        let line = line.and_then(|line| line.split_once("  ")).map(|(line, _)| line);
+        assert_eq!(line, Some(expected), "{text}");
+    };
+    let task = TaskAssignment {
+        task_id: "3".into(),
+        subject: "Write the docs".into(),
+        description: "All of them.".into(),
+        assigned_by: "somebody else".into(),
+        timestamp: String::new(),
+    };
+    check("lead", "ada", &Protocol::from(task).to_text(), "lead gives ada task 3: Write the docs");
+    let plan = r##"{"type":"plan_approval_request","from":"ben","timestamp":"","planContent":"\n# Split it\n\n1.","requestId":"p"}"##;
+    check("ben", "lead", plan, "ben submits a plan: Split it");
+    let yes = r#"{"type":"plan_approval_response","requestId":"p","approved":true,"timestamp":""}"#;
+    check("lead", "ben", yes, "lead approved ben's plan");
+    let ask = r#"{"type":"permission_request","request_id":"q","agent_id":"ada","tool_name":"Bash","tool_use_id":"t","description":"tests","input":{"command":"cargo test"}}"#;
+    check("ada", "lead", ask, "ada asks to run: cargo test");
+    let grant =
+        r#"{"type":"permission_response","request_id":"q","subtype":"success","response":{}}"#;
+    check("lead", "ada", grant, "lead approved ada's permission");
+    let no =
+        r#"{"type":"permission_response","request_id":"q","subtype":"error","error":"not now"}"#;
+    check("lead", "ada", no, "lead denied ada's permission: not now");
+    let stop = r#"{"type":"shutdown_request","requestId":"s","from":"lead","reason":"all done","timestamp":""}"#;
+    check("lead", "cy", stop, "lead asks cy to stop: all done");
+    let gone = TeammateTerminated { message: "cy\nhas gone \u{1b}[2J".into() };
+    check("system", "lead", &Protocol::from(gone).to_text(), "cy has gone \\u{1b}[2J");
+    let strange = r#"{"type":"song","verse":1}"#;
+    check("ada", "lead", strange, "ada sends lead a message of an unknown type: song");
+}
+
+#[test]
+fn many_names_are_not_all_named() {
+    let check = |names: &[&str], words: &str| {
+        assert_eq!(idle_notices(names.iter().copied()), words);
+    };
+    check(&["a", "b", "a"], "3 idle notices (a, b)");
+    check(&["a", "b", "c", "d", "e", "f", "g"], "7 idle notices (a, b, c, d, e and 2 more)");
+}
+
+#[test]
+fn text_is_wrapped_and_harmless() {
+    let check = |text: &str, width: usize, expected: &[&str]| {
+        assert_eq!(rows(text, width), expected, "{text:?}");
+    };
+    check("one two three", 7, &["one two", "three"]);
+    check("a\n\nb\n\n", 7, &["a", "", "b"]);
+    check("abcdefgh ij", 3, &["abc", "def", "gh", "ij"]);
+    check("日本語", 4, &["日本", "語"]);
+    check("\u{1b}[2J", 40, &["\\u{1b}[2J"]);
+    check("", 7, &[]);
+    check("ab", 0, &["a", "b"]);
+}
+
+#[test]
+fn words_are_neither_loud_nor_faint() {
+    let mut staged = team();
+    staged.write(0, "ada", "lead", "words");
+    staged.write(1_000, "ada", "lead", "other words");
+    let buffer = drawn(&mut staged.screen, 80, 24);
+    let at = |text: &str| {
+        let line = |y: u16| (0..80).map(|x| buffer[(x, y)].symbol()).collect::<String>();
+        (0..24).find(|y| line(*y).trim_matches([' ', '▌']) == text).unwrap()
+    };
+    for text in ["words", "other words"] {
+        assert_eq!(buffer[(11, at(text))].modifier, Modifier::empty(), "{text}");
+    }
+}
+
+#[test]
+fn the_beginning_of_a_morning() {
+    snapshots("mail-beginning", &mut played(END), &["2", "home", "down"]);
+}
+
+#[test]
+fn one_member_without_the_protocol() {
+    let keys = ["2", "f", "ada", "enter", "p", "up", "up", "up", "enter"];
+    snapshots("mail-of-one", &mut played(END), &keys);
+}
+
+#[test]
+fn nothing_is_too_small() {
+    let mut staged = team();
+    for number in 0..9 {
+        staged.write(number * 2_000, "ada", "lead", &"many words ".repeat(40));
+        staged.idle(number * 2_000, "ada", "lead");
+    }
+    staged.press(&[Command::Up, Command::Up, Command::Open]);
+    for (width, height) in [(20, 5), (1, 1), (3, 4), (200, 60), (80, 3), (5, 50)] {
+        staged.drawn(width, height);
+        staged.press(&[Command::Down, Command::PageUp, Command::PageDown]);
+    }
+}

@@ -1,0 +1,201 @@
+//! One member: what it says and does.
+
+mod item;
+mod tape;
+
+use brigade_core::event::{Act, Event};
+use brigade_core::picture::{Kind, Person, Who};
+use brigade_wire::task::Status;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthStr;
+
+use self::tape::{Item, Place, Tape};
+use super::team;
+use crate::output::{cut, one_line};
+use crate::ui::canvas::{Canvas, Hit};
+use crate::ui::keys::Command;
+use crate::ui::prose::{few, since};
+use crate::ui::screen::{Effect, Screen};
+use crate::ui::views::step;
+
+/// What the view remembers.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    /// Where one reads, and whose; `None` follows the end.
+    at: Option<(Who, Place)>,
+}
+
+pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
+    let Some(person) = screen.chosen_member() else {
+        canvas.line(area, Line::styled("nobody is on this team", canvas.theme.faint()));
+        return;
+    };
+    let rows = [Constraint::Length(1), Constraint::Length(1), Constraint::Min(0)];
+    let [names, head, body] = Layout::vertical(rows).areas(area);
+    self::names(screen, canvas, names, person);
+    canvas.line(head, self::head(screen, person));
+    let place = place(screen, person);
+    let parts = [Constraint::Min(0), Constraint::Length(u16::from(place.is_some()))];
+    let [body, below] = Layout::vertical(parts).areas(body);
+    canvas.drawn.page = usize::from(body.height);
+    canvas.drawn.columns = usize::from(body.width);
+    tail(screen, canvas, body, person, place);
+    let more = "▼ newer things below; end: to what happens now";
+    canvas.line(below, Line::styled(more, canvas.theme.urgent()));
+}
+
+/// What somebody did until then, or last.
+pub(crate) fn tail(
+    screen: &Screen,
+    canvas: &mut Canvas<'_>,
+    area: Rect,
+    person: &Person,
+    place: Option<Place>,
+) {
+    let tape = Tape::of(&screen.picture, person);
+    let (width, height) = (usize::from(area.width), usize::from(area.height));
+    let mut at = place.unwrap_or_else(|| tape.end());
+    let hidden = at.hidden;
+    let mut lines = Vec::new();
+    while lines.len() < height + hidden
+        && let Some((before, item)) = tape.back(at)
+    {
+        // Written from the last line to the first.
+        lines.extend(item::lines(screen, person, item, width).into_iter().rev());
+        at = before;
+    }
+    let seen: Vec<Line<'_>> = lines.into_iter().skip(hidden).take(height).collect();
+    if seen.is_empty() {
+        let words = format!("nothing was heard of {} so far", one_line(&person.name));
+        canvas.line(area, Line::styled(words, canvas.theme.faint()));
+    }
+    for (row, line) in seen.into_iter().rev().enumerate() {
+        let y = area.y + u16::try_from(row).unwrap_or(0);
+        canvas.line(Rect { y, height: 1, ..area }, line);
+    }
+}
+
+/// Where one reads, if one does not follow the end.
+fn place(screen: &Screen, person: &Person) -> Option<Place> {
+    screen.states.member.at.filter(|(who, _)| *who == person.who).map(|(_, place)| place)
+}
+
+/// The members, the one that is shown marked.
+fn names(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person: &Person) {
+    let members = screen.picture.members();
+    let chosen = members.iter().position(|other| other.who == person.who).unwrap_or_default();
+    let label = |other: &&Person| {
+        let (sign, _, style) = team::state(screen, other);
+        (format!(" {sign} {} ", cut(&one_line(&other.name), 20)), style)
+    };
+    // As many before the one that is shown as there is room for.
+    let (mut from, mut width) = (chosen, 0);
+    for (place, other) in members.iter().enumerate().take(chosen + 1).rev() {
+        width += label(other).0.width();
+        if width > usize::from(area.width) {
+            break;
+        }
+        from = place;
+    }
+    let mut x = area.x;
+    for (place, other) in members.iter().enumerate().skip(from) {
+        let (label, style) = label(other);
+        let width = u16::try_from(label.width()).unwrap_or(0);
+        let tab = Rect { x, width, ..area }.intersection(area);
+        if tab.is_empty() {
+            break;
+        }
+        let style = if place == chosen { canvas.theme.chosen() } else { style };
+        canvas.line(tab, Line::styled(label, style));
+        canvas.hit(tab, Hit::Member(other.name.to_string()));
+        x = x.saturating_add(width);
+    }
+}
+
+/// What it does, at what, and what it used.
+fn head(screen: &Screen, person: &Person) -> Line<'static> {
+    let theme = screen.theme;
+    let (sign, word, style) = team::state(screen, person);
+    let since = person.since().map(|at| format!(", {}", since(screen.now, at)));
+    let mut spans =
+        vec![Span::styled(format!("{sign} {word}{}", since.unwrap_or_default()), style)];
+    let mut part = |text: String, style| {
+        spans.extend([Span::raw("   "), Span::styled(text, style)]);
+    };
+    if let Some(why) = team::wrong(screen, person) {
+        part(why, theme.wrong());
+    }
+    let mut cards = screen.picture.cards();
+    let task = cards.find(|card| {
+        card.status() == Some(Status::InProgress) && card.owner.as_deref() == Some(&*person.name)
+    });
+    if let Some(card) = task {
+        part(format!("task {} {}", card.id, one_line(&card.subject)), ratatui::style::Style::new());
+    }
+    if person.unread > 0 {
+        part(format!("{} unread", person.unread), theme.urgent());
+    }
+    let (read, written) = person.tokens;
+    if read + written > 0 {
+        part(format!("{} tokens", few(read + written)), theme.faint());
+    }
+    if person.acts.is_empty() && !screen.picture.leads(person.who) {
+        part("its program tells no more than its mail".into(), theme.faint());
+    }
+    Line::from(spans)
+}
+
+pub(crate) fn act(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> {
+    if let Command::Left | Command::Right = command {
+        let members = screen.picture.members();
+        let chosen = screen.chosen_member().map(|person| person.who);
+        let here = members.iter().position(|person| Some(person.who) == chosen).unwrap_or_default();
+        let way = if command == Command::Right { Command::Down } else { Command::Up };
+        let there = step(here, members.len(), 1, way)?;
+        screen.member = members.get(there).map(|person| person.name.to_string());
+        return Some(Vec::new());
+    }
+    let person = screen.chosen_member()?;
+    let (page, width) = (screen.drawn.page.max(1), screen.drawn.columns);
+    let tape = Tape::of(&screen.picture, person);
+    let height = |item: Item| item::lines(screen, person, item, width).len();
+    let here = place(screen, person).unwrap_or_else(|| tape.end());
+    let there = match command {
+        Command::Up => tape.up(here, 1, page, height),
+        Command::Down => tape.down(here, 1, height),
+        Command::PageUp => tape.up(here, page.saturating_sub(1).max(1), page, height),
+        Command::PageDown => tape.down(here, page.saturating_sub(1).max(1), height),
+        Command::First => tape.first(page, height),
+        Command::Last | Command::Back => None,
+        _ => return None,
+    };
+    screen.states.member.at = there.map(|there| (person.who, there));
+    Some(Vec::new())
+}
+
+/// The last words that are seen.
+pub(crate) fn chosen_text(screen: &Screen) -> Option<String> {
+    /// Words stand near where one reads.
+    const FAR: usize = 200;
+    let person = screen.chosen_member()?;
+    let tape = Tape::of(&screen.picture, person);
+    let mut at = place(screen, person).unwrap_or_else(|| tape.end());
+    for _ in 0..FAR {
+        let (before, item) = tape.back(at)?;
+        at = before;
+        let spot = match item {
+            Item::Act(act) => act.spot,
+            Item::Letter(letter) if letter.kind == Kind::Words => letter.spot,
+            Item::Letter(_) => continue,
+        };
+        match &screen.record(spot)?.event {
+            Event::Worked { act: Act::Said { text }, .. } => return Some(text.clone()),
+            Event::Sent { message, .. } | Event::Seen { message, .. } => {
+                return item::text(message);
+            }
+            _ => {}
+        }
+    }
+    None
+}

@@ -1,0 +1,113 @@
+//! A small team for tests: what happens is said in a line each.
+
+use std::sync::Arc;
+
+use brigade_core::chronicle::{Batch, Held};
+use brigade_core::event::{Act, Event, MessageKey, Record};
+use jiff::Timestamp;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use serde_json::json;
+use serde_json::value::to_raw_value;
+
+use super::View;
+use crate::ui::frame;
+use crate::ui::keys::Command;
+use crate::ui::screen::{Happening, Screen};
+use crate::ui::style::Theme;
+
+/// A team of which one says what happens.
+pub(crate) struct Staged {
+    pub(crate) screen: Screen,
+    held: Arc<Held>,
+    letters: u64,
+}
+
+/// So many milliseconds after noon of 3 March 2026.
+pub(crate) fn at(milliseconds: i64) -> Timestamp {
+    Timestamp::from_millisecond(1_772_539_200_000 + milliseconds).unwrap()
+}
+
+impl Staged {
+    pub(crate) fn new(view: View) -> Self {
+        let held = Arc::new(Held::default());
+        let library = Arc::<Held>::clone(&held);
+        let mut screen = Screen::new("team".into(), library, Theme { color: false }, at(0));
+        screen.view = view;
+        screen.caught_up = true;
+        Self { screen, held, letters: 0 }
+    }
+
+    fn happen(&mut self, milliseconds: i64, event: Event) {
+        let record = Arc::new(Record { at: at(milliseconds), by: None, event });
+        let spot = self.held.keep(Arc::clone(&record));
+        let batch = Batch { records: vec![(spot, record)], caught_up: true };
+        self.screen.update(Happening::Records(batch));
+        self.screen.update(Happening::Time(at(milliseconds)));
+    }
+
+    pub(crate) fn join(&mut self, milliseconds: i64, name: &str) {
+        let member = to_raw_value(&json!({"name": name, "agentType": "codex"})).unwrap();
+        self.happen(milliseconds, Event::Member { name: name.into(), member, joined: true });
+    }
+
+    pub(crate) fn leave(&mut self, milliseconds: i64, name: &str) {
+        self.happen(milliseconds, Event::MemberLeft { name: name.into() });
+    }
+
+    pub(crate) fn work(&mut self, milliseconds: i64, name: &str, act: Act) {
+        self.happen(milliseconds, Event::Worked { name: name.into(), act });
+    }
+
+    /// The key of the message, to say what became of it.
+    pub(crate) fn write(
+        &mut self,
+        milliseconds: i64,
+        from: &str,
+        to: &str,
+        text: &str,
+    ) -> MessageKey {
+        self.letters += 1;
+        let key = MessageKey::of_id(&self.letters.to_string());
+        let timestamp = at(milliseconds).to_string();
+        let message = json!({"from": from, "text": text, "timestamp": timestamp, "read": false});
+        let message = to_raw_value(&message).unwrap();
+        let event = Event::Seen { to: to.into(), key, message };
+        self.happen(milliseconds, event);
+        key
+    }
+
+    pub(crate) fn idle(&mut self, milliseconds: i64, from: &str, to: &str) {
+        let timestamp = at(milliseconds).to_string();
+        let body = json!({
+            "type": "idle_notification", "from": from, "timestamp": timestamp,
+            "idleReason": "available"
+        });
+        self.write(milliseconds, from, to, &body.to_string());
+    }
+
+    pub(crate) fn read(&mut self, milliseconds: i64, to: &str, key: MessageKey) {
+        self.happen(milliseconds, Event::Read { to: to.into(), key, gone: false });
+    }
+
+    pub(crate) fn show(&mut self, milliseconds: i64, to: &str, key: MessageKey) {
+        self.happen(milliseconds, Event::Shown { to: to.into(), key });
+    }
+
+    /// Draws the screen and gives back the view's part of it, line by line, without blanks at the end.
+    pub(crate) fn drawn(&mut self, width: u16, height: u16) -> Vec<String> {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+        self.screen.drawn = frame::draw(&self.screen, &mut buffer);
+        let line = |y: u16| {
+            let cells = (0..width).map(|x| buffer[(x, y)].symbol());
+            cells.collect::<String>().trim_end().to_owned()
+        };
+        (2..height.saturating_sub(1)).map(line).collect()
+    }
+
+    pub(crate) fn press(&mut self, commands: &[Command]) {
+        for command in commands {
+            self.screen.command(*command);
+        }
+    }
+}

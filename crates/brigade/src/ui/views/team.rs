@@ -1,0 +1,281 @@
+//! The team: who is there, and does what.
+
+mod details;
+
+use std::collections::HashMap;
+
+use brigade_core::event::{Act, Event};
+use brigade_core::mail::with_message;
+use brigade_core::picture::{Card, Doing, Person};
+use brigade_wire::task::Status;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthStr;
+
+use crate::output::{cut, one_line};
+use crate::ui::canvas::{Canvas, Hit, window};
+use crate::ui::keys::Command;
+use crate::ui::prose::{few, since};
+use crate::ui::screen::{Effect, Screen};
+use crate::ui::style::{self, Theme};
+use crate::ui::views::{View, approvals, step};
+
+/// From this width on there is a column for the agents.
+const WIDE: u16 = 110;
+/// With less height than that the details of a member say too little.
+const DETAILS: u16 = 5;
+
+pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
+    let members = screen.picture.members();
+    if members.is_empty() {
+        let words = if screen.caught_up { "nobody is on this team" } else { "" };
+        canvas.line(area, Line::styled(words, canvas.theme.faint()));
+        return;
+    }
+    let [head, body] = Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
+    let count = u16::try_from(members.len()).unwrap_or(u16::MAX);
+    // What each says stands below its line as long as there is room.
+    let each = if count.saturating_mul(2) <= body.height { 2 } else { 1 };
+    let rows = count.saturating_mul(each);
+    let below = body.height.saturating_sub(rows);
+    let below = if below >= DETAILS { below } else { 0 };
+    let [list, below] =
+        Layout::vertical([Constraint::Min(0), Constraint::Length(below)]).areas(body);
+    let table = Table::of(screen, &members, area.width, each == 2);
+    canvas.line(head, table.head(canvas.theme));
+    let chosen = screen.chosen_member().map(|person| person.who);
+    let place = members.iter().position(|person| Some(person.who) == chosen).unwrap_or_default();
+    let fit = list.height / each;
+    // The last line says how many are not seen.
+    let shown = if members.len() > usize::from(fit) { fit.saturating_sub(1) } else { fit };
+    let from = window(members.len(), usize::from(shown), place);
+    canvas.scrolls(members.len(), shown);
+    let mut y = list.y;
+    for person in members.iter().skip(from).take(usize::from(shown)) {
+        let is_chosen = Some(person.who) == chosen;
+        let hit = Hit::Member(person.name.to_string());
+        let mut row = |y, line| {
+            canvas.row(Rect { y, height: 1, ..list }, line, is_chosen, hit.clone());
+        };
+        row(y, table.first(person));
+        if each == 2 {
+            row(y + 1, table.second(person));
+        }
+        y += each;
+    }
+    let unseen = members.len().saturating_sub(usize::from(shown));
+    if unseen > 0 {
+        let line = Line::styled(format!("  … {unseen} more"), canvas.theme.faint());
+        canvas.line(Rect { y, height: 1, ..list }.intersection(list), line);
+    }
+    if let Some(person) = members.get(place) {
+        details::draw(screen, canvas, below, person);
+    }
+}
+
+/// How wide the columns are, and what stands in them.
+struct Table<'t> {
+    screen: &'t Screen,
+    width: usize,
+    name: usize,
+    /// Zero where there is none.
+    agent: usize,
+    task: usize,
+    /// Whether there is a line for what each says.
+    says: bool,
+    /// What each is at, and how much more.
+    at: HashMap<&'t str, (&'t Card, usize)>,
+}
+
+/// Widths of `waiting for you`, `59 min`, `unread` and `tokens`.
+const STATE: usize = 15;
+const SINCE: usize = 6;
+const UNREAD: usize = 6;
+const TOKENS: usize = 6;
+/// A task's column is no wider than that: figures far away belong to nobody.
+const TASK: usize = 60;
+
+impl<'t> Table<'t> {
+    fn of(screen: &'t Screen, members: &[&Person], width: u16, says: bool) -> Self {
+        let longest = members.iter().map(|person| one_line(&person.name).width()).max();
+        let is_wide = width >= WIDE;
+        let name = longest.unwrap_or_default().clamp(6, if is_wide { 20 } else { 14 });
+        let width = usize::from(width);
+        let longest = members.iter().map(|person| agent(person).width()).max();
+        let agent = if is_wide { longest.unwrap_or_default().clamp(5, width / 5) } else { 0 };
+        let gaps = 2 + 2 + 2 + 2 + 2 + 2 + if is_wide { 2 } else { 0 };
+        let taken = name + agent + STATE + SINCE + UNREAD + TOKENS + gaps;
+        let task = width.saturating_sub(taken).min(TASK);
+        let mut at: HashMap<&str, (&Card, usize)> = HashMap::new();
+        let begun = |card: &&Card| card.status() == Some(Status::InProgress);
+        for card in screen.picture.cards().filter(begun) {
+            let Some(owner) = card.owner.as_deref() else { continue };
+            at.entry(owner).and_modify(|at| at.1 += 1).or_insert((card, 0));
+        }
+        Self { screen, width, name, agent, task, says, at }
+    }
+
+    fn row(&self, cells: [Span<'static>; 8]) -> Line<'static> {
+        let [sign, name, agent, state, since, task, unread, tokens] = cells;
+        let mut spans = vec![sign, Span::raw(" ")];
+        let mut left = |span: Span<'static>, width: usize| {
+            let text = cut(&span.content, width);
+            let gap = width.saturating_sub(text.width()) + 2;
+            spans.push(Span::styled(text, span.style));
+            spans.push(Span::raw(" ".repeat(gap)));
+        };
+        left(name, self.name);
+        if self.agent > 0 {
+            left(agent, self.agent);
+        }
+        left(state, STATE);
+        let since = Span::styled(format!("{:>SINCE$}", since.content), since.style);
+        left(since, SINCE);
+        left(task, self.task);
+        for (cell, width) in [(unread, UNREAD), (tokens, TOKENS + 2)] {
+            spans.push(Span::styled(format!("{:>width$}", cell.content), cell.style));
+        }
+        Line::from(spans)
+    }
+
+    fn head(&self, theme: Theme) -> Line<'static> {
+        let cells = ["", "MEMBER", "AGENT", "STATE", "SINCE", "WORKS ON", "UNREAD", "TOKENS"];
+        let mut line = self.row(cells.map(|cell| Span::styled(cell, theme.faint())));
+        // The sign has no name.
+        if let Some(first) = line.spans.first_mut() {
+            *first = Span::raw(" ");
+        }
+        line
+    }
+
+    /// Who it is, what it does and since when, and at what.
+    fn first(&self, person: &Person) -> Line<'static> {
+        let (screen, theme) = (self.screen, self.screen.theme);
+        let (sign, word, style) = state(screen, person);
+        let color = person.entry.as_ref().and_then(|entry| entry.color.as_deref());
+        let task = match self.at.get(&*person.name) {
+            None => String::new(),
+            Some((card, 0)) => format!("{} {}", card.id, one_line(&card.subject)),
+            Some((card, more)) => format!("{} {} (+{more})", card.id, one_line(&card.subject)),
+        };
+        let unread = if person.unread == 0 { String::new() } else { person.unread.to_string() };
+        let tokens = person.tokens.0.saturating_add(person.tokens.1);
+        let tokens = if tokens == 0 { String::new() } else { few(tokens) };
+        // Without a line of its own, what went wrong goes before what it is at.
+        let (task, task_style) = match remark(screen, person) {
+            Remark::Wrong(why) if !self.says => (why, theme.wrong()),
+            _ => (task, Style::new()),
+        };
+        let since = person.since().map(|at| since(screen.now, at)).unwrap_or_default();
+        self.row([
+            Span::styled(sign, style),
+            Span::styled(one_line(&person.name), theme.member(color)),
+            Span::styled(agent(person), theme.faint()),
+            Span::styled(word, style),
+            Span::styled(since, theme.faint()),
+            Span::styled(task, task_style),
+            Span::styled(unread, theme.urgent()),
+            Span::styled(tokens, theme.faint()),
+        ])
+    }
+
+    /// What it says, or what is wrong with it.
+    fn second(&self, person: &Person) -> Line<'static> {
+        let theme = self.screen.theme;
+        let (text, style) = match remark(self.screen, person) {
+            Remark::Wrong(why) => (why, theme.wrong()),
+            Remark::Asks(what) => (what, theme.urgent()),
+            Remark::Says(words) => (words, Style::new()),
+        };
+        let before = if self.agent > 0 { self.name + 2 + self.agent } else { self.name };
+        let short = if self.agent > 0 { String::new() } else { cut(&kind(person), self.name) };
+        let gap = before.saturating_sub(short.width()) + 2;
+        let room = self.width.saturating_sub(before + 4);
+        Line::from(vec![
+            Span::raw("  "),
+            Span::styled(short, theme.faint()),
+            Span::raw(" ".repeat(gap)),
+            Span::styled(cut(&text, room), style),
+        ])
+    }
+}
+
+/// What a member is.
+fn kind(person: &Person) -> String {
+    let entry = person.entry.as_ref().and_then(|entry| entry.agent_type.as_deref());
+    // Of a lead that says no more than its name.
+    entry.filter(|kind| *kind != &*person.name).map(one_line).unwrap_or_default()
+}
+
+/// The same with its model, where that is known.
+fn agent(person: &Person) -> String {
+    let model = person.entry.as_ref().and_then(|entry| entry.model.as_deref());
+    let words = [kind(person), one_line(model.unwrap_or_default())];
+    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+/// What a member does: a sign, a word, and how they look.
+pub(crate) fn state(screen: &Screen, person: &Person) -> (&'static str, &'static str, Style) {
+    if screen.is_dead(person) {
+        return ("✕", "down", screen.theme.wrong());
+    }
+    let doing = person.doing();
+    let (sign, word) = style::doing(doing);
+    // A lead that a person plays says nothing of what it does.
+    let leads = doing == Doing::Unknown && screen.picture.leads(person.who);
+    (sign, if leads { "leads" } else { word }, screen.theme.doing(doing))
+}
+
+/// What is most worth saying of somebody, on one line.
+enum Remark {
+    Wrong(String),
+    Asks(String),
+    Says(String),
+}
+
+fn remark(screen: &Screen, person: &Person) -> Remark {
+    if let Some(why) = wrong(screen, person) {
+        return Remark::Wrong(why);
+    }
+    let asks = screen.approvals.iter().find(|approval| approval.from.as_str() == &*person.name);
+    if let Some(approval) = asks {
+        return Remark::Asks(approvals::asks(approval));
+    }
+    Remark::Says(last_words(screen, person).map(|words| one_line(&words)).unwrap_or_default())
+}
+
+/// What is wrong with somebody.
+pub(crate) fn wrong(screen: &Screen, person: &Person) -> Option<String> {
+    let vital = screen.vitals.get(&*person.name).filter(|_| screen.is_dead(person));
+    let evidence = vital.map(|vital| one_line(&vital.judged.evidence));
+    evidence.or_else(|| person.trouble.as_deref().map(one_line))
+}
+
+/// What somebody said last.
+pub(crate) fn last_words(screen: &Screen, person: &Person) -> Option<String> {
+    match &screen.record(person.said?)?.event {
+        Event::Worked { act: Act::Said { text }, .. } => Some(text.clone()),
+        Event::Sent { message, .. } | Event::Seen { message, .. } => {
+            let text = |message: Option<brigade_wire::message::Message<'_>>| {
+                Some(message?.text().into_owned())
+            };
+            with_message(message.get().as_bytes(), text).ok()?
+        }
+        _ => None,
+    }
+}
+
+pub(crate) fn act(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> {
+    if command == Command::Open {
+        screen.member = Some(screen.chosen_member()?.name.to_string());
+        screen.view = View::Member;
+        return Some(Vec::new());
+    }
+    let members = screen.picture.members();
+    let chosen = screen.chosen_member().map(|person| person.who);
+    let place = members.iter().position(|person| Some(person.who) == chosen).unwrap_or_default();
+    let place = step(place, members.len(), screen.drawn.page, command)?;
+    screen.member = members.get(place).map(|person| person.name.to_string());
+    Some(Vec::new())
+}

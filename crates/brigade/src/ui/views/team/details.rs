@@ -1,0 +1,211 @@
+//! What there is to know about the member that is chosen.
+
+use brigade_core::picture::{Kind, Person};
+use brigade_wire::task::Status;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthStr;
+
+use super::{WIDE, agent, last_words, wrong};
+use crate::output::{local, one_line};
+use crate::ui::canvas::Canvas;
+use crate::ui::markdown;
+use crate::ui::prose::{after, age, few, since, wrap};
+use crate::ui::screen::Screen;
+use crate::ui::views::{approvals, member};
+
+/// How wide the names of what is told are.
+const LABEL: usize = 10;
+/// How many of its tasks are told.
+const TASKS: usize = 6;
+/// How many lines of its last words are told.
+const WORDS: usize = 4;
+/// With less height than that what it did last says too little.
+const LATELY: u16 = 4;
+
+pub(super) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person: &Person) {
+    if area.height == 0 {
+        return;
+    }
+    let [title, body] = Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
+    let color = person.entry.as_ref().and_then(|entry| entry.color.as_deref());
+    let name = one_line(&person.name);
+    let rule = usize::from(title.width).saturating_sub(name.width() + 4);
+    let theme = canvas.theme;
+    let line = Line::from(vec![
+        Span::styled("── ", theme.faint()),
+        Span::styled(name, theme.member(color)),
+        Span::styled(format!(" {}", "─".repeat(rule)), theme.faint()),
+    ]);
+    canvas.line(title, line);
+    let columns = if area.width >= WIDE { 2 } else { 1 };
+    let parts = Layout::horizontal(vec![Constraint::Fill(1); columns]).spacing(3).split(body);
+    let width = parts.first().map_or(0, |part| usize::from(part.width));
+    let (mut now, being) = (present(screen, person, width), being(screen, person, width));
+    let columns = if columns == 1 {
+        // What it is changes little, and is told in the room that is left.
+        now.extend(being);
+        vec![now]
+    } else {
+        vec![now, being]
+    };
+    let told = columns.iter().map(Vec::len).max().unwrap_or_default();
+    for (part, lines) in parts.iter().zip(columns) {
+        for (row, line) in lines.into_iter().take(usize::from(part.height)).enumerate() {
+            let y = part.y + u16::try_from(row).unwrap_or(0);
+            canvas.line(Rect { y, height: 1, ..*part }, line);
+        }
+    }
+    let told = u16::try_from(told).unwrap_or(u16::MAX);
+    lately(screen, canvas, body, person, told);
+}
+
+/// What it did last, in the room that is left.
+fn lately(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person: &Person, told: u16) {
+    let parts = [Constraint::Length(told), Constraint::Length(2), Constraint::Min(0)];
+    let [_, head, rest] = Layout::vertical(parts).areas(area);
+    if rest.height < LATELY {
+        return;
+    }
+    let head = Rect { y: head.bottom().saturating_sub(1), height: 1, ..head };
+    canvas.line(head, Line::styled("LATELY", canvas.theme.faint()));
+    member::tail(screen, canvas, rest, person, None);
+}
+
+/// Lines with a name before the first.
+fn told(screen: &Screen, label: &'static str, lines: Vec<Line<'static>>) -> Vec<Line<'static>> {
+    let label = |place| if place == 0 { label } else { "" };
+    let line = |(place, line)| {
+        let label = format!("{:LABEL$}", label(place));
+        after(vec![Span::styled(label, screen.theme.faint())], line)
+    };
+    lines.into_iter().enumerate().map(line).collect()
+}
+
+/// What it does now: what is wrong, what it asks, its tasks, its words.
+fn present(screen: &Screen, person: &Person, width: usize) -> Vec<Line<'static>> {
+    let (theme, room) = (screen.theme, width.saturating_sub(LABEL));
+    let mut lines = Vec::new();
+    if let Some(why) = wrong(screen, person) {
+        lines.extend(told(screen, "trouble", wrap(&[Span::styled(why, theme.wrong())], room)));
+    }
+    for approval in &screen.approvals {
+        if approval.from.as_str() == &*person.name {
+            let since = age(screen.now, approval.at);
+            let what = format!("▲ {}, for {since}", approvals::asks(approval));
+            lines.extend(told(screen, "waits", wrap(&[Span::styled(what, theme.urgent())], room)));
+        }
+    }
+    lines.extend(told(screen, "tasks", tasks(screen, person)));
+    if let Some(words) = last_words(screen, person) {
+        let mut words = markdown::lines(words.trim_end(), room, theme);
+        let more = words.len() > WORDS;
+        words.truncate(WORDS);
+        if let Some(last) = words.last_mut().filter(|_| more) {
+            last.push_span(Span::raw(" …"));
+        }
+        lines.extend(told(screen, "says", words));
+    }
+    lines
+}
+
+fn tasks(screen: &Screen, person: &Person) -> Vec<Line<'static>> {
+    let theme = screen.theme;
+    let mut cards: Vec<_> = screen
+        .picture
+        .cards()
+        .filter(|card| card.owner.as_deref() == Some(&*person.name))
+        .collect();
+    let rank = |status| match status {
+        Some(Status::InProgress) => 0,
+        Some(Status::Completed) => 2,
+        _ => 1,
+    };
+    cards.sort_by_key(|card| (rank(card.status()), std::cmp::Reverse(card.since)));
+    let more = cards.len().saturating_sub(TASKS);
+    let task = |card: &&brigade_core::picture::Card| {
+        let since = since(screen.now, card.since);
+        let (sign, word, style) = match card.status() {
+            Some(Status::InProgress) => ("◐", format!("in progress for {since}"), theme.busy()),
+            Some(Status::Completed) => ("✓", format!("done {since} ago"), theme.faint()),
+            _ => ("○", "not begun".to_owned(), theme.good()),
+        };
+        Line::from(vec![
+            Span::styled(format!("{sign} {} ", card.id), style),
+            Span::raw(one_line(&card.subject)),
+            Span::styled(format!(", {word}"), theme.faint()),
+        ])
+    };
+    let mut lines: Vec<Line<'static>> = cards.iter().take(TASKS).map(task).collect();
+    if more > 0 {
+        lines.push(Line::styled(format!("and {more} more"), theme.faint()));
+    }
+    lines
+}
+
+/// What it is: its agent, where it works and runs, what it used.
+fn being(screen: &Screen, person: &Person, width: usize) -> Vec<Line<'static>> {
+    let room = width.saturating_sub(LABEL);
+    let entry = person.entry.clone().unwrap_or_default();
+    let mut lines = Vec::new();
+    let mut part = |label, text: String| {
+        if !text.is_empty() {
+            lines.extend(told(screen, label, wrap(&[Span::raw(text)], room)));
+        }
+    };
+    part("agent", agent(person));
+    part("works in", one_line(entry.cwd.as_deref().unwrap_or_default()));
+    part("runs", runs(screen, person));
+    if let Some(joined) = person.joined {
+        let time = local(joined.timestamp()).strftime("%H:%M");
+        part("joined", format!("{time}, {} ago", since(screen.now, joined)));
+    }
+    let (read, written) = person.tokens;
+    if read + written > 0 {
+        let cost = person.cost.map(|cost| format!(", ${cost:.2}")).unwrap_or_default();
+        part("tokens", format!("{} read, {} written{cost}", few(read), few(written)));
+    }
+    let letters = screen.picture.letters();
+    if !person.letters.is_empty() {
+        // The last of them says enough; to count them all would take a while for each drawing.
+        let words = |number: &&u32| {
+            let letter = usize::try_from(**number).ok().and_then(|number| letters.get(number));
+            letter.is_some_and(|letter| letter.kind == Kind::Words)
+        };
+        let last = person.letters.iter().rev().take(100).find(words);
+        let last = last.and_then(|number| letters.get(usize::try_from(*number).ok()?));
+        let last = last.map(|letter| {
+            let (from, to) = (screen.picture.name(letter.from), screen.picture.name(letter.to));
+            format!(
+                ", the last {} → {} {} ago",
+                one_line(from),
+                one_line(to),
+                since(screen.now, letter.at)
+            )
+        });
+        let unread =
+            if person.unread == 0 { String::new() } else { format!(", {} unread", person.unread) };
+        let total = person.letters.len();
+        part("mail", format!("{total} messages{unread}{}", last.unwrap_or_default()));
+    }
+    lines
+}
+
+/// Where it runs, in words.
+fn runs(screen: &Screen, person: &Person) -> String {
+    let entry = person.entry.clone().unwrap_or_default();
+    let how = match entry.backend_type.as_deref() {
+        Some("tmux") => match entry.tmux_pane_id.as_deref() {
+            Some(pane) if !pane.is_empty() => format!("in tmux, pane {}", one_line(pane)),
+            _ => "in tmux".into(),
+        },
+        Some("in-process") => "in the lead's process".into(),
+        Some("process") => "as a process of its own".into(),
+        other => one_line(other.unwrap_or_default()),
+    };
+    let vital = screen.vitals.get(&*person.name);
+    match vital.and_then(|vital| vital.host.as_deref()) {
+        Some(host) => format!("{how} on {}", one_line(host)),
+        None => how,
+    }
+}

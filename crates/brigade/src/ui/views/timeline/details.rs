@@ -1,0 +1,168 @@
+//! What the chosen one did in the time that is seen.
+
+use brigade_core::picture::{Kind, Letter, Person, Who};
+use brigade_core::pulse;
+use jiff::SignedDuration;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthStr;
+
+use super::cells::{is_told, presence, spent, turns};
+use super::mail::{self, Count};
+use crate::output::{cut, local, one_line};
+use crate::ui::canvas::Canvas;
+use crate::ui::screen::Screen;
+use crate::ui::style;
+use crate::ui::views::mail::in_a_line;
+
+/// With fewer rows than this the lanes are shown alone: a blank, who it is, how the time was spent, and what
+/// was done in it.
+pub(super) const LEAST: u16 = 4;
+/// What is sent to several at once is written within this time, in milliseconds.
+const AT_ONCE: u64 = 1000;
+
+pub(super) fn draw(
+    screen: &Screen,
+    canvas: &mut Canvas<'_>,
+    area: Rect,
+    person: &Person,
+    (from, to): (i64, i64),
+) {
+    if area.height < LEAST {
+        return;
+    }
+    let theme = canvas.theme;
+    let width = usize::from(area.width);
+    let row = |y: u16| Rect { y: area.y + y, height: 1, ..area };
+    let (_, doing) = style::doing(person.doing());
+    let agent = person.entry.as_ref().and_then(|entry| entry.agent_type.as_deref());
+    let agent = agent.map(|agent| format!(" ({})", one_line(agent))).unwrap_or_default();
+    canvas.line(
+        row(1),
+        Line::from(vec![
+            Span::styled(format!(" {}", one_line(&person.name)), theme.strong()),
+            Span::raw(format!("{agent} is {doing}. ")),
+            Span::styled("In this time:", theme.faint()),
+        ]),
+    );
+    canvas.line(row(2), Line::raw(format!(" {}", shares(person, (from, to), width))));
+    canvas.line(row(3), Line::raw(format!(" {}", deeds(screen, person, from, to))));
+    let room = usize::from(area.height.saturating_sub(LEAST + 1));
+    for (y, line) in messages(screen, person, (from, to), room).into_iter().enumerate() {
+        let y = u16::try_from(y).unwrap_or(u16::MAX).saturating_add(LEAST + 1);
+        canvas.line(row(y), Line::raw(cut(&format!(" {line}"), width)));
+    }
+}
+
+/// The last messages of a time, oldest first, at most so many lines.
+fn messages(screen: &Screen, person: &Person, (from, to): (i64, i64), most: usize) -> Vec<String> {
+    let mut lines: Vec<Told> = Vec::new();
+    for letter in mail::latest(&screen.picture, person, from, to) {
+        let text = in_a_line(screen, letter);
+        let is_full = lines.len() >= most;
+        match lines.last_mut() {
+            // What went to several at once is told once.
+            Some(told) if told.is_also(letter, &text) => told.to.insert(0, letter.to),
+            _ if is_full => break,
+            _ => lines.push(Told { letter, to: vec![letter.to], text }),
+        }
+    }
+    lines.iter().rev().map(|told| told.line(screen, person)).collect()
+}
+
+/// A message, and who else got it.
+struct Told<'p> {
+    letter: &'p Letter,
+    to: Vec<Who>,
+    text: String,
+}
+
+impl Told<'_> {
+    fn is_also(&self, letter: &Letter, text: &str) -> bool {
+        let is_at_once = self.letter.at.0.abs_diff(letter.at.0) <= AT_ONCE;
+        is_at_once && self.letter.from == letter.from && self.text == text
+    }
+
+    fn line(&self, screen: &Screen, person: &Person) -> String {
+        let Self { letter, to, text } = self;
+        let at = local(letter.at.timestamp()).strftime("%H:%M:%S");
+        let name = |who: &Who| one_line(screen.picture.name(*who));
+        let sign = if letter.from == person.who { "↑" } else { "↓" };
+        match (letter.kind, letter.from == person.who) {
+            (Kind::Words, true) => {
+                let names = to.iter().map(name).collect::<Vec<_>>().join(", ");
+                format!("{at} {sign} to {names}: {text}")
+            }
+            (Kind::Words, false) => format!("{at} {sign} from {}: {text}", name(&letter.from)),
+            // It says itself who and whom.
+            _ => format!("{at} {sign} {text}"),
+        }
+    }
+}
+
+/// How the time was spent, each with its share of it; where there is no room for both, the shares.
+pub(super) fn shares(person: &Person, (from, to): (i64, i64), width: usize) -> String {
+    let Some((joined, left)) = presence(person, to) else {
+        return "was never on the team".to_owned();
+    };
+    let (from, to) = (from.max(joined), to.min(left));
+    if to <= from {
+        return "was not there".to_owned();
+    }
+    if !is_told(person) {
+        return "nothing is told of what it does".to_owned();
+    }
+    let (all, spent) = (to - from, spent(&person.stretches, from, to));
+    let parts = [
+        ("worked", spent.working),
+        ("waited for you", spent.waiting),
+        ("rate-limited", spent.limited),
+        ("idle", all - spent.all()),
+    ];
+    let told = |is_long: bool| {
+        let part = |(word, time): &(&str, i64)| {
+            let percent = (time * 100 + all / 2) / all;
+            let words = pulse::words(SignedDuration::from_millis(*time));
+            if is_long {
+                format!("{word} {words} ({percent} %)")
+            } else {
+                format!("{word} {percent} %")
+            }
+        };
+        let parts = parts.iter().filter(|(_, time)| *time > 0);
+        parts.map(part).collect::<Vec<_>>().join(", ")
+    };
+    let long = told(true);
+    if long.width() < width { long } else { told(false) }
+}
+
+/// Turns, messages, tokens.
+fn deeds(screen: &Screen, person: &Person, from: i64, to: i64) -> String {
+    let turns = match turns(&person.stretches, from, to) {
+        _ if !is_told(person) => String::new(),
+        1 => "1 turn, ".to_owned(),
+        turns => format!("{turns} turns, "),
+    };
+    let letters = match mail::count(&screen.picture, person, from, to) {
+        Count::Exact { wrote, got } => format!("wrote {wrote} and got {got} messages"),
+        Count::Many(all) => format!("wrote or got {all} messages"),
+    };
+    let tokens = match person.tokens {
+        (0, 0) => String::new(),
+        (read, wrote) => {
+            let (read, wrote) = (thousands(read), thousands(wrote));
+            let cost = person.cost.map(|cost| format!(", ${cost:.2}")).unwrap_or_default();
+            format!("; in all {read} tokens read, {wrote} written{cost}")
+        }
+    };
+    format!("{turns}{letters}{tokens}")
+}
+
+/// A large number, short.
+fn thousands(count: u64) -> String {
+    match count {
+        0..10_000 => count.to_string(),
+        10_000..10_000_000 => format!("{} k", count / 1000),
+        _ => format!("{} M", count / 1_000_000),
+    }
+}

@@ -1,0 +1,102 @@
+//! What the program says of where it comes from.
+
+#[expect(clippy::print_stdout, dead_code, reason = "cargo runs the rest of it, and listens")]
+#[path = "../../build.rs"]
+mod build;
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use self::build::Origin;
+use crate::house::House;
+
+#[test]
+fn the_version_says_what_it_was_built_from() {
+    let house = House::new();
+    let version = env!("CARGO_PKG_VERSION");
+    let short = house.done(&["-V"]);
+    assert_eq!(short.lines().count(), 1, "{short}");
+    assert!(short.starts_with(&format!("brigade {version} (")), "{short}");
+
+    let long = house.done(&["--version"]);
+    let heads: Vec<_> = long.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
+    assert_eq!(heads, ["brigade", "commit", "target", "compiler", "engine"]);
+    assert_eq!(long.lines().next(), Some(&*format!("brigade {version}")));
+    assert!(long.contains("rustc 1."), "{long}");
+
+    for args in [["--version", "--json"], ["--json", "-V"]] {
+        let told: Value = serde_json::from_str(&house.done(&args)).unwrap();
+        assert_eq!(told["version"], version);
+        assert!(long.contains(told["target"].as_str().unwrap()), "{told}");
+        assert_eq!(told["commit"].is_null(), told["changed"].is_null(), "{told}");
+        assert_eq!(told["commit"].is_null(), short.contains("commit unknown"), "{told}");
+    }
+}
+
+#[test]
+fn pages_tell_the_version_alone() {
+    let house = House::new();
+    let page = house.done(&["man"]);
+    assert!(page.contains(&format!("\nv{}\n", env!("CARGO_PKG_VERSION"))), "{page}");
+    assert!(!page.contains("compiler"), "{page}");
+}
+
+#[test]
+fn a_packager_or_a_package_tells_the_commit() {
+    let hash = "65cc4f19e0a1b2c3d4e5f60718293a4b5c6d7e8f";
+    let is = |changed| Origin::Commit(hash.to_owned(), changed);
+    assert_eq!(Origin::said(hash), is(false));
+    assert_eq!(Origin::said(&format!("{hash}-dirty")), is(true));
+    assert!(matches!(Origin::said("v0.1.0"), Origin::None(_)));
+
+    let package = |more| {
+        Origin::packaged(&format!(
+            "{{\n  \"git\": {{\n    \"sha1\": \"{hash}\"{more}\n  }},\n  \"path_in_vcs\": \"crates/brigade\"\n}}"
+        ))
+    };
+    assert_eq!(package(""), is(false));
+    assert_eq!(package(",\n    \"dirty\": true"), is(true));
+    assert_eq!(package(",\n    \"dirty\": false"), is(false));
+    assert!(matches!(Origin::packaged("{}"), Origin::None(_)));
+}
+
+#[test]
+fn git_is_asked_only_for_sources_it_keeps() {
+    let house = House::new();
+    let here = house.path("crates/brigade");
+    house.write("crates/brigade/build.rs", "// kept");
+    house.write("crates/brigade/Cargo.toml", "");
+    let outside = Origin::None("built outside a git checkout");
+    assert_eq!(Origin::look(&here), outside, "no git at all");
+
+    let root = house.path(".");
+    git(&root, &["init", "--quiet"]);
+    git(&root, &["commit", "--quiet", "--allow-empty", "--message", "somebody else's"]);
+    assert_eq!(Origin::look(&here), outside, "unpacked in somebody else's checkout");
+
+    git(&root, &["add", "crates"]);
+    git(&root, &["commit", "--quiet", "--message", "ours"]);
+    let commit = git(&root, &["rev-parse", "HEAD"]);
+    assert_eq!(Origin::look(&here), Origin::Commit(commit.clone(), false));
+
+    house.write("notes.txt", "no part of the program");
+    assert_eq!(Origin::look(&here), Origin::Commit(commit.clone(), false));
+    house.write("crates/brigade/Cargo.toml", "changed");
+    assert_eq!(Origin::look(&here), Origin::Commit(commit, true));
+
+    house.write("crates/brigade/.cargo_vcs_info.json", r#"{"git": {"sha1": "0123456789abcdef"}}"#);
+    assert_eq!(Origin::look(&here), Origin::Commit("0123456789abcdef".to_owned(), false));
+}
+
+fn git(here: &Path, words: &[&str]) -> String {
+    let output = Command::new("git")
+        .args(["-c", "user.name=test", "-c", "user.email=test@localhost"])
+        .args(words)
+        .current_dir(here)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}

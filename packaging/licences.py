@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""Prints the licences of everything that is compiled into brigade for a target, each text once.
+
+licences.py TARGET
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+NAMES = ("licen", "copying", "notice", "unlicense")
+
+GLIBC = """\
+Statically linked programs for Linux contain parts of the GNU C Library, which is licensed under the GNU Lesser
+General Public License, version 2.1 or later. Its sources are those of the system that the program was built
+on; brigade can be linked anew with any other version of it from its own sources, by packaging/build.
+"""
+
+
+def told(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def compiled(target: str) -> list[dict]:
+    """The packages that end up in the program: what it depends on, without build tools and tests."""
+    # The metadata alone tell also of packages that no feature in use asks for.
+    tree = told(
+        *("cargo", "tree", "--locked", "--package", "brigade", "--target", target),
+        *("--edges", "normal,no-proc-macro", "--prefix", "none", "--format", "{p}"),
+    )
+    names = {tuple(line.split()[:2]) for line in tree.splitlines()}
+    metadata = json.loads(
+        told("cargo", "metadata", "--locked", "--format-version", "1", "--filter-platform", target)
+    )
+    packages = [
+        package
+        for package in metadata["packages"]
+        if package["source"] and (package["name"], f"v{package['version']}") in names
+    ]
+    return sorted(packages, key=lambda package: (package["name"], package["version"]))
+
+
+def main(target: str) -> None:
+    packages = compiled(target)
+    print("What brigade is built from, and under which licences.\n")
+    texts: dict[str, list[str]] = {}
+    for package in packages:
+        name = f"{package['name']} {package['version']}"
+        print(f"{name}: {package['license'] or 'see its text below'}")
+        folder = Path(package["manifest_path"]).parent
+        for file in sorted(folder.iterdir()):
+            if file.is_file() and file.name.lower().startswith(NAMES):
+                text = file.read_text(errors="replace").replace("\r\n", "\n").strip()
+                texts.setdefault(text, []).append(name)
+    if "linux" in target:
+        print(f"\n{GLIBC}", end="")
+    for text, names in sorted(texts.items(), key=lambda one: one[1]):
+        print(f"\n{'=' * 80}\n{', '.join(names)}\n{'-' * 80}\n{text}")
+
+
+if len(sys.argv) != 2:
+    sys.exit(__doc__)
+main(sys.argv[1])
