@@ -19,7 +19,7 @@
 //! # }
 //! ```
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use brigade_wire::color::Color;
 use brigade_wire::member::{Member, MemberChange, NewMember};
@@ -308,15 +308,18 @@ async fn change_for_good(
 ) -> Result<(), RosterError> {
     change(seat, edit).await?;
     let window = seat.store.undo_window(&seat.team).await?;
-    let mut since = Instant::now();
-    while since.elapsed() < window {
+    // Counted in looks: a machine that is too busy to let us look also keeps the other from writing.
+    let looks = window.as_millis().div_ceil(CHECK.as_millis());
+    let mut stood = 0;
+    while stood < looks {
         tokio::time::sleep(CHECK).await;
+        stood += 1;
         let config = seat.config().await?;
         let there = seat.read(&config)?.member(name.as_str()).is_some();
         if there != (presence == Presence::There) {
             tracing::warn!(team = %seat.team, member = %name, "an old roster was written over ours");
             change(seat, edit).await?;
-            since = Instant::now();
+            stood = 0;
         }
     }
     Ok(())
