@@ -27,8 +27,8 @@ model:
     cargo test --release -p brigade-core --test model -- --ignored --nocapture
 
 # What the store promises, measured: cost, contention, kill, locks, claims, wake, process, tools,
-# tools-kill, faults, power, crowd, or all. With --short in seconds, without it in minutes. Some need root;
-# proofs/store/README.md.
+# tools-kill, faults, power, crowd, chronicle, or all. With --short in seconds, without it in minutes. Some need
+# root; proofs/store/README.md.
 proof name="all" *flags:
     cargo build --release -p brigade -p brigade-proofs
     target/release/brigade-proofs {{name}} {{flags}}

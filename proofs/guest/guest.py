@@ -15,7 +15,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from house import House, eventually, read_json
+from house import SLACK, House, eventually, read_json
 from processes import below, command, program, variables, words
 from scripted import ScriptedModel, as_json_lines
 from vendors import SETTLE_IN
@@ -86,7 +86,7 @@ class GuestHouse(House):
 
     def listens(self, sought, patience=20):
         """Whether the lead's model is told this; ends its turns until it is. Leaves a turn open."""
-        end = time.monotonic() + patience
+        end = time.monotonic() + patience * SLACK
         while sought not in self.lead.heard():
             self.lead.end_turn()
             try:

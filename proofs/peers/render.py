@@ -129,14 +129,13 @@ def claims(results):
         its = results["claims"].get(name)
         if its is None:
             why = results["cannot"][name].get("claim", "")
-            rows.append([name, f"cannot: {why}" if why else "not measured", "", "", ""])
+            rows.append([name, "", f"cannot: {why}" if why else "not measured", "", "", ""])
             continue
         ours = results["claims"].get(OURS[kind])
         ratio = f" **{middle(its, 'rate') / middle(ours, 'rate'):.2f}×**" if ours and name != OURS[kind] else ""
-        rows.append([name, span(its, "rate") + ratio, *(sum(row[key] for row in its)
-                                                         for key in ("twice", "lost", "failed"))])
-    tries = max((len(its) for its in results["claims"].values()), default=0)
-    return table(["", "claims a second", f"claimed twice (rounds: {tries})", "not claimed", "failed calls"], rows)
+        rows.append([name, len(its), span(its, "rate") + ratio, *(sum(row[key] for row in its)
+                                                                   for key in ("twice", "lost", "failed"))])
+    return table(["", "rounds", "claims a second", "claimed twice", "not claimed", "failed calls"], rows)
 
 
 def kill(results):

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from grid import Grid
-from house import eventually
+from house import SLACK, eventually
 
 COLUMNS, ROWS = 120, 40
 # After so long without a byte a drawing is over.
@@ -56,7 +56,7 @@ class Bare:
 
     def until(self, condition, patience):
         """Reads until the screen is so; when the bytes came that made it so, None if they did not."""
-        end = time.monotonic() + patience
+        end = time.monotonic() + patience * SLACK
         came = time.monotonic()
         while not condition(self.grid):
             came = self.read(end - time.monotonic())
@@ -96,7 +96,7 @@ class Bare:
 
     def wait(self, patience):
         """Reads on until the program ends; its exit code, None if it does not end."""
-        end = time.monotonic() + patience
+        end = time.monotonic() + patience * SLACK
         while self.code is None and time.monotonic() < end:
             try:
                 self.read(0.05)

@@ -51,7 +51,7 @@ pub const AGENTS: &[Agent] = &[
         title: "Claude Code",
         program: "claude",
         package: "@anthropic-ai/claude-code",
-        tested: "2.1.50",
+        tested: "2.1.325",
         native: true,
         can: Can {
             mid_turn: MidTurn::Steered,

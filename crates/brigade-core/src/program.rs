@@ -168,6 +168,8 @@ pub(crate) struct Program {
     input: Option<mpsc::UnboundedSender<Vec<u8>>>,
     output: ChildStdout,
     said: Arc<Mutex<VecDeque<String>>>,
+    /// Reads what it says on standard error, to the end of that.
+    listening: Option<JoinHandle<()>>,
 }
 
 impl Program {
@@ -194,10 +196,11 @@ impl Program {
         let (input, lines) = mpsc::unbounded_channel();
         tokio::spawn(feed(stdin, lines));
         let said = Arc::default();
-        tokio::spawn(listen(stderr, Arc::clone(&said)));
+        let listening = Some(tokio::spawn(listen(stderr, Arc::clone(&said))));
         let guard = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
         let sweep = start.sweep;
-        Ok(Self { child, guard, sweep, sweeping: None, input: Some(input), output, said })
+        let input = Some(input);
+        Ok(Self { child, guard, sweep, sweeping: None, input, output, said, listening })
     }
 
     /// Writes to its standard input, sooner or later. If it has ended, nobody reads it.
@@ -218,8 +221,12 @@ impl Program {
         }
     }
 
-    /// The last lines it wrote to its standard error.
-    pub(crate) fn last_words(&self) -> String {
+    /// The last lines that it wrote to its standard error before it ended.
+    pub(crate) async fn last_words(&mut self) -> String {
+        // They may come behind the end of its output. What it started can hold the other end for longer.
+        if let Some(listening) = self.listening.take() {
+            let _heard_to_the_end = tokio::time::timeout(GRACE, listening).await;
+        }
         let said: Vec<String> = held(&self.said).iter().cloned().collect();
         said.join("\n")
     }
@@ -289,4 +296,19 @@ async fn listen(stderr: ChildStderr, said: Arc<Mutex<VecDeque<String>>>) {
 
 fn held(said: &Mutex<VecDeque<String>>) -> MutexGuard<'_, VecDeque<String>> {
     said.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn why_it_ended_is_heard_though_its_output_ended_before() {
+        let mut start = Start::new(vec!["sh".into()], "-c", ".");
+        start.args = vec!["exec 1>&-; sleep 0.2; echo no licence >&2".into()];
+        let mut program = Program::start(&start).unwrap();
+        assert_eq!(program.read(&mut [0; 16]).await.unwrap(), 0);
+        assert_eq!(program.last_words().await, "no licence");
+        program.end().await.unwrap();
+    }
 }

@@ -276,7 +276,7 @@ async fn stay<S: FnMut(Sight)>(
                 let over = teammate.converse(&mut life, &mut watch, &mut typed).await;
                 let died = match over {
                     Over::Left => None,
-                    Over::Died(why) => Some(with_last_words(why, &life.last_words())),
+                    Over::Died(why) => Some(with_last_words(why, &life.last_words().await)),
                 };
                 // The conversation is over; what it left behind goes, too.
                 if let Ok(Some(code)) = life.end().await {

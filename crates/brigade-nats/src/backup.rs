@@ -74,7 +74,7 @@ pub struct Saved {
     pub config: Value,
     /// What the server said was in it when the snapshot was begun.
     pub state: State,
-    /// The snapshot; `None` for what lives in memory and is made empty again.
+    /// The snapshot; `None` for what is of the moment, and is made empty again.
     pub file: Option<Snapshot>,
 }
 

@@ -29,15 +29,18 @@ impl Engine {
         life: &str,
     ) -> Result<Vec<(TaskId, Document)>, StoreError> {
         let stream = place.stream(Stream::Board);
-        let found = self.read(&stream, &place.board(), Which::Last, "read the board").await?;
-        let mut last: BTreeMap<TaskId, Stored> = BTreeMap::new();
-        for stored in found {
-            let Some(id) = id(&stored) else { continue };
-            if last.get(&id).is_none_or(|before| before.seq < stored.seq) {
-                last.insert(id, stored);
+        // Of each author's last words about each task that ever was, all but a few are of no use any more.
+        let keep = |stored: Stored| (id(&stored), stored.seq, alive(&stored, life));
+        let (board, doing) = (place.board(), "read the board");
+        let found = self.read_as(&stream, &board, Which::Last, doing, keep).await?;
+        let mut last: BTreeMap<TaskId, (u64, Option<Document>)> = BTreeMap::new();
+        for (id, seq, task) in found {
+            let Some(id) = id else { continue };
+            if last.get(&id).is_none_or(|(before, _)| *before < seq) {
+                last.insert(id, (seq, task));
             }
         }
-        Ok(last.iter().filter_map(|(id, stored)| Some((*id, alive(stored, life)?))).collect())
+        Ok(last.into_iter().filter_map(|(id, (_, task))| Some((id, task?))).collect())
     }
 
     /// A task, and the number of the last message about it.

@@ -61,7 +61,7 @@ pub enum Stream {
     Team,
     /// Notes, of which only the last is kept.
     Notes,
-    /// Pulses, in memory.
+    /// Pulses.
     Live,
 }
 

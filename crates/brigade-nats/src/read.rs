@@ -117,6 +117,13 @@ impl Made {
     }
 }
 
+/// What was kept of messages that were read.
+struct Found<T> {
+    kept: Vec<T>,
+    /// The number of the last that was read.
+    last: u64,
+}
+
 impl Engine {
     /// The last message under a subject, which may have wildcards. It is not older than what this
     /// process has written itself: any replica may answer, and one may be behind.
@@ -178,29 +185,50 @@ impl Engine {
         which: Which,
         doing: &str,
     ) -> Result<Vec<Stored>, StoreError> {
+        self.read_as(stream, filter, which, doing, |stored| stored).await
+    }
+
+    /// The same, of each message only what is kept of it: with its headers, and the piece of the connection
+    /// that it came in, it takes far more room than it says anything.
+    pub(crate) async fn read_as<T: Send>(
+        &self,
+        stream: &str,
+        filter: &str,
+        which: Which,
+        doing: &str,
+        keep: impl Fn(Stored) -> T + Send + Sync,
+    ) -> Result<Vec<T>, StoreError> {
         let began = Instant::now();
-        let mut found: Vec<Stored> = Vec::new();
+        let mut found = Found { kept: Vec::new(), last: 0 };
         let mut which = which;
         let mut replicas = 1;
         loop {
-            let before = found.len();
+            let before = found.kept.len();
             let mut least = self.least(filter);
             if least == 0 {
                 // Nothing is known of it here. A reader may be put on a server that is catching up, and would
                 // not find all of it; to this such a server does not answer.
                 least = self.last(stream, filter, doing).await?.map_or(0, |last| last.seq);
             }
-            let whole = self.read_once(stream, filter, which, replicas, doing, &mut found).await?;
+            let made = self.reader(stream, filter, which, replicas, doing).await?;
+            let whole = match made {
+                Some(made) => {
+                    let whole = self.fetch(stream, &made, doing, &keep, &mut found).await;
+                    self.forget(stream, &made).await;
+                    whole?
+                }
+                None => false,
+            };
             // It may have been put on a server that is cut off; as many as the stream has go on.
             replicas = 0;
             least = least.max(self.least(filter));
-            let last = found.last().map_or(0, |stored| stored.seq);
+            let last = found.last;
             let enough = match which {
                 Which::From(from) => last >= least || least < from,
                 _ => last >= least,
             };
             if whole && enough {
-                return Ok(found);
+                return Ok(found.kept);
             }
             match which {
                 // What was read is read: go on behind it.
@@ -208,32 +236,14 @@ impl Engine {
                 Which::From(_) => {}
                 // All of them have the last among them, and can be gone on with.
                 _ => {
-                    found.clear();
+                    found = Found { kept: Vec::new(), last: 0 };
                     which = Which::From(1);
                 }
             }
-            if found.len() == before {
+            if found.kept.len() == before {
                 self.pause(began, self.patience, "not all messages came", doing).await?;
             }
         }
-    }
-
-    /// Reads once; whether it came to the end.
-    async fn read_once(
-        &self,
-        stream: &str,
-        filter: &str,
-        which: Which,
-        replicas: u8,
-        doing: &str,
-        found: &mut Vec<Stored>,
-    ) -> Result<bool, StoreError> {
-        let made = self.reader(stream, filter, which, replicas, doing).await?;
-        let Some(made) = made else { return Ok(false) };
-        let mut left = made.num_pending;
-        let whole = self.fetch(stream, &made.name, &mut left, doing, found).await;
-        self.forget(stream, &made).await;
-        whole
     }
 
     /// Has the server make a reader. `None` if it should be tried again.
@@ -277,19 +287,20 @@ impl Engine {
         let _it_will = self.client.publish(forget, Bytes::new()).await;
     }
 
-    /// Fetches what is left to be read.
-    async fn fetch(
+    /// Fetches what a reader has; whether it came to the end.
+    async fn fetch<T>(
         &self,
         stream: &str,
-        name: &str,
-        left: &mut u64,
+        made: &Made,
         doing: &str,
-        found: &mut Vec<Stored>,
+        keep: &impl Fn(Stored) -> T,
+        found: &mut Found<T>,
     ) -> Result<bool, StoreError> {
         let context = jetstream::new(self.client.clone());
+        let (name, mut left) = (&made.name, made.num_pending);
         let mut count = 0;
-        while *left > 0 {
-            let batch = (*left).min(BATCH);
+        while left > 0 {
+            let batch = left.min(BATCH);
             let inbox = self.client.new_inbox();
             let broken =
                 |error: &dyn std::fmt::Display| Trouble::Said(error.to_string()).doing(doing);
@@ -322,8 +333,9 @@ impl Engine {
                 if nth != count {
                     return Ok(false);
                 }
-                found.push(stored);
-                *left -= 1;
+                found.last = stored.seq;
+                found.kept.push(keep(stored));
+                left -= 1;
             }
         }
         Ok(true)

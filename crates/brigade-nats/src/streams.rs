@@ -35,7 +35,8 @@ pub(crate) fn config(stream: Stream, shard: u16, settings: &Settings, replicas: 
     Config {
         name: stream.name(shard),
         subjects: stream.subjects(shard),
-        storage: if is_live { StorageType::Memory } else { StorageType::File },
+        // Pulses as well: what is in memory is no more after a restart, stream and all.
+        storage: StorageType::File,
         num_replicas: replicas,
         max_age: if keeps_mail { settings.retention } else { Duration::ZERO },
         duplicate_window: DEDUP.min(if keeps_mail { settings.retention } else { DEDUP }),

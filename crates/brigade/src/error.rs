@@ -141,6 +141,8 @@ pub(crate) enum Trouble {
     LinkedAlready { team: String },
     #[error("{} cannot live in the engine: Claude Code works in files of this host", .names.join(", "))]
     NativeInEngine { names: Vec<String> },
+    #[error("{name} is the lead of team {team}, and no other member can be")]
+    LeadsIt { name: String, team: String },
     #[error("{name} of team {team} runs on another host, {host}")]
     Elsewhere { name: String, team: String, host: String },
 }

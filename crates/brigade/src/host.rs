@@ -36,9 +36,11 @@ pub(crate) mod worktree;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use brigade_core::link::REMOTE;
 use brigade_core::pulse::Process;
 use brigade_core::seat::Seat;
 use brigade_wire::name::{MemberName, TeamName};
+use brigade_wire::team::Team;
 use rustix::process::{Pid, Signal, kill_process};
 
 use self::folder::Folder;
@@ -75,9 +77,10 @@ impl Host {
         spec.worktree.then(|| Worktree::of(&self.worktrees, &spec.cwd, team, &spec.name))
     }
 
-    /// Whether the lead's seat is brigade's on this host.
+    /// Whether the lead's seat is brigade's on this host. A link made the team that is led from afar, too.
     pub(crate) async fn leads(&self, lead: &Seat) -> Result<bool, CliError> {
-        Ok(self.may_lead && lead.store.is_ours(&lead.team).await?)
+        let ours = self.may_lead && lead.store.is_ours(&lead.team).await?;
+        Ok(ours && !is_led_from_afar(lead).await?)
     }
 
     /// The seat from which something is done for a member: the lead's, where brigade holds it. In a team
@@ -129,4 +132,11 @@ pub(crate) fn tell(process: &Process, signal: Signal) {
 
 pub(crate) fn failed(doing: &str, source: std::io::Error) -> CliError {
     CliError::failed(Trouble::Io { doing: doing.to_owned(), source })
+}
+
+/// Whether the lead lives on another host, with which a link joins this one.
+async fn is_led_from_afar(seat: &Seat) -> Result<bool, CliError> {
+    let Some(config) = seat.store.team(&seat.team).await? else { return Ok(false) };
+    let team = Team::read(&config.bytes).map_err(CliError::failed)?;
+    Ok(team.lead().is_some_and(|lead| lead.backend_type().as_deref() == Some(REMOTE)))
 }

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 /// How often what lies free between things in use is given back. A command that is soon over never comes to it.
-const EVERY: Duration = Duration::from_secs(60);
+const EVERY: Duration = Duration::from_secs(10);
 
 /// Has freed memory given back. To be called first of all, while there is one thread.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -153,6 +153,11 @@ impl Link {
                 }
             }
             (Step::DeleteThere, _, Some(there)) => {
+                // With a team go its tasks, and nobody deleted those.
+                if ends.local.team(&ends.team).await.map_err(LinkError::Here)?.is_none() {
+                    let team = ends.team.clone();
+                    return Err(LinkError::Here(crate::store::StoreError::NoTeam { team }));
+                }
                 let by = self.author(id, [Some(there), None], sides);
                 let by = by.unwrap_or_else(|| Actor(ends.host.clone()));
                 match ends.far(ends.far.delete_task(&ends.team, id, &by)).await {

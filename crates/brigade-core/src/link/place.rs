@@ -113,6 +113,9 @@ impl Link {
         }
         match self.ends.local.create_team(&team, &config, &link()).await {
             Ok(_) => {
+                // One that was here before is gone with its board, and nobody deleted a task of it.
+                self.memory.tasks.clear();
+                self.memory.making.clear();
                 self.say(&News::Made { side: "here" });
                 Ok(())
             }

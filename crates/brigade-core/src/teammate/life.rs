@@ -47,9 +47,9 @@ impl Life {
     }
 
     /// The last it said beside the conversation.
-    pub(super) fn last_words(&self) -> String {
+    pub(super) async fn last_words(&mut self) -> String {
         match self {
-            Self::Program(program) => program.last_words(),
+            Self::Program(program) => program.last_words().await,
             Self::Worker(worker) => worker.last_words(),
         }
     }

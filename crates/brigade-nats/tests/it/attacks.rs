@@ -37,7 +37,7 @@ async fn every_attempt_is_refused_by_the_server() {
     let mut wrong = Vec::new();
     let all = attempts(&cast.bobs_inbox);
     let refused = all.iter().filter(|its| its.outcome == Outcome::Refused).count();
-    assert!(refused >= 30, "only {refused} attempts");
+    assert_eq!(refused, 117, "docs/security.md says how many");
     for attempt in &all {
         let (verdict, as_expected) = cast.try_out(attempt).await;
         let mark = if as_expected { "ok" } else { "WRONG" };

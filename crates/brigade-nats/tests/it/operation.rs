@@ -271,6 +271,10 @@ fn what_had_to_be_done_twice_is_counted() {
         engine.start(0);
         engine.wait_ready();
         house.say("bob", "alice", "still there?").await;
+        // Pulses are of the moment, but where they go has to be there.
+        let bob = member("bob");
+        store.keep(&team(), &bob, Shelf::Pulse, Some(b"{}")).await.unwrap();
+        assert_eq!(store.kept(&team(), &bob, Shelf::Pulse).await.unwrap().unwrap(), b"{}");
         assert_eq!(store.strain().unwrap().reconnects, 1);
         let measures = store.measures().await.unwrap();
         let mail = measures.streams.iter().find(|stream| stream.name == "MB_0").unwrap();

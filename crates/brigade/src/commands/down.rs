@@ -72,7 +72,8 @@ pub(crate) async fn run(context: &Context, down: &Down) -> Result<u8, CliError> 
     if context.json {
         output::print_json(&document(&ended))?;
     } else {
-        let stays = host.is_shared && context.store.team(&team).await?.is_some();
+        let elsewhere = host.is_shared || !host.leads(&lead).await?;
+        let stays = elsewhere && context.store.team(&team).await?.is_some();
         let how = if stays { "is not on this host any more" } else { "is down" };
         output::print(&format!(
             "team {STRONG}{team}{STRONG:#} {how}; `brigade log --team {team}` still tells what happened\n"

@@ -22,10 +22,16 @@ struct Exists {
     path: PathBuf,
 }
 
+/// A worktree and a submodule have a file of that name. An empty folder is nobody's repository: Codex leaves such
+/// ones where its sandbox kept them from being made, in `/tmp` for one.
+fn is_repository(dir: &Path) -> bool {
+    let git = dir.join(".git");
+    git.is_file() || git.join("HEAD").exists()
+}
+
 pub(crate) fn run(json: bool, new: New) -> Result<u8, CliError> {
     let here = std::env::current_dir().map_err(|source| io("tell which folder this is", source))?;
-    // A worktree and a submodule have a file of that name.
-    let repository = here.ancestors().find(|dir| dir.join(".git").exists());
+    let repository = here.ancestors().find(|dir| is_repository(dir));
     let dir = repository.unwrap_or(&here);
     let path = dir.join(NAME);
     let surroundings = Surroundings::of(dir);

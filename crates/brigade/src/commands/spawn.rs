@@ -60,6 +60,7 @@ async fn here(
     spawn: &Spawn,
 ) -> Result<u8, CliError> {
     let Spawn { name, agent, prompt, plan, .. } = spawn;
+    hire::refuse_name(&seat, name).await?;
     if seat.role().await?.is_none() {
         let member = MemberPlan {
             agent_type: agent,

@@ -18,7 +18,8 @@ pub(super) fn outdated(_: &House, found: &mut Found) {
         let tested = agent.tested;
         let Some(version) = installed::version(&path, agent.package) else { continue };
         if numbers(&version) < numbers(tested) {
-            let what = format!("{} {version}; tested with {tested} and later", agent.title);
+            let what =
+                format!("{} {version}; tested as a member with {tested} and later", agent.title);
             let advice = format!("npm install -g {}@latest", agent.package);
             found.advise(path.as_path(), what, advice);
         }

@@ -251,9 +251,10 @@ pub(super) fn agents(proofs: &str) -> String {
                 ("any other that speaks ACP".to_owned(), "acp:COMMAND", "a scripted one".to_owned())
             }
             package => {
+                // An older one may be there as well, for what it does as a lead.
                 let seen = versions(proofs, package);
-                assert_eq!(seen.first().map(String::as_str), Some(agent.tested), "{package}");
-                (agent.title.to_owned(), agent.name, seen.join(", "))
+                assert_eq!(seen.last().map(String::as_str), Some(agent.tested), "{package}");
+                (agent.title.to_owned(), agent.name, agent.tested.to_owned())
             }
         };
         let (mail, read_only, usage) = commands::agent_words(agent.can);

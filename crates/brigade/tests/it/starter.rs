@@ -76,7 +76,9 @@ fn what_is_there_is_kept() {
 fn the_file_belongs_to_the_repository() {
     let guest = Guest::new(&["codex"]);
     std::fs::create_dir_all(guest.house.path("work/.git")).unwrap();
-    std::fs::create_dir_all(guest.house.path("work/src")).unwrap();
+    std::fs::write(guest.house.path("work/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    // As Codex leaves it where there is no repository.
+    std::fs::create_dir_all(guest.house.path("work/src/.git")).unwrap();
     let mut command = guest.command(&["new"]);
     let output = command.current_dir(guest.house.path("work/src")).output().unwrap();
     assert_eq!(output.status.code(), Some(0));

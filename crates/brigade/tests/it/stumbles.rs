@@ -148,3 +148,23 @@ fn a_teammate_does_not_end_others_in_the_leads_name() {
     --- exit 1
     ");
 }
+
+/// An agent in the lead's seat would be shown the person's own mail.
+#[test]
+fn nobody_is_started_under_the_name_of_another() {
+    let house = House::with_team();
+    assert_snapshot!(house.run(&["spawn", "team-lead", "--agent", "codex"]), @"
+    --- stderr
+    error: team-lead is the lead of team demo, and no other member can be
+    hint: choose another name; `[lead]` in brigade.toml has an agent lead
+    --- exit 1
+    ");
+    assert_snapshot!(house.run(&["spawn", "BOB", "--agent", "codex"]), @r#"
+    --- stderr
+    error: 'BOB' would share an inbox with "bob"; choose another name
+    hint: `brigade team show` lists the members
+    --- exit 1
+    "#);
+    let here = house.run(&["spawn", "team-lead", "--agent", "codex", "--place", "here"]);
+    assert!(here.stderr.contains("is the lead of team demo"), "{here}");
+}

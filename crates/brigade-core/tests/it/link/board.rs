@@ -53,6 +53,22 @@ fn a_task_is_made_claimed_done_and_deleted_on_all_hosts() {
 }
 
 #[test]
+fn a_mirror_that_is_gone_takes_no_task_along() {
+    run(async {
+        let (engine, a, b) = two().await;
+        a.make_task("one", &[]);
+        sync(&[&a, &b]).await;
+        let link = brigade_core::store::Actor("somebody".into());
+        b.store.delete_team(&team(), &link).await.unwrap();
+        sync(&[&b, &a, &b]).await;
+        let all = [row(1, "one", "", "pending")];
+        assert_eq!(board(engine.as_ref()).await, all);
+        assert_eq!(a.board().await, all);
+        assert_eq!(b.board().await, all);
+    });
+}
+
+#[test]
 fn unknown_fields_and_what_is_nested_go_along() {
     run(async {
         let (_, a, b) = two().await;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use brigade_testkit::engine::Engine;
 
-use super::until;
+use super::{FAKE, until};
 use crate::house::House;
 
 /// A host with Claude Code's files, and the engine it is linked with.
@@ -92,6 +92,26 @@ fn mail_and_tasks_go_from_one_hosts_files_to_the_others() {
     // Those who sit at the engine see all of it.
     let log = a.house.done(&["log", "--team", "demo", "--store", &a.store]);
     assert!(log.contains("over there"), "{log}");
+}
+
+#[test]
+fn whoever_goes_down_on_one_host_leaves_the_team_to_the_others() {
+    let engine = Engine::single();
+    let (a, b) = two(&engine);
+    a.house.done(&["task", "add", "Shared work"]);
+    a.once();
+    b.once();
+    b.house.done(&["spawn", "carl", "--agent", &format!("acp:{FAKE}")]);
+    assert!(b.once().contains("demo: carl lives here"));
+    let said = b.house.done(&["down"]);
+    assert!(said.contains("team demo is not on this host any more"), "{said}");
+    b.once();
+    a.once();
+    for host in [&a, &b] {
+        assert_eq!(host.house.json(&["task", "list"]).as_array().unwrap().len(), 1);
+    }
+    let team = a.house.done(&["team", "show"]);
+    assert!(team.contains("bob") && !team.contains("carl"), "{team}");
 }
 
 #[test]
