@@ -428,7 +428,7 @@ impl<S: FnMut(Sight)> Teammate<S> {
                 start.args = invocation.args.into_iter().map(Into::into).collect();
                 let env = invocation.env.into_iter();
                 start.env.extend(env.map(|(name, value)| (name.into(), value.into())));
-                Life::Program(Program::start(&start)?)
+                Life::Program(Box::new(Program::start(&start)?))
             }
             Player::Workers(workers) => Life::Worker(worker::Life::start(workers, &self.plan.seat)),
         };

@@ -17,7 +17,7 @@ pub enum Player {
 /// One life of it.
 #[derive(Debug)]
 pub(super) enum Life {
-    Program(Program),
+    Program(Box<Program>),
     Worker(worker::Life),
 }
 
