@@ -29,10 +29,10 @@ pub(crate) fn run(context: &Context, name: &MemberName, stat: bool) -> Result<u8
         let distance = worktree.distance()?;
         output::print_json(&json!({ "dir": worktree.dir, "distance": distance, "diff": diff }))?;
         return Ok(if diff.is_empty() { exit::NOTHING } else { exit::DONE });
-    } else if diff.is_empty() {
-        return Err(CliError::new(Kind::Nothing, Trouble::NoDifference { name: name.to_string() }));
-    } else {
-        output::print_raw(diff.as_bytes())?;
     }
+    if diff.is_empty() {
+        return Err(CliError::new(Kind::Nothing, Trouble::NoDifference { name: name.to_string() }));
+    }
+    output::print_raw(diff.as_bytes())?;
     Ok(exit::DONE)
 }
