@@ -118,9 +118,14 @@ impl Store for FileStore {
     async fn is_ours(&self, team: &TeamName) -> Result<bool, StoreError> {
         // With patience: while Claude Code writes it in place the team is nobody else's.
         let Some(config) = self.team(team).await? else { return Ok(false) };
-        let created = Team::read(&config.bytes).ok().and_then(|team| team.created_at());
-        let ours = self.own_if_there(team)?.map(|own| own.created()).transpose()?.flatten();
-        Ok(created.is_some() && created == ours)
+        let Some(own) = self.own_if_there(team)? else { return Ok(false) };
+        let created = |bytes: &[u8]| Team::read(bytes).map(|team| team.created_at());
+        let created = match created(&config.bytes) {
+            Ok(created) => created,
+            // Torn once more since: what was seen last says whose it is.
+            Err(_) => own.last_roster()?.and_then(|last| created(&last).ok().flatten()),
+        };
+        Ok(created.is_some() && created == own.created()?)
     }
 
     async fn undo_window(&self, team: &TeamName) -> Result<Duration, StoreError> {
