@@ -77,10 +77,9 @@ impl Host {
         spec.worktree.then(|| Worktree::of(&self.worktrees, &spec.cwd, team, &spec.name))
     }
 
-    /// Whether the lead's seat is brigade's on this host. A link made the team that is led from afar, too.
+    /// Whether the lead's seat is brigade's on this host.
     pub(crate) async fn leads(&self, lead: &Seat) -> Result<bool, CliError> {
-        let ours = self.may_lead && lead.store.is_ours(&lead.team).await?;
-        Ok(ours && !is_led_from_afar(lead).await?)
+        Ok(self.may_lead && lead.store.is_ours(&lead.team).await?)
     }
 
     /// The seat from which something is done for a member: the lead's, where brigade holds it. In a team
@@ -134,8 +133,9 @@ pub(crate) fn failed(doing: &str, source: std::io::Error) -> CliError {
     CliError::failed(Trouble::Io { doing: doing.to_owned(), source })
 }
 
-/// Whether the lead lives on another host, with which a link joins this one.
-async fn is_led_from_afar(seat: &Seat) -> Result<bool, CliError> {
+/// Whether the lead lives on another host, with which a link joins this one. The team here is its mirror, which a
+/// link made.
+pub(crate) async fn is_led_from_afar(seat: &Seat) -> Result<bool, CliError> {
     let Some(config) = seat.store.team(&seat.team).await? else { return Ok(false) };
     let team = Team::read(&config.bytes).map_err(CliError::failed)?;
     Ok(team.lead().is_some_and(|lead| lead.backend_type().as_deref() == Some(REMOTE)))

@@ -16,7 +16,7 @@ use crate::error::{CliError, Trouble};
 use crate::exit;
 use crate::host::end::{self, Ended, Manner, News};
 use crate::host::worktree::Removed;
-use crate::host::{Host, failed, seat, state};
+use crate::host::{Host, failed, is_led_from_afar, seat, state};
 use crate::output::{self, BUSY, FAINT, STRONG};
 
 /// How long the supervising process takes to see that nothing is left to do.
@@ -72,7 +72,7 @@ pub(crate) async fn run(context: &Context, down: &Down) -> Result<u8, CliError> 
     if context.json {
         output::print_json(&document(&ended))?;
     } else {
-        let elsewhere = host.is_shared || !host.leads(&lead).await?;
+        let elsewhere = host.is_shared || is_led_from_afar(&lead).await?;
         let stays = elsewhere && context.store.team(&team).await?.is_some();
         let how = if stays { "is not on this host any more" } else { "is down" };
         output::print(&format!(
@@ -127,7 +127,8 @@ pub(crate) async fn take_down(
         output::note(&format!("{name} runs on {other}; team {} stays for it", lead.team));
     }
     // A team of Claude Code's is not ours to delete, nor one that others are at work in.
-    let deleted = match afar.is_empty() && host.leads(lead).await? {
+    let ours = host.leads(lead).await? && !is_led_from_afar(lead).await?;
+    let deleted = match afar.is_empty() && ours {
         true => roster::delete(lead, Force::Yes).await,
         false => Ok(()),
     };
