@@ -22,7 +22,10 @@ REAL = {
 }
 PLAIN = ("fay", "finn", "flo", "fred", "fern")
 # Never killed in the middle of the run, so that their processes get old.
-STEADY = ("cody", "fay", "finn")
+STEADY = ("cody", "gemma", "fay", "finn")
+# Gemini CLI writes all of its history to the file of its session once more whenever it is resumed, and reads all of
+# that the next time: at the pace of the others it takes minutes to come back after two hours. It gets a third.
+SLOW = {"gemma": 3}
 
 
 class Crowd(HostHouse):

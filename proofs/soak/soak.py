@@ -21,7 +21,7 @@ from havoc import AT_LEAST, MIDDLE, STORM, Havoc, spared
 from house import SLACK, eventually
 from linked import MEMBERS, Linked
 from machines import Machines
-from meter import Meter
+from meter import MB, Meter
 from report import Report
 from teammate import not_files
 from work import Board, Mail
@@ -34,6 +34,8 @@ BETWEEN = {True: (7, 14), False: (12, 24)}
 # Seconds with the cable in and out.
 PLUGGED, UNPLUGGED = (15, 45), (8, 30)
 PATIENCE = 240
+# Of what explains a failure, the longest file.
+KEEP_UP_TO = 8 * MB
 
 
 class Soak:
@@ -206,8 +208,18 @@ def keep(house, linked, folder, report):
     kept.mkdir(parents=True)
     places = {"files": house.root, "engine": folder} | {host.machine.name: host.root for host in linked.hosts}
     for name, place in places.items():
-        shutil.copytree(place, kept / name, symlinks=True, ignore=not_files, dirs_exist_ok=True)
+        shutil.copytree(place, kept / name, symlinks=True, ignore=too_much, dirs_exist_ok=True)
     report.figure("what explains it is kept in", kept)
+
+
+def too_much(folder, names):
+    """What is no file, and what would take hours to copy: two hours of an agent's own records."""
+    odd = not_files(folder, names)
+    return [*odd, *(name for name in names if name not in odd and big(Path(folder) / name))]
+
+
+def big(path):
+    return path.is_file() and path.stat().st_size > KEEP_UP_TO
 
 
 def main():

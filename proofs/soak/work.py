@@ -5,7 +5,7 @@ import random
 import time
 from typing import NamedTuple
 
-from crowd import PLAIN, REAL, is_native
+from crowd import PLAIN, REAL, SLOW, is_native
 from house import SLACK
 from post import LEAD
 
@@ -81,7 +81,7 @@ class Board:
             # Its turn may have ended with other words, where a kill cut it off.
             if job.words in self._house.ears[name].said or late > REMIND:
                 self._jobs[name] = None
-                self._free_at[name] = now + self._dice.uniform(*REST)
+                self._free_at[name] = now + self._dice.uniform(*REST) * SLOW.get(name, 1)
         elif late > (REMIND / 2 if self.closing else REMIND) * SLACK:
             self.reminders += 1
             self._tell(name, job.task, self._house.finish(name, job.task))
@@ -92,9 +92,13 @@ class Board:
             given = ["--owner", name, "--status", "in_progress"]
             if self._house.command("task", "update", task, *given) is None:
                 return
-        readers = self._dice.sample([LEAD, *(other for other in (*REAL, *PLAIN) if other != name)], 3)
+        others = [other for other in (*REAL, *PLAIN) if other != name and self._has_time(other)]
+        readers = self._dice.sample([LEAD, *others], 3)
         mark, steps = self._house.job(name, task, readers, round(self._dice.uniform(*TAKES), 1))
         self._tell(name, task, steps, mark)
+
+    def _has_time(self, name):
+        return self._dice.random() < 1 / SLOW.get(name, 1)
 
     def _tell(self, name, task, steps, mark=None):
         words = f"That was {next(self._numbers)}."
@@ -132,7 +136,8 @@ class Mail:
         kinds = [(PLAIN, 70), (tuple(REAL), 18), ((LEAD,), 12)]
         group = self._dice.choices([group for group, _ in kinds], [share for _, share in kinds])[0]
         if others := [name for name in group if name != by]:
-            self._house.write(by, self._dice.choice(others))
+            shares = [1 / SLOW.get(name, 1) for name in others]
+            self._house.write(by, self._dice.choices(others, shares)[0])
         if time.monotonic() > self._desk_at:
             self._house.read_lead()
             self._desk_at = time.monotonic() + DESK
