@@ -5,10 +5,11 @@ import json
 import os
 import resource
 import time
+from collections import Counter
 from pathlib import Path
 from statistics import median
 
-from teammate import at_home
+from teammate import at_home, stat
 
 MB = 1 << 20
 # What lasts may hold so much more at the end than at the beginning, in bytes, and so many descriptors more.
@@ -44,6 +45,7 @@ class Meter:
 
     def sample(self, disk):
         lasting, count, brigades, memory, descriptors = {}, 0, 0, 0, 0
+        ended, unburied = ended_children(), 0
         for home, folder in self._homes.items():
             for process in at_home(folder):
                 count += 1
@@ -56,13 +58,14 @@ class Meter:
                 except (OSError, StopIteration, IndexError):
                     continue
                 brigades += 1
+                unburied += ended[process.pid]
                 memory += own
                 descriptors += opened
                 if role := role_of(process):
                     used = self._used[process.pid, process.begun]
                     lasting[f"{home} {role}"] = [process.pid, process.begun, own, opened, round(used, 2)]
         it = {"t": round(self.now(), 2), "processes": count, "brigades": brigades, "memory": memory}
-        it |= {"descriptors": descriptors, "lasting": lasting, "processor": self._share()} | self._tell()
+        it |= {"unburied": unburied, "descriptors": descriptors, "lasting": lasting, "processor": self._share()} | self._tell()
         if disk:
             it["disk"] = {home: disk_of(folder) for home, folder in self._homes.items()}
         self.samples.append(it)
@@ -107,11 +110,16 @@ class Meter:
         # Whoever is started anew reads the journal of its mailbox, and the system does not get back all of that.
         journals = [sum(home["journals"] for home in part[-1]["disk"].values()) for part in with_disk(early, late)]
         room = max(12 * MB, 2 * (journals[-1] - journals[0]))
-        for what, allowed in (("brigades", 6), ("descriptors", 60), ("memory", room)):
+        for what, allowed in (("brigades", 6), ("unburied", 6), ("descriptors", 60), ("memory", room)):
             one, other = (median(sample[what] for sample in part) for part in (early, late))
             scale = MB if what == "memory" else 1
             words = f"{one / scale:.1f}, then {other / scale:.1f}{' MB' if scale > 1 else ''}"
-            named = {"brigades": "processes of brigade", "memory": "their memory", "descriptors": "their descriptors"}[what]
+            named = {
+                "brigades": "processes of brigade",
+                "unburied": "children of theirs that have ended and were not waited for",
+                "memory": "their memory",
+                "descriptors": "their descriptors",
+            }[what]
             report.check(f"{named}, all together: {words}", other - one <= max(allowed, one * 0.15), (one, other))
 
     def check_disk(self, report, first, last):
@@ -128,6 +136,18 @@ class Meter:
                 report.check(f"{home}: {named}: {words}", after - before <= max(allowed, before * 0.15))
             longest = max(sample["log"] for sample in one + other)
             report.check(f"{home}: no log is longer than a megabyte; the longest {longest / MB:.2f} MB", longest <= LONGEST_LOG)
+
+
+def ended_children():
+    """By process: how many have ended that it has only to wait for."""
+    found = Counter()
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            state, parent, *_ = stat(int(name))
+        except OSError:
+            continue
+        found[int(parent)] += state == "Z"
+    return found
 
 
 def with_disk(*parts):

@@ -27,6 +27,8 @@ pub(crate) async fn end(root: Pid, grace: Duration) {
     loop {
         let below = below(root);
         if below.is_empty() {
+            // Whoever we leave unburied is our heir's, who does not know of it.
+            reap();
             return;
         }
         for pid in below {
@@ -53,6 +55,7 @@ pub(crate) fn sweep(guard: u32) {
     loop {
         let left = below(heir(guard));
         if left.is_empty() || began.elapsed() >= PATIENCE {
+            reap();
             return;
         }
         for pid in left {
@@ -81,30 +84,56 @@ fn reap() {
     while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
 }
 
+/// Takes note of those that we have adopted and that have ended, and not of `child`, which another waits for.
+#[cfg(target_os = "linux")]
+pub(crate) fn bury(child: Option<u32>) {
+    use rustix::process::{WaitOptions, waitpid};
+    let me = rustix::process::getpid().as_raw_nonzero().get();
+    let child = child.and_then(|child| i32::try_from(child).ok());
+    for one in processes() {
+        if one.has_ended && one.parent == me && Some(one.pid) != child {
+            let _gone = waitpid(Pid::from_raw(one.pid), WaitOptions::NOHANG);
+        }
+    }
+}
+
+/// Nobody is adopted.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn bury(_: Option<u32>) {}
+
+/// What the system tells of a process.
+#[cfg(target_os = "linux")]
+struct Listed {
+    pid: i32,
+    parent: i32,
+    /// It has only to be waited for.
+    has_ended: bool,
+}
+
+/// Every process of the system.
+#[cfg(target_os = "linux")]
+fn processes() -> Vec<Listed> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let look = |entry: std::fs::DirEntry| {
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+        // The name, in brackets, may hold anything; the state and the parent stand behind it.
+        let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+        let has_ended = fields.next() == Some("Z");
+        Some(Listed { pid, parent: fields.next()?.parse().ok()?, has_ended })
+    };
+    entries.flatten().filter_map(look).collect()
+}
+
 /// Every process below `root`.
 #[cfg(target_os = "linux")]
 fn below(root: Pid) -> Vec<Pid> {
-    let mut parents: Vec<(i32, i32)> = Vec::new();
-    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    for entry in entries.flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
-            continue;
-        };
-        let Ok(stat) = std::fs::read_to_string(entry.path().join("stat")) else { continue };
-        // The name, in brackets, may hold anything; the state and the parent stand behind it.
-        let Some((_, rest)) = stat.rsplit_once(')') else { continue };
-        let mut fields = rest.split_whitespace();
-        let state = fields.next();
-        if let Some(parent) = fields.next().and_then(|parent| parent.parse().ok())
-            && state != Some("Z")
-        {
-            parents.push((pid, parent));
-        }
-    }
+    let mut listed = processes();
+    listed.retain(|one| !one.has_ended);
     let mut found = vec![root.as_raw_nonzero().get()];
     let mut at = 0;
     while let Some(&parent) = found.get(at) {
-        found.extend(parents.iter().filter(|(_, its)| *its == parent).map(|(pid, _)| *pid));
+        found.extend(listed.iter().filter(|one| one.parent == parent).map(|one| one.pid));
         at += 1;
     }
     found.into_iter().skip(1).filter_map(Pid::from_raw).collect()

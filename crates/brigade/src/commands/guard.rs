@@ -13,6 +13,8 @@ use crate::{exit, tree};
 
 /// How often it is looked whether our parent is still there.
 const LOOK: Duration = Duration::from_secs(1);
+/// After so many looks those are taken note of that the program has left to us, and that have ended.
+const BURY: u64 = 5;
 /// How long what we started has to end when it is told to.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -33,6 +35,7 @@ pub(crate) async fn run(program: &[OsString]) -> Result<u8, CliError> {
         .args(args)
         .spawn()
         .map_err(failed(&format!("start {}", name.display())))?;
+    let mut looks = 0;
     let code = loop {
         tokio::select! {
             status = child.wait() => {
@@ -43,6 +46,10 @@ pub(crate) async fn run(program: &[OsString]) -> Result<u8, CliError> {
             () = tokio::time::sleep(LOOK) => {
                 if getppid() != parent {
                     break exit::DONE;
+                }
+                looks += 1;
+                if looks % BURY == 0 {
+                    tree::bury(child.id());
                 }
             }
         }

@@ -93,7 +93,12 @@ impl Supervisor<'_> {
         let mut told = std::pin::pin!(crate::signals::told_to_end());
         let mut last_up = Instant::now();
         loop {
-            if self.look().await? {
+            // An engine that is away may keep it looking for minutes.
+            let is_up = tokio::select! {
+                told = &mut told => return told.map(drop),
+                is_up = self.look() => is_up?,
+            };
+            if is_up {
                 last_up = Instant::now();
             } else if last_up.elapsed() > LINGER {
                 return Ok(());

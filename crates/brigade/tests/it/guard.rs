@@ -1,7 +1,8 @@
 //! Neither a teammate nor its agent leaves the other behind.
 
 use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::house::House;
@@ -26,7 +27,7 @@ pub(crate) fn all_gone(pids: &[u32]) {
 fn brood(house: &House) -> (std::process::Child, Vec<u32>) {
     let guard = env!("CARGO_BIN_EXE_brigade");
     let script = format!("'{guard}' guard sh -c \"$BROOD\"; true");
-    let mut shell = std::process::Command::new("sh")
+    let mut shell = Command::new("sh")
         .args(["-c", &script])
         .env("BROOD", BROOD)
         .current_dir(house.path("work"))
@@ -60,4 +61,24 @@ fn when_the_program_ends_what_it_started_goes() {
     all_gone(&[pid]);
     let code = house.command(&["guard", "sh", "-c", "exit 7"]).status().unwrap().code();
     assert_eq!(code, Some(7));
+}
+
+/// A program that leaves others to its guard, over days, would fill the table of processes.
+#[cfg(target_os = "linux")]
+#[test]
+fn who_was_left_to_the_guard_and_has_ended_is_taken_note_of() {
+    let house = House::new();
+    let script = "(sleep 0.2 & echo $!); sleep 300";
+    let mut guard = house.command(&["guard", "sh", "-c", script]);
+    let mut guard = guard.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(guard.stdout.take().unwrap()).lines();
+    let pid: u32 = lines.next().unwrap().unwrap().parse().unwrap();
+    let began = Instant::now();
+    while Path::new(&format!("/proc/{pid}")).exists() {
+        assert!(began.elapsed() < Duration::from_secs(20), "it is still listed");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let told = Command::new("kill").arg(guard.id().to_string()).status().unwrap();
+    assert!(told.success());
+    guard.wait().unwrap();
 }
