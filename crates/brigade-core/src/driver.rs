@@ -453,6 +453,11 @@ pub enum Event {
         /// In the agent's words.
         why: String,
     },
+    /// It does not get through to its vendor, and tries again by itself. What it says or does next ends that.
+    Retries {
+        /// In the agent's words.
+        why: String,
+    },
     /// The turn has ended.
     TurnEnded(End),
     /// The conversation cannot go on. The program is to be started again.

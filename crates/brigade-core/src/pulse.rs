@@ -80,7 +80,11 @@ pub enum State {
     /// Its agent's program is being started.
     Starting {},
     /// In a turn.
-    Working {},
+    Working {
+        /// That its agent does not get through to its vendor, if so, in the agent's words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retries: Option<String>,
+    },
     /// Between turns.
     Idle {
         /// Why its last turn failed, if it did.
@@ -212,14 +216,15 @@ fn believe(pulse: &Pulse, who: &str, now: Timestamp) -> Judged {
         State::Failed { why } => {
             judged(Liveness::Dead, format!("{}: {why}", by("without its agent")))
         }
-        State::Working {} => {
+        State::Working { retries } => {
             let heard = pulse.heard.unwrap_or(pulse.since);
             if now.duration_since(heard) > STUCK {
                 let evidence =
                     format!("{}; no sign of its agent for {}", by("in a turn"), ago(now, heard));
                 judged(Liveness::Hung, evidence)
             } else {
-                judged(Liveness::Working, by("in a turn"))
+                let why = retries.as_ref().map(|why| format!("; its agent tries again: {why}"));
+                judged(Liveness::Working, by("in a turn") + &why.unwrap_or_default())
             }
         }
     }
@@ -302,7 +307,16 @@ mod tests {
             Idle,
             "its last turn failed: not logged in; process 7, idle for 5 s",
         );
-        check(&pulse(State::Working {}), Some(7), 5, Working, "process 7, in a turn for 5 s");
+        check(
+            &pulse(State::Working { retries: None }),
+            Some(7),
+            5,
+            Working,
+            "process 7, in a turn for 5 s",
+        );
+        let cut_off = pulse(State::Working { retries: Some("Reconnecting... 2/5".into()) });
+        let words = "process 7, in a turn for 5 s; its agent tries again: Reconnecting... 2/5";
+        check(&cut_off, Some(7), 5, Working, words);
         check(&pulse(waiting), Some(7), 5, Waiting, "process 7, asking for 5 s: perm-1");
         check(
             &pulse(State::Limited { why: why() }),
@@ -322,13 +336,13 @@ mod tests {
         // Another process than the one that spoke: what was said is not its word.
         check(&pulse(IDLE), Some(8), 5, Starting, "process 8 has said nothing yet");
         check(
-            &pulse(State::Working {}),
+            &pulse(State::Working { retries: None }),
             None,
             90,
             Dead,
             "no process plays it; last heard of 1 min ago",
         );
-        let beating = Pulse { at: at(1000), ..pulse(State::Working {}) };
+        let beating = Pulse { at: at(1000), ..pulse(State::Working { retries: None }) };
         check(
             &beating,
             Some(7),
@@ -352,7 +366,7 @@ mod tests {
         use Liveness::{Dead, Idle, Starting, Working};
         let afar = |state| Pulse { host: "b".to_owned(), ..pulse(state) };
         check(&afar(IDLE), None, 30, Idle, "on b, between turns for 30 s");
-        check(&afar(State::Working {}), None, 5, Working, "on b, in a turn for 5 s");
+        check(&afar(State::Working { retries: None }), None, 5, Working, "on b, in a turn for 5 s");
         check(&afar(IDLE), None, 31, Dead, "silent for 31 s; it was on b");
         // A process of this host may have the number of another's.
         check(&afar(IDLE), Some(7), 5, Starting, "process 7 has said nothing yet");

@@ -28,6 +28,13 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// The oldest server that will do. Before it a compare-and-set over several authors is not to be had,
 /// and three nodes that sync are eight times slower.
 const NEEDED: &str = "2.15";
+/// What a request is told to which nobody listens.
+const NO_RESPONDERS: &str = "no responders";
+/// Why nobody does.
+const NOT_ON: &str =
+    "the server runs without it; `jetstream {}` in its configuration, or `-js`, turns it on";
+const NOT_FOR_US: &str =
+    "it has no leader, or nothing for this account yet, which `brigade org apply` gives it";
 /// How many refusals are remembered.
 const REMEMBERED: usize = 256;
 /// How often it is looked whether the server has refused what it does not answer.
@@ -245,7 +252,13 @@ impl Engine {
         doing: &str,
     ) -> Result<(), StoreError> {
         if began.elapsed() > patience {
-            let trouble = Trouble::Silent { secs: patience.as_secs(), last: last.to_owned() };
+            let secs = patience.as_secs();
+            let has_it = self.client.server_info().jetstream;
+            let trouble = match last.contains(NO_RESPONDERS) {
+                true if has_it => Trouble::NoJetStream { secs, why: NOT_FOR_US },
+                true => Trouble::NoJetStream { secs, why: NOT_ON },
+                false => Trouble::Silent { secs, last: last.to_owned() },
+            };
             return Err(trouble.doing(doing));
         }
         self.metrics.retries.fetch_add(1, Ordering::Relaxed);

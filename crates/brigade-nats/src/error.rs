@@ -15,6 +15,9 @@ pub(crate) enum Trouble {
     /// Nobody answered in time, though it was tried again and again.
     #[error("the engine did not answer for {secs} s: {last}")]
     Silent { secs: u64, last: String },
+    /// There is a server, and nothing in it that keeps anything.
+    #[error("JetStream has not answered for {secs} s: {why}")]
+    NoJetStream { secs: u64, why: &'static str },
     /// The engine said no.
     #[error("{0}")]
     Said(String),

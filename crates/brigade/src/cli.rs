@@ -86,7 +86,7 @@ Examples:
 pub(crate) struct Global {
     /// Work on this team [env: BRIGADE_TEAM]
     ///
-    /// Without it, the only team there is.
+    /// Without it, the only team there is, or that of the brigade.toml of this folder.
     #[arg(long, global = true, value_name = "TEAM")]
     pub(crate) team: Option<TeamName>,
 

@@ -21,7 +21,7 @@ use crate::host::Host;
 use crate::host::folder::Folder;
 use crate::host::keys::KeyRing;
 use crate::host::start::Again;
-use crate::{env, installed};
+use crate::{env, installed, team_file};
 
 /// How long a command that only looks waits for a lock; without it, it shows what is there.
 const GLANCE: Duration = Duration::from_millis(100);
@@ -62,9 +62,7 @@ impl Context {
     }
 
     async fn open(global: Global, lock_wait: Duration, lasts: bool) -> Result<Self, CliError> {
-        let no_home = || CliError::failed(Trouble::NoHome);
-        let claude_dir = global.claude_dir.or_else(env::claude_dir).ok_or_else(no_home)?;
-        let state_dir = env::state_dir().ok_or_else(no_home)?;
+        let (claude_dir, state_dir) = dirs(&global)?;
         let durability = match global.durability {
             Some(word) => word,
             None => {
@@ -120,24 +118,11 @@ impl Context {
 
     /// What runs on this host.
     pub(crate) fn host(&self) -> Result<Host, CliError> {
-        let claude_dir = std::path::absolute(&self.claude_dir).map_err(|source| {
-            let doing = "find the current folder".into();
-            CliError::failed(Trouble::Io { doing, source })
-        })?;
-        let mut options = vec!["--claude-dir".into(), claude_dir.into_os_string()];
-        options.extend(self.home.options());
-        let again = Again { program: installed::itself()?.into_os_string(), options };
-        Ok(Host {
-            folder: self.folder(),
-            again,
-            worktrees: self.state_dir.join("worktrees"),
-            is_shared: self.home.engine().is_some(),
-            may_lead: self.home.engine().is_none_or(Engine::may_lead),
-        })
+        host_at(&self.home, &self.claude_dir, &self.state_dir)
     }
 
     fn folder(&self) -> Folder {
-        Folder::new(self.state_dir.join("host").join(self.home.key(&self.claude_dir)))
+        folder_at(&self.home, &self.claude_dir, &self.state_dir)
     }
 
     /// The keys by which members in the files of this host know their lead.
@@ -193,7 +178,8 @@ impl Context {
         Self { team, ..self }
     }
 
-    /// The team: the one named, which must be there, or the only one there is.
+    /// The team: the one named, which must be there, or the only one there is, or that of the `brigade.toml` of this
+    /// folder.
     pub(crate) async fn team(&self) -> Result<TeamName, CliError> {
         if let Some(team) = &self.team {
             if self.store.team(team).await?.is_some() {
@@ -208,19 +194,23 @@ impl Context {
                     .hint(format!("`brigade team create {team}` makes a new one")),
             });
         }
-        let mut teams = self.store.teams().await?;
-        match (teams.pop(), teams.is_empty()) {
-            (None, _) => {
+        let teams = self.store.teams().await?;
+        match teams.as_slice() {
+            [] => {
                 let error = CliError::failed(Trouble::NoTeams);
                 Err(error.hint(
                     "`brigade team create NAME` makes one, `brigade new` and `brigade up` one from a file",
                 ))
             }
-            (Some(team), true) => Ok(team),
-            (Some(_), false) => {
-                let error = CliError::failed(Trouble::SeveralTeams(self.teams().await?));
-                Err(error.hint(format!("choose with `--team TEAM`, or set {}", env::TEAM)))
-            }
+            [team] => Ok(team.clone()),
+            // In a project's folder its team is meant.
+            teams => match team_file::here().filter(|team| teams.contains(team)) {
+                Some(team) => Ok(team),
+                None => {
+                    let error = CliError::failed(Trouble::SeveralTeams(self.teams().await?));
+                    Err(error.hint(format!("choose with `--team TEAM`, or set {}", env::TEAM)))
+                }
+            },
         }
     }
 
@@ -286,6 +276,40 @@ impl Context {
         let teams = self.store.teams().await?;
         Ok(teams.iter().map(ToString::to_string).collect())
     }
+}
+
+/// Claude Code's folder, and brigade's own.
+fn dirs(global: &Global) -> Result<(PathBuf, PathBuf), CliError> {
+    let no_home = || CliError::failed(Trouble::NoHome);
+    let claude_dir = global.claude_dir.clone().or_else(env::claude_dir).ok_or_else(no_home)?;
+    Ok((claude_dir, env::state_dir().ok_or_else(no_home)?))
+}
+
+/// What runs on this host, though where its teams live cannot be reached.
+pub(crate) fn host_alone(global: &Global) -> Result<Host, CliError> {
+    let (claude_dir, state_dir) = dirs(global)?;
+    host_at(&global.home, &claude_dir, &state_dir)
+}
+
+fn host_at(home: &Home, claude_dir: &Path, state_dir: &Path) -> Result<Host, CliError> {
+    let absolute = std::path::absolute(claude_dir).map_err(|source| {
+        let doing = "find the current folder".into();
+        CliError::failed(Trouble::Io { doing, source })
+    })?;
+    let mut options = vec!["--claude-dir".into(), absolute.into_os_string()];
+    options.extend(home.options());
+    let again = Again { program: installed::itself()?.into_os_string(), options };
+    Ok(Host {
+        folder: folder_at(home, claude_dir, state_dir),
+        again,
+        worktrees: state_dir.join("worktrees"),
+        is_shared: home.engine().is_some(),
+        may_lead: home.engine().is_none_or(Engine::may_lead),
+    })
+}
+
+fn folder_at(home: &Home, claude_dir: &Path, state_dir: &Path) -> Folder {
+    Folder::new(state_dir.join("host").join(home.key(claude_dir)))
 }
 
 /// What a variable says, if it is set.

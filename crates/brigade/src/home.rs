@@ -15,6 +15,8 @@ use thiserror::Error;
 use crate::cli::Global;
 use crate::context::variable;
 use crate::error::{CliError, Trouble};
+#[cfg(feature = "nats")]
+use crate::patience::saying;
 use crate::{env, team_file};
 
 /// The port of an engine that does not name one.
@@ -225,7 +227,9 @@ impl Engine {
         let patience =
             if lasts { brigade_nats::Patience::Long } else { brigade_nats::Patience::Short };
         let options = brigade_nats::Options { patience, ..self.words() };
-        let store = brigade_nats::NatsStore::connect(options).await;
+        let connecting = brigade_nats::NatsStore::connect(options);
+        let words = format!("waiting for {} to answer", self.servers.join(", "));
+        let store = saying(&words, connecting).await;
         Ok(Arc::new(store.map_err(|error| self.hinted(error))?))
     }
 
@@ -292,11 +296,24 @@ impl Engine {
     /// Where it is looked for, beside what came of it.
     #[cfg(feature = "nats")]
     fn hinted(&self, error: StoreError) -> CliError {
-        let servers = self.servers.join(", ");
-        let running = format!("is the server running at {servers}, and reachable from here?");
-        let error = CliError::failed(error).hint(running);
+        let error = CliError::failed(error);
+        if !error.is_unreachable() {
+            return error;
+        }
+        let why = std::error::Error::source(&*error.source).map(ToString::to_string);
+        let why = why.unwrap_or_default().to_lowercase();
+        // A server that does not know whoever calls says so; what does not answer, nothing.
+        if !why.contains("authorization") {
+            let servers = self.servers.join(", ");
+            return error
+                .hint(format!("is the server running at {servers}, and reachable from here?"));
+        }
         match &self.creds {
-            Some(creds) => error.hint(format!("the credentials are those in {}", creds.display())),
+            Some(creds) => error.hint(format!(
+                "the credentials are those in {}; who runs the engine may have taken them back, or not yet said \
+                 `brigade org apply`",
+                creds.display()
+            )),
             None => error.hint("no credentials were given; --creds FILE names them"),
         }
     }

@@ -36,7 +36,7 @@ pub(crate) mod worktree;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use brigade_core::link::REMOTE;
+use brigade_core::link::is_mirror;
 use brigade_core::pulse::Process;
 use brigade_core::seat::Seat;
 use brigade_wire::name::{MemberName, TeamName};
@@ -133,10 +133,9 @@ pub(crate) fn failed(doing: &str, source: std::io::Error) -> CliError {
     CliError::failed(Trouble::Io { doing: doing.to_owned(), source })
 }
 
-/// Whether the lead lives on another host, with which a link joins this one. The team here is its mirror, which a
-/// link made.
+/// Whether the lead lives on another host, with which a link joins this one.
 pub(crate) async fn is_led_from_afar(seat: &Seat) -> Result<bool, CliError> {
     let Some(config) = seat.store.team(&seat.team).await? else { return Ok(false) };
     let team = Team::read(&config.bytes).map_err(CliError::failed)?;
-    Ok(team.lead().is_some_and(|lead| lead.backend_type().as_deref() == Some(REMOTE)))
+    Ok(is_mirror(&team))
 }

@@ -1,7 +1,7 @@
 //! The history of a team as people read it.
 
 use std::borrow::Borrow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 use brigade_core::event::{Act, Ending, Event, MessageKey, Record};
@@ -32,6 +32,14 @@ pub(crate) struct Story {
     messages: HashMap<Place, (String, String)>,
     /// Each task as it was last seen.
     tasks: HashMap<u64, String>,
+    gone: Gone,
+}
+
+/// What went with a team that was deleted. In the next one of its name it is not there, which is nobody's deed.
+#[derive(Debug, Default)]
+struct Gone {
+    messages: HashSet<Place>,
+    tasks: HashSet<u64>,
 }
 
 /// When a message was read, and when its reader's model saw it.
@@ -54,8 +62,14 @@ impl Story {
         width: Option<usize>,
     ) -> String {
         let mut fates: HashMap<Place, Fate> = HashMap::new();
+        let (mut there, mut gone) = (HashSet::new(), HashSet::new());
         for record in records.iter().map(R::borrow) {
             match &record.event {
+                Event::Sent { to, key, .. } | Event::Seen { to, key, .. } => {
+                    there.insert((to.as_str(), *key));
+                }
+                Event::TeamDeleted {} => gone.extend(there.drain()),
+                Event::Read { to, key, .. } if gone.contains(&(to.as_str(), *key)) => {}
                 Event::Read { to, key, .. } => {
                     let fate = fates.entry((to.clone(), *key)).or_default();
                     fate.read.get_or_insert(record.at);
@@ -125,6 +139,9 @@ impl Story {
                 self.messages.insert((to.clone(), *key), (from.clone(), words.clone()));
                 (format!("{from} → {to}"), words)
             }
+            Event::Read { to, key, .. } if self.gone.messages.contains(&(to.clone(), *key)) => {
+                return None;
+            }
             Event::Read { to, key, .. } => (to.clone(), format!("read {}", self.message(to, *key))),
             Event::Shown { to, key } => {
                 (to.clone(), format!("was shown {}", self.message(to, *key)))
@@ -137,12 +154,17 @@ impl Story {
                 (to.clone(), what)
             }
             Event::Task { id, task } => (somebody(), self.task(*id, task)?),
+            Event::TaskDeleted { id } if self.gone.tasks.remove(id) => return None,
             Event::TaskDeleted { id } => {
                 self.tasks.remove(id);
                 (somebody(), format!("task {id} deleted"))
             }
             Event::TeamCreated { .. } => (somebody(), "team created".into()),
-            Event::TeamDeleted {} => (somebody(), "team deleted".into()),
+            Event::TeamDeleted {} => {
+                self.gone.messages.extend(self.messages.drain().map(|(place, _)| place));
+                self.gone.tasks.extend(self.tasks.drain().map(|(id, _)| id));
+                (somebody(), "team deleted".into())
+            }
             Event::Member { name, joined: true, .. } => (name.clone(), "joined".into()),
             Event::Member { name, member, joined: false } => (name.clone(), changed(member)),
             Event::MemberLeft { name } => (name.clone(), "left".into()),
@@ -162,6 +184,7 @@ impl Story {
     /// What is new in a task; `None` if only that others wait for it, which they said themselves.
     fn task(&mut self, id: u64, task: &RawValue) -> Option<String> {
         let before = self.tasks.insert(id, task.get().to_owned());
+        self.gone.tasks.remove(&id);
         let Ok(now) = Task::read(task.get().as_bytes()) else { return Some(format!("task {id}")) };
         let subject = now.subject().unwrap_or_default();
         let after = now.blocked_by().unwrap_or_default().join(", ");

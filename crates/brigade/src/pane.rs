@@ -91,6 +91,9 @@ impl Pane {
             Event::Changed(change) => self.fresh(&diff::short(change)),
             Event::ToolEnded { ok: false, .. } => self.fresh(&format!("{FAINT}  failed{FAINT:#}")),
             Event::Used(used) => self.used = *used,
+            Event::Retries { why } => {
+                self.state(&format!("tries again: {}", output::one_line(why)));
+            }
             Event::Limited { why } => self.state(&format!("limited: {}", output::one_line(why))),
             Event::TurnEnded(end) => {
                 let word = match end {

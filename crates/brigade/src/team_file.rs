@@ -16,8 +16,10 @@ pub(crate) mod starter;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use brigade_wire::name::TeamName;
 use thiserror::Error;
 use toml::de::{DeTable, DeValue};
 
@@ -45,6 +47,8 @@ const TOLD: usize = 20;
 pub(crate) enum FileError {
     #[error("there is no {NAME} here or in any folder above")]
     Nowhere,
+    #[error("{path} is somebody else's, and is not used unasked")]
+    Foreign { path: PathBuf },
     #[error("cannot read {path}")]
     Io { path: PathBuf, source: io::Error },
     #[error("{path} is not a file")]
@@ -59,6 +63,11 @@ pub(crate) enum FileError {
 
 impl From<FileError> for CliError {
     fn from(error: FileError) -> Self {
+        if let FileError::Foreign { path } = &error {
+            let hint =
+                format!("look at it; `brigade up --file {}` uses it all the same", path.display());
+            return Self::failed(error).hint(hint);
+        }
         let hint = match &error {
             FileError::Nowhere => Some("`brigade new` writes a first one"),
             FileError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
@@ -91,10 +100,36 @@ fn told(path: &Path, mistakes: &[Mistake]) -> String {
     text
 }
 
-/// The file of the team that is worked on here: the one of this folder, or of the nearest above.
+/// The file of the team that is worked on here: the one of this folder, or of the nearest above. It says which
+/// programs are started, so it is not one that somebody else put into a folder that everybody may write to.
 pub(crate) fn find(dir: &Path) -> Result<PathBuf, FileError> {
-    let paths = dir.ancestors().map(|dir| dir.join(NAME));
-    paths.into_iter().find(|path| path.exists()).ok_or(FileError::Nowhere)
+    let mut paths = dir.ancestors().map(|dir| dir.join(NAME));
+    let path = paths.find(|path| path.exists()).ok_or(FileError::Nowhere)?;
+    match is_foreign(&path) {
+        Ok(false) => Ok(path),
+        Ok(true) => Err(FileError::Foreign { path }),
+        Err(source) => Err(FileError::Io { path, source }),
+    }
+}
+
+fn is_foreign(path: &Path) -> io::Result<bool> {
+    let me = rustix::process::geteuid().as_raw();
+    let folder = fs::metadata(path.parent().unwrap_or(path))?.uid();
+    // Of a link, whose it is as well as whose what it leads to is.
+    let owners = [fs::symlink_metadata(path)?.uid(), fs::metadata(path)?.uid()];
+    Ok(owners.into_iter().any(|owner| is_strangers(owner, folder, me)))
+}
+
+/// Whether a file is neither ours, nor root's, nor of who owns the folder that it is in.
+fn is_strangers(owner: u32, folder: u32, me: u32) -> bool {
+    ![me, 0, folder].contains(&owner)
+}
+
+/// The team that the file of this folder is about, if there is one that says so.
+pub(crate) fn here() -> Option<TeamName> {
+    let text = text(&find(&std::env::current_dir().ok()?).ok()?).ok()?;
+    let (document, _) = DeTable::parse_recoverable(&text);
+    document.get_ref().get("team")?.get_ref().as_str()?.parse().ok()
 }
 
 /// The team a file tells of. Paths in it are seen from the folder it is in.
@@ -168,4 +203,25 @@ fn text(path: &Path) -> Result<String, FileError> {
         return Err(FileError::TooLong { path: path.to_owned() });
     }
     String::from_utf8(bytes).map_err(|_| FileError::NotText { path: path.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In a folder that everybody may write to, anybody could say what is started.
+    #[test]
+    fn a_strangers_file_is_not_ours_to_use() {
+        let (me, root, folders, stranger) = (1000, 0, 2000, 3000);
+        assert!(is_strangers(stranger, root, me));
+        assert!(is_strangers(stranger, me, me));
+        for trusted in [me, root, folders] {
+            assert!(!is_strangers(trusted, folders, me), "{trusted}");
+        }
+        let here = std::env::temp_dir().join(format!("brigade-file-{}", std::process::id()));
+        fs::create_dir_all(&here).unwrap();
+        fs::write(here.join(NAME), "").unwrap();
+        assert_eq!(find(&here).unwrap(), here.join(NAME));
+        fs::remove_dir_all(here).unwrap();
+    }
 }

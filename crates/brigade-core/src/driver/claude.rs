@@ -181,9 +181,7 @@ impl Claude {
             "init" => self.turn_began(),
             // It tries again for minutes, and later each time.
             "api_retry" => {
-                if let Some(why) = result::limit(message) {
-                    self.tell(Event::Limited { why });
-                }
+                self.tell(result::retry(message));
             }
             _ => {}
         }

@@ -185,9 +185,11 @@ impl Codex {
             }
             "error" if params.get("willRetry") == Some(&Value::Bool(true)) => {
                 let error = params.get("error").unwrap_or(&Value::Null);
-                if fault::is_limit(error) {
-                    self.peer.tell(Event::Limited { why: fault::words(error) });
-                }
+                let why = fault::words(error);
+                self.peer.tell(match fault::is_limit(error) {
+                    true => Event::Limited { why },
+                    false => Event::Retries { why },
+                });
             }
             "item/agentMessage/delta" => {
                 let said = text(params, "/delta").to_owned();

@@ -87,6 +87,7 @@ use self::mail::Post;
 use self::memory::Memory;
 pub use self::memory::Notebook;
 pub use self::news::News;
+pub use self::place::is_mirror;
 use self::roster::Sides;
 use crate::clock::Clock;
 use crate::event::MessageKey;

@@ -207,7 +207,7 @@ impl Link {
     }
 }
 
-/// Whether the team here is the image of one whose lead lives elsewhere.
-fn is_mirror(team: &Team<'_>) -> bool {
+/// Whether a team is the image of one whose lead lives elsewhere: a link made it.
+pub fn is_mirror(team: &Team<'_>) -> bool {
     team.lead().is_some_and(|lead| lead.backend_type().as_deref() == Some(REMOTE))
 }

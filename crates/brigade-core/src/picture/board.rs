@@ -118,6 +118,12 @@ impl Cards {
         self.cards.remove(&id);
     }
 
+    /// Those that were there at a time are not any more.
+    pub(super) fn drop_until(&mut self, at: At) {
+        self.touch();
+        self.cards.retain(|_, card| card.added > at);
+    }
+
     fn touch(&mut self) {
         self.graph.take();
         self.regroup();

@@ -151,6 +151,11 @@ impl Mail {
         was_unread
     }
 
+    /// Nothing more is heard of what was written so far.
+    pub(super) fn close(&mut self) {
+        self.by_key.clear();
+    }
+
     fn letter(&mut self, to: Who, key: MessageKey) -> Option<&mut Letter> {
         let number = *self.by_key.get(&(to, key))?;
         self.letters.get_mut(usize::try_from(number).ok()?)

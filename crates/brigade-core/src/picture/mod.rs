@@ -88,6 +88,8 @@ pub struct Picture {
     title: String,
     description: String,
     is_there: bool,
+    /// When it was deleted, until there is one of its name again.
+    deleted: Option<At>,
     mail: mail::Mail,
     asked: asked::AllAsked,
     board: board::Cards,
@@ -242,6 +244,10 @@ impl Picture {
     }
 
     fn created(&mut self, at: At, team: &RawValue) {
+        // The board of the earlier team of that name, which could be looked at until now, is not this one's.
+        if let Some(deleted) = self.deleted.take() {
+            self.board.drop_until(deleted);
+        }
         self.board.regroup();
         self.is_there = true;
         let Ok(team) = Team::read(team.get().as_bytes()) else { return };
@@ -264,11 +270,16 @@ impl Picture {
             .map(|name| self.who(&name));
     }
 
+    /// With the team goes what nobody had read. That it is not there in the next one of that name is nobody's deed.
     fn deleted(&mut self, at: At) {
-        self.board.regroup();
-        self.is_there = false;
+        (self.is_there, self.deleted) = (false, Some(at));
+        self.mail.close();
         for person in &mut self.people {
-            person.leave(at);
+            person.unread = 0;
+        }
+        let everybody: Vec<Who> = self.people.iter().map(|person| person.who).collect();
+        for who in everybody {
+            self.left(at, who);
         }
     }
 

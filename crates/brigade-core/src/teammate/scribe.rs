@@ -132,6 +132,7 @@ impl Notes {
             | Did::Taken(_)
             | Did::NotTaken(_)
             | Did::AsksNoLonger(_)
+            | Did::Retries { .. }
             | Did::Broken { .. } => {}
         }
     }

@@ -17,6 +17,8 @@ pub(super) struct Vitals {
     used: Usage,
     /// The vendor takes no more, in its words.
     limited: Option<String>,
+    /// It does not get through to its vendor, in its words.
+    retries: Option<String>,
     /// Why the last turn failed, if it did.
     failed: Option<String>,
     /// Why the agent was given up, if it was.
@@ -37,13 +39,14 @@ impl Vitals {
             Event::Limited { why } | Event::TurnEnded(End::Limited(why)) => {
                 self.limited = Some(why.clone());
             }
+            Event::Retries { why } => self.retries = Some(why.clone()),
             Event::Said(_)
             | Event::ToolStarted { .. }
             | Event::ToolEnded { .. }
             | Event::Changed(_)
             | Event::Asks(_)
             | Event::TurnEnded(End::Done | End::Interrupted | End::Failed(_)) => {
-                self.limited = None;
+                (self.limited, self.retries) = (None, None);
             }
             // That it is asked anew does not say that its vendor answers: some then try in silence.
             Event::TurnStarted
@@ -68,11 +71,16 @@ impl<S: FnMut(Sight)> Teammate<S> {
         if same.is_some_and(|last| now.duration_since(last.at) < beat) {
             return;
         }
+        // How often its agent tried by now does not make it another turn.
+        let is_working = |state: &State| matches!(state, State::Working { .. });
+        let since = last
+            .filter(|last| same.is_some() || (is_working(&last.state) && is_working(&state)))
+            .map_or(now, |last| last.since);
         let pulse = Pulse {
             process: self.plan.process.clone(),
             host: self.plan.host.clone(),
             at: now,
-            since: same.map_or(now, |last| last.since),
+            since,
             state,
             heard: self.vitals.heard,
             session: self.delivery.memory().session.clone(),
@@ -102,7 +110,9 @@ impl<S: FnMut(Sight)> Teammate<S> {
         match (&self.vitals.limited, self.activity) {
             // In a turn or not: an agent may try again by itself for minutes.
             (Some(why), _) => State::Limited { why: why.clone() },
-            (None, Some(Activity::Active)) => State::Working {},
+            (None, Some(Activity::Active)) => {
+                State::Working { retries: self.vitals.retries.clone() }
+            }
             _ => State::Idle { failed: self.vitals.failed.clone() },
         }
     }
@@ -131,6 +141,19 @@ mod tests {
         assert_eq!(after(failed).as_deref(), Some("not logged in"));
         assert_eq!(after(Event::TurnStarted).as_deref(), Some("not logged in"));
         assert_eq!(after(Event::TurnEnded(End::Done)), None);
+    }
+
+    #[test]
+    fn that_it_does_not_get_through_is_over_with_the_next_word() {
+        let mut vitals = Vitals::default();
+        let mut after = |event| {
+            vitals.heard(&event, Timestamp::UNIX_EPOCH);
+            vitals.retries.clone()
+        };
+        let why = || "Reconnecting... 2/5".to_owned();
+        assert_eq!(after(Event::Retries { why: why() }), Some(why()));
+        assert_eq!(after(Event::TurnStarted), Some(why()));
+        assert_eq!(after(Event::Said("Here I am.".to_owned())), None);
     }
 
     #[test]

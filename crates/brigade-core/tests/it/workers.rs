@@ -323,7 +323,8 @@ fn who_no_longer_waits_no_longer_asks() {
             pulse.map(|pulse| pulse.state)
         };
         until("it asks", async || matches!(state().await, Some(State::Waiting { .. }))).await;
-        until("it gives up", async || state().await == Some(State::Working {})).await;
+        until("it gives up", async || state().await == Some(State::Working { retries: None }))
+            .await;
         // Nobody answers it in vain.
         assert_eq!(handshake::open(&house.seat("team-lead")).await.unwrap(), []);
         bob.abort();

@@ -1,6 +1,7 @@
 //! `brigade approvals`, `brigade approve`, `brigade deny`
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -40,6 +41,6 @@ pub(crate) struct Deny {
     #[arg(value_name = "ID")]
     pub(crate) which: String,
     /// Tell the teammate why, and what to do instead
-    #[arg(long, short, allow_hyphen_values = true)]
+    #[arg(long, short, allow_hyphen_values = true, value_parser = NonEmptyStringValueParser::new())]
     pub(crate) reason: String,
 }

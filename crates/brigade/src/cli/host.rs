@@ -15,7 +15,7 @@ pub(crate) struct Stop {
 /// Taking a team down.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Down {
-    /// The team; the only one that is up if not given
+    /// The team; if not given the only one that is up, or that of the brigade.toml of this folder
     #[arg(value_name = "TEAM")]
     pub(crate) which: Option<TeamName>,
     #[command(flatten)]

@@ -11,9 +11,9 @@ use crate::error::{CliError, Kind, Trouble};
 use crate::host::worktree::Worktree;
 use crate::{env, exit, output};
 
-pub(crate) fn run(context: &Context, name: &MemberName, stat: bool) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &Context, name: &MemberName, stat: bool) -> Result<u8, CliError> {
     let host = context.host()?;
-    let team = which(context, &host, None)?;
+    let team = which(context, &host, None).await?;
     let Some(spec) = host.folder.member(&team, name)? else {
         let (name, team) = (name.to_string(), team.to_string());
         return Err(CliError::failed(Trouble::NotHere { name, team }));

@@ -2,22 +2,26 @@
 
 use std::time::Duration;
 
+use brigade_core::board;
+use brigade_core::graph::State;
 use brigade_core::roster::{self, Force, RosterError};
 use brigade_core::seat::Seat;
 use brigade_core::store::StoreError;
-use brigade_wire::name::{MemberName, TeamName};
+use brigade_wire::name::{MemberName, TaskId, TeamName};
 use brigade_wire::team::Team;
+use rustix::process::Signal;
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::cli::{Down, Ending, Stop};
-use crate::context::Context;
+use super::check;
+use crate::cli::{Down, Ending, Global, Stop};
+use crate::context::{Context, host_alone};
 use crate::error::{CliError, Trouble};
-use crate::exit;
 use crate::host::end::{self, Ended, Manner, News};
 use crate::host::worktree::Removed;
 use crate::host::{Host, failed, is_led_from_afar, seat, state};
 use crate::output::{self, BUSY, FAINT, STRONG};
+use crate::{env, exit, team_file};
 
 /// How long the supervising process takes to see that nothing is left to do.
 const LAST: Duration = Duration::from_secs(10);
@@ -65,10 +69,14 @@ pub(crate) async fn stop(context: &Context, stop: &Stop) -> Result<u8, CliError>
 /// `brigade down`
 pub(crate) async fn run(context: &Context, down: &Down) -> Result<u8, CliError> {
     let host = context.host()?;
-    let team = which(context, &host, down.which.as_ref())?;
+    let team = which(context, &host, down.which.as_ref()).await?;
     context.refuse_to_lead(&team, "take the team down")?;
     let lead = context.seat_of(team.clone(), MemberName::lead());
+    let not_done = not_done(&lead).await;
     let ended = take_down(&host, &lead, manner(&down.how, false)).await?;
+    if context.store.team(&team).await?.is_none() {
+        tell_lost(&team, not_done);
+    }
     if context.json {
         output::print_json(&document(&ended))?;
     } else {
@@ -82,34 +90,108 @@ pub(crate) async fn run(context: &Context, down: &Down) -> Result<u8, CliError> 
     Ok(exit::DONE)
 }
 
+/// `brigade down` where the engine is away: with `--now` what runs on this host is ended all the same. The team stays
+/// in the engine, and to be taken down.
+pub(crate) async fn cut_off(global: &Global, down: &Down, away: CliError) -> Result<u8, CliError> {
+    let host = host_alone(global)?;
+    let up = host.folder.teams()?;
+    let named = down.which.as_ref().or(global.team.as_ref());
+    let (true, [team]) = (down.how.now, named.map_or(up.as_slice(), std::slice::from_ref)) else {
+        return Err(away.hint("`brigade down TEAM --now` ends what runs on this host all the same"));
+    };
+    let names = host.folder.members(team)?;
+    end::by_force(&host, team, &names, tell).await?;
+    if up.iter().all(|up| up == team)
+        && let Some(supervisor) = host.supervisor()?
+    {
+        crate::host::tell(&supervisor, Signal::TERM);
+    }
+    output::note(&format!(
+        "{}; what ran of team {team} on this host has ended, the team stays in the engine; `brigade down {team}` \
+         takes it down when that is back",
+        away.in_a_line()
+    ));
+    if global.json {
+        let ended: Vec<(MemberName, Ended)> =
+            names.into_iter().map(|name| (name, Ended::Forced)).collect();
+        output::print_json(&document(&ended))?;
+    }
+    Ok(exit::FAILED)
+}
+
+/// What went with the team though nobody had finished it.
+fn tell_lost(team: &TeamName, not_done: usize) {
+    if not_done > 0 {
+        let tasks = output::count(not_done, "task");
+        output::note(&format!(
+            "{tasks} not done went with the team; `brigade log --team {team}` has what they were"
+        ));
+    }
+}
+
+/// How many tasks are not done. Of a board that cannot be read nothing is told.
+async fn not_done(lead: &Seat) -> usize {
+    let Ok((_, graph)) = board::list(lead).await else { return 0 };
+    let is_open = |id: &TaskId| graph.state(*id) != Some(State::Done);
+    graph.nodes().filter(|(id, _)| is_open(id)).count()
+}
+
 /// The team that is meant: the one named, or the only one that is up.
-pub(crate) fn which(
+pub(crate) async fn which(
     context: &Context,
     host: &Host,
     named: Option<&TeamName>,
 ) -> Result<TeamName, CliError> {
-    let mut up = host.folder.teams()?;
+    let up = host.folder.teams()?;
     let names: Vec<String> = up.iter().map(ToString::to_string).collect();
     if let Some(team) = named.or(context.named_team()) {
         if up.contains(team) {
             return Ok(team.clone());
         }
         let error = CliError::failed(Trouble::NotUp { team: team.to_string() });
+        if host.folder.elsewhere().contains(team) {
+            return Err(error.hint(up_elsewhere(team.as_str())));
+        }
+        let there = context.store.teams().await.unwrap_or_default();
         return Err(match names.as_slice() {
+            _ if there.contains(team) => error.hint(format!(
+                "nobody brought it up here; `brigade team delete {team}` deletes it"
+            )),
             [] => error.hint("no team is; `brigade up` brings one up"),
             names => error.hint(format!("up are {}", names.join(", "))),
         });
     }
-    match (up.pop(), up.is_empty()) {
-        (Some(team), true) => Ok(team),
-        (None, _) => {
+    match up.as_slice() {
+        [team] => Ok(team.clone()),
+        [] => {
             let error = CliError::new(crate::error::Kind::Nothing, Trouble::NoneUp);
-            Err(error.hint("`brigade new` writes a brigade.toml, `brigade up` brings it up"))
+            Err(error.hint(if_none_is_up(host)))
         }
-        (Some(_), false) => {
-            Err(CliError::usage(Trouble::SeveralTeams(names)).hint("name one of them"))
-        }
+        teams => match team_file::here().filter(|team| teams.contains(team)) {
+            Some(team) => Ok(team),
+            None => Err(CliError::usage(Trouble::SeveralTeams(names)).hint("name one of them")),
+        },
     }
+}
+
+/// What whoever finds no team up may do.
+pub(crate) fn if_none_is_up(host: &Host) -> String {
+    let elsewhere: Vec<String> = host.folder.elsewhere().iter().map(ToString::to_string).collect();
+    if !elsewhere.is_empty() {
+        return up_elsewhere(&elsewhere.join(", "));
+    }
+    match check::found() {
+        Ok(file) => format!("`brigade up` brings up what is in {}", file.display()),
+        Err(_) => "`brigade new` writes a brigade.toml, `brigade up` brings it up".to_owned(),
+    }
+}
+
+fn up_elsewhere(teams: &str) -> String {
+    format!(
+        "up on this host, and kept elsewhere, is {teams}; say where with `--store`, {} or {}",
+        env::STORE,
+        env::CLAUDE_CONFIG_DIR
+    )
 }
 
 /// Ends every member of a team on this host, and the team.
@@ -165,7 +247,7 @@ async fn members_afar(host: &Host, lead: &Seat) -> Result<Vec<(MemberName, Strin
 
 fn tell(name: &MemberName, news: News) {
     let said = match news {
-        News::Asked => "asked to stop".to_owned(),
+        News::Asked(limit) => format!("asked to stop, within {} s", limit.as_secs()),
         News::Refuses(why) => format!("would rather stay: {}", output::one_line(&why)),
         News::Told => format!("{BUSY}told to end{BUSY:#}"),
         News::Worktree(Removed::Stays, tree) => {

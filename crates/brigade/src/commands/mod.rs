@@ -171,9 +171,12 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
             status::run(&Context::glancing(global).await?, metrics).await
         }
         Some(Command::Doctor(doctor)) => doctor::run(&Context::new(global).await?, doctor).await,
-        Some(Command::Down(down)) => down::run(&Context::new(global).await?, &down).await,
+        Some(Command::Down(down)) => match Context::new(global.clone()).await {
+            Err(away) if away.is_unreachable() => down::cut_off(&global, &down, away).await,
+            context => down::run(&context?, &down).await,
+        },
         Some(Command::Diff { name, stat }) => {
-            diff::run(&Context::glancing(global).await?, &name, stat)
+            diff::run(&Context::glancing(global).await?, &name, stat).await
         }
         Some(Command::Stop(stop)) => down::stop(&Context::new(global).await?, &stop).await,
         Some(Command::Resume(resume)) => resume::run(&Context::new(global).await?, &resume).await,

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use brigade_core::board;
 use brigade_core::graph::Graph;
 use brigade_core::mail::{self, Which};
+use brigade_core::pulse::Liveness;
 use brigade_core::seat::Seat;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 use serde::Serialize;
@@ -13,6 +14,7 @@ use super::team::show;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit;
+use crate::host::{Host, state, wait};
 use crate::output::{self, BUSY, Cell, FAINT, READY, STRONG, Table};
 use crate::tasks::Look;
 
@@ -42,6 +44,9 @@ struct MemberLine {
     name: String,
     agent_type: String,
     active: Option<bool>,
+    /// How it is, where it runs on this host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    liveness: Option<Liveness>,
     /// `None` for a name of which no inbox can be made.
     unread: Option<usize>,
     #[serde(skip)]
@@ -64,11 +69,12 @@ pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
         Some(_) => vec![context.team().await?],
         None => context.store.teams().await?,
     };
+    let host = context.host()?;
     let mut overviews = Vec::new();
     for team in teams {
         let seat = context.seat_of(team, MemberName::lead());
         // One that cannot be read does not hide the others.
-        match look(&seat).await {
+        match look(&host, &seat).await {
             Ok(overview) => overviews.push(overview),
             Err(error) => output::note(&error.to_string()),
         }
@@ -85,22 +91,30 @@ pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
     Ok(exit::DONE)
 }
 
-async fn look(seat: &Seat) -> Result<Overview, CliError> {
+async fn look(host: &Host, seat: &Seat) -> Result<Overview, CliError> {
     let config = show::config(seat).await?;
     let team = show::read(seat, &config)?;
     let mut members = Vec::new();
     for member in team.members() {
         let Some(name) = member.name() else { continue };
-        let unread = match name.parse::<MemberName>() {
-            Ok(name) => Some(mail::inbox(seat, &name, Which::Unread).await?.len()),
-            Err(_) => None,
+        let (unread, liveness) = match name.parse::<MemberName>() {
+            Ok(name) => {
+                let unread = mail::inbox(seat, &name, Which::Unread).await?.len();
+                (Some(unread), played(host, seat, &name).await?)
+            }
+            Err(_) => (None, None),
         };
+        let state = liveness.map_or_else(
+            || show::state(&team, &member),
+            |liveness| Cell::new(wait::style(liveness), liveness.word()),
+        );
         members.push(MemberLine {
             name: name.into_owned(),
             agent_type: member.agent_type().unwrap_or_default().into_owned(),
             active: member.is_active(),
+            liveness,
             unread,
-            state: show::state(&team, &member),
+            state,
         });
     }
     let (_, graph) = board::list(seat).await?;
@@ -121,6 +135,14 @@ async fn look(seat: &Seat) -> Result<Overview, CliError> {
     }
     let description = team.description().unwrap_or_default().into_owned();
     Ok(Overview { name: seat.team.clone(), description, members, tasks: counts, ready, graph })
+}
+
+/// How a member is that runs on this host. Of one that died the roster says nothing.
+async fn played(host: &Host, seat: &Seat, name: &MemberName) -> Result<Option<Liveness>, CliError> {
+    if host.folder.member(&seat.team, name)?.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(state::liveness(host, seat, name).await?.2.liveness))
 }
 
 fn render(team: &Overview, width: Option<usize>) -> String {

@@ -25,7 +25,7 @@ pub(crate) async fn run(context: &Context, resume: &Resume) -> Result<u8, CliErr
             if host.folder.members(team)?.is_empty() {
                 take_over(context, &host, team).await?;
             }
-            vec![which(context, &host, Some(team))?]
+            vec![which(context, &host, Some(team)).await?]
         }
         None => host.folder.teams()?,
     };

@@ -4,6 +4,7 @@ mod metrics;
 
 use brigade_wire::name::{MemberName, TeamName};
 
+use super::down::{if_none_is_up, which};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit;
@@ -21,7 +22,7 @@ pub(crate) async fn run(context: &Context, only_metrics: bool) -> Result<u8, Cli
     let teams = match context.named_team() {
         // In an engine it may be up on other hosts.
         Some(_) if host.is_shared => vec![context.team().await?],
-        Some(_) => vec![super::down::which(context, &host, None)?],
+        Some(_) => vec![which(context, &host, None).await?],
         None => host.folder.teams()?,
     };
     let mut states = Vec::new();
@@ -45,7 +46,7 @@ pub(crate) async fn run(context: &Context, only_metrics: bool) -> Result<u8, Cli
     if states.is_empty() {
         if !context.json {
             output::print("no team is up on this host\n")?;
-            output::hint(&next(context).await?);
+            output::hint(&next(context, &host).await?);
         }
         return Ok(exit::NOTHING);
     }
@@ -53,15 +54,15 @@ pub(crate) async fn run(context: &Context, only_metrics: bool) -> Result<u8, Cli
 }
 
 /// What somebody who finds no team up may have looked for.
-async fn next(context: &Context) -> Result<String, CliError> {
+async fn next(context: &Context, host: &Host) -> Result<String, CliError> {
     let there = context.store.teams().await?;
     Ok(match there.as_slice() {
-        [] => "`brigade new` writes a first brigade.toml, `brigade up` brings it up".to_owned(),
+        [] => if_none_is_up(host),
         teams => {
             let names: Vec<&str> = teams.iter().map(TeamName::as_str).collect();
-            let were = if names.len() == 1 { "was" } else { "were" };
+            let (were, it) = if names.len() == 1 { ("was", "it") } else { ("were", "them") };
             format!(
-                "{} {were} not brought up here; `brigade` and `brigade ui` show it",
+                "{} {were} not brought up here; `brigade` and `brigade ui` show {it}",
                 names.join(", ")
             )
         }

@@ -11,6 +11,7 @@ use brigade_wire::change::Change;
 use brigade_wire::name::{MemberName, TaskId};
 use serde_json::json;
 
+use super::team::show::member_names;
 use crate::cli::{TaskAdd, TaskCommand, TaskUpdate};
 use crate::context::Context;
 use crate::error::{CliError, Trouble};
@@ -35,6 +36,13 @@ pub(crate) async fn run(context: &Context, command: TaskCommand) -> Result<u8, C
 
 async fn add(context: &Context, task: TaskAdd) -> Result<u8, CliError> {
     let seat = context.seat().await?;
+    if let Some(owner) = &task.owner {
+        // Not half of it: a task that nobody was to have would be on the board.
+        let members = member_names(&seat).await?;
+        if !members.iter().any(|member| member == owner.as_str()) {
+            return Err(BoardError::NoMember { name: owner.to_string(), members }.into());
+        }
+    }
     let plan = TaskPlan {
         subject: task.subject,
         description: task.description,

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use brigade_core::event::{Event, Record};
+use brigade_core::pulse::Liveness;
 use brigade_core::seat::Seat;
 use brigade_wire::name::MemberName;
 use jiff::Timestamp;
@@ -15,6 +16,7 @@ use crate::cli::Up;
 use crate::context::Context;
 use crate::error::{CliError, Trouble};
 use crate::host::spec::{Place, TeamSpec};
+use crate::host::state::TeamState;
 use crate::host::{Host, bring, needs, state, wait};
 use crate::log::Story;
 use crate::output::{self, FAINT, STRONG};
@@ -22,6 +24,8 @@ use crate::{exit, team_file};
 
 /// How long the board is looked at anew though nothing was heard.
 const LOOK: Duration = Duration::from_secs(1);
+/// For so long nobody is at work before that is told.
+const AT_REST: Duration = Duration::from_secs(60);
 /// After this long without a word, everything was heard that happened before.
 const REST: Duration = Duration::from_millis(200);
 
@@ -173,6 +177,7 @@ async fn until_done(
         show(context, &mut story, record)?;
     }
     let mut told_to_end = std::pin::pin!(crate::signals::told_to_end());
+    let mut rest = Rest::default();
     let trouble = loop {
         let state = state::team(host, lead).await?;
         if state.tasks.done == state.tasks.total {
@@ -189,6 +194,9 @@ async fn until_done(
         }
         if end.is_some_and(|end| Instant::now() >= end) {
             break Some(Trouble::NotDone { left });
+        }
+        if let Some(words) = rest.look(&state, left) {
+            output::note(&words);
         }
         let until = Instant::now() + LOOK;
         loop {
@@ -222,6 +230,37 @@ async fn until_done(
     match trouble {
         None => Ok(exit::DONE),
         Some(trouble) => Err(CliError::failed(trouble)),
+    }
+}
+
+/// Whether nobody has been at work for a while, which is told once each time: it may stay so for ever.
+#[derive(Default)]
+struct Rest {
+    since: Option<Instant>,
+    told: bool,
+}
+
+impl Rest {
+    fn look(&mut self, state: &TeamState, left: usize) -> Option<String> {
+        let rests =
+            |liveness| matches!(liveness, Liveness::Idle | Liveness::Waiting | Liveness::Dead);
+        if !state.members.iter().all(|member| rests(member.judged.liveness)) {
+            *self = Self::default();
+            return None;
+        }
+        let since = *self.since.get_or_insert_with(Instant::now);
+        if self.told || since.elapsed() < AT_REST {
+            return None;
+        }
+        self.told = true;
+        let left = output::count(left, "task");
+        let why = match state.approvals {
+            0 => format!("`brigade send NAME \"…\" --team {}` tells somebody to go on", state.team),
+            asked => {
+                format!("{asked} waiting for an answer: `brigade approvals --team {}`", state.team)
+            }
+        };
+        Some(format!("nobody is at work, with {left} not done; {why}; Ctrl-C ends the team"))
     }
 }
 

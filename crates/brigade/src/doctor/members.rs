@@ -5,7 +5,7 @@ use std::fs;
 
 use brigade_core::event::{Event, Record};
 use brigade_core::mail::with_message;
-use brigade_core::pulse::Process;
+use brigade_core::pulse::{Process, State};
 use brigade_core::store::Question;
 use brigade_wire::body::Body;
 use brigade_wire::inbox::Inbox;
@@ -139,6 +139,17 @@ pub(super) fn stuck_active(house: &House, found: &mut Found) {
             let Some(team) = folder.team.clone() else { return };
             let deed = Deed::Idle { team, member: name.clone() };
             found.fixable(place(folder, name), what, deed);
+        }
+    });
+}
+
+pub(super) fn failed_turn(house: &House, found: &mut Found) {
+    teammates(house, |folder, _, name| {
+        let state = folder.pulse(name.as_str()).map(|pulse| pulse.state);
+        if let Some(State::Idle { failed: Some(why) }) = state {
+            let what = format!("its last turn failed: {why}");
+            let send = format!("`brigade --team {} send {name} \"go on\"`", folder.name);
+            found.advise(place(folder, name), what, format!("see to the cause, then {send}"));
         }
     });
 }

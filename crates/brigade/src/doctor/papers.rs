@@ -1,9 +1,9 @@
 //! Files: whole or torn, too big, left behind, open to others, in the wrong place.
 
-use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fs, io};
 
 use brigade_core::event::Event;
 use brigade_wire::Damage;
@@ -287,5 +287,21 @@ pub(super) fn foreign(house: &House, found: &mut Found) {
             let what = "a roster that is a link, or another user's";
             found.advise(config.as_path(), what, "put the real file there, owned by you");
         }
+    }
+}
+
+pub(super) fn unreadable(house: &House, found: &mut Found) {
+    let tops = ["teams", "tasks"].map(|parent| house.claude_dir.join(parent)).into_iter();
+    let of_teams = house.teams.iter().flat_map(|folder| {
+        [folder.dir.clone(), folder.dir.join("inboxes"), folder.board_dir.clone()]
+    });
+    for dir in tops.chain(of_teams) {
+        let Err(error) = fs::read_dir(&dir) else { continue };
+        let advice = match error.kind() {
+            io::ErrorKind::NotFound => continue,
+            io::ErrorKind::PermissionDenied => format!("`chmod u+rwx {}`", dir.display()),
+            _ => "move it out of the way".to_owned(),
+        };
+        found.advise(dir.as_path(), format!("it cannot be looked into: {error}"), advice);
     }
 }

@@ -55,5 +55,9 @@ async fn state(seat: &Seat) -> State {
         let team = Team::read(&config.bytes).ok()?;
         team.member(seat.name.as_str())?.is_active()
     });
-    if active == Some(true) { State::Working {} } else { State::Idle { failed: None } }
+    if active == Some(true) {
+        State::Working { retries: None }
+    } else {
+        State::Idle { failed: None }
+    }
 }

@@ -10,7 +10,7 @@ use brigade_core::roster::{self, RosterError};
 use brigade_core::seat::Seat;
 use brigade_core::store::{Shelf, StoreError};
 use brigade_wire::body::Body;
-use brigade_wire::name::MemberName;
+use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::protocol::Protocol;
 use rustix::process::Signal;
 use tokio::time::Instant;
@@ -51,8 +51,8 @@ pub(crate) enum Ended {
 /// Something to tell whoever waits.
 #[derive(Clone, Debug)]
 pub(crate) enum News {
-    /// It was asked.
-    Asked,
+    /// It was asked, and has so long to agree.
+    Asked(Duration),
     /// It would rather stay.
     Refuses(String),
     /// The limit is over, and it is told to end.
@@ -97,11 +97,11 @@ pub(crate) async fn members(
         // Who plays it without an agent has nobody to ask.
         let (process, _, judged) = state::liveness(host, lead, name).await?;
         let can_answer = process.is_some() && judged.liveness != Liveness::Dead;
-        if manner.ask.is_some() && ours && can_answer {
+        if let Some(limit) = manner.ask.filter(|_| ours && can_answer) {
             match handshake::request_shutdown(lead, name.as_str(), manner.reason).await {
                 Ok(asked) => {
                     one.request = Some(asked.request_id);
-                    news(name, News::Asked);
+                    news(name, News::Asked(limit));
                 }
                 // It is on its way in or out; it is told.
                 Err(HandshakeError::Send(_)) => {}
@@ -121,6 +121,38 @@ pub(crate) async fn members(
         tokio::time::sleep(LOOK).await;
     }
     Ok(going.into_iter().filter_map(|one| Some((one.name, one.ended?))).collect())
+}
+
+/// Ends who plays these members, and asks nobody: where their team lives cannot be reached. What is known of them
+/// there stays.
+pub(crate) async fn by_force(
+    host: &Host,
+    team: &TeamName,
+    names: &[MemberName],
+    mut news: impl FnMut(&MemberName, News),
+) -> Result<(), CliError> {
+    let look = |name: &MemberName| {
+        let plays = seat::holder(&host.folder.seat(team, name));
+        plays.map_err(|source| failed("look who plays it", source))
+    };
+    for name in names {
+        host.folder.withdraw_member(team, name)?;
+        if let Some(process) = look(name)? {
+            tell(&process, Signal::TERM);
+            news(name, News::Told);
+        }
+    }
+    let began = Instant::now();
+    for name in names {
+        while let Some(process) = look(name)? {
+            if began.elapsed() > GRACE {
+                tell(&process, Signal::KILL);
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        news(name, News::Over(Ended::Forced));
+    }
+    Ok(())
 }
 
 async fn step(

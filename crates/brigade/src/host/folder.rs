@@ -81,6 +81,15 @@ impl Folder {
         Ok(children(&self.dir, TEAM)?.iter().filter_map(|name| name.parse().ok()).collect())
     }
 
+    /// The teams that are up on this host too, and live elsewhere: in an engine, or in another folder of Claude
+    /// Code's.
+    pub(crate) fn elsewhere(&self) -> Vec<TeamName> {
+        let siblings = self.dir.parent().and_then(|parent| fs::read_dir(parent).ok());
+        let siblings = siblings.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+        let others = siblings.filter(|dir| *dir != self.dir).map(Self::new);
+        others.flat_map(|other| other.teams().unwrap_or_default()).collect()
+    }
+
     fn team_dir(&self, team: &TeamName) -> PathBuf {
         self.dir.join(team.as_str())
     }

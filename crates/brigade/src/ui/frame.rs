@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
 use super::canvas::{Canvas, Drawn, Hit};
-use super::keys::{Key, Place, keys_of};
+use super::keys::{Command, Key, Place, keys_of};
 use super::screen::Screen;
 use super::{dialog, views};
 use crate::output::{self, cut, local, one_line};
@@ -121,16 +121,21 @@ fn bottom(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let keys = keys.filter(|key| !(over && key.place == Place::Replay));
     let keys: Vec<&Key> = keys.collect();
     let here = keys.iter().filter(of_view).chain(keys.iter().filter(|key| !of_view(key)));
+    let here: Vec<&&Key> = here.filter(|key| !key.short.is_empty()).collect();
+    let name = |key: &Key| key.keys.first().copied().unwrap_or_default();
+    let width = |key: &Key| name(key).width() + key.short.width() + 3;
+    // However narrow it is, one can ask for the others, and leave.
+    let is_needed = |key: &Key| matches!(key.command, Command::Help | Command::Quit);
+    let needed: usize = here.iter().filter(|key| is_needed(key)).map(|key| width(key)).sum();
+    let mut room = usize::from(area.width).saturating_sub(needed);
     let mut spans = Vec::new();
-    let mut width = 0;
-    for key in here.filter(|key| !key.short.is_empty()) {
-        let name = key.keys.first().copied().unwrap_or_default();
-        let more = name.width() + key.short.width() + 3;
-        if width + more > usize::from(area.width) {
-            continue;
+    for key in here {
+        match room.checked_sub(width(key)) {
+            _ if is_needed(key) => {}
+            None => continue,
+            Some(left) => room = left,
         }
-        width += more;
-        spans.push(Span::styled(name, theme.strong()));
+        spans.push(Span::styled(name(key), theme.strong()));
         spans.push(Span::styled(format!(" {}  ", key.short), theme.faint()));
     }
     canvas.line(area, Line::from(spans));

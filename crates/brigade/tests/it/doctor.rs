@@ -280,7 +280,7 @@ fn every_check_is_in_the_papers() {
 #[test]
 fn it_says_what_is_wrong_and_what_to_do() {
     let house = healthy();
-    assert_eq!(house.done(&["doctor"]), "nothing is wrong, as far as 31 checks can tell\n");
+    assert_eq!(house.done(&["doctor"]), "nothing is wrong, as far as 33 checks can tell\n");
     let lock = house.path("claude/teams/demo/inboxes/bob.json.lock");
     fs::create_dir(&lock).unwrap();
     age(&lock, 3600);
@@ -304,7 +304,7 @@ fn it_says_what_is_wrong_and_what_to_do() {
     fixed  task-of-nobody  task 1 of team demo
       gave it back to the board
 
-    nothing is wrong, as far as 31 checks can tell
+    nothing is wrong, as far as 33 checks can tell
     ");
 }
 

@@ -72,6 +72,17 @@ fn own(house: &House) -> String {
     format!("state/brigade/files/{}", key.file_name().to_str().unwrap())
 }
 
+/// What bob's process said last, as private as it writes it.
+fn pulse_of_bob(house: &House, pulse: &serde_json::Value) -> Option<Running> {
+    let folder = format!("{}/demo/pulse", own(house));
+    let path = format!("{folder}/bob.json");
+    file(house, &path, &pulse.to_string(), 60);
+    for (path, mode) in [(&folder, 0o700), (&path, 0o600)] {
+        fs::set_permissions(house.path(path), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    None
+}
+
 fn task(house: &House, id: u64, fields: &str) -> Option<Running> {
     let task = format!(r#"{{"id": "{id}", "subject": "s", "description": "", {fields}}}"#);
     file(house, &format!("{BOARD}/{id}.json"), &task, 60)
@@ -314,22 +325,34 @@ pub(crate) const FAULTS: &[Fault] = &[
                 "process": { "pid": NOBODY, "began": "1" }, "at": "2026-01-01T12:00:00Z",
                 "state": { "idle": {} }, "since": "2026-01-01T12:00:00Z"
             });
-            file(house, &format!("{}/demo/pulse/bob.json", own(house)), &pulse.to_string(), 60);
-            let private = fs::Permissions::from_mode(0o700);
-            fs::set_permissions(house.path(&format!("{}/demo/pulse", own(house))), private)
-                .unwrap();
-            let private = fs::Permissions::from_mode(0o600);
-            fs::set_permissions(
-                house.path(&format!("{}/demo/pulse/bob.json", own(house))),
-                private,
-            )
-            .unwrap();
-            None
+            pulse_of_bob(house, &pulse)
         },
         Some(|house| {
             assert_eq!(members(house), ["team-lead", "alice"]);
             assert_eq!(house.json(&["task", "show", "1"])["status"], "pending");
         }),
+    ),
+    fault(
+        "a member whose vendor refused its last turn",
+        "failed-turn",
+        |house| {
+            // Its process may not be looked for: it has only just said so.
+            let pulse = serde_json::json!({
+                "process": { "pid": NOBODY, "began": "1" }, "at": "2099-01-01T12:00:00Z",
+                "state": { "idle": { "failed": "not logged in" } }, "since": "2099-01-01T12:00:00Z"
+            });
+            pulse_of_bob(house, &pulse)
+        },
+        None,
+    ),
+    fault(
+        "a file where the inboxes should be",
+        "unreadable-folder",
+        |house| {
+            fs::remove_dir_all(house.path(INBOXES)).unwrap();
+            file(house, INBOXES, "", 60)
+        },
+        None,
     ),
     fault(
         "mail to nobody",

@@ -102,6 +102,8 @@ fn a_team_comes_up_once_however_often_it_is_brought_up() {
     let read =
         || std::fs::read_to_string(team.house.path("claude/teams/demo/config.json")).unwrap();
     until("the end of her turn", || !read().contains("\"isActive\": true"));
+    let overview = team.house.json(&[]);
+    assert_eq!(overview[0]["members"][1]["liveness"], "idle", "as `brigade status` has it");
     let config = read();
     let second = team.house.json(&["up"]);
     assert_eq!((second["new"].clone(), second["tasks"].clone()), (serde_json::json!([]), 0.into()));
@@ -205,6 +207,7 @@ fn down_leaves_nothing_behind_but_the_log_and_touches_nobody_else() {
     assert!(!team.processes().is_empty());
     let down = team.house.run(&["down", "--limit", "1"]);
     assert_eq!(down.code, Some(0), "{down}");
+    assert!(down.stderr.contains("2 tasks not done went with the team"), "{down}");
     assert_eq!(team.processes(), Vec::<String>::new());
     assert!(other.try_wait().unwrap().is_none());
     other.kill().unwrap();

@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use crate::house::House;
 
 #[test]
-fn of_several_teams_one_has_to_be_named() {
+fn of_several_teams_one_is_named_or_is_that_of_the_folder() {
     let house = House::with_team();
     house.done(&["team", "create", "other"]);
     assert_snapshot!(house.run(&["send", "bob", "hi"]), @"
@@ -14,6 +14,13 @@ fn of_several_teams_one_has_to_be_named() {
     hint: choose with `--team TEAM`, or set BRIGADE_TEAM
     --- exit 1
     ");
+    house.write("work/brigade.toml", "team = \"other\"\n");
+    assert_snapshot!(house.run(&["send", "bob", "hi"]), @r#"
+    --- stderr
+    error: no member "bob" in team other
+    hint: members are team-lead
+    --- exit 1
+    "#);
     assert_snapshot!(house.run_with_env(&["send", "bob", "hi"], &[("BRIGADE_TEAM", "demo")]), @"sent to bob (<id>)");
     assert_snapshot!(house.run(&["--team", "third", "task", "list"]), @"
     --- stderr

@@ -57,6 +57,15 @@ fn the_history_of_a_deleted_team_stays() {
     hint: `brigade team create never` makes it
     --- exit 1
     ");
+    // In the next team of that name what went with this one is not there, which is nobody's deed.
+    house.done(&["team", "create", "demo"]);
+    house.done(&["team", "join", "alice"]);
+    house.done(&["task", "add", "Other"]);
+    let log = house.done(&["log"]);
+    let (before, after) = log.split_once("team deleted\n").unwrap();
+    assert!(before.contains("it works  · written"), "{log}");
+    assert_eq!(after.lines().count(), 3, "{log}");
+    assert!(after.contains("task 1 added: Other"), "{log}");
 }
 
 #[test]

@@ -112,8 +112,29 @@ fn where_no_team_is_up_the_next_step_is_told() {
     assert_snapshot!(House::new().run(&["status"]), @"
     no team is up on this host
     --- stderr
-    hint: `brigade new` writes a first brigade.toml, `brigade up` brings it up
+    hint: `brigade new` writes a brigade.toml, `brigade up` brings it up
     --- exit 4
+    ");
+    let house = House::new();
+    house.write("work/brigade.toml", "team = \"demo\"\n");
+    assert_snapshot!(house.run(&["down"]), @"
+    --- stderr
+    error: no team is up on this host
+    hint: `brigade up` brings up what is in brigade.toml
+    --- exit 4
+    ");
+    house.write("state/brigade/host/0123456789abcdef/far/team.json", "{}");
+    assert_snapshot!(house.run(&["status"]), @"
+    no team is up on this host
+    --- stderr
+    hint: up on this host, and kept elsewhere, is far; say where with `--store`, BRIGADE_STORE or CLAUDE_CONFIG_DIR
+    --- exit 4
+    ");
+    assert_snapshot!(House::with_team().run(&["down", "demo"]), @"
+    --- stderr
+    error: team demo is not up on this host
+    hint: nobody brought it up here; `brigade team delete demo` deletes it
+    --- exit 1
     ");
     assert_snapshot!(House::with_native_team().run(&["status"]), @"
     no team is up on this host
@@ -133,9 +154,15 @@ fn a_new_task_can_be_somebodys_at_once() {
     --- stderr
     error: no member nobody to give the task to
     hint: members are team-lead, alice, bob
-    hint: task 2 was added, and is nobody's
     --- exit 1
     ");
+    assert_eq!(house.json(&["task", "list"]).as_array().unwrap().len(), 1, "not half of it");
+}
+
+#[test]
+fn a_no_has_a_reason() {
+    let refused = House::with_team().run(&["deny", "1", "--reason", ""]);
+    assert_eq!(refused.code, Some(2), "{refused}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::super::change::{FileChange, Part, parts_of_hunks};
 use super::super::limit::is_limit_status;
 use super::super::words::{count, text};
-use super::super::{End, Usage};
+use super::super::{End, Event, Usage};
 
 /// How it ended. `interrupted` is whether we asked it to end.
 pub(super) fn end(result: &Value, interrupted: bool) -> End {
@@ -26,10 +26,16 @@ pub(super) fn end(result: &Value, interrupted: bool) -> End {
     }
 }
 
-/// Why the vendor takes no more for now, if that is why it tries again.
-pub(super) fn limit(retry: &Value) -> Option<String> {
-    let status = count(retry, "/error_status");
-    is_limit_status(status).then(|| format!("{status} {}", text(retry, "/error")))
+/// Why it tries again: its vendor takes no more for now, or is not to be reached.
+pub(super) fn retry(retry: &Value) -> Event {
+    let (status, error) = (count(retry, "/error_status"), text(retry, "/error"));
+    if is_limit_status(status) {
+        return Event::Limited { why: format!("{status} {error}") };
+    }
+    let (attempt, most) = (count(retry, "/attempt"), count(retry, "/max_retries"));
+    // What it has no word for is no answer at all.
+    let error = if matches!(error, "" | "unknown") { "no answer from its vendor" } else { error };
+    Event::Retries { why: format!("{error}, try {attempt} of {most}") }
 }
 
 /// What a tool that changes files says it did.
@@ -60,4 +66,24 @@ pub(super) fn usage(result: &Value) -> Usage {
         used.output = used.output.saturating_add(count(model, "/outputTokens"));
     }
     used
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// As Claude Code 2.1.325 told it when its vendor answered 529, and when nobody answered.
+    #[test]
+    fn a_limit_is_told_apart_from_a_vendor_that_is_not_to_be_reached() {
+        let told = |status, error: &str| {
+            retry(
+                &json!({ "error_status": status, "error": error, "attempt": 2, "max_retries": 10 }),
+            )
+        };
+        assert_eq!(told(json!(529), "overloaded"), Event::Limited { why: "529 overloaded".into() });
+        let silent = "no answer from its vendor, try 2 of 10".to_owned();
+        assert_eq!(told(json!(null), "unknown"), Event::Retries { why: silent });
+    }
 }

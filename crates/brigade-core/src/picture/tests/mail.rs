@@ -42,6 +42,25 @@ fn what_became_of_messages() {
 }
 
 #[test]
+fn a_team_of_the_same_name_has_nothing_of_the_one_before() {
+    let mut script = Script::of(&["lead", "ada"]);
+    script.writes(1, "lead", "ada", "hello");
+    script.task(1, "1 p -");
+    script.task(1, "2 p -");
+    script.then(2, Event::TeamDeleted {});
+    assert_eq!(script.picture.cards().count(), 2, "it can still be looked at");
+    let team = raw(&json!({"name": "demo", "createdAt": 3000, "members": [{"name": "ada"}]}));
+    script.then(3, Event::TeamCreated { team });
+    script.reads(4, "lead", "ada", "hello");
+    script.task(4, "1 p -");
+    script.writes(5, "lead", "ada", "again");
+    let fates: Vec<Fate> = script.picture.letters().iter().map(Letter::fate).collect();
+    assert_eq!(fates, [Fate::Written, Fate::Written], "nobody has read it");
+    assert_eq!(script.picture.called("ada").unwrap().unread, 1);
+    assert_eq!(script.picture.cards().map(|card| card.id).collect::<Vec<_>>(), [1]);
+}
+
+#[test]
 fn messages_are_told_apart_by_their_type() {
     let check = |text: &str, kind: Kind| {
         let mut script = Script::of(&["lead", "ada"]);

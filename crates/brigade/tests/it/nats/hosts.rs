@@ -1,6 +1,7 @@
 //! Members on several hosts: `brigade spawn`, `up`, `status`, `stop`, `down` and `resume` in an engine.
 
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use brigade_testkit::engine::Engine;
 
@@ -83,6 +84,32 @@ fn who_dies_is_started_again_and_goes_on_with_its_session() {
     assert_eq!(far.heard("alice").matches("hello alice").count(), 1);
     far.done(&["stop", "alice", "--limit", "5"]);
     assert!(far.member("alice").is_null());
+}
+
+#[test]
+fn what_runs_here_is_ended_though_the_engine_is_away() {
+    let mut far = Far::new();
+    far.write_file(&["alice"], "");
+    far.done(&["up"]);
+    until("the prompt", || far.heard("alice").contains("hello alice"));
+    let pid = far.member("alice")["pid"].as_u64().unwrap().to_string();
+    Arc::get_mut(&mut far.engine).unwrap().stop(0);
+    let asked = far.run(&["down"]);
+    assert!(
+        asked.stderr.contains("`brigade down TEAM --now` ends what runs on this host"),
+        "{asked}"
+    );
+    let down = far.run(&["down", "--now"]);
+    assert_eq!(down.code, Some(1), "{down}");
+    assert!(down.stderr.contains("the team stays in the engine"), "{down}");
+    until("its end", || {
+        !Command::new("kill").args(["-0", &pid]).output().unwrap().status.success()
+    });
+    let engine = Arc::get_mut(&mut far.engine).unwrap();
+    engine.start(0);
+    engine.wait_ready();
+    far.done(&["down"]);
+    assert_eq!(far.run(&["team", "list"]).code, Some(4));
 }
 
 #[test]
