@@ -27,7 +27,7 @@ mod report;
 mod scribe;
 mod vitals;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -223,6 +223,8 @@ struct Teammate<S> {
     got_on: bool,
     /// What the agent has, and is not marked yet.
     shown: Vec<MessageKey>,
+    /// What was ever put before its model; not known before the first message.
+    seen: Option<HashSet<MessageKey>>,
     /// Why its last turn failed, if it did and the lead was told.
     failed: Option<String>,
     activity: Option<Activity>,
@@ -388,6 +390,7 @@ impl<S: FnMut(Sight)> Teammate<S> {
             turn: Turn::default(),
             got_on: false,
             shown: Vec::new(),
+            seen: None,
             failed: None,
             activity: None,
             vitals: Vitals::default(),

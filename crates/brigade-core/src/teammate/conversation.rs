@@ -183,7 +183,12 @@ impl<S: FnMut(Sight)> Teammate<S> {
             return;
         }
         match mail::mark(&self.plan.seat, &self.shown, Mark::Shown).await {
-            Ok(()) => self.shown.clear(),
+            Ok(()) => {
+                let marked = self.shown.drain(..);
+                if let Some(seen) = &mut self.seen {
+                    seen.extend(marked);
+                }
+            }
             Err(error) => self.trouble("the agent's mail cannot be marked yet", &error),
         }
     }
@@ -238,6 +243,13 @@ impl<S: FnMut(Sight)> Teammate<S> {
         let me = self.plan.seat.name.as_str();
         match &record.event {
             event::Event::Sent { to, .. } | event::Event::Seen { to, .. } if to == me => News::Mail,
+            // Its agent may have looked for itself, with a tool.
+            event::Event::Shown { to, key } if to == me => {
+                if let Some(seen) = &mut self.seen {
+                    seen.insert(*key);
+                }
+                News::None
+            }
             event::Event::MemberLeft { name } if name == me => News::Left,
             event::Event::TeamDeleted {} => News::Left,
             _ => {

@@ -51,7 +51,10 @@ impl<S: FnMut(Sight)> Teammate<S> {
             self.act(actions).await;
             return Ok(true);
         }
-        let seen = seen_before(&seat).await?;
+        // Once: the past of a mailbox only grows.
+        if self.seen.is_none() {
+            self.seen = Some(seen_before(&seat).await?);
+        }
         let sorted: Vec<(MessageKey, Option<Mail>)> = {
             let config = seat.config().await?;
             let team = seat.read(&config)?;
@@ -62,7 +65,9 @@ impl<S: FnMut(Sight)> Teammate<S> {
         for (key, mail) in sorted {
             match mail {
                 // Put back by somebody: whoever read it once need not again.
-                _ if seen.contains(&key) => dealt_with.push(key),
+                _ if self.seen.as_ref().is_some_and(|seen| seen.contains(&key)) => {
+                    dealt_with.push(key);
+                }
                 Some(Mail::Read(parcel)) => parcels.push(parcel),
                 Some(Mail::Permission(answer)) => {
                     self.permission_answered(&answer, key).await?;

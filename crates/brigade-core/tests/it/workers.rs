@@ -21,6 +21,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::link::flaky::Flaky;
 use crate::store;
 
 /// A clock that goes with tokio's time, also where that is paused.
@@ -132,6 +133,27 @@ fn mail_becomes_turns_once_and_in_order() {
         let expected: Vec<String> = (0..60).map(|number| format!("{number:03}")).collect();
         assert_eq!(numbers, expected);
         assert!(ledger.lines().len() > 1, "all in one turn proves little");
+        bob.abort();
+    });
+}
+
+/// It grows with every message, and so would the cost of the next.
+#[test]
+fn the_past_of_a_mailbox_is_read_once() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async {
+        let store = Arc::new(Flaky::new(Arc::new(MemoryStore::new(clock()))));
+        let house = House::build(Arc::<Flaky>::clone(&store)).await;
+        let ledger = Ledger::default();
+        let book = ledger.clone();
+        let bob = play(&house, "bob", move || Clerk(book.clone()));
+        let mut read = Vec::new();
+        for number in 1..=5 {
+            house.say("team-lead", "bob", &format!("letter {number}")).await;
+            until("it is read", async || ledger.count("letter ") == number).await;
+            read.push(store.pasts());
+        }
+        assert!(read.iter().all(|pasts| pasts == read.first().unwrap()), "{read:?}");
         bob.abort();
     });
 }
