@@ -169,6 +169,10 @@ async fn step(
         let ended = match (one.told, &one.request) {
             (Some(_), _) => Ended::Forced,
             (None, Some(_)) if !on_roster => Ended::Agreed,
+            // Claude Code may have written an old roster back, with who has just left on it.
+            (None, Some(request)) if reply(lead, request).await? == Some(Reply::Yes) => {
+                Ended::Agreed
+            }
             // Between two lives: it is not to have another.
             (None, _) => Ended::WasGone,
         };
@@ -186,7 +190,7 @@ async fn step(
     };
     if one.refused.is_none()
         && let Some(request) = &one.request
-        && let Some(why) = refusal(lead, request).await?
+        && let Some(Reply::No(why)) = reply(lead, request).await?
     {
         one.refused = Some(why.clone());
         if manner.may_refuse {
@@ -221,17 +225,28 @@ fn plays(
     plays.map_err(|source| failed("look who plays it", source))
 }
 
-/// Why a request to stop was refused, if it was.
-async fn refusal(lead: &Seat, request: &str) -> Result<Option<String>, CliError> {
+/// What was said to a request to stop.
+#[derive(Debug, PartialEq, Eq)]
+enum Reply {
+    Yes,
+    /// And why.
+    No(String),
+}
+
+async fn reply(lead: &Seat, request: &str) -> Result<Option<Reply>, CliError> {
     for mail in mail::inbox(lead, &lead.name, Which::All).await? {
-        let refused = with_message(&mail.json, |message| match message?.body() {
+        let said = with_message(&mail.json, |message| match message?.body() {
+            Body::Protocol(Protocol::ShutdownApproved(yes)) if yes.request_id == request => {
+                Some(Reply::Yes)
+            }
             Body::Protocol(Protocol::ShutdownRejected(no)) if no.request_id == request => {
-                Some(no.reason.unwrap_or_else(|| "it does not say why".to_owned()))
+                let why = no.reason.unwrap_or_else(|| "it does not say why".to_owned());
+                Some(Reply::No(why))
             }
             _ => None,
         });
-        if let Ok(Some(why)) = refused {
-            return Ok(Some(why));
+        if let Ok(Some(said)) = said {
+            return Ok(Some(said));
         }
     }
     Ok(None)
