@@ -10,7 +10,7 @@ use brigade_core::mail;
 use brigade_core::store::{Mark, Receipt};
 use brigade_testkit::house::{House, member, team};
 
-use crate::Files;
+use crate::{Files, leave_locked};
 
 /// An entry as Claude Code 2.1.50 writes one.
 fn native(text: &str, read: bool) -> String {
@@ -241,7 +241,7 @@ fn a_lost_state_loses_no_message() {
 #[test]
 fn what_waits_behind_a_lock_is_seen_and_delivered() {
     Files::run(async |files| {
-        let lock = files.inbox("bob").with_file_name("bob.json.lock");
+        let lock = files.lock("bob");
         fs::create_dir(&lock).unwrap();
         let patient = files.impatient(Duration::from_millis(50));
         let words = mail::Words { text: "hello", summary: None };
@@ -261,7 +261,7 @@ fn what_waits_behind_a_lock_is_seen_and_delivered() {
 fn the_lock_of_a_dead_brigade_is_taken_at_once() {
     Files::run(async |files| {
         files.house.say("alice", "bob", "one").await;
-        let lock = files.inbox("bob").with_file_name("bob.json.lock");
+        let lock = files.lock("bob");
         fs::create_dir(&lock).unwrap();
         let meta = fs::metadata(&lock).unwrap();
         // As the dead one would have left it.
@@ -290,10 +290,8 @@ fn the_lock_of_a_dead_brigade_is_taken_at_once() {
 fn a_stale_copy_written_back_costs_nothing() {
     Files::run(async |files| {
         fs::write(files.inbox("bob"), inbox_of(&[native("old", false)])).unwrap();
-        let lock = files.inbox("bob").with_file_name("bob.json.lock");
-        fs::create_dir(&lock).unwrap();
-        let old = std::time::SystemTime::now() - Duration::from_secs(60);
-        fs::File::open(&lock).unwrap().set_modified(old).unwrap();
+        let lock = files.lock("bob");
+        leave_locked(&lock);
         files.house.say("alice", "bob", "one").await;
         files.house.say("alice", "bob", "two").await;
         let stale = inbox_of(&[native("old", false), native("slept", false)]);
@@ -307,13 +305,36 @@ fn a_stale_copy_written_back_costs_nothing() {
 #[test]
 fn after_a_taken_lock_a_message_comes_again_at_most_once() {
     Files::run(async |files| {
-        let lock = files.inbox("bob").with_file_name("bob.json.lock");
-        fs::create_dir(&lock).unwrap();
-        let old = std::time::SystemTime::now() - Duration::from_secs(60);
-        fs::File::open(&lock).unwrap().set_modified(old).unwrap();
+        let lock = files.lock("bob");
+        leave_locked(&lock);
         files.house.say("alice", "bob", "one").await;
         fs::write(files.inbox("bob"), "[]").unwrap();
         assert_eq!(texts(&files.anew(), "bob").await, ["one"]);
+        fs::write(files.inbox("bob"), "[]").unwrap();
+        assert!(texts(&files.anew(), "bob").await.is_empty());
+    });
+}
+
+/// Where every native program is known to be dead there is no such doubt: its lock is nobody's, what it
+/// overwrote before comes back, and what the next one takes out of the inbox stays out.
+#[test]
+fn what_a_dead_program_left_locked_is_free_at_once_and_in_no_doubt() {
+    Files::run(async |files| {
+        let (bob, ended) = (member("bob"), crate::store(&files.home));
+        let lock = files.lock("bob");
+        fs::create_dir(&lock).unwrap();
+        files.impatient(Duration::ZERO).say("alice", "bob", "one").await;
+        ended.natives_ended(&team(), &bob).await.unwrap();
+        assert!(!lock.exists());
+        assert_eq!(texts(&files.anew(), "bob").await, ["one"]);
+
+        // One that is older was taken from it by now.
+        leave_locked(&lock);
+        files.house.say("alice", "bob", "two").await;
+        fs::write(files.inbox("bob"), "[]").unwrap();
+        ended.natives_ended(&team(), &bob).await.unwrap();
+        assert_eq!(texts(&files.anew(), "bob").await, ["two"], "it may have been overwritten");
+        files.house.say("alice", "bob", "three").await;
         fs::write(files.inbox("bob"), "[]").unwrap();
         assert!(texts(&files.anew(), "bob").await.is_empty());
     });
@@ -353,7 +374,7 @@ fn a_link_is_not_followed() {
 #[test]
 fn a_lock_that_is_a_file_is_named() {
     Files::run(async |files| {
-        let lock = files.inbox("bob").with_file_name("bob.json.lock");
+        let lock = files.lock("bob");
         fs::write(&lock, "").unwrap();
         let words = mail::Words { text: "hello", summary: None };
         let sent = mail::send(&files.house.seat("alice"), "bob", words).await.unwrap();
@@ -370,7 +391,7 @@ fn a_lock_that_is_a_file_is_named() {
 #[test]
 fn what_waits_can_be_marked() {
     Files::run(async |files| {
-        let lock = files.inbox("bob").with_file_name("bob.json.lock");
+        let lock = files.lock("bob");
         fs::create_dir(&lock).unwrap();
         let impatient = files.impatient(Duration::ZERO);
         impatient.say("alice", "bob", "hello").await;

@@ -30,9 +30,9 @@ mod work;
 mod workers;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use brigade_core::clock::SystemClock;
 use brigade_core::store::file::{FileStore, Options};
@@ -65,6 +65,11 @@ impl Files {
     /// The same team as another process would have it.
     fn anew(&self) -> House {
         House { store: Arc::new(store(&self.home)), clock: Arc::new(SystemClock) }
+    }
+
+    /// Claude Code's lock of an inbox.
+    fn lock(&self, of: &str) -> PathBuf {
+        self.inbox(of).with_extension("json.lock")
     }
 
     /// The same again, with little patience for locks.
@@ -101,6 +106,13 @@ impl Files {
         names.sort();
         names
     }
+}
+
+/// A lock that its holder left a minute ago.
+fn leave_locked(lock: &Path) {
+    fs::create_dir(lock).unwrap();
+    let old = SystemTime::now() - Duration::from_secs(60);
+    fs::File::open(lock).unwrap().set_modified(old).unwrap();
 }
 
 fn store(home: &TempDir) -> FileStore {

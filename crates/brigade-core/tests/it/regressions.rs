@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use brigade_core::board::{self, TaskPlan, Update};
 use brigade_core::event::Event;
@@ -12,7 +12,7 @@ use brigade_testkit::contract::run;
 use brigade_testkit::house::{House, member, team};
 use brigade_wire::change::Change;
 
-use crate::Files;
+use crate::{Files, leave_locked};
 
 async fn texts(house: &House, of: &str) -> Vec<String> {
     house.texts(of).await.into_iter().map(|(text, _)| text).collect()
@@ -108,10 +108,8 @@ fn who_deletes_a_team_is_told_though_others_watch() {
 fn what_was_read_does_not_come_again_behind_a_lock() {
     Files::run(async |files| {
         let house = &files.house;
-        let lock = files.inbox("bob").with_extension("json.lock");
-        fs::create_dir(&lock).unwrap();
-        let old = SystemTime::now() - Duration::from_secs(60);
-        fs::File::open(&lock).unwrap().set_modified(old).unwrap();
+        let lock = files.lock("bob");
+        leave_locked(&lock);
         house.say("alice", "bob", "one").await; // takes the lock
         mark_all(house, Mark::Read).await;
         // The sleeper wakes, writes its old copy, and holds the lock once more.
@@ -143,7 +141,7 @@ fn a_kill_before_the_look_back_brings_nothing_twice() {
         });
         bytes[152..160].copy_from_slice(&sum.to_le_bytes());
         fs::write(&state, bytes).unwrap();
-        let lock = files.inbox("bob").with_extension("json.lock");
+        let lock = files.lock("bob");
         fs::rename(files.own().join("mail/bob.lock"), &lock).unwrap();
         // One of us looks, and removes the lock of the dead.
         assert_eq!(texts(&files.anew(), "bob").await, ["one"]);
@@ -199,7 +197,7 @@ async fn new_team_of_the_name(house: &House) {
 #[test]
 fn a_namesake_made_at_once_gets_no_old_mail() {
     Files::run(async |files| {
-        let lock = files.inbox("bob").with_extension("json.lock");
+        let lock = files.lock("bob");
         fs::create_dir(&lock).unwrap();
         files.impatient(Duration::ZERO).say("alice", "bob", "old").await;
         new_team_of_the_name(&files.house).await;
@@ -211,7 +209,7 @@ fn a_namesake_made_at_once_gets_no_old_mail() {
 #[test]
 fn a_namesake_is_shown_no_old_mail() {
     Files::run(async |files| {
-        let lock = files.inbox("bob").with_extension("json.lock");
+        let lock = files.lock("bob");
         fs::create_dir(&lock).unwrap();
         files.impatient(Duration::ZERO).say("alice", "bob", "old").await;
         new_team_of_the_name(&files.house).await;

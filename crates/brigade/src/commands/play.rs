@@ -2,10 +2,14 @@
 //! process.
 
 use std::ffi::OsString;
+use std::sync::Arc;
 
 use brigade_core::driver::{self, Access};
+use brigade_core::roster;
+use brigade_core::seat::Seat;
 use brigade_core::store::Shelf;
 use brigade_wire::name::{MemberName, TeamName};
+use brigade_wire::team::Team;
 use rustix::process::setsid;
 
 use super::teammate::{self, Wanted};
@@ -59,7 +63,8 @@ async fn play(
     if spec.place == Place::Native {
         let keys = context.host()?.folder.keys(team);
         let inherits = spec.env.as_deref().map(inherits);
-        let around = Surroundings { claude_dir: context.claude_dir(), keys, inherits };
+        let alone_in = is_alone(host, &seat).await?.then(|| Arc::clone(&context.files));
+        let around = Surroundings { claude_dir: context.claude_dir(), keys, inherits, alone_in };
         return claude::play(seat, &spec, around).await;
     }
     let Some(choice) = driver::agent(&spec.agent) else {
@@ -93,6 +98,28 @@ async fn play(
         comes_back: true,
     };
     teammate::play(seat, choice, wanted).await
+}
+
+/// Whether no other program of Claude Code's is in the files of this member's team: brigade leads it,
+/// and plays all the others itself.
+async fn is_alone(host: &Host, seat: &Seat) -> Result<bool, CliError> {
+    if !host.leads(seat).await? {
+        return Ok(false);
+    }
+    let Some(config) = seat.store.team(&seat.team).await? else { return Ok(false) };
+    let team = Team::read(&config.bytes).map_err(CliError::failed)?;
+    let lead = MemberName::lead();
+    for other in team.members().filter(|other| !other.is(lead.as_str())) {
+        let name = other.name().and_then(|name| name.parse().ok());
+        let Some(name) = name.filter(|name| *name != seat.name) else { continue };
+        match host.folder.member(&seat.team, &name)? {
+            Some(spec) if spec.place != Place::Native => {}
+            // Who writes by command goes through brigade as well.
+            None if other.backend_type().as_deref() == Some(roster::BACKEND) => {}
+            _ => return Ok(false),
+        }
+    }
+    Ok(true)
 }
 
 /// The variables a member inherits: those its `env` names, and the few no program can do without.

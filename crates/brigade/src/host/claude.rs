@@ -8,6 +8,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_core::again::{self, Heard, Shown};
@@ -15,6 +16,7 @@ use brigade_core::handshake::{self, plan_was_approved};
 use brigade_core::roster;
 use brigade_core::seat::Seat;
 use brigade_core::store::Shelf;
+use brigade_core::store::file::FileStore;
 use brigade_wire::name::{AgentId, MemberName};
 use brigade_wire::team::Team;
 use jiff::Timestamp;
@@ -116,6 +118,8 @@ pub(crate) struct Surroundings<'s> {
     pub(crate) keys: KeyRing,
     /// The variables it inherits; all if not said.
     pub(crate) inherits: Option<Vec<(OsString, OsString)>>,
+    /// The files of its team, if no other Claude Code is in them.
+    pub(crate) alone_in: Option<Arc<FileStore>>,
 }
 
 /// Runs Claude Code as this member, in this terminal, until it leaves the team. If it ends without
@@ -135,6 +139,10 @@ pub(crate) async fn play(
     seat.lead_key = keyed.then(|| key.verify_key().parse().ok()).flatten();
     if seat.role().await?.is_none() {
         return Ok(exit::DONE);
+    }
+    if let Some(files) = &around.alone_in {
+        // Its last process is gone, for we have its seat. What that one left locked nobody holds.
+        files.natives_ended(&seat.team, &seat.name).await?;
     }
     let session = session(&seat, around.claude_dir).await?;
     let lead_key = keyed.then(|| key.verify_key());

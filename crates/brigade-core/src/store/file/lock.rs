@@ -267,6 +267,17 @@ pub(crate) fn remove_abandoned(dir: &Dir, name: &str, id: LockId) -> Result<(), 
     Ok(())
 }
 
+/// Removes whatever lock is there: all who could hold it are known to be gone. What is no lock stays.
+pub(crate) fn remove_any(dir: &Dir, name: &str) -> Result<(), StoreError> {
+    match statat(dir.fd(), name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
+            remove_dir(dir, name).map(drop)
+        }
+        Ok(_) | Err(Errno::NOENT) => Ok(()),
+        Err(error) => Err(dir.failed("look at", name, error)),
+    }
+}
+
 /// How many seconds ago that was, by the wall clock that file times are made of.
 fn age(modified: i64) -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();

@@ -240,6 +240,27 @@ impl Mailbox {
         Ok(if rewound { Looked::Rewound } else { Looked::Settled })
     }
 
+    /// Every native program that used this inbox is known to have ended. So a lock that is left is
+    /// nobody's, and nobody comes back who lost one and does not know it.
+    pub(crate) fn natives_ended(&self, world: &World<'_>) -> Result<Step, StoreError> {
+        if !self.state.try_lock()? {
+            return Ok(Step::Wait(Obstacle::Busy { path: self.state.path().clone() }));
+        }
+        let _unlock = Unlock(&self.state);
+        let Some(head) = self.state.head()? else { return Ok(Step::Done) };
+        let mut head = self.resolve(world, head)?;
+        lock::remove_any(world.inboxes, &format!("{}.lock", self.file()))?;
+        let _tail = self.tail(&mut head)?;
+        // Once more with the doubt: what was overwritten so far is put back.
+        if matches!(self.look(world, &mut head)?, Looked::Torn(_)) {
+            return Ok(Step::Done);
+        }
+        if head.risk.take().is_some() {
+            self.state.write_head(&head)?;
+        }
+        Ok(Step::Done)
+    }
+
     /// The messages that are acknowledged and not in the inbox yet.
     pub(crate) fn waiting(&self, world: &World<'_>) -> Result<Vec<Outgoing>, StoreError> {
         let mut head = self.state.head()?.unwrap_or_default();

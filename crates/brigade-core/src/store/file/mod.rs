@@ -265,13 +265,32 @@ impl FileStore {
         mailbox: &Mutex<Mailbox>,
         work: Work<'_>,
     ) -> Result<(), StoreError> {
+        self.steps(team, native, |world, patience| held(mailbox).attempt(world, work, patience))
+            .await
+    }
+
+    /// Tells that every program of Claude Code's that used this member's inbox has ended: what one of
+    /// them left locked is free at once, and what it may still write is not waited for.
+    pub async fn natives_ended(&self, team: &TeamName, of: &MemberName) -> Result<(), StoreError> {
+        let native = self.native(team)?;
+        let mailbox = self.mailbox(team, of)?;
+        self.steps(team, &native, |world, _| held(&mailbox).natives_ended(world)).await
+    }
+
+    /// Does one step on a mailbox until it is done.
+    async fn steps(
+        &self,
+        team: &TeamName,
+        native: &Native,
+        step: impl Fn(&World<'_>, &mut Patience) -> Result<Step, StoreError>,
+    ) -> Result<(), StoreError> {
         let attempt = |patience: &mut Patience| {
             let world = World {
                 inboxes: &native.inboxes,
                 clock: self.clock.as_ref(),
                 team_created: &|| self.team_created(team),
             };
-            Ok(match held(mailbox).attempt(&world, work, patience)? {
+            Ok(match step(&world, patience)? {
                 Step::Done => Tried::Done(()),
                 Step::Wait(obstacle) => Tried::Wait(obstacle),
                 Step::Again => Tried::Again,
