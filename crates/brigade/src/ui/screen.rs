@@ -10,7 +10,7 @@ use brigade_core::event::Record;
 use brigade_core::picture::{Kind, Person, Picture};
 use brigade_core::pulse::{Judged, Liveness};
 use brigade_wire::name::{MemberName, TeamName};
-use crossterm::event::{KeyEvent, MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use jiff::Timestamp;
 use ratatui::layout::Position;
 
@@ -265,6 +265,16 @@ impl Screen {
     }
 
     fn key(&mut self, key: &KeyEvent) -> Vec<Effect> {
+        // Escape and a key that is read together with it, as on a slow line, are told as that key with
+        // Alt. Only a form knows keys with Alt, and what was typed there is not thrown away for one.
+        if let KeyCode::Char(_) = key.code
+            && key.modifiers.contains(KeyModifiers::ALT)
+            && !matches!(self.dialog, Some(Dialog::Form(_)))
+        {
+            let mut effects = self.key(&KeyEvent::from(KeyCode::Esc));
+            effects.extend(self.key(&KeyEvent::new(key.code, key.modifiers - KeyModifiers::ALT)));
+            return effects;
+        }
         if self.dialog.is_some() {
             return dialog::key(self, key);
         }

@@ -271,6 +271,24 @@ fn palette() {
     snapshots("palette", &mut played(END), &[":", "the"]);
 }
 
+/// On a slow line a terminal tells the two as one key, and the palette stayed open with the second in it.
+#[test]
+fn escape_and_a_key_that_come_together_are_two_keys() {
+    for before in [":", "?", "1"] {
+        let mut screen = played(END);
+        press(&mut screen, &[before]);
+        let together = KeyEvent::new(KeyCode::Char('2'), KeyModifiers::ALT);
+        screen.update(Happening::Key(together));
+        assert!(screen.dialog.is_none(), "{before}");
+        assert_eq!(screen.view, View::Mail, "{before}");
+    }
+    // A form has keys with Alt, and is not closed by one.
+    let mut screen = played(END);
+    press(&mut screen, &["s", "one two"]);
+    screen.update(Happening::Key(KeyEvent::new(KeyCode::Char('b'), KeyModifiers::ALT)));
+    assert!(screen.dialog.is_some());
+}
+
 #[test]
 fn a_question_before_something_is_done() {
     snapshots("confirm", &mut played(END), &["4", "a"]);
