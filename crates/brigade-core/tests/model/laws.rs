@@ -23,7 +23,7 @@ pub(crate) const LAWS: [(&str, Law); 5] = [
     ("native lost", |world| unless(world, NATIVE_EXCUSED) && native_lost(world)),
     ("doubled", |world| unless(world, fault::AGED) && doubled(world)),
     ("stands twice", stands_twice),
-    ("disordered", |world| unless(world, fault::AGED) && disordered(world)),
+    ("disordered", |world| unless(world, fault::AGED | fault::AGED_BEFORE) && disordered(world)),
 ];
 
 /// The laws with one excuse left out, which a pause alone breaks.
@@ -59,14 +59,18 @@ fn everywhere(world: &World, id: u8) -> usize {
     world.delivered.count(id) + world.inbox.ids.count(id)
 }
 
+fn is_nowhere(world: &World, id: u8) -> bool {
+    everywhere(world, id) == 0 && !world.delivered_before.has(id)
+}
+
 /// A message whose sender was told that it is sent is neither in the inbox nor was it delivered.
 fn lost(world: &World) -> bool {
-    world.is_final() && world.journal.iter().any(|id| everywhere(world, id) == 0)
+    world.is_final() && world.journal.iter().any(|id| is_nowhere(world, id))
 }
 
 /// The same of a native message.
 fn native_lost(world: &World) -> bool {
-    world.is_final() && world.native_sent.iter().any(|id| everywhere(world, id) == 0)
+    world.is_final() && world.native_sent.iter().any(|id| is_nowhere(world, id))
 }
 
 /// A message was delivered and still stands in the inbox, or was delivered twice.
@@ -83,6 +87,10 @@ fn disordered(world: &World) -> bool {
     let order = world.delivered.followed_by(world.inbox.ids);
     SENDERS.iter().any(|&[older, newer]| {
         let place = |id| order.iter().position(|other| other == id);
-        place(newer).is_some_and(|newer| place(older).is_none_or(|older| newer < older))
+        let overtakes = |newer| match place(older) {
+            Some(older) => newer < older,
+            None => !world.delivered_before.has(older),
+        };
+        place(newer).is_some_and(overtakes)
     })
 }

@@ -39,11 +39,16 @@ struct Case {
     old: &'static [u8],
     kills: u8,
     pauses: u8,
+    /// How often all natives die, and one is started that reads.
+    restarts: u8,
 }
 
-const CASE: Case = Case { senders: [&[1], &[]], rounds: 1, old: &[7], kills: 0, pauses: 0 };
+const CASE: Case =
+    Case { senders: [&[1], &[]], rounds: 1, old: &[7], kills: 0, pauses: 0, restarts: 0 };
 const PAIR: Case = Case { senders: [&[1], &[3]], ..CASE };
 const PAUSE: Case = Case { pauses: 1, ..CASE };
+const RESTART: Case = Case { restarts: 1, ..PAUSE };
+const TWO_AND_RESTART: Case = Case { senders: [&[1, 2], &[]], ..RESTART };
 const KILL_AND_PAUSE: Case = Case { kills: 1, ..PAUSE };
 
 impl Case {
@@ -63,9 +68,11 @@ impl Case {
                 Process::Brigade(Brigade::flushing(true)),
             ],
             delivered: Ids::default(),
+            delivered_before: Ids::default(),
             native_sent: Ids::of(self.old),
             kills: self.kills,
             pauses: self.pauses,
+            restarts: self.restarts,
             faults: 0,
         }
     }
@@ -124,6 +131,12 @@ fn one_is_killed_and_one_is_paused() {
 }
 
 #[test]
+fn the_natives_die_and_one_is_started() {
+    check(TWO_AND_RESTART);
+    check(Case { kills: 1, ..RESTART });
+}
+
+#[test]
 #[ignore = "two minutes and more, in a release build: `just model`"]
 fn many_are_killed_and_paused() {
     check(Case { rounds: 2, pauses: 2, ..CASE });
@@ -132,6 +145,8 @@ fn many_are_killed_and_paused() {
     check(Case { kills: 2, pauses: 1, senders: [&[1, 2], &[]], ..CASE });
     check(Case { kills: 1, pauses: 2, ..CASE });
     check(Case { kills: 1, pauses: 1, ..PAIR });
+    check(Case { pauses: 1, restarts: 1, ..PAIR });
+    check(Case { kills: 1, pauses: 2, restarts: 1, ..CASE });
 }
 
 #[test]
@@ -153,6 +168,9 @@ fn every_rule_is_needed() {
         ("rewind by content, once", Rules { rewind: Rewind::First, ..all }, PAUSE, lost),
         ("risk after the steal", Rules { risk_first: false, ..all }, KILL_AND_PAUSE, lost),
         ("no look back", Rules { look_back: false, ..all }, PAUSE, lost),
+        ("no last look", Rules { last_look: false, ..all }, RESTART, lost),
+        ("merged later", Rules { merge_at_once: false, ..all }, TWO_AND_RESTART, doubled),
+        ("in doubt after a restart", Rules { no_doubt: false, ..all }, RESTART, doubled),
     ];
     for (what, rules, case, law) in table {
         check_breach(what, &rules, case, law);

@@ -10,7 +10,7 @@ pub(crate) fn merge(world: &mut World, rules: &Rules, me: &mut Brigade) {
     let Inbox { file, ids } = world.inbox;
     let mut next = Header { base: me.merged, upto: world.journal.len(), tmp: NEW, ..world.header };
     if !next.risks.is_empty() && file != ours(world) {
-        rewind(rules, world, me, &mut next);
+        rewind(rules, world, me.merged, &mut next);
     }
     let unmerged = world.journal.starting_at(next.base);
     let missing = unmerged.filtered(|id| !rules.dedup || !ids.has(id));
@@ -34,7 +34,7 @@ pub(crate) fn merge(world: &mut World, rules: &Rules, me: &mut Brigade) {
     };
 }
 
-fn rewind(rules: &Rules, world: &World, me: &Brigade, next: &mut Header) {
+fn rewind(rules: &Rules, world: &World, merged: u8, next: &mut Header) {
     let stands = |id| world.inbox.ids.has(id);
     match rules.rewind {
         Rewind::Never => {}
@@ -48,17 +48,50 @@ fn rewind(rules: &Rules, world: &World, me: &Brigade, next: &mut Header) {
             let oldest = next.risks.iter().min().expect("not empty");
             // A robbed holder's copy is older than all that was merged since; and a reader prunes
             // in order. So if the newest stands, nothing was overwritten.
-            if oldest <= me.merged && !stands(world.journal.get(me.merged - 1)) {
+            if oldest <= merged && !stands(world.journal.get(merged - 1)) {
                 next.base = oldest - 1;
                 let mut moved = false;
                 let rest = next
                     .risks
                     .filtered(|from| from != oldest || std::mem::replace(&mut moved, true));
                 next.risks = rest;
-                next.risks.push(me.merged + 1);
+                next.risks.push(merged + 1);
             }
         }
     }
+}
+
+/// All native processes are known to be dead: their lock is taken away, what they may have overwritten is
+/// looked for once more and put back, and then nothing is in doubt. In one step: no native is started before.
+pub(crate) fn natives_ended(world: &mut World, rules: &Rules) {
+    let before = world.header;
+    let mut header = Header { tmp: 0, ..before };
+    if before.tmp != 0 && before.tmp == world.tmp {
+        header.upto = before.base;
+        world.tmp = 0;
+    } else if before.tmp != 0 {
+        header.ours = before.tmp;
+        if world.lock.is_none_or(|lock| lock.dir != before.lock) {
+            header = header.at_risk(rules, before.base, world.inbox);
+        }
+    }
+    header.base = header.upto;
+    world.lock = None;
+    if rules.last_look && !header.risks.is_empty() && world.inbox.file != header.ours {
+        rewind(rules, world, header.upto, &mut header);
+        header = Header { upto: header.base, ours: world.inbox.file, ..header };
+    }
+    if rules.no_doubt {
+        header.risks = Ids::default();
+    }
+    let (stands, unmerged) = (world.inbox.ids, world.journal.starting_at(header.base));
+    let missing = unmerged.filtered(|id| !stands.has(id));
+    if rules.merge_at_once && !missing.is_empty() {
+        world.inbox = Inbox { file: NEW, ids: stands.followed_by(missing) };
+        header.ours = NEW;
+        (header.base, header.upto) = (world.journal.len(), world.journal.len());
+    }
+    world.header = header;
 }
 
 /// The inbox as a brigade process last left it.

@@ -43,6 +43,12 @@ pub(crate) struct Rules {
     pub(crate) look_at_taken: bool,
     /// A process that finds its own lock stale does not rely on it, and leaves it to be stolen.
     pub(crate) mind_age: bool,
+    /// Where all natives are known to be dead, a last look is taken at what they may have overwritten …
+    pub(crate) last_look: bool,
+    /// … it is put back before one is started …
+    pub(crate) merge_at_once: bool,
+    /// … and nothing is at risk from then on.
+    pub(crate) no_doubt: bool,
 }
 
 impl Rules {
@@ -58,6 +64,9 @@ impl Rules {
         look_back: false,
         look_at_taken: false,
         mind_age: false,
+        last_look: false,
+        merge_at_once: false,
+        no_doubt: false,
     };
 
     /// The protocol with what this model taught.
@@ -69,6 +78,9 @@ impl Rules {
         look_back: true,
         look_at_taken: true,
         mind_age: true,
+        last_look: true,
+        merge_at_once: true,
+        no_doubt: true,
         ..Self::FIRST
     };
 }

@@ -2,12 +2,15 @@
 
 use crate::brigade::{self, Brigade};
 use crate::ids::Ids;
+use crate::merge;
 use crate::native::{self, Native};
 use crate::rules::Rules;
 
 /// The identity that a file or lock gets when it is made; [`World::renumber`] gives it a small one.
 pub(crate) const NEW: u8 = 255;
 pub(crate) const PROCESSES: usize = 5;
+/// Which of them is the native reader.
+const READER: usize = 3;
 
 /// What went wrong in a run, to say which promises still hold in it.
 pub(crate) mod fault {
@@ -27,6 +30,8 @@ pub(crate) mod fault {
     pub(crate) const LATE_ELSEWHERE: u16 = 64;
     /// A brigade process looked at a lock, and took away the one that a native one made after it.
     pub(crate) const TOOK_WRONG: u16 = 128;
+    /// Some lock grew stale before all natives died.
+    pub(crate) const AGED_BEFORE: u16 = 256;
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
@@ -72,6 +77,8 @@ pub(crate) enum Action {
     Kill(u8),
     /// Ten seconds pass in which nobody touches the lock.
     Age,
+    /// All native processes die; one that is started, by somebody who knows, reads.
+    Restart,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -87,10 +94,13 @@ pub(crate) struct World {
     pub(crate) processes: [Process; PROCESSES],
     /// What the native reader has shown and pruned, in order.
     pub(crate) delivered: Ids,
+    /// The same, of readers that are dead.
+    pub(crate) delivered_before: Ids,
     /// What native processes were told is in the inbox.
     pub(crate) native_sent: Ids,
     pub(crate) kills: u8,
     pub(crate) pauses: u8,
+    pub(crate) restarts: u8,
     pub(crate) faults: u16,
 }
 
@@ -121,6 +131,9 @@ impl World {
                     }
                 }
             }
+        }
+        if self.restarts > 0 && self.flock.is_none() {
+            actions.push(Action::Restart);
         }
         let fresh = self.lock.filter(|lock| !lock.stale);
         if fresh.is_some_and(|lock| self.pauses > 0 || self.fault_of_age(lock.dir) == 0) {
@@ -153,6 +166,22 @@ impl World {
                 let fault = self.fault_of_age(lock.dir);
                 world.faults |= fault | fault::AGED;
                 world.pauses -= u8::from(fault != 0);
+            }
+            Action::Restart => {
+                world.restarts -= 1;
+                for process in &mut world.processes {
+                    if let Process::Native(me) = process {
+                        *me = Native::absent();
+                    }
+                }
+                merge::natives_ended(&mut world, rules);
+                world.processes[READER] = Process::Native(Native::reader(1));
+                world.delivered_before = world.delivered_before.followed_by(world.delivered);
+                world.delivered = Ids::default();
+                // From here on nothing is to come twice because of what was before.
+                if world.faults & fault::AGED != 0 {
+                    world.faults = world.faults & !fault::AGED | fault::AGED_BEFORE;
+                }
             }
         }
         world.renumber();

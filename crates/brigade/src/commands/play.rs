@@ -63,7 +63,9 @@ async fn play(
     if spec.place == Place::Native {
         let keys = context.host()?.folder.keys(team);
         let inherits = spec.env.as_deref().map(inherits);
-        let alone_in = is_alone(host, &seat).await?.then(|| Arc::clone(&context.files));
+        let in_files = context.home().engine().is_none();
+        let is_alone = in_files && is_alone(host, &seat).await?;
+        let alone_in = is_alone.then(|| Arc::clone(&context.files));
         let around = Surroundings { claude_dir: context.claude_dir(), keys, inherits, alone_in };
         return claude::play(seat, &spec, around).await;
     }

@@ -142,7 +142,10 @@ pub(crate) async fn play(
     }
     if let Some(files) = &around.alone_in {
         // Its last process is gone, for we have its seat. What that one left locked nobody holds.
-        files.natives_ended(&seat.team, &seat.name).await?;
+        if let Err(error) = files.natives_ended(&seat.team, &seat.name).await {
+            // Its messages are in doubt as before, which costs some of them a second telling and no more.
+            tracing::warn!(member = %seat.name, %error, "an inbox could not be freed");
+        }
     }
     let session = session(&seat, around.claude_dir).await?;
     let lead_key = keyed.then(|| key.verify_key());

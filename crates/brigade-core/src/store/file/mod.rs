@@ -269,12 +269,15 @@ impl FileStore {
             .await
     }
 
-    /// Tells that every program of Claude Code's that used this member's inbox has ended: what one of
-    /// them left locked is free at once, and what it may still write is not waited for.
+    /// Tells that every program of Claude Code's that used this member's inbox has ended, before one is
+    /// started again: what one of them left locked is free at once, what it may have overwritten is put
+    /// back, and nothing is in doubt from then on.
     pub async fn natives_ended(&self, team: &TeamName, of: &MemberName) -> Result<(), StoreError> {
         let native = self.native(team)?;
         let mailbox = self.mailbox(team, of)?;
-        self.steps(team, &native, |world, _| held(&mailbox).natives_ended(world)).await
+        self.steps(team, &native, |world, _| held(&mailbox).natives_ended(world)).await?;
+        // What was put back must stand there before the next of them reads, or it is told twice.
+        self.work_on(team, &native, &mailbox, Work::Look).await
     }
 
     /// Does one step on a mailbox until it is done.
