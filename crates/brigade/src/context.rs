@@ -81,10 +81,7 @@ impl Context {
             Home::Files => Arc::clone(&files) as _,
             Home::Engine(engine) => engine.open(lasts).await?,
         };
-        let team = match global.team {
-            Some(team) => Some(team),
-            None => variable(env::TEAM, str::parse)?,
-        };
+        let team = named_team(&global)?;
         let me = match global.me {
             Some(me) => Some(me),
             None => variable(env::AS, str::parse)?,
@@ -283,6 +280,14 @@ fn dirs(global: &Global) -> Result<(PathBuf, PathBuf), CliError> {
     let no_home = || CliError::failed(Trouble::NoHome);
     let claude_dir = global.claude_dir.clone().or_else(env::claude_dir).ok_or_else(no_home)?;
     Ok((claude_dir, env::state_dir().ok_or_else(no_home)?))
+}
+
+/// The team that is named on the command line or in the environment.
+pub(crate) fn named_team(global: &Global) -> Result<Option<TeamName>, CliError> {
+    match &global.team {
+        Some(team) => Ok(Some(team.clone())),
+        None => variable(env::TEAM, str::parse),
+    }
 }
 
 /// What runs on this host, though where its teams live cannot be reached.

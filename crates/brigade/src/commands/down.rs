@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::check;
 use crate::cli::{Down, Ending, Global, Stop};
-use crate::context::{Context, host_alone};
+use crate::context::{Context, host_alone, named_team};
 use crate::error::{CliError, Trouble};
 use crate::host::end::{self, Ended, Manner, News};
 use crate::host::worktree::Removed;
@@ -95,8 +95,9 @@ pub(crate) async fn run(context: &Context, down: &Down) -> Result<u8, CliError> 
 pub(crate) async fn cut_off(global: &Global, down: &Down, away: CliError) -> Result<u8, CliError> {
     let host = host_alone(global)?;
     let up = host.folder.teams()?;
-    let named = down.which.as_ref().or(global.team.as_ref());
-    let (true, [team]) = (down.how.now, named.map_or(up.as_slice(), std::slice::from_ref)) else {
+    let named = down.which.clone().map_or_else(|| named_team(global), |team| Ok(Some(team)))?;
+    let meant = named.as_ref().map_or(up.as_slice(), std::slice::from_ref);
+    let (true, [team]) = (down.how.now, meant) else {
         return Err(away.hint("`brigade down TEAM --now` ends what runs on this host all the same"));
     };
     let names = host.folder.members(team)?;

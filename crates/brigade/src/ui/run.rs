@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use brigade_core::approvals;
 use brigade_core::chronicle::{self, Batch, Feed};
-use brigade_core::pulse::BEAT;
+use brigade_core::pulse::{BEAT, State};
 use brigade_wire::name::{MemberName, TeamName};
 use crossterm::event::{Event, EventStream, KeyEventKind};
 use futures_util::StreamExt;
@@ -32,7 +32,7 @@ use crate::cli::Ui;
 use crate::context::Context;
 use crate::error::{CliError, Trouble};
 use crate::host::state;
-use crate::{env, exit};
+use crate::{env, exit, team_file};
 
 /// How soon after one drawing the next may come: what comes faster is drawn together.
 const FRAME: Duration = Duration::from_millis(30);
@@ -129,11 +129,13 @@ fn failed(doing: &str) -> impl FnOnce(io::Error) -> CliError {
     |source| CliError::failed(Trouble::Io { doing, source })
 }
 
-/// The team that was named, or the only one there is; of several the first, and the question which.
+/// The team that was named, the only one there is, or that of this folder's `brigade.toml`; of others the first,
+/// and the question which.
 async fn open_any(context: &Context, theme: Theme) -> Result<(Screen, Source), CliError> {
     let teams = context.store.teams().await?;
+    let of_folder = || team_file::here().filter(|team| teams.contains(team));
     match (context.named_team(), teams.as_slice()) {
-        (None, [first, _, ..]) => {
+        (None, [first, _, ..]) if of_folder().is_none() => {
             let (mut screen, source) = open(context, first.clone(), theme).await?;
             // The teams are known; what else the question would ask for is not needed.
             let _known = screen.command(Command::Teams);
@@ -365,8 +367,13 @@ impl Show<'_> {
                 };
                 // Of those that no process of ours plays, and that never said anything, nothing is known.
                 if is_here || pulse.is_some() {
-                    let host = pulse.map(|pulse| pulse.host).filter(|host| !host.is_empty());
-                    vitals.insert(name.to_string(), Vital { judged, host });
+                    let (host, state) = pulse.map(|pulse| (pulse.host, pulse.state)).unzip();
+                    let host = host.filter(|host| !host.is_empty());
+                    let retries = match state {
+                        Some(State::Working { retries }) => retries,
+                        _ => None,
+                    };
+                    vitals.insert(name.to_string(), Vital { judged, host, retries });
                 }
             }
             let _over = answer.send(Happening::Vitals(vitals));

@@ -73,6 +73,8 @@ pub(crate) struct Vital {
     pub(crate) judged: Judged,
     /// The host it is on, if that is another.
     pub(crate) host: Option<String>,
+    /// That its agent does not get through to its vendor, in the agent's words.
+    pub(crate) retries: Option<String>,
 }
 
 /// How a replay runs.

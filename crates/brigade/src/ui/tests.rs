@@ -241,12 +241,17 @@ fn what_is_wrong_is_said() {
     assert!(limited.contains("You have exhausted your capacity"), "{limited}");
     let evidence = "its process 4711 is gone".to_owned();
     let judged = Judged { liveness: Liveness::Dead, evidence };
-    let vital = Vital { judged, host: Some("atlas".into()) };
-    screen.update(Happening::Vitals([("ada".to_owned(), vital)].into()));
+    let vital = Vital { judged, host: Some("atlas".into()), retries: None };
+    let judged = Judged { liveness: Liveness::Working, evidence: String::new() };
+    let again = Some("Reconnecting... 2/5".to_owned());
+    let retries = Vital { judged, host: None, retries: again };
+    let vitals = [("ada".to_owned(), vital), ("cleo".to_owned(), retries)];
+    screen.update(Happening::Vitals(vitals.into()));
     press(&mut screen, &["down"]);
     let down = text(&drawn(&mut screen, 80, 24));
     assert!(down.contains("✕ ada        down"), "{down}");
     assert!(down.contains("codex      its process 4711 is gone"), "{down}");
+    assert!(down.contains("its agent tries again: Reconnecting... 2/5"), "{down}");
     let down = text(&drawn(&mut screen, 120, 40));
     assert!(down.contains("as a process of its own on atlas"), "{down}");
 }

@@ -247,9 +247,12 @@ fn remark(screen: &Screen, person: &Person) -> Remark {
 
 /// What is wrong with somebody.
 pub(crate) fn wrong(screen: &Screen, person: &Person) -> Option<String> {
-    let vital = screen.vitals.get(&*person.name).filter(|_| screen.is_dead(person));
-    let evidence = vital.map(|vital| one_line(&vital.judged.evidence));
-    evidence.or_else(|| person.trouble.as_deref().map(one_line))
+    let vital = screen.vitals.get(&*person.name);
+    let dead = vital.filter(|_| screen.is_dead(person));
+    let evidence = dead.map(|vital| one_line(&vital.judged.evidence));
+    let retries = vital.and_then(|vital| vital.retries.as_deref());
+    let retries = || retries.map(|why| format!("its agent tries again: {}", one_line(why)));
+    evidence.or_else(retries).or_else(|| person.trouble.as_deref().map(one_line))
 }
 
 /// What somebody said last.
