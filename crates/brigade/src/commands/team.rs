@@ -12,7 +12,7 @@ use crate::cli::{ActivityWord, Global, TeamCommand, TeamJoin};
 use crate::context::{Context, cwd};
 use crate::error::{CliError, Trouble, members_are};
 use crate::output::{self, STRONG};
-use crate::patience::patiently;
+use crate::patience::{patiently, saying};
 use crate::{exit, tasks};
 
 /// What members of ours run on: processes that nobody but their own user starts and stops.
@@ -46,7 +46,8 @@ pub(crate) async fn run(global: Global, command: TeamCommand) -> Result<u8, CliE
 async fn create(context: &Context, name: TeamName, description: &str) -> Result<u8, CliError> {
     let seat = context.seat_of(name, MemberName::lead());
     let plan = TeamPlan { description, lead_model: "unknown", cwd: &cwd() };
-    roster::create(&seat, plan).await?;
+    // In files it is made at once; an engine that nobody has prepared for teams takes its time to refuse.
+    saying("waiting: the engine takes its time", roster::create(&seat, plan)).await?;
     let team = &seat.team;
     if context.json {
         output::print_json(&json!({ "team": team }))?;
