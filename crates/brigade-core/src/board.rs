@@ -28,6 +28,8 @@
 //! ```
 
 mod dependency;
+mod error;
+mod plan;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -36,156 +38,16 @@ use brigade_wire::change::Change;
 use brigade_wire::name::{MemberName, TaskId};
 use brigade_wire::protocol::{Protocol, TaskAssignment};
 use brigade_wire::task::{NewTask, Status, Task, TaskChange};
-use serde_json::Value;
-use thiserror::Error;
 
 use self::dependency::{depend, mirror, waits_for, without};
-use crate::authority::{self, Denied, Role};
+pub use self::error::BoardError;
+pub use self::plan::{MAX_TASK, TaskPlan, Update};
+use crate::authority::{self, Role};
 use crate::clock::wire_time;
 use crate::graph::Graph;
-use crate::mail::{self, MailError};
+use crate::mail;
 use crate::seat::Seat;
 use crate::store::{Document, StoreError};
-
-/// The largest task, in bytes. Whoever lists the board reads every task of it, and whoever is given one
-/// is sent it in a message.
-pub const MAX_TASK: usize = 1 << 18;
-
-/// A task to be added.
-#[derive(Clone, Debug, Default)]
-pub struct TaskPlan {
-    /// What is to be done, in a line.
-    pub subject: String,
-    /// What is to be done, in full.
-    pub description: String,
-    /// What is shown while it is being done.
-    pub active_form: Option<String>,
-    /// The tasks it waits for.
-    pub blocked_by: Vec<TaskId>,
-    /// Data of the caller's.
-    pub metadata: Vec<(String, Value)>,
-}
-
-impl TaskPlan {
-    /// A task with this subject, and nothing more.
-    pub fn new(subject: impl Into<String>) -> Self {
-        Self { subject: subject.into(), ..Self::default() }
-    }
-
-    fn len(&self) -> usize {
-        let data = |(key, value): &(String, Value)| key.len() + value.to_string().len();
-        let data: usize = self.metadata.iter().map(data).sum();
-        let words = self.subject.len() + self.description.len();
-        words + self.active_form.as_ref().map_or(0, String::len) + data
-    }
-}
-
-/// What to change in a task. The default changes nothing.
-#[derive(Clone, Debug, Default)]
-pub struct Update {
-    /// What is to be done, in a line.
-    pub subject: Option<String>,
-    /// What is to be done, in full.
-    pub description: Option<String>,
-    /// What is shown while it is being done.
-    pub active_form: Change<String>,
-    /// Whose it is.
-    pub owner: Change<MemberName>,
-    /// How far it is.
-    pub status: Option<Status>,
-    /// Tasks that shall wait for this one.
-    pub add_blocks: Vec<TaskId>,
-    /// Tasks this one shall wait for.
-    pub add_blocked_by: Vec<TaskId>,
-    /// Keys to set, or with `None` to take out.
-    pub metadata: Vec<(String, Option<Value>)>,
-}
-
-impl Update {
-    /// Whether it puts words or data into the task.
-    fn says_more(&self) -> bool {
-        let words = self.subject.is_some() || self.description.is_some();
-        let form = matches!(self.active_form, Change::Set(_));
-        words || form || self.metadata.iter().any(|(_, value)| value.is_some())
-    }
-}
-
-/// Why the board was not changed.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum BoardError {
-    /// No such task.
-    #[error("no task {0}")]
-    NoTask(TaskId),
-    /// A file that Claude Code does not show as a task.
-    #[error("task {0} lacks what a task needs; Claude Code does not show it either")]
-    NotATask(TaskId),
-    /// Somebody was first.
-    #[error("task {id} belongs to {owner}")]
-    Taken {
-        /// Which task.
-        id: TaskId,
-        /// Whose it is.
-        owner: String,
-    },
-    /// Nothing left to do.
-    #[error("task {0} is completed already")]
-    Done(TaskId),
-    /// Not yet.
-    #[error("task {id} waits for {}", join(.waits_for))]
-    Blocked {
-        /// Which task.
-        id: TaskId,
-        /// What it waits for.
-        waits_for: Vec<TaskId>,
-    },
-    /// Tasks would wait for each other.
-    #[error("task {id} cannot wait for {blocker}: {blocker} waits for {id}")]
-    Cycle {
-        /// Which task.
-        id: TaskId,
-        /// What it was to wait for.
-        blocker: TaskId,
-    },
-    /// Nothing to do.
-    #[error("the subject is empty")]
-    NoSubject,
-    /// Too much to do.
-    #[error("the task has {len} bytes; at most {MAX_TASK} are taken")]
-    TooLong {
-        /// Its length.
-        len: usize,
-    },
-    /// The owner is nobody.
-    #[error("no member {name} to give the task to")]
-    NoMember {
-        /// Who.
-        name: String,
-        /// Who is there.
-        members: Vec<String>,
-    },
-    /// The task was given, but its new owner was not told.
-    #[error("task {id} now belongs to {owner}, who could not be told")]
-    NotTold {
-        /// Which task.
-        id: TaskId,
-        /// Whose it is.
-        owner: MemberName,
-        /// Why.
-        source: Box<MailError>,
-    },
-    /// It is not for the seat to do.
-    #[error(transparent)]
-    Denied(#[from] Denied),
-    /// The store said no.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-fn join(ids: &[TaskId]) -> String {
-    let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
-    ids.join(", ")
-}
 
 /// Every task, by number, as its bytes; and the graph of those Claude Code would show.
 pub async fn list(seat: &Seat) -> Result<(Vec<(TaskId, Document)>, Graph), BoardError> {

@@ -23,12 +23,12 @@
 mod conversation;
 mod life;
 mod mailroom;
+mod plan;
 mod report;
 mod scribe;
 mod vitals;
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use brigade_wire::generation::Generation;
@@ -42,25 +42,23 @@ use uuid::Uuid;
 use self::conversation::{News, Over, next_line};
 use self::life::Life;
 pub use self::life::Player;
+pub use self::plan::Plan;
 use self::report::Turn;
 use self::scribe::Scribe;
 use self::vitals::Vitals;
-use crate::authority::{Denied, Role};
+use crate::authority::Denied;
 use crate::board::{self, BoardError};
-use crate::brief::{self, Mail};
 use crate::delivery::{Delivery, Memory};
-use crate::driver::{
-    Access, Agent, AskId, Choice, Driver, End, Event, IN_PROCESS, Launch, Resumes, ToolServer,
-};
+use crate::driver::{Access, AskId, Driver, End, Event, Launch, Resumes};
 use crate::event::MessageKey;
 use crate::handshake::{HandshakeError, Kind};
 use crate::mail::MailError;
-use crate::program::{Brigade, Program};
-use crate::pulse::{BEAT, Process};
+use crate::program::Program;
+use crate::pulse::BEAT;
 use crate::roster::{Activity, RosterError};
 use crate::seat::Seat;
 use crate::store::{Shelf, StoreError, Watch};
-use crate::worker::{self, Workers};
+use crate::worker;
 
 /// How often the inbox is looked at though nothing was heard of it.
 const SLOW_LOOK: Duration = Duration::from_secs(10);
@@ -76,59 +74,6 @@ const TRIES: u32 = 5;
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 /// An agent that ran for this long did not start in vain, nor did one that ended a turn.
 const RAN: Duration = Duration::from_secs(60);
-
-/// A member to be.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Plan {
-    /// Its seat.
-    pub seat: Seat,
-    /// Its agent.
-    pub agent: Agent,
-    /// Who plays it.
-    pub player: Player,
-    /// What the conversation begins with.
-    pub launch: Launch,
-    /// The process that plays it, for those who ask.
-    pub process: Process,
-    /// The host that process is on.
-    pub host: String,
-}
-
-impl Plan {
-    /// A member that is played by this agent in this folder, guarded and given its tools by `brigade`. It is
-    /// told who it is on the team, and asks its lead for what its own rules do not allow; both can be changed
-    /// in [`Plan::launch`].
-    pub async fn agent(
-        seat: Seat,
-        choice: Choice,
-        brigade: &Brigade,
-        cwd: impl Into<PathBuf>,
-    ) -> Result<Self, StoreError> {
-        let cwd = cwd.into();
-        let mut launch = Launch::new(cwd.to_string_lossy(), brigade.tools(&seat));
-        launch.instructions = match seat.role().await? {
-            Some(Role::Lead) => brief::leading(&seat, Mail::Delivered).await?,
-            _ => brief::joining(&seat, Mail::Delivered).await?,
-        };
-        launch.arguments = choice.arguments;
-        launch.claude_dir = brigade.claude_dir().map(str::to_owned);
-        let player = Player::Program(brigade.start(&choice.program, cwd));
-        Ok(Self::new(seat, choice.agent, player, launch))
-    }
-
-    /// A member that is played by values in this process.
-    pub fn in_process(seat: Seat, workers: Workers) -> Self {
-        let launch = Launch::new("", ToolServer::default());
-        Self::new(seat, IN_PROCESS, Player::Workers(workers), launch)
-    }
-
-    /// A member of all its parts, played by this process.
-    pub fn new(seat: Seat, agent: Agent, player: Player, launch: Launch) -> Self {
-        let process = Process { pid: std::process::id(), began: String::new() };
-        Self { seat, agent, player, launch, process, host: String::new() }
-    }
-}
 
 /// What can be seen of a member at work.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,0 +1,156 @@
+//! The table of agents.
+
+use super::{Agent, Can, MidTurn, ReadOnly, Resumes, Told, acp, claude, codex, in_process};
+
+/// The agents. A row is all there is to know of one outside of its driver.
+pub const AGENTS: &[Agent] = &[
+    Agent {
+        name: "codex",
+        title: "Codex",
+        program: "codex",
+        package: "@openai/codex",
+        tested: "0.166.0",
+        native: false,
+        can: Can {
+            mid_turn: MidTurn::Steered,
+            read_only: ReadOnly::Sandbox,
+            usage: Told::Tokens,
+            resumes: Resumes::AtOnce,
+        },
+        driver: |launch| Box::new(codex::Codex::new(launch)),
+    },
+    Agent {
+        name: "claude",
+        title: "Claude Code",
+        program: "claude",
+        package: "@anthropic-ai/claude-code",
+        tested: "2.1.325",
+        native: true,
+        can: Can {
+            mid_turn: MidTurn::Steered,
+            read_only: ReadOnly::PlanMode,
+            usage: Told::TokensAndCost,
+            resumes: Resumes::AtOnce,
+        },
+        driver: |launch| Box::new(claude::Claude::new(launch)),
+    },
+    Agent {
+        name: "gemini",
+        title: "Gemini CLI",
+        program: "gemini",
+        package: "@google/gemini-cli",
+        tested: "0.61.0",
+        native: false,
+        can: Can {
+            mid_turn: MidTurn::Held,
+            read_only: ReadOnly::PlanMode,
+            usage: Told::Tokens,
+            resumes: Resumes::NextMinute,
+        },
+        driver: |launch| Box::new(acp::Acp::new(&acp::GEMINI, launch)),
+    },
+    Agent {
+        name: "opencode",
+        title: "opencode",
+        program: "opencode",
+        package: "opencode-ai",
+        tested: "1.18.33",
+        native: false,
+        can: Can {
+            mid_turn: MidTurn::Held,
+            read_only: ReadOnly::PlanMode,
+            usage: Told::TokensAndCost,
+            resumes: Resumes::AtOnce,
+        },
+        driver: |launch| Box::new(acp::Acp::new(&acp::OPENCODE, launch)),
+    },
+    Agent {
+        name: "copilot",
+        title: "GitHub Copilot CLI",
+        program: "copilot",
+        package: "@github/copilot",
+        tested: "1.0.102",
+        native: false,
+        can: Can {
+            mid_turn: MidTurn::Held,
+            read_only: ReadOnly::PlanMode,
+            usage: Told::Tokens,
+            resumes: Resumes::AtOnce,
+        },
+        driver: |launch| Box::new(acp::Acp::new(&acp::COPILOT, launch)),
+    },
+    // ANCHOR: qwen
+    Agent {
+        name: "qwen",
+        title: "Qwen Code",
+        program: "qwen",
+        package: "@qwen-code/qwen-code",
+        tested: "0.24.4",
+        native: false,
+        can: Can {
+            mid_turn: MidTurn::Held,
+            read_only: ReadOnly::PlanMode,
+            usage: Told::Nothing,
+            resumes: Resumes::AtOnce,
+        },
+        driver: |launch| Box::new(acp::Acp::new(&acp::QWEN, launch)),
+    },
+    // ANCHOR_END: qwen
+];
+
+/// Any other program that speaks the Agent Client Protocol.
+const SPEAKS_ACP: Agent = Agent {
+    name: "acp",
+    title: "an agent that speaks ACP",
+    program: "",
+    package: "",
+    tested: "",
+    native: false,
+    can: Can {
+        mid_turn: MidTurn::Held,
+        read_only: ReadOnly::Asking,
+        usage: Told::Tokens,
+        resumes: Resumes::AtOnce,
+    },
+    driver: |launch| Box::new(acp::Acp::new(&acp::GENERIC, launch)),
+};
+
+/// A value in our own process. No lead can ask for one by name: it is the builder of the program who has it.
+pub(crate) const IN_PROCESS: Agent = Agent {
+    name: "in-process",
+    title: "a worker",
+    program: "",
+    package: "",
+    tested: "",
+    native: false,
+    can: Can {
+        mid_turn: MidTurn::Held,
+        read_only: ReadOnly::Asking,
+        usage: Told::Nothing,
+        resumes: Resumes::AtOnce,
+    },
+    driver: |launch| Box::new(in_process::InProcess::new(&launch)),
+};
+
+/// An agent, and the program it is.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// The agent.
+    pub agent: Agent,
+    /// Its program.
+    pub program: String,
+    /// The program's arguments, for [`Launch::arguments`](super::Launch::arguments).
+    pub arguments: Vec<String>,
+}
+
+/// The agent of that name: a row of [`AGENTS`], or `acp:COMMAND` for any program that speaks the Agent
+/// Client Protocol, its arguments behind it.
+pub fn agent(name: &str) -> Option<Choice> {
+    if let Some(command) = name.strip_prefix("acp:") {
+        let mut words = command.split_whitespace().map(str::to_owned);
+        let program = words.next()?;
+        return Some(Choice { agent: SPEAKS_ACP, program, arguments: words.collect() });
+    }
+    let agent = AGENTS.iter().find(|agent| agent.name == name)?;
+    Some(Choice { agent: *agent, program: agent.program.to_owned(), arguments: Vec::new() })
+}
