@@ -104,6 +104,7 @@ pub struct Restored {
 
 /// Why there is no backup, or nothing was restored.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum BackupError {
     /// The engine did not do it.
     #[error(transparent)]

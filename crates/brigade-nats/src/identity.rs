@@ -87,6 +87,7 @@ impl FromStr for Role {
 
 /// Why it is not known who a client is.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum IdentityError {
     /// The file cannot be read.
     #[error("cannot read the credentials {}", path.display())]

@@ -440,7 +440,9 @@ Examples:
 
     /// Print a completion script for a shell
     #[command(after_help = "\
-Example:
+Examples:
+  source <(brigade completions bash)                for this shell
+  mkdir -p ~/.local/share/bash-completion/completions
   brigade completions bash > ~/.local/share/bash-completion/completions/brigade")]
     Completions {
         /// Which shell

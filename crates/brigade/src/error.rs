@@ -267,8 +267,8 @@ fn refusal_hint(why: Refusal) -> &'static str {
             "brigade follows no symbolic link in a team's folders; put the real file there"
         }
         Refusal::ForeignOwner => "run brigade as its owner, or give it to you with `chown`",
-        Refusal::NotAFile => "move it out of the way",
         Refusal::TooBig => "a team's file is never that big; move it out of the way",
+        _ => "move it out of the way",
     }
 }
 

@@ -46,6 +46,7 @@ pub enum Obstacle {
 
 /// Why a thing in the file system is not touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum Refusal {
     /// It could lead anywhere.
     #[error("it is a symbolic link")]

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 /// Why something was not done to an operator's folder.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum OrgError {
     /// The file system said no.
     #[error("cannot {doing} {}", path.display())]

@@ -31,6 +31,7 @@ pub struct Pushed {
 
 /// Why the servers do not know.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum PushError {
     /// The keys for it are not there.
     #[error(transparent)]

@@ -66,7 +66,7 @@ impl From<OrgError> for CliError {
             OrgError::Damaged { .. } => {
                 (Kind::Failed, Some("take it from a copy of the folder".into()))
             }
-            OrgError::Io { .. } | OrgError::Key(_) => (Kind::Failed, None),
+            _ => (Kind::Failed, None),
         };
         let error = Self::new(kind, error);
         match hint {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use brigade_core::approvals;
 use brigade_core::mail::MAX_TEXT;
-use brigade_core::pulse;
+use brigade_core::pulse::{self, State};
 use brigade_core::seat::Seat;
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::team::Team;
@@ -13,6 +13,7 @@ use jiff::SignedDuration;
 
 use super::house::{Paper, TeamFolder};
 use super::locks::ago;
+use super::members;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::home::Engine;
@@ -35,6 +36,7 @@ pub(super) const CHECKS: &[(&str, &str)] = &[
     ("small-payload", "a long message is refused by the server"),
     ("clock-apart", "members of this host look dead from others, or dead ones alive"),
     ("unplayed-active", "it counts as at work for ever, and others wait for it"),
+    ("failed-turn", "what it was told is not done, and it waits for the next message"),
     ("long-wait", "whoever asked does nothing until it is answered"),
 ];
 
@@ -90,24 +92,33 @@ async fn folder(lead: &Seat, config: Vec<u8>) -> Result<TeamFolder, CliError> {
     Ok(TeamFolder::in_engine(lead.team.clone(), paper(config), tasks))
 }
 
-/// Members that count as at work, and of whom nothing is heard.
+/// Members that count as at work, and of whom nothing is heard; and those whose last turn failed.
 async fn members(lead: &Seat, config: &[u8], ills: &mut Vec<Ill>) -> Result<(), CliError> {
     let roster = Team::read(config).map_err(CliError::failed)?;
-    for member in roster.members().filter(|member| member.is_active() == Some(true)) {
+    for member in roster.members() {
         let Some(Ok(name)) = member.name().map(|name| name.parse::<MemberName>()) else { continue };
-        if name == lead.name || pulse::of(lead, &name).await?.is_some() {
+        if name == lead.name {
             continue;
         }
         let team = &lead.team;
-        ills.push(Ill {
-            check: "unplayed-active",
-            place: place(&name, team),
-            what: "it counts as at work, and no host says that it plays it".into(),
-            advice: format!(
-                "start it again where it ran, with `brigade resume {team}`; or `brigade --team {team} \
-                 team activity {name} idle`"
-            ),
-        });
+        match pulse::of(lead, &name).await?.map(|pulse| pulse.state) {
+            None if member.is_active() == Some(true) => ills.push(Ill {
+                check: "unplayed-active",
+                place: place(&name, team),
+                what: "it counts as at work, and no host says that it plays it".into(),
+                advice: format!(
+                    "start it again where it ran, with `brigade resume {team}`; or `brigade --team \
+                     {team} team activity {name} idle`"
+                ),
+            }),
+            Some(State::Idle { failed: Some(why) }) => ills.push(Ill {
+                check: "failed-turn",
+                place: place(&name, team),
+                what: members::failed(&why),
+                advice: members::go_on(team.as_str(), &name),
+            }),
+            _ => {}
+        }
     }
     Ok(())
 }

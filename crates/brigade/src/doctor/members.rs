@@ -147,11 +147,19 @@ pub(super) fn failed_turn(house: &House, found: &mut Found) {
     teammates(house, |folder, _, name| {
         let state = folder.pulse(name.as_str()).map(|pulse| pulse.state);
         if let Some(State::Idle { failed: Some(why) }) = state {
-            let what = format!("its last turn failed: {why}");
-            let send = format!("`brigade --team {} send {name} \"go on\"`", folder.name);
-            found.advise(place(folder, name), what, format!("see to the cause, then {send}"));
+            found.advise(place(folder, name), failed(&why), go_on(&folder.name, name));
         }
     });
+}
+
+/// What is wrong with a member whose vendor refused it.
+pub(super) fn failed(why: &str) -> String {
+    format!("its last turn failed: {why}")
+}
+
+/// What helps it.
+pub(super) fn go_on(team: &str, name: &MemberName) -> String {
+    format!("see to the cause, then `brigade --team {team} send {name} \"go on\"`")
 }
 
 pub(super) fn inbox_of_nobody(house: &House, found: &mut Found) {

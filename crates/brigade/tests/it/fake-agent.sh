@@ -5,7 +5,7 @@
 # start a program in a session of its own, and tell who its guard, itself and that program are; one that
 # says ASK makes it ask leave to run a command, and tell what was answered; one that says WORK makes it
 # speak in fifty pieces, use a tool and speak again; one that says REPLY makes it write to the lead, in the name
-# its tools were given.
+# its tools were given; the first that says FAIL is a turn that comes to nothing.
 echo started >> heard
 session=s1
 while read -r line; do
@@ -29,6 +29,13 @@ while read -r line; do
             printf '%s\n' "$line" >> heard
             case $line in
                 *DIE*) exit 3 ;;
+                *FAIL*)
+                    if [ ! -e has-failed ]; then
+                        : > has-failed
+                        printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"not logged in"}}\n' "$id"
+                        continue
+                    fi
+                    ;;
                 *STAY*)
                     setsid sleep 300 </dev/null >/dev/null 2>&1 &
                     echo "stays $PPID $$ $!" >> heard

@@ -73,6 +73,10 @@ fn members_that_are_not_there_are_found() {
     far.done(&["team", "activity", "bob", "active"]);
     assert_eq!(found(&far), ["unplayed-active"]);
     far.done(&["team", "activity", "bob", "idle"]);
+    far.done(&["send", "alice", "FAIL"]);
+    until("the failed turn", || found(&far) == ["failed-turn"]);
+    far.done(&["send", "alice", "go on"]);
+    until("the next one", || found(&far).is_empty());
     let status = far.json(&["status"]);
     let pids = [&status[0]["supervisor"], &status[0]["members"][0]["pid"]];
     for pid in pids {
