@@ -7,7 +7,7 @@ from statistics import median
 import stays
 from board import deeds
 from crew import script
-from crowd import PLAIN, REAL, is_native
+from crowd import PLAIN, REAL
 from house import eventually
 from linked import MEMBERS
 from meter import MB
@@ -30,11 +30,6 @@ def mail(report, soak):
         report.figure(f"{where}: written and not acknowledged", f"{len(unsure)}, of which {came} came all the same")
         twice, rewritten = post.twice()
         if post is soak.house.post:
-            # A Claude Code that dies with the lock of an inbox may as well be asleep; what is taken out of that
-            # inbox is then put back (docs/store.md), once.
-            native = {letter for letter, times in twice.items() if is_native(letter.to) and times == 2}
-            report.figure("told a native once more after a lock was taken from the dead", len(native))
-            twice = {letter: times for letter, times in twice.items() if letter not in native}
             report.figure("written again by a model that no longer knew it had", [*rewritten] or 0)
         report.check(f"{where}: none is told twice", not twice, twice)
         ways = Counter((kind(letter.by), kind(letter.to)) for mark, letter in post.letters.items() if mark in sent)

@@ -9,7 +9,7 @@ use brigade_core::board::{self, TaskPlan};
 use brigade_core::event::Event;
 use brigade_core::mail;
 use brigade_core::roster;
-use brigade_core::store::{Actor, Mark, Question, Watch};
+use brigade_core::store::{Actor, Mark, Question, Shelf, Watch};
 use brigade_testkit::house::{House, member, member_plan, team};
 use brigade_wire::message::Message;
 use brigade_wire::name::TaskId;
@@ -252,7 +252,12 @@ fn litter_is_swept() {
         let litter = [
             files.inbox("bob").with_file_name("bob.json.tmp.brigade-99999999-1"),
             files.task(1).with_file_name("1.json.tmp.brigade-99999999-7"),
+            files.own().join("pulse/bob.json.tmp.brigade-99999999-3"),
         ];
+        let pulse = async |note| {
+            house.store.keep(&team(), &member("bob"), Shelf::Pulse, note).await.unwrap();
+        };
+        pulse(Some(b"{}".as_slice())).await;
         // Claude Code's own, which may be at work.
         let theirs = files.inbox("bob").with_file_name("bob.json.tmp.0123abcd");
         for path in litter.iter().chain([&theirs]) {
@@ -260,7 +265,8 @@ fn litter_is_swept() {
         }
         house.texts("bob").await;
         house.store.tasks(&team()).await.unwrap();
-        assert_eq!(litter.each_ref().map(|path| path.exists()), [false, false]);
+        pulse(None).await;
+        assert_eq!(litter.each_ref().map(|path| path.exists()), [false, false, false]);
         assert!(theirs.exists());
         assert!(house.store.task(&team(), TaskId::new(1).unwrap()).await.unwrap().is_some());
     });

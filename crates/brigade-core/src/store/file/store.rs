@@ -339,7 +339,12 @@ impl Store for FileStore {
     ) -> Result<(), StoreError> {
         let dir = self.own(team)?.dir.own_child(shelf_dir(shelf))?;
         let name = format!("{of}.json");
-        let Some(note) = note else { return dir.remove(&name).map(|_was_there| ()) };
+        let Some(note) = note else {
+            dir.remove(&name)?;
+            // Nobody comes back to what a process was writing when it was killed.
+            state::sweep(&dir, &dir.names()?, |of| of == name);
+            return Ok(());
+        };
         let temp = state::Temp::next().name(&name);
         let sync = if shelf == Shelf::Pulse { Sync::No } else { self.sync() };
         dir.write_temp(&temp, note, Some(PRIVATE), sync)?;
