@@ -111,9 +111,9 @@ async fn is_alone(host: &Host, seat: &Seat) -> Result<bool, CliError> {
     let Some(config) = seat.store.team(&seat.team).await? else { return Ok(false) };
     let team = Team::read(&config.bytes).map_err(CliError::failed)?;
     let lead = MemberName::lead();
-    for other in team.members().filter(|other| !other.is(lead.as_str())) {
-        let name = other.name().and_then(|name| name.parse().ok());
-        let Some(name) = name.filter(|name| *name != seat.name) else { continue };
+    let known = [lead.as_str(), seat.name.as_str()];
+    for other in team.members().filter(|other| !known.iter().any(|name| other.is(name))) {
+        let Some(Ok(name)) = other.name().map(|name| name.parse()) else { return Ok(false) };
         match host.folder.member(&seat.team, &name)? {
             Some(spec) if spec.place != Place::Native => {}
             // Who writes by command goes through brigade as well.
