@@ -440,10 +440,8 @@ Examples:
 
     /// Print a completion script for a shell
     #[command(after_help = "\
-Examples:
-  source <(brigade completions bash)                for this shell
-  mkdir -p ~/.local/share/bash-completion/completions
-  brigade completions bash > ~/.local/share/bash-completion/completions/brigade")]
+Example:
+  source <(brigade completions bash)      in this shell; in ~/.bashrc for every one")]
     Completions {
         /// Which shell
         shell: clap_complete::Shell,
