@@ -1,7 +1,7 @@
 //! What a model is told about its place in a team.
 //!
 //! ```
-//! use brigade_core::brief::{Mail, joining};
+//! use brigade_agents::brief::{Mail, joining};
 //!
 //! # use std::sync::Arc;
 //! # use brigade_core::roster::{self, MemberPlan, TeamPlan};
@@ -21,8 +21,8 @@
 
 use brigade_wire::member::Member;
 
-use crate::seat::Seat;
-use crate::store::StoreError;
+use brigade_core::seat::Seat;
+use brigade_core::store::StoreError;
 
 /// How a member gets its mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use crate::driver::{End, Event, MidTurn, Note};
-use crate::event::MessageKey;
-use crate::hash::Fnv;
+use brigade_core::event::MessageKey;
+use brigade_core::hash::Fnv;
 
 /// How much text goes into one turn. What is more waits for the next.
 const MOST: usize = 200_000;

@@ -5,7 +5,7 @@
 //! each agent: a new one is a row, or a row and a file.
 //!
 //! ```
-//! use brigade_core::driver::{self, AGENTS};
+//! use brigade_agents::driver::{self, AGENTS};
 //!
 //! assert!(AGENTS.iter().any(|agent| agent.name == "codex"));
 //! let own = driver::agent("acp:my-agent --fast").unwrap();

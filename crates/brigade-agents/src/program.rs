@@ -4,8 +4,8 @@
 //! it, and as the server of the team's tools, so that it can write to the others and take tasks.
 //!
 //! ```
-//! use brigade_core::program::Brigade;
-//! use brigade_core::store::file::Options;
+//! use brigade_agents::program::Brigade;
+//! use brigade_files::Options;
 //!
 //! let files = Options::new("/home/ann/.claude", "/home/ann/.local/state/brigade");
 //! let brigade = Brigade::on_files("/usr/bin/brigade", &files);
@@ -26,9 +26,9 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_blocking};
 
+use brigade_core::seat::Seat;
+
 use crate::driver::ToolServer;
-use crate::seat::Seat;
-use crate::store::file;
 
 /// How many lines of standard error are kept.
 const LAST_WORDS: usize = 20;
@@ -51,16 +51,16 @@ impl Brigade {
         Self { program: program.into(), env }
     }
 
-    /// The program, for teams in these files. It takes the folder named `brigade` beside others' state for
-    /// its own, so that is what [`file::Options::state_dir`] has to be called.
-    pub fn on_files(program: impl Into<PathBuf>, options: &file::Options) -> Self {
+    /// The program, for teams in the files below Claude Code's folder `claude_dir`. The program itself
+    /// expects brigade's own folder `state_dir` to have the name `brigade`.
+    pub fn on_files(program: impl Into<PathBuf>, claude_dir: &Path, state_dir: &Path) -> Self {
         let word = |path: &Path| {
             std::path::absolute(path).unwrap_or_default().to_string_lossy().into_owned()
         };
-        let state = options.state_dir.parent().unwrap_or(&options.state_dir);
+        let state = state_dir.parent().unwrap_or(state_dir);
         let env = [
             ("BRIGADE_STORE", "files".to_owned()),
-            (CLAUDE_DIR, word(&options.claude_dir)),
+            (CLAUDE_DIR, word(claude_dir)),
             ("XDG_STATE_HOME", word(state)),
         ];
         Self::new(program, env.map(|(name, value)| (name.to_owned(), value)).into())

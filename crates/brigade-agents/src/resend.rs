@@ -10,7 +10,7 @@
 //! it twice is doing it once, and what was sent again and is lost again is sent a third time.
 //!
 //! ```
-//! use brigade_core::again::{Heard, Shown, send_again};
+//! use brigade_agents::resend::{Heard, Shown, send_again};
 //! use brigade_core::mail;
 //!
 //! # use std::sync::Arc;
@@ -41,15 +41,15 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use uuid::Builder;
 
-use crate::authority;
-use crate::clock::wire_time;
 use crate::delivery::GO_ON;
-use crate::event::{Event, MessageKey, Record};
-use crate::handshake::is_of;
-use crate::hash::Fnv;
-use crate::mail::{self, MailError, with_message};
-use crate::seat::Seat;
-use crate::store::{Mark, Outgoing, StoreError};
+use brigade_core::authority;
+use brigade_core::clock::wire_time;
+use brigade_core::event::{Event, MessageKey, Record};
+use brigade_core::handshake::is_of;
+use brigade_core::hash::Fnv;
+use brigade_core::mail::{self, MailError, with_message};
+use brigade_core::seat::Seat;
+use brigade_core::store::{Mark, Outgoing, StoreError};
 
 /// How old a signature may be when its reader comes to see it. Claude Code 2.1.325 took one of two
 /// minutes and none of four.

@@ -6,11 +6,11 @@
 //! written down of its work.
 //!
 //! ```no_run
-//! use brigade_core::driver;
-//! use brigade_core::program::Brigade;
+//! use brigade_agents::driver;
+//! use brigade_agents::program::Brigade;
 //! use brigade_core::seat::Seat;
-//! use brigade_core::store::file::Options;
-//! use brigade_core::teammate::{self, Plan};
+//! use brigade_files::Options;
+//! use brigade_agents::teammate::{self, Plan};
 //!
 //! async fn codex(bob: Seat, files: &Options) -> Result<(), Box<dyn std::error::Error>> {
 //!     let codex = driver::agent("codex").ok_or("no such agent")?;
@@ -25,8 +25,8 @@ mod life;
 mod mailroom;
 mod plan;
 mod report;
-mod scribe;
 mod vitals;
+mod work_recorder;
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -44,21 +44,21 @@ use self::life::Life;
 pub use self::life::Player;
 pub use self::plan::Plan;
 use self::report::Turn;
-use self::scribe::Scribe;
 use self::vitals::Vitals;
-use crate::authority::Denied;
-use crate::board::{self, BoardError};
+use self::work_recorder::Scribe;
 use crate::delivery::{Delivery, Memory};
 use crate::driver::{Access, AskId, Driver, End, Event, Launch, Resumes};
-use crate::event::MessageKey;
-use crate::handshake::{HandshakeError, Kind};
-use crate::mail::MailError;
 use crate::program::Program;
-use crate::pulse::BEAT;
-use crate::roster::{Activity, RosterError};
-use crate::seat::Seat;
-use crate::store::{Shelf, StoreError, Watch};
 use crate::worker;
+use brigade_core::authority::Denied;
+use brigade_core::board::{self, BoardError};
+use brigade_core::event::MessageKey;
+use brigade_core::handshake::{HandshakeError, Kind};
+use brigade_core::mail::MailError;
+use brigade_core::pulse::BEAT;
+use brigade_core::roster::{Activity, RosterError};
+use brigade_core::seat::Seat;
+use brigade_core::store::{Shelf, StoreError, Watch};
 
 /// How often the inbox is looked at though nothing was heard of it.
 const SLOW_LOOK: Duration = Duration::from_secs(10);

@@ -11,8 +11,8 @@
 //! use brigade_core::handshake::{self, Answer};
 //! use brigade_core::mail;
 //! use brigade_core::roster::{self, MemberPlan};
-//! use brigade_core::teammate::{self, Plan};
-//! use brigade_core::worker::{BACKEND, Desk, Worker, Workers};
+//! use brigade_agents::teammate::{self, Plan};
+//! use brigade_agents::worker::{BACKEND, Desk, Worker, Workers};
 //! # use brigade_core::roster::TeamPlan;
 //! # use brigade_core::seat::Seat;
 //! # use brigade_core::store::memory::MemoryStore;
@@ -59,7 +59,7 @@ use tokio::sync::{mpsc, oneshot};
 pub(crate) use self::life::Life;
 use crate::driver::Verdict;
 use crate::driver::in_process::Tells;
-use crate::seat::Seat;
+use brigade_core::seat::Seat;
 
 /// The wire's word for members that run in somebody's own process.
 pub const BACKEND: &str = "in-process";

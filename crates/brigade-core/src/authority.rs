@@ -141,7 +141,7 @@ pub(crate) fn answering(seat: &Seat, team: &Team<'_>, what: &'static str) -> Res
 }
 
 /// Lets teammates pass.
-pub(crate) fn teammate(seat: &Seat, team: &Team<'_>, what: &'static str) -> Result<(), Denied> {
+pub fn teammate(seat: &Seat, team: &Team<'_>, what: &'static str) -> Result<(), Denied> {
     match member(seat, team)? {
         Role::Lead => Err(Denied::TeammateOnly { what }),
         Role::Teammate => Ok(()),

@@ -35,8 +35,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use thiserror::Error;
 
-pub use crate::act::{Act, Ending};
 use crate::hash::Fnv;
+pub use crate::work_event::{Act, Ending};
 
 /// One thing that happened, and when it was written down.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -225,12 +225,12 @@ impl MessageKey {
     }
 
     /// As a number whose lowest bit is free.
-    pub(crate) fn bits(self) -> u64 {
+    pub fn bits(self) -> u64 {
         self.0
     }
 
     /// From [`MessageKey::bits`], whatever the lowest bit was used for.
-    pub(crate) fn from_bits(bits: u64) -> Self {
+    pub fn from_bits(bits: u64) -> Self {
         Self(bits & !1)
     }
 }

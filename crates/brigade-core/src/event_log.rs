@@ -33,12 +33,11 @@ use jiff::SignedDuration;
 use tokio::sync::mpsc;
 
 use crate::event::Record;
-pub use crate::store::file::{RecordedError, of_file};
 use crate::store::{Store, StoreError, Watch};
 
 /// Where a record stands, in the library it came with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Spot(pub(crate) u64);
+pub struct Spot(pub u64);
 
 /// Some records, in order.
 #[derive(Debug, Default)]
@@ -71,7 +70,7 @@ impl Feed {
     }
 
     /// A feed that gives what is sent here, by a source that is let go of with it.
-    pub(crate) fn of(
+    pub fn of(
         batches: mpsc::Receiver<Batch>,
         passed_over: Arc<AtomicU64>,
         source: impl Send + Sync + 'static,
@@ -127,7 +126,7 @@ const OVERLAP: SignedDuration = SignedDuration::from_secs(60);
 /// How many records are given at once.
 const MANY: usize = 4096;
 /// How many batches may wait.
-pub(crate) const BATCHES: usize = 4;
+pub const BATCHES: usize = 4;
 
 /// The chronicle of a team in a store that has its history in no files: it is kept in memory.
 pub async fn held<S: Store + ?Sized>(

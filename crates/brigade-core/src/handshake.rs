@@ -25,8 +25,8 @@
 //! # }
 //! ```
 
-mod leave;
 mod past;
+mod permission;
 mod reply;
 pub(crate) mod request;
 
@@ -44,11 +44,11 @@ use brigade_wire::team::Team;
 use thiserror::Error;
 use uuid::Uuid;
 
-pub use self::leave::Leave;
 pub use self::past::{farewell, plan_was_approved};
+pub use self::permission::Leave;
 use self::reply::reply;
 pub use self::reply::{First, TAKEN_BACK};
-pub(crate) use self::request::is_of;
+pub use self::request::is_of;
 pub use self::request::{Kind, Request};
 use crate::authority::{self, Denied};
 use crate::clock::wire_time;

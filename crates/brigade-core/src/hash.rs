@@ -3,7 +3,7 @@
 
 /// A hash of fields.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Fnv(u64);
+pub struct Fnv(u64);
 
 impl Default for Fnv {
     fn default() -> Self {
@@ -13,7 +13,7 @@ impl Default for Fnv {
 
 impl Fnv {
     /// Takes in bytes.
-    pub(crate) fn bytes(mut self, bytes: &[u8]) -> Self {
+    pub fn bytes(mut self, bytes: &[u8]) -> Self {
         for &byte in bytes {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
@@ -21,12 +21,12 @@ impl Fnv {
     }
 
     /// Takes in a field: its bytes and their number, so that two fields cannot pass for others.
-    pub(crate) fn field(self, bytes: &[u8]) -> Self {
+    pub fn field(self, bytes: &[u8]) -> Self {
         self.bytes(bytes).bytes(&bytes.len().to_le_bytes())
     }
 
     /// The hash.
-    pub(crate) fn finish(self) -> u64 {
+    pub fn finish(self) -> u64 {
         self.0
     }
 }

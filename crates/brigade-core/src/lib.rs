@@ -7,7 +7,7 @@
 //! use brigade_core::mail;
 //! use brigade_core::roster::{self, MemberPlan, TeamPlan};
 //! use brigade_core::seat::Seat;
-//! use brigade_core::store::file::{FileStore, Options};
+//! use brigade_files::{FileStore, Options};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -70,38 +70,30 @@
 
 #![forbid(unsafe_code)]
 
-mod act;
-pub mod again;
 pub mod approvals;
 pub mod authority;
 pub mod board;
-pub mod brief;
-pub mod chronicle;
 pub mod clock;
-// For the tests of this crate; a member at work is `teammate`.
-#[doc(hidden)]
-pub mod delivery;
 pub mod depth;
-pub mod driver;
 pub mod event;
+pub mod event_log;
 pub mod export;
 pub mod graph;
 pub mod handshake;
-mod hash;
-pub mod link;
+pub mod hash;
 pub mod mail;
-pub mod picture;
 pub mod policy;
-pub mod program;
+pub mod projection;
+pub mod protocol_text;
 pub mod pulse;
 pub mod revive;
 pub mod roster;
 pub mod seat;
 pub mod signature;
 pub mod store;
-pub mod teammate;
-pub mod words;
-pub mod worker;
+pub mod task_view;
+pub mod text;
+mod work_event;
 
 pub use brigade_wire as wire;
 

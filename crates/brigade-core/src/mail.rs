@@ -279,11 +279,7 @@ async fn send_each(
 }
 
 /// Sends words of the protocol to a member, who may be the sender.
-pub(crate) async fn send_protocol(
-    seat: &Seat,
-    to: &MemberName,
-    text: &str,
-) -> Result<Receipt, MailError> {
+pub async fn send_protocol(seat: &Seat, to: &MemberName, text: &str) -> Result<Receipt, MailError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     let message = protocol(seat, &team, to, text)?;
@@ -359,7 +355,7 @@ const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Whether an entry of an inbox is marked read.
-pub(crate) fn is_read(json: &[u8]) -> Result<bool, Damage> {
+pub fn is_read(json: &[u8]) -> Result<bool, Damage> {
     with_message(json, |message| message.is_none_or(|message| message.read()))
 }
 
@@ -457,7 +453,7 @@ fn sealed(seat: &Seat, team: &Team<'_>, to: &MemberName, message: Outgoing) -> O
 
 /// The message with the lead's signature, if its reader knows the lead by a key. Then it has the form
 /// of the new generation, whatever the team's: only that one signs.
-pub(crate) fn signed(signer: &dyn Signer, to: &MemberName, message: Outgoing) -> Outgoing {
+pub fn signed(signer: &dyn Signer, to: &MemberName, message: Outgoing) -> Outgoing {
     match signer.sign(to, &message) {
         Some(signature) => {
             let msg_v = Outgoing::msg_v(Generation::New);

@@ -111,12 +111,12 @@ impl Seat {
     }
 
     /// For the record.
-    pub(crate) fn actor(&self) -> Actor {
+    pub fn actor(&self) -> Actor {
         Actor(self.name.to_string())
     }
 
     /// The team's `config.json`.
-    pub(crate) async fn config(&self) -> Result<Document, StoreError> {
+    pub async fn config(&self) -> Result<Document, StoreError> {
         let config = self.store.team(&self.team).await?;
         config.ok_or_else(|| StoreError::NoTeam { team: self.team.clone() })
     }
@@ -131,7 +131,7 @@ impl Seat {
     }
 
     /// The same, read.
-    pub(crate) fn read<'d>(&self, config: &'d Document) -> Result<Team<'d>, StoreError> {
+    pub fn read<'d>(&self, config: &'d Document) -> Result<Team<'d>, StoreError> {
         Team::read(&config.bytes).map_err(|damage| StoreError::Damaged {
             place: format!("the configuration of team {}", self.team),
             damage,

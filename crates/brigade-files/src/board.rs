@@ -11,7 +11,7 @@ use super::document::{self, Tried, Which};
 use super::lock::{Patience, Try};
 use super::own::{Seen, Slot};
 use super::state::{self, Temp};
-use crate::store::{Document, Revision, StoreError};
+use brigade_core::store::{Document, Revision, StoreError};
 
 /// The highest number ever given, where Claude Code keeps it.
 const HIGH_WATER: &str = ".highwatermark";

@@ -9,7 +9,7 @@ use super::journal::Place;
 use super::lock::Lock;
 use super::mailbox::{Mailbox, Step, World, nanoseconds};
 use super::state::{Head, Merged, Temp};
-use crate::store::StoreError;
+use brigade_core::store::StoreError;
 
 impl Mailbox {
     /// Puts the draft in the place of the inbox, if that is still the one it was made of.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::store::{Refusal, StoreError};
+use brigade_core::store::{Refusal, StoreError};
 
 /// What is read into memory at most.
 const MAX_FILE: u64 = 256 << 20;

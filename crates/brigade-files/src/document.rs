@@ -7,8 +7,8 @@ use super::lock::{self, Lock, LockAt, Patience, Taker, Try};
 use super::lock_id::LockId;
 use super::own::{Made, Seen, Slot};
 use super::state::Temp;
-use crate::hash::Fnv;
-use crate::store::{Document, Obstacle, Revision, StoreError};
+use brigade_core::hash::Fnv;
+use brigade_core::store::{Document, Obstacle, Revision, StoreError};
 use brigade_wire::Damage;
 
 /// How often and how far apart a torn document is looked at again: Claude Code writes some in place.

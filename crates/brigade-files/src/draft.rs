@@ -11,8 +11,8 @@ use super::journal::Tail;
 use super::lock::Patience;
 use super::mailbox::{Mailbox, Work, World};
 use super::state::{Head, Known};
-use crate::event::{Event, MessageKey, Record};
-use crate::store::{Mark, Obstacle, Outgoing, StoreError};
+use brigade_core::event::{Event, MessageKey, Record};
+use brigade_core::store::{Mark, Obstacle, Outgoing, StoreError};
 
 /// How many messages an inbox keeps when all of them are read.
 ///

@@ -27,9 +27,9 @@ pub use self::recorded::{RecordedError, of_file};
 use self::round::{Piece, Round, Spots};
 use super::own::{Own, TEAM_LOG};
 use super::{FileStore, Options, watch};
-use crate::chronicle::{BATCHES, Batch, Feed, Library, Shelves, Spot};
-use crate::event::Record;
-use crate::store::StoreError;
+use brigade_core::event::Record;
+use brigade_core::event_log::{BATCHES, Batch, Feed, Library, Shelves, Spot};
+use brigade_core::store::StoreError;
 
 /// How long a round waits after the one before. Where a thousand things happen in a second, they are given
 /// some at a time, and nobody sees the difference.

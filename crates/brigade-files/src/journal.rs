@@ -11,9 +11,9 @@ use rustix::fs::{self, OFlags};
 use rustix::io::Errno;
 
 use super::dir::{Dir, Sync, failed};
-use crate::event::Record;
-use crate::hash::Fnv;
-use crate::store::StoreError;
+use brigade_core::event::Record;
+use brigade_core::hash::Fnv;
+use brigade_core::store::StoreError;
 
 /// A journal, open.
 #[derive(Debug)]

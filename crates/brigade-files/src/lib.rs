@@ -15,7 +15,7 @@
 //!
 //! use brigade_core::roster::{self, TeamPlan};
 //! use brigade_core::seat::Seat;
-//! use brigade_core::store::file::{FileStore, Options};
+//! use brigade_files::{FileStore, Options};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -30,19 +30,21 @@
 //! # }
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod board;
-mod chronicle;
 mod commit;
 mod dir;
 mod document;
 mod draft;
+mod event_log;
 mod journal;
 mod lock;
 mod lock_id;
 mod mailbox;
-mod mend;
 mod observe;
 mod own;
+mod repair;
 mod state;
 mod store;
 mod teams;
@@ -58,17 +60,17 @@ use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::team::Team;
 use rustix::fs::{Access, AtFlags, Mode, accessat};
 
-pub use self::chronicle::{RecordedError, of_file};
 use self::dir::{Dir, Stamp, Sync};
 use self::document::Tried;
+pub use self::event_log::{RecordedError, of_file};
 use self::journal::Journal;
 use self::lock::Patience;
 use self::mailbox::{Mailbox, Step, Work, World};
 use self::own::Own;
 use self::state::StateFile;
-use super::{Obstacle, StoreError};
-use crate::clock::{Clock, SystemClock};
-use crate::hash::Fnv;
+use brigade_core::clock::{Clock, SystemClock};
+use brigade_core::hash::Fnv;
+use brigade_core::store::{Obstacle, StoreError};
 
 /// What an acknowledged message survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use super::dir::{Dir, Stamp};
 use super::lock_id::LockId;
 use super::state::Temp;
-use crate::store::{Obstacle, StoreError};
+use brigade_core::store::{Obstacle, StoreError};
 
 /// When Claude Code takes a lock for abandoned.
 const STALE: Duration = Duration::from_secs(10);

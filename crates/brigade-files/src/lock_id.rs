@@ -8,7 +8,7 @@ use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use super::dir::Dir;
-use crate::store::StoreError;
+use brigade_core::store::StoreError;
 
 /// Which directory a lock is: another one made in its place has another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

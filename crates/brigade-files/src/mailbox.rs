@@ -18,9 +18,9 @@ use super::journal::{Journal, Place, Tail};
 use super::lock::{self, LockAt, Patience, Taker, Try};
 use super::lock_id::LockId;
 use super::state::{self, Head, Risk, StateFile};
-use crate::clock::Clock;
-use crate::event::{Event, MessageKey, Record};
-use crate::store::{Mark, Obstacle, Outgoing, StoreError};
+use brigade_core::clock::Clock;
+use brigade_core::event::{Event, MessageKey, Record};
+use brigade_core::store::{Mark, Obstacle, Outgoing, StoreError};
 
 /// How long, in nanoseconds, an inbox is left alone by us between two writes if there is a crowd.
 const COURTESY: i64 = 2_000_000;

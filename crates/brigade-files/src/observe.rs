@@ -8,8 +8,8 @@ use super::dir::{PRIVATE, Stamp, Sync};
 use super::draft::read;
 use super::mailbox::{Mailbox, World};
 use super::state::{self, Head, Known, Merged, Risk};
-use crate::event::{Event, MessageKey, Record, one_line};
-use crate::store::StoreError;
+use brigade_core::event::{Event, MessageKey, Record, one_line};
+use brigade_core::store::StoreError;
 
 impl Mailbox {
     /// Compares the inbox with what is known of it, writes the difference into the journal and

@@ -19,9 +19,9 @@ use super::document::revision;
 use super::held;
 use super::journal::Journal;
 use super::lock_id::LockId;
-use crate::clock::Clock;
-use crate::event::{Event, Record, one_line, roster_events};
-use crate::store::{Actor, Revision, StoreError};
+use brigade_core::clock::Clock;
+use brigade_core::event::{Event, Record, one_line, roster_events};
+use brigade_core::store::{Actor, Revision, StoreError};
 
 /// The team's own journal.
 pub(crate) const TEAM_LOG: &str = "team.jsonl";

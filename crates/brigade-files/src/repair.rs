@@ -8,7 +8,7 @@ use super::dir::{PRIVATE, Sync};
 use super::document::{self, Which};
 use super::own::Own;
 use super::{FileStore, Native};
-use crate::store::{Document, StoreError};
+use brigade_core::store::{Document, StoreError};
 
 impl FileStore {
     /// Puts a whole roster into the place of one that is torn for good; whether there may be one now.

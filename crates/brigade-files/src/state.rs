@@ -15,9 +15,9 @@ use rustix::io::Errno;
 use super::dir::{Dir, Stamp, failed};
 use super::journal::Place;
 use super::lock_id::LockId;
-use crate::event::MessageKey;
-use crate::hash::Fnv;
-use crate::store::StoreError;
+use brigade_core::event::MessageKey;
+use brigade_core::hash::Fnv;
+use brigade_core::store::StoreError;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"brigade1");
 const HEAD: usize = 160;

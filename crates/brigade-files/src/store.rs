@@ -16,9 +16,9 @@ use super::own::{Own, Slot};
 use super::teams::Board;
 use super::watch::Scope;
 use super::{FileStore, check_team, held, state, watch};
-use crate::chronicle::{Feed, Library};
-use crate::event::{Event, MessageKey, Record};
-use crate::store::{
+use brigade_core::event::{Event, MessageKey, Record};
+use brigade_core::event_log::{Feed, Library};
+use brigade_core::store::{
     Actor, Document, Mail, Mark, Outgoing, Question, Receipt, Revision, Shelf, Store, StoreError,
     Watch, Written,
 };

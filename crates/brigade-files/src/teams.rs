@@ -6,7 +6,7 @@ use rustix::fs::Mode;
 use super::dir::Dir;
 use super::store::DECIDED;
 use super::{FileStore, document};
-use crate::store::{Actor, StoreError, Written};
+use brigade_core::store::{Actor, StoreError, Written};
 
 /// What a team's board begins with.
 #[derive(Clone, Copy)]

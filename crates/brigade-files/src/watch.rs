@@ -27,8 +27,8 @@ use super::lock::Patience;
 use super::mailbox::{Work, World};
 use super::own::{MAIL, Own, TEAM_LOG, WORK};
 use super::{FileStore, Options, held};
-use crate::event::Record;
-use crate::store::{StoreError, Watch};
+use brigade_core::event::Record;
+use brigade_core::store::{StoreError, Watch};
 
 /// How often everything is looked at.
 const SLOW_LOOK: Duration = Duration::from_secs(2);

@@ -9,147 +9,140 @@ use brigade_core::clock::{Clock, SystemClock};
 use brigade_core::seat::{Hand, Seat};
 use brigade_core::signature::LeadKey;
 use brigade_core::store::Store;
-use brigade_core::store::file::{FileStore, LOCK_WAIT, Options};
+use brigade_files::{Durability, FileStore, Options};
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::team::Team;
-use clap::ValueEnum;
 
-use crate::cli::{DurabilityWord, Global};
-use crate::error::{CliError, Trouble, members_are};
-use crate::home::{Engine, Home};
+use crate::error::{HostError, Trouble, failed, members_are};
 use crate::host::Host;
-use crate::host::folder::Folder;
-use crate::host::keys::KeyRing;
-use crate::host::start::Again;
-use crate::{env, installed, team_file};
+use crate::installed::Programs;
+use crate::keys::KeyRing;
+use crate::location::{Location, NatsServers};
+use crate::progress::Report;
+use crate::registry::Registry;
+use crate::start::SelfCommand;
+use crate::{team_file, variables};
 
-/// How long a command that only looks waits for a lock; without it, it shows what is there.
-const GLANCE: Duration = Duration::from_millis(100);
+/// What a front end knows from its arguments and its environment.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where the teams are stored.
+    pub location: Location,
+    /// Claude Code's folder.
+    pub claude_dir: PathBuf,
+    /// Brigade's own folder.
+    pub state_dir: PathBuf,
+    /// Which failures an acknowledged message survives.
+    pub durability: Durability,
+    /// How long to wait for a lock.
+    pub lock_wait: Duration,
+    /// Whether the process keeps running while the NATS server cannot be reached.
+    pub is_lasting: bool,
+    /// The team that was named.
+    pub team: Option<TeamName>,
+    /// The member that was named.
+    pub me: Option<MemberName>,
+    /// The key by which the member checks the messages of its lead.
+    pub lead_key: Option<LeadKey>,
+    /// Whether the agent that acts may answer requests, if an agent acts.
+    pub answers: Option<bool>,
+    /// Where programs are looked for.
+    pub programs: Arc<Programs>,
+    /// The name of this host.
+    pub host_name: String,
+    /// The current folder.
+    pub cwd: PathBuf,
+}
 
-/// Where a command works.
+/// The store, the team and the member a front end acts for.
 #[derive(Debug)]
-pub(crate) struct Context {
-    pub(crate) store: Arc<dyn Store>,
-    /// Claude Code's files on this host, wherever the teams live.
-    pub(crate) files: Arc<FileStore>,
-    pub(crate) clock: Arc<dyn Clock>,
-    /// Whether the answer is for a program.
-    pub(crate) json: bool,
+pub struct Context {
+    /// Where the teams are stored.
+    pub store: Arc<dyn Store>,
+    /// Claude Code's files on this host, wherever the teams are stored.
+    pub files: Arc<FileStore>,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// The current folder.
+    pub cwd: PathBuf,
     team: Option<TeamName>,
     me: Option<MemberName>,
     lead_key: Option<LeadKey>,
     claude_dir: PathBuf,
     state_dir: PathBuf,
-    home: Home,
-    /// Whether the agent that acts may answer, if an agent is said to.
+    home: Location,
     answers: Option<bool>,
+    programs: Arc<Programs>,
+    host_name: String,
 }
 
 impl Context {
-    /// For commands that change something.
-    pub(crate) async fn new(global: Global) -> Result<Self, CliError> {
-        Self::open(global, LOCK_WAIT, false).await
-    }
-
-    /// For what goes on by itself: it bears with an engine that is out of reach for a while.
-    pub(crate) async fn lasting(global: Global) -> Result<Self, CliError> {
-        Self::open(global, LOCK_WAIT, true).await
-    }
-
-    /// For commands that only look: what a lock keeps from them they do without.
-    pub(crate) async fn glancing(global: Global) -> Result<Self, CliError> {
-        Self::open(global, GLANCE, false).await
-    }
-
-    async fn open(global: Global, lock_wait: Duration, lasts: bool) -> Result<Self, CliError> {
-        let (claude_dir, state_dir) = dirs(&global)?;
-        let durability = match global.durability {
-            Some(word) => word,
-            None => {
-                let word = |word: &str| DurabilityWord::from_str(word, false);
-                variable(env::DURABILITY, |text| word(text).map_err(|_| "use process or power"))?
-                    .unwrap_or(DurabilityWord::Process)
-            }
-        };
-        let (claude, state) = (claude_dir.clone(), state_dir.clone());
-        let options = Options::new(claude_dir, state_dir)
-            .with_durability(durability.into())
-            .with_lock_wait(lock_wait);
+    /// Opens the store that these settings name.
+    pub async fn open(settings: Settings, report: Report<'_>) -> Result<Self, HostError> {
+        let options = Options::new(settings.claude_dir.clone(), settings.state_dir.clone())
+            .with_durability(settings.durability)
+            .with_lock_wait(settings.lock_wait);
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let files = Arc::new(FileStore::new(options, Arc::clone(&clock)));
-        let store: Arc<dyn Store> = match &global.home {
-            Home::Files => Arc::clone(&files) as _,
-            Home::Engine(engine) => engine.open(lasts).await?,
-        };
-        let team = named_team(&global)?;
-        let me = match global.me {
-            Some(me) => Some(me),
-            None => variable(env::AS, str::parse)?,
+        let store: Arc<dyn Store> = match &settings.location {
+            Location::Files => Arc::clone(&files) as _,
+            Location::Nats(servers) => servers.open(settings.is_lasting, report).await?,
         };
         // Credentials are of a team, and often of one member.
-        let seat = global.home.engine().and_then(Engine::seat);
-        let team = team.or_else(|| seat.as_ref().map(|seat| seat.0.clone()));
-        let me = me.or_else(|| seat.and_then(|seat| seat.1));
-        let lead_key = variable(env::LEAD_KEY, str::parse)?;
-        let answers = variable(env::ANSWERS, |word| match word {
-            "person" => Ok(false),
-            "lead" => Ok(true),
-            _ => Err("use person or lead"),
-        })?;
-        let (json, home) = (global.json, global.home);
-        let (claude_dir, state_dir) = (claude, state);
+        let seat = settings.location.engine().and_then(NatsServers::seat);
+        let team = settings.team.or_else(|| seat.as_ref().map(|seat| seat.0.clone()));
+        let me = settings.me.or_else(|| seat.and_then(|seat| seat.1));
         Ok(Self {
             store,
             files,
             clock,
-            json,
+            cwd: settings.cwd,
             team,
             me,
-            lead_key,
-            claude_dir,
-            state_dir,
-            home,
-            answers,
+            lead_key: settings.lead_key,
+            claude_dir: settings.claude_dir,
+            state_dir: settings.state_dir,
+            home: settings.location,
+            answers: settings.answers,
+            programs: settings.programs,
+            host_name: settings.host_name,
         })
     }
 
     /// What runs on this host.
-    pub(crate) fn host(&self) -> Result<Host, CliError> {
-        host_at(&self.home, &self.claude_dir, &self.state_dir)
+    pub fn host(&self) -> Result<Host, HostError> {
+        let programs = Arc::clone(&self.programs);
+        host_at(&self.home, &self.claude_dir, &self.state_dir, programs, self.host_name.clone())
     }
 
-    fn folder(&self) -> Folder {
-        folder_at(&self.home, &self.claude_dir, &self.state_dir)
+    fn registry(&self) -> Registry {
+        registry_at(&self.home, &self.claude_dir, &self.state_dir)
     }
 
     /// The keys by which members in the files of this host know their lead.
-    pub(crate) fn keys_of_files(&self, team: &TeamName) -> KeyRing {
-        let key = Home::Files.key(&self.claude_dir);
-        Folder::new(self.state_dir.join("host").join(key)).keys(team)
+    pub fn keys_of_files(&self, team: &TeamName) -> KeyRing {
+        let key = Location::Files.key(&self.claude_dir);
+        Registry::new(self.state_dir.join("host").join(key)).keys(team)
     }
 
     /// Where the teams live.
-    pub(crate) fn home(&self) -> &Home {
+    pub fn home(&self) -> &Location {
         &self.home
     }
 
     /// Claude Code's folder.
-    pub(crate) fn claude_dir(&self) -> &Path {
+    pub fn claude_dir(&self) -> &Path {
         &self.claude_dir
     }
 
     /// Claude Code's folder, and brigade's own.
-    pub(crate) fn folders(&self) -> (&Path, &Path) {
+    pub fn folders(&self) -> (&Path, &Path) {
         (&self.claude_dir, &self.state_dir)
     }
 
     /// Refuses to act in the lead's seat for whoever says that they are somebody else. In an engine the
     /// credentials decide.
-    pub(crate) fn refuse_to_lead(
-        &self,
-        team: &TeamName,
-        what: &'static str,
-    ) -> Result<(), CliError> {
+    pub fn refuse_to_lead(&self, team: &TeamName, what: &'static str) -> Result<(), HostError> {
         match &self.me {
             Some(me) if *me != MemberName::lead() && self.home.engine().is_none() => {
                 let (who, team) = (me.clone(), team.to_string());
@@ -160,30 +153,30 @@ impl Context {
     }
 
     /// The team that was named, if one was.
-    pub(crate) fn named_team(&self) -> Option<&TeamName> {
+    pub fn named_team(&self) -> Option<&TeamName> {
         self.team.as_ref()
     }
 
     /// Who it was said to be, if it was said.
-    pub(crate) fn named_me(&self) -> Option<&MemberName> {
+    pub fn named_me(&self) -> Option<&MemberName> {
         self.me.as_ref()
     }
 
     /// The same place with another team named.
-    pub(crate) fn on(self, team: Option<TeamName>) -> Self {
+    pub fn on(self, team: Option<TeamName>) -> Self {
         let team = team.or(self.team);
         Self { team, ..self }
     }
 
     /// The team: the one named, which must be there, or the only one there is, or that of the `brigade.toml` of this
     /// folder.
-    pub(crate) async fn team(&self) -> Result<TeamName, CliError> {
+    pub async fn team(&self) -> Result<TeamName, HostError> {
         if let Some(team) = &self.team {
             if self.store.team(team).await?.is_some() {
                 return Ok(team.clone());
             }
             let error = brigade_core::store::StoreError::NoTeam { team: team.clone() };
-            let error = CliError::from(error);
+            let error = HostError::from(error);
             return Err(match self.teams().await?.as_slice() {
                 [] => error.hint(format!("`brigade team create {team}` makes it")),
                 teams => error
@@ -194,48 +187,49 @@ impl Context {
         let teams = self.store.teams().await?;
         match teams.as_slice() {
             [] => {
-                let error = CliError::failed(Trouble::NoTeams);
+                let error = HostError::failed(Trouble::NoTeams);
                 Err(error.hint(
                     "`brigade team create NAME` makes one, `brigade new` and `brigade up` one from a file",
                 ))
             }
             [team] => Ok(team.clone()),
             // In a project's folder its team is meant.
-            teams => match team_file::here().filter(|team| teams.contains(team)) {
+            teams => match team_file::team_of(&self.cwd).filter(|team| teams.contains(team)) {
                 Some(team) => Ok(team),
                 None => {
-                    let error = CliError::failed(Trouble::SeveralTeams(self.teams().await?));
-                    Err(error.hint(format!("choose with `--team TEAM`, or set {}", env::TEAM)))
+                    let error = HostError::failed(Trouble::SeveralTeams(self.teams().await?));
+                    Err(error
+                        .hint(format!("choose with `--team TEAM`, or set {}", variables::TEAM)))
                 }
             },
         }
     }
 
     /// The seat of whoever runs the command.
-    pub(crate) async fn seat(&self) -> Result<Seat, CliError> {
+    pub async fn seat(&self) -> Result<Seat, HostError> {
         let team = self.team().await?;
         let name = self.identity(&team).await?;
         Ok(self.seat_of(team, name))
     }
 
     /// A seat for looking: who looks does not matter.
-    pub(crate) async fn reader(&self) -> Result<Seat, CliError> {
+    pub async fn reader(&self) -> Result<Seat, HostError> {
         let name = self.me.clone().unwrap_or_else(MemberName::lead);
         Ok(self.seat_of(self.team().await?, name))
     }
 
     /// The seat of whoever was named, or else of `name`, who does something about itself.
-    pub(crate) async fn seat_or(&self, name: &MemberName) -> Result<Seat, CliError> {
+    pub async fn seat_or(&self, name: &MemberName) -> Result<Seat, HostError> {
         let name = self.me.clone().unwrap_or_else(|| name.clone());
         Ok(self.seat_of(self.team().await?, name))
     }
 
-    pub(crate) fn seat_of(&self, team: TeamName, name: MemberName) -> Seat {
+    pub fn seat_of(&self, team: TeamName, name: MemberName) -> Seat {
         let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
         // The command line is a person's, unless whoever started an agent says that this is the agent.
         let hand = self.answers.map_or(Hand::Person, |answers| Hand::Agent { answers });
         // In an engine the server says who wrote something, and the keys of a host are not known to others.
-        let keys = self.home.engine().is_none().then(|| self.folder().keys(&team));
+        let keys = self.home.engine().is_none().then(|| self.registry().keys(&team));
         let mut seat = Seat::new(store, team, name).with_clock(clock).with_hand(hand);
         seat.lead_key.clone_from(&self.lead_key);
         seat.signer = keys.map(|keys| Arc::new(keys) as _);
@@ -243,21 +237,21 @@ impl Context {
     }
 
     /// The hand of whoever is behind the tools, which is always an agent.
-    pub(crate) fn agent(&self) -> Hand {
+    pub fn agent(&self) -> Hand {
         Hand::Agent { answers: self.answers.unwrap_or(true) }
     }
 
     /// Who runs the command. In a team that brigade created nobody else holds the lead's seat, so
     /// whoever does not say otherwise is the lead. In a team of Claude Code the lead is Claude, and
     /// nobody speaks in its name by forgetting an option.
-    pub(crate) async fn identity(&self, team: &TeamName) -> Result<MemberName, CliError> {
+    pub async fn identity(&self, team: &TeamName) -> Result<MemberName, HostError> {
         if let Some(me) = &self.me {
             return Ok(me.clone());
         }
         if self.store.is_ours(team).await? {
             return Ok(MemberName::lead());
         }
-        let error = CliError::failed(Trouble::WhoAreYou { team: team.to_string() });
+        let error = HostError::failed(Trouble::WhoAreYou { team: team.to_string() });
         let config = self.store.team(team).await?;
         let roster = config.as_ref().and_then(|config| Team::read(&config.bytes).ok());
         let members: Vec<String> = roster
@@ -265,71 +259,52 @@ impl Context {
             .flat_map(Team::members)
             .filter_map(|member| Some(member.name()?.into_owned()))
             .collect();
-        let error = error.hint(format!("say `--as NAME`, or set {}", env::AS));
+        let error = error.hint(format!("say `--as NAME`, or set {}", variables::AS));
         Err(if members.is_empty() { error } else { error.hint(members_are(&members)) })
     }
 
-    async fn teams(&self) -> Result<Vec<String>, CliError> {
+    async fn teams(&self) -> Result<Vec<String>, HostError> {
         let teams = self.store.teams().await?;
         Ok(teams.iter().map(ToString::to_string).collect())
     }
 }
 
-/// Claude Code's folder, and brigade's own.
-fn dirs(global: &Global) -> Result<(PathBuf, PathBuf), CliError> {
-    let no_home = || CliError::failed(Trouble::NoHome);
-    let claude_dir = global.claude_dir.clone().or_else(env::claude_dir).ok_or_else(no_home)?;
-    Ok((claude_dir, env::state_dir().ok_or_else(no_home)?))
-}
-
-/// The team that is named on the command line or in the environment.
-pub(crate) fn named_team(global: &Global) -> Result<Option<TeamName>, CliError> {
-    match &global.team {
-        Some(team) => Ok(Some(team.clone())),
-        None => variable(env::TEAM, str::parse),
-    }
-}
-
-/// What runs on this host, though where its teams live cannot be reached.
-pub(crate) fn host_alone(global: &Global) -> Result<Host, CliError> {
-    let (claude_dir, state_dir) = dirs(global)?;
-    host_at(&global.home, &claude_dir, &state_dir)
-}
-
-fn host_at(home: &Home, claude_dir: &Path, state_dir: &Path) -> Result<Host, CliError> {
-    let absolute = std::path::absolute(claude_dir).map_err(|source| {
-        let doing = "find the current folder".into();
-        CliError::failed(Trouble::Io { doing, source })
-    })?;
+/// What runs on this host for teams that are stored there, whether or not the store can be reached.
+pub fn host_at(
+    home: &Location,
+    claude_dir: &Path,
+    state_dir: &Path,
+    programs: Arc<Programs>,
+    name: String,
+) -> Result<Host, HostError> {
+    let absolute = std::path::absolute(claude_dir)
+        .map_err(|source| failed("find the current folder", source))?;
     let mut options = vec!["--claude-dir".into(), absolute.into_os_string()];
     options.extend(home.options());
-    let again = Again { program: installed::itself()?.into_os_string(), options };
+    let self_command = SelfCommand { program: programs.itself()?.into_os_string(), options };
     Ok(Host {
-        folder: folder_at(home, claude_dir, state_dir),
-        again,
+        registry: registry_at(home, claude_dir, state_dir),
+        self_command,
+        programs,
+        name,
         worktrees: state_dir.join("worktrees"),
         is_shared: home.engine().is_some(),
-        may_lead: home.engine().is_none_or(Engine::may_lead),
+        may_lead: home.engine().is_none_or(NatsServers::may_lead),
     })
 }
 
-fn folder_at(home: &Home, claude_dir: &Path, state_dir: &Path) -> Folder {
-    Folder::new(state_dir.join("host").join(home.key(claude_dir)))
+fn registry_at(home: &Location, claude_dir: &Path, state_dir: &Path) -> Registry {
+    Registry::new(state_dir.join("host").join(home.key(claude_dir)))
 }
 
-/// What a variable says, if it is set.
-pub(crate) fn variable<T, E: Into<Box<dyn std::error::Error + Send + Sync>>>(
-    name: &'static str,
-    parse: impl FnOnce(&str) -> Result<T, E>,
-) -> Result<Option<T>, CliError> {
-    let Some(value) = env::read(name) else { return Ok(None) };
-    let invalid = |source| CliError::usage(Trouble::Variable { variable: name, source });
-    let value = value.to_str().ok_or_else(|| invalid("it is not UTF-8".into()))?;
-    parse(value).map(Some).map_err(|error| invalid(error.into()))
-}
+impl Context {
+    /// The key ring of the host, and the programs it knows.
+    pub fn programs(&self) -> &Programs {
+        &self.programs
+    }
 
-/// The directory a member works in, for the record.
-pub(crate) fn cwd() -> String {
-    let cwd: PathBuf = std::env::current_dir().unwrap_or_default();
-    cwd.to_string_lossy().into_owned()
+    /// The name of this host.
+    pub fn host_name(&self) -> &str {
+        &self.host_name
+    }
 }

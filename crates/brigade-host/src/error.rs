@@ -1,4 +1,6 @@
-//! Errors as a person meets them: what, why, and what to do.
+//! Errors of the host: what failed, why, and hints on what to do next.
+//!
+//! A front end decides how they are shown.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -6,19 +8,18 @@ use std::io;
 
 use brigade_core::authority::Denied;
 use brigade_core::board::BoardError;
+use brigade_core::export::{ExportError, ImportError};
 use brigade_core::handshake::HandshakeError;
 use brigade_core::mail::MailError;
 use brigade_core::roster::RosterError;
 use brigade_core::store::{Obstacle, Refusal, StoreError};
+use brigade_core::text;
 use brigade_wire::name::NameError;
 use thiserror::Error;
 
-use crate::output::{self, ERROR, HINT};
-use crate::{env, exit};
-
 /// What kind of end it comes to; decides the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum ErrorKind {
     /// Refused or failed.
     Failed,
     /// The command line, or a variable that stands for a part of it, makes no sense.
@@ -34,61 +35,35 @@ pub(crate) enum Kind {
 /// Why a command did not do what it was asked.
 #[derive(Debug, Error)]
 #[error("{source}")]
-pub(crate) struct CliError {
-    pub(crate) kind: Kind,
-    pub(crate) source: Box<dyn Error + Send + Sync>,
-    pub(crate) hints: Vec<String>,
+pub struct HostError {
+    /// Which kind of failure it is.
+    pub kind: ErrorKind,
+    /// What failed.
+    pub source: Box<dyn Error + Send + Sync>,
+    /// What to do next.
+    pub hints: Vec<String>,
 }
 
-/// An error made by the command line itself.
+/// Why the host refused, or failed at, something.
 #[derive(Debug, Error)]
-pub(crate) enum Trouble {
+#[expect(missing_docs, reason = "the message of each variant says what it means")]
+pub enum Trouble {
     #[error("there is no team yet")]
     NoTeams,
     #[error("there are several teams: {}", .0.join(", "))]
     SeveralTeams(Vec<String>),
     #[error("who are you? team {team} was not created by brigade")]
     WhoAreYou { team: String },
-    #[error("whose tools are these? nobody of team {team} was named")]
-    WhoAmI { team: String },
-    #[error("which team is it?")]
-    WhichTeam,
     #[error("there is no driver for the agent {name:?}")]
     NoAgent { name: String },
-    #[error("the argument {what} is missing or not valid")]
-    NativeArgument { what: &'static str },
     #[error("Claude Code ended without having left the team ({how})")]
     ClaudeEnded { how: String },
-    #[error("the window it was in is gone")]
-    WindowGone,
     #[error("Claude Code's own program is not to be found")]
     NoClaude,
-    #[error("the conversation with the client broke off")]
-    Mcp { source: Box<dyn Error + Send + Sync> },
     #[error("no member {name} in team {team}")]
     NoMember { name: String, team: String },
-    #[error("nobody else is on team {team}")]
-    NobodyElse { team: String },
-    #[error("only {of} marks the messages of {of} read; you are {me}")]
-    NotYours { of: String, me: String },
-    #[error("{variable} is not valid")]
-    Variable { variable: &'static str, source: Box<dyn Error + Send + Sync> },
-    #[error("there is no home directory: {} is not set", env::HOME)]
-    NoHome,
     #[error("cannot {doing}")]
     Io { doing: String, source: io::Error },
-    #[error("the text on standard input is not UTF-8")]
-    NotText,
-    #[error("there is no terminal to draw on")]
-    NoTerminal,
-    #[error("nothing to change")]
-    NoChange,
-    #[error("there is nobody to ask whether to make this change")]
-    NobodyToAsk,
-    #[error("nothing was changed")]
-    NotApplied,
-    #[error("there is nothing to undo")]
-    NothingToUndo,
     #[error("no team is up on this host")]
     NoneUp,
     #[error("not installed: {}", .names.join(", "))]
@@ -99,16 +74,8 @@ pub(crate) enum Trouble {
     DidNotStart { names: Vec<String> },
     #[error("{name} stays: {why}")]
     Refuses { name: String, why: String },
-    #[error("{left} tasks were not done in time")]
-    NotDone { left: usize },
-    #[error("{left} tasks are not done, and nobody is left to do them")]
-    NobodyLeft { left: usize },
     #[error("git: {said}")]
     Git { said: String },
-    #[error("{name} has no worktree of its own")]
-    NoWorktree { name: String },
-    #[error("{name} has changed nothing")]
-    NoDifference { name: String },
     #[error("the supervising process did not start")]
     NoSupervisor,
     #[error("team {team} is not up on this host")]
@@ -119,109 +86,67 @@ pub(crate) enum Trouble {
     OtherMember { name: String, difference: String },
     #[error("team {team} was not made by brigade, which cannot lead it")]
     NotOurs { team: String },
-    #[error("{} is there already", path.display())]
-    FileExists { path: std::path::PathBuf },
-    #[cfg(feature = "nats")]
-    #[error("which engine is it?")]
-    WhichEngine,
-    #[error("a client's certificate and its key go together: --cert and --key")]
-    HalfClient,
-    /// Who is told of the server by a file does not show it what the environment has.
-    #[error(
-        "the server is named in a brigade.toml, and the credentials in {}, which are not shown to it",
-        env::CREDS
-    )]
-    CredsForAFile,
     #[cfg(not(feature = "nats"))]
     #[error("this brigade was built without the engine, and cannot get to {servers}")]
     NoEngine { servers: String },
-    #[error("a link needs an engine to link the files of this host with")]
-    NothingToLink,
-    #[error("another process links team {team} from these files")]
-    LinkedAlready { team: String },
     #[error("{} cannot live in the engine: Claude Code works in files of this host", .names.join(", "))]
     NativeInEngine { names: Vec<String> },
     #[error("{name} is the lead of team {team}, and no other member can be")]
     LeadsIt { name: String, team: String },
     #[error("{name} of team {team} runs on another host, {host}")]
     Elsewhere { name: String, team: String, host: String },
+    #[error("cannot find the brigade program itself")]
+    NoProgram,
 }
 
-impl CliError {
-    pub(crate) fn new(kind: Kind, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+impl HostError {
+    /// An error of this kind.
+    pub fn new(kind: ErrorKind, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { kind, source: source.into(), hints: Vec::new() }
     }
 
-    pub(crate) fn failed(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self::new(Kind::Failed, source)
+    /// A refusal or a failure.
+    pub fn failed(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::new(ErrorKind::Failed, source)
     }
 
-    pub(crate) fn usage(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self::new(Kind::Usage, source)
+    /// A request that makes no sense.
+    pub fn usage(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::new(ErrorKind::Usage, source)
     }
 
     /// Whether the engine did not answer at all.
-    pub(crate) fn is_unreachable(&self) -> bool {
+    pub fn is_unreachable(&self) -> bool {
         let engine = self.source.downcast_ref();
         matches!(engine, Some(StoreError::Engine { doing, .. }) if doing.starts_with("connect"))
     }
 
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+    /// Adds a hint on what to do next.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
-    /// Prints the error and gives the exit code for it.
-    pub(crate) fn report(&self) -> u8 {
-        let code = match self.kind {
-            Kind::BrokenPipe => return exit::DONE,
-            Kind::Failed => exit::FAILED,
-            Kind::Usage => exit::USAGE,
-            Kind::Nothing => exit::NOTHING,
-            Kind::Locked => exit::LOCKED,
-        };
-        output::say(&self.text());
-        code
-    }
-
     /// The error and what to do about it, where there is room for one line.
-    pub(crate) fn in_a_line(&self) -> String {
+    pub fn in_one_line(&self) -> String {
         let mut text = self.to_string();
         for hint in &self.hints {
             let _infallible = write!(text, "; {hint}");
         }
-        output::one_line(&text)
-    }
-
-    fn text(&self) -> String {
-        let mut text = format!("{ERROR}error:{ERROR:#} {}", output::plain(&self.to_string()));
-        let mut cause = self.source.source();
-        while let Some(error) = cause {
-            let _infallible = write!(text, "\n  caused by: {}", output::plain(&error.to_string()));
-            cause = error.source();
-        }
-        for hint in &self.hints {
-            let _infallible = write!(text, "\n{HINT}hint:{HINT:#} {}", output::plain(hint));
-        }
-        text
+        text::one_line(&text)
     }
 }
 
-impl From<io::Error> for CliError {
-    /// Only writing to standard output fails this way.
-    fn from(source: io::Error) -> Self {
-        if source.kind() == io::ErrorKind::BrokenPipe {
-            return Self::new(Kind::BrokenPipe, source);
-        }
-        Self::failed(Trouble::Io { doing: "write the output".into(), source })
-    }
+/// An operation of the operating system failed.
+pub fn failed(doing: impl Into<String>, source: io::Error) -> HostError {
+    HostError::failed(Trouble::Io { doing: doing.into(), source })
 }
 
-impl From<StoreError> for CliError {
+impl From<StoreError> for HostError {
     fn from(error: StoreError) -> Self {
         let kind = match &error {
-            StoreError::Locked(Obstacle::Held { .. } | Obstacle::Busy { .. }) => Kind::Locked,
-            _ => Kind::Failed,
+            StoreError::Locked(Obstacle::Held { .. } | Obstacle::Busy { .. }) => ErrorKind::Locked,
+            _ => ErrorKind::Failed,
         };
         let hint = match &error {
             StoreError::Locked(Obstacle::Held { .. }) => Some(
@@ -272,7 +197,7 @@ fn refusal_hint(why: Refusal) -> &'static str {
     }
 }
 
-impl From<MailError> for CliError {
+impl From<MailError> for HostError {
     fn from(error: MailError) -> Self {
         match error {
             MailError::Store(error) => error.into(),
@@ -297,7 +222,7 @@ impl From<MailError> for CliError {
     }
 }
 
-impl From<Denied> for CliError {
+impl From<Denied> for HostError {
     fn from(error: Denied) -> Self {
         let hints = match &error {
             Denied::NotAMember { who, members, .. } => {
@@ -312,7 +237,7 @@ impl From<Denied> for CliError {
     }
 }
 
-impl From<BoardError> for CliError {
+impl From<BoardError> for HostError {
     fn from(error: BoardError) -> Self {
         let hint = match &error {
             BoardError::NoTask(_) => "`brigade task list` shows the tasks there are".into(),
@@ -335,7 +260,7 @@ impl From<BoardError> for CliError {
     }
 }
 
-impl From<RosterError> for CliError {
+impl From<RosterError> for HostError {
     fn from(error: RosterError) -> Self {
         let hint = match &error {
             RosterError::Name(NameError::Taken { .. }) => {
@@ -361,7 +286,7 @@ impl From<RosterError> for CliError {
     }
 }
 
-impl From<HandshakeError> for CliError {
+impl From<HandshakeError> for HostError {
     fn from(error: HandshakeError) -> Self {
         match error {
             HandshakeError::Store(error) => error.into(),
@@ -372,7 +297,7 @@ impl From<HandshakeError> for CliError {
                 first.into_iter().fold(Self::failed(error), Self::hint)
             }
             HandshakeError::Unknown { ref open, .. } if open.is_empty() => {
-                Self::new(Kind::Nothing, error).hint("nothing waits for an answer")
+                Self::new(ErrorKind::Nothing, error).hint("nothing waits for an answer")
             }
             HandshakeError::Unknown { ref open, .. } => {
                 let open: Vec<String> = open.iter().map(ToString::to_string).collect();
@@ -384,26 +309,51 @@ impl From<HandshakeError> for CliError {
     }
 }
 
-pub(crate) fn members_are(members: &[String]) -> String {
-    format!("members are {}", members.join(", "))
+impl From<ExportError> for HostError {
+    fn from(error: ExportError) -> Self {
+        match error {
+            ExportError::Store(error) => error.into(),
+            ExportError::Write(error) => output_failed(error),
+            error => Self::failed(error),
+        }
+    }
 }
 
-/// Makes a panic end the program with an exit code of its own and a word on where to report it.
-pub(crate) fn catch_bugs() {
-    std::panic::set_hook(Box::new(|panic| {
-        output::say(&format!("{ERROR}error:{ERROR:#} this is a bug in brigade: {panic}"));
-        output::say(
-            "hint: please report it with the command you ran; acknowledged messages are safe",
-        );
-        std::process::exit(i32::from(exit::BUG));
-    }));
+impl From<ImportError> for HostError {
+    fn from(error: ImportError) -> Self {
+        match error {
+            ImportError::Store(StoreError::TeamExists { team }) => {
+                let exists = StoreError::TeamExists { team };
+                Self::new(ErrorKind::Failed, exists)
+                    .hint("it stays as it is; `--rename NAME` makes the other under another name")
+            }
+            ImportError::Store(error) => error.into(),
+            ImportError::CutShort => {
+                Self::failed(error).hint("write it once more with `brigade team export`")
+            }
+            error => Self::failed(error),
+        }
+    }
+}
+
+/// The output of a command could not be written. A reader that closed it is not a failure.
+pub fn output_failed(source: io::Error) -> HostError {
+    if source.kind() == io::ErrorKind::BrokenPipe {
+        return HostError::new(ErrorKind::BrokenPipe, source);
+    }
+    failed("write the output", source)
+}
+
+/// The hint that lists the members of a team.
+pub fn members_are(members: &[String]) -> String {
+    format!("members are {}", members.join(", "))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn check(error: impl Into<CliError>, kind: Kind, hint: &str) {
+    fn check(error: impl Into<HostError>, kind: ErrorKind, hint: &str) {
         let error = error.into();
         assert_eq!(error.kind, kind);
         assert!(error.hints.iter().any(|its| its.contains(hint)), "{:?}", error.hints);
@@ -412,34 +362,26 @@ mod tests {
     #[test]
     fn a_held_lock_asks_to_try_again() {
         let held = Obstacle::Held { path: "/x/bob.json.lock".into(), held_secs: 12 };
-        check(StoreError::from(held.clone()), Kind::Locked, "try again");
-        check(MailError::from(StoreError::from(held)), Kind::Locked, "try again");
+        check(StoreError::from(held.clone()), ErrorKind::Locked, "try again");
+        check(MailError::from(StoreError::from(held)), ErrorKind::Locked, "try again");
         let busy = Obstacle::Busy { path: "/x/bob.state".into() };
-        check(StoreError::from(busy), Kind::Locked, "fuser -v /x/bob.state");
+        check(StoreError::from(busy), ErrorKind::Locked, "fuser -v /x/bob.state");
     }
 
     #[test]
     fn what_no_waiting_mends_is_a_failure() {
         let not_a_lock = Obstacle::NotALock { path: "/x/bob.json.lock".into() };
-        check(StoreError::from(not_a_lock), Kind::Failed, "rm /x/bob.json.lock");
+        check(StoreError::from(not_a_lock), ErrorKind::Failed, "rm /x/bob.json.lock");
         let refused =
             StoreError::Refused { path: "/x/bob.json".into(), why: Refusal::ForeignOwner };
-        check(refused, Kind::Failed, "chown");
+        check(refused, ErrorKind::Failed, "chown");
     }
 
     #[test]
     fn what_an_engine_says_no_to_is_told_apart_from_its_silence() {
         let forbidden = StoreError::Forbidden { doing: "send it".into() };
-        check(forbidden, Kind::Failed, "--creds FILE");
+        check(forbidden, ErrorKind::Failed, "--creds FILE");
         let silent = StoreError::Engine { doing: "send it".into(), source: "no answer".into() };
-        check(MailError::from(silent), Kind::Failed, "brigade doctor");
-    }
-
-    #[test]
-    fn causes_stand_below_and_control_characters_are_spelled_out() {
-        let source = io::Error::other("no \u{1b}[31mspace");
-        let error = StoreError::Io { doing: "write", path: "/x".into(), source };
-        let text = anstream::adapter::strip_str(&CliError::from(error).text()).to_string();
-        assert_eq!(text, "error: cannot write /x\n  caused by: no \\u{1b}[31mspace");
+        check(MailError::from(silent), ErrorKind::Failed, "brigade doctor");
     }
 }

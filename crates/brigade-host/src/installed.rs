@@ -1,51 +1,109 @@
 //! Which programs there are on this machine.
 
-use std::ffi::OsStr;
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use brigade_core::driver::Agent;
+use brigade_agents::driver::Agent;
 use brigade_wire::settings::{Place, Settings};
 
-use crate::env;
-use crate::error::{CliError, Trouble};
+use crate::error::{HostError, Trouble};
+use crate::variables;
 
-/// The program of an agent, by its whole path: the one its variable names, or the one on the path.
-pub(crate) fn program(agent: &Agent) -> Option<PathBuf> {
-    if agent.native {
-        return absolute(&claude(env::claude_dir().as_deref()).filter(|path| path.exists())?);
-    }
-    let named = env::agent_program(agent.name).unwrap_or_else(|| agent.program.into());
-    find(&named)
+/// Where programs are looked for, as the environment of this process has it.
+#[derive(Clone, Debug, Default)]
+pub struct Programs {
+    /// The search path, `PATH`.
+    pub path: Option<OsString>,
+    /// The programs of agents that variables name, `BRIGADE_CODEX` for one.
+    pub named: HashMap<String, OsString>,
+    /// Claude Code's own program, if a variable names it.
+    pub claude: Option<PathBuf>,
+    /// Claude Code's folder, as its variable or the home directory has it.
+    pub claude_dir: Option<PathBuf>,
+    /// The file of the running program.
+    pub running: Option<PathBuf>,
+    /// The name by which it was called.
+    pub called: Option<OsString>,
 }
 
-/// Claude Code's own program: the one its variable names, the one in its settings, or the one on the
-/// path. A lead hands little of its settings on to the panes of its teammates, so they are looked up.
-pub(crate) fn claude(claude_dir: Option<&Path>) -> Option<PathBuf> {
-    let itself = std::env::current_exe().ok().and_then(|path| path.canonicalize().ok());
-    // Whoever linked `claude` to brigade would have it start itself for ever.
-    let other = |claude: &PathBuf| claude.canonicalize().is_ok_and(|path| Some(path) != itself);
-    let in_settings = || {
-        let settings = std::fs::read(claude_dir?.join("settings.json")).ok()?;
-        let place = Place { section: Some("env"), key: env::CLAUDE };
-        let path = Settings::read(&settings).ok()?.get(place)?;
-        Some(PathBuf::from(path.as_str()?)).filter(other)
-    };
-    let named = env::read(env::CLAUDE).map(PathBuf::from);
-    named.or_else(in_settings).or_else(|| env::on_path("claude".as_ref()).find(other))
-}
-
-/// A program by its whole path, whether it was given as a path or as a name.
-pub(crate) fn find(program: &OsStr) -> Option<PathBuf> {
-    let path = Path::new(program);
-    if path.components().count() > 1 {
-        return path.is_file().then(|| absolute(path))?;
+impl Programs {
+    /// The program of an agent, as an absolute path: the one its variable names, or the one on the path.
+    pub fn program(&self, agent: &Agent) -> Option<PathBuf> {
+        if agent.native {
+            let claude = self.claude(self.claude_dir.as_deref()).filter(|path| path.exists())?;
+            return absolute(&claude);
+        }
+        match self.named.get(agent.name) {
+            Some(named) => self.find(named),
+            None => self.find(agent.program.as_ref()),
+        }
     }
-    absolute(&env::on_path(program).next()?)
+
+    /// Claude Code's own program: the one its variable names, the one in its settings, or the one on the
+    /// path. A lead passes few of its settings on to the panes of its teammates, so they are read here.
+    pub fn claude(&self, claude_dir: Option<&Path>) -> Option<PathBuf> {
+        let itself = self.running.as_ref().and_then(|path| path.canonicalize().ok());
+        // If `claude` is a link to brigade, starting it would start brigade without end.
+        let other = |claude: &PathBuf| claude.canonicalize().is_ok_and(|path| Some(path) != itself);
+        let in_settings = || {
+            let settings = std::fs::read(claude_dir?.join("settings.json")).ok()?;
+            let place = Place { section: Some("env"), key: variables::CLAUDE };
+            let path = Settings::read(&settings).ok()?.get(place)?;
+            Some(PathBuf::from(path.as_str()?)).filter(other)
+        };
+        let named = self.claude.clone();
+        named.or_else(in_settings).or_else(|| self.on_path("claude".as_ref()).find(other))
+    }
+
+    /// A program by its absolute path, whether it was given as a path or as a name.
+    pub fn find(&self, program: &OsStr) -> Option<PathBuf> {
+        let path = Path::new(program);
+        if path.components().count() > 1 {
+            return path.is_file().then(|| absolute(path))?;
+        }
+        absolute(&self.on_path(program).next()?)
+    }
+
+    /// Whether a program can be started by its name.
+    pub fn has(&self, program: &str) -> bool {
+        // Without a search path the system uses these directories.
+        let in_default =
+            || ["/bin", "/usr/bin"].iter().any(|dir| Path::new(dir).join(program).is_file());
+        self.find(program.as_ref()).is_some() || (self.path.is_none() && in_default())
+    }
+
+    /// This program, by the path it was called by: a package manager keeps that path and replaces the file
+    /// behind it, so a path written into settings is still right after an update.
+    pub fn itself(&self) -> Result<PathBuf, HostError> {
+        let Some(running) = self.running.clone() else {
+            return Err(HostError::failed(Trouble::NoProgram));
+        };
+        let same = |path: &PathBuf| path.canonicalize().ok() == running.canonicalize().ok();
+        let called = self.called.as_ref().and_then(|name| self.find(name)).filter(same);
+        Ok(called.unwrap_or(running))
+    }
+
+    /// Every program of that name on the path, in the order of the path.
+    fn on_path(&self, program: &OsStr) -> impl Iterator<Item = PathBuf> {
+        let dirs: Vec<PathBuf> = self
+            .path
+            .as_ref()
+            .map(|path| std::env::split_paths(path).collect())
+            .unwrap_or_default();
+        let program = program.to_owned();
+        let paths = dirs.into_iter().map(move |dir| dir.join(&program));
+        paths.filter(|path| {
+            path.metadata()
+                .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+        })
+    }
 }
 
 /// The version of a program by where it stands: in its npm package, or in a folder named for it. To ask
 /// it would take some of them seconds.
-pub(crate) fn version(program: &Path, package: &str) -> Option<String> {
+pub fn version(program: &Path, package: &str) -> Option<String> {
     let real = program.canonicalize().ok()?;
     for dir in real.ancestors().skip(1).take(6) {
         let Ok(bytes) = std::fs::read(dir.join("package.json")) else { continue };
@@ -59,18 +117,6 @@ pub(crate) fn version(program: &Path, package: &str) -> Option<String> {
         part.split('.').count() >= 3 && part.split('.').all(|n| n.parse::<u32>().is_ok())
     };
     parts.into_iter().take(3).find(is_version).map(str::to_owned)
-}
-
-/// This program, by the path it was called by: a package manager keeps that one and replaces what is
-/// behind it, so what is written into settings still holds after an update.
-pub(crate) fn itself() -> Result<PathBuf, CliError> {
-    let running = std::env::current_exe().map_err(|source| {
-        let doing = "find the brigade program".into();
-        CliError::failed(Trouble::Io { doing, source })
-    })?;
-    let same = |path: &PathBuf| path.canonicalize().ok() == running.canonicalize().ok();
-    let called = std::env::args_os().next().and_then(|name| find(&name)).filter(same);
-    Ok(called.unwrap_or(running))
 }
 
 fn absolute(path: &Path) -> Option<PathBuf> {

@@ -14,13 +14,13 @@ use uuid::Uuid;
 
 /// The keys of one team's members.
 #[derive(Clone, Debug)]
-pub(crate) struct KeyRing {
+pub struct KeyRing {
     dir: PathBuf,
 }
 
 /// Why there is no key.
 #[derive(Debug, Error)]
-pub(crate) enum KeyError {
+pub enum KeyError {
     #[error("cannot {doing} {}", .path.display())]
     Io { doing: &'static str, path: PathBuf, source: io::Error },
     #[error("others can read the key {}; remove it, and a new one is made", .path.display())]
@@ -33,16 +33,12 @@ pub(crate) enum KeyError {
 
 impl KeyRing {
     /// The keys of the members whose folders are in this one.
-    pub(crate) fn new(dir: PathBuf) -> Self {
+    pub fn new(dir: PathBuf) -> Self {
         Self { dir }
     }
 
     /// The member's key; a new one if it has none.
-    pub(crate) fn of(
-        &self,
-        member: &MemberName,
-        clock: &dyn Clock,
-    ) -> Result<SigningKey, KeyError> {
+    pub fn of(&self, member: &MemberName, clock: &dyn Clock) -> Result<SigningKey, KeyError> {
         if let Some(key) = self.find(member)? {
             return Ok(key);
         }

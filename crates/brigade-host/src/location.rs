@@ -8,25 +8,27 @@ use std::sync::Arc;
 use brigade_core::store::Store;
 #[cfg(feature = "nats")]
 use brigade_core::store::StoreError;
-use brigade_core::store::file::folder_key;
+use brigade_files::folder_key;
 use brigade_wire::name::{MemberName, TeamName};
 use thiserror::Error;
 
-use crate::cli::Global;
-use crate::context::variable;
-use crate::error::{CliError, Trouble};
-#[cfg(feature = "nats")]
-use crate::patience::saying;
-use crate::{env, team_file};
+use crate::error::HostError;
+#[cfg(not(feature = "nats"))]
+use crate::error::Trouble;
+use crate::progress::{Progress, Report};
+use crate::variables as env;
 
 /// The port of an engine that does not name one.
 const PORT: u16 = 4222;
+/// After this long without an answer from the server the person is told.
+#[cfg(feature = "nats")]
+const SLOW: std::time::Duration = std::time::Duration::from_secs(1);
 /// The word for the files of this host.
 const FILES: &str = "files";
 
 /// Where the teams live, as it is said.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Address {
+pub enum Address {
     /// In Claude Code's folder.
     Files,
     /// In an engine: its servers, `nats://host:port` or `tls://host:port`.
@@ -35,7 +37,7 @@ pub(crate) enum Address {
 
 /// Why that is not where teams live.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub(crate) enum AddressError {
+pub enum AddressError {
     #[error("use `files`, nats://HOST:PORT or tls://HOST:PORT, several with a comma between them")]
     Form,
     #[error("a name or a password in an address can be seen by everybody; use --creds FILE")]
@@ -90,89 +92,38 @@ fn server_address(text: &str) -> Result<String, AddressError> {
 
 /// An engine, and who one is there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Engine {
-    pub(crate) servers: Vec<String>,
+pub struct NatsServers {
+    pub servers: Vec<String>,
     /// The credentials of the seat.
-    pub(crate) creds: Option<PathBuf>,
+    pub creds: Option<PathBuf>,
     /// Who vouches for the servers, if not those the system trusts.
-    pub(crate) ca: Option<PathBuf>,
+    pub ca: Option<PathBuf>,
     /// The certificate and the key by which the servers know this client.
-    pub(crate) client: Option<(PathBuf, PathBuf)>,
-}
-
-/// Whether a `brigade.toml` may say where the teams live.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Look<'l> {
-    /// None.
-    Nowhere,
-    /// That of the current folder, or of the nearest above.
-    Here,
-    /// This one.
-    In(&'l Path),
+    pub client: Option<(PathBuf, PathBuf)>,
 }
 
 /// Where the teams live, with everything that is needed to get there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Home {
+pub enum Location {
     /// In Claude Code's folder on this host.
     #[default]
     Files,
     /// In an engine on the network.
-    Engine(Engine),
+    Nats(NatsServers),
 }
 
-impl Home {
-    /// What the command line says, or else the variables, or else a `brigade.toml`.
-    pub(crate) fn of(global: &Global, look: Look<'_>) -> Result<Self, CliError> {
-        let said = match &global.store {
-            Some(address) => Some(address.clone()),
-            None => variable(env::STORE, str::parse)?,
-        };
-        let is_said = said.is_some();
-        let (address, creds) = match said {
-            Some(address) => (address, None),
-            None => looked_up(look)?.unwrap_or((Address::Files, None)),
-        };
-        let Address::Servers(servers) = address else { return Ok(Self::Files) };
-        let path = |given: &Option<PathBuf>, name| {
-            let path = given.clone().or_else(|| env::read(name).map(PathBuf::from));
-            path.map(absolute).transpose()
-        };
-        let client = match (path(&global.cert, env::CERT)?, path(&global.key, env::KEY)?) {
-            (Some(cert), Some(key)) => Some((cert, key)),
-            (None, None) => None,
-            _ => return Err(CliError::usage(Trouble::HalfClient)),
-        };
-        // A server that a file of some repository chose could hand on what it is shown, and so be
-        // somebody elsewhere: what this person has in its environment is not for it.
-        let creds = match (&global.creds, creds) {
-            (None, creds) if !is_said => {
-                if creds.is_none() && env::read(env::CREDS).is_some() {
-                    let error = CliError::usage(Trouble::CredsForAFile);
-                    return Err(error.hint(format!(
-                        "say where it is yourself, with `--store` or {}, or the credentials with `--creds`",
-                        env::STORE
-                    )));
-                }
-                creds
-            }
-            (given, creds) => path(given, env::CREDS)?.or(creds),
-        };
-        let ca = path(&global.ca, env::CA)?;
-        Ok(Self::Engine(Engine { servers, creds, ca, client }))
-    }
-
+impl Location {
     /// The engine, if they live in one.
-    pub(crate) fn engine(&self) -> Option<&Engine> {
+    pub fn engine(&self) -> Option<&NatsServers> {
         match self {
             Self::Files => None,
-            Self::Engine(engine) => Some(engine),
+            Self::Nats(engine) => Some(engine),
         }
     }
 
     /// The variables that say the same to a program of ours. Credentials are told by their path alone.
-    pub(crate) fn variables(&self) -> Vec<(&'static str, OsString)> {
-        let Self::Engine(engine) = self else { return vec![(env::STORE, FILES.into())] };
+    pub fn variables(&self) -> Vec<(&'static str, OsString)> {
+        let Self::Nats(engine) = self else { return vec![(env::STORE, FILES.into())] };
         let mut said: Vec<(&'static str, OsString)> =
             vec![(env::STORE, engine.servers.join(",").into())];
         let (cert, key) = engine.client.clone().unzip();
@@ -188,7 +139,7 @@ impl Home {
     }
 
     /// The options that say the same.
-    pub(crate) fn options(&self) -> Vec<OsString> {
+    pub fn options(&self) -> Vec<OsString> {
         let option = |name: &str| match name {
             env::CREDS => "--creds",
             env::CA => "--ca",
@@ -202,11 +153,11 @@ impl Home {
 
     /// A word for it and for this folder of Claude Code's, by which what runs on this host is kept
     /// apart from what runs for teams that live elsewhere.
-    pub(crate) fn key(&self, claude_dir: &Path) -> String {
+    pub fn key(&self, claude_dir: &Path) -> String {
         let files = folder_key(claude_dir);
         match self {
             Self::Files => files,
-            Self::Engine(engine) => {
+            Self::Nats(engine) => {
                 let mut servers: Vec<&str> = engine
                     .servers
                     .iter()
@@ -219,36 +170,41 @@ impl Home {
     }
 }
 
-impl Engine {
+impl NatsServers {
     /// Opens it; `lasts` if nobody waits for the program that does, and it is to bear with a host that
     /// is cut off for a while.
     #[cfg(feature = "nats")]
-    pub(crate) async fn open(&self, lasts: bool) -> Result<Arc<dyn Store>, CliError> {
+    pub async fn open(&self, lasts: bool, report: Report<'_>) -> Result<Arc<dyn Store>, HostError> {
         let patience =
             if lasts { brigade_nats::Patience::Long } else { brigade_nats::Patience::Short };
         let options = brigade_nats::Options { patience, ..self.words() };
-        let connecting = brigade_nats::NatsStore::connect(options);
-        let words = format!("waiting for {} to answer", self.servers.join(", "));
-        let store = saying(&words, connecting).await;
+        let mut connecting = std::pin::pin!(brigade_nats::NatsStore::connect(options));
+        let store = match tokio::time::timeout(SLOW, connecting.as_mut()).await {
+            Ok(store) => store,
+            Err(_) => {
+                report(Progress::WaitingForServer(self.servers.clone()));
+                connecting.await
+            }
+        };
         Ok(Arc::new(store.map_err(|error| self.hinted(error))?))
     }
 
     /// Whether the credentials are good for the lead's seat.
     #[cfg(feature = "nats")]
-    pub(crate) fn may_lead(&self) -> bool {
+    pub fn may_lead(&self) -> bool {
         use brigade_nats::identity::Role;
         let identity = self.creds.as_deref().map(brigade_nats::Identity::from_creds);
         !matches!(identity, Some(Ok(identity)) if identity.role == Role::Member)
     }
 
     #[cfg(not(feature = "nats"))]
-    pub(crate) fn may_lead(&self) -> bool {
+    pub fn may_lead(&self) -> bool {
         false
     }
 
     /// The team and the member that the credentials are of, if they are of one.
     #[cfg(feature = "nats")]
-    pub(crate) fn seat(&self) -> Option<(TeamName, Option<MemberName>)> {
+    pub fn seat(&self) -> Option<(TeamName, Option<MemberName>)> {
         let identity = brigade_nats::Identity::from_creds(self.creds.as_deref()?).ok()?;
         let mut members = identity.members;
         let only = members.pop().filter(|_| members.is_empty());
@@ -256,20 +212,20 @@ impl Engine {
     }
 
     #[cfg(not(feature = "nats"))]
-    pub(crate) fn seat(&self) -> Option<(TeamName, Option<MemberName>)> {
+    pub fn seat(&self) -> Option<(TeamName, Option<MemberName>)> {
         None
     }
 
     /// How it is.
     #[cfg(feature = "nats")]
-    pub(crate) async fn measures(&self) -> Result<brigade_nats::measures::Measures, CliError> {
+    pub async fn measures(&self) -> Result<brigade_nats::measures::Measures, HostError> {
         let store = brigade_nats::NatsStore::connect(self.words()).await?;
         Ok(store.measures().await?)
     }
 
     /// What its crate calls it.
     #[cfg(feature = "nats")]
-    pub(crate) fn words(&self) -> brigade_nats::Options {
+    pub fn words(&self) -> brigade_nats::Options {
         brigade_nats::Options {
             servers: self.servers.clone(),
             creds: self.creds.clone(),
@@ -281,22 +237,22 @@ impl Engine {
 
     /// For whom the credentials speak; nobody in particular where they speak for all, or there are none.
     #[cfg(feature = "nats")]
-    pub(crate) fn speaks_for(&self) -> Result<Vec<MemberName>, CliError> {
+    pub fn speaks_for(&self) -> Result<Vec<MemberName>, HostError> {
         let Some(creds) = &self.creds else { return Ok(Vec::new()) };
-        let identity = brigade_nats::Identity::from_creds(creds).map_err(CliError::failed)?;
+        let identity = brigade_nats::Identity::from_creds(creds).map_err(HostError::failed)?;
         Ok(identity.members)
     }
 
     /// Nobody, with this program.
     #[cfg(not(feature = "nats"))]
-    pub(crate) fn speaks_for(&self) -> Result<Vec<MemberName>, CliError> {
+    pub fn speaks_for(&self) -> Result<Vec<MemberName>, HostError> {
         Ok(Vec::new())
     }
 
     /// Where it is looked for, beside what came of it.
     #[cfg(feature = "nats")]
-    fn hinted(&self, error: StoreError) -> CliError {
-        let error = CliError::failed(error);
+    fn hinted(&self, error: StoreError) -> HostError {
+        let error = HostError::failed(error);
         if !error.is_unreachable() {
             return error;
         }
@@ -320,27 +276,10 @@ impl Engine {
 
     /// Nobody can, with this program.
     #[cfg(not(feature = "nats"))]
-    pub(crate) async fn open(&self, _: bool) -> Result<Arc<dyn Store>, CliError> {
-        let error = CliError::failed(Trouble::NoEngine { servers: self.servers.join(", ") });
+    pub async fn open(&self, _: bool, _: Report<'_>) -> Result<Arc<dyn Store>, HostError> {
+        let error = HostError::failed(Trouble::NoEngine { servers: self.servers.join(", ") });
         Err(error.hint("install one built with the feature `nats`, which is on by default"))
     }
-}
-
-/// What the file says: where they live, and the credentials for it.
-fn looked_up(look: Look<'_>) -> Result<Option<(Address, Option<PathBuf>)>, CliError> {
-    let file = match look {
-        Look::Nowhere => None,
-        Look::Here => std::env::current_dir().ok().and_then(|dir| team_file::find(&dir).ok()),
-        Look::In(file) => Some(file.to_owned()),
-    };
-    Ok(file.map(|file| team_file::home(&file)).transpose()?.flatten())
-}
-
-fn absolute(path: PathBuf) -> Result<PathBuf, CliError> {
-    std::path::absolute(path).map_err(|source| {
-        let doing = "find the current folder".into();
-        CliError::failed(Trouble::Io { doing, source })
-    })
 }
 
 #[cfg(test)]
@@ -373,31 +312,31 @@ mod tests {
         }
     }
 
-    fn engine(servers: &[&str]) -> Home {
+    fn engine(servers: &[&str]) -> Location {
         let servers = servers.iter().map(|&server| server.to_owned()).collect();
-        Home::Engine(Engine { servers, creds: Some("/c".into()), ..Engine::default() })
+        Location::Nats(NatsServers { servers, creds: Some("/c".into()), ..NatsServers::default() })
     }
 
     #[test]
     fn each_home_has_its_own_key() {
-        let key = |home: &Home| home.key(Path::new("/nowhere"));
+        let key = |home: &Location| home.key(Path::new("/nowhere"));
         let (ab, ba) =
             (engine(&["nats://a:1", "tls://b:1"]), engine(&["nats://b:1", "nats://a:1"]));
-        assert_eq!(key(&Home::Files), folder_key(Path::new("/nowhere")));
+        assert_eq!(key(&Location::Files), folder_key(Path::new("/nowhere")));
         assert_eq!(key(&ab), key(&ba));
-        assert_ne!(key(&ab), key(&Home::Files));
+        assert_ne!(key(&ab), key(&Location::Files));
         assert_ne!(key(&ab), key(&engine(&["nats://a:1"])));
         assert_ne!(ab.key(Path::new("/nowhere")), ab.key(Path::new("/elsewhere")));
     }
 
     #[test]
     fn what_is_handed_on_names_files_and_never_their_contents() {
-        let words = |home: &Home| {
+        let words = |home: &Location| {
             let words: Vec<String> =
                 home.options().iter().map(|word| word.to_string_lossy().into_owned()).collect();
             words.join(" ")
         };
-        assert_eq!(words(&Home::Files), "--store files");
+        assert_eq!(words(&Location::Files), "--store files");
         assert_eq!(words(&engine(&["nats://a:1"])), "--store nats://a:1 --creds /c");
     }
 }

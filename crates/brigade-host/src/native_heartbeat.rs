@@ -9,18 +9,18 @@ use brigade_core::seat::Seat;
 use brigade_wire::team::Team;
 use tokio::time::Instant;
 
-use super::process;
+use crate::process;
 
 /// How often it is looked whether it is in a turn.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Tells how the seat's program is, for as long as this is waited for. What cannot be told now is told
 /// the next time.
-pub(super) async fn tell(seat: &Seat, session: &str) -> Infallible {
+pub(crate) async fn beat(seat: &Seat, host: &str, session: &str) -> Infallible {
     let now = || seat.clock.now();
     let mut pulse = Pulse {
         process: process::this(),
-        host: process::host(),
+        host: host.to_owned(),
         at: now(),
         state: State::Starting {},
         since: now(),

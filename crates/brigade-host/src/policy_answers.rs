@@ -7,9 +7,9 @@ use brigade_core::policy::Ruling;
 use brigade_core::seat::Seat;
 use brigade_wire::name::MemberName;
 
-use super::Host;
-use super::supervisor::log;
-use crate::error::CliError;
+use crate::Host;
+use crate::error::HostError;
+use crate::progress::Log;
 
 /// How long after a request came, or was last seen to wait, it is looked at again. An answer that somebody decided
 /// on who died is sent within this time.
@@ -17,7 +17,7 @@ const AGAIN: Duration = Duration::from_secs(30);
 
 /// Whether requests wait for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Requests {
+pub(crate) enum Requests {
     /// Some do.
     Wait,
     /// None does.
@@ -27,13 +27,13 @@ pub(super) enum Requests {
 /// When requests are looked at. That reads whole journals, and the lead gets mail all the time: other mail than a
 /// request is no reason.
 #[derive(Debug, Default)]
-pub(super) struct Attention {
+pub(crate) struct Attention {
     next: Option<Duration>,
 }
 
 impl Attention {
     /// Whether it is time to look: somebody has `asked`, or did a while ago.
-    pub(super) fn is_due(&mut self, asked: bool, now: Duration) -> bool {
+    pub(crate) fn is_due(&mut self, asked: bool, now: Duration) -> bool {
         let again = self.next.is_some_and(|next| now >= next);
         if again {
             self.next = None;
@@ -45,28 +45,28 @@ impl Attention {
     }
 
     /// Something waits.
-    pub(super) fn renew(&mut self, now: Duration) {
+    pub(crate) fn renew(&mut self, now: Duration) {
         self.next = Some(now + AGAIN);
     }
 }
 
 /// Answers the requests that a rule answers; whether others wait. Only where brigade holds the lead's seat.
-pub(super) async fn duties(host: &Host, seat: &Seat) -> Result<Requests, CliError> {
+pub(crate) async fn duties(host: &Host, seat: &Seat, log: Log<'_>) -> Result<Requests, HostError> {
     if !host.leads(seat).await? {
         return Ok(Requests::None);
     }
     let rules_of = |name: &MemberName| {
-        let spec = host.folder.member(&seat.team, name).ok().flatten();
+        let spec = host.registry.member(&seat.team, name).ok().flatten();
         spec.map(|spec| spec.rules).unwrap_or_default()
     };
-    for ruled in approvals::apply(seat, rules_of).await.map_err(CliError::failed)? {
+    for ruled in approvals::apply(seat, rules_of).await.map_err(HostError::failed)? {
         let word = if ruled.ruling == Ruling::Allow { "allowed" } else { "denied" };
         log(&format!(
             "{} of team {}: {} {word} by rule {}",
             ruled.approval.from, seat.team, ruled.approval.request_id, ruled.rule
         ));
     }
-    let waiting = approvals::waiting(seat).await.map_err(CliError::failed)?;
+    let waiting = approvals::waiting(seat).await.map_err(HostError::failed)?;
     Ok(if waiting.is_empty() { Requests::None } else { Requests::Wait })
 }
 

@@ -1,24 +1,25 @@
 //! Which process a number means. What differs between platforms stands here.
 
 use brigade_core::pulse::Process;
-
-use crate::env;
+use rustix::process::{Pid, Signal, kill_process};
 
 /// This process.
-pub(crate) fn this() -> Process {
+pub fn this() -> Process {
     let pid = std::process::id();
     Process { pid, began: began(pid).unwrap_or_default() }
 }
 
-/// This host, by its name.
-pub(crate) fn host() -> String {
-    let named = env::read(env::HOST).map(|name| name.to_string_lossy().into_owned());
-    named.unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned())
+/// Whether that process is still there, and not another of its number.
+pub fn is_there(process: &Process) -> bool {
+    began(process.pid).is_some_and(|began| began == process.began)
 }
 
-/// Whether that process is still there, and not another of its number.
-pub(crate) fn is_there(process: &Process) -> bool {
-    began(process.pid).is_some_and(|began| began == process.began)
+/// Sends a signal to a process, if its number still means that process.
+pub fn send_signal(process: &Process, signal: Signal) {
+    let pid = i32::try_from(process.pid).ok().and_then(Pid::from_raw);
+    if let Some(pid) = pid.filter(|_| is_there(process)) {
+        let _gone = kill_process(pid, signal);
+    }
 }
 
 /// When a process began, in the system's own words; none if it is not there, or has ended and was not

@@ -11,7 +11,7 @@ use brigade_core::pulse::Process;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::process;
+use crate::process;
 
 /// How often a seat is tried for before it counts as taken, and how far apart: somebody may be looking
 /// at who holds it, which takes a moment.
@@ -20,7 +20,7 @@ const NAP: Duration = Duration::from_millis(20);
 
 /// A seat, held until this is dropped or the process ends.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub struct Held {
     _file: File,
 }
 
@@ -29,7 +29,7 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Takes a seat, unless another process holds it.
-pub(crate) async fn take(path: &Path) -> io::Result<Option<Held>> {
+pub async fn take(path: &Path) -> io::Result<Option<Held>> {
     for _ in 0..TRIES {
         let mut file = open(path)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -59,7 +59,7 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
 }
 
 /// Waits for a seat, however long.
-pub(crate) async fn wait_for(path: &Path) -> io::Result<Held> {
+pub async fn wait_for(path: &Path) -> io::Result<Held> {
     loop {
         if let Some(held) = take(path).await? {
             return Ok(held);
@@ -68,7 +68,7 @@ pub(crate) async fn wait_for(path: &Path) -> io::Result<Held> {
 }
 
 /// The process that holds a seat.
-pub(crate) fn holder(path: &Path) -> io::Result<Option<Process>> {
+pub fn holder(path: &Path) -> io::Result<Option<Process>> {
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

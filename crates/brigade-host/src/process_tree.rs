@@ -12,16 +12,16 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Takes in processes whose parents die, so that they can be found.
 #[cfg(target_os = "linux")]
-pub(crate) fn adopt() {
+pub fn adopt() {
     let _unsupported = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
 /// Elsewhere they go to the first process of the system, and only the group is known. Untested.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn adopt() {}
+pub fn adopt() {}
 
 /// Ends everything below `root`: first kindly, after `grace` by force.
-pub(crate) async fn end(root: Pid, grace: Duration) {
+pub async fn end(root: Pid, grace: Duration) {
     let began = Instant::now();
     let mut told = HashSet::new();
     loop {
@@ -49,7 +49,7 @@ pub(crate) async fn end(root: Pid, grace: Duration) {
 
 /// Ends at once what a guard left behind that was killed. Only for a process that has adopted, and has
 /// started nothing but guards that have ended.
-pub(crate) fn sweep(guard: u32) {
+pub fn sweep(guard: u32) {
     let Some(guard) = i32::try_from(guard).ok().and_then(Pid::from_raw) else { return };
     let began = Instant::now();
     loop {
@@ -86,7 +86,7 @@ fn reap() {
 
 /// Takes note of those that we have adopted and that have ended, and not of `child`, which another waits for.
 #[cfg(target_os = "linux")]
-pub(crate) fn bury(child: Option<u32>) {
+pub fn bury(child: Option<u32>) {
     use rustix::process::{WaitOptions, waitpid};
     let me = rustix::process::getpid().as_raw_nonzero().get();
     let child = child.and_then(|child| i32::try_from(child).ok());
@@ -99,7 +99,7 @@ pub(crate) fn bury(child: Option<u32>) {
 
 /// Nobody is adopted.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn bury(_: Option<u32>) {}
+pub fn bury(_: Option<u32>) {}
 
 /// What the system tells of a process.
 #[cfg(target_os = "linux")]

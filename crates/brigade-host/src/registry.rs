@@ -18,9 +18,9 @@ use brigade_wire::name::{MemberName, TeamName};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::keys::KeyRing;
-use super::spec::{MemberSpec, TeamSpec};
-use crate::error::{CliError, Trouble};
+use crate::error::{HostError, Trouble};
+use crate::keys::KeyRing;
+use crate::spec::{MemberSpec, TeamSpec};
 
 const TEAM: &str = "team.json";
 const SPEC: &str = "spec.json";
@@ -29,44 +29,44 @@ const TROUBLE: &str = "trouble";
 
 /// The folder of what runs on this host.
 #[derive(Clone, Debug)]
-pub(crate) struct Folder {
+pub struct Registry {
     dir: PathBuf,
 }
 
-impl Folder {
+impl Registry {
     /// The folder, which need not be there yet.
-    pub(crate) fn new(dir: PathBuf) -> Self {
+    pub fn new(dir: PathBuf) -> Self {
         Self { dir }
     }
 
     /// Where it is.
-    pub(crate) fn dir(&self) -> &Path {
+    pub fn dir(&self) -> &Path {
         &self.dir
     }
 
     /// A word for it that no other folder has.
-    pub(crate) fn key(&self) -> String {
+    pub fn key(&self) -> String {
         self.dir.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
     /// Held by the supervising process; the folder is made if need be.
-    pub(crate) fn supervisor(&self) -> Result<PathBuf, CliError> {
+    pub fn supervisor(&self) -> Result<PathBuf, HostError> {
         make(&self.dir)?;
         Ok(self.supervisor_place())
     }
 
     /// The same, there or not.
-    pub(crate) fn supervisor_place(&self) -> PathBuf {
+    pub fn supervisor_place(&self) -> PathBuf {
         self.dir.join("supervisor")
     }
 
     /// Where the supervising process writes what it has to say.
-    pub(crate) fn supervisor_log(&self) -> PathBuf {
+    pub fn supervisor_log(&self) -> PathBuf {
         self.dir.join("supervisor.log")
     }
 
     /// Nothing stays where nothing runs. Only for the supervising process, in its place.
-    pub(crate) fn remove_if_empty(&self) -> Result<(), CliError> {
+    pub fn remove_if_empty(&self) -> Result<(), HostError> {
         if self.teams()?.is_empty() {
             remove(&self.supervisor_log())?;
             remove(&self.supervisor_place())?;
@@ -77,13 +77,13 @@ impl Folder {
     }
 
     /// The teams that are up.
-    pub(crate) fn teams(&self) -> Result<Vec<TeamName>, CliError> {
+    pub fn teams(&self) -> Result<Vec<TeamName>, HostError> {
         Ok(children(&self.dir, TEAM)?.iter().filter_map(|name| name.parse().ok()).collect())
     }
 
     /// The teams that are up on this host too, and live elsewhere: in an engine, or in another folder of Claude
     /// Code's.
-    pub(crate) fn elsewhere(&self) -> Vec<TeamName> {
+    pub fn elsewhere(&self) -> Vec<TeamName> {
         let siblings = self.dir.parent().and_then(|parent| fs::read_dir(parent).ok());
         let siblings = siblings.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
         let others = siblings.filter(|dir| *dir != self.dir).map(Self::new);
@@ -95,23 +95,23 @@ impl Folder {
     }
 
     /// Held by whoever brings the team up or down.
-    pub(crate) fn up(&self, team: &TeamName) -> Result<PathBuf, CliError> {
+    pub fn up(&self, team: &TeamName) -> Result<PathBuf, HostError> {
         make(&self.team_dir(team))?;
         Ok(self.team_dir(team).join("up"))
     }
 
     /// What a team that is up is to be; its members stand beside it.
-    pub(crate) fn team(&self, team: &TeamName) -> Result<Option<TeamSpec>, CliError> {
+    pub fn team(&self, team: &TeamName) -> Result<Option<TeamSpec>, HostError> {
         read(&self.team_dir(team).join(TEAM))
     }
 
-    pub(crate) fn put_team(&self, spec: &TeamSpec) -> Result<(), CliError> {
+    pub fn put_team(&self, spec: &TeamSpec) -> Result<(), HostError> {
         make(&self.team_dir(&spec.team))?;
         write(&self.team_dir(&spec.team).join(TEAM), spec)
     }
 
     /// The team is down: nothing of it stays.
-    pub(crate) fn remove_team(&self, team: &TeamName) -> Result<(), CliError> {
+    pub fn remove_team(&self, team: &TeamName) -> Result<(), HostError> {
         let dir = self.team_dir(team);
         // First what says that it is up.
         remove(&dir.join(TEAM))?;
@@ -123,23 +123,23 @@ impl Folder {
     }
 
     /// The members that run here, by name.
-    pub(crate) fn members(&self, team: &TeamName) -> Result<Vec<MemberName>, CliError> {
+    pub fn members(&self, team: &TeamName) -> Result<Vec<MemberName>, HostError> {
         let names = children(&self.team_dir(team), SPEC)?;
         Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
     }
 
     /// What a member is to be.
-    pub(crate) fn member(
+    pub fn member(
         &self,
         team: &TeamName,
         name: &MemberName,
-    ) -> Result<Option<MemberSpec>, CliError> {
+    ) -> Result<Option<MemberSpec>, HostError> {
         read(&self.member_dir(team, name).join(SPEC))
     }
 
     /// Writes down a new member; whether there was none of that name. Of several who try at once one
     /// succeeds.
-    pub(crate) fn add_member(&self, team: &TeamName, spec: &MemberSpec) -> Result<bool, CliError> {
+    pub fn add_member(&self, team: &TeamName, spec: &MemberSpec) -> Result<bool, HostError> {
         let dir = self.member_dir(team, &spec.name);
         make(&dir)?;
         let path = dir.join(SPEC);
@@ -155,16 +155,12 @@ impl Folder {
     }
 
     /// The member is not to be any more; who plays it may still be there.
-    pub(crate) fn withdraw_member(
-        &self,
-        team: &TeamName,
-        name: &MemberName,
-    ) -> Result<(), CliError> {
+    pub fn withdraw_member(&self, team: &TeamName, name: &MemberName) -> Result<(), HostError> {
         remove(&self.member_dir(team, name).join(SPEC))
     }
 
     /// Nothing of the member stays.
-    pub(crate) fn remove_member(&self, team: &TeamName, name: &MemberName) -> Result<(), CliError> {
+    pub fn remove_member(&self, team: &TeamName, name: &MemberName) -> Result<(), HostError> {
         self.withdraw_member(team, name)?;
         let dir = self.member_dir(team, name);
         match fs::remove_dir_all(&dir) {
@@ -175,48 +171,48 @@ impl Folder {
     }
 
     /// The folder of a member.
-    pub(crate) fn member_dir(&self, team: &TeamName, name: &MemberName) -> PathBuf {
+    pub fn member_dir(&self, team: &TeamName, name: &MemberName) -> PathBuf {
         self.team_dir(team).join(name.as_str())
     }
 
     /// Held by who plays the member.
-    pub(crate) fn seat(&self, team: &TeamName, name: &MemberName) -> PathBuf {
+    pub fn seat(&self, team: &TeamName, name: &MemberName) -> PathBuf {
         self.member_dir(team, name).join("seat")
     }
 
     /// What a member without a terminal shows.
-    pub(crate) fn log(&self, team: &TeamName, name: &MemberName) -> PathBuf {
+    pub fn log(&self, team: &TeamName, name: &MemberName) -> PathBuf {
         self.member_dir(team, name).join("log")
     }
 
     /// The keys by which members know their lead.
-    pub(crate) fn keys(&self, team: &TeamName) -> KeyRing {
+    pub fn keys(&self, team: &TeamName) -> KeyRing {
         KeyRing::new(self.team_dir(team))
     }
 
     /// Whether the member was put on the roster. Who was, and is not there, has left.
-    pub(crate) fn has_joined(&self, team: &TeamName, name: &MemberName) -> bool {
+    pub fn has_joined(&self, team: &TeamName, name: &MemberName) -> bool {
         self.member_dir(team, name).join(JOINED).exists()
     }
 
     /// The member was put on the roster.
-    pub(crate) fn set_joined(&self, team: &TeamName, name: &MemberName) -> Result<(), CliError> {
+    pub fn set_joined(&self, team: &TeamName, name: &MemberName) -> Result<(), HostError> {
         let path = self.member_dir(team, name).join(JOINED);
         File::create(&path).map(|_| ()).map_err(|source| failed("write", &path, source))
     }
 
     /// Why the member is not started any more.
-    pub(crate) fn trouble(&self, team: &TeamName, name: &MemberName) -> Option<String> {
+    pub fn trouble(&self, team: &TeamName, name: &MemberName) -> Option<String> {
         fs::read_to_string(self.member_dir(team, name).join(TROUBLE)).ok()
     }
 
     /// Says why the member is not started any more, or that it may be again.
-    pub(crate) fn set_trouble(
+    pub fn set_trouble(
         &self,
         team: &TeamName,
         name: &MemberName,
         why: Option<&str>,
-    ) -> Result<(), CliError> {
+    ) -> Result<(), HostError> {
         let path = self.member_dir(team, name).join(TROUBLE);
         match why {
             Some(why) => fs::write(&path, why).map_err(|source| failed("write", &path, source)),
@@ -226,7 +222,7 @@ impl Folder {
 }
 
 /// The directories in `dir` that have a file of this name.
-fn children(dir: &Path, file: &str) -> Result<Vec<String>, CliError> {
+fn children(dir: &Path, file: &str) -> Result<Vec<String>, HostError> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -238,12 +234,12 @@ fn children(dir: &Path, file: &str) -> Result<Vec<String>, CliError> {
     Ok(names)
 }
 
-fn make(dir: &Path) -> Result<(), CliError> {
+fn make(dir: &Path) -> Result<(), HostError> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
     made.map_err(|source| failed("make the folder", dir, source))
 }
 
-fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, CliError> {
+fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, HostError> {
     match fs::read(path) {
         Ok(bytes) => {
             let read = serde_json::from_slice(&bytes).map(Some);
@@ -254,13 +250,13 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, CliError> {
     }
 }
 
-fn write(path: &Path, value: &impl Serialize) -> Result<(), CliError> {
+fn write(path: &Path, value: &impl Serialize) -> Result<(), HostError> {
     let temp = temp(path);
     write_file(&temp, value)?;
     fs::rename(&temp, path).map_err(|source| failed("write", path, source))
 }
 
-fn write_file(path: &Path, value: &impl Serialize) -> Result<(), CliError> {
+fn write_file(path: &Path, value: &impl Serialize) -> Result<(), HostError> {
     let write = || {
         let mut file =
             OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
@@ -273,13 +269,13 @@ fn temp(path: &Path) -> PathBuf {
     path.with_extension(format!("{}.tmp", std::process::id()))
 }
 
-fn remove(path: &Path) -> Result<(), CliError> {
+fn remove(path: &Path) -> Result<(), HostError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("remove", path, error)),
         _ => Ok(()),
     }
 }
 
-fn failed(doing: &str, path: &Path, source: io::Error) -> CliError {
-    CliError::failed(Trouble::Io { doing: format!("{doing} {}", path.display()), source })
+fn failed(doing: &str, path: &Path, source: io::Error) -> HostError {
+    HostError::failed(Trouble::Io { doing: format!("{doing} {}", path.display()), source })
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::spec::Restart;
+use crate::spec::Restart;
 
 /// How long is waited before it is started a second time; before each one after, twice as long.
 const FIRST_WAIT: Duration = Duration::from_secs(1);

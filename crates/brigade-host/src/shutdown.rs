@@ -15,9 +15,11 @@ use brigade_wire::protocol::Protocol;
 use rustix::process::Signal;
 use tokio::time::Instant;
 
-use super::worktree::{Removed, Worktree};
-use super::{Host, failed, seat, state, tell};
-use crate::error::CliError;
+use crate::error::{HostError, failed};
+use crate::process::send_signal;
+use crate::progress::{Ended, Progress, Report};
+use crate::worktree::{Removed, Worktree};
+use crate::{Host, process_lock, state};
 
 /// How often it is looked whether a member has gone.
 const LOOK: Duration = Duration::from_millis(100);
@@ -26,41 +28,13 @@ const GRACE: Duration = Duration::from_secs(8);
 
 /// How members are ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Manner<'m> {
+pub struct Manner<'m> {
     /// How long they may take to agree; none if they are not asked.
-    pub(crate) ask: Option<Duration>,
+    pub ask: Option<Duration>,
     /// Why, for them to read.
-    pub(crate) reason: Option<&'m str>,
+    pub reason: Option<&'m str>,
     /// Whether one that refuses stays.
-    pub(crate) may_refuse: bool,
-}
-
-/// What became of a member.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
-    /// It agreed, and left.
-    Agreed,
-    /// It was not there any more.
-    WasGone,
-    /// It was ended.
-    Forced,
-    /// It refused, for this reason, and stays.
-    Refused(String),
-}
-
-/// Something to tell whoever waits.
-#[derive(Clone, Debug)]
-pub(crate) enum News {
-    /// It was asked, and has so long to agree.
-    Asked(Duration),
-    /// It would rather stay.
-    Refuses(String),
-    /// The limit is over, and it is told to end.
-    Told,
-    /// Its worktree has work in it, and not all of it was removed.
-    Worktree(Removed, Worktree),
-    /// It is no more, or stays.
-    Over(Ended),
+    pub may_refuse: bool,
 }
 
 /// One member on its way out.
@@ -74,17 +48,17 @@ struct Going {
 }
 
 /// Ends members, all at the same time.
-pub(crate) async fn members(
+pub async fn members(
     host: &Host,
     lead: &Seat,
     names: &[MemberName],
     manner: Manner<'_>,
-    mut news: impl FnMut(&MemberName, News),
-) -> Result<Vec<(MemberName, Ended)>, CliError> {
+    report: Report<'_>,
+) -> Result<Vec<(MemberName, Ended)>, HostError> {
     let began = Instant::now();
     let mut going = Vec::new();
     for name in names {
-        let spec = host.folder.member(&lead.team, name)?;
+        let spec = host.registry.member(&lead.team, name)?;
         let mut one = Going {
             name: name.clone(),
             worktree: spec.and_then(|spec| host.worktree(&lead.team, &spec)),
@@ -101,11 +75,11 @@ pub(crate) async fn members(
             match handshake::request_shutdown(lead, name.as_str(), manner.reason).await {
                 Ok(asked) => {
                     one.request = Some(asked.request_id);
-                    news(name, News::Asked(limit));
+                    report(Progress::AskedToStop(name.clone(), limit));
                 }
                 // It is on its way in or out; it is told.
                 Err(HandshakeError::Send(_)) => {}
-                Err(error) => return Err(CliError::failed(error)),
+                Err(error) => return Err(HostError::failed(error)),
             }
         }
         going.push(one);
@@ -113,7 +87,7 @@ pub(crate) async fn members(
     let limit = manner.ask.unwrap_or_default();
     loop {
         for one in going.iter_mut().filter(|one| one.ended.is_none()) {
-            step(host, lead, one, manner, began.elapsed() >= limit, &mut news).await?;
+            step(host, lead, one, manner, began.elapsed() >= limit, report).await?;
         }
         if going.iter().all(|one| one.ended.is_some()) {
             break;
@@ -125,32 +99,32 @@ pub(crate) async fn members(
 
 /// Ends who plays these members, and asks nobody: where their team lives cannot be reached. What is known of them
 /// there stays.
-pub(crate) async fn by_force(
+pub async fn kill(
     host: &Host,
     team: &TeamName,
     names: &[MemberName],
-    mut news: impl FnMut(&MemberName, News),
-) -> Result<(), CliError> {
+    report: Report<'_>,
+) -> Result<(), HostError> {
     let look = |name: &MemberName| {
-        let plays = seat::holder(&host.folder.seat(team, name));
+        let plays = process_lock::holder(&host.registry.seat(team, name));
         plays.map_err(|source| failed("look who plays it", source))
     };
     for name in names {
-        host.folder.withdraw_member(team, name)?;
+        host.registry.withdraw_member(team, name)?;
         if let Some(process) = look(name)? {
-            tell(&process, Signal::TERM);
-            news(name, News::Told);
+            send_signal(&process, Signal::TERM);
+            report(Progress::ToldToEnd(name.clone()));
         }
     }
     let began = Instant::now();
     for name in names {
         while let Some(process) = look(name)? {
             if began.elapsed() > GRACE {
-                tell(&process, Signal::KILL);
+                send_signal(&process, Signal::KILL);
             }
             tokio::time::sleep(LOOK).await;
         }
-        news(name, News::Over(Ended::Forced));
+        report(Progress::Ended(name.clone(), Ended::Forced));
     }
     Ok(())
 }
@@ -161,8 +135,8 @@ async fn step(
     one: &mut Going,
     manner: Manner<'_>,
     is_late: bool,
-    news: &mut impl FnMut(&MemberName, News),
-) -> Result<(), CliError> {
+    report: Report<'_>,
+) -> Result<(), HostError> {
     let Some(process) = plays(host, lead, &one.name)? else {
         let on_roster = lead.of(one.name.clone()).role().await;
         let on_roster = matches!(on_roster, Ok(Some(_)));
@@ -181,10 +155,10 @@ async fn step(
             // A repository that git cannot look at keeps nobody here.
             match worktree.remove().unwrap_or(Removed::Unclear) {
                 Removed::None | Removed::Wholly => {}
-                stays => news(&one.name, News::Worktree(stays, worktree.clone())),
+                stays => report(Progress::WorktreeKept(one.name.clone(), stays, worktree.clone())),
             }
         }
-        news(&one.name, News::Over(ended.clone()));
+        report(Progress::Ended(one.name.clone(), ended.clone()));
         one.ended = Some(ended);
         return Ok(());
     };
@@ -195,22 +169,22 @@ async fn step(
         one.refused = Some(why.clone());
         if manner.may_refuse {
             let refused = Ended::Refused(why);
-            news(&one.name, News::Over(refused.clone()));
+            report(Progress::Ended(one.name.clone(), refused.clone()));
             one.ended = Some(refused);
             return Ok(());
         }
-        news(&one.name, News::Refuses(why));
+        report(Progress::Refuses(one.name.clone(), why));
     }
     match one.told {
         None if one.request.is_none() || is_late => {
             // First nobody is to start it again.
-            host.folder.withdraw_member(&lead.team, &one.name)?;
-            tell(&process, Signal::TERM);
+            host.registry.withdraw_member(&lead.team, &one.name)?;
+            send_signal(&process, Signal::TERM);
             one.told = Some(Instant::now());
-            news(&one.name, News::Told);
+            report(Progress::ToldToEnd(one.name.clone()));
         }
         // Its guard ends what it leaves behind.
-        Some(at) if at.elapsed() > GRACE => tell(&process, Signal::KILL),
+        Some(at) if at.elapsed() > GRACE => send_signal(&process, Signal::KILL),
         _ => {}
     }
     Ok(())
@@ -220,8 +194,8 @@ fn plays(
     host: &Host,
     lead: &Seat,
     name: &MemberName,
-) -> Result<Option<brigade_core::pulse::Process>, CliError> {
-    let plays = seat::holder(&host.folder.seat(&lead.team, name));
+) -> Result<Option<brigade_core::pulse::Process>, HostError> {
+    let plays = process_lock::holder(&host.registry.seat(&lead.team, name));
     plays.map_err(|source| failed("look who plays it", source))
 }
 
@@ -233,7 +207,7 @@ enum Reply {
     No(String),
 }
 
-async fn reply(lead: &Seat, request: &str) -> Result<Option<Reply>, CliError> {
+async fn reply(lead: &Seat, request: &str) -> Result<Option<Reply>, HostError> {
     for mail in mail::inbox(lead, &lead.name, Which::All).await? {
         let said = with_message(&mail.json, |message| match message?.body() {
             Body::Protocol(Protocol::ShutdownApproved(yes)) if yes.request_id == request => {
@@ -253,8 +227,8 @@ async fn reply(lead: &Seat, request: &str) -> Result<Option<Reply>, CliError> {
 }
 
 /// Nothing of a member that has gone stays: no entry, no task of its, no note.
-async fn clear_up(host: &Host, lead: &Seat, name: &MemberName) -> Result<(), CliError> {
-    host.folder.withdraw_member(&lead.team, name)?;
+async fn clear_up(host: &Host, lead: &Seat, name: &MemberName) -> Result<(), HostError> {
+    host.registry.withdraw_member(&lead.team, name)?;
     let acting = host.acting(lead, name).await?;
     match roster::leave(&acting, name).await {
         Ok(_)
@@ -270,5 +244,5 @@ async fn clear_up(host: &Host, lead: &Seat, name: &MemberName) -> Result<(), Cli
     for shelf in [Shelf::Memory, Shelf::Pulse] {
         lead.store.keep(&lead.team, name, shelf, None).await?;
     }
-    host.folder.remove_member(&lead.team, name)
+    host.registry.remove_member(&lead.team, name)
 }

@@ -1,32 +1,27 @@
-//! Being told to end.
+//! Signals that ask this process to end.
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::error::{CliError, Trouble};
+use crate::error::{HostError, failed};
 
-/// How a process is told to end.
+/// Why this process should end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub enum StopSignal {
     /// Its terminal is gone.
     HungUp,
-    /// Somebody wants it to end.
-    Wanted,
+    /// A person or a program asked it to end.
+    Requested,
 }
 
-/// Ends when this process is told to end.
-pub(crate) async fn told_to_end() -> Result<Told, CliError> {
-    let listen = |kind| {
-        signal(kind).map_err(|source| {
-            let doing = "listen to signals".into();
-            CliError::failed(Trouble::Io { doing, source })
-        })
-    };
+/// Returns when this process receives a signal that asks it to end.
+pub async fn stop_signal() -> Result<StopSignal, HostError> {
+    let listen = |kind| signal(kind).map_err(|source| failed("listen for signals", source));
     let mut hangup = listen(SignalKind::hangup())?;
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
     Ok(tokio::select! {
-        _ = hangup.recv() => Told::HungUp,
-        _ = interrupt.recv() => Told::Wanted,
-        _ = terminate.recv() => Told::Wanted,
+        _ = hangup.recv() => StopSignal::HungUp,
+        _ = interrupt.recv() => StopSignal::Requested,
+        _ = terminate.recv() => StopSignal::Requested,
     })
 }

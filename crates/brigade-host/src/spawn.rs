@@ -2,26 +2,28 @@
 
 use std::path::PathBuf;
 
-use brigade_core::roster::RosterError;
+use brigade_agents::driver::{self, AGENTS, Choice};
+use brigade_core::roster::{self, RosterError};
 use brigade_core::seat::Seat;
 use brigade_wire::name::MemberName;
 use brigade_wire::team::Team;
 
-use super::spec::{AccessWord, Answers, MemberSpec, Place, Restart, TeamSpec};
-use super::{Host, bring, needs, wait};
-use crate::error::{CliError, Trouble};
+use crate::error::{HostError, Trouble};
+use crate::progress::{Progress, Report};
+use crate::spec::{AccessWord, Answers, MemberSpec, Place, Restart, TeamSpec};
+use crate::{Host, preflight, state, suggest, up, wait};
 
 /// What came of it.
 #[derive(Debug)]
-pub(crate) struct Hired {
+pub struct Spawned {
     /// Whether nobody of that name was there.
-    pub(crate) new: bool,
+    pub new: bool,
     /// Why it did not start, if it did not.
-    pub(crate) trouble: Option<String>,
+    pub trouble: Option<String>,
 }
 
 /// A member as it is when nothing else is said.
-pub(crate) fn plain(name: MemberName, agent: String, cwd: PathBuf) -> MemberSpec {
+pub fn plain(name: MemberName, agent: String, cwd: PathBuf) -> MemberSpec {
     MemberSpec {
         name,
         agent,
@@ -40,12 +42,12 @@ pub(crate) fn plain(name: MemberName, agent: String, cwd: PathBuf) -> MemberSpec
 }
 
 /// Refuses a name that would be somebody else's seat or inbox, before anything is begun.
-pub(crate) async fn refuse_name(seat: &Seat, name: &MemberName) -> Result<(), CliError> {
+pub async fn refuse_name(seat: &Seat, name: &MemberName) -> Result<(), HostError> {
     let Some(config) = seat.store.team(&seat.team).await? else { return Ok(()) };
-    let team = Team::read(&config.bytes).map_err(CliError::failed)?;
+    let team = Team::read(&config.bytes).map_err(HostError::failed)?;
     if team.lead().is_some_and(|lead| lead.is(name.as_str())) {
         let (name, team) = (name.to_string(), seat.team.to_string());
-        let error = CliError::failed(Trouble::LeadsIt { name, team });
+        let error = HostError::failed(Trouble::LeadsIt { name, team });
         return Err(error.hint("choose another name; `[lead]` in brigade.toml has an agent lead"));
     }
     if team.member(name.as_str()).is_none() {
@@ -55,15 +57,61 @@ pub(crate) async fn refuse_name(seat: &Seat, name: &MemberName) -> Result<(), Cl
     Ok(())
 }
 
+/// Checks that a new member of this name can be started.
+pub async fn check(
+    host: &Host,
+    seat: &Seat,
+    name: &MemberName,
+    report: Report<'_>,
+) -> Result<(), HostError> {
+    refuse_elsewhere(host, seat, name).await?;
+    refuse_name(seat, name).await?;
+    if !roster::lead_listens(seat).await? {
+        report(Progress::LeadDoesNotListen(seat.team.clone(), name.clone()));
+    }
+    Ok(())
+}
+
+/// Refuses a member that another host runs: two processes would work under one name, and the tasks of the
+/// one that fails would be released though the other works on them.
+pub async fn refuse_elsewhere(
+    host: &Host,
+    lead: &Seat,
+    name: &MemberName,
+) -> Result<(), HostError> {
+    let Some(other) = state::played_afar(host, lead, name).await? else { return Ok(()) };
+    let (name, team) = (name.to_string(), lead.team.to_string());
+    Err(HostError::failed(Trouble::Elsewhere { name, team, host: other }))
+}
+
+/// The agent of this name, or what may have been meant.
+pub fn known_agent(name: &str) -> Result<Choice, HostError> {
+    if let Some(choice) = driver::agent(name) {
+        return Ok(choice);
+    }
+    let known: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
+    let meant = suggest::nearest(name, &known);
+    let meant = meant.map(|name| format!("did you mean {name}? ")).unwrap_or_default();
+    let error = HostError::usage(Trouble::NoAgent { name: name.to_owned() });
+    Err(error.hint(format!("{meant}brigade drives {}, and acp:COMMAND", known.join(", "))))
+}
+
 /// Has a member started on this host, and waits for it. Whoever asks again for one that is there
 /// changes nothing; of several who ask at once one does.
-pub(crate) async fn hire(host: &Host, lead: &Seat, spec: &MemberSpec) -> Result<Hired, CliError> {
-    if host.folder.member(&lead.team, &spec.name)?.is_none() {
-        refuse_name(lead, &spec.name).await?;
-        needs::refuse([spec])?;
+pub async fn spawn(
+    host: &Host,
+    lead: &Seat,
+    spec: &MemberSpec,
+    report: Report<'_>,
+) -> Result<Spawned, HostError> {
+    if host.registry.member(&lead.team, &spec.name)?.is_some() {
+        refuse_elsewhere(host, lead, &spec.name).await?;
+    } else {
+        check(host, lead, &spec.name, report).await?;
+        preflight::refuse(&host.programs, [spec])?;
     }
-    if host.folder.team(&lead.team)?.is_none() {
-        host.folder.put_team(&TeamSpec {
+    if host.registry.team(&lead.team)?.is_none() {
+        host.registry.put_team(&TeamSpec {
             team: lead.team.clone(),
             description: String::new(),
             root: spec.cwd.clone(),
@@ -73,16 +121,16 @@ pub(crate) async fn hire(host: &Host, lead: &Seat, spec: &MemberSpec) -> Result<
             tasks: Vec::new(),
         })?;
     }
-    let new = host.folder.add_member(&lead.team, spec)?;
+    let new = host.registry.add_member(&lead.team, spec)?;
     if !new
-        && let Some(there) = host.folder.member(&lead.team, &spec.name)?
-        && let Some(difference) = bring::difference(&there, spec)
+        && let Some(there) = host.registry.member(&lead.team, &spec.name)?
+        && let Some(difference) = up::difference(&there, spec)
     {
         let name = spec.name.to_string();
-        let error = CliError::failed(Trouble::OtherMember { name, difference });
+        let error = HostError::failed(Trouble::OtherMember { name, difference });
         return Err(error.hint("choose another name, or stop it first"));
     }
-    host.folder.set_trouble(&lead.team, &spec.name, None)?;
-    let dead = wait::until_there(host, lead, std::slice::from_ref(&spec.name)).await?;
-    Ok(Hired { new, trouble: dead.into_iter().next().map(|(_, why)| why) })
+    host.registry.set_trouble(&lead.team, &spec.name, None)?;
+    let dead = wait::until_there(host, lead, std::slice::from_ref(&spec.name), report).await?;
+    Ok(Spawned { new, trouble: dead.into_iter().next().map(|(_, why)| why) })
 }

@@ -9,24 +9,24 @@ use serde::{Deserialize, Serialize};
 
 /// A team.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct TeamSpec {
-    pub(crate) team: TeamName,
+pub struct TeamSpec {
+    pub team: TeamName,
     /// What it is for.
-    pub(crate) description: String,
+    pub description: String,
     /// The folder it works in.
-    pub(crate) root: PathBuf,
+    pub root: PathBuf,
     /// The agent that leads; nobody if a person does.
-    pub(crate) lead: Option<MemberSpec>,
+    pub lead: Option<MemberSpec>,
     /// Who may answer requests for leave and plans.
-    pub(crate) answers: Answers,
-    pub(crate) members: Vec<MemberSpec>,
-    pub(crate) tasks: Vec<TaskSpec>,
+    pub answers: Answers,
+    pub members: Vec<MemberSpec>,
+    pub tasks: Vec<TaskSpec>,
 }
 
 /// Who may answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Answers {
+pub enum Answers {
     /// A person, on the command line or a dashboard.
     #[default]
     Person,
@@ -36,7 +36,7 @@ pub(crate) enum Answers {
 
 impl Answers {
     /// In a word, for a variable.
-    pub(crate) fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Self::Person => "person",
             Self::Lead => "lead",
@@ -46,36 +46,36 @@ impl Answers {
 
 /// A member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct MemberSpec {
-    pub(crate) name: MemberName,
+pub struct MemberSpec {
+    pub name: MemberName,
     /// Which agent: a name of the table, or `acp:COMMAND`.
-    pub(crate) agent: String,
+    pub agent: String,
     /// Its program, if it is not the one on the path.
     #[serde(default)]
-    pub(crate) program: Option<PathBuf>,
-    pub(crate) model: Option<String>,
+    pub program: Option<PathBuf>,
+    pub model: Option<String>,
     /// What it is told first.
-    pub(crate) prompt: Option<String>,
+    pub prompt: Option<String>,
     /// Whether nothing may be changed before its plan is approved.
-    pub(crate) plan: bool,
+    pub plan: bool,
     /// What it may do without asking.
-    pub(crate) access: AccessWord,
+    pub access: AccessWord,
     /// What is said to its requests for leave, first rule first.
-    pub(crate) rules: Vec<Rule>,
+    pub rules: Vec<Rule>,
     /// Where it works.
-    pub(crate) cwd: PathBuf,
+    pub cwd: PathBuf,
     /// Whether it works in a git worktree of its own, on a branch of its own.
-    pub(crate) worktree: bool,
+    pub worktree: bool,
     /// Which variables it inherits, beside the few no program can do without; all if not said.
-    pub(crate) env: Option<Vec<String>>,
-    pub(crate) place: Place,
-    pub(crate) restart: Restart,
+    pub env: Option<Vec<String>>,
+    pub place: Place,
+    pub restart: Restart,
 }
 
 /// What a member may do without asking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum AccessWord {
+pub enum AccessWord {
     /// What its agent's own rules allow.
     #[default]
     Ask,
@@ -86,7 +86,7 @@ pub(crate) enum AccessWord {
 /// Where a member runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Place {
+pub enum Place {
     /// Nowhere to be seen; what it would show is in a file.
     #[default]
     Headless,
@@ -99,7 +99,7 @@ pub(crate) enum Place {
 /// What becomes of a member whose process dies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Restart {
+pub enum Restart {
     /// It is started again, each time later, and given up after five times in a row.
     #[default]
     Always,
@@ -109,13 +109,13 @@ pub(crate) enum Restart {
 
 /// A task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct TaskSpec {
+pub struct TaskSpec {
     /// Its name in the file, by which others wait for it.
-    pub(crate) key: String,
-    pub(crate) subject: String,
-    pub(crate) description: String,
+    pub key: String,
+    pub subject: String,
+    pub description: String,
     /// The tasks it waits for, which stand before it.
-    pub(crate) after: Vec<String>,
+    pub after: Vec<String>,
     /// Whose it is from the start.
-    pub(crate) owner: Option<MemberName>,
+    pub owner: Option<MemberName>,
 }

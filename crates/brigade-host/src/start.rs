@@ -13,9 +13,9 @@ use std::process::Stdio;
 use brigade_wire::name::TeamName;
 use tokio::process::{Child, Command};
 
-use super::folder::Folder;
-use super::spec::{MemberSpec, Place};
-use super::tmux::Tmux;
+use crate::registry::Registry;
+use crate::spec::{MemberSpec, Place};
+use crate::tmux::Tmux;
 
 /// A log that is longer than this is shortened.
 const LONGEST_LOG: u64 = 1 << 20;
@@ -24,14 +24,14 @@ const LAST_WORDS: i64 = 1 << 18;
 
 /// What the house is started with again: the same folders, whatever the variables say.
 #[derive(Clone, Debug)]
-pub(crate) struct Again {
+pub struct SelfCommand {
     /// This program.
-    pub(crate) program: OsString,
+    pub program: OsString,
     /// Its global options.
-    pub(crate) options: Vec<OsString>,
+    pub options: Vec<OsString>,
 }
 
-impl Again {
+impl SelfCommand {
     fn words(&self, command: &[&str]) -> Vec<OsString> {
         let command = command.iter().map(OsString::from);
         [self.program.clone()].into_iter().chain(self.options.clone()).chain(command).collect()
@@ -40,9 +40,9 @@ impl Again {
 
 /// Starts the process that plays a member. It is known by the seat it takes; the child is only for
 /// being waited for, where it is one of ours.
-pub(crate) fn member(
-    again: &Again,
-    folder: &Folder,
+pub fn member(
+    again: &SelfCommand,
+    folder: &Registry,
     team: &TeamName,
     spec: &MemberSpec,
 ) -> io::Result<Option<Child>> {
@@ -60,13 +60,13 @@ pub(crate) fn member(
 }
 
 /// Starts the supervising process.
-pub(crate) fn supervisor(again: &Again, folder: &Folder) -> io::Result<Child> {
+pub fn supervisor(again: &SelfCommand, folder: &Registry) -> io::Result<Child> {
     detached(&again.words(&["supervise"]), &folder.supervisor_log())
 }
 
 /// Shortens a log that has grown long to its last lines. Whoever appends to it goes on doing so; what it writes
 /// at this very moment may be lost, or stand before them.
-pub(crate) fn shorten(log: &Path) -> io::Result<()> {
+pub fn shorten(log: &Path) -> io::Result<()> {
     match std::fs::metadata(log) {
         Ok(found) if found.len() > LONGEST_LOG => {}
         Ok(_) => return Ok(()),

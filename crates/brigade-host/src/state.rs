@@ -12,68 +12,68 @@ use brigade_wire::task::{Status, Task};
 use brigade_wire::team::Team;
 use serde::Serialize;
 
-use super::spec::{MemberSpec, Place};
-use super::worktree::{Distance, Worktree};
-use super::{Host, failed, process, seat};
-use crate::error::CliError;
+use crate::error::{HostError, failed};
+use crate::spec::{MemberSpec, Place};
+use crate::worktree::{Distance, Worktree};
+use crate::{Host, process_lock};
 
 /// A team.
 #[derive(Debug, Serialize)]
-pub(crate) struct TeamState {
-    pub(crate) team: TeamName,
+pub struct TeamState {
+    pub team: TeamName,
     /// The supervising process; members go on without it, and nobody starts them again.
-    pub(crate) supervisor: Option<u32>,
-    pub(crate) members: Vec<MemberState>,
+    pub supervisor: Option<u32>,
+    pub members: Vec<MemberState>,
     /// Who is on the roster, and of whom no host has said that it plays it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) unplayed: Vec<MemberName>,
-    pub(crate) tasks: Tasks,
+    pub unplayed: Vec<MemberName>,
+    pub tasks: Tasks,
     /// Requests that wait for an answer of the lead's.
-    pub(crate) approvals: usize,
+    pub approvals: usize,
     /// Messages to the lead that were not read.
-    pub(crate) unread: usize,
+    pub unread: usize,
 }
 
 /// A member.
 #[derive(Debug, Serialize)]
-pub(crate) struct MemberState {
-    pub(crate) name: MemberName,
-    pub(crate) agent: String,
+pub struct MemberState {
+    pub name: MemberName,
+    pub agent: String,
     /// Where on this host; none if it is on another.
-    pub(crate) place: Option<Place>,
+    pub place: Option<Place>,
     /// The host it is on, as it says.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) host: Option<String>,
+    pub host: Option<String>,
     #[serde(flatten)]
-    pub(crate) judged: Judged,
-    pub(crate) pid: Option<u32>,
-    pub(crate) session: Option<String>,
-    pub(crate) tokens: (u64, u64),
-    pub(crate) unread: usize,
+    pub judged: Judged,
+    pub pid: Option<u32>,
+    pub session: Option<String>,
+    pub tokens: (u64, u64),
+    pub unread: usize,
     /// How its branch stands, where it has one.
-    pub(crate) worktree: Option<Distance>,
+    pub worktree: Option<Distance>,
     /// The tasks it is at.
-    pub(crate) tasks: Vec<u64>,
+    pub tasks: Vec<u64>,
 }
 
 /// The board in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Tasks {
-    pub(crate) total: usize,
-    pub(crate) done: usize,
-    pub(crate) in_progress: usize,
+pub struct Tasks {
+    pub total: usize,
+    pub done: usize,
+    pub in_progress: usize,
 }
 
 /// How a team is.
-pub(crate) async fn team(host: &Host, lead: &Seat) -> Result<TeamState, CliError> {
+pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
     let open = handshake::open(lead).await.unwrap_or_default();
     let (documents, _) = board::list(lead).await?;
     let tasks: Vec<Task<'_>> =
         documents.iter().filter_map(|(_, document)| Task::read(&document.bytes).ok()).collect();
     let count = |status| tasks.iter().filter(|task| task.status() == Some(status)).count();
     let mut members = Vec::new();
-    for name in host.folder.members(&lead.team)? {
-        let Some(spec) = host.folder.member(&lead.team, &name)? else { continue };
+    for name in host.registry.members(&lead.team)? {
+        let Some(spec) = host.registry.member(&lead.team, &name)? else { continue };
         members.push(member(host, lead, spec).await?);
     }
     let mut unplayed = Vec::new();
@@ -115,11 +115,7 @@ pub(crate) async fn team(host: &Host, lead: &Seat) -> Result<TeamState, CliError
 }
 
 /// How a member is.
-pub(crate) async fn member(
-    host: &Host,
-    lead: &Seat,
-    spec: MemberSpec,
-) -> Result<MemberState, CliError> {
+pub async fn member(host: &Host, lead: &Seat, spec: MemberSpec) -> Result<MemberState, HostError> {
     let (plays, pulse, judged) = liveness(host, lead, &spec.name).await?;
     let unread = mail::inbox(lead, &spec.name, Which::Unread).await;
     let worktree = host.worktree(&lead.team, &spec).filter(Worktree::is_there);
@@ -145,10 +141,10 @@ pub(crate) async fn member(
 async fn elsewhere(
     host: &Host,
     lead: &Seat,
-) -> Result<(Vec<MemberState>, Vec<MemberName>), CliError> {
+) -> Result<(Vec<MemberState>, Vec<MemberName>), HostError> {
     let Some(config) = lead.store.team(&lead.team).await? else { return Ok(Default::default()) };
-    let roster = Team::read(&config.bytes).map_err(CliError::failed)?;
-    let here = host.folder.members(&lead.team)?;
+    let roster = Team::read(&config.bytes).map_err(HostError::failed)?;
+    let here = host.registry.members(&lead.team)?;
     let (mut afar, mut unplayed) = (Vec::new(), Vec::new());
     for entry in roster.members() {
         let Some(Ok(name)) = entry.name().map(|name| name.parse::<MemberName>()) else { continue };
@@ -164,7 +160,7 @@ async fn elsewhere(
         afar.push(MemberState {
             agent: entry.agent_type().map(Cow::into_owned).unwrap_or_default(),
             place: None,
-            judged: pulse::judge(Some(&pulse), None, &process::host(), lead.clock.now()),
+            judged: pulse::judge(Some(&pulse), None, &host.name, lead.clock.now()),
             host: Some(pulse.host),
             pid: None,
             session: pulse.session,
@@ -179,35 +175,34 @@ async fn elsewhere(
 }
 
 /// The other host that plays a member now, if one does.
-pub(crate) async fn played_afar(
+pub async fn played_afar(
     host: &Host,
     lead: &Seat,
     name: &MemberName,
-) -> Result<Option<String>, CliError> {
+) -> Result<Option<String>, HostError> {
     if !host.is_shared {
         return Ok(None);
     }
-    let here = process::host();
-    let pulse = pulse::of(lead, name).await?.filter(|pulse| pulse.is_afar(&here));
+    let here = host.name.as_str();
+    let pulse = pulse::of(lead, name).await?.filter(|pulse| pulse.is_afar(here));
     let is_there = |pulse: &Pulse| {
-        pulse::judge(Some(pulse), None, &here, lead.clock.now()).liveness != Liveness::Dead
+        pulse::judge(Some(pulse), None, here, lead.clock.now()).liveness != Liveness::Dead
     };
     Ok(pulse.filter(is_there).map(|pulse| pulse.host))
 }
 
 /// Whether a member is there, and how it is.
-pub(crate) async fn liveness(
+pub async fn liveness(
     host: &Host,
     lead: &Seat,
     name: &MemberName,
-) -> Result<(Option<Process>, Option<Pulse>, Judged), CliError> {
-    let plays = seat::holder(&host.folder.seat(&lead.team, name));
+) -> Result<(Option<Process>, Option<Pulse>, Judged), HostError> {
+    let plays = process_lock::holder(&host.registry.seat(&lead.team, name));
     let plays = plays.map_err(|source| failed("look who plays it", source))?;
     let pulse = pulse::of(lead, name).await?;
-    let mut judged =
-        pulse::judge(pulse.as_ref(), plays.as_ref(), &process::host(), lead.clock.now());
+    let mut judged = pulse::judge(pulse.as_ref(), plays.as_ref(), &host.name, lead.clock.now());
     if plays.is_none() {
-        if let Some(why) = host.folder.trouble(&lead.team, name) {
+        if let Some(why) = host.registry.trouble(&lead.team, name) {
             judged.evidence = format!("{}; {why}", judged.evidence);
         } else if pulse.is_none() && had_its_day(host, lead, name)? {
             // An engine forgets what was said long ago.
@@ -221,20 +216,20 @@ pub(crate) async fn liveness(
 }
 
 /// Whether a member of which nothing is known was there before, and nobody is about to start it.
-fn had_its_day(host: &Host, lead: &Seat, name: &MemberName) -> Result<bool, CliError> {
-    let joined = host.is_shared && host.folder.has_joined(&lead.team, name);
+fn had_its_day(host: &Host, lead: &Seat, name: &MemberName) -> Result<bool, HostError> {
+    let joined = host.is_shared && host.registry.has_joined(&lead.team, name);
     Ok(joined && host.supervisor()?.is_none())
 }
 
 /// Whether nothing more is done to have a member back. Who plays it and has no agent has tried as often as
 /// it does; where nobody plays it, that is the supervising process's to say.
-pub(crate) fn is_lost(
+pub fn is_lost(
     host: &Host,
     lead: &Seat,
     name: &MemberName,
     is_played: bool,
     liveness: Liveness,
 ) -> bool {
-    let given_up = || host.folder.trouble(&lead.team, name).is_some();
+    let given_up = || host.registry.trouble(&lead.team, name).is_some();
     liveness == Liveness::Dead && (is_played || given_up())
 }

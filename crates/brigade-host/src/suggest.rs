@@ -1,7 +1,7 @@
 //! The word somebody may have meant.
 
 /// The word that is nearest, if one is near enough to be meant.
-pub(crate) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     let typed: Vec<char> = word.to_lowercase().chars().collect();
     // Nobody types words of this length by mistake, and each would be compared with every other.
     if typed.len() > 64 {
@@ -42,7 +42,7 @@ fn distance(a: &[char], b: &[char]) -> usize {
 }
 
 /// Words as a person lists them.
-pub(crate) fn list(words: &[&str]) -> String {
+pub fn list(words: &[&str]) -> String {
     let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
     words.join(", ")
 }

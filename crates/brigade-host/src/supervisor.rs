@@ -22,13 +22,13 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::lead::{Attention, Requests};
-use super::restarts::{Restarts, Step};
-use super::spec::{MemberSpec, Place};
-use super::{Host, failed, lead, seat, start};
 use crate::context::Context;
-use crate::error::CliError;
-use crate::{exit, output};
+use crate::error::{HostError, failed};
+use crate::policy_answers::{Attention, Requests};
+use crate::progress::Log;
+use crate::restarts::{Restarts, Step};
+use crate::spec::{MemberSpec, Place};
+use crate::{Host, policy_answers, process_lock, signals, start};
 
 /// How often it is looked though nothing was heard.
 const LOOK: Duration = Duration::from_millis(500);
@@ -64,6 +64,7 @@ struct Care {
 
 struct Supervisor<'c> {
     context: &'c Context,
+    log: Log<'c>,
     host: Host,
     teams: HashMap<TeamName, Charge>,
     began: Instant,
@@ -71,26 +72,26 @@ struct Supervisor<'c> {
 }
 
 /// Supervises until no team is up, or until told to end. Another supervisor in our place is fine.
-pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
+pub async fn run(context: &Context, log: Log<'_>) -> Result<(), HostError> {
     let host = context.host()?;
-    let place = seat::take(&host.folder.supervisor()?).await;
+    let place = process_lock::take(&host.registry.supervisor()?).await;
     let Some(_place) = place.map_err(|source| failed("take the supervisor's place", source))?
     else {
-        return Ok(exit::DONE);
+        return Ok(());
     };
     // Fails only if we lead a session already, and then that is the one.
     let _leads = setsid();
     let woken = Arc::new(Notify::new());
     let teams = HashMap::new();
-    let mut supervisor = Supervisor { context, host, teams, began: Instant::now(), woken };
+    let mut supervisor = Supervisor { context, log, host, teams, began: Instant::now(), woken };
     supervisor.go_on().await?;
-    supervisor.host.folder.remove_if_empty()?;
-    Ok(exit::DONE)
+    supervisor.host.registry.remove_if_empty()?;
+    Ok(())
 }
 
 impl Supervisor<'_> {
-    async fn go_on(&mut self) -> Result<(), CliError> {
-        let mut told = std::pin::pin!(crate::signals::told_to_end());
+    async fn go_on(&mut self) -> Result<(), HostError> {
+        let mut told = std::pin::pin!(signals::stop_signal());
         let mut last_up = Instant::now();
         loop {
             // An engine that is away may keep it looking for minutes.
@@ -112,24 +113,24 @@ impl Supervisor<'_> {
     }
 
     /// Looks after every team that is up; whether there is one.
-    async fn look(&mut self) -> Result<bool, CliError> {
-        let up = self.host.folder.teams()?;
+    async fn look(&mut self) -> Result<bool, HostError> {
+        let up = self.host.registry.teams()?;
         self.teams.retain(|team, _| up.contains(team));
         for team in &up {
             if let Err(error) = self.look_after(team).await {
-                log(&format!("team {team}: {error}"));
+                (self.log)(&format!("team {team}: {error}"));
             }
         }
         Ok(!up.is_empty())
     }
 
-    async fn look_after(&mut self, team: &TeamName) -> Result<(), CliError> {
+    async fn look_after(&mut self, team: &TeamName) -> Result<(), HostError> {
         // A team whose folder is gone waits for `brigade resume`.
         if self.context.store.team(team).await?.is_none() {
             self.teams.remove(team);
             // One that nobody here was left on was deleted, and is over.
-            if self.host.folder.members(team)?.is_empty() {
-                self.host.folder.remove_team(team)?;
+            if self.host.registry.members(team)?.is_empty() {
+                self.host.registry.remove_team(team)?;
             }
             return Ok(());
         }
@@ -141,32 +142,34 @@ impl Supervisor<'_> {
         let now = self.began.elapsed();
         let asked = charge.asked.swap(false, Ordering::Relaxed);
         if charge.attention.is_due(asked, now) {
-            match lead::duties(&self.host, &charge.seat).await {
+            match policy_answers::duties(&self.host, &charge.seat, self.log).await {
                 Ok(Requests::Wait) => charge.attention.renew(now),
                 Ok(Requests::None) => {}
                 Err(error) => {
                     charge.asked.store(true, Ordering::Relaxed);
-                    log(&format!("team {team}: {error}"));
+                    (self.log)(&format!("team {team}: {error}"));
                 }
             }
         }
-        let members = self.host.folder.members(team)?;
+        let members = self.host.registry.members(team)?;
         charge.members.retain(|name, _| members.contains(name));
         for name in members {
             let care = charge.members.entry(name.clone()).or_default();
-            let said = match look_after_member(&self.host, &charge.seat, &name, care, now).await {
+            let said = match look_after_member(&self.host, &charge.seat, &name, care, now, self.log)
+                .await
+            {
                 Ok(()) => String::new(),
                 Err(error) => error.to_string(),
             };
             if !said.is_empty() && said != care.said {
-                log(&format!("{name} of team {team}: {said}"));
+                (self.log)(&format!("{name} of team {team}: {said}"));
             }
             care.said = said;
         }
         Ok(())
     }
 
-    async fn take_charge(&self, team: &TeamName) -> Result<Charge, CliError> {
+    async fn take_charge(&self, team: &TeamName) -> Result<Charge, HostError> {
         let seat = self.context.seat_of(team.clone(), MemberName::lead());
         let mut watch = seat.store.watch_proceedings(team).await?;
         let woken = Arc::clone(&self.woken);
@@ -198,12 +201,13 @@ async fn look_after_member(
     name: &MemberName,
     care: &mut Care,
     now: Duration,
-) -> Result<(), CliError> {
-    let (folder, team) = (&host.folder, &seat.team);
+    log: Log<'_>,
+) -> Result<(), HostError> {
+    let (folder, team) = (&host.registry, &seat.team);
     let Some(spec) = folder.member(team, name)? else { return Ok(()) };
     // A log that cannot be shortened now is shortened later.
     let _untidy = start::shorten(&folder.log(team, name));
-    let plays = seat::holder(&folder.seat(team, name));
+    let plays = process_lock::holder(&folder.seat(team, name));
     let plays = plays.map_err(|source| failed("look who plays it", source))?;
     if let Some(child) = &mut care.child
         && let Ok(Some(_)) = child.try_wait()
@@ -228,7 +232,7 @@ async fn look_after_member(
         Step::Rest => Ok(()),
         Step::Start => {
             log(&format!("{name} of team {team}: started"));
-            let started = start::member(&host.again, folder, team, &spec);
+            let started = start::member(&host.self_command, folder, team, &spec);
             care.child = started.map_err(|source| failed("start it", source))?;
             Ok(())
         }
@@ -245,10 +249,10 @@ async fn look_after_member(
 
 /// Sees to it that the member is on the roster and has been told what it is for; false if it was, and
 /// has left.
-async fn on_roster(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<bool, CliError> {
+async fn on_roster(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<bool, HostError> {
     let there = seat.of(spec.name.clone()).role().await?.is_some();
     let acting = host.acting(seat, &spec.name).await?;
-    if host.folder.has_joined(&seat.team, &spec.name) {
+    if host.registry.has_joined(&seat.team, &spec.name) {
         return Ok(there);
     }
     if !there {
@@ -266,8 +270,8 @@ async fn on_roster(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<bool, 
     }
     if acting.name == seat.name {
         // Before the first word to it is said, so that this one is signed as well.
-        let key = host.folder.keys(&seat.team).of(&spec.name, seat.clock.as_ref());
-        key.map_err(CliError::failed)?;
+        let key = host.registry.keys(&seat.team).of(&spec.name, seat.clock.as_ref());
+        key.map_err(HostError::failed)?;
     }
     // Where Claude Code leads, the prompt is its user's words, and comes with the first turn.
     if let Some(prompt) = &spec.prompt
@@ -276,7 +280,7 @@ async fn on_roster(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<bool, 
         let words = Words { text: prompt, summary: None };
         mail::send_once(seat, &spec.name, "prompt", words).await?;
     }
-    host.folder.set_joined(&seat.team, &spec.name)?;
+    host.registry.set_joined(&seat.team, &spec.name)?;
     Ok(true)
 }
 
@@ -289,15 +293,10 @@ fn backend(place: Place) -> &'static str {
 }
 
 fn last_words(host: &Host, seat: &Seat, spec: &MemberSpec) -> String {
-    let log = std::fs::read_to_string(host.folder.log(&seat.team, &spec.name));
+    let log = std::fs::read_to_string(host.registry.log(&seat.team, &spec.name));
     let log = log.unwrap_or_default();
     match log.lines().rev().find(|line| !line.trim().is_empty()) {
         Some(line) => format!("its process ended again and again; it said last: {line}"),
         None => "its process ended again and again".to_owned(),
     }
-}
-
-/// Writes a line into the log of the supervising process.
-pub(super) fn log(line: &str) {
-    output::say(&format!("{} {line}", jiff::Timestamp::now()));
 }

@@ -11,7 +11,7 @@ mod mistake;
 mod prompt;
 mod resolve;
 mod shape;
-pub(crate) mod starter;
+pub mod starter;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -23,18 +23,18 @@ use brigade_wire::name::TeamName;
 use thiserror::Error;
 use toml::de::{DeTable, DeValue};
 
-pub(crate) use self::board::graph;
-pub(crate) use self::form::schema;
-pub(crate) use self::mistake::Mistake;
+pub use self::board::graph;
+pub use self::form::schema;
+pub use self::mistake::Mistake;
 use self::mistake::Mistakes;
 use self::shape::Shape as _;
-use crate::error::CliError;
-use crate::home::Address;
-use crate::host::spec::TeamSpec;
-use crate::output;
+use crate::error::HostError;
+use crate::location::Address;
+use crate::spec::TeamSpec;
+use brigade_core::text::plain;
 
 /// The file's name.
-pub(crate) const NAME: &str = "brigade.toml";
+pub const NAME: &str = "brigade.toml";
 
 /// The longest file, in bytes.
 const LONGEST: u64 = 1 << 20;
@@ -44,7 +44,7 @@ const TOLD: usize = 20;
 
 /// Why there is no team in a file.
 #[derive(Debug, Error)]
-pub(crate) enum FileError {
+pub enum FileError {
     #[error("there is no {NAME} here or in any folder above")]
     Nowhere,
     #[error("{path} is somebody else's, and is not used unasked")]
@@ -61,7 +61,7 @@ pub(crate) enum FileError {
     Mistakes { path: PathBuf, mistakes: Vec<Mistake> },
 }
 
-impl From<FileError> for CliError {
+impl From<FileError> for HostError {
     fn from(error: FileError) -> Self {
         if let FileError::Foreign { path } = &error {
             let hint =
@@ -90,7 +90,7 @@ fn told(path: &Path, mistakes: &[Mistake]) -> String {
     };
     for mistake in mistakes.iter().take(TOLD) {
         let Mistake { line, column, message, .. } = mistake;
-        let message = output::plain(message);
+        let message = plain(message);
         let _infallible = write!(text, "\n\n{path}:{line}:{column}: {message}\n{mistake}");
     }
     if count > TOLD {
@@ -102,7 +102,7 @@ fn told(path: &Path, mistakes: &[Mistake]) -> String {
 
 /// The file of the team that is worked on here: the one of this folder, or of the nearest above. It says which
 /// programs are started, so it is not one that somebody else put into a folder that everybody may write to.
-pub(crate) fn find(dir: &Path) -> Result<PathBuf, FileError> {
+pub fn find(dir: &Path) -> Result<PathBuf, FileError> {
     let mut paths = dir.ancestors().map(|dir| dir.join(NAME));
     let path = paths.find(|path| path.exists()).ok_or(FileError::Nowhere)?;
     match is_foreign(&path) {
@@ -110,6 +110,12 @@ pub(crate) fn find(dir: &Path) -> Result<PathBuf, FileError> {
         Ok(true) => Err(FileError::Foreign { path }),
         Err(source) => Err(FileError::Io { path, source }),
     }
+}
+
+/// The same, as short as a person would write it.
+pub fn find_short(dir: &Path) -> Result<PathBuf, FileError> {
+    let path = find(dir)?;
+    Ok(path.strip_prefix(dir).map_or(path.clone(), Path::to_owned))
 }
 
 fn is_foreign(path: &Path) -> io::Result<bool> {
@@ -126,14 +132,14 @@ fn is_strangers(owner: u32, folder: u32, me: u32) -> bool {
 }
 
 /// The team that the file of this folder is about, if there is one that says so.
-pub(crate) fn here() -> Option<TeamName> {
-    let text = text(&find(&std::env::current_dir().ok()?).ok()?).ok()?;
+pub fn team_of(dir: &Path) -> Option<TeamName> {
+    let text = text(&find(dir).ok()?).ok()?;
     let (document, _) = DeTable::parse_recoverable(&text);
     document.get_ref().get("team")?.get_ref().as_str()?.parse().ok()
 }
 
 /// The team a file tells of. Paths in it are seen from the folder it is in.
-pub(crate) fn read(path: &Path) -> Result<TeamSpec, FileError> {
+pub fn read(path: &Path) -> Result<TeamSpec, FileError> {
     let text = text(path)?;
     let failed = |source| FileError::Io { path: path.to_owned(), source };
     let absolute = std::path::absolute(path).map_err(failed)?;
@@ -143,7 +149,7 @@ pub(crate) fn read(path: &Path) -> Result<TeamSpec, FileError> {
 
 /// Where the team of a file lives, and the credentials for it, if the file says so. Of a file that says
 /// nothing of it nothing else is looked at, be it right or wrong.
-pub(crate) fn home(path: &Path) -> Result<Option<(Address, Option<PathBuf>)>, FileError> {
+pub fn location(path: &Path) -> Result<Option<(Address, Option<PathBuf>)>, FileError> {
     let text = match text(path) {
         Ok(text) if text.lines().any(|line| line.trim_start().starts_with("store")) => text,
         // Who has to read it says what is wrong with it.

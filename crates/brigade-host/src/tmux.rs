@@ -6,27 +6,27 @@ use std::process::{Command, Stdio};
 
 /// brigade's own server of tmux.
 #[derive(Clone, Debug)]
-pub(crate) struct Tmux {
+pub struct Tmux {
     /// The name of its socket.
-    pub(crate) socket: String,
+    pub socket: String,
 }
 
 /// A window.
 #[derive(Clone, Debug)]
-pub(crate) struct Window {
+pub struct Window {
     /// tmux's own name for it.
-    pub(crate) id: String,
+    pub id: String,
     /// The team's name.
-    pub(crate) session: String,
+    pub session: String,
     /// The member's name.
-    pub(crate) name: String,
+    pub name: String,
     /// Whether it was opened for a member to be played in.
-    pub(crate) plays: bool,
+    pub plays: bool,
 }
 
 impl Tmux {
     /// The server for what runs on this host, by a word of its own.
-    pub(crate) fn new(key: &str) -> Self {
+    pub fn new(key: &str) -> Self {
         Self { socket: format!("brigade-{key}") }
     }
 
@@ -40,7 +40,7 @@ impl Tmux {
     }
 
     /// Opens a window that runs a program.
-    pub(crate) fn open(&self, session: &str, window: &str, words: &[OsString]) -> io::Result<()> {
+    pub fn open(&self, session: &str, window: &str, words: &[OsString]) -> io::Result<()> {
         let in_session = format!("={session}:");
         let there = self.run([OsStr::new("has-session"), "-t".as_ref(), in_session.as_ref()]);
         let mut args: Vec<OsString> = match there {
@@ -57,7 +57,7 @@ impl Tmux {
     }
 
     /// The windows there are; none if there is no server.
-    pub(crate) fn windows(&self) -> Vec<Window> {
+    pub fn windows(&self) -> Vec<Window> {
         let form = "#{window_id} #{session_name} #{window_name} #{pane_start_command}";
         let listed = self.command().args(["list-windows", "-a", "-F", form]).output();
         let listed = listed.map(|listed| String::from_utf8_lossy(&listed.stdout).into_owned());
@@ -71,12 +71,12 @@ impl Tmux {
     }
 
     /// Closes a window, which ends what runs in it.
-    pub(crate) fn close(&self, window: &str) -> io::Result<()> {
+    pub fn close(&self, window: &str) -> io::Result<()> {
         self.run(["kill-window", "-t", window])
     }
 
     /// What shows a window of a session to a person, in place of what the terminal showed.
-    pub(crate) fn show(&self, session: &str, window: &str) -> Command {
+    pub fn show(&self, session: &str, window: &str) -> Command {
         let target = format!("={session}:={window}");
         let mut tmux = self.command();
         tmux.stdin(Stdio::inherit());
@@ -85,7 +85,7 @@ impl Tmux {
     }
 
     /// How a person looks at a session.
-    pub(crate) fn attach(&self, session: &str) -> String {
+    pub fn attach(&self, session: &str) -> String {
         format!("tmux -L {} attach -t {session}", self.socket)
     }
 

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use brigade_core::again::Heard;
+use brigade_agents::resend::Heard;
 use brigade_wire::name::{MemberName, TeamName};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -39,20 +39,16 @@ struct Content {
 
 /// Whose record it is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Whose<'w> {
-    pub(crate) team: &'w TeamName,
-    pub(crate) member: &'w MemberName,
+pub struct Whose<'w> {
+    pub team: &'w TeamName,
+    pub member: &'w MemberName,
     /// When the team was created: an earlier one of the same name was another.
-    pub(crate) since: Timestamp,
+    pub since: Timestamp,
 }
 
 /// What the record of a session says, and those beside it of the same member: somebody may have begun
 /// a new session in its window. `None` if there is nothing a session could be resumed from.
-pub(crate) fn read(
-    claude_dir: &Path,
-    session: &str,
-    whose: Whose<'_>,
-) -> io::Result<Option<Heard>> {
+pub fn read(claude_dir: &Path, session: &str, whose: Whose<'_>) -> io::Result<Option<Heard>> {
     let Some(own) = find(claude_dir, session)? else { return Ok(None) };
     let mut heard = Heard::default();
     let mut resumable = false;

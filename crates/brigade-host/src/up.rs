@@ -10,32 +10,38 @@ use brigade_wire::name::{MemberName, TaskId};
 use brigade_wire::task::Task;
 use serde_json::{Value, json};
 
-use super::spec::{MemberSpec, TaskSpec, TeamSpec};
-use super::{Host, failed, seat, state};
-use crate::error::{CliError, Trouble};
+use crate::error::{HostError, Trouble, failed};
+use crate::progress::{Progress, Report};
+use crate::spec::{MemberSpec, Place, TaskSpec, TeamSpec};
+use crate::{Host, preflight, process_lock, state};
 
 /// Where a task says what it is called in the file.
 const KEY: &str = "brigadeKey";
 
 /// What bringing a team up came to.
 #[derive(Debug, Default)]
-pub(crate) struct Brought {
+pub struct Brought {
     /// Members that are new.
-    pub(crate) new: Vec<MemberName>,
+    pub new: Vec<MemberName>,
     /// What the file says and is not so, because it was otherwise when the member started.
-    pub(crate) differs: Vec<(MemberName, String)>,
-    /// Members that another host plays, and which.
-    pub(crate) elsewhere: Vec<(MemberName, String)>,
+    pub differs: Vec<(MemberName, String)>,
     /// How many tasks are new.
-    pub(crate) tasks: usize,
+    pub tasks: usize,
 }
 
 /// Makes the team what its file says.
-pub(crate) async fn up(host: &Host, lead: &Seat, spec: &TeamSpec) -> Result<Brought, CliError> {
-    let place = seat::wait_for(&host.folder.up(&lead.team)?).await;
+pub async fn up(
+    host: &Host,
+    lead: &Seat,
+    spec: &TeamSpec,
+    report: Report<'_>,
+) -> Result<Brought, HostError> {
+    refuse_native(host, spec)?;
+    check_programs(host, spec, report)?;
+    let place = process_lock::wait_for(&host.registry.up(&lead.team)?).await;
     let _alone = place.map_err(|source| failed("wait for another `brigade up`", source))?;
     if !host.may_lead {
-        return join(host, lead, spec).await;
+        return join(host, lead, spec, report).await;
     }
     let plan = TeamPlan {
         description: &spec.description,
@@ -46,27 +52,64 @@ pub(crate) async fn up(host: &Host, lead: &Seat, spec: &TeamSpec) -> Result<Brou
         Ok(()) => {}
         Err(RosterError::Store(StoreError::TeamExists { .. })) => {
             if !lead.store.is_ours(&lead.team).await? {
-                let error = CliError::failed(Trouble::NotOurs { team: lead.team.to_string() });
+                let error = HostError::failed(Trouble::NotOurs { team: lead.team.to_string() });
                 return Err(error.hint("give the team in brigade.toml another name"));
             }
         }
         Err(error) => return Err(error.into()),
     }
     let mut brought = Brought { tasks: tasks(lead, &spec.tasks).await?, ..Brought::default() };
-    host.folder.put_team(&TeamSpec { members: Vec::new(), ..spec.clone() })?;
-    add_all(host, lead, spec, &mut brought).await?;
+    host.registry.put_team(&TeamSpec { members: Vec::new(), ..spec.clone() })?;
+    add_all(host, lead, spec, &mut brought, report).await?;
     Ok(brought)
 }
 
+/// A native Claude Code reads and writes files; it cannot be a member of a team on a NATS server.
+fn refuse_native(host: &Host, spec: &TeamSpec) -> Result<(), HostError> {
+    let members = spec.lead.iter().chain(&spec.members);
+    let natives = members.filter(|member| member.place == Place::Native);
+    let names: Vec<String> = natives.map(|member| member.name.to_string()).collect();
+    if !host.is_shared || names.is_empty() {
+        return Ok(());
+    }
+    let error = HostError::failed(Trouble::NativeInEngine { names });
+    Err(error
+        .hint("start them in the files of this host, with `--store files`, and join the two with `brigade link`")
+        .hint("or say place = \"headless\" or \"tmux\", and brigade drives Claude Code"))
+}
+
+/// Refuses to start members whose programs are not installed. On a NATS server it only reports them, because
+/// such a member may be meant for another host.
+fn check_programs(host: &Host, spec: &TeamSpec, report: Report<'_>) -> Result<(), HostError> {
+    let mut new = Vec::new();
+    for member in spec.members.iter().chain(&spec.lead) {
+        if host.registry.member(&spec.team, &member.name)?.is_none() {
+            new.push(member);
+        }
+    }
+    if host.is_shared {
+        for lack in preflight::lacks(&host.programs, new) {
+            report(Progress::NotInstalled(lack.what, lack.remedy));
+        }
+        return Ok(());
+    }
+    preflight::refuse(&host.programs, new)
+}
+
 /// Brings up members of a team that is led from another host, and has its tasks from there.
-async fn join(host: &Host, lead: &Seat, spec: &TeamSpec) -> Result<Brought, CliError> {
+async fn join(
+    host: &Host,
+    lead: &Seat,
+    spec: &TeamSpec,
+    report: Report<'_>,
+) -> Result<Brought, HostError> {
     if lead.store.team(&lead.team).await?.is_none() {
-        let error = CliError::from(StoreError::NoTeam { team: lead.team.clone() });
+        let error = HostError::from(StoreError::NoTeam { team: lead.team.clone() });
         return Err(error.hint("whoever leads it makes it; these credentials are a member's"));
     }
     let mut brought = Brought::default();
-    host.folder.put_team(&TeamSpec { members: Vec::new(), ..spec.clone() })?;
-    add_all(host, lead, spec, &mut brought).await?;
+    host.registry.put_team(&TeamSpec { members: Vec::new(), ..spec.clone() })?;
+    add_all(host, lead, spec, &mut brought, report).await?;
     Ok(brought)
 }
 
@@ -75,10 +118,11 @@ async fn add_all(
     lead: &Seat,
     spec: &TeamSpec,
     brought: &mut Brought,
-) -> Result<(), CliError> {
+    report: Report<'_>,
+) -> Result<(), HostError> {
     for member in spec.members.iter().chain(&spec.lead) {
         if let Some(other) = state::played_afar(host, lead, &member.name).await? {
-            brought.elsewhere.push((member.name.clone(), other));
+            report(Progress::RunsElsewhere(member.name.clone(), other));
         } else if add(host, lead, member, brought)? {
             brought.new.push(member.name.clone());
         }
@@ -92,22 +136,22 @@ fn add(
     lead: &Seat,
     spec: &MemberSpec,
     brought: &mut Brought,
-) -> Result<bool, CliError> {
-    if host.folder.add_member(&lead.team, spec)? {
+) -> Result<bool, HostError> {
+    if host.registry.add_member(&lead.team, spec)? {
         return Ok(true);
     }
-    if let Some(there) = host.folder.member(&lead.team, &spec.name)?
+    if let Some(there) = host.registry.member(&lead.team, &spec.name)?
         && let Some(difference) = difference(&there, spec)
     {
         brought.differs.push((spec.name.clone(), difference));
     }
     // Whoever was given up is tried again.
-    host.folder.set_trouble(&lead.team, &spec.name, None)?;
+    host.registry.set_trouble(&lead.team, &spec.name, None)?;
     Ok(false)
 }
 
 /// In what two members of one name differ.
-pub(crate) fn difference(there: &MemberSpec, wanted: &MemberSpec) -> Option<String> {
+pub fn difference(there: &MemberSpec, wanted: &MemberSpec) -> Option<String> {
     let fields = |spec: &MemberSpec| match serde_json::to_value(spec) {
         Ok(Value::Object(fields)) => fields,
         _ => serde_json::Map::new(),
@@ -122,7 +166,7 @@ pub(crate) fn difference(there: &MemberSpec, wanted: &MemberSpec) -> Option<Stri
 }
 
 /// Puts on the board the tasks that are not there yet; how many.
-async fn tasks(lead: &Seat, tasks: &[TaskSpec]) -> Result<usize, CliError> {
+async fn tasks(lead: &Seat, tasks: &[TaskSpec]) -> Result<usize, HostError> {
     let (there, _) = board::list(lead).await?;
     let mut known: HashMap<String, TaskId> = HashMap::new();
     for (id, document) in &there {
@@ -154,7 +198,7 @@ async fn tasks(lead: &Seat, tasks: &[TaskSpec]) -> Result<usize, CliError> {
 
 /// Gives tasks to those the file gives them to. Only a member can have one, so this comes last; a task
 /// that is somebody's stays theirs.
-pub(crate) async fn give(lead: &Seat, tasks: &[TaskSpec]) -> Result<(), CliError> {
+pub async fn give(lead: &Seat, tasks: &[TaskSpec]) -> Result<(), HostError> {
     let (there, _) = board::list(lead).await?;
     for (id, document) in &there {
         let Ok(task) = Task::read(&document.bytes) else { continue };

@@ -8,9 +8,9 @@ use brigade_core::seat::Seat;
 use brigade_wire::name::MemberName;
 use tokio::time::Instant;
 
-use super::{Host, state};
-use crate::error::CliError;
-use crate::output::{self, BUSY, ERROR, FAINT, READY};
+use crate::error::HostError;
+use crate::progress::{Progress, Report};
+use crate::{Host, state};
 
 /// How often it is looked.
 const LOOK: Duration = Duration::from_millis(100);
@@ -24,11 +24,12 @@ const BEGINS_WITHIN: Duration = Duration::from_secs(2);
 
 /// Waits until each of these members is ready, has failed or takes too long; those that are not there, and
 /// why.
-pub(crate) async fn until_there(
+pub async fn until_there(
     host: &Host,
     lead: &Seat,
     names: &[MemberName],
-) -> Result<Vec<(MemberName, String)>, CliError> {
+    report: Report<'_>,
+) -> Result<Vec<(MemberName, String)>, HostError> {
     let mut seen: HashMap<&MemberName, Liveness> = HashMap::new();
     let began = Instant::now();
     loop {
@@ -39,7 +40,7 @@ pub(crate) async fn until_there(
         let mut failed = Vec::new();
         for name in names {
             // Gone from the folder, it has left already.
-            if host.folder.member(&lead.team, name)?.is_none() {
+            if host.registry.member(&lead.team, name)?.is_none() {
                 continue;
             }
             let (plays, _, judged) = state::liveness(host, lead, name).await?;
@@ -56,7 +57,8 @@ pub(crate) async fn until_there(
                 continue;
             }
             if seen.insert(name, judged.liveness) != Some(judged.liveness) {
-                tell(name, judged.liveness, &judged.evidence);
+                let (liveness, evidence) = (judged.liveness, judged.evidence);
+                report(Progress::Member { name: name.clone(), liveness, evidence });
             }
         }
         if !waits {
@@ -64,20 +66,4 @@ pub(crate) async fn until_there(
         }
         tokio::time::sleep(LOOK).await;
     }
-}
-
-/// The colour of a state.
-pub(crate) fn style(liveness: Liveness) -> anstyle::Style {
-    match liveness {
-        Liveness::Idle => READY,
-        Liveness::Working | Liveness::Waiting | Liveness::Limited => BUSY,
-        Liveness::Hung | Liveness::Dead => ERROR,
-        Liveness::Starting => FAINT,
-    }
-}
-
-fn tell(name: &MemberName, liveness: Liveness, evidence: &str) {
-    let style = style(liveness);
-    let (word, evidence) = (liveness.word(), output::one_line(evidence));
-    output::say(&format!("{name}: {style}{word}{style:#} {FAINT}({evidence}){FAINT:#}"));
 }

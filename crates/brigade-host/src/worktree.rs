@@ -10,33 +10,33 @@ use std::process::{Command, Stdio};
 use brigade_wire::name::{MemberName, TeamName};
 use serde::Serialize;
 
-use crate::error::{CliError, Trouble};
+use crate::error::{HostError, Trouble};
 
 /// A member's worktree.
 #[derive(Clone, Debug)]
-pub(crate) struct Worktree {
+pub struct Worktree {
     /// The repository: a folder in it.
     repository: PathBuf,
     /// Where the worktree stands.
-    pub(crate) dir: PathBuf,
-    pub(crate) branch: String,
+    pub dir: PathBuf,
+    pub branch: String,
 }
 
 /// How a worktree's branch stands to what the repository has checked out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Distance {
-    pub(crate) branch: String,
+pub struct Distance {
+    pub branch: String,
     /// Commits that only the branch has.
-    pub(crate) ahead: usize,
+    pub ahead: usize,
     /// Commits that it does not have.
-    pub(crate) behind: usize,
+    pub behind: usize,
     /// Files that were changed and not committed.
-    pub(crate) changed: usize,
+    pub changed: usize,
 }
 
 /// What became of a worktree that is no longer needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Removed {
+pub enum Removed {
     /// There was none.
     None,
     /// Nothing had come of it, and nothing is left of it.
@@ -51,12 +51,7 @@ pub(crate) enum Removed {
 
 impl Worktree {
     /// The worktree of a member, there or not.
-    pub(crate) fn of(
-        worktrees: &Path,
-        repository: &Path,
-        team: &TeamName,
-        name: &MemberName,
-    ) -> Self {
+    pub fn of(worktrees: &Path, repository: &Path, team: &TeamName, name: &MemberName) -> Self {
         Self {
             repository: repository.to_owned(),
             dir: worktrees.join(team.as_str()).join(name.as_str()),
@@ -65,7 +60,7 @@ impl Worktree {
     }
 
     /// The worktree that stands in a folder of ours, if its repository is still to be found.
-    pub(crate) fn at(dir: &Path, team: &str, name: &str) -> Option<Self> {
+    pub fn at(dir: &Path, team: &str, name: &str) -> Option<Self> {
         let link = std::fs::read_to_string(dir.join(".git")).ok()?;
         let its = PathBuf::from(link.trim().strip_prefix("gitdir:")?.trim());
         // <repository>/.git/worktrees/<name>
@@ -75,7 +70,7 @@ impl Worktree {
     }
 
     /// Sees to it that it is there; the folder in it that is `cwd` in the repository.
-    pub(crate) fn make(&self, cwd: &Path) -> Result<PathBuf, CliError> {
+    pub fn make(&self, cwd: &Path) -> Result<PathBuf, HostError> {
         let top = git(&self.repository, &["rev-parse", "--show-toplevel"])?;
         let inside = cwd.canonicalize().ok();
         let inside = inside.as_deref().unwrap_or(cwd).strip_prefix(&top).map(Path::to_owned);
@@ -83,7 +78,7 @@ impl Worktree {
             if let Some(parent) = self.dir.parent() {
                 std::fs::create_dir_all(parent).map_err(|source| {
                     let doing = format!("make the folder {}", parent.display());
-                    CliError::failed(Trouble::Io { doing, source })
+                    HostError::failed(Trouble::Io { doing, source })
                 })?;
             }
             // What a worktree that somebody deleted by hand left behind is in the way of a new one.
@@ -104,7 +99,7 @@ impl Worktree {
     }
 
     /// Whether it is there.
-    pub(crate) fn is_there(&self) -> bool {
+    pub fn is_there(&self) -> bool {
         self.dir.join(".git").exists()
     }
 
@@ -114,7 +109,7 @@ impl Worktree {
     }
 
     /// How far it is from what the repository has checked out.
-    pub(crate) fn distance(&self) -> Result<Distance, CliError> {
+    pub fn distance(&self) -> Result<Distance, HostError> {
         let range = format!("HEAD...{}", self.branch);
         let counts = git(&self.repository, &["rev-list", "--left-right", "--count", &range])?;
         let mut counts = counts.split_whitespace().map(|count| count.parse().unwrap_or_default());
@@ -125,7 +120,7 @@ impl Worktree {
     }
 
     /// What the member changed since it branched off, committed or not. New files count.
-    pub(crate) fn diff(&self, color: bool, stat: bool) -> Result<String, CliError> {
+    pub fn diff(&self, color: bool, stat: bool) -> Result<String, HostError> {
         let base = git(&self.repository, &["merge-base", "HEAD", &self.branch])?;
         // A list of files of our own, with the new ones in it: the member's stays as it is.
         let index =
@@ -134,7 +129,7 @@ impl Worktree {
         let copied = std::fs::copy(&index, &ours);
         copied.map_err(|source| {
             let doing = format!("copy {index}");
-            CliError::failed(Trouble::Io { doing, source })
+            HostError::failed(Trouble::Io { doing, source })
         })?;
         let shown = self.diff_with(&ours, &base, color, stat);
         let _gone = std::fs::remove_file(&ours);
@@ -147,7 +142,7 @@ impl Worktree {
         base: &str,
         color: bool,
         stat: bool,
-    ) -> Result<String, CliError> {
+    ) -> Result<String, HostError> {
         run_with(Some(index), &self.dir, &["add", "--intent-to-add", "."].map(OsStr::new))?;
         let color = if color { "--color=always" } else { "--color=never" };
         let mut args = vec!["diff", color];
@@ -160,7 +155,7 @@ impl Worktree {
     }
 
     /// Removes it, unless that would lose work.
-    pub(crate) fn remove(&self) -> Result<Removed, CliError> {
+    pub fn remove(&self) -> Result<Removed, HostError> {
         if !self.is_there() {
             return Ok(Removed::None);
         }
@@ -183,7 +178,7 @@ impl Worktree {
 }
 
 /// Says why no branch can be made where somebody is to work, if none can.
-pub(crate) fn can_branch(dir: &Path) -> Result<(), CliError> {
+pub fn can_branch(dir: &Path) -> Result<(), HostError> {
     let lack = if git(dir, &["rev-parse", "--show-toplevel"]).is_err() {
         "is in no git repository"
     } else if git(dir, &["rev-parse", "--verify", "--quiet", "HEAD"]).is_err() {
@@ -191,21 +186,21 @@ pub(crate) fn can_branch(dir: &Path) -> Result<(), CliError> {
     } else {
         return Ok(());
     };
-    let error = CliError::failed(Trouble::NoCommit { dir: dir.to_owned(), lack });
+    let error = HostError::failed(Trouble::NoCommit { dir: dir.to_owned(), lack });
     Err(error.hint("`git commit` something there first, or leave out `worktree = true`"))
 }
 
 /// What git says, less the line break at its end.
-fn git(dir: &Path, args: &[&str]) -> Result<String, CliError> {
+fn git(dir: &Path, args: &[&str]) -> Result<String, HostError> {
     let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
     Ok(run(dir, &args)?.trim_end_matches('\n').to_owned())
 }
 
-fn run(dir: &Path, args: &[&OsStr]) -> Result<String, CliError> {
+fn run(dir: &Path, args: &[&OsStr]) -> Result<String, HostError> {
     run_with(None, dir, args)
 }
 
-fn run_with(index: Option<&Path>, dir: &Path, args: &[&OsStr]) -> Result<String, CliError> {
+fn run_with(index: Option<&Path>, dir: &Path, args: &[&OsStr]) -> Result<String, HostError> {
     let mut git = Command::new("git");
     git.arg("-C").arg(dir).args(args).stdin(Stdio::null());
     // Of a git that brigade may have been started by.
@@ -217,11 +212,11 @@ fn run_with(index: Option<&Path>, dir: &Path, args: &[&OsStr]) -> Result<String,
     }
     let done = git
         .output()
-        .map_err(|source| CliError::failed(Trouble::Io { doing: "run git".to_owned(), source }))?;
+        .map_err(|source| HostError::failed(Trouble::Io { doing: "run git".to_owned(), source }))?;
     if done.status.success() {
         return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
-    let error = CliError::failed(Trouble::Git { said });
+    let error = HostError::failed(Trouble::Git { said });
     Err(error.hint(format!("in {}", dir.display())))
 }

@@ -11,8 +11,8 @@ use super::pass::Work;
 use super::roster::Sides;
 use super::step::{Past, Step, decide};
 use super::{Link, LinkError, News, link};
-use crate::event::Event;
-use crate::store::{Actor, Document, Store as _};
+use brigade_core::event::Event;
+use brigade_core::store::{Actor, Document, Store as _};
 
 /// How often one task is looked at before the rest is left to the next time.
 const TRIES: usize = 10;
@@ -156,7 +156,7 @@ impl Link {
                 // With a team go its tasks, and nobody deleted those.
                 if ends.local.team(&ends.team).await.map_err(LinkError::Here)?.is_none() {
                     let team = ends.team.clone();
-                    return Err(LinkError::Here(crate::store::StoreError::NoTeam { team }));
+                    return Err(LinkError::Here(brigade_core::store::StoreError::NoTeam { team }));
                 }
                 let by = self.author(id, [Some(there), None], sides);
                 let by = by.unwrap_or_else(|| Actor(ends.host.clone()));
@@ -165,7 +165,7 @@ impl Link {
                         self.complain(format!("task {id}: {error}"));
                         // It is still there, so it comes back.
                         self.memory.tasks.remove(&number);
-                        return Err(LinkError::Here(crate::store::StoreError::Conflict));
+                        return Err(LinkError::Here(brigade_core::store::StoreError::Conflict));
                     }
                     Err(error) if error.is_no_task() => {}
                     done => done?,

@@ -4,8 +4,8 @@ use brigade_wire::name::MemberName;
 use serde::{Deserialize, Serialize};
 
 use super::{Ends, LinkError};
-use crate::event::Event;
-use crate::store::Shelf;
+use brigade_core::event::Event;
+use brigade_core::store::Shelf;
 
 /// On which host's files a member lives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

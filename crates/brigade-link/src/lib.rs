@@ -32,9 +32,9 @@
 //! use std::sync::Arc;
 //!
 //! use brigade_core::clock::SystemClock;
-//! use brigade_core::link::{Ends, Link, LinkError, Notebook, Pace};
+//! use brigade_link::{Ends, Link, LinkError, Notebook, Pace};
 //! use brigade_core::store::Store;
-//! use brigade_core::store::file::FileStore;
+//! use brigade_files::FileStore;
 //!
 //! async fn link(
 //!     local: Arc<FileStore>,
@@ -56,6 +56,8 @@
 //!     link.once().await
 //! }
 //! ```
+
+#![forbid(unsafe_code)]
 
 mod board;
 mod home;
@@ -89,11 +91,11 @@ pub use self::memory::Notebook;
 pub use self::news::News;
 pub use self::place::is_mirror;
 use self::roster::Sides;
-use crate::clock::Clock;
-use crate::event::MessageKey;
-use crate::signature::Signer;
-use crate::store::file::FileStore;
-use crate::store::{Actor, Store, StoreError};
+use brigade_core::clock::Clock;
+use brigade_core::event::MessageKey;
+use brigade_core::signature::Signer;
+use brigade_core::store::{Actor, Store, StoreError};
+use brigade_files::FileStore;
 
 /// What stands as `backendType` in the entry of a member that lives on another host.
 ///

@@ -8,9 +8,9 @@ use brigade_wire::name::MemberName;
 use super::roster::Sides;
 use super::tell::id_of;
 use super::{Link, LinkError, News};
-use crate::event::{Event, MessageKey, Record};
-use crate::mail::{signed, with_message};
-use crate::store::{Actor, Mark, Outgoing, Store as _, StoreError};
+use brigade_core::event::{Event, MessageKey, Record};
+use brigade_core::mail::{signed, with_message};
+use brigade_core::store::{Actor, Mark, Outgoing, Store as _, StoreError};
 
 /// How many messages the inbox of a remote member may hold before they are taken out: whoever writes to it
 /// writes all of it.

@@ -8,8 +8,8 @@ use std::io;
 use brigade_wire::task::Task;
 use serde::{Deserialize, Serialize};
 
-use crate::hash::Fnv;
-use crate::store::Revision;
+use brigade_core::hash::Fnv;
+use brigade_core::store::Revision;
 
 /// Where a link remembers: one text, replaced as a whole or not at all.
 pub trait Notebook: fmt::Debug + Send + Sync {

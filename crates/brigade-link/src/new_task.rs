@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::roster::Sides;
 use super::{Link, LinkError, News, link};
-use crate::store::{Document, Store as _, StoreError};
+use brigade_core::store::{Document, Store as _, StoreError};
 
 /// The mark's key in the metadata of a task.
 const ORIGIN: &str = "brigadeOrigin";

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use brigade_wire::name::TaskId;
 
 use super::{LINK, Link, LinkError};
-use crate::event::{Event, Record};
+use brigade_core::event::{Event, Record};
 
 /// What there is to do.
 #[derive(Debug, Default)]

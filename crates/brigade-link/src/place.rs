@@ -8,7 +8,7 @@ use brigade_wire::team::{NewTeam, Team};
 
 use super::judge::Entry;
 use super::{Link, LinkError, News, REMOTE, link};
-use crate::store::{Actor, Document, Store as _, StoreError};
+use brigade_core::store::{Actor, Document, Store as _, StoreError};
 
 impl Link {
     /// The configurations of both sides. What is missing on one side is made after the other, unless it

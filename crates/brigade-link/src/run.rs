@@ -7,8 +7,8 @@ use tokio::time::{Instant, sleep_until};
 
 use super::pass::Work;
 use super::{Link, LinkError, News};
-use crate::event::Record;
-use crate::store::{Store as _, Watch};
+use brigade_core::event::Record;
+use brigade_core::store::{Store as _, Watch};
 
 /// How often everything is gone over to bring two sides into step once.
 const ROUNDS: usize = 3;

@@ -3,7 +3,7 @@
 use brigade_wire::task::Task;
 
 use super::memory::Base;
-use crate::store::Document;
+use brigade_core::store::Document;
 
 /// What is to be done about a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ fn takes_away(base: &Base, here: &Document) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Revision;
+    use brigade_core::store::Revision;
 
     fn task(text: &str, revision: u64) -> Document {
         Document { bytes: text.as_bytes().to_vec(), revision: Revision(revision) }

@@ -4,9 +4,9 @@ use brigade_wire::name::{MemberName, SYSTEM};
 
 use super::roster::Sides;
 use super::{Link, LinkError};
-use crate::clock::wire_time;
-use crate::hash::Fnv;
-use crate::store::{Outgoing, Store as _};
+use brigade_core::clock::wire_time;
+use brigade_core::hash::Fnv;
+use brigade_core::store::{Outgoing, Store as _};
 
 /// An id made of these words, the same each time.
 pub(super) fn id_of(words: &[&str], created: Option<u64>) -> String {

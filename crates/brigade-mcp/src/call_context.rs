@@ -11,9 +11,9 @@ use rmcp::RoleServer;
 use rmcp::model::ProgressNotificationParam;
 use rmcp::service::RequestContext;
 
-use super::reply::Refusal;
-use super::server::Server;
-use super::team_view::with_team;
+use crate::reply::Refusal;
+use crate::server::Server;
+use crate::team_view::with_team;
 
 /// One call.
 pub(super) struct Desk<'c> {
@@ -31,6 +31,11 @@ impl<'c> Desk<'c> {
     pub(super) fn seat(&self) -> Result<&Seat, Refusal> {
         let none = || Refusal::new("you have no team yet; make one with team_create");
         self.seat.as_ref().ok_or_else(none)
+    }
+
+    /// The current folder of the server.
+    pub(super) fn cwd(&self) -> String {
+        self.server.context.cwd.to_string_lossy().into_owned()
     }
 
     /// The colour of a member.

@@ -1,63 +1,63 @@
 //! `brigade mcp`: the team's tools for any agent that speaks the Model Context Protocol.
 //!
 //! - [`tools`]: one row for each tool, a few lines over `brigade-core`;
-//! - [`server`]: what a client can ask; [`desk`]: one call; [`reply`]: what it gives;
+//! - [`server`]: what a client can ask; [`call_context`]: one call; [`reply`]: what it gives;
 //! - [`resources`], [`prompts`]: what can be read beside the tools;
-//! - [`lines`], [`door`], [`handed`]: the transport, and when a message counts as read.
+//! - [`framing`], [`transport`], [`read_marks`]: the transport, and when a message counts as read.
 
-mod desk;
-mod door;
-mod handed;
-mod lines;
+#![forbid(unsafe_code)]
+
+mod call_context;
+mod framing;
 mod prompts;
+mod read_marks;
 mod reply;
 mod resources;
 mod schema;
 mod server;
 mod team_view;
 mod tools;
+mod transport;
 
-#[cfg(all(test, feature = "nats"))]
-pub(crate) use self::tools::told as tools_told;
+pub use self::tools::told as tools_told;
 
 use std::sync::Arc;
 
-use brigade_core::brief::Mail;
+use brigade_agents::brief::Mail;
 use brigade_core::seat::Seat;
+use brigade_host::{Context, HostError};
 use brigade_wire::name::TeamName;
 use rmcp::ServiceExt;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::stdio_pipes;
+use thiserror::Error;
 
-use self::door::Door;
 use self::server::{Identity, Server};
-use crate::context::Context;
-use crate::env;
-use crate::error::{CliError, Trouble};
+use self::transport::Door;
 
 /// Serves the seat's tools on standard input and output until the client closes them.
-pub(crate) async fn serve(context: &Context, seat: Seat) -> Result<(), CliError> {
-    run(context, Identity::Seated(seat)).await
+pub async fn serve(context: Arc<Context>, seat: Seat, mail: Mail) -> Result<(), HostError> {
+    run(context, Identity::Seated(seat), mail).await
 }
 
 /// The same for the lead of a team that is yet to be made.
-pub(crate) async fn serve_founder(
-    context: &Context,
+pub async fn serve_founder(
+    context: Arc<Context>,
     named: Option<TeamName>,
-) -> Result<(), CliError> {
+    mail: Mail,
+) -> Result<(), HostError> {
     let (store, clock) = (Arc::clone(&context.store), Arc::clone(&context.clock));
-    run(context, Identity::Founder { store, clock, named, hand: context.agent() }).await
+    let hand = context.agent();
+    run(context, Identity::Founder { store, clock, named, hand }, mail).await
 }
 
-async fn run(context: &Context, identity: Identity) -> Result<(), CliError> {
-    let server = Server::new(identity, mail(), context.host()?);
+async fn run(context: Arc<Context>, identity: Identity, mail: Mail) -> Result<(), HostError> {
+    let server = Server::new(identity, mail, context);
     let (input, output) = stdio_pipes();
-    let (usable, unusable) = lines::sift(input);
+    let (usable, unusable) = framing::sift(input);
     let transport = AsyncRwTransport::new_server(usable, output);
     let door = Door::new(transport, unusable, server.handed.clone());
-    let broken = |error: Box<dyn std::error::Error + Send + Sync>| {
-        CliError::failed(Trouble::Mcp { source: error })
-    };
+    let broken = |error: Box<dyn std::error::Error + Send + Sync>| HostError::failed(Broken(error));
     let running = match server.serve(door).await {
         Ok(running) => running,
         // A client that left without a greeting wanted nothing.
@@ -68,7 +68,7 @@ async fn run(context: &Context, identity: Identity) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Whether the member's mail comes to it by itself, as whoever started us says.
-fn mail() -> Mail {
-    if env::read(env::DELIVERED).is_some() { Mail::Delivered } else { Mail::Fetched }
-}
+/// The connection to the client broke.
+#[derive(Debug, Error)]
+#[error("the connection to the MCP client broke")]
+struct Broken(#[source] Box<dyn std::error::Error + Send + Sync>);

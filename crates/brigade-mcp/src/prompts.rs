@@ -1,6 +1,6 @@
 //! What a model is told about its team: at the greeting in brief, and in full on request.
 
-use brigade_core::brief::{self, Mail};
+use brigade_agents::brief::{self, Mail};
 use brigade_core::seat::Seat;
 use rmcp::model::{ErrorData, GetPromptResponse, GetPromptResult, Prompt, PromptMessage, Role};
 

@@ -19,10 +19,11 @@ use rmcp::service::Peer;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::server::Server;
-use super::team_view;
-use super::tools::lines;
-use crate::log::Story;
+use crate::server::Server;
+use crate::team_view;
+use crate::tools::lines;
+use brigade_host::history_text::Story;
+use jiff::tz::TimeZone;
 
 /// How long news are collected before a client is told, so that a burst is one word.
 const BURST: Duration = Duration::from_millis(50);
@@ -95,7 +96,7 @@ async fn log(seat: &Seat) -> Result<String, StoreError> {
     let mut records = seat.store.proceedings(&seat.team).await?;
     records.retain(|record| all || concerns(seat, record));
     let late = records.len().saturating_sub(LOG_RECORDS);
-    let told = Story::default().tell(records.get(late..).unwrap_or_default(), None);
+    let told = Story::new(TimeZone::system()).tell(records.get(late..).unwrap_or_default(), None);
     Ok(anstream::adapter::strip_str(&told).to_string())
 }
 

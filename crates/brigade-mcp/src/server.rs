@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use brigade_agents::brief::Mail;
 use brigade_core::authority::Role;
-use brigade_core::brief::Mail;
 use brigade_core::clock::Clock;
 use brigade_core::seat::{Hand, Seat};
 use brigade_core::store::Store;
@@ -20,13 +20,13 @@ use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{RoleServer, ServerHandler};
 use tokio::sync::Semaphore;
 
-use super::desk::Desk;
-use super::handed::Handed;
-use super::reply::Refusal;
-use super::resources::Subscriptions;
-use super::tools::{Offered, ROWS, Row};
 use super::{prompts, resources};
-use crate::host::Host;
+use crate::call_context::Desk;
+use crate::read_marks::Handed;
+use crate::reply::Refusal;
+use crate::resources::Subscriptions;
+use crate::tools::{Offered, ROWS, Row};
+use brigade_host::Context;
 
 /// How many calls may wait for messages at once. One would do.
 const WAITS: usize = 8;
@@ -53,11 +53,11 @@ pub(super) struct Server {
     pub(super) waits: Semaphore,
     pub(super) subscriptions: Subscriptions,
     /// Where teammates that the agent asks for are started.
-    pub(super) host: Host,
+    pub(super) context: Arc<Context>,
 }
 
 impl Server {
-    pub(super) fn new(identity: Identity, mail: Mail, host: Host) -> Self {
+    pub(super) fn new(identity: Identity, mail: Mail, context: Arc<Context>) -> Self {
         Self {
             identity: Mutex::new(identity),
             mail,
@@ -65,7 +65,7 @@ impl Server {
             handed: Handed::default(),
             waits: Semaphore::new(WAITS),
             subscriptions: Subscriptions::default(),
-            host,
+            context,
         }
     }
 

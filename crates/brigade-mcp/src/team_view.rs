@@ -6,7 +6,7 @@ use brigade_wire::team::Team;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
-use super::reply::Refusal;
+use crate::reply::Refusal;
 
 /// A member as it is shown.
 #[derive(Serialize, JsonSchema)]

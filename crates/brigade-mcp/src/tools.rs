@@ -12,15 +12,15 @@ pub(super) use self::board::lines;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use brigade_agents::brief::Mail;
 use brigade_core::authority::Role;
-use brigade_core::brief::Mail;
 use rmcp::model::{JsonObject, MetaObject, Tool, ToolAnnotations};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::desk::Desk;
-use super::reply::{Refusal, Reply};
-use super::schema;
+use crate::call_context::Desk;
+use crate::reply::{Refusal, Reply};
+use crate::schema;
 
 /// A tool.
 pub(super) struct Row {
@@ -62,17 +62,15 @@ impl Offered {
 }
 
 /// What the papers tell of a tool.
-#[cfg(all(test, feature = "nats"))]
-pub(crate) struct Told {
-    pub(crate) name: &'static str,
-    pub(crate) offered: &'static str,
-    pub(crate) description: &'static str,
-    pub(crate) input: Arc<JsonObject>,
+pub struct Told {
+    pub name: &'static str,
+    pub offered: &'static str,
+    pub description: &'static str,
+    pub input: Arc<JsonObject>,
 }
 
 /// Every tool, for the papers.
-#[cfg(all(test, feature = "nats"))]
-pub(crate) fn told() -> impl Iterator<Item = Told> {
+pub fn told() -> impl Iterator<Item = Told> {
     ROWS.iter().map(|row| {
         let offered = match row.offered {
             Offered::Everybody => "everybody",

@@ -14,8 +14,8 @@ use rmcp::transport::Transport;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
-use super::handed::Handed;
-use super::lines::Unusable;
+use crate::framing::Unusable;
+use crate::read_marks::Handed;
 
 /// A transport that
 ///

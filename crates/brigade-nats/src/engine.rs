@@ -13,8 +13,8 @@ use tokio::sync::broadcast;
 
 use crate::error::Trouble;
 use crate::identity::Identity;
-use crate::known::Known;
 use crate::options::Options;
+use crate::read_floor::Known;
 
 /// How long one try waits for its answer.
 const TRY: Duration = Duration::from_secs(2);

@@ -38,16 +38,16 @@ mod engine;
 mod error;
 mod follow;
 mod journal;
-mod known;
 mod letter;
 mod mailbox;
 mod marks;
 mod read;
+mod read_floor;
 mod replicas;
 mod roster;
-mod sight;
 mod store;
 mod streams;
+mod visibility;
 mod write;
 
 pub use engine::Metrics;

@@ -7,7 +7,7 @@ use brigade_core::roster;
 use brigade_core::store::StoreError;
 
 use crate::contract::{AnyStore, actor};
-use crate::house::{House, member, member_plan, team};
+use crate::env::{House, member, member_plan, team};
 
 /// The number of a deleted task is not given again.
 pub async fn numbers_are_never_given_twice(store: AnyStore) {

@@ -13,24 +13,24 @@ use brigade_core::roster;
 use brigade_core::store::{Actor, Mark, Outgoing, Revision, Store, StoreError};
 use brigade_wire::team::Team;
 
-pub use crate::carried::{
-    a_team_is_carried_to_another_store_and_back, an_import_overwrites_nothing,
-    an_import_that_was_cut_off_is_gone_on_with,
-};
-pub use crate::chronicled::{
-    a_chronicle_has_the_past_and_goes_on, the_chronicle_of_a_deleted_team_ends,
-};
-pub use crate::claimed::{
+pub use crate::claims::{
     a_task_is_replaced_only_at_its_revision, concurrent_tasks_get_different_numbers,
     numbers_are_never_given_twice, one_claimer_wins,
 };
-use crate::house::{House, member, member_plan, team, team_plan};
-pub use crate::remembered::{
+use crate::env::{House, member, member_plan, team, team_plan};
+pub use crate::event_log::{
+    a_chronicle_has_the_past_and_goes_on, the_chronicle_of_a_deleted_team_ends,
+};
+pub use crate::exports::{
+    a_team_is_carried_to_another_store_and_back, an_import_overwrites_nothing,
+    an_import_that_was_cut_off_is_gone_on_with,
+};
+pub use crate::notes::{
     a_mailbox_has_a_history_of_its_own, a_note_is_kept_until_the_next, a_question_is_decided_once,
     a_team_is_revived_from_its_journal, history_outlives_the_team,
     what_is_recorded_is_told_and_in_the_history,
 };
-pub use crate::worked::what_a_member_did_is_told_in_order;
+pub use crate::work::what_a_member_did_is_told_in_order;
 
 /// Makes a test of each case of the contract, for the store that `$make` makes. `$make` gives a
 /// store and something that keeps its surroundings alive.

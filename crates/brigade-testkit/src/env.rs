@@ -6,8 +6,10 @@ use brigade_core::clock::{Clock, SteppingClock};
 use brigade_core::mail;
 use brigade_core::roster::{self, MemberPlan, TeamPlan};
 use brigade_core::seat::Seat;
-use brigade_core::store::Store;
+use brigade_core::store::{Outgoing, Store};
 use brigade_wire::name::{MemberName, TeamName};
+use brigade_wire::team::Team;
+use uuid::Uuid;
 
 /// A clock that begins at a fixed time and steps a second each time it is asked.
 pub fn clock() -> Arc<dyn Clock> {
@@ -77,4 +79,21 @@ pub fn member_plan() -> MemberPlan<'static> {
         cwd: "/",
         backend_type: "process",
     }
+}
+
+/// Puts a message into an inbox without asking anybody, as a program of somebody else's would.
+pub async fn write(house: &House, from: &str, to: &str, text: &str) {
+    let config = house.store.team(&team()).await.unwrap().unwrap();
+    let message = Outgoing {
+        msg_id: Uuid::new_v4().to_string(),
+        from: from.into(),
+        text: text.into(),
+        summary: None,
+        timestamp: "2026-11-15T12:00:00.000Z".into(),
+        color: None,
+        msg_v: None,
+        lead_sig: None,
+        team_created: Team::read(&config.bytes).unwrap().created_at().unwrap(),
+    };
+    house.store.send(&team(), &member(to), &message).await.unwrap();
 }

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade_core::chronicle::{Feed, Library, Spot};
 use brigade_core::event::{Event, Record};
+use brigade_core::event_log::{Feed, Library, Spot};
 use brigade_core::mail::with_message;
 use brigade_core::store::{Actor, Store};
 
-use crate::house::{House, team};
+use crate::env::{House, team};
 
 /// What was told, in order.
 #[derive(Default)]

@@ -14,7 +14,7 @@ use brigade_wire::name::TeamName;
 use brigade_wire::team::Team;
 use serde_json::Value;
 
-use crate::house::{House, clock, member, member_plan, team};
+use crate::env::{House, clock, member, member_plan, team};
 
 /// A team with something of everything: a gap in its numbers, mail in every state, somebody who left,
 /// a note, an answered request and one that waits.

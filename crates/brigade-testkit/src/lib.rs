@@ -8,11 +8,14 @@
     reason = "a test stops at the first surprise"
 )]
 
-pub mod carried;
-pub mod chronicled;
-pub mod claimed;
+pub mod claims;
 pub mod contract;
-pub mod engine;
-pub mod house;
-pub mod remembered;
-pub mod worked;
+pub mod env;
+pub mod event_log;
+pub mod exports;
+pub mod files;
+pub mod flaky;
+pub mod nats_server;
+pub mod notes;
+pub mod signing;
+pub mod work;

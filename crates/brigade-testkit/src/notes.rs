@@ -11,7 +11,7 @@ use brigade_core::store::{Mark, Question, Shelf, StoreError};
 use brigade_wire::team::Team;
 
 use crate::contract::{AnyStore, actor};
-use crate::house::{House, member, team};
+use crate::env::{House, member, team};
 
 /// What was said in a team that is gone can still be read.
 pub async fn history_outlives_the_team(store: AnyStore) {

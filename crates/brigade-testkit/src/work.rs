@@ -6,7 +6,7 @@ use std::time::Duration;
 use brigade_core::event::{Act, Ending, Event, Record};
 use brigade_core::store::{Actor, Store};
 
-use crate::house::{House, member, team};
+use crate::env::{House, member, team};
 
 /// What a member did is told, and is in the history, in the order in which it was done and with who did
 /// it; and it is in nobody's mailbox, nor in what else went on in the team.

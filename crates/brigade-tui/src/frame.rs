@@ -1,6 +1,6 @@
 //! What stands around the views: whose team it is, which views there are, what waits, and which keys help.
 
-use brigade_core::picture::{Doing, Person};
+use brigade_core::projection::{Doing, Person};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
@@ -10,8 +10,9 @@ use super::canvas::{Canvas, Drawn, Hit};
 use super::keys::{Command, Key, Place, keys_of};
 use super::screen::Screen;
 use super::{dialog, views};
-use crate::output::{self, cut, local, one_line};
-use crate::ui::views::View;
+use crate::time::local;
+use crate::views::View;
+use brigade_core::text::{self, cut, one_line};
 
 /// Draws everything, and says what is where.
 pub(crate) fn draw(screen: &Screen, buffer: &mut Buffer) -> Drawn {
@@ -45,7 +46,7 @@ fn title(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let title = screen.replay.and_then(|_| screen.picture.title()).unwrap_or(&screen.team);
     let mut spans = vec![Span::styled(one_line(title), theme.strong())];
     let mut part = |text: String, style| spans.extend([Span::raw("  "), Span::styled(text, style)]);
-    part(output::count(members.len(), "member"), theme.faint());
+    part(text::count(members.len(), "member"), theme.faint());
     if working > 0 {
         part(format!("{working} working"), theme.busy());
     }

@@ -217,8 +217,7 @@ fn spelled(event: &KeyEvent) -> Option<String> {
 }
 
 /// The table as it stands in the documentation.
-#[cfg(all(test, feature = "nats"))]
-pub(crate) fn documented() -> String {
+pub fn documented() -> String {
     let mut text = "| where | keys | what |\n|---|---|---|\n".to_owned();
     for key in KEYS {
         let place = match key.place {

@@ -4,6 +4,8 @@
 //! keys; [`dialog`] asks before something is done; [`orders`] does it, with the functions that the command
 //! line has too. `run` is the loop that knows the store, the clock and the terminal.
 
+#![forbid(unsafe_code)]
+
 mod canvas;
 mod dialog;
 mod frame;
@@ -19,9 +21,9 @@ mod style;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod time;
 mod views;
 
-#[cfg(all(test, feature = "nats"))]
-pub(crate) use self::keys::documented as key_table;
-pub(crate) use self::run::run;
-pub(crate) use self::views::View;
+pub use self::keys::documented as key_table;
+pub use self::run::{Options, run};
+pub use self::views::View;

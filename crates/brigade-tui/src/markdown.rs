@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::prose::wrap;
 use super::style::Theme;
-use crate::output::plain;
+use brigade_core::text::plain;
 
 /// However deep a text is nested, so much room is left for words.
 const LEAST: usize = 8;

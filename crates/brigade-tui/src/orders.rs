@@ -1,22 +1,19 @@
 //! What a person orders on the screen, carried out by the same functions as on the command line.
 
-use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use brigade_core::board::{self, TaskPlan, Update};
-use brigade_core::handshake::{self, Answer};
+use brigade_core::handshake::Answer;
 use brigade_core::mail::{self, Words};
 use brigade_core::seat::Seat;
-use brigade_core::{approvals, roster};
+use brigade_host::down::{self, Stopped};
+use brigade_host::progress::{Ended, Progress, silent};
+use brigade_host::shutdown::Manner;
+use brigade_host::spec::{MemberSpec, Place};
+use brigade_host::{Context, HostError, answer, spawn};
 use brigade_wire::change::Change;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
-
-use crate::context::{Context, cwd};
-use crate::error::CliError;
-use crate::host::end::{self, Ended, Manner};
-use crate::host::hire;
-use crate::host::spec::{MemberSpec, Place};
-use crate::patience::patiently;
 
 /// How long a member is given to agree to stop.
 const ASK: Duration = Duration::from_secs(30);
@@ -97,16 +94,16 @@ pub(crate) async fn carry_out(
     team: &TeamName,
     me: &MemberName,
     order: Order,
-) -> Result<String, CliError> {
+) -> Result<String, HostError> {
     let seat = context.seat_of(team.clone(), me.clone());
     Ok(match order {
         Order::Send { to, text } => {
-            let sent = patiently(mail::send(&seat, &to, words(&text))).await?;
+            let sent = mail::send(&seat, &to, words(&text)).await?;
             let caveat = sent.caveat().map(|why| format!("; {why}")).unwrap_or_default();
             format!("sent to {}{caveat}", sent.to)
         }
         Order::Broadcast { text } => {
-            let sent = patiently(mail::broadcast(&seat, words(&text))).await?;
+            let sent = mail::broadcast(&seat, words(&text)).await?;
             let to: Vec<&str> = sent.iter().map(|sent| sent.to.as_str()).collect();
             if to.is_empty() {
                 "nobody else is on the team".into()
@@ -122,38 +119,41 @@ pub(crate) async fn carry_out(
                 blocked_by: after,
                 metadata: Vec::new(),
             };
-            let id = patiently(board::add(&seat, &plan)).await?;
+            let id = board::add(&seat, &plan).await?;
             if let Some(owner) = owner {
-                patiently(board::update(&seat, id, &owned(Change::Set(owner)))).await?;
+                board::update(&seat, id, &owned(Change::Set(owner))).await?;
             }
             format!("added task {id}")
         }
         Order::Assign { id, owner } => {
             let to = owner.as_ref().map_or("nobody".to_owned(), ToString::to_string);
             let owner = owner.map_or(Change::Clear, Change::Set);
-            patiently(board::update(&seat, id, &owned(owner))).await?;
+            board::update(&seat, id, &owned(owner)).await?;
             format!("task {id} is {to}'s")
         }
         Order::Claim { id } => {
-            patiently(board::claim(&seat, id)).await?;
+            board::claim(&seat, id).await?;
             format!("task {id} is yours, and in progress")
         }
         Order::Finish { id } => {
-            patiently(board::done(&seat, id)).await?;
+            board::done(&seat, id).await?;
             format!("task {id} is done")
         }
         Order::Spawn { name, agent, prompt, worktree, plan } => {
-            let plain = hire::plain(name, agent, PathBuf::from(cwd()));
+            let plain = spawn::plain(name, agent, context.cwd.clone());
             let spec = MemberSpec { prompt, worktree, plan, place: Place::Headless, ..plain };
-            spawn(context, &seat, &spec).await?
+            start(context, &seat, &spec).await?
         }
-        Order::Stop { name, now } => stop(context, &seat, name, now).await?,
+        Order::Stop { name, now } => stop(context, &seat, &name, now).await?,
         Order::Answer { request_id, no } => {
-            let approval = patiently(approvals::find(&seat, &request_id)).await?;
-            let answer = no.as_deref().map_or(Answer::Yes, Answer::No);
-            let answered = patiently(approvals::answer(&seat, &approval, answer)).await?;
+            let reply = no.as_deref().map_or(Answer::Yes, Answer::No);
+            let outcomes = answer::answer(&seat, &[request_id], reply).await?;
             let word = if no.is_some() { "denied" } else { "approved" };
-            format!("{word} {}'s {}", answered.to, approval.wanted.kind())
+            let mut text = String::new();
+            for (approval, answered) in outcomes {
+                text = format!("{word} {}'s {}", answered?.to, approval.wanted.kind());
+            }
+            text
         }
         // These take the terminal, and are done by whoever has it.
         Order::Pane { .. } | Order::Worktree { .. } => String::new(),
@@ -168,19 +168,24 @@ fn owned(owner: Change<MemberName>) -> Update {
     Update { owner, ..Update::default() }
 }
 
-async fn spawn(context: &Context, seat: &Seat, spec: &MemberSpec) -> Result<String, CliError> {
+async fn start(context: &Context, seat: &Seat, spec: &MemberSpec) -> Result<String, HostError> {
     let host = context.host()?;
     let lead = seat.of(MemberName::lead());
-    let hired = hire::hire(&host, &lead, spec).await?;
-    let listens = roster::lead_listens(&lead).await?;
-    let note = if listens {
-        ""
-    } else {
-        "; its lead reads mail only while a teammate of its own is there"
+    let is_deaf = AtomicBool::new(false);
+    let report = |progress| {
+        if matches!(progress, Progress::LeadDoesNotListen(..)) {
+            is_deaf.store(true, Ordering::Relaxed);
+        }
     };
-    Ok(match hired.trouble {
+    let spawned = spawn::spawn(&host, &lead, spec, &report).await?;
+    let note = if is_deaf.load(Ordering::Relaxed) {
+        "; its lead reads mail only while a teammate of its own is there"
+    } else {
+        ""
+    };
+    Ok(match spawned.trouble {
         Some(why) => format!("{} did not start: {why}", spec.name),
-        None if hired.new => format!("{} is on the team{note}", spec.name),
+        None if spawned.new => format!("{} is on the team{note}", spec.name),
         None => format!("{} was there already", spec.name),
     })
 }
@@ -188,22 +193,14 @@ async fn spawn(context: &Context, seat: &Seat, spec: &MemberSpec) -> Result<Stri
 async fn stop(
     context: &Context,
     seat: &Seat,
-    name: MemberName,
+    name: &MemberName,
     now: bool,
-) -> Result<String, CliError> {
-    let host = context.host()?;
-    if host.folder.member(&seat.team, &name)?.is_none() {
-        // It runs elsewhere, or in somebody's own pane: it can be asked.
-        patiently(handshake::request_shutdown(seat, name.as_str(), None)).await?;
-        return Ok(format!("{name} is asked to stop"));
-    }
-    context.refuse_to_lead(&seat.team, "ask a member to stop")?;
-    let lead = seat.of(MemberName::lead());
+) -> Result<String, HostError> {
     let manner = Manner { ask: (!now).then_some(ASK), reason: None, may_refuse: !now };
-    let ended = end::members(&host, &lead, std::slice::from_ref(&name), manner, |_, _| {}).await?;
-    Ok(match ended.into_iter().next() {
-        Some((_, Ended::Refused(why))) => format!("{name} would rather stay: {why}"),
-        Some((_, Ended::WasGone)) => format!("{name} was gone already"),
-        _ => format!("{name} has left"),
+    Ok(match down::stop_or_ask(context, seat, name, manner, &silent).await? {
+        Stopped::Asked => format!("{name} is asked to stop"),
+        Stopped::Here(Ended::Refused(why)) => format!("{name} would rather stay: {why}"),
+        Stopped::Here(Ended::WasGone) => format!("{name} was gone already"),
+        Stopped::Here(Ended::Agreed | Ended::Forced) => format!("{name} has left"),
     })
 }

@@ -1,12 +1,12 @@
 //! Words made to fit: broken into lines with their styles kept, and figures in few letters.
 
-use brigade_core::picture::At;
+use brigade_core::projection::At;
 use jiff::Timestamp;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthChar;
 
-use crate::output::plain;
+use brigade_core::text::plain;
 
 /// A letter and how it looks.
 type Letter = (char, Style);

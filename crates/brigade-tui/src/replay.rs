@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade_core::chronicle::{Batch, Feed, Spot};
 use brigade_core::event::Record;
+use brigade_core::event_log::{Batch, Feed, Spot};
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 

@@ -1,22 +1,27 @@
 //! The loop that knows the store, the clock and the terminal.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::future::poll_fn;
 use std::io::{self, IsTerminal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::task::{self, Poll};
 use std::time::Duration;
 
 use brigade_core::approvals;
-use brigade_core::chronicle::{self, Batch, Feed};
+use brigade_core::event_log::{Batch, Feed};
 use brigade_core::pulse::{BEAT, State};
+use brigade_files::of_file;
+use brigade_host::error::failed;
+use brigade_host::{Context, HostError, state, team_file};
 use brigade_wire::name::{MemberName, TeamName};
 use crossterm::event::{Event, EventStream, KeyEventKind};
 use futures_util::StreamExt;
 use jiff::Timestamp;
 use rustix::process::Signal;
+use thiserror::Error;
 use tokio::signal::unix::{self, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, interval, sleep_until};
@@ -28,11 +33,35 @@ use super::replay::Player;
 use super::screen::{Effect, Happening, Replay, Screen, Vital};
 use super::style::Theme;
 use super::terminal::Terminal;
-use crate::cli::Ui;
-use crate::context::Context;
-use crate::error::{CliError, Trouble};
-use crate::host::state;
-use crate::{env, exit, team_file};
+use super::views::View;
+
+/// What a person chose, and what the terminal is like.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The view to begin with.
+    pub view: View,
+    /// A journal to play, in place of a team.
+    pub replay: Option<PathBuf>,
+    /// How many times as fast as it was; 0 shows its end.
+    pub speed: f64,
+    /// Whether the mouse is left to the terminal.
+    pub no_mouse: bool,
+    /// Whether to draw in colour.
+    pub color: bool,
+    /// Whether the terminal cannot move its cursor.
+    pub is_dumb: bool,
+    /// Whether the person works over ssh, where no browser can be opened.
+    pub is_remote: bool,
+    /// Whether the dashboard runs inside tmux.
+    pub in_tmux: bool,
+    /// The person's shell.
+    pub shell: OsString,
+}
+
+/// There is no terminal, or one that cannot be drawn on.
+#[derive(Debug, Error)]
+#[error("there is no terminal to draw on")]
+struct NoTerminal;
 
 /// How soon after one drawing the next may come: what comes faster is drawn together.
 const FRAME: Duration = Duration::from_millis(30);
@@ -78,6 +107,7 @@ impl Source {
 /// What the loop holds.
 struct Show<'c> {
     context: &'c Arc<Context>,
+    options: &'c Options,
     screen: Screen,
     source: Source,
     terminal: Terminal,
@@ -90,27 +120,28 @@ struct Show<'c> {
     ask_again: bool,
 }
 
-pub(crate) async fn run(context: Context, ui: &Ui) -> Result<u8, CliError> {
-    // One that calls itself dumb cannot be drawn on either.
-    let is_dumb = env::read(env::TERM).is_some_and(|term| term == "dumb");
-    if is_dumb || !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        let error = CliError::usage(Trouble::NoTerminal);
+/// Shows the dashboard until the person leaves it.
+pub async fn run(context: Context, ui: &Options) -> Result<(), HostError> {
+    if ui.is_dumb || !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+        let error = HostError::usage(NoTerminal);
         return Err(
             error.hint("`brigade status`, `brigade log` and `brigade approvals` print the same")
         );
     }
     let context = Arc::new(context);
-    let theme = Theme { color: env::read(env::NO_COLOR).is_none() };
+    let theme = Theme { color: ui.color };
     let (mut screen, source) = match &ui.replay {
         Some(path) => open_replay(path, ui.speed, theme).await?,
         None => open_any(&context, theme).await?,
     };
     screen.view = ui.view;
     let (answer, answers) = mpsc::unbounded_channel();
-    let terminal = Terminal::take(!ui.no_mouse).map_err(failed("take the terminal"))?;
+    let terminal =
+        Terminal::take(!ui.no_mouse).map_err(|source| failed("take the terminal", source))?;
     let keys = Some(EventStream::new());
     let mut show = Show {
         context: &context,
+        options: ui,
         screen,
         source,
         terminal,
@@ -120,20 +151,14 @@ pub(crate) async fn run(context: Context, ui: &Ui) -> Result<u8, CliError> {
         asking_approvals: false,
         ask_again: false,
     };
-    show.go_on().await.map_err(failed("draw on the terminal"))?;
-    Ok(exit::DONE)
-}
-
-fn failed(doing: &str) -> impl FnOnce(io::Error) -> CliError {
-    let doing = doing.to_owned();
-    |source| CliError::failed(Trouble::Io { doing, source })
+    show.go_on().await.map_err(|source| failed("draw on the terminal", source))
 }
 
 /// The team that was named, the only one there is, or that of this folder's `brigade.toml`; of others the first,
 /// and the question which.
-async fn open_any(context: &Context, theme: Theme) -> Result<(Screen, Source), CliError> {
+async fn open_any(context: &Context, theme: Theme) -> Result<(Screen, Source), HostError> {
     let teams = context.store.teams().await?;
-    let of_folder = || team_file::here().filter(|team| teams.contains(team));
+    let of_folder = || team_file::team_of(&context.cwd).filter(|team| teams.contains(team));
     match (context.named_team(), teams.as_slice()) {
         (None, [first, _, ..]) if of_folder().is_none() => {
             let (mut screen, source) = open(context, first.clone(), theme).await?;
@@ -150,7 +175,7 @@ async fn open(
     context: &Context,
     team: TeamName,
     theme: Theme,
-) -> Result<(Screen, Source), CliError> {
+) -> Result<(Screen, Source), HostError> {
     let (feed, library) = context.store.chronicle(&team).await?;
     let mut screen = Screen::new(team.to_string(), library, theme, context.clock.now());
     // Who has no name here can look.
@@ -165,8 +190,8 @@ async fn open(
     Ok((screen, Source::Live(feed)))
 }
 
-async fn open_replay(path: &Path, speed: f64, theme: Theme) -> Result<(Screen, Source), CliError> {
-    let (feed, library) = chronicle::of_file(path).map_err(CliError::failed)?;
+async fn open_replay(path: &Path, speed: f64, theme: Theme) -> Result<(Screen, Source), HostError> {
+    let (feed, library) = of_file(path).map_err(HostError::failed)?;
     let player = Player::start(feed, speed).await;
     let name = path.file_stem().map(|name| name.to_string_lossy().into_owned());
     let mut screen = Screen::new(name.unwrap_or_default(), library, theme, player.now());
@@ -325,7 +350,7 @@ impl Show<'_> {
         let (context, answer) = (Arc::clone(self.context), self.answer.clone());
         tokio::spawn(async move {
             let came = orders::carry_out(&context, &team, &me, order).await;
-            let _over = answer.send(Happening::Done(came.map_err(|error| error.in_a_line())));
+            let _over = answer.send(Happening::Done(came.map_err(|error| error.in_one_line())));
         });
     }
 
@@ -361,7 +386,7 @@ impl Show<'_> {
             let mut vitals = HashMap::new();
             for name in names {
                 let is_here =
-                    host.folder.member(&lead.team, &name).is_ok_and(|spec| spec.is_some());
+                    host.registry.member(&lead.team, &name).is_ok_and(|spec| spec.is_some());
                 let Ok((_, pulse, judged)) = state::liveness(&host, &lead, &name).await else {
                     continue;
                 };
@@ -382,7 +407,7 @@ impl Show<'_> {
 
     /// Opens an address; where there is no browser, as over ssh, it is copied.
     fn browse(&mut self, link: &str) -> io::Result<()> {
-        let is_far = env::read(env::SSH_CONNECTION).is_some();
+        let is_far = self.options.is_remote;
         let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
         let opened = !is_far
             && std::process::Command::new(program)
@@ -428,8 +453,8 @@ impl Show<'_> {
         let team: TeamName = self.screen.team.parse().map_err(|_| "no team".to_owned())?;
         let person = self.screen.picture.called(name.as_str()).ok_or("nobody is called that")?;
         match order {
-            Order::Pane { .. } => lend::window(self.context, &team, person),
-            _ => lend::shell(self.context, &team, person),
+            Order::Pane { .. } => lend::window(self.context, self.options, &team, person),
+            _ => lend::shell(self.context, self.options, &team, person),
         }
     }
 

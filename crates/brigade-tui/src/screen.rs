@@ -5,9 +5,9 @@
 use std::collections::HashMap;
 
 use brigade_core::approvals::Approval;
-use brigade_core::chronicle::{Batch, Library};
 use brigade_core::event::Record;
-use brigade_core::picture::{Kind, Person, Picture};
+use brigade_core::event_log::{Batch, Library};
+use brigade_core::projection::{Kind, Person, Picture};
 use brigade_core::pulse::{Judged, Liveness};
 use brigade_wire::name::{MemberName, TeamName};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
@@ -242,7 +242,7 @@ impl Screen {
         let plain = |kind| matches!(kind, Kind::PlanRequest | Kind::PermissionRequest);
         let asked = self.picture.asked().iter().filter(|asked| plain(asked.kind));
         let open = asked.enumerate().filter(|(_, asked)| asked.reply.is_none());
-        let told = |(place, asked): (usize, &brigade_core::picture::Asked)| {
+        let told = |(place, asked): (usize, &brigade_core::projection::Asked)| {
             Approval::told(&*self.library.record(asked.spot)?, place + 1)
         };
         open.filter_map(told).collect()
@@ -378,7 +378,7 @@ impl Screen {
     /// A record, for its words.
     pub(crate) fn record(
         &self,
-        spot: brigade_core::chronicle::Spot,
+        spot: brigade_core::event_log::Spot,
     ) -> Option<std::sync::Arc<Record>> {
         self.library.record(spot)
     }

@@ -1,7 +1,7 @@
 //! Colours. Only those sixteen that a terminal's owner has chosen, so that light backgrounds are as good as
 //! dark ones; and nothing that is not also said without colour.
 
-use brigade_core::picture::Doing;
+use brigade_core::projection::Doing;
 use ratatui::style::{Color, Modifier, Style};
 
 /// Whether there are colours.

@@ -18,8 +18,6 @@ use rustix::io::Errno;
 use super::canvas::Drawn;
 use super::frame;
 use super::screen::Screen;
-use crate::exit;
-use crate::output;
 
 /// The most that is put where one pastes from: terminals drop what is longer, some with all that follows.
 const MOST: usize = 74_000;
@@ -49,7 +47,6 @@ impl Terminal {
     }
 
     fn enter(&mut self) -> io::Result<()> {
-        output::set_taken(true);
         enable_raw_mode()?;
         execute!(stdout(), EnterAlternateScreen, EnableBracketedPaste, cursor::Hide)?;
         if self.mouse {
@@ -138,14 +135,13 @@ fn end_with_terminal() -> io::Result<()> {
             }
         }
         std::thread::sleep(LAST);
-        std::process::exit(i32::from(exit::DONE));
+        std::process::exit(0);
     };
     std::thread::Builder::new().name("brigade-terminal".into()).spawn(wait).map(drop)
 }
 
 /// Leaves the terminal as it was. Nothing can be done if that fails; a terminal that is gone is in order.
 fn give_back() {
-    output::set_taken(false);
     let _gone = execute!(
         stdout(),
         DisableMouseCapture,

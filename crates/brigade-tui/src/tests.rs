@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use brigade_core::chronicle::{Batch, Held};
 use brigade_core::event::Record;
+use brigade_core::event_log::{Batch, Held};
 use brigade_core::pulse::{Judged, Liveness};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use jiff::Timestamp;
@@ -21,7 +21,7 @@ use super::style::Theme;
 use super::views::View;
 
 /// The journal.
-const DEMO: &str = include_str!("../../../../fixtures/ui/demo.jsonl");
+const DEMO: &str = include_str!("../../../fixtures/ui/demo.jsonl");
 /// When the journal is over.
 pub(crate) const END: &str = "2026-11-09T09:45:00Z";
 /// The sizes at which everything has to be readable.

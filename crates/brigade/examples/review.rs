@@ -5,13 +5,14 @@
 
 use std::{env, error::Error, path::PathBuf, sync::Arc, time::Duration};
 
-use brigade_core::program::Brigade;
+use brigade_agents::driver;
+use brigade_agents::program::Brigade;
+use brigade_agents::teammate::{self, Plan};
+use brigade_core::mail;
 use brigade_core::roster::{self, Force, MemberPlan, TeamPlan};
 use brigade_core::seat::Seat;
 use brigade_core::store::Mail;
-use brigade_core::store::file::{FileStore, Options};
-use brigade_core::teammate::{self, Plan};
-use brigade_core::{driver, mail};
+use brigade_files::{FileStore, Options};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -19,7 +20,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let [_, writer, reviewer, task] = words.as_slice() else { return Err("which agents?".into()) };
     let home = PathBuf::from(env::var("HOME")?);
     let files = Options::new(home.join(".claude"), home.join(".local/state/brigade"));
-    let brigade = Brigade::on_files("brigade", &files);
+    let brigade = Brigade::on_files("brigade", &files.claude_dir, &files.state_dir);
     let here = env::current_dir()?.to_string_lossy().into_owned();
 
     // A team in Claude Code's files, led by this program.

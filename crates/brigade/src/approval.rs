@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 
 use brigade_core::approvals::{Approval, Wanted};
 use brigade_core::policy;
+use brigade_core::text;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::output::{self, BUSY, FAINT, STRONG};
+use crate::output::{BUSY, FAINT, STRONG};
 
 /// What is asked, for programs.
 #[derive(Serialize)]
@@ -65,16 +66,16 @@ impl<'a> Shown<'a> {
 /// The same for people: a line of who and when, and below it what.
 pub(crate) fn show(approval: &Approval, now: Timestamp, width: Option<usize>) -> String {
     let age = age(now.duration_since(approval.at));
-    let (number, from) = (approval.number, output::one_line(approval.from.as_str()));
-    let id = output::one_line(&approval.request_id);
+    let (number, from) = (approval.number, text::one_line(approval.from.as_str()));
+    let id = text::one_line(&approval.request_id);
     let kind = approval.wanted.kind();
     let mut text = format!(
         "{BUSY}{number}{BUSY:#}  {STRONG}{from}{STRONG:#}  {kind}  {FAINT}{age}  {id}{FAINT:#}\n"
     );
     let mut block = |indent: &str, words: &str| {
         let room = width.map_or(usize::MAX, |width| width.saturating_sub(indent.len()));
-        for line in output::plain(words).lines() {
-            for part in output::wrap(line, room) {
+        for line in text::plain(words).lines() {
+            for part in text::wrap(line, room) {
                 let line = format!("{indent}{part}");
                 let _infallible = writeln!(text, "{}", line.trim_end());
             }
@@ -83,13 +84,13 @@ pub(crate) fn show(approval: &Approval, now: Timestamp, width: Option<usize>) ->
     match &approval.wanted {
         Wanted::Plan { plan, path } => {
             if let Some(path) = path {
-                block("   ", &format!("in {}", output::one_line(path)));
+                block("   ", &format!("in {}", text::one_line(path)));
             }
             block("   ", plan);
         }
         Wanted::Permission { tool, input, description, cwd } => {
             let place = cwd.as_ref().map(|cwd| format!(" in {cwd}")).unwrap_or_default();
-            block("   ", &output::one_line(&format!("{tool}{place}: {description}")));
+            block("   ", &text::one_line(&format!("{tool}{place}: {description}")));
             match policy::command(input) {
                 Some(command) => block("   $ ", &command),
                 None => {

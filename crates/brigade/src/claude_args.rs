@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use brigade_core::driver::Access;
+use brigade_agents::driver::Access;
 use brigade_wire::name::{AgentId, MemberName, TeamName};
 
 /// What we need of them. What we do not know is for the real Claude Code, and is passed over.

@@ -14,7 +14,7 @@ mod up;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use brigade_core::store::file::Durability;
+use brigade_files::Durability;
 use brigade_wire::name::{MemberName, TeamName};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -30,8 +30,8 @@ pub(crate) use self::task::{GraphFormat, TaskAdd, TaskCommand, TaskList, TaskUpd
 pub(crate) use self::team::{ActivityWord, TeamCommand, TeamJoin};
 pub(crate) use self::ui::Ui;
 pub(crate) use self::up::{New, Up};
-use crate::home::{Address, Home};
 use crate::{exit, version};
+use brigade_host::location::{Address, Location};
 
 /// Coding agents of any vendor on one team
 ///
@@ -134,7 +134,7 @@ pub(crate) struct Global {
 
     /// Where the teams live, all things considered.
     #[arg(skip)]
-    pub(crate) home: Home,
+    pub(crate) home: Location,
 }
 
 /// What an acknowledged message survives.

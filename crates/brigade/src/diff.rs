@@ -5,10 +5,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use brigade_core::driver::FileChange;
+use brigade_agents::driver::FileChange;
+use brigade_core::text;
 use similar::{Change, ChangeTag, TextDiff};
 
-use crate::output::{self, FAINT, HINT, READY, STRONG};
+use crate::output::{FAINT, HINT, READY, STRONG};
 
 const GONE: Style = AnsiColor::Red.on_default();
 
@@ -21,7 +22,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 
 /// The lines that go and come, each hunk with three lines around it.
 pub(crate) fn unified(path: &Path, before: Option<&str>, after: &str) -> String {
-    let name = output::plain(&path.to_string_lossy());
+    let name = text::plain(&path.to_string_lossy());
     let from = if before.is_some() { name.as_str() } else { "/dev/null" };
     let mut text = format!("{STRONG}--- {from}{STRONG:#}\n{STRONG}+++ {name}{STRONG:#}\n");
     let diff = TextDiff::from_lines(before.unwrap_or_default(), after);
@@ -51,12 +52,12 @@ pub(crate) fn short(change: &FileChange) -> String {
             }
             if come + gone <= LINES {
                 let (style, line) = signed(&change);
-                let line = output::cut(&line, WIDTH);
+                let line = text::cut(&line, WIDTH);
                 let _infallible = write!(shown, "\n  {style}{line}{style:#}");
             }
         }
     }
-    let path = output::cut(&output::one_line(&change.path), WIDTH);
+    let path = text::cut(&text::one_line(&change.path), WIDTH);
     let mut text =
         format!("  {STRONG}{path}{STRONG:#}  {READY}+{come}{READY:#} {GONE}-{gone}{GONE:#}{shown}");
     match (come + gone).saturating_sub(LINES) {
@@ -75,13 +76,13 @@ fn signed(change: &Change<&str>) -> (Style, String) {
         ChangeTag::Equal => (' ', Style::new()),
     };
     // A carriage return is part of the line, and would hide it.
-    let line = output::plain(change.value().trim_end_matches('\n'));
+    let line = text::plain(change.value().trim_end_matches('\n'));
     (style, format!("{sign}{line}"))
 }
 
 #[cfg(test)]
 mod tests {
-    use brigade_core::driver::Part;
+    use brigade_agents::driver::Part;
 
     use super::*;
 

@@ -15,8 +15,6 @@ mod words;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{team_file, ui};
-
 /// The repository.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -75,7 +73,7 @@ fn every_tool() {
 
 #[test]
 fn every_key_of_the_team_file() {
-    let schema = team_file::schema();
+    let schema = brigade_host::team_file::schema();
     let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
     page("docs/brigade.schema.json", &text);
     part("docs/brigade-toml.md", "keys", &reference::team_file(&schema));
@@ -83,7 +81,7 @@ fn every_key_of_the_team_file() {
 
 #[test]
 fn every_key_of_the_dashboard() {
-    part("docs/ui.md", "keys", &ui::key_table());
+    part("docs/ui.md", "keys", &brigade_tui::key_table());
 }
 
 #[test]

@@ -9,15 +9,15 @@
 //! To add a check: a row in [`CHECKS`], and a function beside the others that looks at the house and
 //! tells what it finds. A store on files is not asked here, for it mends and writes down as it looks.
 
-pub(crate) mod aside;
-pub(crate) mod deed;
-mod engine;
+pub(crate) mod backup;
+mod file_checks;
+pub(crate) mod fix;
 mod hosted;
-pub(crate) mod house;
 mod locks;
 mod machine;
 mod members;
-mod papers;
+mod nats;
+pub(crate) mod snapshot;
 mod tasks;
 
 use std::path::Path;
@@ -26,9 +26,9 @@ use serde::Serialize;
 use serde::ser::SerializeStruct as _;
 
 use self::Of::{All, Files};
-use self::deed::Deed;
-use self::engine::Ill;
-use self::house::House;
+use self::fix::Deed;
+use self::nats::Ill;
+use self::snapshot::House;
 
 /// Where something can be wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,21 +58,21 @@ pub(crate) const CHECKS: &[Check] = &[
         means: "its holder is gone; Claude Code 2.1.50 drops what it cannot write at once" },
     Check { name: "broken-lock", of: Files, look: locks::broken,
         means: "a lock is an empty folder; no program can ever take this one, so nothing is written" },
-    Check { name: "torn-file", of: Files, look: papers::torn,
+    Check { name: "torn-file", of: Files, look: file_checks::torn,
         means: "Claude Code takes it for empty, and writes over it what it has" },
-    Check { name: "big-inbox", of: Files, look: papers::big,
+    Check { name: "big-inbox", of: Files, look: file_checks::big,
         means: "Claude Code reads all of it again and again, and stalls when it is near 1 MB" },
-    Check { name: "split-team", of: Files, look: papers::split,
+    Check { name: "split-team", of: Files, look: file_checks::split,
         means: "Claude Code 2.1.50 has its roster in one folder and its mail and tasks in another" },
-    Check { name: "no-config", of: Files, look: papers::no_config,
+    Check { name: "no-config", of: Files, look: file_checks::no_config,
         means: "there is a folder and no team in it; nobody reads what is there" },
-    Check { name: "left-over", of: Files, look: papers::left_over,
+    Check { name: "left-over", of: Files, look: file_checks::left_over,
         means: "a program was killed while it wrote; nobody needs it any more" },
-    Check { name: "open-to-others", of: Files, look: papers::open_to_others,
+    Check { name: "open-to-others", of: Files, look: file_checks::open_to_others,
         means: "other users of this machine can read what members write to each other" },
-    Check { name: "foreign-file", of: Files, look: papers::foreign,
+    Check { name: "foreign-file", of: Files, look: file_checks::foreign,
         means: "brigade follows no link and reads no other user's file, so it is as if it were not there" },
-    Check { name: "unreadable-folder", of: Files, look: papers::unreadable,
+    Check { name: "unreadable-folder", of: Files, look: file_checks::unreadable,
         means: "to brigade it is as if nothing were in it, and nothing can be written there" },
     Check { name: "returned-member", of: Files, look: members::returned,
         means: "it had left, and a late word about it wrote it back; the team cannot be deleted" },
@@ -220,7 +220,7 @@ pub(crate) fn examine(house: &House) -> Vec<Finding> {
         findings.extend(told);
     }
     for Ill { check, place, what, advice } in house.ills.iter().flatten() {
-        let means = engine::CHECKS.iter().find(|(name, _)| name == check);
+        let means = nats::CHECKS.iter().find(|(name, _)| name == check);
         findings.push(Finding {
             check,
             means: means.map(|(_, means)| *means).unwrap_or_default(),
@@ -240,5 +240,5 @@ fn checks(house: &House) -> impl Iterator<Item = &'static Check> {
 
 /// How many checks that were.
 pub(crate) fn count(house: &House) -> usize {
-    checks(house).count() + house.ills.as_ref().map_or(0, |_| engine::CHECKS.len())
+    checks(house).count() + house.ills.as_ref().map_or(0, |_| nats::CHECKS.len())
 }

@@ -1,35 +1,26 @@
 //! The one binary. The only crate that knows environment variables, terminals and exit codes.
 
+mod allocator;
 mod approval;
+mod claude_args;
 mod cli;
 mod commands;
 mod context;
 mod diff;
+#[cfg(test)]
+#[cfg(feature = "nats")]
+mod docs_sync;
 mod doctor;
 mod env;
 mod error;
 mod exit;
 mod graph;
 mod guest;
-mod home;
-mod host;
-mod installed;
-mod log;
-mod mcp;
-mod memory;
-mod native;
-mod near;
+mod location;
 mod output;
 mod pane;
-#[cfg(test)]
-#[cfg(feature = "nats")]
-mod papers;
-mod patience;
-mod signals;
-mod tasks;
-mod team_file;
-mod tree;
-mod ui;
+mod progress;
+mod slow_notice;
 mod version;
 
 use std::ffi::OsString;
@@ -39,7 +30,7 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 fn main() -> ExitCode {
-    memory::give_back();
+    allocator::give_back();
     error::catch_bugs();
     let mut words = std::env::args_os().skip(1);
     let done = match words.next() {
@@ -49,7 +40,7 @@ fn main() -> ExitCode {
     };
     let code = match done {
         Ok(code) => code,
-        Err(error) => error.report(),
+        Err(error) => error::report(&error),
     };
     ExitCode::from(code)
 }

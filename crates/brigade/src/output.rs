@@ -3,13 +3,16 @@
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::{AnsiColor, Style};
+use brigade_core::task_view::Look;
+use brigade_core::text::{cut, one_line, plain};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
+
+use crate::error::{CliError, output_failed};
 
 /// What is wrong.
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -24,29 +27,39 @@ pub(crate) const READY: Style = AnsiColor::Green.on_default();
 /// Under way, or waiting to be read.
 pub(crate) const BUSY: Style = AnsiColor::Yellow.on_default();
 
+/// The style of a task's state.
+pub(crate) fn task_style(look: Look) -> Style {
+    match look {
+        Look::Ready => READY,
+        Look::Kept => Style::new(),
+        Look::InProgress => BUSY,
+        Look::Blocked | Look::Done => FAINT,
+    }
+}
+
 /// Writes text to standard output in one go.
-pub(crate) fn print(text: &str) -> io::Result<()> {
+pub(crate) fn print(text: &str) -> Result<(), CliError> {
     let mut out = anstream::AutoStream::auto(io::stdout().lock());
-    out.write_all(text.as_bytes())?;
-    out.flush()
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(output_failed)
 }
 
 /// Writes bytes to standard output as they are: the wire's own, which nobody may change.
-pub(crate) fn print_raw(bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn print_raw(bytes: &[u8]) -> Result<(), CliError> {
     let mut out = io::stdout().lock();
-    out.write_all(bytes)?;
-    out.flush()
+    out.write_all(bytes).and_then(|()| out.flush()).map_err(output_failed)
 }
 
 /// Writes a value as JSON, on one line.
-pub(crate) fn print_json(value: &impl serde::Serialize) -> io::Result<()> {
-    let mut line = serde_json::to_vec(value)?;
+pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), CliError> {
+    let mut line = serde_json::to_vec(value).map_err(CliError::failed)?;
     line.push(b'\n');
     print_raw(&line)
 }
 
 /// Writes documents of the wire as one JSON array, each as it is.
-pub(crate) fn print_array<'d>(documents: impl IntoIterator<Item = &'d [u8]>) -> io::Result<()> {
+pub(crate) fn print_array<'d>(
+    documents: impl IntoIterator<Item = &'d [u8]>,
+) -> Result<(), CliError> {
     let documents: Vec<&[u8]> = documents.into_iter().collect();
     print_raw(&[b"[", documents.join(b",\n".as_slice()).as_slice(), b"]\n"].concat())
 }
@@ -60,19 +73,8 @@ pub(crate) fn is_abandoned() -> bool {
     looked.is_ok() && fds.iter().any(|fd| fd.revents().contains(PollFlags::ERR))
 }
 
-/// Whether the terminal shows something that lines of ours would be written over.
-static TAKEN: AtomicBool = AtomicBool::new(false);
-
-/// Says whether the terminal is taken: until it is free again nothing is said there.
-pub(crate) fn set_taken(taken: bool) {
-    TAKEN.store(taken, Ordering::Relaxed);
-}
-
 /// Writes a line to standard error. Where that cannot be done there is nobody to tell.
 pub(crate) fn say(line: &str) {
-    if TAKEN.load(Ordering::Relaxed) {
-        return;
-    }
     let mut err = anstream::AutoStream::auto(io::stderr().lock());
     let _nobody = writeln!(err, "{line}");
 }
@@ -87,11 +89,6 @@ pub(crate) fn hint(text: &str) {
     say(&format!("{HINT}hint:{HINT:#} {}", plain(text)));
 }
 
-/// So many of something.
-pub(crate) fn count(number: usize, word: &str) -> String {
-    if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
-}
-
 /// The width to keep to, if somebody looks.
 pub(crate) fn width() -> Option<usize> {
     if !io::stdout().is_terminal() {
@@ -99,82 +96,6 @@ pub(crate) fn width() -> Option<usize> {
     }
     let (width, _) = terminal_size::terminal_size()?;
     Some(usize::from(width.0))
-}
-
-/// Text that does nothing to a terminal and hides nothing: what others wrote may hold escape sequences,
-/// characters that turn the direction of writing, and such as nobody sees. Line breaks and tabs stay, and so
-/// do those that join the signs of a script or an emoji.
-pub(crate) fn plain(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    for c in text.chars() {
-        let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        let hides = matches!(
-            c,
-            '\u{ad}'
-                | '\u{115f}'
-                | '\u{1160}'
-                | '\u{180e}'
-                | '\u{200b}'
-                | '\u{2060}'..='\u{2064}'
-                | '\u{206a}'..='\u{206f}'
-                | '\u{3164}'
-                | '\u{feff}'
-                | '\u{ffa0}'
-                | '\u{e0000}'..='\u{e007f}'
-        );
-        if turns || hides || (c.is_control() && c != '\n' && c != '\t') {
-            plain.extend(c.escape_unicode());
-        } else {
-            plain.push(c);
-        }
-    }
-    plain
-}
-
-/// The same on one line: white space of any kind becomes a space.
-pub(crate) fn one_line(text: &str) -> String {
-    plain(&text.split_whitespace().collect::<Vec<_>>().join(" "))
-}
-
-/// Text cut to a width, the cut shown.
-pub(crate) fn cut(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
-    }
-    let mut cut = String::new();
-    let mut room = width.saturating_sub(1);
-    for c in text.chars() {
-        let its = c.width().unwrap_or_default();
-        if its > room {
-            break;
-        }
-        room -= its;
-        cut.push(c);
-    }
-    cut.truncate(cut.trim_end().len());
-    cut + "…"
-}
-
-/// A line broken between words so that no part is wider than `width`. A word that is wider stays whole.
-pub(crate) fn wrap(line: &str, width: usize) -> Vec<&str> {
-    let mut parts = Vec::new();
-    let mut rest = line;
-    while rest.width() > width {
-        let mut taken = 0;
-        let fits = |(at, c): (usize, char)| {
-            taken += c.width().unwrap_or_default();
-            (taken <= width + 1).then_some((at, c))
-        };
-        let blanks = rest.char_indices().map_while(fits).filter(|&(at, c)| at > 0 && c == ' ');
-        let blank = blanks.last().map(|(at, _)| at);
-        let blank = blank
-            .or_else(|| rest.char_indices().skip(1).find(|&(_, c)| c == ' ').map(|(at, _)| at));
-        let Some((part, tail)) = blank.and_then(|at| rest.split_at_checked(at)) else { break };
-        parts.push(part);
-        rest = tail.trim_start();
-    }
-    parts.push(rest);
-    parts
 }
 
 /// A time as a person of this place tells it.
@@ -276,31 +197,6 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_cut_counts_columns_not_characters() {
-        assert_eq!(cut("hello", 5), "hello");
-        assert_eq!(cut("hello world", 7), "hello…");
-        assert_eq!(cut("日本語です", 5), "日本…");
-    }
-
-    #[test]
-    fn a_line_is_broken_between_words() {
-        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrap("one two three", 40), ["one two three"]);
-        assert_eq!(
-            wrap("https://a.very.long/address here", 10),
-            ["https://a.very.long/address", "here"]
-        );
-        assert_eq!(wrap("日本 語", 4), ["日本", "語"]);
-        assert_eq!(wrap("", 4), [""]);
-    }
-
-    #[test]
-    fn nothing_in_a_text_reaches_the_terminal_as_a_command() {
-        assert_eq!(plain("a\u{1b}]0;x\u{7}b\nc"), "a\\u{1b}]0;x\\u{7}b\nc");
-        assert_eq!(one_line("a\n\tb \u{202e}c"), "a b \\u{202e}c");
-    }
 
     #[test]
     fn columns_are_aligned_by_width() {

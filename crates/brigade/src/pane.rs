@@ -5,9 +5,10 @@
 
 use std::io::{BufRead, IsTerminal};
 
-use brigade_core::driver::{Agent, End, Event, Usage};
+use brigade_agents::driver::{Agent, End, Event, Usage};
+use brigade_agents::teammate::Sight;
 use brigade_core::seat::Seat;
-use brigade_core::teammate::Sight;
+use brigade_core::text;
 use tokio::sync::mpsc;
 
 use crate::diff;
@@ -53,14 +54,14 @@ impl Pane {
             Sight::Started => self.state("starting"),
             Sight::Given(text) => {
                 for (from, text) in letters(text) {
-                    let text = output::cut(&output::plain(&text).replace('\n', " "), GIVEN);
-                    let from = output::one_line(&from);
+                    let text = text::cut(&text::plain(&text).replace('\n', " "), GIVEN);
+                    let from = text::one_line(&from);
                     self.fresh(&format!("{STRONG}← {from}{STRONG:#} {FAINT}{text}{FAINT:#}"));
                 }
             }
             Sight::Did(event) => self.event(event),
             Sight::Waits { request_id, what } => {
-                let what = output::one_line(what);
+                let what = text::one_line(what);
                 self.fresh(&format!(
                     "{HINT}? {what}{HINT:#}  {FAINT}waits for the lead: {request_id}{FAINT:#}"
                 ));
@@ -69,11 +70,11 @@ impl Pane {
                 let word = if *yes { "yes" } else { "no" };
                 self.fresh(&format!(
                     "{HINT}! {word}{HINT:#}  {FAINT}{}{FAINT:#}",
-                    output::one_line(request_id)
+                    text::one_line(request_id)
                 ));
             }
             Sight::Trouble(what) => {
-                self.fresh(&format!("{HINT}! {}{HINT:#}", output::one_line(what)));
+                self.fresh(&format!("{HINT}! {}{HINT:#}", text::one_line(what)));
             }
             _ => {}
         }
@@ -85,22 +86,22 @@ impl Pane {
             Event::TurnStarted => self.state("working"),
             Event::Said(text) => self.say(text),
             Event::ToolStarted { tool, about, .. } => {
-                let line = output::one_line(&format!("{tool} {about}"));
-                self.fresh(&format!("{BUSY}● {}{BUSY:#}", output::cut(&line, 160)));
+                let line = text::one_line(&format!("{tool} {about}"));
+                self.fresh(&format!("{BUSY}● {}{BUSY:#}", text::cut(&line, 160)));
             }
             Event::Changed(change) => self.fresh(&diff::short(change)),
             Event::ToolEnded { ok: false, .. } => self.fresh(&format!("{FAINT}  failed{FAINT:#}")),
             Event::Used(used) => self.used = *used,
             Event::Retries { why } => {
-                self.state(&format!("tries again: {}", output::one_line(why)));
+                self.state(&format!("tries again: {}", text::one_line(why)));
             }
-            Event::Limited { why } => self.state(&format!("limited: {}", output::one_line(why))),
+            Event::Limited { why } => self.state(&format!("limited: {}", text::one_line(why))),
             Event::TurnEnded(end) => {
                 let word = match end {
                     End::Done => "idle".to_owned(),
                     End::Interrupted => "interrupted".to_owned(),
-                    End::Failed(why) => format!("failed: {}", output::one_line(why)),
-                    End::Limited(why) => format!("limited: {}", output::one_line(why)),
+                    End::Failed(why) => format!("failed: {}", text::one_line(why)),
+                    End::Limited(why) => format!("limited: {}", text::one_line(why)),
                 };
                 let Usage { input, output, .. } = self.used;
                 self.state(&format!("{word}  {input} tokens in, {output} out"));
@@ -113,7 +114,7 @@ impl Pane {
     fn say(&mut self, text: &str) {
         self.line.push_str(text);
         while let Some((line, rest)) = self.line.split_once('\n') {
-            let (line, rest) = (output::plain(line), rest.to_owned());
+            let (line, rest) = (text::plain(line), rest.to_owned());
             self.line = rest;
             self.print(&format!("{line}\n"));
         }
@@ -127,7 +128,7 @@ impl Pane {
     fn fresh(&mut self, line: &str) {
         if !self.line.is_empty() {
             let said = std::mem::take(&mut self.line);
-            self.print(&format!("{}\n", output::plain(&said)));
+            self.print(&format!("{}\n", text::plain(&said)));
         }
         self.print(&format!("{line}\n"));
     }

@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use brigade_core::store::file::LOCK_WAIT;
+use brigade_files::LOCK_WAIT;
 
 use crate::output;
 

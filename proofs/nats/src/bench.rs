@@ -5,7 +5,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use brigade_testkit::engine::Engine;
+use brigade_testkit::nats_server::Engine;
 use futures_util::StreamExt;
 use futures_util::stream;
 

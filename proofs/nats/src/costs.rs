@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use async_nats::Client;
 use async_nats::jetstream::ContextBuilder;
 use brigade_nats::layout::{Place, Stream, Weight};
-use brigade_testkit::engine::Engine;
+use brigade_testkit::nats_server::Engine;
 use futures_util::{StreamExt, stream};
 use serde_json::json;
 

@@ -92,7 +92,7 @@ impl Hosts {
 
     /// Starts a server.
     pub(crate) fn launch(&mut self, server: usize) {
-        let program = std::env::var(brigade_testkit::engine::PROGRAM);
+        let program = std::env::var(brigade_testkit::nats_server::PROGRAM);
         let program = program.unwrap_or_else(|_| "nats-server".into());
         let folder = self.folder(server);
         let child = Command::new("sh")

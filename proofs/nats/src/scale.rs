@@ -1,7 +1,7 @@
 //! One server with ten thousand teams, and with a million mailboxes: what it takes, how fast it is back
 //! after a kill, and whether a send there costs more than among a hundred.
 
-use brigade_testkit::engine::Engine;
+use brigade_testkit::nats_server::Engine;
 
 use crate::figures::{Report, heading};
 use crate::fill::{MAILBOXES, Patterns};

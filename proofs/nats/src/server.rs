@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use brigade_testkit::engine::Engine;
+use brigade_testkit::nats_server::Engine;
 
 /// How long a server may take to be back.
 const PATIENCE: Duration = Duration::from_secs(300);

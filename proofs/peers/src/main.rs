@@ -22,7 +22,7 @@ mod theirs;
 use std::io::{BufRead as _, Write as _};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use brigade_core::store::file::Durability;
+use brigade_files::Durability;
 
 /// Whether a task was got.
 enum Claim {

@@ -8,7 +8,7 @@ use brigade_core::event::{Event, MessageKey};
 use brigade_core::mail::{self, Which, Words};
 use brigade_core::seat::Seat;
 use brigade_core::store::Mark;
-use brigade_core::store::file::{Durability, FileStore, Options};
+use brigade_files::{Durability, FileStore, Options};
 
 use crate::{Claim, Member, block_on, heard, say, text};
 

@@ -12,7 +12,7 @@ use brigade_core::mail::{self, Which, Words};
 use brigade_core::roster::{self, Activity};
 use brigade_core::seat::Seat;
 use brigade_core::store::Mark;
-use brigade_core::store::file::Durability;
+use brigade_files::Durability;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::chronicle;

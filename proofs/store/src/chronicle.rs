@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use brigade_core::clock::{Clock, SystemClock};
 use brigade_core::event::{Act, Event, MessageKey, Record, one_line};
 use brigade_core::store::Actor;
-use brigade_core::store::file::{Durability, folder_key};
+use brigade_files::{Durability, folder_key};
 
 use crate::Length;
 use crate::children::{Running, child, say};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use brigade_core::board::{self, BoardError};
 use brigade_core::seat::Seat;
-use brigade_core::store::file::Durability;
+use brigade_files::Durability;
 
 use crate::Length;
 use crate::children::{Running, child, say, wait_for_go};

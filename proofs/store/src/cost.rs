@@ -10,8 +10,8 @@ use brigade_core::board::{self, TaskPlan};
 use brigade_core::event::MessageKey;
 use brigade_core::mail::{self, Which};
 use brigade_core::seat::Seat;
-use brigade_core::store::file::Durability;
 use brigade_core::store::{Actor, Mark};
+use brigade_files::Durability;
 
 use crate::Length;
 use crate::figures::{Report, Times, heading, line};

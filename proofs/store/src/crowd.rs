@@ -3,11 +3,11 @@
 
 use std::time::{Duration, Instant};
 
+use brigade_agents::worker::BACKEND;
 use brigade_core::board::{self, TaskPlan};
 use brigade_core::roster::{self, MemberPlan, TeamPlan};
 use brigade_core::seat::Seat;
-use brigade_core::store::file::Durability;
-use brigade_core::worker::BACKEND;
+use brigade_files::Durability;
 use brigade_wire::name::TaskId;
 use serde_json::Value;
 

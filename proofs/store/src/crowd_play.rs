@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use brigade_agents::driver;
+use brigade_agents::teammate::{self, Plan, Sight};
+use brigade_agents::worker::{Desk, Worker, Workers};
 use brigade_core::board::{self, BoardError};
-use brigade_core::driver;
 use brigade_core::event::Event;
 use brigade_core::mail::{self, Which, Words};
 use brigade_core::seat::Seat;
 use brigade_core::store::Mark;
-use brigade_core::teammate::{self, Plan, Sight};
-use brigade_core::worker::{Desk, Worker, Workers};
 use brigade_wire::name::TaskId;
 use brigade_wire::task::{Status, Task};
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use brigade_core::mail::{self, Words};
-use brigade_core::store::file::Durability;
+use brigade_files::Durability;
 
 use crate::children::{Running, child};
 use crate::faults::chain;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use brigade_core::event::{Event, MessageKey, Record};
 use brigade_core::store::Mail;
-use brigade_core::store::file::Durability;
+use brigade_files::Durability;
 
 use crate::Length;
 use crate::chance::Chance;

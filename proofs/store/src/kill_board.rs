@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use brigade_core::store::file::Durability;
+use brigade_files::Durability;
 use brigade_wire::task::Task;
 
 use crate::chance::Chance;

@@ -7,7 +7,7 @@ use brigade_core::mail::{self, Words};
 use brigade_core::roster::{self, MemberPlan, TeamPlan};
 use brigade_core::seat::Seat;
 use brigade_core::store::Store;
-use brigade_core::store::file::{Durability, FileStore, Options};
+use brigade_files::{Durability, FileStore, Options};
 use brigade_wire::name::{MemberName, TeamName};
 use uuid::Uuid;
 

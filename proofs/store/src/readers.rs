@@ -6,7 +6,7 @@
 use std::fs::File;
 use std::io::Read;
 
-use brigade_core::store::file::Durability;
+use brigade_files::Durability;
 
 use crate::Length;
 use crate::cost::native_inbox;

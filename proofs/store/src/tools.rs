@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use brigade_core::mail::{self, Words};
-use brigade_core::store::file::Durability;
+use brigade_files::Durability;
 use serde_json::{Value, json};
 
 use crate::Length;

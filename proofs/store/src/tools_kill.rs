@@ -10,7 +10,7 @@ use std::thread::sleep;
 use brigade_core::handshake;
 use brigade_core::mail::{self, Which};
 use brigade_core::seat::Seat;
-use brigade_core::store::file::Durability;
+use brigade_files::Durability;
 use brigade_wire::body::Body;
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use std::thread::sleep;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use brigade_core::event::Event;
-use brigade_core::store::file::Durability;
+use brigade_files::Durability;
 
 use crate::Length;
 use crate::children::{Running, child, say};

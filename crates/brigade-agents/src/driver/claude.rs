@@ -18,7 +18,7 @@ use super::words::{brief, brief_input, text};
 use super::{
     Access, Ask, AskId, Driver, End, Event, Invocation, Launch, Note, Output, TOOLS, Verdict,
 };
-use crate::hash::Fnv;
+use brigade_core::hash::Fnv;
 
 mod args;
 mod record;

@@ -9,11 +9,11 @@ use super::life::Life;
 use super::{SLOW_LOOK, Sight, Teammate, TeammateError};
 use crate::delivery::{Action, Parcel};
 use crate::driver::{Access, Ask, End, Event, Output, Verdict};
-use crate::event;
-use crate::handshake::{self, Kind, Leave};
-use crate::mail;
-use crate::roster::{self, Activity, RosterError};
-use crate::store::{Mark, StoreError, Watch};
+use brigade_core::event;
+use brigade_core::handshake::{self, Kind, Leave};
+use brigade_core::mail;
+use brigade_core::roster::{self, Activity, RosterError};
+use brigade_core::store::{Mark, StoreError, Watch};
 
 /// How a conversation ended.
 pub(super) enum Over {

@@ -13,12 +13,12 @@ use brigade_wire::team::Team;
 use super::{Sight, Teammate, TeammateError};
 use crate::delivery::Parcel;
 use crate::driver::{Access, Verdict};
-use crate::event::{Event, MessageKey};
-use crate::handshake::{self, Kind};
-use crate::mail::{self, Which};
-use crate::seat::Seat;
-use crate::store::Mark;
-use crate::words;
+use brigade_core::event::{Event, MessageKey};
+use brigade_core::handshake::{self, Kind};
+use brigade_core::mail::{self, Which};
+use brigade_core::protocol_text;
+use brigade_core::seat::Seat;
+use brigade_core::store::Mark;
 
 /// How much of one message an agent is given, in characters; each may become four in the envelope.
 /// There is an end to what agents take at once, and what they do not take would be given for ever.
@@ -191,7 +191,7 @@ async fn seen_before(seat: &Seat) -> Result<HashSet<MessageKey>, TeammateError> 
 
 /// A message of the protocol for a model: in words, with what it needs to answer.
 fn told(from: &str, protocol: &Protocol) -> String {
-    let said = format!("{from} {}", words::of(protocol));
+    let said = format!("{from} {}", protocol_text::of(protocol));
     match protocol {
         Protocol::ShutdownRequest(asked) => {
             let id = &asked.request_id;

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use super::life::Player;
-use crate::authority::Role;
 use crate::brief::{self, Mail};
 use crate::driver::{Agent, Choice, IN_PROCESS, Launch, ToolServer};
 use crate::program::Brigade;
-use crate::pulse::Process;
-use crate::seat::Seat;
-use crate::store::StoreError;
 use crate::worker::Workers;
+use brigade_core::authority::Role;
+use brigade_core::pulse::Process;
+use brigade_core::seat::Seat;
+use brigade_core::store::StoreError;
 
 /// A member to be.
 #[derive(Debug)]

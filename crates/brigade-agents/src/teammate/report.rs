@@ -6,10 +6,10 @@ use brigade_wire::protocol::{IdleNotification, IdleReason, Protocol};
 use brigade_wire::task::{Status, Task};
 
 use super::{Sight, Teammate, TeammateError};
-use crate::clock::wire_time;
 use crate::driver::{End, Event};
-use crate::event::{self, Record};
-use crate::mail::{self, MailError, with_message};
+use brigade_core::clock::wire_time;
+use brigade_core::event::{self, Record};
+use brigade_core::mail::{self, MailError, with_message};
 
 /// How much of an agent's last words goes into its report.
 const LAST_WORDS: usize = 2_000;

@@ -4,8 +4,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{Sight, Teammate};
 use crate::driver::{End, Event, Usage};
-use crate::pulse::{self, BEAT, Pulse, State};
-use crate::roster::Activity;
+use brigade_core::pulse::{self, BEAT, Pulse, State};
+use brigade_core::roster::Activity;
 
 /// What is known of the member's state beside its conversation.
 #[derive(Debug, Default)]

@@ -12,11 +12,11 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::Sight;
-use crate::act::{Act, Ending};
 use crate::driver::{self, End, Usage};
-use crate::event::Event;
-use crate::seat::Seat;
-use crate::store::StoreError;
+use brigade_core::event::Event;
+use brigade_core::event::{Act, Ending};
+use brigade_core::seat::Seat;
+use brigade_core::store::StoreError;
 
 /// How many acts may wait to be written down.
 const WAITING: usize = 256;

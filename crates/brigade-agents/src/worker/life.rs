@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::{Desk, Workers};
 use crate::driver::Verdict;
 use crate::driver::in_process::{Tells, Told};
-use crate::seat::Seat;
+use brigade_core::seat::Seat;
 
 /// How long a worker has to end its turn when it is no longer wanted.
 const GRACE: Duration = Duration::from_millis(500);

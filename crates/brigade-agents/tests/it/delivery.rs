@@ -1,7 +1,7 @@
 //! Mail becoming turns: step by step, and under any crash.
 
-use brigade_core::delivery::{Action, Delivery, Memory, Parcel};
-use brigade_core::driver::{End, Event, MidTurn, Note};
+use brigade_agents::delivery::{Action, Delivery, Memory, Parcel};
+use brigade_agents::driver::{End, Event, MidTurn, Note};
 use brigade_core::event::MessageKey;
 use proptest::prelude::*;
 

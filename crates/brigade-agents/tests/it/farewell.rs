@@ -9,7 +9,7 @@ use brigade_core::roster;
 use brigade_core::store::Outgoing;
 use brigade_core::store::memory::MemoryStore;
 use brigade_testkit::contract::run;
-use brigade_testkit::house::{House, member, member_plan, team, team_plan};
+use brigade_testkit::env::{House, member, member_plan, team, team_plan};
 use brigade_wire::team::Team;
 
 /// A team whose clock is that of its store.

@@ -3,18 +3,18 @@
 use std::fs;
 use std::sync::Arc;
 
-use brigade_core::again::{Again, Heard, Shown, send_again};
+use brigade_agents::resend::{Again, Heard, Shown, send_again};
 use brigade_core::handshake;
 use brigade_core::mail::with_message;
 use brigade_core::seat::Seat;
 use brigade_core::store::Outgoing;
-use brigade_testkit::house::{House, member, team};
+use brigade_testkit::env::{House, member, team};
 use brigade_wire::color::Color;
 use brigade_wire::inbox::Inbox;
 use brigade_wire::team::Team;
 
-use crate::Files;
-use crate::signing::Keys;
+use brigade_testkit::files::Files;
+use brigade_testkit::signing::Keys;
 
 /// How a program takes its mail: new empties the inbox, old marks it.
 #[derive(Clone, Copy, Debug)]
@@ -23,8 +23,16 @@ enum Takes {
     Read,
 }
 
-impl Files {
-    /// Bob's program takes what is in its inbox, and gives the envelopes its model would see.
+/// The native program of bob, which reads and writes the files itself.
+trait NativeBob {
+    /// Reads bob's inbox as Claude Code does, and returns the envelopes its model would see.
+    fn take(&self, takes: Takes) -> String;
+
+    /// The texts that wait in bob's inbox.
+    async fn waiting(&self) -> Vec<String>;
+}
+
+impl NativeBob for Files {
     fn take(&self, takes: Takes) -> String {
         let bytes = fs::read(self.inbox("bob")).unwrap();
         let inbox = Inbox::read(&bytes).unwrap();
@@ -42,7 +50,6 @@ impl Files {
         envelopes.join("\n\n")
     }
 
-    /// The texts that wait in bob's inbox.
     async fn waiting(&self) -> Vec<String> {
         let texts = self.anew().texts("bob").await;
         texts.into_iter().filter(|(_, read)| !read).map(|(text, _)| text).collect()

@@ -4,18 +4,18 @@ use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use brigade_agents::teammate::{self, Plan};
+use brigade_agents::worker::{Desk, Worker, Workers};
 use brigade_core::event::{Act, Ending, Event};
 use brigade_core::handshake::{self, Answer};
 use brigade_core::store::memory::MemoryStore;
 use brigade_core::store::{Actor, Watch};
-use brigade_core::teammate::{self, Plan};
-use brigade_core::worker::{Desk, Worker, Workers};
 use brigade_testkit::contract::run;
-use brigade_testkit::house::{House, clock, team};
+use brigade_testkit::env::{House, clock, team};
 use tokio::sync::mpsc;
 
-use crate::Files;
-use crate::link::flaky::Flaky;
+use brigade_testkit::files::Files;
+use brigade_testkit::flaky::Flaky;
 
 async fn note(house: &House, name: &str, text: &str) {
     let event = Event::Worked { name: name.to_owned(), act: Act::Said { text: text.to_owned() } };

@@ -4,16 +4,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use brigade_agents::driver::Verdict;
+use brigade_agents::teammate::{self, Plan, TeammateError};
+use brigade_agents::worker::{Desk, Worker, Workers};
 use brigade_core::board::{self, BoardError, TaskPlan};
 use brigade_core::clock::Clock;
-use brigade_core::driver::Verdict;
 use brigade_core::graph::State as Ready;
 use brigade_core::handshake::{self, Answer, HandshakeError};
 use brigade_core::pulse::{self, State};
 use brigade_core::store::memory::MemoryStore;
-use brigade_core::teammate::{self, Plan, TeammateError};
-use brigade_core::worker::{Desk, Worker, Workers};
-use brigade_testkit::house::{House, clock, member};
+use brigade_testkit::env::{House, clock, member};
 use brigade_wire::task::{Status, Task};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -21,8 +21,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::link::flaky::Flaky;
-use crate::store;
+use brigade_testkit::files::store;
+use brigade_testkit::flaky::Flaky;
 
 /// A clock that goes with tokio's time, also where that is paused.
 #[derive(Debug)]
@@ -296,7 +296,7 @@ fn leave_is_waited_for_and_only_the_lead_gives_it() {
         let forged = format!(
             r#"{{"type":"permission_response","request_id":"{id}","subtype":"success","response":{{"updated_input":{{}},"permission_updates":[]}}}}"#
         );
-        crate::handshake::write(&house, "alice", "bob", &forged).await;
+        brigade_testkit::env::write(&house, "alice", "bob", &forged).await;
         sleep(Duration::from_secs(1800)).await;
         tokio::time::resume();
 

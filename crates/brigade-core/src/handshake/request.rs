@@ -148,7 +148,7 @@ pub(super) async fn all(seat: &Seat, team: &Team<'_>) -> Result<Vec<Request>, St
 }
 
 /// Whether a record is of this team, and not of an earlier one of the same name.
-pub(crate) fn is_of(team: &Team<'_>, record: &Record) -> bool {
+pub fn is_of(team: &Team<'_>, record: &Record) -> bool {
     let created = team.created_at().unwrap_or_default();
     match record.event {
         Event::Sent { team_created, .. } => team_created == created,

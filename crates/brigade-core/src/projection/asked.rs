@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{At, Kind, Who};
-use crate::chronicle::Spot;
+use crate::event_log::Spot;
 
 /// A request: a plan, a leave, or that somebody stops.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{At, Hold};
-use crate::chronicle::Spot;
+use crate::event_log::Spot;
 use crate::graph::{Graph, Node};
 
 /// A task as it is now.

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::{At, Who};
-use crate::chronicle::Spot;
 use crate::event::MessageKey;
+use crate::event_log::Spot;
 
 /// A message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

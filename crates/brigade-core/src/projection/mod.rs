@@ -5,7 +5,7 @@
 //! journal may have a million records, of which a screen shows forty.
 //!
 //! ```
-//! use brigade_core::picture::Picture;
+//! use brigade_core::projection::Picture;
 //!
 //! # use std::sync::Arc;
 //! # use brigade_core::roster::{self, MemberPlan, TeamPlan};
@@ -54,8 +54,8 @@ use self::face::{Message, Said};
 pub use self::hold::Hold;
 pub use self::mail::{Fate, Kind, Letter};
 pub use self::person::{Act, Doing, Entry, Person, Span, Stretch};
-use crate::chronicle::Spot;
 use crate::event::{Act as Did, Ending, Event, Record};
+use crate::event_log::Spot;
 use crate::graph::Graph;
 
 /// Somebody, by the order in which names were first heard.

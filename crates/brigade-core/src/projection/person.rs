@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{At, Did, Ending, Who};
-use crate::chronicle::Spot;
+use crate::event_log::Spot;
 
 /// Somebody on a team, or somebody who was heard of.
 #[derive(Clone, Debug)]

@@ -58,7 +58,7 @@ impl Outgoing {
     }
 
     /// The words of a message by their author, to be sent once more under this id. Nothing is signed.
-    pub(crate) fn again(message: &Message<'_>, msg_id: String) -> Self {
+    pub fn again(message: &Message<'_>, msg_id: String) -> Self {
         Self {
             msg_id,
             from: message.from().into_owned(),

@@ -20,7 +20,6 @@
 //! ```
 
 mod error;
-pub mod file;
 pub mod memory;
 mod message;
 mod question;
@@ -36,8 +35,8 @@ use serde::{Deserialize, Serialize};
 pub use self::error::{Obstacle, Refusal, StoreError};
 pub use self::message::{Mail, Mark, Outgoing, Receipt};
 pub use self::question::Question;
-use crate::chronicle::{self, Feed, Library};
 use crate::event::{Event, MessageKey, Record};
+use crate::event_log::{self, Feed, Library};
 
 /// Where a team lives: files, memory, or an engine on the network.
 #[async_trait]
@@ -194,7 +193,7 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// All that happened in the team, and then what happens; of a deleted team, what happened.
     async fn chronicle(&self, team: &TeamName) -> Result<(Feed, Library), StoreError> {
-        chronicle::held(self, team).await
+        event_log::held(self, team).await
     }
 
     /// What this process had to do twice so far; `None` where that is not counted.

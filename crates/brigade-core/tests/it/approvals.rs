@@ -10,12 +10,12 @@ use brigade_core::policy::{Rule, Ruling};
 use brigade_core::roster;
 use brigade_core::seat::Hand;
 use brigade_core::store::Question;
-use brigade_testkit::house::{House, member, team};
+use brigade_testkit::env::{House, member, team};
 use brigade_wire::name::MemberName;
 use brigade_wire::team::Team;
 use serde_json::json;
 
-use crate::{Files, in_memory};
+use brigade_testkit::files::{Files, in_memory};
 
 /// Asks leave to run a command; the request's id.
 async fn ask(house: &House, who: &str, command: &str) -> String {

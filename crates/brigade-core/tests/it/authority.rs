@@ -5,12 +5,12 @@ use brigade_core::handshake::{self, Answer};
 use brigade_core::mail::{self, Words};
 use brigade_core::roster::{self, Activity, Force};
 use brigade_core::seat::Seat;
-use brigade_testkit::house::{House, member};
+use brigade_testkit::env::{House, member};
 use brigade_wire::change::Change;
 use brigade_wire::name::TaskId;
 use brigade_wire::task::Status;
 
-use crate::in_memory;
+use brigade_testkit::files::in_memory;
 
 /// What `who` is told when it tries `what`; `"done"` if nobody minds.
 async fn attempt(house: &House, who: &str, what: &str) -> String {

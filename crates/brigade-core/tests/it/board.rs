@@ -3,14 +3,14 @@
 use brigade_core::board::{self, TaskPlan, Update};
 use brigade_core::mail;
 use brigade_core::seat::Seat;
-use brigade_testkit::house::{House, member};
+use brigade_testkit::env::{House, member};
 use brigade_wire::body::Body;
 use brigade_wire::change::Change;
 use brigade_wire::name::TaskId;
 use brigade_wire::protocol::Protocol;
 use brigade_wire::task::{Status, Task};
 
-use crate::in_memory;
+use brigade_testkit::files::in_memory;
 
 fn id(number: u64) -> TaskId {
     TaskId::new(number).unwrap()

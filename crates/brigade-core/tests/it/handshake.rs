@@ -9,29 +9,13 @@ use brigade_core::mail;
 use brigade_core::roster;
 use brigade_core::store::Outgoing;
 use brigade_testkit::contract::run;
-use brigade_testkit::house::{House, member, team, team_plan};
+use brigade_testkit::env::{House, member, team, team_plan};
 use brigade_wire::body::Body;
 use brigade_wire::protocol::Protocol;
 use brigade_wire::team::Team;
 
-use crate::{Files, in_memory};
-
-/// Puts a message into an inbox without asking anybody, as a program of somebody else's would.
-pub(crate) async fn write(house: &House, from: &str, to: &str, text: &str) {
-    let config = house.store.team(&team()).await.unwrap().unwrap();
-    let message = Outgoing {
-        msg_id: uuid::Uuid::new_v4().to_string(),
-        from: from.into(),
-        text: text.into(),
-        summary: None,
-        timestamp: "2026-11-15T12:00:00.000Z".into(),
-        color: None,
-        msg_v: None,
-        lead_sig: None,
-        team_created: Team::read(&config.bytes).unwrap().created_at().unwrap(),
-    };
-    house.store.send(&team(), &member(to), &message).await.unwrap();
-}
+use brigade_testkit::env::write;
+use brigade_testkit::files::{Files, in_memory, store};
 
 fn permission(id: &str, agent: &str) -> String {
     format!(
@@ -234,7 +218,7 @@ fn of_two_answers_at_once_one_is_given() {
 fn an_answer_decided_on_is_sent_by_the_next_who_tries() {
     run(async {
         let home = tempfile::tempdir().unwrap();
-        let house = House::build(Arc::new(crate::store(&home))).await;
+        let house = House::build(Arc::new(store(&home))).await;
         let (lead, bob) = (house.seat("team-lead"), house.seat("bob"));
         let asked = handshake::submit_plan(&bob, "p", None).await.unwrap();
         // Sending fails: a directory stands where bob's inbox should be.

@@ -5,9 +5,9 @@ use std::time::Duration;
 use brigade_core::depth;
 use brigade_core::mail::{self, MAX_TEXT, Which, Words};
 use brigade_core::store::Mark;
-use brigade_testkit::house::{member, team};
+use brigade_testkit::env::{member, team};
 
-use crate::in_memory;
+use brigade_testkit::files::in_memory;
 
 fn words(text: &str) -> Words<'_> {
     Words { text, summary: Some("a word") }

@@ -2,11 +2,11 @@
 
 use brigade_core::board::{self, TaskPlan};
 use brigade_core::roster::{self, Activity, Force, Left};
-use brigade_testkit::house::{member, member_plan, team};
+use brigade_testkit::env::{member, member_plan, team};
 use brigade_wire::color::Color;
 use brigade_wire::team::Team;
 
-use crate::in_memory;
+use brigade_testkit::files::in_memory;
 
 #[test]
 fn colours_come_in_claude_codes_order_and_are_given_again() {

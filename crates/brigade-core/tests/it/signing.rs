@@ -7,33 +7,13 @@ use brigade_core::handshake::{self, Answer};
 use brigade_core::mail::{self, Words, with_message};
 use brigade_core::signature::{LeadKey, Signer, SigningKey};
 use brigade_core::store::Outgoing;
-use brigade_testkit::house::{House, member, team};
+use brigade_testkit::env::{House, member, team};
 use brigade_wire::color::Color;
 use brigade_wire::inbox::{self, Inbox};
 use brigade_wire::name::MemberName;
 
-use crate::in_memory;
-
-/// The keys of some members.
-#[derive(Debug)]
-pub(crate) struct Keys(HashMap<String, SigningKey>);
-
-impl Keys {
-    pub(crate) fn of(names: &[&str]) -> Arc<Self> {
-        let key = |name: &&str| ((*name).to_owned(), SigningKey::make(1).unwrap());
-        Arc::new(Self(names.iter().map(key).collect()))
-    }
-
-    pub(crate) fn lead_key(&self, name: &str) -> LeadKey {
-        self.0[name].verify_key().parse().unwrap()
-    }
-}
-
-impl Signer for Keys {
-    fn sign(&self, to: &MemberName, message: &Outgoing) -> Option<String> {
-        self.0.get(to.as_str())?.sign(message)
-    }
-}
+use brigade_testkit::files::in_memory;
+use brigade_testkit::signing::Keys;
 
 /// A message whose signature another program made (Python's `cryptography`) from the same words.
 fn vector() -> Outgoing {

@@ -55,7 +55,7 @@ impl Lines {
     }
 
     /// The line in hand: its place, its bytes, and how many of them say when it was, which is known.
-    pub(super) fn line(&self) -> (crate::chronicle::Spot, &[u8], usize, Timestamp) {
+    pub(super) fn line(&self) -> (brigade_core::event_log::Spot, &[u8], usize, Timestamp) {
         let (start, end) = self.line;
         let spot = self.spots.spot(self.base + start as u64);
         (spot, self.buffer.get(start..end).unwrap_or_default(), self.said, self.at)

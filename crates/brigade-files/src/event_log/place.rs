@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::event::Record;
-use crate::hash::Fnv;
-use crate::store::StoreError;
-use crate::store::file::dir::{Dir, Stamp, failed};
-use crate::store::file::own::Own;
+use crate::dir::{Dir, Stamp, failed};
+use crate::own::Own;
+use brigade_core::event::Record;
+use brigade_core::hash::Fnv;
+use brigade_core::store::StoreError;
 
 /// How much is read to look one record up. Most are shorter.
 const LOOK_UP: usize = 4096;

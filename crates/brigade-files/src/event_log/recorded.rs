@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::place::Place;
 use super::round::{Piece, Round};
 use super::{Volumes, thread};
-use crate::chronicle::{BATCHES, Feed, Library};
+use brigade_core::event_log::{BATCHES, Feed, Library};
 
 /// What the first line of a team's export has.
 const EXPORT: &[u8] = b"{\"brigade_team\":";

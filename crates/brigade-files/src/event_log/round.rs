@@ -16,9 +16,9 @@ use tokio::sync::mpsc::Sender;
 
 use super::lines::Lines;
 use super::place::Place;
-use crate::chronicle::{Batch, Spot};
-use crate::event::{Event, Record};
-use crate::store::file::held;
+use crate::held;
+use brigade_core::event::{Event, Record};
+use brigade_core::event_log::{Batch, Spot};
 
 /// How many lines a sheet has, and about how many bytes.
 const SHEET: usize = 2048;

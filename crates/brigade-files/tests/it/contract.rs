@@ -1,28 +1,18 @@
-//! The contract of a store, kept by each of them.
+//! The contract of a store, run on the file store.
 
 use std::sync::Arc;
 
 use brigade_core::store::Store;
-use brigade_core::store::file::{Durability, FileStore};
-use brigade_core::store::memory::MemoryStore;
-use brigade_testkit::house::clock;
+use brigade_files::{Durability, FileStore};
+use brigade_testkit::env::clock;
 use tempfile::TempDir;
 
-use crate::options;
+use brigade_testkit::files::options;
 
 fn file_store(durability: Durability) -> (Arc<dyn Store>, TempDir) {
     let home = tempfile::tempdir().unwrap();
     let options = options(&home).with_durability(durability);
     (Arc::new(FileStore::new(options, clock())), home)
-}
-
-mod memory {
-    use super::*;
-
-    brigade_testkit::contract_tests!({
-        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(clock()));
-        (store, ())
-    });
 }
 
 mod file {

@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade_core::chronicle::{Feed, Library, Spot, of_file};
 use brigade_core::event::{Event, Record};
+use brigade_core::event_log::{Feed, Library, Spot};
 use brigade_core::store::Store;
-use brigade_core::store::file::folder_key;
+use brigade_files::{folder_key, of_file};
 use brigade_testkit::contract::run;
-use brigade_testkit::house::team;
+use brigade_testkit::env::team;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use crate::{Files, store};
+use brigade_testkit::files::{Files, store};
 
 /// A record that says which it is, written down at this time.
 fn record(at: &str, name: &str) -> String {

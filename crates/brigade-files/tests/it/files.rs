@@ -10,12 +10,12 @@ use brigade_core::event::Event;
 use brigade_core::mail;
 use brigade_core::roster;
 use brigade_core::store::{Actor, Mark, Question, Shelf, Watch};
-use brigade_testkit::house::{House, member, member_plan, team};
+use brigade_testkit::env::{House, member, member_plan, team};
 use brigade_wire::message::Message;
 use brigade_wire::name::TaskId;
 use brigade_wire::team::Team;
 
-use crate::Files;
+use brigade_testkit::files::Files;
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/claude-code");
 

@@ -8,9 +8,9 @@ use std::time::Duration;
 use brigade_core::event::{Event, Record};
 use brigade_core::mail;
 use brigade_core::store::{Mark, Receipt};
-use brigade_testkit::house::{House, member, team};
+use brigade_testkit::env::{House, member, team};
 
-use crate::{Files, leave_locked};
+use brigade_testkit::files::{Files, leave_locked};
 
 /// An entry as Claude Code 2.1.50 writes one.
 fn native(text: &str, read: bool) -> String {
@@ -320,7 +320,7 @@ fn after_a_taken_lock_a_message_comes_again_at_most_once() {
 #[test]
 fn what_a_dead_program_left_locked_is_free_at_once_and_in_no_doubt() {
     Files::run(async |files| {
-        let (bob, ended) = (member("bob"), crate::store(&files.home));
+        let (bob, ended) = (member("bob"), brigade_testkit::files::store(&files.home));
         let lock = files.lock("bob");
         fs::create_dir(&lock).unwrap();
         files.impatient(Duration::ZERO).say("alice", "bob", "one").await;

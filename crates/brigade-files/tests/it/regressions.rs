@@ -9,10 +9,10 @@ use brigade_core::event::Event;
 use brigade_core::mail;
 use brigade_core::store::{Actor, Mark};
 use brigade_testkit::contract::run;
-use brigade_testkit::house::{House, member, team};
+use brigade_testkit::env::{House, member, team};
 use brigade_wire::change::Change;
 
-use crate::{Files, leave_locked};
+use brigade_testkit::files::{Files, leave_locked};
 
 async fn texts(house: &House, of: &str) -> Vec<String> {
     house.texts(of).await.into_iter().map(|(text, _)| text).collect()
@@ -184,7 +184,7 @@ fn claim_and_graph_agree_on_what_is_blocked() {
 }
 
 async fn new_team_of_the_name(house: &House) {
-    use brigade_testkit::house::{member_plan, team_plan};
+    use brigade_testkit::env::{member_plan, team_plan};
     let lead = house.seat("team-lead");
     brigade_core::roster::delete(&lead, brigade_core::roster::Force::Yes).await.unwrap();
     brigade_core::roster::create(&lead, team_plan()).await.unwrap();

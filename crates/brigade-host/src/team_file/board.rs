@@ -10,7 +10,7 @@ use serde_json::json;
 use super::form::TaskTable;
 use super::mistake::Mistakes;
 use super::shape::At;
-use crate::host::spec::TaskSpec;
+use crate::spec::TaskSpec;
 
 /// The tasks so that each stands behind those it waits for, otherwise as in the file.
 pub(super) fn tasks(
@@ -89,7 +89,7 @@ fn tell(circle: &[&(At<String>, TaskTable)], mistakes: &mut Mistakes) {
 }
 
 /// The tasks as a new board would have them, the first as number 1.
-pub(crate) fn graph(specs: &[TaskSpec]) -> Graph {
+pub fn graph(specs: &[TaskSpec]) -> Graph {
     let number = |key: &String| specs.iter().position(|task| task.key == *key).map(|at| at + 1);
     let documents: Vec<Vec<u8>> = specs
         .iter()

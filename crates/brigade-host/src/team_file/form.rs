@@ -1,6 +1,6 @@
 //! The form of `brigade.toml`. The comments on the keys are what an editor shows.
 
-use brigade_core::driver::{self, AGENTS};
+use brigade_agents::driver::{self, AGENTS};
 use brigade_core::policy::Ruling;
 use brigade_wire::name::TeamName;
 use serde_json::{Map, Value, json};
@@ -9,8 +9,8 @@ use toml::de::DeValue;
 
 use super::mistake::Mistakes;
 use super::shape::{At, Field, Named, Shape, Table, said, spelled, tables, told, words};
-use crate::home::{Address, AddressError};
-use crate::host::spec::{AccessWord, Answers, Place, Restart};
+use crate::location::{Address, AddressError};
+use crate::spec::{AccessWord, Answers, Place, Restart};
 
 tables! {
     /// A team of coding agents, for `brigade up`.
@@ -238,7 +238,7 @@ impl Shape for EnvName {
 }
 
 /// The JSON Schema of the file, for editors.
-pub(crate) fn schema() -> Value {
+pub fn schema() -> Value {
     let schema = said(File::schema(), "title", "brigade.toml");
     said(schema, "$schema", "https://json-schema.org/draft/2020-12/schema")
 }

@@ -10,7 +10,7 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::parse;
-use crate::host::spec::{AccessWord, Answers, MemberSpec, Place, Restart, TaskSpec, TeamSpec};
+use crate::spec::{AccessWord, Answers, MemberSpec, Place, Restart, TaskSpec, TeamSpec};
 
 const ROOT: &str = "/";
 

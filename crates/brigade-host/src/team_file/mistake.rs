@@ -6,8 +6,8 @@ use std::ops::Range;
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::near;
-use crate::output;
+use crate::suggest;
+use brigade_core::text::{cut, plain};
 
 /// How much of a line is shown before and after the caret begins, in columns.
 const BEFORE: usize = 60;
@@ -15,15 +15,15 @@ const AFTER: usize = 80;
 
 /// A mistake, told in the words of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Mistake {
+pub struct Mistake {
     /// From 1.
-    pub(crate) line: usize,
+    pub line: usize,
     /// From 1, in characters.
-    pub(crate) column: usize,
-    pub(crate) message: String,
+    pub column: usize,
+    pub message: String,
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) hint: Option<String>,
+    pub hint: Option<String>,
     #[serde(skip)]
     shown: Shown,
 }
@@ -95,10 +95,10 @@ impl Mistakes {
         known: impl IntoIterator<Item = &'k str>,
     ) {
         let known: Vec<&str> = known.into_iter().collect();
-        let hint = match near::nearest(word, &known) {
+        let hint = match suggest::nearest(word, &known) {
             Some(near) => Some(format!("did you mean {near:?}?")),
             None if known.is_empty() => None,
-            None => Some(format!("one of {}", near::list(&known))),
+            None => Some(format!("one of {}", suggest::list(&known))),
         };
         self.note(span, message.into(), hint);
     }
@@ -146,7 +146,7 @@ impl<'t> Lines<'t> {
 
 /// A tab is as wide as the terminal likes, so none is shown.
 fn harmless(text: &str) -> String {
-    output::plain(text).replace('\t', " ")
+    plain(text).replace('\t', " ")
 }
 
 impl Shown {
@@ -160,10 +160,10 @@ impl Shown {
             text.push_str(before);
         }
         let indent = text.width();
-        let marked = output::cut(marked, AFTER);
+        let marked = cut(marked, AFTER);
         let carets = marked.width().max(1);
         text.push_str(&marked);
-        text.push_str(&output::cut(behind, AFTER.saturating_sub(carets).max(1)));
+        text.push_str(&cut(behind, AFTER.saturating_sub(carets).max(1)));
         Self { text: text.trim_end().to_owned(), indent, carets }
     }
 }

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use brigade_core::driver::{self, AGENTS};
+use brigade_agents::driver::{self, AGENTS};
 use brigade_core::policy::{Rule, Ruling};
 use brigade_wire::name::{LEAD, MemberName};
 
@@ -13,8 +13,8 @@ use super::form::{Common, Defaults, File, Lead, Member, RuleTable, Words};
 use super::mistake::Mistakes;
 use super::prompt;
 use super::shape::{At, Field};
-use crate::host::spec::{MemberSpec, Place, TeamSpec};
-use crate::near;
+use crate::spec::{MemberSpec, Place, TeamSpec};
+use crate::suggest;
 
 /// The team, or nothing if there are mistakes.
 pub(super) fn team(file: &File, root: &Path, mistakes: &mut Mistakes) -> Option<TeamSpec> {
@@ -124,7 +124,7 @@ impl House<'_> {
             let agent_at = mine.agent.at().map(|agent| &agent.span);
             let span = mine.place.at().map(|place| &place.span).or(agent_at).unwrap_or(at).clone();
             let natives = AGENTS.iter().filter(|agent| agent.native).map(|agent| agent.name);
-            let natives = near::list(&natives.collect::<Vec<_>>());
+            let natives = suggest::list(&natives.collect::<Vec<_>>());
             let message = format!("{:?} cannot be native; only {natives} can", agent.0);
             self.mistakes.hinted(&span, message, "say place = \"tmux\" or \"headless\"");
         }

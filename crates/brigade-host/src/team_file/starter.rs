@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use brigade_core::driver::{AGENTS, Agent};
+use brigade_agents::driver::{AGENTS, Agent};
 use brigade_wire::name::{MAX_NAME, TeamName};
 
-use crate::installed;
+use crate::installed::Programs;
 
 /// Files that tell which commands are in daily use, and these commands.
 const TRACES: &[(&str, &[&str])] = &[
@@ -35,19 +35,19 @@ const NODE_SCRIPTS: [&str; 5] = ["build", "format", "lint", "test", "typecheck"]
 
 /// What the starter is made from.
 #[derive(Debug)]
-pub(crate) struct Surroundings {
-    pub(crate) team: String,
+pub struct Surroundings {
+    pub team: String,
     /// The agents of its members.
-    pub(crate) agents: Vec<&'static str>,
+    pub agents: Vec<&'static str>,
     /// Whether these are installed.
-    pub(crate) is_staffed: bool,
+    pub is_staffed: bool,
     allow: Vec<String>,
 }
 
 impl Surroundings {
     /// What there is in a folder, and on this machine.
-    pub(crate) fn of(dir: &Path) -> Self {
-        let is_here = |agent: &&Agent| installed::program(agent).is_some();
+    pub fn of(programs: &Programs, dir: &Path) -> Self {
+        let is_here = |agent: &&Agent| programs.program(agent).is_some();
         let mut agents: Vec<&str> =
             AGENTS.iter().filter(is_here).map(|agent| agent.name).take(2).collect();
         let is_staffed = !agents.is_empty();
@@ -97,7 +97,7 @@ fn allow(dir: &Path) -> Vec<String> {
 }
 
 /// The file. A line that begins with `#` and no space is a setting that is not used.
-pub(crate) fn text(surroundings: &Surroundings, schema: Option<&str>) -> String {
+pub fn text(surroundings: &Surroundings, schema: Option<&str>) -> String {
     let Surroundings { team, agents, allow, .. } = surroundings;
     let mut text = String::new();
     if let Some(schema) = schema {

@@ -1,9 +1,9 @@
 //! One board on several hosts.
 
-use brigade_core::link::News;
 use brigade_core::store::Store as _;
+use brigade_link::News;
 use brigade_testkit::contract::run;
-use brigade_testkit::house::team;
+use brigade_testkit::env::team;
 use brigade_wire::change::Change;
 use brigade_wire::task::{Status, Task, TaskChange};
 

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::Poll;
 
-use brigade_core::link::Link;
 use brigade_core::store::Store;
+use brigade_link::Link;
 use brigade_testkit::contract::run;
 use brigade_wire::change::Change;
 use brigade_wire::generation::Generation::{self, New, Old};

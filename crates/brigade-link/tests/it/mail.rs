@@ -1,12 +1,12 @@
 //! Mail between hosts.
 
 use brigade_core::event::Event;
-use brigade_core::link::News;
 use brigade_core::mail::with_message;
 use brigade_core::signature::{LeadKey, Signer, SigningKey};
 use brigade_core::store::{Outgoing, Store as _};
+use brigade_link::News;
 use brigade_testkit::contract::run;
-use brigade_testkit::house::{member, team};
+use brigade_testkit::env::{member, team};
 use brigade_wire::generation::Generation::{New, Old};
 use brigade_wire::name::MemberName;
 

@@ -1,10 +1,10 @@
 //! Who lives where.
 
-use brigade_core::link::News;
 use brigade_core::roster;
 use brigade_core::store::{Shelf, Store as _};
+use brigade_link::News;
 use brigade_testkit::contract::run;
-use brigade_testkit::house::{member, team};
+use brigade_testkit::env::{member, team};
 use brigade_wire::team::Team;
 
 use super::world::{Host, engine, names, sync, two};
@@ -208,7 +208,7 @@ fn a_place_that_the_lead_kept_is_taken_by_who_comes_and_not_mirrored_before() {
         // A seat in the engine for one who is to come to b.
         let mut seat = a.seat("team-lead");
         seat.store = std::sync::Arc::clone(&engine);
-        let plan = brigade_testkit::house::member_plan();
+        let plan = brigade_testkit::env::member_plan();
         roster::join(&seat, &member("carol"), plan).await.unwrap();
         sync(&[&a, &b]).await;
         assert_eq!(a.roster().await.len(), 4);

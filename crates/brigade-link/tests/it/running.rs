@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use brigade_core::link::News;
+use brigade_link::News;
 use brigade_testkit::contract::run;
 use brigade_wire::change::Change;
 use brigade_wire::generation::Generation::{New, Old};

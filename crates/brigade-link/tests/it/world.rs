@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use brigade_core::clock::{Clock, SystemClock};
-use brigade_core::link::{Ends, Link, News, Notebook, Pace};
 use brigade_core::roster::{self, MemberPlan};
 use brigade_core::seat::Seat;
 use brigade_core::signature::Signer;
 use brigade_core::store::Store;
-use brigade_core::store::file::FileStore;
 use brigade_core::store::memory::MemoryStore;
-use brigade_testkit::house::{member, member_plan, team, team_plan};
+use brigade_files::FileStore;
+use brigade_link::{Ends, Link, News, Notebook, Pace};
+use brigade_testkit::env::{member, member_plan, team, team_plan};
 use brigade_wire::generation::Generation;
 use brigade_wire::inbox::{self, Inbox};
 use brigade_wire::message::{NewMessage, Stamp};
@@ -23,8 +23,8 @@ use brigade_wire::task::{NewTask, Status, Task, TaskChange};
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use super::flaky::Flaky;
-use crate::options;
+use brigade_testkit::files::options;
+use brigade_testkit::flaky::Flaky;
 
 /// A notebook that can be lost.
 #[derive(Debug, Default)]

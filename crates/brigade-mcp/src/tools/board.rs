@@ -9,10 +9,10 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::super::desk::Desk;
-pub(super) use super::super::reply::Done;
-use super::super::reply::{Refusal, Reply};
-use crate::output;
+use crate::call_context::Desk;
+pub(super) use crate::reply::Done;
+use crate::reply::{Refusal, Reply};
+use brigade_core::text;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -113,7 +113,7 @@ pub(super) struct OneTask {
 /// A task as a list has it.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::mcp) struct Line {
+pub(crate) struct Line {
     id: String,
     subject: String,
     status: String,
@@ -203,7 +203,7 @@ pub(super) async fn task_update(desk: &Desk<'_>, asked: TaskUpdate) -> Result<Re
 }
 
 /// The tasks that Claude Code would show, by number; each with what it still waits for.
-pub(in crate::mcp) fn lines(graph: &Graph) -> Vec<Line> {
+pub(crate) fn lines(graph: &Graph) -> Vec<Line> {
     let line = |(id, node): (TaskId, &brigade_core::graph::Node)| Line {
         id: id.to_string(),
         subject: node.subject.clone(),
@@ -217,7 +217,7 @@ pub(in crate::mcp) fn lines(graph: &Graph) -> Vec<Line> {
 /// In the words of Claude Code's own list.
 fn tell(task: &Line) -> String {
     // A subject of two lines would pass for two tasks.
-    let mut text = format!("#{} [{}] {}", task.id, task.status, output::one_line(&task.subject));
+    let mut text = format!("#{} [{}] {}", task.id, task.status, text::one_line(&task.subject));
     if let Some(owner) = &task.owner {
         text = format!("{text} ({owner})");
     }

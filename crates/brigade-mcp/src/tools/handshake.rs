@@ -4,9 +4,9 @@ use brigade_core::handshake::{self, Answer};
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
-use super::super::desk::Desk;
-pub(super) use super::super::reply::Done;
-use super::super::reply::{Refusal, Reply};
+use crate::call_context::Desk;
+pub(super) use crate::reply::Done;
+use crate::reply::{Refusal, Reply};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use brigade_core::event::Event;
 use brigade_core::mail::{self, Which, Words};
+use brigade_core::protocol_text;
 use brigade_core::store::Mail;
-use brigade_core::words;
 use brigade_wire::body::Body;
 use brigade_wire::envelope::{Envelope, Sender};
 use brigade_wire::message::Message;
@@ -13,8 +13,8 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Deserializer, Serialize};
 use tokio::time::{Instant, sleep_until};
 
-use super::super::desk::Desk;
-use super::super::reply::{Refusal, Reply};
+use crate::call_context::Desk;
+use crate::reply::{Refusal, Reply};
 
 /// How long a wait is if nobody says, and how long it may be. Clients give up on a call after a
 /// minute or a few.
@@ -219,8 +219,8 @@ fn hand_out(desk: &Desk<'_>, mail: &[Mail]) -> Reply {
 fn letter(message: &Message<'_>) -> Letter {
     let (kind, request_id, text) = match message.body() {
         Body::Protocol(protocol) => {
-            let request_id = words::request_id(&protocol).map(str::to_owned);
-            (Some(protocol.kind().to_owned()), request_id, words::of(&protocol))
+            let request_id = protocol_text::request_id(&protocol).map(str::to_owned);
+            (Some(protocol.kind().to_owned()), request_id, protocol_text::of(&protocol))
         }
         _ => (None, None, message.text().into_owned()),
     };
@@ -240,9 +240,9 @@ fn envelope(message: &Message<'_>) -> String {
     let text = match message.body() {
         Body::Protocol(protocol) => {
             // Before what the sender wrote, where nothing it wrote can pass for it.
-            let id = words::request_id(&protocol);
+            let id = protocol_text::request_id(&protocol);
             let id = id.map(|id| format!("request_id {id}: ")).unwrap_or_default();
-            format!("{id}{from} {}", words::of(&protocol))
+            format!("{id}{from} {}", protocol_text::of(&protocol))
         }
         _ => message.text().into_owned(),
     };

@@ -1,21 +1,20 @@
 //! Starting and stopping teammates, for an agent that leads.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
+use brigade_agents::driver;
 use brigade_core::authority::Role;
-use brigade_core::driver;
 use brigade_core::seat::Seat;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::super::desk::Desk;
-pub(super) use super::super::reply::Done;
-use super::super::reply::{Refusal, Reply};
-use crate::error::CliError;
-use crate::host::end::{self, Ended, Manner};
-use crate::host::hire;
-use crate::installed;
+use crate::call_context::Desk;
+pub(super) use crate::reply::Done;
+use crate::reply::{Refusal, Reply};
+use brigade_host::HostError;
+use brigade_host::progress::{Ended, silent};
+use brigade_host::shutdown::Manner;
+use brigade_host::{down, spawn};
 
 /// How long a call waits for a teammate to be there: clients do not wait for an answer for ever.
 const STARTS: Duration = Duration::from_secs(40);
@@ -51,7 +50,7 @@ pub(super) async fn spawn_teammate(
     // Only what a person installed: a command of the model's own would be run outside of any sandbox.
     let there: Vec<&str> = driver::AGENTS
         .iter()
-        .filter(|agent| installed::program(agent).is_some())
+        .filter(|agent| desk.server.context.programs().program(agent).is_some())
         .map(|agent| agent.name)
         .collect();
     if !there.contains(&asked.agent.as_str()) {
@@ -63,15 +62,15 @@ pub(super) async fn spawn_teammate(
     }
     let invalid = |error: brigade_wire::name::NameError| Refusal::new(error.to_string());
     let name = asked.name.parse().map_err(invalid)?;
-    let host = &desk.server.host;
-    let root = host.folder.team(&seat.team)?.map(|team| team.root);
-    let cwd = root.unwrap_or_else(|| PathBuf::from(crate::context::cwd()));
-    let mut spec = hire::plain(name, asked.agent, cwd);
+    let host = desk.server.context.host()?;
+    let root = host.registry.team(&seat.team)?.map(|team| team.root);
+    let cwd = root.unwrap_or_else(|| desk.server.context.cwd.clone());
+    let mut spec = spawn::plain(name, asked.agent, cwd);
     spec.prompt = Some(asked.prompt);
     spec.model = asked.model;
     spec.plan = asked.plan;
     let name = &spec.name;
-    let hired = tokio::time::timeout(STARTS, hire::hire(host, seat, &spec)).await;
+    let hired = tokio::time::timeout(STARTS, spawn::spawn(&host, seat, &spec, &silent)).await;
     let Ok(hired) = hired else {
         return Ok(Reply::done(format!("{name} is being started, and has your prompt")));
     };
@@ -87,25 +86,21 @@ pub(super) async fn spawn_teammate(
 
 pub(super) async fn stop_teammate(desk: &Desk<'_>, asked: StopTeammate) -> Result<Reply, Refusal> {
     let seat = leading(desk).await?;
-    let host = &desk.server.host;
+    let context = &desk.server.context;
     let name = desk.member(&asked.name).await?;
-    if host.folder.member(&seat.team, &name)?.is_none() {
+    if context.host()?.registry.member(&seat.team, &name)?.is_none() {
         return Err(Refusal::new(format!(
             "{name} does not run on this host; ask it with request_shutdown"
         )));
     }
     let reason = asked.reason.as_deref();
     let manner = Manner { ask: Some(AGREES), reason, may_refuse: true };
-    let names = [name];
-    let ended = end::members(host, seat, &names, manner, |_, _| {}).await?;
-    match ended.into_iter().next() {
-        Some((name, Ended::Refused(why))) => {
-            Err(Refusal::new(format!("{name} refuses and goes on: {why}")))
+    match down::stop(context, seat, &name, manner, &silent).await? {
+        Ended::Refused(why) => Err(Refusal::new(format!("{name} refuses and goes on: {why}"))),
+        Ended::Forced => Ok(Reply::done(format!("{name} did not answer, and was ended"))),
+        Ended::Agreed | Ended::WasGone => {
+            Ok(Reply::done(format!("{} has left the team", asked.name)))
         }
-        Some((name, Ended::Forced)) => {
-            Ok(Reply::done(format!("{name} did not answer, and was ended")))
-        }
-        _ => Ok(Reply::done(format!("{} has left the team", asked.name))),
     }
 }
 
@@ -118,8 +113,8 @@ async fn leading<'d>(desk: &'d Desk<'_>) -> Result<&'d Seat, Refusal> {
     }
 }
 
-impl From<CliError> for Refusal {
-    fn from(error: CliError) -> Self {
+impl From<HostError> for Refusal {
+    fn from(error: HostError) -> Self {
         let hints: Vec<String> = error.hints.iter().map(|hint| format!("; {hint}")).collect();
         Self::new(format!("{error}{}", hints.concat()))
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use brigade_core::store::Store;
 use brigade_nats::{NatsStore, Options};
-use brigade_testkit::engine::Engine;
+use brigade_testkit::nats_server::Engine;
 use tokio::runtime::Runtime;
 
 /// A store on servers of its own. The connection lives in a runtime that outlives the test's.

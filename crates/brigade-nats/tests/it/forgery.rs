@@ -11,7 +11,7 @@ use brigade_core::mail;
 use brigade_core::store::{Actor, Store};
 use brigade_nats::identity::Role;
 use brigade_nats::{NatsStore, Options};
-use brigade_testkit::house::{House, member, team};
+use brigade_testkit::env::{House, member, team};
 use serde_json::json;
 
 use crate::served::Served;

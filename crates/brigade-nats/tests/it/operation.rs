@@ -11,8 +11,8 @@ use brigade_core::store::{Mark, Shelf, Store, StoreError};
 use brigade_nats::backup::{self, BackupError, backup, restore};
 use brigade_nats::identity::Role;
 use brigade_nats::{NatsStore, Options};
-use brigade_testkit::engine::Engine;
-use brigade_testkit::house::{House, member, team};
+use brigade_testkit::env::{House, member, team};
+use brigade_testkit::nats_server::Engine;
 use jiff::Timestamp;
 use tempfile::TempDir;
 
@@ -89,7 +89,7 @@ fn everything_is_there_after_a_restore_and_goes_on() {
         }
         let store = open(&engine).await;
         assert_eq!(told(store.as_ref()).await, before);
-        let house = House { store, clock: brigade_testkit::house::clock() };
+        let house = House { store, clock: brigade_testkit::env::clock() };
         house.say("alice", "bob", "hello again").await;
         let plan = TaskPlan { subject: "three".into(), ..TaskPlan::default() };
         assert_eq!(board::add(&house.seat("team-lead"), &plan).await.unwrap().get(), 3);

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use brigade_testkit::engine::Engine;
+use brigade_testkit::nats_server::Engine;
 
 fn runs(pid: u32) -> bool {
     Path::new(&format!("/proc/{pid}")).exists()

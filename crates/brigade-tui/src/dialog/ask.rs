@@ -1,7 +1,7 @@
 //! What is asked before something is done.
 
+use brigade_agents::driver;
 use brigade_core::approvals::Wanted;
-use brigade_core::driver;
 use brigade_core::policy;
 use brigade_wire::name::{MemberName, TaskId};
 
@@ -12,7 +12,7 @@ use super::super::views::{self, View, mail};
 use super::form::{Field, Form, Purpose};
 use super::pick::{Choice, Chosen, Pick};
 use super::{Confirm, Dialog};
-use crate::output;
+use brigade_core::text;
 
 /// How many lines of a command are asked about.
 const COMMAND: usize = 8;
@@ -134,7 +134,7 @@ fn order(screen: &Screen, command: Command) -> Result<Dialog, &'static str> {
         }
         Command::Claim | Command::Finish => {
             let id = task(screen)?;
-            let subject = screen.picture.card(id.get()).map(|card| output::one_line(&card.subject));
+            let subject = screen.picture.card(id.get()).map(|card| text::one_line(&card.subject));
             let (question, order, means) = if command == Command::Claim {
                 (
                     format!("Take task {id}?"),
@@ -161,7 +161,7 @@ fn order(screen: &Screen, command: Command) -> Result<Dialog, &'static str> {
                 Wanted::Permission { tool, input, description, cwd } => {
                     let what = policy::command(input);
                     let what = what.unwrap_or_else(|| format!("{tool}: {description}"));
-                    let place = cwd.as_ref().map(|cwd| format!("in {}", output::one_line(cwd)));
+                    let place = cwd.as_ref().map(|cwd| format!("in {}", text::one_line(cwd)));
                     told(&what).into_iter().chain(place).collect()
                 }
             };
@@ -209,7 +209,7 @@ fn order(screen: &Screen, command: Command) -> Result<Dialog, &'static str> {
 
 /// A command as it would be run, line by line: a line break in it begins another command.
 fn told(what: &str) -> Vec<String> {
-    let text = output::plain(what);
+    let text = text::plain(what);
     let all = text.lines().count();
     let mut lines: Vec<String> = text.lines().take(COMMAND).map(str::to_owned).collect();
     if all > COMMAND {

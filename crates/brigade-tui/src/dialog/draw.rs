@@ -10,7 +10,7 @@ use super::super::canvas::{Canvas, Hit, window};
 use super::super::keys::{Key, Place, keys_of};
 use super::super::screen::Screen;
 use super::{Confirm, Dialog, Form, Pick};
-use crate::output::{cut, one_line, plain};
+use brigade_core::text::{cut, one_line, plain};
 
 /// Draws what stands before the view.
 pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {

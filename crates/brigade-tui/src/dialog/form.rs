@@ -1,6 +1,6 @@
 //! Something to be filled in: a message, a task, a new member.
 
-use brigade_core::driver;
+use brigade_agents::driver;
 use brigade_wire::name::{MemberName, TaskId};
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use tui_input::Input;

@@ -9,7 +9,7 @@ use super::super::keys::{Command, KEYS, Key, Place};
 use super::super::screen::{Effect, Screen};
 use super::Dialog;
 use super::form::pasted;
-use crate::ui::views::{View, step};
+use crate::views::{View, step};
 
 /// What a choice does.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,12 +10,12 @@ use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
 pub(crate) use self::past::by;
-use crate::output::{cut, one_line};
-use crate::ui::canvas::{Canvas, Hit, window};
-use crate::ui::keys::Command;
-use crate::ui::prose::age;
-use crate::ui::screen::{Effect, Screen};
-use crate::ui::views::step;
+use crate::canvas::{Canvas, Hit, window};
+use crate::keys::Command;
+use crate::prose::age;
+use crate::screen::{Effect, Screen};
+use crate::views::step;
+use brigade_core::text::{cut, one_line};
 
 /// From this width on the requests stand beside the one that is read.
 const WIDE: u16 = 110;

@@ -4,7 +4,7 @@ mod item;
 mod tape;
 
 use brigade_core::event::{Act, Event};
-use brigade_core::picture::{Kind, Person, Who};
+use brigade_core::projection::{Kind, Person, Who};
 use brigade_wire::task::Status;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
@@ -12,12 +12,12 @@ use unicode_width::UnicodeWidthStr;
 
 use self::tape::{Item, Place, Tape};
 use super::team;
-use crate::output::{cut, one_line};
-use crate::ui::canvas::{Canvas, Hit};
-use crate::ui::keys::Command;
-use crate::ui::prose::{few, since};
-use crate::ui::screen::{Effect, Screen};
-use crate::ui::views::step;
+use crate::canvas::{Canvas, Hit};
+use crate::keys::Command;
+use crate::prose::{few, since};
+use crate::screen::{Effect, Screen};
+use crate::views::step;
+use brigade_core::text::{cut, one_line};
 
 /// What the view remembers.
 #[derive(Debug, Default)]

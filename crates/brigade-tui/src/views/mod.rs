@@ -17,7 +17,7 @@ use super::screen::{Effect, Screen};
 
 /// A view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum View {
+pub enum View {
     /// Who is there, and does what
     Team,
     /// Who wrote what to whom

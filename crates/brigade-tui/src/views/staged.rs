@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use brigade_core::chronicle::{Batch, Held};
 use brigade_core::event::{Act, Event, MessageKey, Record};
+use brigade_core::event_log::{Batch, Held};
 use jiff::Timestamp;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -11,10 +11,10 @@ use serde_json::json;
 use serde_json::value::to_raw_value;
 
 use super::View;
-use crate::ui::frame;
-use crate::ui::keys::Command;
-use crate::ui::screen::{Happening, Screen};
-use crate::ui::style::Theme;
+use crate::frame;
+use crate::keys::Command;
+use crate::screen::{Happening, Screen};
+use crate::style::Theme;
 
 /// A team of which one says what happens.
 pub(crate) struct Staged {

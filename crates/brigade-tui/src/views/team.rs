@@ -6,20 +6,20 @@ use std::collections::HashMap;
 
 use brigade_core::event::{Act, Event};
 use brigade_core::mail::with_message;
-use brigade_core::picture::{Card, Doing, Person};
+use brigade_core::projection::{Card, Doing, Person};
 use brigade_wire::task::Status;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
-use crate::output::{cut, one_line};
-use crate::ui::canvas::{Canvas, Hit, window};
-use crate::ui::keys::Command;
-use crate::ui::prose::{few, since};
-use crate::ui::screen::{Effect, Screen};
-use crate::ui::style::{self, Theme};
-use crate::ui::views::{View, approvals, step};
+use crate::canvas::{Canvas, Hit, window};
+use crate::keys::Command;
+use crate::prose::{few, since};
+use crate::screen::{Effect, Screen};
+use crate::style::{self, Theme};
+use crate::views::{View, approvals, step};
+use brigade_core::text::{cut, one_line};
 
 /// From this width on there is a column for the agents.
 const WIDE: u16 = 110;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::ui::View;
+use brigade_tui::View;
 
 #[derive(Args, Debug)]
 pub(crate) struct Ui {

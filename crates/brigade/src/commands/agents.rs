@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use brigade_core::driver::{AGENTS, Agent, Can, MidTurn, ReadOnly, Told};
+use brigade_agents::driver::{AGENTS, Agent, Can, MidTurn, ReadOnly, Told};
+use brigade_core::text;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, BufReader};
@@ -12,9 +13,11 @@ use tokio::process::Command;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use brigade_host::installed;
+
 use crate::error::CliError;
 use crate::output::{self, Cell, FAINT, READY, STRONG, Table};
-use crate::{exit, installed};
+use crate::{env, exit};
 
 /// How long a program may take to say its version.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -59,7 +62,7 @@ async fn look(agents: &[Agent]) -> Vec<Sight> {
     let mut asked = JoinSet::new();
     let mut sights = Vec::new();
     for (at, &agent) in agents.iter().enumerate() {
-        let path = installed::program(&agent);
+        let path = env::programs().program(&agent);
         if let Some(path) = path.clone() {
             // Some take seconds to say what their package says.
             match installed::version(&path, agent.package) {
@@ -116,7 +119,7 @@ fn number(text: &str) -> Option<String> {
     };
     let word = text.split_whitespace().find(digits).map(|word| word.trim_start_matches('v'));
     let line = || text.lines().map(str::trim).find(|line| !line.is_empty());
-    word.or_else(line).map(|found| output::cut(found, 40))
+    word.or_else(line).map(|found| text::cut(found, 40))
 }
 
 fn install(agent: Agent) -> String {

@@ -1,12 +1,12 @@
 //! `brigade approve`, `brigade deny`
 
-use brigade_core::approvals;
 use brigade_core::handshake::Answer;
+use brigade_host::answer as host;
 use serde::Serialize;
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::patience::patiently;
+use crate::slow_notice::patiently;
 use crate::{exit, output};
 
 /// An answer, for programs.
@@ -26,15 +26,10 @@ pub(crate) async fn run(
     answer: Answer<'_>,
 ) -> Result<u8, CliError> {
     let seat = context.seat().await?;
-    // Who mistypes one has answered none.
-    let mut found = Vec::new();
-    for word in which {
-        found.push(patiently(approvals::find(&seat, word)).await?);
-    }
+    let outcomes = patiently(host::answer(&seat, which, answer)).await?;
     let mut given = Vec::new();
     let mut refused: Option<CliError> = None;
-    for approval in found {
-        let answered = patiently(approvals::answer(&seat, &approval, answer)).await;
+    for (approval, answered) in outcomes {
         match (answered, &refused) {
             (Ok(answered), _) => {
                 if let Some(why) = &answered.receipt.waits {

@@ -7,13 +7,15 @@ use brigade_core::approvals::{self, Approval};
 use brigade_core::event::{Event, Record};
 use brigade_core::seat::Seat;
 use brigade_core::store::Watch;
+use brigade_host::history_text::Story;
+use jiff::tz::TimeZone;
 use serde_json::json;
 
 use crate::approval::{Shown, show};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::patience::patiently;
-use crate::{exit, log, output};
+use crate::slow_notice::patiently;
+use crate::{exit, output};
 
 /// How often to look whether anybody still reads, while nothing happens.
 const LOOK: Duration = Duration::from_millis(500);
@@ -104,7 +106,7 @@ impl Following<'_> {
         if self.context.json {
             output::print_json(&record)?;
         } else {
-            output::print(&log::Story::default().go_on(record, output::width()))?;
+            output::print(&Story::new(TimeZone::system()).go_on(record, output::width()))?;
         }
         Ok(())
     }

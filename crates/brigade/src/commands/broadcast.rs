@@ -8,8 +8,8 @@ use serde::Serialize;
 use super::{send, waits};
 use crate::cli::MessageText;
 use crate::context::Context;
-use crate::error::{CliError, Kind, Trouble};
-use crate::patience::patiently;
+use crate::error::{CliError, CliTrouble, Kind};
+use crate::slow_notice::patiently;
 use crate::{exit, output};
 
 #[derive(Serialize)]
@@ -26,7 +26,7 @@ pub(crate) async fn run(context: &Context, words: MessageText) -> Result<u8, Cli
     let words = Words { text: &text, summary: words.summary.as_deref() };
     let sent = patiently(mail::broadcast(&seat, words)).await?;
     if sent.is_empty() {
-        let error = Trouble::NobodyElse { team: seat.team.to_string() };
+        let error = CliTrouble::NobodyElse { team: seat.team.to_string() };
         return Err(CliError::new(Kind::Nothing, error).hint("`brigade team join NAME` adds one"));
     }
     let to: Vec<&str> = sent.iter().map(|sent| sent.to.as_str()).collect();

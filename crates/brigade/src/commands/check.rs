@@ -4,16 +4,18 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use brigade_core::driver;
+use brigade_agents::driver;
+use brigade_core::text;
 use serde_json::json;
 
-use crate::error::{CliError, Trouble};
+use crate::context::current_dir;
+use crate::error::CliError;
 use crate::graph::{self, Drawing};
-use crate::host::needs;
-use crate::host::spec::{AccessWord, MemberSpec, Place, TeamSpec};
 use crate::output::{self, Cell, FAINT, STRONG, Table};
-use crate::team_file::{self, FileError};
-use crate::{exit, installed};
+use crate::{env, exit};
+use brigade_host::preflight;
+use brigade_host::spec::{AccessWord, MemberSpec, Place, TeamSpec};
+use brigade_host::team_file::{self, FileError};
 
 /// How many tasks are drawn. Of more nobody would see the picture.
 const DRAWN: usize = 200;
@@ -36,7 +38,7 @@ pub(crate) fn check(json: bool, file: Option<&Path>) -> Result<u8, CliError> {
         return Ok(exit::DONE);
     }
     output::print(&text(&path, &team))?;
-    for lack in needs::lacks(everybody(&team)) {
+    for lack in preflight::lacks(&env::programs(), everybody(&team)) {
         output::note(&format!("not installed: {}; {}", lack.what, lack.remedy));
     }
     Ok(exit::DONE)
@@ -44,13 +46,7 @@ pub(crate) fn check(json: bool, file: Option<&Path>) -> Result<u8, CliError> {
 
 /// The file of the team that is worked on in this folder.
 pub(crate) fn found() -> Result<PathBuf, CliError> {
-    let here = std::env::current_dir().map_err(|source| {
-        let doing = "tell which folder this is".into();
-        CliError::failed(Trouble::Io { doing, source })
-    })?;
-    let path = team_file::find(&here)?;
-    // As short as a person would write it.
-    Ok(path.strip_prefix(&here).map_or(path.clone(), Path::to_owned))
+    Ok(team_file::find_short(&current_dir())?)
 }
 
 /// The agents that are not on this machine, each once.
@@ -58,8 +54,8 @@ fn missing(team: &TeamSpec) -> BTreeSet<String> {
     let agents = everybody(team).map(|member| &member.agent);
     let is_missing = |agent: &&String| {
         driver::agent(agent).is_none_or(|choice| match agent.starts_with("acp:") {
-            true => installed::find(choice.program.as_ref()).is_none(),
-            false => installed::program(&choice.agent).is_none(),
+            true => env::programs().find(choice.program.as_ref()).is_none(),
+            false => env::programs().program(&choice.agent).is_none(),
         })
     };
     agents.filter(is_missing).cloned().collect()
@@ -70,12 +66,12 @@ fn everybody(team: &TeamSpec) -> impl Iterator<Item = &MemberSpec> {
 }
 
 fn text(path: &Path, team: &TeamSpec) -> String {
-    let path = output::one_line(&path.to_string_lossy());
+    let path = text::one_line(&path.to_string_lossy());
     let mut text =
         format!("{path} is valid; nothing was changed\n\nTeam {STRONG}{}{STRONG:#}", team.team);
     if !team.description.trim().is_empty() {
         text.push_str(": ");
-        text.push_str(&output::one_line(&team.description));
+        text.push_str(&text::one_line(&team.description));
     }
     if team.lead.is_none() {
         text.push_str("\nA person leads it.");

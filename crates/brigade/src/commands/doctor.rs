@@ -1,11 +1,12 @@
 //! `brigade doctor`
 
+use brigade_core::text;
 use serde::Serialize;
 
 use crate::cli::Doctor;
 use crate::context::Context;
-use crate::doctor::aside::Aside;
-use crate::doctor::house::House;
+use crate::doctor::backup::Aside;
+use crate::doctor::snapshot::House;
 use crate::doctor::{Cure, Finding, count, examine};
 use crate::error::CliError;
 use crate::exit;
@@ -78,7 +79,7 @@ async fn mend(
 fn tell(findings: &[Finding], mended: &[Mended], checks: usize) -> String {
     let mut said = String::new();
     for Mended { check, place, did, failed } in mended {
-        let place = output::one_line(place);
+        let place = text::one_line(place);
         let (mark, line) = match (did, failed) {
             (Some(did), _) => (format!("{READY}fixed{READY:#}"), did),
             (None, Some(failed)) => (format!("{ERROR}not fixed{ERROR:#}"), failed),
@@ -86,7 +87,7 @@ fn tell(findings: &[Finding], mended: &[Mended], checks: usize) -> String {
         };
         said.push_str(&format!(
             "{mark}  {STRONG}{check}{STRONG:#}  {place}\n  {}\n",
-            output::one_line(line)
+            text::one_line(line)
         ));
     }
     if !mended.is_empty() {
@@ -95,7 +96,7 @@ fn tell(findings: &[Finding], mended: &[Mended], checks: usize) -> String {
     for finding in findings {
         let Finding { check, place, what, means, cure } = finding;
         let [place, what, remedy] =
-            [place, what, &finding.remedy()].map(|text| output::one_line(text));
+            [place, what, &finding.remedy()].map(|text| text::one_line(text));
         let todo = match cure {
             Cure::Deed(_) => format!("{HINT}--fix:{HINT:#}"),
             Cure::Advice(_) => format!("{HINT}to do:{HINT:#}"),

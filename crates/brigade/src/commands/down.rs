@@ -2,33 +2,18 @@
 
 use std::time::Duration;
 
-use brigade_core::board;
-use brigade_core::graph::State;
-use brigade_core::roster::{self, Force, RosterError};
-use brigade_core::seat::Seat;
-use brigade_core::store::StoreError;
-use brigade_wire::name::{MemberName, TaskId, TeamName};
-use brigade_wire::team::Team;
-use rustix::process::Signal;
+use brigade_core::text;
+use brigade_host::down::{self, TakenDown};
+use brigade_host::progress::Ended;
+use brigade_host::shutdown::Manner;
+use brigade_wire::name::MemberName;
 use serde_json::json;
-use tokio::time::Instant;
 
-use super::check;
 use crate::cli::{Down, Ending, Global, Stop};
 use crate::context::{Context, host_alone, named_team};
 use crate::error::{CliError, Trouble};
-use crate::host::end::{self, Ended, Manner, News};
-use crate::host::worktree::Removed;
-use crate::host::{Host, failed, is_led_from_afar, seat, state};
-use crate::output::{self, BUSY, FAINT, STRONG};
-use crate::{env, exit, team_file};
-
-/// How long the supervising process takes to see that nothing is left to do.
-const LAST: Duration = Duration::from_secs(10);
-
-/// With a quarter of a minute for everybody to agree: those who have done their work have nothing to lose.
-pub(crate) const KINDLY: Manner<'static> =
-    Manner { ask: Some(Duration::from_secs(15)), reason: None, may_refuse: false };
+use crate::output::{self, STRONG};
+use crate::{exit, progress};
 
 fn manner(ending: &Ending, may_refuse: bool) -> Manner<'_> {
     let ask = (!ending.now).then(|| Duration::from_secs(ending.limit));
@@ -37,52 +22,37 @@ fn manner(ending: &Ending, may_refuse: bool) -> Manner<'_> {
 
 /// `brigade stop`
 pub(crate) async fn stop(context: &Context, stop: &Stop) -> Result<u8, CliError> {
-    let host = context.host()?;
-    let team = context.team().await?;
-    context.refuse_to_lead(&team, "ask a member to stop")?;
-    let lead = context.seat_of(team.clone(), MemberName::lead());
-    if host.folder.member(&team, &stop.name)?.is_none() {
-        let error = Trouble::NotHere { name: stop.name.to_string(), team: team.to_string() };
-        let here = host.folder.members(&team)?;
-        let error = CliError::failed(error);
-        return Err(if here.is_empty() {
-            error.hint("no member of this team runs on this host")
-        } else {
-            let here: Vec<String> = here.iter().map(ToString::to_string).collect();
-            error.hint(format!("on this host are {}", here.join(", ")))
-        });
-    }
-    let names = [stop.name.clone()];
-    let ended = end::members(&host, &lead, &names, manner(&stop.how, !stop.how.now), tell).await?;
+    let lead = context.seat_of(context.team().await?, MemberName::lead());
+    let manner = manner(&stop.how, !stop.how.now);
+    let ended = down::stop(context, &lead, &stop.name, manner, &progress::print).await?;
     if context.json {
-        output::print_json(&document(&ended))?;
+        output::print_json(&document(&[(stop.name.clone(), ended.clone())]))?;
     }
-    match ended.into_iter().next() {
-        Some((name, Ended::Refused(why))) => {
-            let error = CliError::failed(Trouble::Refuses { name: name.to_string(), why });
+    match ended {
+        Ended::Refused(why) => {
+            let name = stop.name.to_string();
+            let error = CliError::failed(Trouble::Refuses { name: name.clone(), why });
             Err(error.hint(format!("`brigade stop {name} --now` ends it all the same")))
         }
-        _ => Ok(exit::DONE),
+        Ended::Agreed | Ended::WasGone | Ended::Forced => Ok(exit::DONE),
     }
 }
 
 /// `brigade down`
 pub(crate) async fn run(context: &Context, down: &Down) -> Result<u8, CliError> {
-    let host = context.host()?;
-    let team = which(context, &host, down.which.as_ref()).await?;
-    context.refuse_to_lead(&team, "take the team down")?;
-    let lead = context.seat_of(team.clone(), MemberName::lead());
-    let not_done = not_done(&lead).await;
-    let ended = take_down(&host, &lead, manner(&down.how, false)).await?;
-    if context.store.team(&team).await?.is_none() {
-        tell_lost(&team, not_done);
+    let manner = manner(&down.how, false);
+    let taken = down::down(context, down.which.as_ref(), manner, &progress::print).await?;
+    let TakenDown { team, members, lost_tasks, stays_elsewhere } = taken;
+    if lost_tasks > 0 {
+        let tasks = text::count(lost_tasks, "task");
+        output::note(&format!(
+            "{tasks} not done went with the team; `brigade log --team {team}` has what they were"
+        ));
     }
     if context.json {
-        output::print_json(&document(&ended))?;
+        output::print_json(&document(&members))?;
     } else {
-        let elsewhere = host.is_shared || is_led_from_afar(&lead).await?;
-        let stays = elsewhere && context.store.team(&team).await?.is_some();
-        let how = if stays { "is not on this host any more" } else { "is down" };
+        let how = if stays_elsewhere { "is not on this host any more" } else { "is down" };
         output::print(&format!(
             "team {STRONG}{team}{STRONG:#} {how}; `brigade log --team {team}` still tells what happened\n"
         ))?;
@@ -90,27 +60,28 @@ pub(crate) async fn run(context: &Context, down: &Down) -> Result<u8, CliError> 
     Ok(exit::DONE)
 }
 
-/// `brigade down` where the engine is away: with `--now` what runs on this host is ended all the same. The team stays
-/// in the engine, and to be taken down.
-pub(crate) async fn cut_off(global: &Global, down: &Down, away: CliError) -> Result<u8, CliError> {
+/// `brigade down` while the NATS server cannot be reached: with `--now` the members on this host are killed.
+/// The team stays on the server, to be taken down later.
+pub(crate) async fn without_store(
+    global: &Global,
+    down: &Down,
+    unreachable: CliError,
+) -> Result<u8, CliError> {
     let host = host_alone(global)?;
-    let up = host.folder.teams()?;
     let named = down.which.clone().map_or_else(|| named_team(global), |team| Ok(Some(team)))?;
-    let meant = named.as_ref().map_or(up.as_slice(), std::slice::from_ref);
-    let (true, [team]) = (down.how.now, meant) else {
-        return Err(away.hint("`brigade down TEAM --now` ends what runs on this host all the same"));
+    let killed = match down.how.now {
+        true => down::kill_without_store(&host, named.as_ref(), &progress::print).await?,
+        false => None,
     };
-    let names = host.folder.members(team)?;
-    end::by_force(&host, team, &names, tell).await?;
-    if up.iter().all(|up| up == team)
-        && let Some(supervisor) = host.supervisor()?
-    {
-        crate::host::tell(&supervisor, Signal::TERM);
-    }
+    let Some((team, names)) = killed else {
+        return Err(
+            unreachable.hint("`brigade down TEAM --now` ends what runs on this host all the same")
+        );
+    };
     output::note(&format!(
         "{}; what ran of team {team} on this host has ended, the team stays in the engine; `brigade down {team}` \
          takes it down when that is back",
-        away.in_a_line()
+        unreachable.in_one_line()
     ));
     if global.json {
         let ended: Vec<(MemberName, Ended)> =
@@ -118,155 +89,6 @@ pub(crate) async fn cut_off(global: &Global, down: &Down, away: CliError) -> Res
         output::print_json(&document(&ended))?;
     }
     Ok(exit::FAILED)
-}
-
-/// What went with the team though nobody had finished it.
-fn tell_lost(team: &TeamName, not_done: usize) {
-    if not_done > 0 {
-        let tasks = output::count(not_done, "task");
-        output::note(&format!(
-            "{tasks} not done went with the team; `brigade log --team {team}` has what they were"
-        ));
-    }
-}
-
-/// How many tasks are not done. Of a board that cannot be read nothing is told.
-async fn not_done(lead: &Seat) -> usize {
-    let Ok((_, graph)) = board::list(lead).await else { return 0 };
-    let is_open = |id: &TaskId| graph.state(*id) != Some(State::Done);
-    graph.nodes().filter(|(id, _)| is_open(id)).count()
-}
-
-/// The team that is meant: the one named, or the only one that is up.
-pub(crate) async fn which(
-    context: &Context,
-    host: &Host,
-    named: Option<&TeamName>,
-) -> Result<TeamName, CliError> {
-    let up = host.folder.teams()?;
-    let names: Vec<String> = up.iter().map(ToString::to_string).collect();
-    if let Some(team) = named.or(context.named_team()) {
-        if up.contains(team) {
-            return Ok(team.clone());
-        }
-        let error = CliError::failed(Trouble::NotUp { team: team.to_string() });
-        if host.folder.elsewhere().contains(team) {
-            return Err(error.hint(up_elsewhere(team.as_str())));
-        }
-        let there = context.store.teams().await.unwrap_or_default();
-        return Err(match names.as_slice() {
-            _ if there.contains(team) => error.hint(format!(
-                "nobody brought it up here; `brigade team delete {team}` deletes it"
-            )),
-            [] => error.hint("no team is; `brigade up` brings one up"),
-            names => error.hint(format!("up are {}", names.join(", "))),
-        });
-    }
-    match up.as_slice() {
-        [team] => Ok(team.clone()),
-        [] => {
-            let error = CliError::new(crate::error::Kind::Nothing, Trouble::NoneUp);
-            Err(error.hint(if_none_is_up(host)))
-        }
-        teams => match team_file::here().filter(|team| teams.contains(team)) {
-            Some(team) => Ok(team),
-            None => Err(CliError::usage(Trouble::SeveralTeams(names)).hint("name one of them")),
-        },
-    }
-}
-
-/// What whoever finds no team up may do.
-pub(crate) fn if_none_is_up(host: &Host) -> String {
-    let elsewhere: Vec<String> = host.folder.elsewhere().iter().map(ToString::to_string).collect();
-    if !elsewhere.is_empty() {
-        return up_elsewhere(&elsewhere.join(", "));
-    }
-    match check::found() {
-        Ok(file) => format!("`brigade up` brings up what is in {}", file.display()),
-        Err(_) => "`brigade new` writes a brigade.toml, `brigade up` brings it up".to_owned(),
-    }
-}
-
-fn up_elsewhere(teams: &str) -> String {
-    format!(
-        "up on this host, and kept elsewhere, is {teams}; say where with `--store`, {} or {}",
-        env::STORE,
-        env::CLAUDE_CONFIG_DIR
-    )
-}
-
-/// Ends every member of a team on this host, and the team.
-pub(crate) async fn take_down(
-    host: &Host,
-    lead: &Seat,
-    manner: Manner<'_>,
-) -> Result<Vec<(MemberName, Ended)>, CliError> {
-    let place = seat::wait_for(&host.folder.up(&lead.team)?).await;
-    let _alone = place.map_err(|source| failed("wait for another `brigade up`", source))?;
-    let names = host.folder.members(&lead.team)?;
-    let ended = end::members(host, lead, &names, manner, tell).await?;
-    let afar = members_afar(host, lead).await?;
-    for (name, other) in &afar {
-        output::note(&format!("{name} runs on {other}; team {} stays for it", lead.team));
-    }
-    // A team of Claude Code's is not ours to delete, nor one that others are at work in.
-    let ours = host.leads(lead).await? && !is_led_from_afar(lead).await?;
-    let deleted = match afar.is_empty() && ours {
-        true => roster::delete(lead, Force::Yes).await,
-        false => Ok(()),
-    };
-    match deleted {
-        Ok(()) | Err(RosterError::Store(StoreError::NoTeam { .. })) => {}
-        Err(error) => return Err(error.into()),
-    }
-    host.folder.remove_team(&lead.team)?;
-    // Nothing is left for it to do, and nothing of ours is to be left.
-    let began = Instant::now();
-    while host.folder.teams()?.is_empty() && host.supervisor()?.is_some() && began.elapsed() < LAST
-    {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    Ok(ended)
-}
-
-/// The members that other hosts play, and which.
-async fn members_afar(host: &Host, lead: &Seat) -> Result<Vec<(MemberName, String)>, CliError> {
-    if !host.is_shared {
-        return Ok(Vec::new());
-    }
-    let Some(config) = lead.store.team(&lead.team).await? else { return Ok(Vec::new()) };
-    let roster = Team::read(&config.bytes).map_err(CliError::failed)?;
-    let mut afar = Vec::new();
-    for member in roster.members() {
-        let Some(Ok(name)) = member.name().map(|name| name.parse::<MemberName>()) else { continue };
-        if let Some(other) = state::played_afar(host, lead, &name).await? {
-            afar.push((name, other));
-        }
-    }
-    Ok(afar)
-}
-
-fn tell(name: &MemberName, news: News) {
-    let said = match news {
-        News::Asked(limit) => format!("asked to stop, within {} s", limit.as_secs()),
-        News::Refuses(why) => format!("would rather stay: {}", output::one_line(&why)),
-        News::Told => format!("{BUSY}told to end{BUSY:#}"),
-        News::Worktree(Removed::Stays, tree) => {
-            format!(
-                "its worktree has changes that are not committed, and stays: {}",
-                tree.dir.display()
-            )
-        }
-        News::Worktree(Removed::Unclear, tree) => {
-            format!("git cannot look at its worktree, which stays: {}", tree.dir.display())
-        }
-        News::Worktree(_, tree) => format!("its branch {} has commits, and stays", tree.branch),
-        News::Over(Ended::Agreed) => "has left".to_owned(),
-        News::Over(Ended::WasGone) => "was gone already".to_owned(),
-        News::Over(Ended::Forced) => "ended".to_owned(),
-        News::Over(Ended::Refused(why)) => format!("stays: {}", output::one_line(&why)),
-    };
-    output::say(&format!("{FAINT}{name}:{FAINT:#} {said}"));
 }
 
 fn document(ended: &[(MemberName, Ended)]) -> serde_json::Value {

@@ -8,8 +8,10 @@ use rustix::process::{getpid, getppid, setsid};
 use tokio::process::Command;
 use tokio::signal::unix::{SignalKind, signal};
 
+use brigade_host::process_tree;
+
 use crate::error::{CliError, Trouble};
-use crate::{exit, tree};
+use crate::exit;
 
 /// How often it is looked whether our parent is still there.
 const LOOK: Duration = Duration::from_secs(1);
@@ -24,7 +26,7 @@ pub(crate) async fn run(program: &[OsString]) -> Result<u8, CliError> {
     let parent = getppid();
     // Fails only if we lead a session already, and then that is the one.
     let _leads = setsid();
-    tree::adopt();
+    process_tree::adopt();
     let failed = |doing: &str| {
         let doing = doing.to_owned();
         move |source| CliError::failed(Trouble::Io { doing, source })
@@ -49,11 +51,11 @@ pub(crate) async fn run(program: &[OsString]) -> Result<u8, CliError> {
                 }
                 looks += 1;
                 if looks % BURY == 0 {
-                    tree::bury(child.id());
+                    process_tree::bury(child.id());
                 }
             }
         }
     };
-    tree::end(getpid(), GRACE).await;
+    process_tree::end(getpid(), GRACE).await;
     Ok(code)
 }

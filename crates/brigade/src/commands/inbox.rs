@@ -3,17 +3,18 @@
 use std::fmt::Write as _;
 
 use brigade_core::mail::{self, Which};
+use brigade_core::protocol_text;
 use brigade_core::store::{Mail, Mark};
-use brigade_core::words;
+use brigade_core::text;
 use brigade_wire::body::Body;
 use brigade_wire::message::Message;
 use brigade_wire::name::MemberName;
 
 use crate::context::Context;
-use crate::error::{CliError, Trouble};
+use crate::error::{CliError, CliTrouble};
 use crate::exit;
 use crate::output::{self, BUSY, FAINT, STRONG};
-use crate::patience::patiently;
+use crate::slow_notice::patiently;
 
 /// Which messages, and what to do with them.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +35,7 @@ pub(crate) async fn run(
     };
     let of = of.unwrap_or_else(|| seat.name.clone());
     if choice.mark_read && of != seat.name {
-        let error = Trouble::NotYours { of: of.to_string(), me: seat.name.to_string() };
+        let error = CliTrouble::NotYours { of: of.to_string(), me: seat.name.to_string() };
         return Err(CliError::failed(error).hint(format!("if you are {of}, say `--as {of}`")));
     }
     let which = if choice.unread { Which::Unread } else { Which::All };
@@ -78,7 +79,7 @@ fn render(mail: &[Mail]) -> Result<String, CliError> {
 
 fn show(message: &Message<'_>, room: usize) -> String {
     let (mark, style) = if message.read() { ("○", FAINT) } else { ("●", BUSY) };
-    let from = output::one_line(&message.from());
+    let from = text::one_line(&message.from());
     let when = output::when(&message.timestamp());
     let mut text = format!("{style}{mark}{style:#} {STRONG}{from}{STRONG:#}  {FAINT}{when}");
     if !message.read() {
@@ -88,23 +89,23 @@ fn show(message: &Message<'_>, room: usize) -> String {
     let said = match message.body() {
         Body::Protocol(protocol) => {
             let _infallible = write!(text, "  {}", protocol.kind());
-            if let Some(id) = words::request_id(&protocol) {
-                let _infallible = write!(text, "  {FAINT}{}{FAINT:#}", output::one_line(id));
+            if let Some(id) = protocol_text::request_id(&protocol) {
+                let _infallible = write!(text, "  {FAINT}{}{FAINT:#}", text::one_line(id));
             }
-            format!("{from} {}", words::of(&protocol))
+            format!("{from} {}", protocol_text::of(&protocol))
         }
         Body::Unknown { kind } | Body::Malformed { kind, .. } => {
-            let _infallible = write!(text, "  {}", output::one_line(&kind));
+            let _infallible = write!(text, "  {}", text::one_line(&kind));
             message.text().into_owned()
         }
         Body::Text => message.text().into_owned(),
     };
     text.push('\n');
     if let Some(summary) = message.summary() {
-        let _infallible = writeln!(text, "  {STRONG}{}{STRONG:#}", output::one_line(&summary));
+        let _infallible = writeln!(text, "  {STRONG}{}{STRONG:#}", text::one_line(&summary));
     }
-    for line in output::plain(&said).lines() {
-        for part in output::wrap(line, room) {
+    for line in text::plain(&said).lines() {
+        for part in text::wrap(line, room) {
             let part = format!("  {part}");
             let _infallible = writeln!(text, "{}", part.trim_end());
         }

@@ -2,15 +2,16 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _};
 
+use brigade_core::text;
 use serde_json::json;
 
 use crate::cli::Global;
-use crate::error::{CliError, Kind, Trouble};
+use crate::error::{CliError, CliTrouble, Kind, Trouble};
 use crate::guest::plan::{self, Machine, Plan};
 use crate::guest::record::Book;
 use crate::guest::undo::{self, Undone};
 use crate::output::{self, STRONG};
-use crate::{diff, env, exit, installed};
+use crate::{diff, env, exit};
 
 /// Where the record of it is, under brigade's own folder.
 const RECORD: &str = "init";
@@ -56,7 +57,7 @@ pub(crate) fn run(global: Global, yes: bool) -> Result<u8, CliError> {
 
 /// What there is on this machine.
 fn machine(global: Global) -> Result<Machine, CliError> {
-    let no_home = || CliError::failed(Trouble::NoHome);
+    let no_home = || CliError::failed(CliTrouble::NoHome);
     let is_elsewhere = global.claude_dir.is_some() || env::read(env::CLAUDE_CONFIG_DIR).is_some();
     let claude_dir = global.claude_dir.or_else(env::claude_dir).ok_or_else(no_home)?;
     let claude_dir = std::path::absolute(&claude_dir).map_err(|source| {
@@ -65,7 +66,7 @@ fn machine(global: Global) -> Result<Machine, CliError> {
     })?;
     let is_there = |name: &str| {
         let program = env::agent_program(name).unwrap_or_else(|| name.into());
-        installed::find(&program).is_some()
+        env::programs().find(&program).is_some()
     };
     // Agents start a server with next to nothing of their own environment.
     let claude = is_elsewhere.then(|| claude_dir.to_string_lossy().into_owned());
@@ -75,9 +76,9 @@ fn machine(global: Global) -> Result<Machine, CliError> {
     let home = home.into_iter().map(|(name, its)| (name, its.into_string().ok()));
     let variables = variables.into_iter().chain(home);
     let variables = variables.filter_map(|(name, its)| Some((name.to_owned(), its?))).collect();
-    let claude = installed::claude(Some(&claude_dir)).filter(|claude| claude.exists());
+    let claude = env::programs().claude(Some(&claude_dir)).filter(|claude| claude.exists());
     Ok(Machine {
-        brigade: installed::itself()?,
+        brigade: env::programs().itself()?,
         claude: claude.and_then(|claude| std::path::absolute(claude).ok()),
         agents: plan::installed(),
         claude_dir,
@@ -88,7 +89,7 @@ fn machine(global: Global) -> Result<Machine, CliError> {
 }
 
 fn book() -> Result<Book, CliError> {
-    let dir = env::state_dir().ok_or_else(|| CliError::failed(Trouble::NoHome))?;
+    let dir = env::state_dir().ok_or_else(|| CliError::failed(CliTrouble::NoHome))?;
     Ok(Book::open(&dir.join(RECORD))?)
 }
 
@@ -123,7 +124,7 @@ fn consent(yes: bool, json: bool) -> Result<(), CliError> {
         return Ok(());
     }
     if json || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
-        let error = CliError::usage(Trouble::NobodyToAsk);
+        let error = CliError::usage(CliTrouble::NobodyToAsk);
         return Err(error.hint("nothing was changed; `brigade init --yes` makes this change"));
     }
     output::print("apply? [y/N] ")?;
@@ -135,7 +136,7 @@ fn consent(yes: bool, json: bool) -> Result<(), CliError> {
     if matches!(answer.trim(), "y" | "Y" | "yes") {
         return Ok(());
     }
-    Err(CliError::failed(Trouble::NotApplied))
+    Err(CliError::failed(CliTrouble::NotApplied))
 }
 
 fn document(plan: &Plan, applied: bool) -> serde_json::Value {
@@ -153,7 +154,7 @@ fn advise(machine: &Machine) {
     if machine.claude.is_none() {
         output::note("Claude Code is not on the path; once it is, run `brigade init` again");
     }
-    if installed::find("tmux".as_ref()).is_none() {
+    if env::programs().find("tmux".as_ref()).is_none() {
         output::note("teammates run in tmux, which is not installed");
     }
     if machine.agents.iter().all(|agent| agent.native) {
@@ -165,7 +166,7 @@ fn advise(machine: &Machine) {
 pub(crate) fn undo(json: bool) -> Result<u8, CliError> {
     let book = book()?;
     let Some(record) = book.read()? else {
-        return Err(CliError::new(Kind::Nothing, Trouble::NothingToUndo));
+        return Err(CliError::new(Kind::Nothing, CliTrouble::NothingToUndo));
     };
     let report = undo::run(book, record)?;
     if json {
@@ -183,7 +184,7 @@ pub(crate) fn undo(json: bool) -> Result<u8, CliError> {
         }))?;
     } else {
         for (path, undone) in &report.files {
-            let path = output::plain(&path.to_string_lossy());
+            let path = text::plain(&path.to_string_lossy());
             output::print(&match undone {
                 Undone::Restored => format!("restored {path}\n"),
                 Undone::Removed => format!("removed {path}\n"),

@@ -9,20 +9,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_core::clock::Clock;
-use brigade_core::link::{Ends, Link, LinkError, News, Notebook, Pace};
 use brigade_core::store::Store;
-use brigade_core::store::file::FileStore;
+use brigade_core::text;
+use brigade_files::FileStore;
+use brigade_link::{Ends, Link, LinkError, News, Notebook, Pace};
 use brigade_wire::name::{MemberName, TeamName};
 use serde::Serialize;
 use tokio::task::JoinSet;
 
 use crate::cli::{self, Global};
 use crate::context::Context;
-use crate::error::{CliError, Trouble};
-use crate::host::process;
-use crate::host::seat::{self, Held};
-use crate::signals::told_to_end;
-use crate::{exit, output};
+use crate::error::{CliError, CliTrouble, Trouble};
+use crate::{env, exit, output};
+use brigade_host::process_lock::{self, Held};
+use brigade_host::signals::stop_signal;
 
 /// How often it is looked for teams that are new in the engine, and for the engine where it was not
 /// there at the start.
@@ -30,10 +30,10 @@ const LOOK: Duration = Duration::from_secs(5);
 
 pub(crate) async fn run(global: Global, asked: cli::Link) -> Result<u8, CliError> {
     if global.home.engine().is_none() {
-        let error = CliError::usage(Trouble::NothingToLink);
+        let error = CliError::usage(CliTrouble::NothingToLink);
         return Err(error.hint("name it: --store nats://HOST:PORT"));
     }
-    let mut told = std::pin::pin!(told_to_end());
+    let mut told = std::pin::pin!(stop_signal());
     let house = tokio::select! {
         house = House::open(global, &asked) => house?,
         told = &mut told => return told.map(|_| exit::DONE),
@@ -82,7 +82,7 @@ impl House {
             Some(engine) => engine.speaks_for()?.into_iter().collect(),
             None => BTreeSet::new(),
         };
-        let host = asked.host.clone().unwrap_or_else(process::host);
+        let host = asked.host.clone().unwrap_or_else(env::host_name);
         let named = asked.teams.iter().chain(context.named_team()).cloned().collect();
         Ok(Self { context, local, host, named, speaks_for, folder })
     }
@@ -150,9 +150,11 @@ impl House {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
         made.map_err(|source| io_failed("make", &self.folder, source))?;
         let lock = self.folder.join(format!("{team}.lock"));
-        let held = seat::take(&lock).await.map_err(|source| io_failed("lock", &lock, source))?;
-        let held = held
-            .ok_or_else(|| CliError::failed(Trouble::LinkedAlready { team: team.to_string() }))?;
+        let held =
+            process_lock::take(&lock).await.map_err(|source| io_failed("lock", &lock, source))?;
+        let held = held.ok_or_else(|| {
+            CliError::failed(CliTrouble::LinkedAlready { team: team.to_string() })
+        })?;
         let (json, name) = (self.context.json, team.clone());
         let ends = Ends {
             local: Arc::clone(&self.local),
@@ -183,7 +185,7 @@ fn show(json: bool, team: &TeamName, news: &News) {
     let _abandoned = if json {
         output::print_json(&Line { team, news })
     } else {
-        output::print(&format!("{team}: {}\n", output::plain(&news.to_string())))
+        output::print(&format!("{team}: {}\n", text::plain(&news.to_string())))
     };
 }
 

@@ -8,8 +8,9 @@ use brigade_wire::name::TeamName;
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::log::Story;
 use crate::{exit, output};
+use brigade_host::history_text::Story;
+use jiff::tz::TimeZone;
 
 /// How often to look whether anybody still reads, while nothing happens.
 const LOOK: Duration = Duration::from_millis(500);
@@ -17,7 +18,8 @@ const LOOK: Duration = Duration::from_millis(500);
 pub(crate) async fn run(context: &Context, follow: bool, work: bool) -> Result<u8, CliError> {
     let team = team(context).await?;
     let (mut feed, _) = context.store.chronicle(&team).await?;
-    let mut story = if work { Story::with_work() } else { Story::default() };
+    let mut story =
+        if work { Story::with_work(TimeZone::system()) } else { Story::new(TimeZone::system()) };
     // For people, what became of a message stands in its own line; so the past is told as a whole.
     let mut past = Vec::new();
     let mut empty = true;
@@ -69,10 +71,10 @@ async fn team(context: &Context) -> Result<TeamName, CliError> {
 }
 
 /// Records as JSON lines.
-fn lines<'r>(records: impl Iterator<Item = &'r Arc<Record>>) -> std::io::Result<Vec<u8>> {
+fn lines<'r>(records: impl Iterator<Item = &'r Arc<Record>>) -> Result<Vec<u8>, CliError> {
     let mut lines = Vec::new();
     for record in records {
-        serde_json::to_writer(&mut lines, record.as_ref())?;
+        serde_json::to_writer(&mut lines, record.as_ref()).map_err(CliError::failed)?;
         lines.push(b'\n');
     }
     Ok(lines)

@@ -6,13 +6,13 @@ use clap::CommandFactory;
 use clap_mangen::Man;
 
 use crate::cli::Cli;
-use crate::error::{CliError, Trouble};
+use crate::error::{CliError, Trouble, output_failed};
 use crate::{exit, output};
 
 pub(crate) fn run(dir: Option<&Path>) -> Result<u8, CliError> {
     let Some(dir) = dir else {
         let mut page = Vec::new();
-        Man::new(described()).render(&mut page)?;
+        Man::new(described()).render(&mut page).map_err(output_failed)?;
         output::print_raw(&page)?;
         return Ok(exit::DONE);
     };

@@ -1,35 +1,43 @@
 //! `brigade mcp`
 
+use std::sync::Arc;
+
+use brigade_agents::brief::Mail;
 use brigade_core::store::StoreError;
 use brigade_wire::name::MemberName;
 
 use crate::context::Context;
-use crate::error::{CliError, Trouble};
-use crate::{env, exit, mcp};
+use crate::error::{CliError, CliTrouble};
+use crate::{env, exit};
 
 /// Whoever starts the server says who it is for. Nothing is guessed here, where the command line
 /// would: behind this stands a model, which must not find itself in a seat by accident.
-pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
+pub(crate) async fn run(context: Context) -> Result<u8, CliError> {
+    let context = Arc::new(context.into_host());
+    let mail = if env::read(env::DELIVERED).is_some() { Mail::Delivered } else { Mail::Fetched };
     let (team, me) = (context.named_team(), context.named_me());
     let leads = me.is_none_or(|me| *me == MemberName::lead());
     match team {
         Some(team) if context.store.team(team).await?.is_some() => {
             let Some(me) = me else {
-                let error = CliError::usage(Trouble::WhoAmI { team: team.to_string() });
+                let error = CliError::usage(CliTrouble::WhoAmI { team: team.to_string() });
                 return Err(error.hint(format!("say `--as NAME`, or set {}", env::AS)));
             };
             let seat = context.seat_of(team.clone(), me.clone());
-            mcp::serve(context, seat.with_hand(context.agent())).await?;
+            let seat = seat.with_hand(context.agent());
+            brigade_mcp::serve(Arc::clone(&context), seat, mail).await?;
         }
         Some(team) if !leads => {
             let error = CliError::from(StoreError::NoTeam { team: team.clone() });
             return Err(error.hint(format!("`brigade team create {team}` makes it")));
         }
         None if !leads => {
-            let error = CliError::usage(Trouble::WhichTeam);
+            let error = CliError::usage(CliTrouble::WhichTeam);
             return Err(error.hint(format!("say `--team TEAM`, or set {}", env::TEAM)));
         }
-        named => mcp::serve_founder(context, named.cloned()).await?,
+        named => {
+            brigade_mcp::serve_founder(Arc::clone(&context), named.cloned(), mail).await?;
+        }
     }
     Ok(exit::DONE)
 }

@@ -29,6 +29,7 @@ mod status;
 mod task;
 mod team;
 mod teammate;
+mod ui;
 mod up;
 
 #[cfg(all(test, feature = "nats"))]
@@ -49,9 +50,10 @@ use crate::cli::OrgCommand;
 use crate::cli::{Cli, Command, Global, Up};
 use crate::context::{Context, variable};
 use crate::error::{CliError, Trouble};
-use crate::home::{Home, Look};
-use crate::host::supervisor;
-use crate::{env, memory, output};
+use crate::location::{Look, location};
+use crate::{allocator, env, exit, output};
+use brigade_host::location::Location;
+use brigade_host::supervisor;
 
 /// Does what the command line says, and gives the exit code.
 pub(crate) fn run(mut cli: Cli) -> Result<u8, CliError> {
@@ -87,7 +89,7 @@ pub(crate) fn run(mut cli: Cli) -> Result<u8, CliError> {
         runtime.enable_io();
     }
     let runtime = build(&mut runtime)?;
-    runtime.spawn(memory::keep_giving_back());
+    runtime.spawn(allocator::keep_giving_back());
     runtime.block_on(dispatch(cli))
 }
 
@@ -107,28 +109,30 @@ pub(crate) fn run_guard(program: &[OsString]) -> Result<u8, CliError> {
 }
 
 /// Where the teams live that the command is about. What others start is told, and looks at no file.
-fn home(cli: &Cli) -> Result<Home, CliError> {
+fn home(cli: &Cli) -> Result<Location, CliError> {
     match &cli.command {
         Some(
             Command::Agents | Command::Completions { .. } | Command::Man { .. } | Command::New(_),
-        ) => Ok(Home::Files),
+        ) => Ok(Location::Files),
         Some(
             Command::Init { .. } | Command::Play | Command::Supervise | Command::Teammate { .. },
-        ) => Home::of(&cli.global, Look::Nowhere),
+        ) => location(&cli.global, Look::Nowhere),
         // It knows its servers by itself.
         #[cfg(feature = "nats")]
-        Some(Command::Org(command)) if !matches!(command, OrgCommand::Engine(_)) => Ok(Home::Files),
+        Some(Command::Org(command)) if !matches!(command, OrgCommand::Engine(_)) => {
+            Ok(Location::Files)
+        }
         // It says itself what is wrong with the file, and which one it is.
-        Some(Command::Up(up)) if up.check => Ok(Home::Files),
-        Some(Command::Up(Up { file: Some(file), .. })) => Home::of(&cli.global, Look::In(file)),
-        _ => Home::of(&cli.global, Look::Here),
+        Some(Command::Up(up)) if up.check => Ok(Location::Files),
+        Some(Command::Up(Up { file: Some(file), .. })) => location(&cli.global, Look::In(file)),
+        _ => location(&cli.global, Look::Here),
     }
 }
 
 async fn dispatch(cli: Cli) -> Result<u8, CliError> {
     let global = cli.global;
     match cli.command {
-        None => overview::run(&Context::glancing(global).await?).await,
+        None => overview::run(&Context::reading(global).await?).await,
         Some(Command::Team(command)) => team::run(global, command).await,
         Some(Command::Send { to, words }) => {
             send::run(&Context::new(global).await?, &to, words).await
@@ -141,12 +145,12 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
             inbox::run(&context, name, inbox::Choice { unread, mark_read }).await
         }
         Some(Command::Log { follow, work }) => {
-            log::run(&Context::glancing(global).await?, follow, work).await
+            log::run(&Context::reading(global).await?, follow, work).await
         }
         Some(Command::Ui(ui)) => {
             // A journal needs no engine.
-            let home = if ui.replay.is_some() { Home::Files } else { global.home };
-            crate::ui::run(Context::new(Global { home, ..global }).await?, &ui).await
+            let home = if ui.replay.is_some() { Location::Files } else { global.home };
+            ui::run(Context::new(Global { home, ..global }).await?, ui).await
         }
         Some(Command::Task(command)) => task::run(&Context::new(global).await?, command).await,
         Some(Command::Approvals(asked)) => {
@@ -164,23 +168,23 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
         Some(Command::Init { yes, undo: false }) => init::run(global, yes),
         Some(Command::New(new)) => new::run(global.json, new),
         Some(Command::Up(up)) if up.check => check::check(global.json, up.file.as_deref()),
-        Some(Command::Mcp) => mcp::run(&Context::new(global).await?).await,
+        Some(Command::Mcp) => mcp::run(Context::new(global).await?).await,
         Some(Command::Up(up)) => up::run(&Context::new(global).await?, &up).await,
         Some(Command::Link(asked)) => link::run(global, asked).await,
         Some(Command::Status { metrics }) => {
-            status::run(&Context::glancing(global).await?, metrics).await
+            status::run(&Context::reading(global).await?, metrics).await
         }
         Some(Command::Doctor(doctor)) => doctor::run(&Context::new(global).await?, doctor).await,
         Some(Command::Down(down)) => match Context::new(global.clone()).await {
-            Err(away) if away.is_unreachable() => down::cut_off(&global, &down, away).await,
+            Err(away) if away.is_unreachable() => down::without_store(&global, &down, away).await,
             context => down::run(&context?, &down).await,
         },
         Some(Command::Diff { name, stat }) => {
-            diff::run(&Context::glancing(global).await?, &name, stat).await
+            diff::run(&Context::reading(global).await?, &name, stat).await
         }
         Some(Command::Stop(stop)) => down::stop(&Context::new(global).await?, &stop).await,
         Some(Command::Resume(resume)) => resume::run(&Context::new(global).await?, &resume).await,
-        Some(Command::Supervise) => supervisor::run(&Context::lasting(global).await?).await,
+        Some(Command::Supervise) => supervise(&Context::lasting(global).await?).await,
         Some(Command::Play) => play::run(&Context::lasting(global).await?).await,
         #[cfg(feature = "nats")]
         Some(Command::Org(command)) => org::run(global, command).await,
@@ -189,6 +193,13 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
         Some(Command::Completions { shell }) => completions::run(shell),
         Some(Command::Man { dir }) => man::run(dir.as_deref()),
     }
+}
+
+/// Runs the supervisor, with its log on standard error.
+async fn supervise(context: &Context) -> Result<u8, CliError> {
+    let log = |line: &str| output::say(&format!("{} {line}", jiff::Timestamp::now()));
+    supervisor::run(context, &log).await?;
+    Ok(exit::DONE)
 }
 
 /// Starts logging, if somebody asked for it; nobody else pays for it.

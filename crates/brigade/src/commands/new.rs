@@ -4,14 +4,15 @@ use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use brigade_core::text;
 use serde_json::json;
 use thiserror::Error;
 
 use crate::cli::New;
 use crate::error::{CliError, Trouble};
-use crate::team_file::starter::{self, Surroundings};
-use crate::team_file::{self, NAME};
-use crate::{exit, output};
+use crate::{env, exit, output};
+use brigade_host::team_file::starter::{self, Surroundings};
+use brigade_host::team_file::{self, NAME};
 
 /// The schema's name beside the file.
 const SCHEMA: &str = "brigade.schema.json";
@@ -34,7 +35,7 @@ pub(crate) fn run(json: bool, new: New) -> Result<u8, CliError> {
     let repository = here.ancestors().find(|dir| is_repository(dir));
     let dir = repository.unwrap_or(&here);
     let path = dir.join(NAME);
-    let surroundings = Surroundings::of(dir);
+    let surroundings = Surroundings::of(&env::programs(), dir);
     let schema = new.schema.then(|| dir.join(SCHEMA));
     let text = starter::text(&surroundings, new.schema.then_some(SCHEMA));
     write(&path, &text, new.force)?;
@@ -54,7 +55,7 @@ pub(crate) fn run(json: bool, new: New) -> Result<u8, CliError> {
     }
     let shown = |path: &Path| {
         let short = path.strip_prefix(&here).unwrap_or(path);
-        output::one_line(&short.to_string_lossy())
+        text::one_line(&short.to_string_lossy())
     };
     let also = schema.map_or(String::new(), |schema| format!(" and {}", shown(&schema)));
     output::print(&format!(

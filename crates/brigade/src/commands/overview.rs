@@ -7,16 +7,17 @@ use brigade_core::graph::Graph;
 use brigade_core::mail::{self, Which};
 use brigade_core::pulse::Liveness;
 use brigade_core::seat::Seat;
+use brigade_core::text;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 use serde::Serialize;
 
 use super::team::show;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::exit;
-use crate::host::{Host, state, wait};
 use crate::output::{self, BUSY, Cell, FAINT, READY, STRONG, Table};
-use crate::tasks::Look;
+use crate::{exit, progress};
+use brigade_core::task_view::Look;
+use brigade_host::{Host, state};
 
 /// How many ready tasks are named; the board has them all.
 const SHOWN: usize = 5;
@@ -106,7 +107,7 @@ async fn look(host: &Host, seat: &Seat) -> Result<Overview, CliError> {
         };
         let state = liveness.map_or_else(
             || show::state(&team, &member),
-            |liveness| Cell::new(wait::style(liveness), liveness.word()),
+            |liveness| Cell::new(progress::style(liveness), liveness.word()),
         );
         members.push(MemberLine {
             name: name.into_owned(),
@@ -139,7 +140,7 @@ async fn look(host: &Host, seat: &Seat) -> Result<Overview, CliError> {
 
 /// How a member is that runs on this host. Of one that died the roster says nothing.
 async fn played(host: &Host, seat: &Seat, name: &MemberName) -> Result<Option<Liveness>, CliError> {
-    if host.folder.member(&seat.team, name)?.is_none() {
+    if host.registry.member(&seat.team, name)?.is_none() {
         return Ok(None);
     }
     Ok(Some(state::liveness(host, seat, name).await?.2.liveness))
@@ -148,7 +149,7 @@ async fn played(host: &Host, seat: &Seat, name: &MemberName) -> Result<Option<Li
 fn render(team: &Overview, width: Option<usize>) -> String {
     let mut text = format!("{STRONG}{}{STRONG:#}", team.name);
     if !team.description.is_empty() {
-        let _infallible = write!(text, "  {}", output::one_line(&team.description));
+        let _infallible = write!(text, "  {}", text::one_line(&team.description));
     }
     text.push('\n');
     let mut table = Table::new(&["MEMBER", "STATE", "UNREAD", "TYPE"]);
@@ -179,8 +180,8 @@ fn render(team: &Overview, width: Option<usize>) -> String {
     let _infallible = writeln!(text, "\n  {tasks}");
     for &id in team.ready.iter().take(SHOWN) {
         let subject = team.graph.node(id).map_or("", |node| &node.subject);
-        let line = format!("{id}  {}", output::one_line(subject));
-        let line = width.map_or(line.clone(), |width| output::cut(&line, width.saturating_sub(4)));
+        let line = format!("{id}  {}", text::one_line(subject));
+        let line = width.map_or(line.clone(), |width| text::cut(&line, width.saturating_sub(4)));
         let _infallible = writeln!(text, "  {READY}{}{READY:#} {line}", Look::Ready.symbol());
     }
     if team.ready.len() > SHOWN {

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use brigade_core::driver::{self, Access};
+use brigade_agents::driver::{self, Access};
 use brigade_core::roster;
 use brigade_core::seat::Seat;
 use brigade_core::store::Shelf;
@@ -14,18 +14,19 @@ use rustix::process::setsid;
 
 use super::teammate::{self, Wanted};
 use crate::context::Context;
-use crate::error::{CliError, Trouble};
-use crate::host::claude::{self, Surroundings};
-use crate::host::spec::{AccessWord, MemberSpec, Place};
-use crate::host::{Host, failed, seat, state};
+use crate::error::{CliError, CliTrouble, Trouble};
 use crate::{env, exit};
+use brigade_host::error::failed;
+use brigade_host::native::{self, Surroundings};
+use brigade_host::spec::{AccessWord, MemberSpec, Place};
+use brigade_host::{Host, process_lock, spawn};
 
 pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
-    let missing = |what| CliError::usage(Trouble::NativeArgument { what });
+    let missing = |what| CliError::usage(CliTrouble::NativeArgument { what });
     let team = context.named_team().ok_or_else(|| missing("--team"))?;
     let name = context.named_me().ok_or_else(|| missing("--as"))?;
     let host = context.host()?;
-    let Some(spec) = host.folder.member(team, name)? else {
+    let Some(spec) = host.registry.member(team, name)? else {
         let (name, team) = (name.to_string(), team.to_string());
         return Err(CliError::failed(Trouble::NotHere { name, team }));
     };
@@ -33,22 +34,19 @@ pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
         // Fails only if we lead a session already, and then that is the one.
         let _leads = setsid();
     }
-    let taken = seat::take(&host.folder.seat(team, name)).await;
+    let taken = process_lock::take(&host.registry.seat(team, name)).await;
     let Some(_held) = taken.map_err(|source| failed("take the seat", source))? else {
         // Somebody plays it already.
         return Ok(exit::DONE);
     };
     let seat = context.seat_of(team.clone(), name.clone());
-    if let Some(other) = state::played_afar(&host, &seat, name).await? {
-        let (name, team) = (name.to_string(), team.to_string());
-        return Err(CliError::failed(Trouble::Elsewhere { name, team, host: other }));
-    }
+    spawn::refuse_elsewhere(&host, &seat, name).await?;
     let cwd = match host.worktree(team, &spec) {
         Some(worktree) => worktree.make(&spec.cwd)?,
         None => spec.cwd.clone(),
     };
     let code = play(context, &host, team, name, MemberSpec { cwd, ..spec }).await?;
-    host.folder.remove_member(team, name)?;
+    host.registry.remove_member(team, name)?;
     Ok(code)
 }
 
@@ -61,13 +59,21 @@ async fn play(
 ) -> Result<u8, CliError> {
     let mut seat = context.seat_of(team.clone(), name.clone());
     if spec.place == Place::Native {
-        let keys = context.host()?.folder.keys(team);
+        let keys = context.host()?.registry.keys(team);
         let inherits = spec.env.as_deref().map(inherits);
         let in_files = context.home().engine().is_none();
         let is_alone = in_files && is_alone(host, &seat).await?;
         let alone_in = is_alone.then(|| Arc::clone(&context.files));
-        let around = Surroundings { claude_dir: context.claude_dir(), keys, inherits, alone_in };
-        return claude::play(seat, &spec, around).await;
+        let around = Surroundings {
+            programs: context.programs(),
+            host: context.host_name(),
+            claude_dir: context.claude_dir(),
+            keys,
+            inherits,
+            alone_in,
+        };
+        native::run(seat, &spec, around).await?;
+        return Ok(exit::DONE);
     }
     let Some(choice) = driver::agent(&spec.agent) else {
         return Err(CliError::usage(Trouble::NoAgent { name: spec.agent }));
@@ -81,7 +87,7 @@ async fn play(
     let ours = host.leads(&seat).await?;
     // In an engine the server says who wrote something.
     let is_signed = ours && context.home().engine().is_none();
-    let key = host.folder.keys(team).of(name, seat.clock.as_ref()).map_err(CliError::failed)?;
+    let key = host.registry.keys(team).of(name, seat.clock.as_ref()).map_err(CliError::failed)?;
     let key = key.verify_key();
     if is_signed {
         seat.lead_key = Some(key.parse().map_err(CliError::failed)?);
@@ -95,7 +101,7 @@ async fn play(
         prompt: spec.prompt.filter(|_| first && !ours),
         cwd: spec.cwd.to_string_lossy().into_owned(),
         inherits: spec.env.map(|names| inherits(&names)),
-        answers: host.folder.team(team)?.map(|team| team.answers).unwrap_or_default(),
+        answers: host.registry.team(team)?.map(|team| team.answers).unwrap_or_default(),
         home: context.home().clone(),
         comes_back: true,
     };
@@ -114,7 +120,7 @@ async fn is_alone(host: &Host, seat: &Seat) -> Result<bool, CliError> {
     let known = [lead.as_str(), seat.name.as_str()];
     for other in team.members().filter(|other| !known.iter().any(|name| other.is(name))) {
         let Some(Ok(name)) = other.name().map(|name| name.parse()) else { return Ok(false) };
-        match host.folder.member(&seat.team, &name)? {
+        match host.registry.member(&seat.team, &name)? {
             Some(spec) if spec.place != Place::Native => {}
             // Who writes by command goes through brigade as well.
             None if other.backend_type().as_deref() == Some(roster::BACKEND) => {}

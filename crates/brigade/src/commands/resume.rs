@@ -1,56 +1,28 @@
 //! `brigade resume`
 
-use std::borrow::Cow;
-
-use brigade_core::driver;
-use brigade_core::revive::{self, Revived};
-use brigade_wire::name::{MemberName, TeamName};
-use brigade_wire::team::Team;
+use brigade_core::text;
+use brigade_host::resume;
 use serde_json::json;
 
-use super::down::which;
 use crate::cli::Resume;
-use crate::context::{Context, cwd};
+use crate::context::Context;
 use crate::error::{CliError, Trouble};
-use crate::exit;
-use crate::host::spec::{Answers, TeamSpec};
-use crate::host::{Host, hire, wait};
 use crate::output::{self, STRONG};
+use crate::{exit, progress};
 
-pub(crate) async fn run(context: &Context, resume: &Resume) -> Result<u8, CliError> {
-    let host = context.host()?;
-    let teams: Vec<TeamName> = match resume.which.as_ref().or(context.named_team()) {
-        Some(team) => {
-            // Who played a member of a team that was deleted may have taken it for having left.
-            if host.folder.members(team)?.is_empty() {
-                take_over(context, &host, team).await?;
-            }
-            vec![which(context, &host, Some(team)).await?]
+pub(crate) async fn run(context: &Context, asked: &Resume) -> Result<u8, CliError> {
+    let done = |one: &resume::Resumed| {
+        if context.json {
+            return Ok(());
         }
-        None => host.folder.teams()?,
+        let (team, running) = (&one.team, text::count(one.running, "member"));
+        output::print(&format!("team {STRONG}{team}{STRONG:#} is up again, with {running}\n"))
     };
-    if teams.is_empty() {
-        let error = CliError::new(crate::error::Kind::Nothing, Trouble::NoneUp);
-        return Err(error.hint("`brigade up` brings a team up"));
-    }
-    let mut dead = Vec::new();
-    for team in &teams {
-        bring_back(context, team).await?;
-        let lead = context.seat_of(team.clone(), MemberName::lead());
-        let names = host.folder.members(team)?;
-        for name in &names {
-            host.folder.set_trouble(team, name, None)?;
-        }
-        host.supervised().await?;
-        let failed = wait::until_there(&host, &lead, &names).await?;
-        if !context.json {
-            let there = names.len() - failed.len();
-            let there = output::count(there, "member");
-            output::print(&format!("team {STRONG}{team}{STRONG:#} is up again, with {there}\n"))?;
-        }
-        dead.extend(failed.into_iter().map(|(name, _)| name.to_string()));
-    }
+    let resumed = resume::resume(context, asked.which.as_ref(), &progress::print, done).await?;
+    let dead: Vec<String> =
+        resumed.iter().flat_map(|one| &one.dead).map(ToString::to_string).collect();
     if context.json {
+        let teams: Vec<_> = resumed.iter().map(|one| &one.team).collect();
         output::print_json(&json!({ "teams": teams, "dead": dead }))?;
     }
     if dead.is_empty() {
@@ -58,63 +30,4 @@ pub(crate) async fn run(context: &Context, resume: &Resume) -> Result<u8, CliErr
     }
     let error = CliError::failed(Trouble::DidNotStart { names: dead });
     Err(error.hint("`brigade status` says why; `brigade resume` tries again"))
-}
-
-/// A team whose folder is gone comes back from what was written down.
-async fn bring_back(context: &Context, team: &TeamName) -> Result<(), CliError> {
-    let lead = context.seat_of(team.clone(), MemberName::lead());
-    let Some(revived) = revive::revive(&lead).await? else { return Ok(()) };
-    if revived != Revived::default() {
-        let Revived { members, tasks, messages } = revived;
-        output::say(&format!(
-            "team {team} was gone, and is back: {} members, {tasks} tasks, {messages} messages nobody \
-             had read",
-            members.len()
-        ));
-    }
-    Ok(())
-}
-
-/// Takes over a team that did not run here and whose lead is gone, as Claude Code's are when its session
-/// has ended: those of its members that brigade can play run here from now on.
-async fn take_over(context: &Context, host: &Host, team: &TeamName) -> Result<(), CliError> {
-    if context.store.team(team).await?.is_some() {
-        // It has a lead, which is not us.
-        return Ok(());
-    }
-    bring_back(context, team).await?;
-    let Some(config) = context.store.team(team).await? else { return Ok(()) };
-    let Ok(roster) = Team::read(&config.bytes) else { return Ok(()) };
-    let lead = roster.lead().and_then(|lead| Some(lead.name()?.into_owned()));
-    let lead_cwd = roster.lead().and_then(|lead| Some(lead.cwd()?.into_owned()));
-    host.folder.put_team(&TeamSpec {
-        team: team.clone(),
-        description: String::new(),
-        root: lead_cwd.unwrap_or_else(cwd).into(),
-        lead: None,
-        answers: Answers::Person,
-        members: Vec::new(),
-        tasks: Vec::new(),
-    })?;
-    for member in roster.members() {
-        let Some(name) = member.name().filter(|name| lead.as_deref() != Some(&**name)) else {
-            continue;
-        };
-        let Ok(name) = name.parse::<MemberName>() else { continue };
-        let agent = member.agent_type().map(Cow::into_owned).unwrap_or_default();
-        match driver::agent(&agent).filter(|choice| !choice.agent.native) {
-            Some(_) => {
-                let cwd = member.cwd().map_or_else(cwd, Cow::into_owned);
-                let spec = hire::plain(name, agent, cwd.into());
-                host.folder.add_member(team, &spec)?;
-                // It is on the roster, and has its prompt.
-                host.folder.set_joined(team, &spec.name)?;
-            }
-            None => output::note(&format!(
-                "{name} was Claude Code's own and stays away; `brigade spawn {name} --agent claude` \
-                 puts another in its place"
-            )),
-        }
-    }
-    Ok(())
 }

@@ -8,10 +8,10 @@ use serde::Serialize;
 use super::waits;
 use crate::cli::MessageText;
 use crate::context::Context;
-use crate::error::{CliError, Trouble};
+use crate::error::{CliError, CliTrouble, Trouble};
 use crate::exit;
 use crate::output::{self, FAINT};
-use crate::patience::patiently;
+use crate::slow_notice::patiently;
 
 #[derive(Serialize)]
 struct Answer<'a> {
@@ -52,7 +52,7 @@ pub(super) fn text(given: String) -> Result<String, CliError> {
     if bytes.len() > MAX_TEXT + 1 {
         return Ok(String::from_utf8_lossy(&bytes).into_owned());
     }
-    let mut text = String::from_utf8(bytes).map_err(|_| CliError::failed(Trouble::NotText))?;
+    let mut text = String::from_utf8(bytes).map_err(|_| CliError::failed(CliTrouble::NotText))?;
     if text.ends_with('\n') {
         text.pop();
         if text.ends_with('\r') {

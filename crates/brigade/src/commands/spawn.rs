@@ -1,10 +1,10 @@
 //! `brigade spawn`
 
-use std::path::PathBuf;
-
-use brigade_core::driver::{self, Access, Choice};
+use brigade_agents::driver::{Access, Choice};
 use brigade_core::roster::{self, MemberPlan};
 use brigade_core::seat::Seat;
+use brigade_host::spawn;
+use brigade_host::spec::{Answers, MemberSpec, Place};
 use brigade_wire::name::MemberName;
 use serde_json::json;
 
@@ -12,43 +12,20 @@ use super::teammate::{Wanted, play};
 use crate::cli::{Spawn, Where};
 use crate::context::{Context, cwd};
 use crate::error::{CliError, Trouble};
-use crate::exit;
-use crate::host::spec::{Answers, MemberSpec, Place};
-use crate::host::{hire, state};
-use crate::near;
 use crate::output::{self, STRONG};
-use crate::patience::patiently;
+use crate::slow_notice::patiently;
+use crate::{exit, progress};
 
 /// What members of ours run on.
 const BACKEND: &str = "process";
 
-pub(crate) async fn run(context: &Context, spawn: &Spawn) -> Result<u8, CliError> {
-    let Some(choice) = driver::agent(&spawn.agent) else {
-        let known: Vec<&str> = driver::AGENTS.iter().map(|agent| agent.name).collect();
-        let error = CliError::usage(Trouble::NoAgent { name: spawn.agent.clone() });
-        let meant = near::nearest(&spawn.agent, &known);
-        let meant = meant.map(|name| format!("did you mean {name}? ")).unwrap_or_default();
-        let all = known.join(", ");
-        return Err(error.hint(format!("{meant}brigade drives {all}, and acp:COMMAND")));
-    };
-    let team = context.team().await?;
-    let seat = context.seat_of(team, spawn.name.clone());
-    if !roster::lead_listens(&seat).await? {
-        output::note(&format!(
-            "the lead of team {} reads its mail only while a teammate that it started itself is \
-             there; until then what {} writes to it waits in its inbox",
-            seat.team, spawn.name
-        ));
-    }
-    let host = context.host()?;
-    if let Some(host) = state::played_afar(&host, &seat, &spawn.name).await? {
-        let (name, team) = (spawn.name.to_string(), seat.team.to_string());
-        return Err(CliError::failed(Trouble::Elsewhere { name, team, host }));
-    }
-    match spawn.place {
-        Where::Here => here(context, seat, choice, spawn).await,
-        Where::Headless => there(context, seat, spawn, Place::Headless).await,
-        Where::Tmux => there(context, seat, spawn, Place::Tmux).await,
+pub(crate) async fn run(context: &Context, asked: &Spawn) -> Result<u8, CliError> {
+    let choice = spawn::known_agent(&asked.agent)?;
+    let seat = context.seat_of(context.team().await?, asked.name.clone());
+    match asked.place {
+        Where::Here => here(context, seat, choice, asked).await,
+        Where::Headless => there(context, &seat, asked, Place::Headless).await,
+        Where::Tmux => there(context, &seat, asked, Place::Tmux).await,
     }
 }
 
@@ -57,14 +34,14 @@ async fn here(
     context: &Context,
     seat: Seat,
     choice: Choice,
-    spawn: &Spawn,
+    asked: &Spawn,
 ) -> Result<u8, CliError> {
-    let Spawn { name, agent, prompt, plan, .. } = spawn;
-    hire::refuse_name(&seat, name).await?;
+    let Spawn { name, agent, prompt, plan, .. } = asked;
+    spawn::check(&context.host()?, &seat, name, &progress::print).await?;
     if seat.role().await?.is_none() {
         let member = MemberPlan {
             agent_type: agent,
-            model: spawn.model.as_deref().unwrap_or("unknown"),
+            model: asked.model.as_deref().unwrap_or("unknown"),
             prompt: prompt.as_deref().unwrap_or_default(),
             cwd: &cwd(),
             backend_type: BACKEND,
@@ -73,7 +50,7 @@ async fn here(
     }
     let wanted = Wanted {
         program: None,
-        model: spawn.model.clone(),
+        model: asked.model.clone(),
         access: if *plan { Access::ReadOnly } else { Access::Ask },
         lead_key: None,
         prompt: prompt.clone(),
@@ -87,27 +64,30 @@ async fn here(
 }
 
 /// Has the supervising process of this host start it.
-async fn there(context: &Context, seat: Seat, spawn: &Spawn, place: Place) -> Result<u8, CliError> {
-    let host = context.host()?;
-    let cwd = PathBuf::from(cwd());
+async fn there(
+    context: &Context,
+    seat: &Seat,
+    asked: &Spawn,
+    place: Place,
+) -> Result<u8, CliError> {
     let spec = MemberSpec {
-        model: spawn.model.clone(),
-        prompt: spawn.prompt.clone(),
-        plan: spawn.plan,
+        model: asked.model.clone(),
+        prompt: asked.prompt.clone(),
+        plan: asked.plan,
         place,
-        ..hire::plain(spawn.name.clone(), spawn.agent.clone(), cwd)
+        ..spawn::plain(asked.name.clone(), asked.agent.clone(), context.cwd.clone())
     };
     let lead = seat.of(MemberName::lead());
-    let hired = hire::hire(&host, &lead, &spec).await?;
+    let spawned = spawn::spawn(&context.host()?, &lead, &spec, &progress::print).await?;
     let name = &spec.name;
     if context.json {
-        output::print_json(&json!({ "name": name, "new": hired.new }))?;
-    } else if hired.new {
+        output::print_json(&json!({ "name": name, "new": spawned.new }))?;
+    } else if spawned.new {
         output::print(&format!("{STRONG}{name}{STRONG:#} is on team {}\n", lead.team))?;
     } else {
         output::print(&format!("{STRONG}{name}{STRONG:#} was there already\n"))?;
     }
-    if hired.trouble.is_none() {
+    if spawned.trouble.is_none() {
         return Ok(exit::DONE);
     }
     let error = CliError::failed(Trouble::DidNotStart { names: vec![name.to_string()] });

@@ -4,15 +4,15 @@ mod metrics;
 
 use brigade_wire::name::{MemberName, TeamName};
 
-use super::down::{if_none_is_up, which};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::exit;
-use crate::host::spec::Place;
-use crate::host::state::{self, TeamState};
-use crate::host::worktree::Distance;
-use crate::host::{Host, wait};
 use crate::output::{self, BUSY, Cell, FAINT, STRONG, Table};
+use crate::{exit, progress};
+use brigade_host::Host;
+use brigade_host::down::{if_none_is_up, which};
+use brigade_host::spec::Place;
+use brigade_host::state::{self, TeamState};
+use brigade_host::worktree::Distance;
 
 pub(crate) async fn run(context: &Context, only_metrics: bool) -> Result<u8, CliError> {
     if only_metrics {
@@ -23,7 +23,7 @@ pub(crate) async fn run(context: &Context, only_metrics: bool) -> Result<u8, Cli
         // In an engine it may be up on other hosts.
         Some(_) if host.is_shared => vec![context.team().await?],
         Some(_) => vec![which(context, &host, None).await?],
-        None => host.folder.teams()?,
+        None => host.registry.teams()?,
     };
     let mut states = Vec::new();
     for team in teams {
@@ -57,7 +57,7 @@ pub(crate) async fn run(context: &Context, only_metrics: bool) -> Result<u8, Cli
 async fn next(context: &Context, host: &Host) -> Result<String, CliError> {
     let there = context.store.teams().await?;
     Ok(match there.as_slice() {
-        [] => if_none_is_up(host),
+        [] => if_none_is_up(context, host),
         teams => {
             let names: Vec<&str> = teams.iter().map(TeamName::as_str).collect();
             let (were, it) = if names.len() == 1 { ("was", "it") } else { ("were", "them") };
@@ -93,7 +93,7 @@ fn tell(host: &Host, state: &TeamState) -> String {
         table.row([
             Cell::new(STRONG, member.name.as_str()),
             member.agent.as_str().into(),
-            Cell::new(wait::style(judged.liveness), judged.liveness.word()),
+            Cell::new(progress::style(judged.liveness), judged.liveness.word()),
             tasks.join(",").into(),
             unread.into(),
             tokens.into(),

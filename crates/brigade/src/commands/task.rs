@@ -7,6 +7,7 @@ mod show;
 use brigade_core::board::{self, BoardError, TaskPlan, Update};
 use brigade_core::graph::State;
 use brigade_core::seat::Seat;
+use brigade_core::text;
 use brigade_wire::change::Change;
 use brigade_wire::name::{MemberName, TaskId};
 use serde_json::json;
@@ -14,11 +15,11 @@ use serde_json::json;
 use super::team::show::member_names;
 use crate::cli::{TaskAdd, TaskCommand, TaskUpdate};
 use crate::context::Context;
-use crate::error::{CliError, Trouble};
+use crate::error::{CliError, CliTrouble};
 use crate::exit;
 use crate::output::{self, STRONG};
-use crate::patience::patiently;
-use crate::tasks::{self, Look};
+use crate::slow_notice::patiently;
+use brigade_core::task_view::{self, Look};
 
 pub(crate) async fn run(context: &Context, command: TaskCommand) -> Result<u8, CliError> {
     match command {
@@ -77,7 +78,7 @@ async fn update(context: &Context, update: TaskUpdate) -> Result<u8, CliError> {
         && update.blocks.is_empty()
         && update.blocked_by.is_empty();
     if nothing {
-        let error = CliError::usage(Trouble::NoChange);
+        let error = CliError::usage(CliTrouble::NoChange);
         return Err(error.hint("`brigade task update --help` shows what can be changed"));
     }
     let update = Update {
@@ -112,7 +113,7 @@ async fn refused(seat: &Seat, error: BoardError) -> CliError {
             let Some(node) = graph.node(id) else { continue };
             let owner = node.owner.as_ref().map_or(String::new(), |owner| format!(" ({owner})"));
             let word = Look::of(&graph, id).word();
-            hints.push(format!("task {id} is {word}{owner}: {}", output::one_line(&node.subject)));
+            hints.push(format!("task {id} is {word}{owner}: {}", text::one_line(&node.subject)));
         }
     }
     let claims = matches!(
@@ -122,7 +123,7 @@ async fn refused(seat: &Seat, error: BoardError) -> CliError {
     let ready = graph.nodes().map(|(id, _)| id);
     let ready: Vec<TaskId> = ready.filter(|&id| graph.state(id) == Some(State::Ready)).collect();
     if claims && !ready.is_empty() {
-        hints.push(format!("ready to be claimed: {}", tasks::join(ready)));
+        hints.push(format!("ready to be claimed: {}", task_view::join(ready)));
     }
     hints.into_iter().fold(error.into(), CliError::hint)
 }
@@ -144,11 +145,11 @@ async fn release(context: &Context, name: &MemberName) -> Result<u8, CliError> {
     let released = patiently(board::release(&seat, name)).await?;
     let none = released.is_empty();
     if context.json {
-        output::print_json(&json!({ "released": tasks::texts(released) }))?;
+        output::print_json(&json!({ "released": task_view::texts(released) }))?;
     } else if none {
         output::note(&format!("{name} has no open tasks"));
     } else {
-        output::print(&format!("gave back {name}'s open tasks: {}\n", tasks::join(released)))?;
+        output::print(&format!("gave back {name}'s open tasks: {}\n", task_view::join(released)))?;
     }
     Ok(if none { exit::NOTHING } else { exit::DONE })
 }

@@ -8,12 +8,14 @@ use brigade_core::roster::{self, Force, MemberPlan, TeamPlan};
 use brigade_wire::name::{MemberName, TeamName};
 use serde_json::json;
 
+use brigade_core::task_view;
+
 use crate::cli::{ActivityWord, Global, TeamCommand, TeamJoin};
 use crate::context::{Context, cwd};
 use crate::error::{CliError, Trouble, members_are};
+use crate::exit;
 use crate::output::{self, STRONG};
-use crate::patience::{patiently, saying};
-use crate::{exit, tasks};
+use crate::slow_notice::{patiently, saying};
 
 /// What members of ours run on: processes that nobody but their own user starts and stops.
 const BACKEND: &str = "process";
@@ -23,8 +25,8 @@ pub(crate) async fn run(global: Global, command: TeamCommand) -> Result<u8, CliE
         TeamCommand::Create { name, description } => {
             create(&Context::new(global).await?, name, &description).await
         }
-        TeamCommand::List => list::run(&Context::glancing(global).await?).await,
-        TeamCommand::Show { name } => show::run(&Context::glancing(global).await?.on(name)).await,
+        TeamCommand::List => list::run(&Context::reading(global).await?).await,
+        TeamCommand::Show { name } => show::run(&Context::reading(global).await?.on(name)).await,
         TeamCommand::Delete { name, force } => {
             let force = if force { Force::Yes } else { Force::No };
             delete(&Context::new(global).await?.on(name), force).await
@@ -97,12 +99,12 @@ async fn leave(context: &Context, name: &MemberName) -> Result<u8, CliError> {
         return Err(CliError::failed(error).hint(members_are(&members)));
     }
     if context.json {
-        let released = tasks::texts(released);
+        let released = task_view::texts(released);
         output::print_json(&json!({ "name": name, "team": team, "released": released }))?;
     } else {
         output::print(&format!("{STRONG}{name}{STRONG:#} left team {team}\n"))?;
         if !released.is_empty() {
-            output::print(&format!("gave back its open tasks: {}\n", tasks::join(released)))?;
+            output::print(&format!("gave back its open tasks: {}\n", task_view::join(released)))?;
         }
     }
     Ok(exit::DONE)

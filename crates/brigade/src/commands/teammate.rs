@@ -5,25 +5,27 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use brigade_agents::brief::{self, Mail};
+use brigade_agents::driver::{self, Access, Choice, Launch, ToolServer};
+use brigade_agents::program::Start;
+use brigade_agents::teammate::{self, Plan, Player};
 use brigade_core::authority::Role;
-use brigade_core::brief::{self, Mail};
-use brigade_core::driver::{self, Access, Choice, Launch, ToolServer};
-use brigade_core::program::Start;
 use brigade_core::roster;
 use brigade_core::seat::Seat;
-use brigade_core::teammate::{self, Plan, Player};
 use tokio::sync::mpsc;
 
+use crate::claude_args::Native;
 use crate::cli::Global;
 use crate::context::{Context, cwd};
-use crate::error::{CliError, Trouble};
-use crate::home::Home;
-use crate::host::process;
-use crate::host::spec::Answers;
-use crate::native::Native;
+use crate::error::{CliError, CliTrouble, Trouble};
 use crate::pane::Pane;
-use crate::signals::Told;
-use crate::{env, exit, installed, signals, tree};
+use brigade_host::location::Location;
+use brigade_host::process;
+use brigade_host::process_tree;
+use brigade_host::signals::{self, StopSignal};
+use brigade_host::spec::Answers;
+
+use crate::{env, exit};
 
 /// Plays the teammate, or steps aside for the real Claude Code.
 pub(crate) async fn run(global: Global, arguments: Vec<OsString>) -> Result<u8, CliError> {
@@ -33,7 +35,7 @@ pub(crate) async fn run(global: Global, arguments: Vec<OsString>) -> Result<u8, 
         let claude_dir = global.claude_dir.or_else(env::claude_dir);
         return step_aside(claude_dir.as_deref(), &arguments);
     };
-    let missing = |what| CliError::usage(Trouble::NativeArgument { what });
+    let missing = |what| CliError::usage(CliTrouble::NativeArgument { what });
     let name = native.name().ok_or_else(|| missing("--agent-name"))?;
     let team = native.team().ok_or_else(|| missing("--team-name"))?;
     let context = Context::lasting(global).await?;
@@ -80,7 +82,7 @@ pub(crate) struct Wanted {
     /// Who answers plans and requests for leave.
     pub(crate) answers: Answers,
     /// Where its team lives.
-    pub(crate) home: Home,
+    pub(crate) home: Location,
     /// Whether somebody starts it again, in another terminal, when its own is gone.
     pub(crate) comes_back: bool,
 }
@@ -113,10 +115,10 @@ pub(crate) async fn play(seat: Seat, choice: Choice, wanted: Wanted) -> Result<u
     surroundings.extend(wanted.home.variables().into_iter().map(|(name, its)| (name.into(), its)));
     let guard = vec![itself.into_os_string(), super::GUARD.into()];
     let mut start = Start::new(guard, named.unwrap_or_else(|| program.into()), wanted.cwd);
-    start.sweep = tree::sweep;
+    start.sweep = process_tree::sweep;
     start.env = surroundings;
     start.inherits = wanted.inherits;
-    tree::adopt();
+    process_tree::adopt();
     let (typed, lines) = mpsc::unbounded_channel();
     if let Some(prompt) = wanted.prompt {
         // Its mouth is open below; this cannot fail.
@@ -125,13 +127,13 @@ pub(crate) async fn play(seat: Seat, choice: Choice, wanted: Wanted) -> Result<u
     let mut pane = Pane::open(&seat, &agent, typed);
     let mut plan = Plan::new(seat.clone(), agent, Player::Program(start), launch);
     plan.process = process::this();
-    plan.host = process::host();
+    plan.host = env::host_name();
     let ended = tokio::select! {
         ended = teammate::run_seen(plan, lines, |sight| pane.show(&sight)) => ended,
-        told = signals::told_to_end() => {
-            if told? == Told::HungUp && wanted.comes_back {
+        told = signals::stop_signal() => {
+            if told? == StopSignal::HungUp && wanted.comes_back {
                 pane.close();
-                return Err(CliError::failed(Trouble::WindowGone));
+                return Err(CliError::failed(CliTrouble::WindowGone));
             }
             // The pane was closed, or somebody wants us gone: nobody will come back for the member.
             // The lead's seat is there without anybody in it.
@@ -181,7 +183,7 @@ fn tools(seat: &Seat, itself: &Path, wanted: &Wanted) -> ToolServer {
 
 /// Becomes the real Claude Code, with the same arguments.
 fn step_aside(claude_dir: Option<&Path>, arguments: &[OsString]) -> Result<u8, CliError> {
-    let claude = installed::claude(claude_dir).ok_or_else(|| {
+    let claude = env::programs().claude(claude_dir).ok_or_else(|| {
         let error = CliError::failed(Trouble::NoClaude);
         error.hint(format!("put it on the path, or set {}", env::CLAUDE))
     })?;

@@ -6,21 +6,26 @@ use std::time::Duration;
 use brigade_core::event::{Event, Record};
 use brigade_core::pulse::Liveness;
 use brigade_core::seat::Seat;
+use brigade_core::text;
 use brigade_wire::name::MemberName;
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::{check, down};
+use brigade_host::up as host_up;
+use brigade_host::{down, team_file};
+
+use super::check;
 use crate::cli::Up;
 use crate::context::Context;
-use crate::error::{CliError, Trouble};
-use crate::host::spec::{Place, TeamSpec};
-use crate::host::state::TeamState;
-use crate::host::{Host, bring, needs, state, wait};
-use crate::log::Story;
+use crate::error::{CliError, CliTrouble, Trouble};
 use crate::output::{self, FAINT, STRONG};
-use crate::{exit, team_file};
+use crate::{exit, progress};
+use brigade_host::history_text::Story;
+use brigade_host::spec::{Place, TeamSpec};
+use brigade_host::state::TeamState;
+use brigade_host::{Host, state, wait};
 
 /// How long the board is looked at anew though nothing was heard.
 const LOOK: Duration = Duration::from_secs(1);
@@ -34,24 +39,19 @@ pub(crate) async fn run(context: &Context, up: &Up) -> Result<u8, CliError> {
     let end = up.limit.map(|limit| Instant::now() + Duration::from_secs(limit));
     let file = up.file.clone().map_or_else(check::found, Ok)?;
     let spec = team_file::read(&file)?;
-    refuse_native(context, &spec)?;
     let lead = context.seat_of(spec.team.clone(), MemberName::lead());
     let host = context.host()?;
-    look_for_needs(&host, &spec)?;
-    let brought = bring::up(&host, &lead, &spec).await?;
+    let brought = host_up::up(&host, &lead, &spec, &progress::print).await?;
     for (name, difference) in &brought.differs {
         output::note(&format!(
             "{name} runs with what the file said before ({difference}); \
              `brigade stop {name}` and `brigade up` start it anew"
         ));
     }
-    for (name, host) in &brought.elsewhere {
-        output::note(&format!("{name} runs on {host}, and is not started here"));
-    }
     host.supervised().await?;
     let names: Vec<MemberName> =
         spec.members.iter().chain(&spec.lead).map(|member| member.name.clone()).collect();
-    let there = wait::until_there(&host, &lead, &names);
+    let there = wait::until_there(&host, &lead, &names, &progress::print);
     let there = async {
         match end {
             // What is over then is told below.
@@ -63,7 +63,7 @@ pub(crate) async fn run(context: &Context, up: &Up) -> Result<u8, CliError> {
     };
     let dead = tokio::select! {
         dead = there => dead?,
-        told = crate::signals::told_to_end() => {
+        told = brigade_host::signals::stop_signal() => {
             told?;
             output::note(&format!(
                 "team {} goes on coming up; `brigade status` says how far it is, `brigade down` ends it",
@@ -73,7 +73,7 @@ pub(crate) async fn run(context: &Context, up: &Up) -> Result<u8, CliError> {
         }
     };
     if host.may_lead {
-        bring::give(&lead, &spec.tasks).await?;
+        host_up::give(&lead, &spec.tasks).await?;
     }
     if up.until_done {
         return until_done(context, &host, &lead, began, end).await;
@@ -107,44 +107,12 @@ pub(crate) async fn run(context: &Context, up: &Up) -> Result<u8, CliError> {
     }
 }
 
-/// Claude Code itself reads and writes files, and no engine.
-fn refuse_native(context: &Context, spec: &TeamSpec) -> Result<(), CliError> {
-    let everybody = spec.lead.iter().chain(&spec.members);
-    let natives = everybody.filter(|member| member.place == Place::Native);
-    let names: Vec<String> = natives.map(|member| member.name.to_string()).collect();
-    if context.home().engine().is_none() || names.is_empty() {
-        return Ok(());
-    }
-    let error = CliError::failed(Trouble::NativeInEngine { names });
-    Err(error
-        .hint("start them in the files of this host, with `--store files`, and join the two with `brigade link`")
-        .hint("or say place = \"headless\" or \"tmux\", and brigade drives Claude Code"))
-}
-
-/// Nothing is begun that cannot be: a member whose agent is not installed would only die. In an engine the
-/// others may be started all the same, for such a member may be another host's.
-fn look_for_needs(host: &Host, spec: &TeamSpec) -> Result<(), CliError> {
-    let mut new = Vec::new();
-    for member in spec.members.iter().chain(&spec.lead) {
-        if host.folder.member(&spec.team, &member.name)?.is_none() {
-            new.push(member);
-        }
-    }
-    if host.is_shared {
-        for lack in needs::lacks(new) {
-            output::note(&format!("not installed here: {}; {}", lack.what, lack.remedy));
-        }
-        return Ok(());
-    }
-    needs::refuse(new)
-}
-
 fn said(host: &Host, spec: &TeamSpec, new: usize, tasks: usize) -> String {
     let team = &spec.team;
     let mut said = match (new, tasks) {
         (0, 0) => format!("team {STRONG}{team}{STRONG:#} is up; nothing was to be done\n"),
         _ => {
-            let (new, tasks) = (output::count(new, "new member"), output::count(tasks, "new task"));
+            let (new, tasks) = (text::count(new, "new member"), text::count(tasks, "new task"));
             format!("team {STRONG}{team}{STRONG:#} is up: {new}, {tasks}\n")
         }
     };
@@ -165,7 +133,7 @@ async fn until_done(
     end: Option<Instant>,
 ) -> Result<u8, CliError> {
     let mut watch = lead.store.watch(&lead.team).await?;
-    let mut story = Story::default();
+    let mut story = Story::new(TimeZone::system());
     let history = lead.store.history(&lead.team).await?;
     // What the story has to know of what was, it is told; nobody else is, of what was before.
     let (before, since): (Vec<_>, Vec<_>) =
@@ -176,7 +144,7 @@ async fn until_done(
         told.insert(serde_json::to_vec(record).unwrap_or_default());
         show(context, &mut story, record)?;
     }
-    let mut told_to_end = std::pin::pin!(crate::signals::told_to_end());
+    let mut told_to_end = std::pin::pin!(brigade_host::signals::stop_signal());
     let mut rest = Rest::default();
     let trouble = loop {
         let state = state::team(host, lead).await?;
@@ -190,10 +158,10 @@ async fn until_done(
             !state::is_lost(host, lead, &member.name, is_played, member.judged.liveness)
         });
         if !alive {
-            break Some(Trouble::NobodyLeft { left });
+            break Some(CliTrouble::NobodyLeft { left });
         }
         if end.is_some_and(|end| Instant::now() >= end) {
-            break Some(Trouble::NotDone { left });
+            break Some(CliTrouble::NotDone { left });
         }
         if let Some(words) = rest.look(&state, left) {
             output::note(&words);
@@ -204,7 +172,7 @@ async fn until_done(
                 told = &mut told_to_end => {
                     told?;
                     // Whoever interrupts it wants it to end, and the team with it.
-                    let ended = down::take_down(host, lead, down::KINDLY).await;
+                    let ended = down::take_down(host, lead, down::AFTER_WORK, &progress::print).await;
                     ended?;
                     return Ok(exit::FAILED);
                 }
@@ -223,7 +191,7 @@ async fn until_done(
         show_once(context, &mut story, &mut told, &record)?;
     }
     let state = state::team(host, lead).await?;
-    down::take_down(host, lead, down::KINDLY).await?;
+    down::take_down(host, lead, down::AFTER_WORK, &progress::print).await?;
     if context.json {
         output::print_json(&json!({ "done": trouble.is_none(), "tasks": state.tasks }))?;
     }
@@ -253,7 +221,7 @@ impl Rest {
             return None;
         }
         self.told = true;
-        let left = output::count(left, "task");
+        let left = text::count(left, "task");
         let why = match state.approvals {
             0 => format!("`brigade send NAME \"…\" --team {}` tells somebody to go on", state.team),
             asked => {

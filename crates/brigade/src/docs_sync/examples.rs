@@ -8,7 +8,7 @@ use clap::{Command, CommandFactory as _, Parser as _};
 use super::markdown::{Block, pages};
 use super::words::commands;
 use crate::cli::{self, Cli};
-use crate::team_file;
+use brigade_host::team_file;
 
 /// The lines of a block that are typed: of a session those behind a `$`, of a script all.
 fn typed(block: &Block) -> Vec<String> {

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use brigade_core::driver::{self, AGENTS, Resumes};
+use brigade_agents::driver::{self, AGENTS, Resumes};
 use clap::{Arg, ArgAction, Command, CommandFactory as _};
 use serde_json::{Map, Value};
 
 use crate::cli::Cli;
-use crate::{commands, exit, mcp};
+use crate::{commands, exit};
 
 const MADE: &str = "<!-- Made by `just docs` from the program. -->\n";
 
@@ -124,7 +124,7 @@ pub(super) fn tools() -> String {
          it takes. How they compare with Claude Code's own, what comes back and who may do what is in \
          [The tools of `brigade mcp`](../mcp.md).\n"
     );
-    for tool in mcp::tools_told() {
+    for tool in brigade_mcp::tools_told() {
         let _infallible = write!(text, "\n## `{}`\n\nFor {}. ", tool.name, tool.offered);
         let _infallible = writeln!(text, "{}", tool.description);
         let none = Map::new();

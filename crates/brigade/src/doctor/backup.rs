@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use super::house::House;
+use super::snapshot::House;
 use crate::error::{CliError, Trouble};
 
 /// Where things are put that are not needed any more, and copies of what is changed.

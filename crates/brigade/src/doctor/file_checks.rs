@@ -12,9 +12,9 @@ use brigade_wire::name::{MemberName, TaskId, team_dir};
 use brigade_wire::task::Task;
 use brigade_wire::team::Team;
 
-use super::deed::Deed;
-use super::house::{DELETED, House, Paper, TeamFolder, age, entries, is_alive};
+use super::fix::Deed;
 use super::locks::ago;
+use super::snapshot::{DELETED, House, Paper, TeamFolder, age, entries, is_alive};
 use super::{Cure, Found};
 
 /// A program may be writing a file that was changed this many seconds ago.
@@ -68,7 +68,7 @@ pub(super) fn torn(house: &House, found: &mut Found) {
     }
     for hosted in &house.hosted {
         for member in hosted.members.iter().filter(|member| member.spec.is_none()) {
-            let dir = house.host.folder.member_dir(&hosted.team, &member.name);
+            let dir = house.host.registry.member_dir(&hosted.team, &member.name);
             let what = "what the member is to be cannot be read";
             let advice = format!("`brigade stop {}`, then start it again", member.name);
             found.advise(dir.join("spec.json").as_path(), what, advice);
@@ -212,7 +212,7 @@ pub(super) fn left_over(house: &House, found: &mut Found) {
         }
     };
     walk_own(&house.own, &mut walk);
-    walk_own(house.host.folder.dir(), &mut walk);
+    walk_own(house.host.registry.dir(), &mut walk);
 }
 
 /// The file that a temporary one of ours was for, if who made it is gone.

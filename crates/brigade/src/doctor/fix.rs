@@ -17,12 +17,13 @@ use brigade_wire::team::Team;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::process::Signal;
 
-use super::aside::{Aside, failed};
-use super::house::House;
+use super::backup::{Aside, failed};
+use super::snapshot::House;
 use crate::context::Context;
 use crate::error::{CliError, Trouble};
-use crate::host::worktree::{Removed, Worktree};
-use crate::host::{seat, tell};
+use brigade_host::process::send_signal;
+use brigade_host::process_lock;
+use brigade_host::worktree::{Removed, Worktree};
 
 /// One step.
 #[derive(Debug)]
@@ -187,7 +188,7 @@ impl Deed {
             }
             Self::Idle { team, member } => {
                 // It may have been started meanwhile, and then knows better.
-                let plays = seat::holder(&house.host.folder.seat(&team, &member));
+                let plays = process_lock::holder(&house.host.registry.seat(&team, &member));
                 if matches!(plays, Ok(None)) {
                     keep_roster(house, aside, &team)?;
                     let seat = seat_for(context, &team, &member).await?;
@@ -303,9 +304,9 @@ fn remove_lock(path: &Path) -> io::Result<()> {
 
 /// Tells a process to end, and waits a little until it has.
 async fn end(process: &Process) {
-    tell(process, Signal::TERM);
+    send_signal(process, Signal::TERM);
     for _ in 0..100 {
-        if !crate::host::process::is_there(process) {
+        if !brigade_host::process::is_there(process) {
             return;
         }
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;

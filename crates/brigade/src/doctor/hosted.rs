@@ -3,10 +3,10 @@
 use brigade_wire::name::{MemberName, TeamName};
 
 use super::Found;
-use super::deed::Deed;
-use super::house::{House, age, entries};
-use crate::host::seat;
-use crate::host::worktree::Worktree;
+use super::fix::Deed;
+use super::snapshot::{House, age, entries};
+use brigade_host::process_lock;
+use brigade_host::worktree::Worktree;
 
 /// Who is told to end has this many seconds to do so.
 const ENDING: i64 = 30;
@@ -17,13 +17,13 @@ pub(super) fn windows(house: &House, found: &mut Found) {
         let names = (window.session.parse::<TeamName>(), window.name.parse::<MemberName>());
         let (Ok(team), Ok(name)) = names else { continue };
         // Who was told to end a moment ago is ending.
-        let dir = house.host.folder.member_dir(&team, &name);
+        let dir = house.host.registry.member_dir(&team, &name);
         let is_ending = age(&dir).is_some_and(|age| age < ENDING);
         // A person may have opened a window of their own there.
         if window.plays && !is_ending && house.hosted(team.as_str(), name.as_str()).is_none() {
             let what = format!("a window of {name}, who does not run on this host any more");
             let place = format!("tmux -L {}, session {team}, window {}", tmux.socket, window.id);
-            if house.host.folder.dir().is_dir() {
+            if house.host.registry.dir().is_dir() {
                 found.fixable(place, what, Deed::CloseWindow(window.id));
             } else {
                 // It may be known in another folder of state, which has the same server.
@@ -35,13 +35,13 @@ pub(super) fn windows(house: &House, found: &mut Found) {
 }
 
 pub(super) fn processes(house: &House, found: &mut Found) {
-    let teams = entries(house.host.folder.dir());
+    let teams = entries(house.host.registry.dir());
     for team in teams.iter().filter(|entry| entry.meta.is_dir()) {
         for member in entries(&team.path).into_iter().filter(|entry| entry.meta.is_dir()) {
             if member.path.join("spec.json").exists() || member.age < ENDING {
                 continue;
             }
-            if let Ok(Some(process)) = seat::holder(&member.path.join("seat")) {
+            if let Ok(Some(process)) = process_lock::holder(&member.path.join("seat")) {
                 let (pid, name) = (process.pid, &member.name);
                 let what = format!("process {pid} plays {name}, who is not to be any more");
                 found.fixable(member.path.as_path(), what, Deed::End(process));
@@ -111,7 +111,7 @@ pub(super) fn worktrees(house: &House, found: &mut Found) {
     let hosts = entries(&house.state_dir.join("host"));
     for team in entries(&house.host.worktrees) {
         for member in entries(&team.path) {
-            let inside = |host: &super::house::Entry| {
+            let inside = |host: &super::snapshot::Entry| {
                 host.path.join(&team.name).join(&member.name).join("spec.json").exists()
             };
             // Teams of every Claude Code folder have their worktrees here.

@@ -3,8 +3,8 @@
 use std::fs;
 
 use super::Found;
-use super::deed::Deed;
-use super::house::{Entry, House, TeamFolder};
+use super::fix::Deed;
+use super::snapshot::{Entry, House, TeamFolder};
 
 /// When Claude Code takes a lock for abandoned, in seconds.
 const STALE: i64 = 10;

@@ -3,18 +3,19 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use brigade_core::driver::{self, AGENTS};
+use brigade_agents::driver::{self, AGENTS};
 use brigade_wire::settings::{Place as At, Settings};
 
 use super::Found;
-use super::house::House;
-use crate::host::spec::{MemberSpec, Place};
-use crate::team_file::{self, FileError};
-use crate::{env, installed};
+use super::snapshot::House;
+use crate::env;
+use brigade_host::installed;
+use brigade_host::spec::{MemberSpec, Place};
+use brigade_host::team_file::{self, FileError};
 
 pub(super) fn outdated(_: &House, found: &mut Found) {
     for agent in AGENTS {
-        let Some(path) = installed::program(agent) else { continue };
+        let Some(path) = env::programs().program(agent) else { continue };
         let tested = agent.tested;
         let Some(version) = installed::version(&path, agent.package) else { continue };
         if numbers(&version) < numbers(tested) {
@@ -66,9 +67,11 @@ pub(super) fn missing(house: &House, found: &mut Found) {
         };
         let is_named = AGENTS.iter().find(|agent| agent.name == spec.agent);
         let (there, advice) = match is_named {
-            Some(agent) => (installed::program(agent), format!("npm install -g {}", agent.package)),
+            Some(agent) => {
+                (env::programs().program(agent), format!("npm install -g {}", agent.package))
+            }
             None => (
-                installed::find(choice.program.as_ref()),
+                env::programs().find(choice.program.as_ref()),
                 "install it, or mend its path".to_owned(),
             ),
         };
@@ -80,7 +83,7 @@ pub(super) fn missing(house: &House, found: &mut Found) {
 }
 
 fn has_tmux() -> bool {
-    env::on_path("tmux".as_ref()).next().is_some()
+    env::programs().find("tmux".as_ref()).is_some()
 }
 
 pub(super) fn no_tmux(house: &House, found: &mut Found) {
@@ -142,7 +145,7 @@ pub(super) fn settings(house: &House, found: &mut Found) {
     }
     // Whoever did not ask for brigade has nothing to set.
     let Some(command) = variable("CLAUDE_CODE_TEAMMATE_COMMAND") else { return };
-    if installed::find(command.as_ref()).is_none() {
+    if env::programs().find(command.as_ref()).is_none() {
         let what = format!("CLAUDE_CODE_TEAMMATE_COMMAND names {command}, which is not there");
         found.advise(path.as_path(), what, init);
     }

@@ -17,11 +17,11 @@ use brigade_wire::team::Team;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::value::RawValue;
 
-use super::deed::Deed;
-use super::house::{House, TeamFolder};
+use super::fix::Deed;
 use super::locks::ago;
+use super::snapshot::{House, TeamFolder};
 use super::{Cure, Found};
-use crate::host::process;
+use brigade_host::process;
 
 /// Who was heard of this long ago may be on its way back.
 const BACK: SignedDuration = SignedDuration::from_secs(60);

@@ -11,13 +11,13 @@ use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::team::Team;
 use jiff::SignedDuration;
 
-use super::house::{Paper, TeamFolder};
 use super::locks::ago;
 use super::members;
+use super::snapshot::{Paper, TeamFolder};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::home::Engine;
 use crate::output;
+use brigade_host::location::NatsServers;
 
 /// How many teams are looked at, if none is named.
 const TEAMS: usize = 100;
@@ -56,7 +56,7 @@ pub(crate) struct Sight {
 }
 
 /// Looks at the engine, and at the teams in it.
-pub(super) async fn look(context: &Context, engine: &Engine) -> Result<Sight, CliError> {
+pub(super) async fn look(context: &Context, engine: &NatsServers) -> Result<Sight, CliError> {
     let mut sight = Sight { teams: Vec::new(), ills: servers(engine).await? };
     // Whoever asks for what is not there waits for long, and in vain.
     if sight.ills.iter().any(|ill| matches!(ill.check, "no-stream" | "no-leader")) {
@@ -72,7 +72,7 @@ pub(super) async fn look(context: &Context, engine: &Engine) -> Result<Sight, Cl
         output::note(&format!("looked at {TEAMS} of {all} teams; --team TEAM names another"));
         teams.truncate(TEAMS);
     }
-    let hosted = context.host()?.folder.teams()?;
+    let hosted = context.host()?.registry.teams()?;
     teams.extend(hosted.into_iter().filter(|team| !teams.contains(team)).collect::<Vec<_>>());
     for team in teams {
         let lead = context.seat_of(team, MemberName::lead());
@@ -145,7 +145,7 @@ fn place(name: &MemberName, team: &TeamName) -> String {
 
 /// What is wrong with the servers.
 #[cfg(feature = "nats")]
-async fn servers(engine: &Engine) -> Result<Vec<Ill>, CliError> {
+async fn servers(engine: &NatsServers) -> Result<Vec<Ill>, CliError> {
     use brigade_nats::health::{self, StreamHealth};
     let health = health::examine(&engine.words()).await?;
     let servers = engine.servers.join(", ");
@@ -220,7 +220,7 @@ fn ill(stream: &str, ailment: &brigade_nats::health::Ailment) -> Ill {
 
 /// Without the engine nobody gets here.
 #[cfg(not(feature = "nats"))]
-async fn servers(_: &Engine) -> Result<Vec<Ill>, CliError> {
+async fn servers(_: &NatsServers) -> Result<Vec<Ill>, CliError> {
     let _unused = (MAX_TEXT, APART);
     Ok(Vec::new())
 }

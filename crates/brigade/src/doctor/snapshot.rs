@@ -7,16 +7,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use brigade_core::event::Record;
 use brigade_core::pulse::{Process, Pulse};
-use brigade_core::store::file::folder_key;
+use brigade_files::folder_key;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 use brigade_wire::team::Team;
 use rustix::process::{Pid, geteuid, test_kill_process};
 
-use super::engine::{self, Ill};
+use super::nats::{self, Ill};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::host::spec::MemberSpec;
-use crate::host::{Host, seat};
+use brigade_host::spec::MemberSpec;
+use brigade_host::{Host, process_lock};
 
 /// What is read of one file at most, as in the store.
 const MAX_FILE: u64 = 256 << 20;
@@ -108,17 +108,17 @@ impl House {
         let (teams, ills) = match context.home().engine() {
             None => (teams.map(|entry| TeamFolder::look(claude_dir, &own, entry)).collect(), None),
             Some(engine) => {
-                let sight = engine::look(context, engine).await?;
+                let sight = nats::look(context, engine).await?;
                 (sight.teams, Some(sight.ills))
             }
         };
         let mut hosted = Vec::new();
-        for team in host.folder.teams()? {
-            let members = host.folder.members(&team)?.into_iter();
+        for team in host.registry.teams()? {
+            let members = host.registry.members(&team)?.into_iter();
             let members = members.map(|name| HostedMember::look(&host, &team, name)).collect();
             hosted.push(HostedTeam { members, team });
         }
-        let supervisor = seat::holder(&host.folder.supervisor_place()).ok().flatten();
+        let supervisor = process_lock::holder(&host.registry.supervisor_place()).ok().flatten();
         Ok(Self {
             claude_dir: claude_dir.to_owned(),
             state_dir: state_dir.to_owned(),
@@ -242,9 +242,9 @@ impl Entry {
 impl HostedMember {
     fn look(host: &Host, team: &TeamName, name: MemberName) -> Self {
         Self {
-            spec: host.folder.member(team, &name).ok().flatten(),
-            plays: seat::holder(&host.folder.seat(team, &name)).ok().flatten(),
-            trouble: host.folder.trouble(team, &name),
+            spec: host.registry.member(team, &name).ok().flatten(),
+            plays: process_lock::holder(&host.registry.seat(team, &name)).ok().flatten(),
+            trouble: host.registry.trouble(team, &name),
             name,
         }
     }

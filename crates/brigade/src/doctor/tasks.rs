@@ -6,8 +6,8 @@ use brigade_core::graph::Graph;
 use brigade_wire::name::TaskId;
 use brigade_wire::task::{Status, Task};
 
-use super::deed::{Deed, TaskMend};
-use super::house::{House, TeamFolder};
+use super::fix::{Deed, TaskMend};
+use super::snapshot::{House, TeamFolder};
 use super::{Cure, Found};
 
 /// Every task that can be read, of every team whose roster can.

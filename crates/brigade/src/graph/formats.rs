@@ -3,19 +3,19 @@
 use std::fmt::Write as _;
 
 use brigade_core::graph::Node;
+use brigade_core::text;
 use brigade_wire::name::TaskId;
 use serde_json::{Value, json};
 
 use super::Drawing;
-use crate::output;
-use crate::tasks::{self, Look};
+use brigade_core::task_view::{self, Look};
 
 fn label(drawing: &Drawing<'_>, id: TaskId, node: &Node) -> String {
     let look = Look::of(drawing.graph, id);
     let star = if drawing.is_critical(id) { " *" } else { "" };
     let ready = if drawing.is_ready(id) { " (ready)" } else { "" };
     let owner = node.owner.as_ref().map_or(String::new(), |owner| format!(" ({owner})"));
-    output::one_line(&format!("{} {id}{star} {}{owner}{ready}", look.symbol(), node.subject))
+    text::one_line(&format!("{} {id}{star} {}{owner}{ready}", look.symbol(), node.subject))
 }
 
 fn edges<'d>(drawing: &'d Drawing<'_>) -> impl Iterator<Item = (TaskId, TaskId)> + 'd {
@@ -86,15 +86,15 @@ pub(crate) fn json(drawing: &Drawing<'_>) -> Value {
             "owner": node.owner,
             "status": node.status,
             "state": look,
-            "after": tasks::texts(node.after.iter().copied()),
-            "waits_for": tasks::texts(drawing.graph.waits_for(id)),
+            "after": task_view::texts(node.after.iter().copied()),
+            "waits_for": task_view::texts(drawing.graph.waits_for(id)),
         })
     });
     let circles: Vec<_> =
-        drawing.circles.iter().map(|circle| tasks::texts(circle.iter().copied())).collect();
+        drawing.circles.iter().map(|circle| task_view::texts(circle.iter().copied())).collect();
     json!({
         "tasks": tasks.collect::<Vec<_>>(),
-        "critical_path": tasks::texts(drawing.critical.iter().copied()),
+        "critical_path": task_view::texts(drawing.critical.iter().copied()),
         "circles": circles,
     })
 }

@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
+use brigade_core::text;
 use brigade_wire::name::TaskId;
 use unicode_width::UnicodeWidthStr;
 
 use super::Drawing;
 use crate::output::{self, FAINT, STRONG};
-use crate::tasks::{self, Look};
+use brigade_core::task_view::{self, Look};
 
 /// The board as a tree, with a legend. What colours say is also said without them.
 pub(crate) fn text(drawing: &Drawing<'_>, width: Option<usize>) -> String {
@@ -79,8 +80,9 @@ impl Line {
         // A branch too deep for the width goes beyond it, but not without a word.
         let room = tree.saturating_sub(self.stem.width() + self.head().width());
         let room = room.max(self.subject.width().min(8));
-        let subject = output::cut(&self.subject, room);
-        let (stem, style, look, id) = (&self.stem, self.look.style(), self.look, self.id);
+        let subject = text::cut(&self.subject, room);
+        let (stem, style, look, id) =
+            (&self.stem, output::task_style(self.look), self.look, self.id);
         let _infallible = write!(
             text,
             "{strong}{mark}{strong:#}{FAINT}{stem}{FAINT:#}{style}{}{style:#} {strong}{id}  \
@@ -103,7 +105,7 @@ fn branch(drawing: &Drawing<'_>, id: TaskId, stem: &str, below: &str, lines: &mu
         stem: stem.to_owned(),
         look: Look::of(drawing.graph, id),
         id,
-        subject: output::one_line(&node.subject),
+        subject: text::one_line(&node.subject),
         notes: notes(drawing, id),
     });
     let mut children = drawing.children(Some(id)).into_iter().peekable();
@@ -121,12 +123,12 @@ fn notes(drawing: &Drawing<'_>, id: TaskId) -> String {
     if drawing.is_ready(id) {
         notes.push("ready".to_owned());
     }
-    notes.extend(node.owner.as_deref().map(output::one_line));
+    notes.extend(node.owner.as_deref().map(text::one_line));
     let parent = drawing.parents.get(&id);
     let others: Vec<TaskId> = node.after.iter().copied().filter(|b| Some(b) != parent).collect();
     if !others.is_empty() {
         let also = if parent.is_some() { "also after" } else { "after" };
-        notes.push(format!("{also} {}", tasks::join(others)));
+        notes.push(format!("{also} {}", task_view::join(others)));
     }
     if drawing.is_in_circle(id) {
         notes.push("in a circle".to_owned());

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use brigade_core::driver::{Agent, MidTurn};
+use brigade_agents::driver::{Agent, MidTurn};
 use serde_json::json;
 
 use super::edit::{Edit, Wish};
@@ -56,7 +56,7 @@ pub(crate) fn agent_type(agent: &Agent) -> String {
 
 #[cfg(test)]
 mod tests {
-    use brigade_core::driver::{Can, ReadOnly, Resumes, Told};
+    use brigade_agents::driver::{Can, ReadOnly, Resumes, Told};
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! What Codex is told, in its `config.toml`: the team's tools, and to offer them to every model.
 
-use brigade_core::driver::{TOOLS, ToolServer};
+use brigade_agents::driver::{TOOLS, ToolServer};
 use toml::{Table, Value};
 
 use super::edit::{self, Advice, Edit};

@@ -1,6 +1,6 @@
 //! What Gemini CLI is told, in its `settings.json`: the team's tools.
 
-use brigade_core::driver::{TOOLS, ToolServer};
+use brigade_agents::driver::{TOOLS, ToolServer};
 use brigade_wire::settings::{Place, Settings};
 use serde_json::{Value, json};
 

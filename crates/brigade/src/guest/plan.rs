@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use brigade_core::driver::{AGENTS, Agent, ToolServer};
+use brigade_agents::driver::{AGENTS, Agent, ToolServer};
 
 use super::edit::{self, Advice, Edit};
 use super::file::Found;
 use super::record::{Book, Record, Touched};
 use super::{GuestError, claude, codex, gemini};
+use crate::env;
 
 /// What there is on this machine, as far as it matters here.
 #[derive(Debug)]
@@ -148,5 +149,6 @@ impl Plan {
 
 /// The agents of the table that are installed.
 pub(crate) fn installed() -> Vec<Agent> {
-    AGENTS.iter().copied().filter(|agent| crate::installed::program(agent).is_some()).collect()
+    let programs = env::programs();
+    AGENTS.iter().copied().filter(|agent| programs.program(agent).is_some()).collect()
 }

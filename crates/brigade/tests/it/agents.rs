@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use brigade_core::driver::AGENTS;
+use brigade_agents::driver::AGENTS;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 

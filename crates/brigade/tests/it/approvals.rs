@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::house::House;
+use crate::env::House;
 
 const PLAN: &str = "plan_approval-1794700000000@alice@demo";
 

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::house::House;
+use crate::env::House;
 
 /// A server and the conversation with it.
 pub(crate) struct Client {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::Value;
 
 use crate::doctor_faults::{FAULTS, Fault};
-use crate::house::House;
+use crate::env::House;
 
 /// Every file and folder below: its mode, its time, and what it says.
 type Picture = BTreeMap<String, (u32, i64, i64, Vec<u8>)>;

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Command};
 
 use crate::doctor::{age, task_of};
-use crate::house::House;
+use crate::env::House;
 
 /// Something that is wrong.
 pub(crate) struct Fault {

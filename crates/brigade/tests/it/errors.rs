@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use insta::assert_snapshot;
 
-use crate::house::{House, Outcome};
+use crate::env::{House, Outcome};
 
 /// Whether a wait of just about a second is told of depends on the machine.
 fn without_waiting(mut outcome: Outcome) -> Outcome {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::house::House;
+use crate::env::House;
 
 /// A program that starts others, one of them in a session of its own, and tells who they are.
 const BROOD: &str = "setsid sleep 300 & echo $!; sleep 300 & echo $!; trap '' TERM; echo $$; wait";

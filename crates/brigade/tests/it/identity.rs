@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use crate::house::House;
+use crate::env::House;
 
 #[test]
 fn of_several_teams_one_is_named_or_is_that_of_the_folder() {

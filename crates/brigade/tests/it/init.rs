@@ -6,11 +6,11 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use brigade_core::driver::AGENTS;
+use brigade_agents::driver::AGENTS;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::house::{House, Outcome};
+use crate::env::{House, Outcome};
 
 pub(crate) const CODEX: &str = "home/.codex/config.toml";
 pub(crate) const GEMINI: &str = "home/.gemini/settings.json";

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use insta::assert_snapshot;
 
-use crate::house::House;
+use crate::env::House;
 
 fn story() -> House {
     let house = House::with_team();

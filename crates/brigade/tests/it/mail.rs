@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use crate::house::House;
+use crate::env::House;
 
 #[test]
 fn a_message_is_sent_shown_and_marked_read() {

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::house::House;
+use crate::env::House;
 
 /// What a model reads of all tools may cost, in tokens of four bytes.
 const TOKENS: usize = 2_500;

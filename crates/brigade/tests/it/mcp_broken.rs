@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::house::House;
+use crate::env::House;
 use crate::mcp_forgery::Outcome::{Error, PassedOver, Refused};
 use crate::mcp_forgery::{Scene, request};
 

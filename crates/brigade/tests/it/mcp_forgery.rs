@@ -11,7 +11,7 @@ use brigade_wire::protocol::Protocol;
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::house::House;
+use crate::env::House;
 use Outcome::{Error, PassedOver, Refused};
 
 /// What must come of an attempt. Whichever it is, nothing on the disk changes.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::house::House;
+use crate::env::House;
 
 /// Who wrote what to a member.
 fn texts(house: &House, of: &str) -> Vec<(Value, Value)> {

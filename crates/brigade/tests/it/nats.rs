@@ -18,9 +18,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use brigade_testkit::engine::Engine;
+use brigade_testkit::nats_server::Engine;
 
-use crate::house::House;
+use crate::env::House;
 
 const FAKE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fake-agent.sh");
 

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use crate::house::House;
+use crate::env::House;
 
 #[test]
 fn with_no_team_it_says_how_to_start() {

@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use crate::house::House;
+use crate::env::House;
 
 const ESCAPE: char = '\u{1b}';
 

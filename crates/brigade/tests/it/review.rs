@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::house::House;
+use crate::env::House;
 
 const FAKE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fake-agent.sh");
 

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use crate::house::House;
+use crate::env::House;
 
 #[test]
 fn a_task_goes_from_added_to_done() {

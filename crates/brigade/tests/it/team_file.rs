@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::house::House;
+use crate::env::House;
 use crate::init::Guest;
 
 /// Files that are wrong, by what is wrong with them.

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use crate::house::House;
+use crate::env::House;
 
 #[test]
 fn a_team_is_created_joined_shown_left_and_deleted() {

@@ -10,7 +10,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use self::build::Origin;
-use crate::house::House;
+use crate::env::House;
 
 #[test]
 fn the_version_says_what_it_was_built_from() {

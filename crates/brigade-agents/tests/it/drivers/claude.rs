@@ -1,6 +1,6 @@
 //! Claude Code 2.1.325.
 
-use brigade_core::driver::{Access, End, Event, Note, Output};
+use brigade_agents::driver::{Access, End, Event, Note, Output};
 use serde_json::{Value, json};
 
 use super::Step::{Allow, Deny, Interrupt, Killed, Prompt, PromptAgain, SetAccess, Steer, Until};

@@ -1,6 +1,6 @@
 //! Codex 0.166.0.
 
-use brigade_core::driver::Access;
+use brigade_agents::driver::Access;
 
 use super::Step::{Allow, Deny, Interrupt, Killed, Prompt, SetAccess, Steer, Until};
 use super::{Scenario, check};

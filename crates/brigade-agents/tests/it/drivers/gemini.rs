@@ -1,6 +1,6 @@
 //! Gemini CLI 0.61.0.
 
-use brigade_core::driver::{Access, Event, Output, agent};
+use brigade_agents::driver::{Access, Event, Output, agent};
 
 use super::Step::{Allow, Deny, Interrupt, Killed, Prompt, SetAccess, Until};
 use super::{Scenario, check, launch};

@@ -1,6 +1,6 @@
 //! What holds for any driver, whatever the bytes.
 
-use brigade_core::driver::{
+use brigade_agents::driver::{
     AGENTS, Access, AskId, Driver, Invocation, Note, Output, Verdict, agent,
 };
 use proptest::prelude::*;

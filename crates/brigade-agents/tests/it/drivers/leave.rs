@@ -1,6 +1,6 @@
 //! Which calls need nobody's leave, whatever a model calls them.
 
-use brigade_core::driver::{Access, Driver, Event, Launch, Note, Output, ToolServer, agent};
+use brigade_agents::driver::{Access, Driver, Event, Launch, Note, Output, ToolServer, agent};
 use serde_json::{Value, json};
 
 /// A driver in the middle of a turn, as far as `heard` takes it.

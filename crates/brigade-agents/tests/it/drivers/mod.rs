@@ -16,7 +16,7 @@ mod qwen;
 mod record;
 mod transcript;
 
-use brigade_core::driver::{Access, Launch, ToolServer};
+use brigade_agents::driver::{Access, Launch, ToolServer};
 
 use play::play;
 use transcript::Replayed;

@@ -1,6 +1,6 @@
 //! opencode 1.18.33.
 
-use brigade_core::driver::Access;
+use brigade_agents::driver::Access;
 
 use super::Step::{Allow, Deny, Interrupt, Killed, Prompt, SetAccess, Until};
 use super::{Scenario, check};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use brigade_core::driver::{AskId, Driver, Event, Invocation, Note, Output, Verdict, agent};
+use brigade_agents::driver::{AskId, Driver, Event, Invocation, Note, Output, Verdict, agent};
 
 use super::{Scenario, Step, launch};
 

@@ -1,6 +1,6 @@
 //! Qwen Code 0.24.4.
 
-use brigade_core::driver::Access;
+use brigade_agents::driver::Access;
 
 use super::Step::{Allow, Deny, Interrupt, Killed, Prompt, SetAccess, Until};
 use super::{Scenario, check};

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use brigade_core::driver::Invocation;
+use brigade_agents::driver::Invocation;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 

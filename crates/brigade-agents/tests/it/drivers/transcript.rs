@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
-use brigade_core::driver::Invocation;
+use brigade_agents::driver::Invocation;
 use serde_json::{Value, json};
 
 use super::Scenario;

@@ -1,7 +1,7 @@
 //! What became of messages and requests.
 
 use super::*;
-use crate::chronicle::Shelves;
+use crate::event_log::Shelves;
 
 #[test]
 fn what_became_of_messages() {

@@ -7,8 +7,8 @@ mod people;
 use serde_json::json;
 
 use super::*;
-use crate::chronicle::Held;
 use crate::event::MessageKey;
+use crate::event_log::Held;
 
 /// A team's life in short: what happens at which second.
 #[derive(Default)]

@@ -5,18 +5,18 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade_core::approvals::{self, Approval, Wanted};
-use brigade_core::clock::Clock;
-use brigade_core::driver::{
+use brigade_agents::driver::{
     Access, Agent, Ask, AskId, Can, Driver, End, Event, Invocation, Launch, MidTurn, Note, Output,
     ReadOnly, Resumes, Told, ToolServer, Verdict,
 };
+use brigade_agents::program::Start;
+use brigade_agents::teammate::{self, Plan, Player, Sight};
+use brigade_core::approvals::{self, Approval, Wanted};
+use brigade_core::clock::Clock;
 use brigade_core::handshake::{Answer, Kind};
-use brigade_core::program::Start;
 use brigade_core::pulse::Process;
 use brigade_core::store::memory::MemoryStore;
-use brigade_core::teammate::{self, Plan, Player, Sight};
-use brigade_testkit::house::House;
+use brigade_testkit::env::House;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use tokio::sync::mpsc;

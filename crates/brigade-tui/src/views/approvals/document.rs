@@ -6,10 +6,11 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use serde_json::Value;
 
-use crate::output::{local, one_line};
-use crate::ui::markdown;
-use crate::ui::prose::{after, age, wrap, wrap_plain};
-use crate::ui::screen::Screen;
+use crate::markdown;
+use crate::prose::{after, age, wrap, wrap_plain};
+use crate::screen::Screen;
+use crate::time::local;
+use brigade_core::text::one_line;
 
 /// How wide the names of the parts are.
 const LABEL: usize = 11;

@@ -2,16 +2,17 @@
 
 use brigade_core::approvals::Approval;
 use brigade_core::handshake::TAKEN_BACK;
-use brigade_core::picture::{Asked, Kind, Reply};
+use brigade_core::projection::{Asked, Kind, Reply};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
 use super::subject;
-use crate::output::{cut, local, one_line};
-use crate::ui::canvas::Canvas;
-use crate::ui::prose::since;
-use crate::ui::screen::Screen;
+use crate::canvas::Canvas;
+use crate::prose::since;
+use crate::screen::Screen;
+use crate::time::local;
+use brigade_core::text::{cut, one_line};
 
 /// Nothing waits: says so, and what was answered last.
 pub(super) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {

@@ -1,16 +1,16 @@
 //! One task in a column: its subject, whose it is, since when, and what holds it.
 
-use brigade_core::picture::{At, Card, Hold};
+use brigade_core::projection::{At, Card, Hold};
 use brigade_core::pulse;
 use brigade_wire::name::TaskId;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::in_lines;
-use crate::output::{self, one_line};
-use crate::tasks::{self, Look};
-use crate::ui::screen::Screen;
-use crate::ui::style::Theme;
+use crate::screen::Screen;
+use crate::style::Theme;
+use brigade_core::task_view::{self, Look};
+use brigade_core::text::{self, one_line};
 
 /// A card as it is drawn.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ fn meta(screen: &Screen, card: &Card, look: Look, room: usize) -> Option<Line<'s
     let style = if look == Look::Done { theme.faint() } else { owner_style(screen, card) };
     let taken = before.len() + after.len();
     let owner = card.owner.as_deref().map(one_line).unwrap_or_default();
-    let owner = output::cut(&owner, room.saturating_sub(taken).max(4));
+    let owner = text::cut(&owner, room.saturating_sub(taken).max(4));
     Some(Line::from(vec![
         Span::styled(format!("  {before}"), theme.faint()),
         Span::styled(owner, style),
@@ -125,7 +125,7 @@ pub(super) fn why(screen: &Screen, card: &Card, look: Look) -> Option<(String, b
 /// Numbers; of very many only the first.
 fn joined(ids: &[TaskId]) -> String {
     const MOST: usize = 6;
-    let text = tasks::join(ids.iter().copied().take(MOST));
+    let text = task_view::join(ids.iter().copied().take(MOST));
     let more = ids.len().saturating_sub(MOST);
     if more > 0 { format!("{text} and {more} more") } else { text }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use brigade_core::picture::{Hold, Picture};
+use brigade_core::projection::{Hold, Picture};
 use brigade_wire::name::TaskId;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
@@ -11,11 +11,11 @@ use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
 use super::card::{self, Block};
-use crate::tasks::Look;
-use crate::ui::canvas::{Canvas, Hit};
-use crate::ui::keys::Command;
-use crate::ui::screen::Screen;
-use crate::ui::views::step;
+use crate::canvas::{Canvas, Hit};
+use crate::keys::Command;
+use crate::screen::Screen;
+use crate::views::step;
+use brigade_core::task_view::Look;
 
 /// Which tasks stand in which column, in order.
 #[derive(Debug)]

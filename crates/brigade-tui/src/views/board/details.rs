@@ -1,6 +1,6 @@
 //! The chosen task in full.
 
-use brigade_core::picture::{At, Card};
+use brigade_core::projection::{At, Card};
 use brigade_core::pulse;
 use brigade_wire::name::TaskId;
 use ratatui::layout::Rect;
@@ -8,11 +8,12 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::card;
-use crate::output::{local, one_line, plain, wrap};
-use crate::tasks::Look;
-use crate::ui::canvas::Canvas;
-use crate::ui::prose::wrap_plain;
-use crate::ui::screen::Screen;
+use crate::canvas::Canvas;
+use crate::prose::wrap_plain;
+use crate::screen::Screen;
+use crate::time::local;
+use brigade_core::task_view::Look;
+use brigade_core::text::{one_line, plain, wrap};
 
 /// Draws a task: what fits, or all of it from a line on.
 pub(super) fn draw(

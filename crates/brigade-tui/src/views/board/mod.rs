@@ -9,16 +9,16 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use brigade_core::picture::{Hold, Picture};
+use brigade_core::projection::{Hold, Picture};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 
 use self::columns::Columns;
-use crate::output;
-use crate::ui::canvas::Canvas;
-use crate::ui::keys::Command;
-use crate::ui::screen::{Effect, Screen};
-use crate::ui::views::step;
+use crate::canvas::Canvas;
+use crate::keys::Command;
+use crate::screen::{Effect, Screen};
+use crate::views::step;
+use brigade_core::text;
 
 /// From how many lines on the chosen task stands in full below the board.
 const ROOM_FOR_DETAILS: u16 = 26;
@@ -170,20 +170,20 @@ pub(crate) fn act(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> 
 /// The chosen task, whole.
 pub(crate) fn chosen_text(screen: &Screen) -> Option<String> {
     let card = screen.picture.card(chosen(screen)?)?;
-    let (subject, description) = (output::plain(&card.subject), card.description());
-    Some(format!("task {}: {subject}\n\n{}", card.id, output::plain(&description)))
+    let (subject, description) = (text::plain(&card.subject), card.description());
+    Some(format!("task {}: {subject}\n\n{}", card.id, text::plain(&description)))
 }
 
 /// Text in at most so many lines of that width; what is left out is shown to be.
 fn in_lines(text: &str, width: usize, most: usize) -> Vec<String> {
-    let parts = output::wrap(text, width);
+    let parts = text::wrap(text, width);
     let mut lines: Vec<String> =
-        parts.iter().take(most).map(|part| output::cut(part, width)).collect();
+        parts.iter().take(most).map(|part| text::cut(part, width)).collect();
     if parts.len() > most
         && let Some(last) = lines.last_mut()
     {
         let rest: Vec<&str> = parts.into_iter().skip(most.saturating_sub(1)).collect();
-        *last = output::cut(&rest.join(" "), width);
+        *last = text::cut(&rest.join(" "), width);
     }
     lines
 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
-use brigade_core::chronicle::{Batch, Held};
 use brigade_core::event::{Event, Record};
+use brigade_core::event_log::{Batch, Held};
 use jiff::{SignedDuration, Timestamp};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -9,11 +9,11 @@ use serde_json::value::RawValue;
 
 use super::columns::{Window, window};
 use super::*;
-use crate::ui::frame;
-use crate::ui::screen::Happening;
-use crate::ui::style::Theme;
-use crate::ui::tests::{END, played, snapshots};
-use crate::ui::views::View;
+use crate::frame;
+use crate::screen::Happening;
+use crate::style::Theme;
+use crate::tests::{END, played, snapshots};
+use crate::views::View;
 
 pub(super) fn start() -> Timestamp {
     "2026-11-09T09:00:00Z".parse().unwrap()

@@ -1,11 +1,11 @@
 //! How far a message has come, as a sign and in words.
 
-use brigade_core::picture::{Fate, Letter};
+use brigade_core::projection::{Fate, Letter};
 use brigade_core::pulse;
 use jiff::Timestamp;
 use ratatui::style::Style;
 
-use crate::ui::style::Theme;
+use crate::style::Theme;
 
 /// The signs and what they mean, for the head of the view.
 pub(super) const LEGEND: &str = "○ written  ◐ read  ● shown";

@@ -1,6 +1,6 @@
 //! An entry of the mail as lines.
 
-use brigade_core::picture::{Kind, Letter, Person, Who};
+use brigade_core::projection::{Kind, Letter, Person, Who};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -8,8 +8,9 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use super::fate;
 use super::thread::{Entry, Thread, text};
 use super::words::{Told, idle_notices, told};
-use crate::output::{cut, local, one_line, plain, wrap};
-use crate::ui::style::Theme;
+use crate::style::Theme;
+use crate::time::local;
+use brigade_core::text::{cut, one_line, plain, wrap};
 
 /// How many lines of a message are shown before it is unfolded.
 const FOLDED: usize = 6;

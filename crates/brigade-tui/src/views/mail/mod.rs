@@ -8,19 +8,20 @@ mod thread;
 mod window;
 mod words;
 
-use brigade_core::picture::{Kind, Letter};
+use brigade_core::projection::{Kind, Letter};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
 use self::thread::{COUNTED, Entry, Thread};
 use self::window::{Block, Window};
-use crate::output::{cut, local, one_line};
-use crate::ui::canvas::{Canvas, Hit};
-use crate::ui::dialog::{Choice, Chosen, Dialog, Pick};
-use crate::ui::keys::Command;
-use crate::ui::screen::{Effect, Screen};
-use crate::ui::views::step;
+use crate::canvas::{Canvas, Hit};
+use crate::dialog::{Choice, Chosen, Dialog, Pick};
+use crate::keys::Command;
+use crate::screen::{Effect, Screen};
+use crate::time::local;
+use crate::views::step;
+use brigade_core::text::{cut, one_line};
 
 /// What the view remembers.
 #[derive(Debug, Default)]

@@ -5,10 +5,10 @@ use ratatui::style::Modifier;
 use super::lines::rows;
 use super::thread::{Entry, Thread};
 use super::words::idle_notices;
-use crate::ui::keys::Command;
-use crate::ui::tests::{END, drawn, played, snapshots};
-use crate::ui::views::View;
-use crate::ui::views::staged::Staged;
+use crate::keys::Command;
+use crate::tests::{END, drawn, played, snapshots};
+use crate::views::View;
+use crate::views::staged::Staged;
 
 fn team() -> Staged {
     let mut staged = Staged::new(View::Mail);

@@ -6,11 +6,11 @@
 
 use brigade_core::event::Event;
 use brigade_core::mail::with_message;
-use brigade_core::picture::{Kind, Letter, Picture};
+use brigade_core::projection::{Kind, Letter, Picture};
 use brigade_wire::message::Message;
 
-use crate::output::local;
-use crate::ui::screen::Screen;
+use crate::screen::Screen;
+use crate::time::local;
 
 /// What is sent to several at once is written within this time, in milliseconds.
 const AT_ONCE: i64 = 1000;

@@ -1,7 +1,7 @@
 //! The messages of the protocol in words.
 
-use brigade_core::picture::{Letter, Picture};
 use brigade_core::policy;
+use brigade_core::projection::{Letter, Picture};
 use brigade_wire::body::Body;
 use brigade_wire::permission::Verdict;
 use brigade_wire::protocol::{IdleNotification, IdleReason, Protocol};

@@ -3,21 +3,22 @@
 use std::sync::Arc;
 
 use brigade_core::approvals::{Approval, Wanted};
-use brigade_core::chronicle::Spot;
 use brigade_core::event::{Act, Ending, Event, Record};
+use brigade_core::event_log::Spot;
 use brigade_core::mail::with_message;
-use brigade_core::picture::{self, At, Doing, Fate, Kind, Letter, Person};
+use brigade_core::projection::{self, At, Doing, Fate, Kind, Letter, Person};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use serde_json::value::RawValue;
 use unicode_width::UnicodeWidthStr;
 
 use super::tape::Item;
-use crate::output::{cut, local, one_line};
-use crate::ui::markdown;
-use crate::ui::prose::{after, age, since};
-use crate::ui::screen::Screen;
-use crate::ui::views::{approvals, mail};
+use crate::markdown;
+use crate::prose::{after, age, since};
+use crate::screen::Screen;
+use crate::time::local;
+use crate::views::{approvals, mail};
+use brigade_core::text::{cut, one_line};
 
 /// How many lines of a message are shown; the mail has it whole.
 const MESSAGE: usize = 12;
@@ -64,7 +65,7 @@ fn one(sign: &'static str, text: &str, style: Style, room: usize) -> Vec<Line<'s
 fn worked(
     screen: &Screen,
     person: &Person,
-    it: picture::Act,
+    it: projection::Act,
     record: &Arc<Record>,
     room: usize,
 ) -> Vec<Line<'static>> {
@@ -111,7 +112,7 @@ fn worked(
 fn used(
     screen: &Screen,
     person: &Person,
-    it: picture::Act,
+    it: projection::Act,
     (id, tool, about): (&str, &str, &str),
     room: usize,
 ) -> Line<'static> {
@@ -170,7 +171,7 @@ enum End {
     Lost,
 }
 
-fn end_of(screen: &Screen, person: &Person, it: picture::Act, id: &str) -> End {
+fn end_of(screen: &Screen, person: &Person, it: projection::Act, id: &str) -> End {
     // Records come in order of time, more or less.
     let from = person.acts.partition_point(|act| act.at < it.at);
     let later = person.acts.get(from..).unwrap_or_default();

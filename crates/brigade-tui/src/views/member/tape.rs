@@ -1,7 +1,7 @@
 //! What a member did and the mail it wrote and got, as one row of things in order of time. There may be a
 //! million of them: one goes from each to the next, and never over all.
 
-use brigade_core::picture::{Act, Letter, Person, Picture};
+use brigade_core::projection::{Act, Letter, Person, Picture};
 
 /// One thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,7 +146,7 @@ impl<'t> Tape<'t> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ui::tests::{END, played};
+    use crate::tests::{END, played};
 
     /// Each thing has two lines, but every third none.
     fn height(item: Item) -> usize {

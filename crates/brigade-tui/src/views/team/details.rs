@@ -1,18 +1,19 @@
 //! What there is to know about the member that is chosen.
 
-use brigade_core::picture::{Kind, Person};
+use brigade_core::projection::{Kind, Person};
 use brigade_wire::task::Status;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
 use super::{WIDE, agent, last_words, wrong};
-use crate::output::{local, one_line};
-use crate::ui::canvas::Canvas;
-use crate::ui::markdown;
-use crate::ui::prose::{after, age, few, since, wrap};
-use crate::ui::screen::Screen;
-use crate::ui::views::{approvals, member};
+use crate::canvas::Canvas;
+use crate::markdown;
+use crate::prose::{after, age, few, since, wrap};
+use crate::screen::Screen;
+use crate::time::local;
+use crate::views::{approvals, member};
+use brigade_core::text::one_line;
 
 /// How wide the names of what is told are.
 const LABEL: usize = 10;
@@ -123,7 +124,7 @@ fn tasks(screen: &Screen, person: &Person) -> Vec<Line<'static>> {
     };
     cards.sort_by_key(|card| (rank(card.status()), std::cmp::Reverse(card.since)));
     let more = cards.len().saturating_sub(TASKS);
-    let task = |card: &&brigade_core::picture::Card| {
+    let task = |card: &&brigade_core::projection::Card| {
         let since = since(screen.now, card.since);
         let (sign, word, style) = match card.status() {
             Some(Status::InProgress) => ("◐", format!("in progress for {since}"), theme.busy()),

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::output::local;
+use crate::time::local;
 
 const SECOND: i64 = 1000;
 const MINUTE: i64 = 60 * SECOND;

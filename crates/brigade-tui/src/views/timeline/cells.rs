@@ -1,6 +1,6 @@
 //! What somebody was at, column by column.
 
-use brigade_core::picture::{Doing, Person, Span, Stretch};
+use brigade_core::projection::{Doing, Person, Span, Stretch};
 
 use super::axis::Axis;
 

@@ -1,6 +1,6 @@
 //! What the chosen one did in the time that is seen.
 
-use brigade_core::picture::{Kind, Letter, Person, Who};
+use brigade_core::projection::{Kind, Letter, Person, Who};
 use brigade_core::pulse;
 use jiff::SignedDuration;
 use ratatui::layout::Rect;
@@ -9,11 +9,12 @@ use unicode_width::UnicodeWidthStr;
 
 use super::cells::{is_told, presence, spent, turns};
 use super::mail::{self, Count};
-use crate::output::{cut, local, one_line};
-use crate::ui::canvas::Canvas;
-use crate::ui::screen::Screen;
-use crate::ui::style;
-use crate::ui::views::mail::in_a_line;
+use crate::canvas::Canvas;
+use crate::screen::Screen;
+use crate::style;
+use crate::time::local;
+use crate::views::mail::in_a_line;
+use brigade_core::text::{cut, one_line};
 
 /// With fewer rows than this the lanes are shown alone: a blank, who it is, how the time was spent, and what
 /// was done in it.

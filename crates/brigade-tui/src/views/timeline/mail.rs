@@ -1,6 +1,6 @@
 //! The messages of a lane: when somebody wrote and was written to.
 
-use brigade_core::picture::{Kind, Letter, Person, Picture, Who};
+use brigade_core::projection::{Kind, Letter, Person, Picture, Who};
 
 use super::axis::Axis;
 

@@ -8,18 +8,18 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-use brigade_core::picture::{Person, Picture};
+use brigade_core::projection::{Person, Picture};
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 use unicode_width::UnicodeWidthStr;
 
 use self::axis::{Axis, STEPS, fitting};
 use self::rows::Lanes;
-use crate::output::one_line;
-use crate::ui::canvas::{Canvas, window};
-use crate::ui::keys::Command;
-use crate::ui::screen::{Effect, Screen};
-use crate::ui::views::{View, step};
+use crate::canvas::{Canvas, window};
+use crate::keys::Command;
+use crate::screen::{Effect, Screen};
+use crate::views::{View, step};
+use brigade_core::text::one_line;
 
 /// What the view remembers.
 #[derive(Debug, Default)]

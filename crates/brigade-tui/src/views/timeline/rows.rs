@@ -1,6 +1,6 @@
 //! The rows of the timeline.
 
-use brigade_core::picture::{Person, Span as Spent};
+use brigade_core::projection::{Person, Span as Spent};
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -8,10 +8,11 @@ use ratatui::text::{Line, Span};
 use super::axis::{Axis, time, words};
 use super::cells::{Cell, cells, is_told, sign as sign_of};
 use super::mail::Mark;
-use crate::output::{cut, local, one_line};
-use crate::ui::canvas::{Canvas, Hit};
-use crate::ui::screen::Screen;
-use crate::ui::style::{self, Theme};
+use crate::canvas::{Canvas, Hit};
+use crate::screen::Screen;
+use crate::style::{self, Theme};
+use crate::time::local;
+use brigade_core::text::{cut, one_line};
 
 /// What all lanes have in common.
 #[derive(Clone, Copy, Debug)]

@@ -1,14 +1,14 @@
 use brigade_core::event::{Act, Ending};
-use brigade_core::picture::Span;
+use brigade_core::projection::Span;
 
 use super::axis::Axis;
 use super::cells::{Cell, cells, sign, spent, turns};
 use super::details::shares;
 use super::{Plan, Rows, axis};
-use crate::ui::keys::Command;
-use crate::ui::tests::{END, played, snapshots};
-use crate::ui::views::View;
-use crate::ui::views::staged::{Staged, at};
+use crate::keys::Command;
+use crate::tests::{END, played, snapshots};
+use crate::views::View;
+use crate::views::staged::{Staged, at};
 
 const DONE: Act = Act::TurnEnded { end: Ending::Done, why: None };
 

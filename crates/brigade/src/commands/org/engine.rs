@@ -4,19 +4,19 @@ use std::path::Path;
 use std::time::Duration;
 
 use brigade_nats::NatsStore;
-use brigade_nats::backup::{self, BackupError};
+use brigade_nats::backup;
 use jiff::Timestamp;
 use serde_json::json;
 
 use crate::cli::{EngineCommand, Global};
-use crate::error::{CliError, Trouble};
-use crate::home::Engine;
+use crate::error::{CliError, CliTrouble};
 use crate::output::{self, Table};
 use crate::{env, exit};
+use brigade_host::location::NatsServers;
 
 pub(super) async fn run(global: &Global, command: EngineCommand) -> Result<u8, CliError> {
     let Some(engine) = global.home.engine() else {
-        let error = CliError::usage(Trouble::WhichEngine);
+        let error = CliError::usage(CliTrouble::WhichEngine);
         return Err(error.hint(format!("say `--store nats://HOST:PORT`, or set {}", env::STORE)));
     };
     match command {
@@ -28,7 +28,7 @@ pub(super) async fn run(global: &Global, command: EngineCommand) -> Result<u8, C
     }
 }
 
-async fn save(json: bool, engine: &Engine, dir: &Path) -> Result<u8, CliError> {
+async fn save(json: bool, engine: &NatsServers, dir: &Path) -> Result<u8, CliError> {
     let manifest = backup::backup(&engine.words(), dir, Timestamp::now()).await?;
     if json {
         output::print_json(&manifest)?;
@@ -51,7 +51,7 @@ async fn save(json: bool, engine: &Engine, dir: &Path) -> Result<u8, CliError> {
 
 async fn restore(
     json: bool,
-    engine: &Engine,
+    engine: &NatsServers,
     dir: &Path,
     replicas: Option<usize>,
 ) -> Result<u8, CliError> {
@@ -82,7 +82,7 @@ async fn restore(
     Ok(exit::DONE)
 }
 
-async fn retention(json: bool, engine: &Engine, time: Duration) -> Result<u8, CliError> {
+async fn retention(json: bool, engine: &NatsServers, time: Duration) -> Result<u8, CliError> {
     let store = NatsStore::connect(engine.words()).await?;
     let before = store.set_retention(time).await?;
     if json {
@@ -104,21 +104,5 @@ fn tell(time: Duration) -> String {
         s if s % 3_600 == 0 => format!("{}h", s / 3_600),
         s if s % 60 == 0 => format!("{}m", s / 60),
         s => format!("{s}s"),
-    }
-}
-
-impl From<BackupError> for CliError {
-    fn from(error: BackupError) -> Self {
-        match error {
-            BackupError::Store(error) => error.into(),
-            BackupError::NoStreams => Self::failed(error)
-                .hint("is it the right engine, and are the credentials those of its admin?"),
-            BackupError::NoManifest { .. } => Self::failed(error)
-                .hint("a backup that was broken off has none; name the folder of a whole one"),
-            BackupError::Changed { .. } => {
-                Self::failed(error).hint("nothing was restored; take it from another copy")
-            }
-            error => Self::failed(error),
-        }
     }
 }

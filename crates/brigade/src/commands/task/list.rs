@@ -8,13 +8,13 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit;
 use crate::output::{self, Cell, FAINT, STRONG, Table};
-use crate::tasks::{self, Look};
+use brigade_core::task_view::{self, Look};
 
 pub(crate) async fn run(context: &Context, which: &TaskList) -> Result<u8, CliError> {
     let seat = context.reader().await?;
     let (documents, graph) = board::list(&seat).await?;
     let hidden = documents.iter().filter(|(id, _)| graph.node(*id).is_none());
-    let hidden = tasks::join(hidden.map(|(id, _)| *id));
+    let hidden = task_view::join(hidden.map(|(id, _)| *id));
     if !hidden.is_empty() {
         output::note(&format!("not shown, for these files are no whole tasks: {hidden}"));
     }
@@ -33,14 +33,14 @@ pub(crate) async fn run(context: &Context, which: &TaskList) -> Result<u8, CliEr
             let look = Look::of(&graph, id);
             let state = match look {
                 Look::Blocked => {
-                    format!("{} after {}", look.symbol(), tasks::join(graph.waits_for(id)))
+                    format!("{} after {}", look.symbol(), task_view::join(graph.waits_for(id)))
                 }
                 look => format!("{} {}", look.symbol(), look.word()),
             };
             let subject = if look == Look::Done { FAINT } else { anstyle::Style::new() };
             table.row([
                 Cell::new(STRONG, &id.to_string()),
-                Cell::new(look.style(), &state),
+                Cell::new(output::task_style(look), &state),
                 node.owner.as_deref().unwrap_or("-").into(),
                 Cell::new(subject, &node.subject),
             ]);

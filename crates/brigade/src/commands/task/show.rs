@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use brigade_core::board;
 use brigade_core::graph::Graph;
+use brigade_core::text;
 use brigade_wire::name::TaskId;
 use brigade_wire::task::Task;
 
@@ -11,7 +12,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit;
 use crate::output::{self, FAINT, STRONG};
-use crate::tasks::Look;
+use brigade_core::task_view::Look;
 
 pub(crate) async fn run(context: &Context, id: TaskId) -> Result<u8, CliError> {
     let seat = context.reader().await?;
@@ -28,7 +29,7 @@ pub(crate) async fn run(context: &Context, id: TaskId) -> Result<u8, CliError> {
 }
 
 fn render(graph: &Graph, id: TaskId, task: &Task<'_>) -> String {
-    let subject = output::one_line(&task.subject().unwrap_or_default());
+    let subject = text::one_line(&task.subject().unwrap_or_default());
     let head = format!("{id}  {subject}");
     let mut text = format!("{STRONG}{}{STRONG:#}\n", head.trim_end());
     let mut line = |name: &str, value: &str| {
@@ -42,7 +43,7 @@ fn render(graph: &Graph, id: TaskId, task: &Task<'_>) -> String {
     } else {
         line("state", "lacks what a task needs; Claude Code does not show it");
     }
-    line("owner", &output::one_line(&task.owner().unwrap_or_default()));
+    line("owner", &text::one_line(&task.owner().unwrap_or_default()));
     let numbers = |ids: &mut dyn Iterator<Item = TaskId>| {
         let with_state = |id| format!("{id} {}", Look::of(graph, id).symbol());
         ids.map(with_state).collect::<Vec<_>>().join(", ")
@@ -51,9 +52,9 @@ fn render(graph: &Graph, id: TaskId, task: &Task<'_>) -> String {
     line("after", &numbers(&mut after.into_iter()));
     let followers = graph.nodes().filter(|(_, node)| node.after.contains(&id)).map(|(id, _)| id);
     line("blocks", &numbers(&mut followers.into_iter()));
-    line("shown as", &output::one_line(&task.active_form().unwrap_or_default()));
+    line("shown as", &text::one_line(&task.active_form().unwrap_or_default()));
     if let Some(description) = task.description().filter(|text| !text.is_empty()) {
-        let _infallible = write!(text, "\n{}\n", output::plain(description.trim_end()));
+        let _infallible = write!(text, "\n{}\n", text::plain(description.trim_end()));
     }
     text
 }

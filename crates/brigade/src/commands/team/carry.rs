@@ -5,12 +5,12 @@ use std::io::{self, BufReader, BufWriter, Cursor, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use brigade_core::export::{self, ExportError, Exported, ImportError, Imported};
+use brigade_core::export::{self, Exported, Imported};
 use brigade_wire::name::TeamName;
 use serde_json::json;
 
 use crate::context::Context;
-use crate::error::{CliError, Kind, Trouble};
+use crate::error::{CliError, CliTrouble, Trouble};
 use crate::exit;
 use crate::output::{self, STRONG};
 
@@ -29,7 +29,7 @@ pub(super) async fn export(
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
     let made = made.map_err(|source| match source.kind() {
         io::ErrorKind::AlreadyExists => {
-            let error = CliError::failed(Trouble::FileExists { path: file.to_owned() });
+            let error = CliError::failed(CliTrouble::FileExists { path: file.to_owned() });
             error.hint("nothing is overwritten: name another file")
         }
         _ => failed("make", file)(source),
@@ -86,31 +86,4 @@ fn tell(exported: &Exported) -> String {
 fn failed(doing: &'static str, file: &Path) -> impl FnOnce(io::Error) -> CliError {
     let doing = format!("{doing} {}", file.display());
     move |source| CliError::failed(Trouble::Io { doing, source })
-}
-
-impl From<ExportError> for CliError {
-    fn from(error: ExportError) -> Self {
-        match error {
-            ExportError::Store(error) => error.into(),
-            ExportError::Write(error) => error.into(),
-            error => Self::failed(error),
-        }
-    }
-}
-
-impl From<ImportError> for CliError {
-    fn from(error: ImportError) -> Self {
-        match error {
-            ImportError::Store(brigade_core::store::StoreError::TeamExists { team }) => {
-                let exists = brigade_core::store::StoreError::TeamExists { team };
-                Self::new(Kind::Failed, exists)
-                    .hint("it stays as it is; `--rename NAME` makes the other under another name")
-            }
-            ImportError::Store(error) => error.into(),
-            ImportError::CutShort => {
-                Self::failed(error).hint("write it once more with `brigade team export`")
-            }
-            error => Self::failed(error),
-        }
-    }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use brigade_core::seat::Seat;
 use brigade_core::store::StoreError;
+use brigade_core::text;
 use brigade_wire::generation::Generation;
 use brigade_wire::member::Member;
 use brigade_wire::team::Team;
@@ -24,7 +25,7 @@ pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
     let team = read(&seat, &config)?;
     let mut text = format!("{STRONG}{}{STRONG:#}", seat.team);
     if let Some(description) = team.description().filter(|text| !text.is_empty()) {
-        let _infallible = write!(text, "  {}", output::one_line(&description));
+        let _infallible = write!(text, "  {}", text::one_line(&description));
     }
     let made = match team.generation() {
         Generation::Old => "a named team",

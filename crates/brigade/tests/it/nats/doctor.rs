@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brigade_testkit::engine::Engine;
+use brigade_testkit::nats_server::Engine;
 
 use super::{Far, until};
 

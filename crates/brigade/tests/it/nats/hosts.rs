@@ -3,10 +3,10 @@
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use brigade_testkit::engine::Engine;
+use brigade_testkit::nats_server::Engine;
 
 use super::{FAKE, Far, until};
-use crate::house::House;
+use crate::env::House;
 
 #[test]
 fn mail_from_another_host_becomes_a_turn() {

@@ -4,10 +4,10 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use brigade_testkit::engine::Engine;
+use brigade_testkit::nats_server::Engine;
 
 use super::{FAKE, until};
-use crate::house::House;
+use crate::env::House;
 
 /// A host with Claude Code's files, and the engine it is linked with.
 struct Host {

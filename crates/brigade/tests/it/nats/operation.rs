@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use brigade_testkit::engine::Engine;
+use brigade_testkit::nats_server::Engine;
 use serde_json::json;
 
 use super::{Far, until};
-use crate::house::House;
+use crate::env::House;
 
 /// A team in files, with something of everything.
 fn furnish(house: &House) {

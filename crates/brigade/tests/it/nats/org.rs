@@ -5,10 +5,10 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Command, Stdio};
 
-use brigade_testkit::engine::PROGRAM;
+use brigade_testkit::nats_server::PROGRAM;
 
 use super::until;
-use crate::house::{House, Outcome};
+use crate::env::{House, Outcome};
 
 /// Ends the server with the test, however that ends.
 const KEEPER: &str =

@@ -1,7 +1,7 @@
 //! What cannot be done in an engine, and what is said then.
 
 use super::Far;
-use crate::house::House;
+use crate::env::House;
 
 #[test]
 fn a_server_that_is_not_there_is_told_with_its_address() {

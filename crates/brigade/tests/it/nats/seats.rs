@@ -6,7 +6,7 @@ use std::sync::Arc;
 use brigade_nats::Settings;
 use brigade_nats::identity::Role;
 use brigade_nats::org::{Folder, Granted, Organisation};
-use brigade_testkit::engine::Engine;
+use brigade_testkit::nats_server::Engine;
 use jiff::Timestamp;
 
 use super::{FAKE, Far, until};

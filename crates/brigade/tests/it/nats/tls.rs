@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use brigade_testkit::engine::Engine;
+use brigade_testkit::nats_server::Engine;
 
 use super::Far;
 

@@ -1,6 +1,6 @@
 //! Draws what is seen of a board that is laid out.
 
-use brigade_core::picture::{Card, Hold};
+use brigade_core::projection::{Card, Hold};
 use brigade_core::pulse;
 use brigade_wire::name::TaskId;
 use ratatui::layout::Rect;
@@ -11,10 +11,10 @@ use super::super::{card, in_lines, is_stuck};
 use super::routes::Net;
 use super::strokes::{Frame, Ink, Strokes, shape};
 use super::{Drawing, at};
-use crate::output::{cut, one_line};
-use crate::tasks::{self, Look};
-use crate::ui::canvas::{Canvas, Hit, window};
-use crate::ui::screen::Screen;
+use crate::canvas::{Canvas, Hit, window};
+use crate::screen::Screen;
+use brigade_core::task_view::{self, Look};
+use brigade_core::text::{cut, one_line};
 
 /// Writes in the drawing's own places, as far as they are seen.
 struct Pen<'p, 'b> {
@@ -293,7 +293,7 @@ fn note(screen: &Screen, card: &Card, look: Look) -> Option<String> {
         (Some(Hold::Circle(_)), _) => "! circle".to_owned(),
         (Some(Hold::Orphan(owner)), _) => format!("! {} gone", one_line(owner)),
         (Some(Hold::Idle(ids)), _) => {
-            format!("! nobody at {}", tasks::join(ids.iter().copied().take(3)))
+            format!("! nobody at {}", task_view::join(ids.iter().copied().take(3)))
         }
         (_, Look::Ready) => "ready".to_owned(),
         (_, Look::Kept) => "kept".to_owned(),

@@ -13,13 +13,13 @@ mod strokes;
 use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_core::graph::Graph;
-use brigade_core::picture::Picture;
+use brigade_core::projection::Picture;
 
 use self::flow::{Flow, Item};
 use self::plan::Plan;
 use self::routes::Net;
-use crate::ui::keys::Command;
-use crate::ui::views::step;
+use crate::keys::Command;
+use crate::views::step;
 
 /// The narrowest and the widest box, and one that can be read well.
 const WIDTHS: (usize, usize) = (14, 30);

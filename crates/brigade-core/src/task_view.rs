@@ -1,25 +1,28 @@
 //! How a task looks, wherever it is shown.
 
-use anstyle::Style;
-use brigade_core::graph::{Graph, State};
 use brigade_wire::name::TaskId;
 use brigade_wire::task::Status;
 
-use crate::output::{BUSY, FAINT, READY};
+use crate::graph::{Graph, State};
 
 /// How a task stands, to a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
+pub enum Look {
+    /// It can be claimed.
     Ready,
     /// Not begun, but kept for its owner.
     Kept,
+    /// Its owner works on it.
     InProgress,
+    /// It waits for other tasks.
     Blocked,
+    /// It is completed.
     Done,
 }
 
 impl Look {
-    pub(crate) fn of(graph: &Graph, id: TaskId) -> Self {
+    /// The state of a task, as its graph has it.
+    pub fn of(graph: &Graph, id: TaskId) -> Self {
         let begun = graph.node(id).is_some_and(|node| node.status == Status::InProgress);
         match graph.state(id) {
             Some(State::Done) => Self::Done,
@@ -31,7 +34,8 @@ impl Look {
         }
     }
 
-    pub(crate) fn symbol(self) -> &'static str {
+    /// One character for it.
+    pub fn symbol(self) -> &'static str {
         match self {
             Self::Ready | Self::Kept => "○",
             Self::InProgress => "◐",
@@ -40,7 +44,8 @@ impl Look {
         }
     }
 
-    pub(crate) fn word(self) -> &'static str {
+    /// A word for it.
+    pub fn word(self) -> &'static str {
         match self {
             Self::Ready => "ready",
             Self::Kept => "kept",
@@ -49,24 +54,15 @@ impl Look {
             Self::Done => "done",
         }
     }
-
-    pub(crate) fn style(self) -> Style {
-        match self {
-            Self::Ready => READY,
-            Self::Kept => Style::new(),
-            Self::InProgress => BUSY,
-            Self::Blocked | Self::Done => FAINT,
-        }
-    }
 }
 
 /// Numbers as a person lists them.
-pub(crate) fn join(ids: impl IntoIterator<Item = TaskId>) -> String {
+pub fn join(ids: impl IntoIterator<Item = TaskId>) -> String {
     let ids: Vec<String> = ids.into_iter().map(|id| id.to_string()).collect();
     ids.join(", ")
 }
 
 /// Numbers as the wire has them, as text.
-pub(crate) fn texts(ids: impl IntoIterator<Item = TaskId>) -> Vec<String> {
+pub fn texts(ids: impl IntoIterator<Item = TaskId>) -> Vec<String> {
     ids.into_iter().map(|id| id.to_string()).collect()
 }

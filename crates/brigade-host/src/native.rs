@@ -11,12 +11,12 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade_core::again::{self, Heard, Shown};
+use brigade_agents::resend::{self, Heard, Shown};
 use brigade_core::handshake::{self, plan_was_approved};
 use brigade_core::roster;
 use brigade_core::seat::Seat;
 use brigade_core::store::Shelf;
-use brigade_core::store::file::FileStore;
+use brigade_files::FileStore;
 use brigade_wire::name::{AgentId, MemberName};
 use brigade_wire::team::Team;
 use jiff::Timestamp;
@@ -25,13 +25,13 @@ use serde::{Deserialize, Serialize};
 use tokio::process::Command;
 use uuid::Uuid;
 
-use super::beats;
-use super::keys::KeyRing;
-use super::record::{self, Whose};
-use super::spec::{AccessWord, Answers, MemberSpec};
-use crate::error::{CliError, Trouble};
-use crate::signals::Told;
-use crate::{env, exit, installed, signals, tree};
+use crate::error::{HostError, Trouble, failed};
+use crate::installed::Programs;
+use crate::keys::KeyRing;
+use crate::signals::StopSignal;
+use crate::spec::{AccessWord, Answers, MemberSpec};
+use crate::transcript::{self, Whose};
+use crate::{native_heartbeat, process_tree, signals, variables};
 
 /// The first version that is known to take the lead's key. 2.1.50 ends if it is given one; what those
 /// in between do was not tried, and without a key a teammate believes whoever calls itself its lead.
@@ -111,34 +111,38 @@ impl Start<'_> {
 
 /// Where a native teammate finds its things.
 #[derive(Debug)]
-pub(crate) struct Surroundings<'s> {
+pub struct Surroundings<'s> {
+    /// Where programs are looked for.
+    pub programs: &'s Programs,
+    /// The name of this host.
+    pub host: &'s str,
     /// Claude Code's folder.
-    pub(crate) claude_dir: &'s Path,
+    pub claude_dir: &'s Path,
     /// The keys of its team.
-    pub(crate) keys: KeyRing,
+    pub keys: KeyRing,
     /// The variables it inherits; all if not said.
-    pub(crate) inherits: Option<Vec<(OsString, OsString)>>,
+    pub inherits: Option<Vec<(OsString, OsString)>>,
     /// The files of its team, if no other Claude Code is in them.
-    pub(crate) alone_in: Option<Arc<FileStore>>,
+    pub alone_in: Option<Arc<FileStore>>,
 }
 
 /// Runs Claude Code as this member, in this terminal, until it leaves the team. If it ends without
 /// having left, that is an error, and it can be started again.
-pub(crate) async fn play(
+pub async fn run(
     mut seat: Seat,
     spec: &MemberSpec,
     around: Surroundings<'_>,
-) -> Result<u8, CliError> {
-    let program = spec.program.clone().or_else(|| installed::claude(Some(around.claude_dir)));
+) -> Result<(), HostError> {
+    let program = spec.program.clone().or_else(|| around.programs.claude(Some(around.claude_dir)));
     let program = program.ok_or_else(|| {
-        let error = CliError::failed(Trouble::NoClaude);
-        error.hint(format!("put it on the path, or set {}", env::CLAUDE))
+        let error = HostError::failed(Trouble::NoClaude);
+        error.hint(format!("put it on the path, or set {}", variables::CLAUDE))
     })?;
     let keyed = version(&program).await?.is_some_and(|version| version >= KEYED);
-    let key = around.keys.of(&seat.name, seat.clock.as_ref()).map_err(CliError::failed)?;
+    let key = around.keys.of(&seat.name, seat.clock.as_ref()).map_err(HostError::failed)?;
     seat.lead_key = keyed.then(|| key.verify_key().parse().ok()).flatten();
     if seat.role().await?.is_none() {
-        return Ok(exit::DONE);
+        return Ok(());
     }
     if let Some(files) = &around.alone_in {
         // Its last process is gone, for we have its seat. What that one left locked nobody holds.
@@ -154,12 +158,12 @@ pub(crate) async fn play(
     if let Some(variables) = &around.inherits {
         command.env_clear().envs(variables.iter().map(|(name, value)| (name, value)));
     }
-    if env::claude_dir().as_deref() != Some(around.claude_dir) {
-        command.env(env::CLAUDE_CONFIG_DIR, around.claude_dir);
+    if around.programs.claude_dir.as_deref() != Some(around.claude_dir) {
+        command.env(variables::CLAUDE_CONFIG_DIR, around.claude_dir);
     }
     // Whoever calls brigade from its shell is this member, and not the lead.
-    command.env(env::TEAM, seat.team.as_str()).env(env::AS, seat.name.as_str());
-    command.env(env::CLAUDE_TEAMS, "1").env(env::ANSWERS, Answers::Person.word());
+    command.env(variables::TEAM, seat.team.as_str()).env(variables::AS, seat.name.as_str());
+    command.env(variables::CLAUDE_TEAMS, "1").env(variables::ANSWERS, Answers::Person.word());
     command.args(start.arguments()).current_dir(&spec.cwd);
     command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
     let failed = |source| failed(&format!("start {}", program.display()), source);
@@ -168,30 +172,30 @@ pub(crate) async fn play(
         ended = child.wait() => {
             let ended = ended.map_err(failed)?;
             let lead = seat.of(MemberName::lead());
-            handshake::farewell(&lead).await.map_err(CliError::failed)?;
+            handshake::farewell(&lead).await.map_err(HostError::failed)?;
             match seat.role().await? {
-                None => Ok(exit::DONE),
-                Some(_) => Err(CliError::failed(Trouble::ClaudeEnded { how: ended.to_string() })),
+                None => Ok(()),
+                Some(_) => Err(HostError::failed(Trouble::ClaudeEnded { how: ended.to_string() })),
             }
         }
-        never = beats::tell(&seat, start.session.id()) => match never {},
-        told = signals::told_to_end() => {
+        never = native_heartbeat::beat(&seat, around.host, start.session.id()) => match never {},
+        told = signals::stop_signal() => {
             let told = told?;
-            tree::end(getpid(), GRACE).await;
-            if told == Told::HungUp {
+            process_tree::end(getpid(), GRACE).await;
+            if told == StopSignal::HungUp {
                 // The server of tmux died, or a window was closed: it is started again in another.
                 let how = "its window is gone".to_owned();
-                return Err(CliError::failed(Trouble::ClaudeEnded { how }));
+                return Err(HostError::failed(Trouble::ClaudeEnded { how }));
             }
             // Somebody wants it gone: nobody will come back for the member.
             roster::leave(&seat, &seat.name).await?;
-            Ok(exit::DONE)
+            Ok(())
         }
     }
 }
 
 /// The session it is to have. Before that, everything that its last one lost is sent again.
-async fn session(seat: &Seat, claude_dir: &Path) -> Result<Session, CliError> {
+async fn session(seat: &Seat, claude_dir: &Path) -> Result<Session, HostError> {
     let kept = seat.store.kept(&seat.team, &seat.name, Shelf::Memory).await?;
     // What cannot be read is somebody else's note, of another kind of member.
     let note: Note = kept.and_then(|kept| serde_json::from_slice(&kept).ok()).unwrap_or_default();
@@ -199,16 +203,17 @@ async fn session(seat: &Seat, claude_dir: &Path) -> Result<Session, CliError> {
     let whose = Whose { team: &seat.team, member: &seat.name, since };
     let heard = match note.session.as_str() {
         "" => None,
-        session => record::read(claude_dir, session, whose)
+        session => transcript::read(claude_dir, session, whose)
             .map_err(|source| failed("read the record of its session", source))?,
     };
     let session = match heard {
         Some(_) => Session::Old(note.session),
         None => Session::New(Uuid::new_v4().to_string()),
     };
-    let again = again::send_again(seat, &heard.unwrap_or_else(Heard::default), &note.shown).await?;
+    let again =
+        resend::send_again(seat, &heard.unwrap_or_else(Heard::default), &note.shown).await?;
     let note = Note { session: session.id().to_owned(), shown: again.shown };
-    let note = serde_json::to_vec(&note).map_err(CliError::failed)?;
+    let note = serde_json::to_vec(&note).map_err(HostError::failed)?;
     seat.store.keep(&seat.team, &seat.name, Shelf::Memory, Some(&note)).await?;
     Ok(session)
 }
@@ -218,10 +223,10 @@ async fn start<'s>(
     spec: &'s MemberSpec,
     session: Session,
     lead_key: Option<String>,
-) -> Result<Start<'s>, CliError> {
+) -> Result<Start<'s>, HostError> {
     let plan = spec.plan && !plan_was_approved(seat).await?;
     let config = config(seat).await?;
-    let team = Team::read(&config).map_err(CliError::failed)?;
+    let team = Team::read(&config).map_err(HostError::failed)?;
     let itself = team.member(seat.name.as_str());
     Ok(Start {
         agent: AgentId { name: seat.name.clone(), team: seat.team.clone() },
@@ -235,20 +240,20 @@ async fn start<'s>(
 }
 
 /// The team's `config.json`, which is there if it has members.
-async fn config(seat: &Seat) -> Result<Vec<u8>, CliError> {
+async fn config(seat: &Seat) -> Result<Vec<u8>, HostError> {
     let config = seat.store.team(&seat.team).await?;
     Ok(config.map(|config| config.bytes).unwrap_or_default())
 }
 
-async fn created(seat: &Seat) -> Result<Timestamp, CliError> {
+async fn created(seat: &Seat) -> Result<Timestamp, HostError> {
     let config = config(seat).await?;
-    let team = Team::read(&config).map_err(CliError::failed)?;
+    let team = Team::read(&config).map_err(HostError::failed)?;
     let created = i64::try_from(team.created_at().unwrap_or_default()).unwrap_or_default();
     Ok(Timestamp::from_millisecond(created).unwrap_or_default())
 }
 
 /// The version of Claude Code, as it tells it; `None` if that is no version.
-async fn version(program: &PathBuf) -> Result<Option<[u64; 3]>, CliError> {
+async fn version(program: &PathBuf) -> Result<Option<[u64; 3]>, HostError> {
     let asked = Command::new(program).arg("--version").stdin(Stdio::null()).output();
     let asked = tokio::time::timeout(PATIENCE, asked).await;
     let said = asked.map_err(std::io::Error::from).flatten();
@@ -263,14 +268,10 @@ fn parse(said: &str) -> Option<[u64; 3]> {
     numbers?.try_into().ok()
 }
 
-fn failed(doing: &str, source: std::io::Error) -> CliError {
-    CliError::failed(Trouble::Io { doing: doing.to_owned(), source })
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::hire;
     use super::*;
+    use crate::super::hire;
 
     #[test]
     fn a_version_is_read_from_what_the_program_says() {
@@ -283,7 +284,7 @@ mod tests {
     }
 
     fn line(change: impl FnOnce(&mut MemberSpec), plan: bool, session: Session) -> String {
-        let mut spec = hire::plain("bob".parse().unwrap(), "claude".into(), "/".into());
+        let mut spec = spawn::plain("bob".parse().unwrap(), "claude".into(), "/".into());
         change(&mut spec);
         let start = Start {
             agent: AgentId { name: "bob".parse().unwrap(), team: "demo".parse().unwrap() },

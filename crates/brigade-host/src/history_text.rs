@@ -14,7 +14,14 @@ use jiff::civil::Date;
 use serde_json::value::RawValue;
 use unicode_width::UnicodeWidthStr;
 
-use crate::output::{self, FAINT, STRONG};
+use anstyle::Style;
+use brigade_core::text::{cut, one_line};
+use jiff::tz::TimeZone;
+
+/// The day, which begins a group of lines.
+const STRONG: Style = Style::new().bold();
+/// The time, and what became of a message.
+const FAINT: Style = Style::new().dimmed();
 
 /// How much of a text is shown where nobody's terminal sets a limit.
 const WORDS: usize = 72;
@@ -23,8 +30,9 @@ const WORDS: usize = 72;
 type Place = (String, MessageKey);
 
 /// A story being told: what was said so far decides how the next thing is put.
-#[derive(Debug, Default)]
-pub(crate) struct Story {
+#[derive(Debug)]
+pub struct Story {
+    zone: TimeZone,
     /// Whether it tells what members do at their work.
     tells_work: bool,
     day: Option<Date>,
@@ -50,17 +58,19 @@ struct Fate {
 }
 
 impl Story {
+    /// A story with the times of this zone.
+    pub fn new(zone: TimeZone) -> Self {
+        let (messages, tasks) = (HashMap::new(), HashMap::new());
+        Self { zone, tells_work: false, day: None, messages, tasks, gone: Gone::default() }
+    }
+
     /// A story that tells what members do at their work, too.
-    pub(crate) fn with_work() -> Self {
-        Self { tells_work: true, ..Self::default() }
+    pub fn with_work(zone: TimeZone) -> Self {
+        Self { tells_work: true, ..Self::new(zone) }
     }
 
     /// The past: what became of a message stands in the message's own line.
-    pub(crate) fn tell<R: Borrow<Record>>(
-        &mut self,
-        records: &[R],
-        width: Option<usize>,
-    ) -> String {
+    pub fn tell<R: Borrow<Record>>(&mut self, records: &[R], width: Option<usize>) -> String {
         let mut fates: HashMap<Place, Fate> = HashMap::new();
         let (mut there, mut gone) = (HashSet::new(), HashSet::new());
         for record in records.iter().map(R::borrow) {
@@ -87,7 +97,7 @@ impl Story {
                 Event::Read { .. } | Event::Shown { .. } => {}
                 Event::Sent { to, key, .. } | Event::Seen { to, key, .. } => {
                     let fate = fates.remove(&(to.clone(), *key)).unwrap_or_default();
-                    text.push_str(&self.line(record, &state(&fate), width));
+                    text.push_str(&self.line(record, &state(&fate, &self.zone), width));
                 }
                 _ => text.push_str(&self.line(record, "", width)),
             }
@@ -96,9 +106,9 @@ impl Story {
     }
 
     /// One more thing that happened.
-    pub(crate) fn go_on(&mut self, record: &Record, width: Option<usize>) -> String {
+    pub fn go_on(&mut self, record: &Record, width: Option<usize>) -> String {
         let state = match &record.event {
-            Event::Sent { .. } | Event::Seen { .. } => state(&Fate::default()),
+            Event::Sent { .. } | Event::Seen { .. } => state(&Fate::default(), &self.zone),
             _ => String::new(),
         };
         self.line(record, &state, width)
@@ -106,19 +116,19 @@ impl Story {
 
     /// A record as a line, below the day's own if a new one has begun.
     fn line(&mut self, record: &Record, state: &str, width: Option<usize>) -> String {
-        let at = output::local(record.at);
+        let at = record.at.to_zoned(self.zone.clone());
         let Some((who, what)) = self.what(record) else { return String::new() };
         let mut text = String::new();
         if self.day != Some(at.date()) {
             self.day = Some(at.date());
             let _infallible = writeln!(text, "{STRONG}{}{STRONG:#}", at.date());
         }
-        let who = output::one_line(&who);
-        let what = output::one_line(&what);
-        let time = time(record.at);
+        let who = one_line(&who);
+        let what = one_line(&what);
+        let time = time(record.at, &self.zone);
         let taken = time.width() + who.width().max(WHO) + state.width() + 6;
         let room = width.map_or(WORDS, |width| width.saturating_sub(taken)).max(12);
-        let what = output::cut(&what, room);
+        let what = cut(&what, room);
         let gap = WHO.saturating_sub(who.width());
         let _infallible = write!(text, "{FAINT}{time}{FAINT:#}  {who}{:gap$}  {what}", "");
         if !state.is_empty() {
@@ -222,17 +232,19 @@ impl Story {
 /// The usual width of `alice → team-lead`.
 const WHO: usize = 18;
 
-fn time(at: Timestamp) -> String {
-    output::local(at).strftime("%H:%M:%S").to_string()
+fn time(at: Timestamp, zone: &TimeZone) -> String {
+    at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()
 }
 
 /// The states a message went through, each with its time; that it was written is its own line's.
-fn state(fate: &Fate) -> String {
+fn state(fate: &Fate, zone: &TimeZone) -> String {
     match (fate.read, fate.shown) {
         (None, None) => "· written".into(),
-        (Some(read), None) => format!("· read {}", time(read)),
-        (None, Some(shown)) => format!("· shown {}", time(shown)),
-        (Some(read), Some(shown)) => format!("· read {} · shown {}", time(read), time(shown)),
+        (Some(read), None) => format!("· read {}", time(read, zone)),
+        (None, Some(shown)) => format!("· shown {}", time(shown, zone)),
+        (Some(read), Some(shown)) => {
+            format!("· read {} · shown {}", time(read, zone), time(shown, zone))
+        }
     }
 }
 
@@ -252,7 +264,7 @@ fn words(message: &RawValue) -> (String, String) {
 }
 
 /// That somebody answered a request, and by whose hand.
-pub(crate) fn answered(
+pub fn answered(
     kind: &str,
     to: &str,
     id: &str,

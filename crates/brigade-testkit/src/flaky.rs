@@ -14,7 +14,7 @@ use brigade_wire::name::{MemberName, TaskId, TeamName};
 
 /// A store that fails on demand, around another.
 #[derive(Debug)]
-pub(crate) struct Flaky {
+pub struct Flaky {
     inner: Arc<dyn Store>,
     /// Nothing gets through.
     cut: AtomicBool,
@@ -38,33 +38,36 @@ enum Fate {
 }
 
 impl Flaky {
-    pub(crate) fn new(inner: Arc<dyn Store>) -> Self {
+    /// A store that works until it is told to fail.
+    pub fn new(inner: Arc<dyn Store>) -> Self {
         let off = || AtomicBool::new(false);
         let zero = || AtomicU64::new(0);
         let [cut, hung, work_hung] = [off(), off(), off()];
         Self { inner, cut, hung, work_hung, rate: zero(), seed: zero(), pasts: zero() }
     }
 
-    pub(crate) fn cut(&self, cut: bool) {
+    /// Every call fails at once, or no longer.
+    pub fn cut(&self, cut: bool) {
         self.cut.store(cut, Ordering::Relaxed);
     }
 
-    pub(crate) fn hang(&self, hung: bool) {
+    /// No call returns, or all return again.
+    pub fn hang(&self, hung: bool) {
         self.hung.store(hung, Ordering::Relaxed);
     }
 
     /// From now on what members do is never written down.
-    pub(crate) fn hang_work(&self) {
+    pub fn hang_work(&self) {
         self.work_hung.store(true, Ordering::Relaxed);
     }
 
     /// How often the whole past of a mailbox was read.
-    pub(crate) fn pasts(&self) -> u64 {
+    pub fn pasts(&self) -> u64 {
         self.pasts.load(Ordering::Relaxed)
     }
 
     /// From now on so many of a thousand calls fail, half of them after having done the thing.
-    pub(crate) fn fail(&self, rate: u64, seed: u64) {
+    pub fn fail(&self, rate: u64, seed: u64) {
         self.rate.store(rate, Ordering::Relaxed);
         self.seed.store(seed | 1, Ordering::Relaxed);
     }

@@ -1,0 +1,15 @@
+//! Tests of agents as members, in one binary.
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test stops at the first surprise"
+)]
+
+mod delivery;
+mod drivers;
+mod farewell;
+mod resend;
+mod work;
+mod workers;

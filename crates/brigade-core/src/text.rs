@@ -1,0 +1,114 @@
+//! Text helpers every front end shares: text made safe for a terminal, widths, counts.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// So many of something.
+pub fn count(number: usize, word: &str) -> String {
+    if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
+}
+
+/// Text that does nothing to a terminal and hides nothing: what others wrote may hold escape sequences,
+/// characters that turn the direction of writing, and such as nobody sees. Line breaks and tabs stay, and so
+/// do those that join the signs of a script or an emoji.
+pub fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        let hides = matches!(
+            c,
+            '\u{ad}'
+                | '\u{115f}'
+                | '\u{1160}'
+                | '\u{180e}'
+                | '\u{200b}'
+                | '\u{2060}'..='\u{2064}'
+                | '\u{206a}'..='\u{206f}'
+                | '\u{3164}'
+                | '\u{feff}'
+                | '\u{ffa0}'
+                | '\u{e0000}'..='\u{e007f}'
+        );
+        if turns || hides || (c.is_control() && c != '\n' && c != '\t') {
+            plain.extend(c.escape_unicode());
+        } else {
+            plain.push(c);
+        }
+    }
+    plain
+}
+
+/// The same on one line: white space of any kind becomes a space.
+pub fn one_line(text: &str) -> String {
+    plain(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// Text cut to a width, the cut shown.
+pub fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut cut = String::new();
+    let mut room = width.saturating_sub(1);
+    for c in text.chars() {
+        let its = c.width().unwrap_or_default();
+        if its > room {
+            break;
+        }
+        room -= its;
+        cut.push(c);
+    }
+    cut.truncate(cut.trim_end().len());
+    cut + "…"
+}
+
+/// A line broken between words so that no part is wider than `width`. A word that is wider stays whole.
+pub fn wrap(line: &str, width: usize) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut rest = line;
+    while rest.width() > width {
+        let mut taken = 0;
+        let fits = |(at, c): (usize, char)| {
+            taken += c.width().unwrap_or_default();
+            (taken <= width + 1).then_some((at, c))
+        };
+        let blanks = rest.char_indices().map_while(fits).filter(|&(at, c)| at > 0 && c == ' ');
+        let blank = blanks.last().map(|(at, _)| at);
+        let blank = blank
+            .or_else(|| rest.char_indices().skip(1).find(|&(_, c)| c == ' ').map(|(at, _)| at));
+        let Some((part, tail)) = blank.and_then(|at| rest.split_at_checked(at)) else { break };
+        parts.push(part);
+        rest = tail.trim_start();
+    }
+    parts.push(rest);
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_counts_columns_not_characters() {
+        assert_eq!(cut("hello", 5), "hello");
+        assert_eq!(cut("hello world", 7), "hello…");
+        assert_eq!(cut("日本語です", 5), "日本…");
+    }
+
+    #[test]
+    fn a_line_is_broken_between_words() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("one two three", 40), ["one two three"]);
+        assert_eq!(
+            wrap("https://a.very.long/address here", 10),
+            ["https://a.very.long/address", "here"]
+        );
+        assert_eq!(wrap("日本 語", 4), ["日本", "語"]);
+        assert_eq!(wrap("", 4), [""]);
+    }
+
+    #[test]
+    fn nothing_in_a_text_reaches_the_terminal_as_a_command() {
+        assert_eq!(plain("a\u{1b}]0;x\u{7}b\nc"), "a\\u{1b}]0;x\\u{7}b\nc");
+        assert_eq!(one_line("a\n\tb \u{202e}c"), "a b \\u{202e}c");
+    }
+}

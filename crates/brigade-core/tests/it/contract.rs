@@ -1,0 +1,12 @@
+//! The contract of a store, run on the store in memory.
+
+use std::sync::Arc;
+
+use brigade_core::store::Store;
+use brigade_core::store::memory::MemoryStore;
+use brigade_testkit::env::clock;
+
+brigade_testkit::contract_tests!({
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(clock()));
+    (store, ())
+});

@@ -1,0 +1,14 @@
+//! Tests of the file store, in one binary.
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test stops at the first surprise"
+)]
+
+mod contract;
+mod event_log;
+mod files;
+mod inboxes;
+mod regressions;

@@ -1,0 +1,29 @@
+//! Answers plans and permission requests.
+
+use brigade_core::approvals::{self, Approval};
+use brigade_core::handshake::{Answer, Answered, HandshakeError};
+use brigade_core::seat::Seat;
+
+use crate::error::HostError;
+
+/// A request, and what came of answering it.
+pub type Outcome = (Approval, Result<Answered, HandshakeError>);
+
+/// Answers each of the requests that `which` names by number or id. If one of them is not found, none is
+/// answered; if one cannot be answered, the others are.
+pub async fn answer(
+    seat: &Seat,
+    which: &[String],
+    answer: Answer<'_>,
+) -> Result<Vec<Outcome>, HostError> {
+    let mut found = Vec::new();
+    for word in which {
+        found.push(approvals::find(seat, word).await?);
+    }
+    let mut outcomes = Vec::new();
+    for approval in found {
+        let answered = approvals::answer(seat, &approval, answer).await;
+        outcomes.push((approval, answered));
+    }
+    Ok(outcomes)
+}

@@ -1,0 +1,260 @@
+//! Takes a team down, and stops single members.
+
+use std::time::Duration;
+
+use brigade_core::board;
+use brigade_core::graph::State;
+use brigade_core::handshake;
+use brigade_core::roster::{self, Force, RosterError};
+use brigade_core::seat::Seat;
+use brigade_core::store::StoreError;
+use brigade_wire::name::{MemberName, TaskId, TeamName};
+use rustix::process::Signal;
+use tokio::time::Instant;
+
+use crate::context::Context;
+use crate::error::{ErrorKind, HostError, Trouble, failed};
+use crate::host::{Host, is_led_from_afar};
+use crate::process::send_signal;
+use crate::progress::{Ended, Progress, Report};
+use crate::shutdown::{self, Manner};
+use crate::{process_lock, state, team_file, variables};
+
+/// How long the supervisor takes to notice that no team is left.
+const SUPERVISOR_EXIT: Duration = Duration::from_secs(10);
+/// How often the supervisor is checked meanwhile.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Members that have done their work get a quarter of a minute to agree; they lose nothing by stopping.
+pub const AFTER_WORK: Manner<'static> =
+    Manner { ask: Some(Duration::from_secs(15)), reason: None, may_refuse: false };
+
+/// What became of a team that was taken down.
+#[derive(Debug)]
+pub struct TakenDown {
+    /// The team.
+    pub team: TeamName,
+    /// Its members on this host, and how each ended.
+    pub members: Vec<(MemberName, Ended)>,
+    /// The tasks that were deleted with the team though they were not done.
+    pub lost_tasks: usize,
+    /// Whether the team lives on, with members or a lead on another host.
+    pub stays_elsewhere: bool,
+}
+
+/// How a member was stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// It runs on this host, and this is how it ended.
+    Here(Ended),
+    /// It does not run on this host and was asked by mail.
+    Asked,
+}
+
+/// Stops a member that runs on this host, from the seat of its lead.
+pub async fn stop(
+    context: &Context,
+    lead: &Seat,
+    name: &MemberName,
+    manner: Manner<'_>,
+    report: Report<'_>,
+) -> Result<Ended, HostError> {
+    let host = context.host()?;
+    let team = &lead.team;
+    context.refuse_to_lead(team, "ask a member to stop")?;
+    if host.registry.member(team, name)?.is_none() {
+        let error = Trouble::NotHere { name: name.to_string(), team: team.to_string() };
+        let error = HostError::failed(error);
+        let here: Vec<String> =
+            host.registry.members(team)?.iter().map(ToString::to_string).collect();
+        return Err(match here.as_slice() {
+            [] => error.hint("no member of this team runs on this host"),
+            here => error.hint(format!("on this host are {}", here.join(", "))),
+        });
+    }
+    let names = std::slice::from_ref(name);
+    let ended = shutdown::members(&host, lead, names, manner, report).await?;
+    Ok(ended.into_iter().next().map_or(Ended::WasGone, |(_, ended)| ended))
+}
+
+/// Stops a member, or asks it by mail if it does not run on this host.
+pub async fn stop_or_ask(
+    context: &Context,
+    seat: &Seat,
+    name: &MemberName,
+    manner: Manner<'_>,
+    report: Report<'_>,
+) -> Result<Stopped, HostError> {
+    if context.host()?.registry.member(&seat.team, name)?.is_none() {
+        handshake::request_shutdown(seat, name.as_str(), manner.reason).await?;
+        return Ok(Stopped::Asked);
+    }
+    let lead = seat.of(MemberName::lead());
+    stop(context, &lead, name, manner, report).await.map(Stopped::Here)
+}
+
+/// Stops every member of a team on this host, and deletes the team where brigade leads it.
+pub async fn down(
+    context: &Context,
+    named: Option<&TeamName>,
+    manner: Manner<'_>,
+    report: Report<'_>,
+) -> Result<TakenDown, HostError> {
+    let host = context.host()?;
+    let team = which(context, &host, named).await?;
+    context.refuse_to_lead(&team, "take the team down")?;
+    let lead = context.seat_of(team.clone(), MemberName::lead());
+    let unfinished = unfinished_tasks(&lead).await;
+    let members = take_down(&host, &lead, manner, report).await?;
+    let is_deleted = context.store.team(&team).await?.is_none();
+    let elsewhere = host.is_shared || is_led_from_afar(&lead).await?;
+    Ok(TakenDown {
+        team,
+        members,
+        lost_tasks: if is_deleted { unfinished } else { 0 },
+        stays_elsewhere: elsewhere && !is_deleted,
+    })
+}
+
+/// Kills the members of a team on this host while the NATS server cannot be reached. The team stays there.
+/// `None` if it is not clear which team is meant.
+pub async fn kill_without_store(
+    host: &Host,
+    named: Option<&TeamName>,
+    report: Report<'_>,
+) -> Result<Option<(TeamName, Vec<MemberName>)>, HostError> {
+    let up = host.registry.teams()?;
+    let [team] = named.map_or(up.as_slice(), std::slice::from_ref) else { return Ok(None) };
+    let names = host.registry.members(team)?;
+    shutdown::kill(host, team, &names, report).await?;
+    if up.iter().all(|up| up == team)
+        && let Some(supervisor) = host.supervisor()?
+    {
+        send_signal(&supervisor, Signal::TERM);
+    }
+    Ok(Some((team.clone(), names)))
+}
+
+/// The number of tasks that are not done; none if the board cannot be read.
+async fn unfinished_tasks(lead: &Seat) -> usize {
+    let Ok((_, graph)) = board::list(lead).await else { return 0 };
+    let is_open = |id: &TaskId| graph.state(*id) != Some(State::Done);
+    graph.nodes().filter(|(id, _)| is_open(id)).count()
+}
+
+/// The team that is meant: the one named, or the only one that is up, or that of the current folder.
+pub async fn which(
+    context: &Context,
+    host: &Host,
+    named: Option<&TeamName>,
+) -> Result<TeamName, HostError> {
+    let up = host.registry.teams()?;
+    let names: Vec<String> = up.iter().map(ToString::to_string).collect();
+    if let Some(team) = named.or(context.named_team()) {
+        if up.contains(team) {
+            return Ok(team.clone());
+        }
+        let error = HostError::failed(Trouble::NotUp { team: team.to_string() });
+        if host.registry.elsewhere().contains(team) {
+            return Err(error.hint(up_elsewhere(team.as_str())));
+        }
+        let stored = context.store.teams().await.unwrap_or_default();
+        return Err(match names.as_slice() {
+            _ if stored.contains(team) => error.hint(format!(
+                "nobody brought it up here; `brigade team delete {team}` deletes it"
+            )),
+            [] => error.hint("no team is; `brigade up` brings one up"),
+            names => error.hint(format!("up are {}", names.join(", "))),
+        });
+    }
+    match up.as_slice() {
+        [team] => Ok(team.clone()),
+        [] => {
+            let error = HostError::new(ErrorKind::Nothing, Trouble::NoneUp);
+            Err(error.hint(if_none_is_up(context, host)))
+        }
+        teams => match team_file::team_of(&context.cwd).filter(|team| teams.contains(team)) {
+            Some(team) => Ok(team),
+            None => Err(HostError::usage(Trouble::SeveralTeams(names)).hint("name one of them")),
+        },
+    }
+}
+
+/// What a person who finds no team up may do.
+pub fn if_none_is_up(context: &Context, host: &Host) -> String {
+    let elsewhere: Vec<String> =
+        host.registry.elsewhere().iter().map(ToString::to_string).collect();
+    if !elsewhere.is_empty() {
+        return up_elsewhere(&elsewhere.join(", "));
+    }
+    match team_file::find_short(&context.cwd) {
+        Ok(file) => format!("`brigade up` brings up what is in {}", file.display()),
+        Err(_) => "`brigade new` writes a brigade.toml, `brigade up` brings it up".to_owned(),
+    }
+}
+
+fn up_elsewhere(teams: &str) -> String {
+    format!(
+        "up on this host, and kept elsewhere, is {teams}; say where with `--store`, {} or {}",
+        variables::STORE,
+        variables::CLAUDE_CONFIG_DIR
+    )
+}
+
+/// Stops every member of a team on this host, and deletes the team where brigade leads it and no other host
+/// has members of it.
+pub async fn take_down(
+    host: &Host,
+    lead: &Seat,
+    manner: Manner<'_>,
+    report: Report<'_>,
+) -> Result<Vec<(MemberName, Ended)>, HostError> {
+    let lock = process_lock::wait_for(&host.registry.up(&lead.team)?).await;
+    let _alone = lock.map_err(|source| failed("wait for another `brigade up`", source))?;
+    let names = host.registry.members(&lead.team)?;
+    let ended = shutdown::members(host, lead, &names, manner, report).await?;
+    let elsewhere = members_elsewhere(host, lead).await?;
+    for (name, other) in &elsewhere {
+        report(Progress::StaysElsewhere(name.clone(), other.clone(), lead.team.clone()));
+    }
+    // A team that Claude Code leads is not ours to delete, nor one with members at work on other hosts.
+    let ours = host.leads(lead).await? && !is_led_from_afar(lead).await?;
+    let deleted = match elsewhere.is_empty() && ours {
+        true => roster::delete(lead, Force::Yes).await,
+        false => Ok(()),
+    };
+    match deleted {
+        Ok(()) | Err(RosterError::Store(StoreError::NoTeam { .. })) => {}
+        Err(error) => return Err(error.into()),
+    }
+    host.registry.remove_team(&lead.team)?;
+    // Without a team the supervisor ends by itself; wait for that, so that no process of ours is left.
+    let began = Instant::now();
+    while host.registry.teams()?.is_empty()
+        && host.supervisor()?.is_some()
+        && began.elapsed() < SUPERVISOR_EXIT
+    {
+        tokio::time::sleep(POLL_INTERVAL).await;
+    }
+    Ok(ended)
+}
+
+/// The members that other hosts run, each with its host.
+async fn members_elsewhere(
+    host: &Host,
+    lead: &Seat,
+) -> Result<Vec<(MemberName, String)>, HostError> {
+    if !host.is_shared {
+        return Ok(Vec::new());
+    }
+    let Some(config) = lead.store.team(&lead.team).await? else { return Ok(Vec::new()) };
+    let roster = lead.read(&config)?;
+    let mut elsewhere = Vec::new();
+    for member in roster.members() {
+        let Some(Ok(name)) = member.name().map(|name| name.parse::<MemberName>()) else { continue };
+        if let Some(other) = state::played_afar(host, lead, &name).await? {
+            elsewhere.push((name, other));
+        }
+    }
+    Ok(elsewhere)
+}

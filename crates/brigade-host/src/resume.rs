@@ -1,0 +1,128 @@
+//! Restarts teams after a crash or a reboot, and restores teams whose folder is gone.
+
+use std::borrow::Cow;
+
+use brigade_agents::driver;
+use brigade_core::revive::{self, Revived};
+use brigade_wire::name::{MemberName, TeamName};
+
+use crate::context::Context;
+use crate::down::which;
+use crate::error::{ErrorKind, HostError, Trouble};
+use crate::host::Host;
+use crate::progress::{Progress, Report};
+use crate::spec::{Answers, TeamSpec};
+use crate::{spawn, wait};
+
+/// A team that was restarted.
+#[derive(Debug)]
+pub struct Resumed {
+    /// The team.
+    pub team: TeamName,
+    /// How many of its members run now.
+    pub running: usize,
+    /// The members that did not start.
+    pub dead: Vec<MemberName>,
+}
+
+/// Restarts the named team, or every team that should run on this host. `done` is called after each team.
+pub async fn resume(
+    context: &Context,
+    named: Option<&TeamName>,
+    report: Report<'_>,
+    mut done: impl FnMut(&Resumed) -> Result<(), HostError>,
+) -> Result<Vec<Resumed>, HostError> {
+    let host = context.host()?;
+    let teams: Vec<TeamName> = match named.or(context.named_team()) {
+        Some(team) => {
+            // The members of a deleted team may have left the registry when their processes noticed.
+            if host.registry.members(team)?.is_empty() {
+                take_over(context, &host, team, report).await?;
+            }
+            vec![which(context, &host, Some(team)).await?]
+        }
+        None => host.registry.teams()?,
+    };
+    if teams.is_empty() {
+        let error = HostError::new(ErrorKind::Nothing, Trouble::NoneUp);
+        return Err(error.hint("`brigade up` brings a team up"));
+    }
+    let mut resumed = Vec::new();
+    for team in teams {
+        restore(context, &team, report).await?;
+        let lead = context.seat_of(team.clone(), MemberName::lead());
+        let names = host.registry.members(&team)?;
+        for name in &names {
+            host.registry.set_trouble(&team, name, None)?;
+        }
+        host.supervised().await?;
+        let failed = wait::until_there(&host, &lead, &names, report).await?;
+        let one = Resumed {
+            team,
+            running: names.len() - failed.len(),
+            dead: failed.into_iter().map(|(name, _)| name).collect(),
+        };
+        done(&one)?;
+        resumed.push(one);
+    }
+    Ok(resumed)
+}
+
+/// Restores a team whose folder is gone from its journal.
+async fn restore(context: &Context, team: &TeamName, report: Report<'_>) -> Result<(), HostError> {
+    let lead = context.seat_of(team.clone(), MemberName::lead());
+    let Some(revived) = revive::revive(&lead).await? else { return Ok(()) };
+    if revived != Revived::default() {
+        let Revived { members, tasks, messages } = revived;
+        report(Progress::Restored(team.clone(), members.len(), tasks, messages));
+    }
+    Ok(())
+}
+
+/// Takes over a team that did not run here and whose lead is gone, as the teams of Claude Code are when its
+/// session has ended. The members that brigade can drive run on this host from now on.
+async fn take_over(
+    context: &Context,
+    host: &Host,
+    team: &TeamName,
+    report: Report<'_>,
+) -> Result<(), HostError> {
+    if context.store.team(team).await?.is_some() {
+        // Its lead is still there, and is not this process.
+        return Ok(());
+    }
+    restore(context, team, report).await?;
+    let lead_seat = context.seat_of(team.clone(), MemberName::lead());
+    let Some(config) = context.store.team(team).await? else { return Ok(()) };
+    let Ok(roster) = lead_seat.read(&config) else { return Ok(()) };
+    let lead = roster.lead().and_then(|lead| Some(lead.name()?.into_owned()));
+    let lead_cwd = roster.lead().and_then(|lead| Some(lead.cwd()?.into_owned()));
+    host.registry.put_team(&TeamSpec {
+        team: team.clone(),
+        description: String::new(),
+        root: lead_cwd.map_or_else(|| context.cwd.clone(), Into::into),
+        lead: None,
+        answers: Answers::Person,
+        members: Vec::new(),
+        tasks: Vec::new(),
+    })?;
+    for member in roster.members() {
+        let Some(name) = member.name().filter(|name| lead.as_deref() != Some(&**name)) else {
+            continue;
+        };
+        let Ok(name) = name.parse::<MemberName>() else { continue };
+        let agent = member.agent_type().map(Cow::into_owned).unwrap_or_default();
+        match driver::agent(&agent).filter(|choice| !choice.agent.native) {
+            Some(_) => {
+                let cwd =
+                    member.cwd().map_or_else(|| context.cwd.clone(), |cwd| cwd.into_owned().into());
+                let spec = spawn::plain(name, agent, cwd);
+                host.registry.add_member(team, &spec)?;
+                // It is on the roster already, and has its prompt.
+                host.registry.set_joined(team, &spec.name)?;
+            }
+            None => report(Progress::NativeNotRestored(name)),
+        }
+    }
+    Ok(())
+}

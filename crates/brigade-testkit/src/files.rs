@@ -1,0 +1,104 @@
+//! A team in files of its own, or in memory, for one test.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use brigade_core::clock::SystemClock;
+use brigade_core::store::memory::MemoryStore;
+use brigade_files::{FileStore, Options};
+use tempfile::TempDir;
+
+use crate::contract::run;
+use crate::env::{House, clock};
+
+/// Runs a test on a team in memory.
+pub fn in_memory<F: Future<Output = ()>>(test: impl FnOnce(House) -> F) {
+    run(async { test(House::build(Arc::new(MemoryStore::new(clock()))).await).await });
+}
+
+/// A team in files, and where they are.
+#[derive(Debug)]
+pub struct Files {
+    /// The team.
+    pub house: House,
+    /// The folder they are in.
+    pub home: TempDir,
+}
+
+impl Files {
+    /// Runs a test on a team in files.
+    pub fn run<F: Future<Output = ()>>(test: impl FnOnce(Self) -> F) {
+        run(async {
+            let home = tempfile::tempdir().unwrap();
+            let house = House::build(Arc::new(store(&home))).await;
+            test(Self { house, home }).await;
+        });
+    }
+
+    /// The same team as another process would have it.
+    pub fn anew(&self) -> House {
+        House { store: Arc::new(store(&self.home)), clock: Arc::new(SystemClock) }
+    }
+
+    /// Claude Code's lock of an inbox.
+    pub fn lock(&self, of: &str) -> PathBuf {
+        self.inbox(of).with_extension("json.lock")
+    }
+
+    /// The same again, with little patience for locks.
+    pub fn impatient(&self, lock_wait: Duration) -> House {
+        let store = FileStore::open(options(&self.home).with_lock_wait(lock_wait));
+        House { store: Arc::new(store), clock: Arc::new(SystemClock) }
+    }
+
+    /// The inbox of a member.
+    pub fn inbox(&self, of: &str) -> PathBuf {
+        self.home.path().join(format!("claude/teams/demo/inboxes/{of}.json"))
+    }
+
+    /// The file of a task.
+    pub fn task(&self, id: u64) -> PathBuf {
+        self.home.path().join(format!("claude/tasks/demo/{id}.json"))
+    }
+
+    /// The configuration of the team.
+    pub fn config(&self) -> PathBuf {
+        self.home.path().join("claude/teams/demo/config.json")
+    }
+
+    /// Brigade's own folder for the team.
+    pub fn own(&self) -> PathBuf {
+        let files = self.home.path().join("state/brigade/files");
+        let root = fs::read_dir(files).unwrap().next().unwrap().unwrap().path();
+        root.join("demo")
+    }
+
+    /// The names of everything in the inboxes' folder.
+    pub fn inbox_names(&self) -> Vec<String> {
+        let dir = self.inbox("x").parent().unwrap().to_owned();
+        let entries = fs::read_dir(dir).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+/// A lock that its holder left a minute ago.
+pub fn leave_locked(lock: &Path) {
+    fs::create_dir(lock).unwrap();
+    let old = SystemTime::now() - Duration::from_secs(60);
+    fs::File::open(lock).unwrap().set_modified(old).unwrap();
+}
+
+/// A file store below this folder.
+pub fn store(home: &TempDir) -> FileStore {
+    FileStore::open(options(home))
+}
+
+/// The options of a file store below this folder.
+pub fn options(home: &TempDir) -> Options {
+    Options::new(home.path().join("claude"), home.path().join("state/brigade"))
+}

@@ -1,0 +1,24 @@
+//! `brigade ui`
+
+use brigade_tui::Options;
+
+use crate::cli::Ui;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::{env, exit};
+
+pub(crate) async fn run(context: Context, ui: Ui) -> Result<u8, CliError> {
+    let options = Options {
+        view: ui.view,
+        replay: ui.replay,
+        speed: ui.speed,
+        no_mouse: ui.no_mouse,
+        color: env::read(env::NO_COLOR).is_none(),
+        is_dumb: env::read(env::TERM).is_some_and(|term| term == "dumb"),
+        is_remote: env::read(env::SSH_CONNECTION).is_some(),
+        in_tmux: env::read(env::TMUX).is_some(),
+        shell: env::read(env::SHELL).unwrap_or_else(|| "sh".into()),
+    };
+    brigade_tui::run(context.into_host(), &options).await?;
+    Ok(exit::DONE)
+}

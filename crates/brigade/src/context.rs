@@ -1,0 +1,146 @@
+//! The context of a command: the host's, from the arguments and the environment, and the output format.
+
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use brigade_files::LOCK_WAIT;
+use brigade_host::Host;
+use brigade_host::context::{self, Settings};
+use brigade_wire::name::TeamName;
+use clap::ValueEnum;
+
+use crate::cli::{DurabilityWord, Global};
+use crate::env;
+use crate::error::{CliError, CliTrouble};
+use crate::progress;
+
+/// How long a command that only reads waits for a lock; without it, it shows what is there.
+const SHORT_LOCK_WAIT: Duration = Duration::from_millis(100);
+
+/// The context of a command.
+#[derive(Debug)]
+pub(crate) struct Context {
+    host: brigade_host::Context,
+    /// Whether the output is for a program.
+    pub(crate) json: bool,
+}
+
+impl Deref for Context {
+    type Target = brigade_host::Context;
+
+    fn deref(&self) -> &Self::Target {
+        &self.host
+    }
+}
+
+impl Context {
+    /// For commands that change something.
+    pub(crate) async fn new(global: Global) -> Result<Self, CliError> {
+        Self::open(global, LOCK_WAIT, false).await
+    }
+
+    /// For processes that keep running while the NATS server cannot be reached.
+    pub(crate) async fn lasting(global: Global) -> Result<Self, CliError> {
+        Self::open(global, LOCK_WAIT, true).await
+    }
+
+    /// For commands that only read.
+    pub(crate) async fn reading(global: Global) -> Result<Self, CliError> {
+        Self::open(global, SHORT_LOCK_WAIT, false).await
+    }
+
+    async fn open(global: Global, lock_wait: Duration, is_lasting: bool) -> Result<Self, CliError> {
+        let (claude_dir, state_dir) = dirs(&global)?;
+        let durability = match global.durability {
+            Some(word) => word,
+            None => {
+                let word = |word: &str| DurabilityWord::from_str(word, false);
+                variable(env::DURABILITY, |text| word(text).map_err(|_| "use process or power"))?
+                    .unwrap_or(DurabilityWord::Process)
+            }
+        };
+        let team = named_team(&global)?;
+        let me = match global.me {
+            Some(me) => Some(me),
+            None => variable(env::AS, str::parse)?,
+        };
+        let lead_key = variable(env::LEAD_KEY, str::parse)?;
+        let answers = variable(env::ANSWERS, |word| match word {
+            "person" => Ok(false),
+            "lead" => Ok(true),
+            _ => Err("use person or lead"),
+        })?;
+        let settings = Settings {
+            location: global.home,
+            claude_dir,
+            state_dir,
+            durability: durability.into(),
+            lock_wait,
+            is_lasting,
+            team,
+            me,
+            lead_key,
+            answers,
+            programs: Arc::new(env::programs()),
+            host_name: env::host_name(),
+            cwd: current_dir(),
+        };
+        let host = brigade_host::Context::open(settings, &progress::print).await?;
+        Ok(Self { host, json: global.json })
+    }
+
+    /// The same context with another team named.
+    pub(crate) fn on(self, team: Option<TeamName>) -> Self {
+        Self { host: self.host.on(team), ..self }
+    }
+
+    /// The context without the output format, for another front end.
+    pub(crate) fn into_host(self) -> brigade_host::Context {
+        self.host
+    }
+}
+
+/// Claude Code's folder, and brigade's own.
+fn dirs(global: &Global) -> Result<(PathBuf, PathBuf), CliError> {
+    let no_home = || CliError::failed(CliTrouble::NoHome);
+    let claude_dir = global.claude_dir.clone().or_else(env::claude_dir).ok_or_else(no_home)?;
+    Ok((claude_dir, env::state_dir().ok_or_else(no_home)?))
+}
+
+/// The team that is named on the command line or in the environment.
+pub(crate) fn named_team(global: &Global) -> Result<Option<TeamName>, CliError> {
+    match &global.team {
+        Some(team) => Ok(Some(team.clone())),
+        None => variable(env::TEAM, str::parse),
+    }
+}
+
+/// What runs on this host, for a command that cannot reach the store of its teams.
+pub(crate) fn host_alone(global: &Global) -> Result<Host, CliError> {
+    let (claude_dir, state_dir) = dirs(global)?;
+    let programs = Arc::new(env::programs());
+    context::host_at(&global.home, &claude_dir, &state_dir, programs, env::host_name())
+}
+
+/// The value of a variable, parsed, if it is set.
+pub(crate) fn variable<T, E: Into<Box<dyn std::error::Error + Send + Sync>>>(
+    name: &'static str,
+    parse: impl FnOnce(&str) -> Result<T, E>,
+) -> Result<Option<T>, CliError> {
+    let Some(value) = env::read(name) else { return Ok(None) };
+    let invalid = |source| CliError::usage(CliTrouble::Variable { variable: name, source });
+    let value = value.to_str().ok_or_else(|| invalid("it is not UTF-8".into()))?;
+    parse(value).map(Some).map_err(|error| invalid(error.into()))
+}
+
+/// The current folder; an empty path if it cannot be told.
+pub(crate) fn current_dir() -> PathBuf {
+    std::env::current_dir().unwrap_or_default()
+}
+
+/// The directory a member works in, for the record.
+pub(crate) fn cwd() -> String {
+    current_dir().to_string_lossy().into_owned()
+}

@@ -1,0 +1,123 @@
+//! Errors as a person sees them: what failed, why, and what to do next.
+
+use std::error::Error;
+use std::fmt::Write as _;
+
+use brigade_core::text::plain;
+pub(crate) use brigade_host::error::{
+    ErrorKind as Kind, HostError as CliError, Trouble, members_are, output_failed,
+};
+use thiserror::Error;
+
+use crate::output::{self, ERROR, HINT};
+use crate::{env, exit};
+
+/// An error of the command line itself.
+#[derive(Debug, Error)]
+pub(crate) enum CliTrouble {
+    #[error("whose tools are these? nobody of team {team} was named")]
+    WhoAmI { team: String },
+    #[error("which team is it?")]
+    WhichTeam,
+    #[error("the argument {what} is missing or not valid")]
+    NativeArgument { what: &'static str },
+    #[error("the window it was in is gone")]
+    WindowGone,
+    #[error("nobody else is on team {team}")]
+    NobodyElse { team: String },
+    #[error("only {of} marks the messages of {of} read; you are {me}")]
+    NotYours { of: String, me: String },
+    #[error("{variable} is not valid")]
+    Variable { variable: &'static str, source: Box<dyn Error + Send + Sync> },
+    #[error("there is no home directory: {} is not set", env::HOME)]
+    NoHome,
+    #[error("the text on standard input is not UTF-8")]
+    NotText,
+    #[error("nothing to change")]
+    NoChange,
+    #[error("there is nobody to ask whether to make this change")]
+    NobodyToAsk,
+    #[error("nothing was changed")]
+    NotApplied,
+    #[error("there is nothing to undo")]
+    NothingToUndo,
+    #[error("{left} tasks were not done in time")]
+    NotDone { left: usize },
+    #[error("{left} tasks are not done, and nobody is left to do them")]
+    NobodyLeft { left: usize },
+    #[error("{name} has no worktree of its own")]
+    NoWorktree { name: String },
+    #[error("{name} has changed nothing")]
+    NoDifference { name: String },
+    #[error("{} is there already", path.display())]
+    FileExists { path: std::path::PathBuf },
+    #[cfg(feature = "nats")]
+    #[error("which engine is it?")]
+    WhichEngine,
+    #[error("a client's certificate and its key go together: --cert and --key")]
+    HalfClient,
+    /// Who is told of the server by a file does not show it what the environment has.
+    #[error(
+        "the server is named in a brigade.toml, and the credentials in {}, which are not shown to it",
+        env::CREDS
+    )]
+    CredsForAFile,
+    #[error("a link needs an engine to link the files of this host with")]
+    NothingToLink,
+    #[error("another process links team {team} from these files")]
+    LinkedAlready { team: String },
+}
+
+/// Prints the error and returns the exit code for it.
+pub(crate) fn report(error: &CliError) -> u8 {
+    let code = match error.kind {
+        Kind::BrokenPipe => return exit::DONE,
+        Kind::Failed => exit::FAILED,
+        Kind::Usage => exit::USAGE,
+        Kind::Nothing => exit::NOTHING,
+        Kind::Locked => exit::LOCKED,
+    };
+    output::say(&text(error));
+    code
+}
+
+fn text(error: &CliError) -> String {
+    let mut text = format!("{ERROR}error:{ERROR:#} {}", plain(&error.to_string()));
+    let mut cause = error.source.source();
+    while let Some(error) = cause {
+        let _infallible = write!(text, "\n  caused by: {}", plain(&error.to_string()));
+        cause = error.source();
+    }
+    for hint in &error.hints {
+        let _infallible = write!(text, "\n{HINT}hint:{HINT:#} {}", plain(hint));
+    }
+    text
+}
+
+/// Makes a panic end the program with an exit code of its own and a word on where to report it.
+pub(crate) fn catch_bugs() {
+    std::panic::set_hook(Box::new(|panic| {
+        output::say(&format!("{ERROR}error:{ERROR:#} this is a bug in brigade: {panic}"));
+        output::say(
+            "hint: please report it with the command you ran; acknowledged messages are safe",
+        );
+        std::process::exit(i32::from(exit::BUG));
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use brigade_core::store::StoreError;
+
+    use super::*;
+
+    #[test]
+    fn causes_stand_below_and_control_characters_are_spelled_out() {
+        let source = io::Error::other("no \u{1b}[31mspace");
+        let error = StoreError::Io { doing: "write", path: "/x".into(), source };
+        let text = anstream::adapter::strip_str(&text(&CliError::from(error))).to_string();
+        assert_eq!(text, "error: cannot write /x\n  caused by: no \\u{1b}[31mspace");
+    }
+}

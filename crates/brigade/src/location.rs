@@ -1,0 +1,79 @@
+//! Where the teams are stored: what the command line, the environment or a `brigade.toml` name.
+
+use std::path::{Path, PathBuf};
+
+use brigade_host::location::{Address, Location, NatsServers};
+use brigade_host::team_file;
+
+use crate::cli::Global;
+use crate::context::variable;
+use crate::env;
+use crate::error::{CliError, CliTrouble, Trouble};
+
+/// Whether a `brigade.toml` may say where the teams live.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Look<'l> {
+    /// None.
+    Nowhere,
+    /// That of the current folder, or of the nearest above.
+    Here,
+    /// This one.
+    In(&'l Path),
+}
+
+/// What the command line says, or else the variables, or else a `brigade.toml`.
+pub(crate) fn location(global: &Global, look: Look<'_>) -> Result<Location, CliError> {
+    let said = match &global.store {
+        Some(address) => Some(address.clone()),
+        None => variable(env::STORE, str::parse)?,
+    };
+    let is_said = said.is_some();
+    let (address, creds) = match said {
+        Some(address) => (address, None),
+        None => looked_up(look)?.unwrap_or((Address::Files, None)),
+    };
+    let Address::Servers(servers) = address else { return Ok(Location::Files) };
+    let path = |given: &Option<PathBuf>, name| {
+        let path = given.clone().or_else(|| env::read(name).map(PathBuf::from));
+        path.map(absolute).transpose()
+    };
+    let client = match (path(&global.cert, env::CERT)?, path(&global.key, env::KEY)?) {
+        (Some(cert), Some(key)) => Some((cert, key)),
+        (None, None) => None,
+        _ => return Err(CliError::usage(CliTrouble::HalfClient)),
+    };
+    // A server that a file of some repository chose could hand on what it is shown, and so be
+    // somebody elsewhere: what this person has in its environment is not for it.
+    let creds = match (&global.creds, creds) {
+        (None, creds) if !is_said => {
+            if creds.is_none() && env::read(env::CREDS).is_some() {
+                let error = CliError::usage(CliTrouble::CredsForAFile);
+                return Err(error.hint(format!(
+                    "say where it is yourself, with `--store` or {}, or the credentials with `--creds`",
+                    env::STORE
+                )));
+            }
+            creds
+        }
+        (given, creds) => path(given, env::CREDS)?.or(creds),
+    };
+    let ca = path(&global.ca, env::CA)?;
+    Ok(Location::Nats(NatsServers { servers, creds, ca, client }))
+}
+
+/// What the file says: where they live, and the credentials for it.
+fn looked_up(look: Look<'_>) -> Result<Option<(Address, Option<PathBuf>)>, CliError> {
+    let file = match look {
+        Look::Nowhere => None,
+        Look::Here => std::env::current_dir().ok().and_then(|dir| team_file::find(&dir).ok()),
+        Look::In(file) => Some(file.to_owned()),
+    };
+    Ok(file.map(|file| team_file::location(&file)).transpose()?.flatten())
+}
+
+fn absolute(path: PathBuf) -> Result<PathBuf, CliError> {
+    std::path::absolute(path).map_err(|source| {
+        let doing = "find the current folder".into();
+        CliError::failed(Trouble::Io { doing, source })
+    })
+}
