@@ -271,7 +271,7 @@ fn parse(said: &str) -> Option<[u64; 3]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::super::hire;
+    use crate::spawn;
 
     #[test]
     fn a_version_is_read_from_what_the_program_says() {
