@@ -6,39 +6,39 @@ use brigade_wire::task::Task;
 use rustix::fs::{Mode, OFlags};
 
 use super::FileStore;
-use super::dir::{Dir, Sync};
-use super::document::{self, Tried, Which};
-use super::lock::{Patience, Try};
-use super::own::{Seen, Slot};
-use super::state::{self, Temp};
+use super::dir::{Dir, Fsync};
+use super::document::{self, DocumentId, TryOutcome};
+use super::lock::{LockAttempt, LockWaiter};
+use super::own::{LockSlot, SeenGuard};
+use super::state::{self, TempFile};
 use crate::store::{Document, Revision, StoreError};
 
 /// The highest number ever given, where Claude Code keeps it.
 const HIGH_WATER: &str = ".highwatermark";
 /// What creating a task locks. Claude Code makes it an empty file.
-const CREATE: &str = ".lock";
+const CREATE_LOCK: &str = ".lock";
 
-const CREATING: Which = Which { slot: Slot::Create, task: 0 };
+const CREATE_DOCUMENT: DocumentId = DocumentId { slot: LockSlot::Create, task: 0 };
 
-fn which(id: TaskId) -> Which {
-    Which { slot: Slot::Task, task: id.get() }
+fn task_document(id: TaskId) -> DocumentId {
+    DocumentId { slot: LockSlot::Task, task: id.get() }
 }
 
 /// The tasks of a team. Without a folder there are none.
 #[derive(Debug)]
-pub(crate) struct Board(Option<Dir>);
+pub(crate) struct BoardDir(Option<Dir>);
 
 impl FileStore {
-    pub(super) fn board(&self, team: &TeamName) -> Result<Board, StoreError> {
+    pub(super) fn board(&self, team: &TeamName) -> Result<BoardDir, StoreError> {
         let tasks = Dir::open(&self.options.claude_dir.join("tasks"))?;
         let dir = tasks.map(|tasks| tasks.child(team.as_str())).transpose()?.flatten();
         if dir.is_none() {
             self.team_dir(team)?;
         }
-        Ok(Board(dir))
+        Ok(BoardDir(dir))
     }
 
-    pub(super) fn board_made(&self, team: &TeamName) -> Result<Board, StoreError> {
+    pub(super) fn open_or_create_board(&self, team: &TeamName) -> Result<BoardDir, StoreError> {
         let board = self.board(team)?;
         if board.0.is_some() {
             return Ok(board);
@@ -50,36 +50,40 @@ impl FileStore {
             StoreError::Io { doing: "make the directory", path, source }
         })?;
         let tasks = Dir::open(&path)?;
-        let dir = tasks.map(|t| t.child_made(team.as_str(), Mode::from_raw_mode(0o777)));
-        Ok(Board(dir.transpose()?))
+        let dir = tasks.map(|t| t.open_or_create_child(team.as_str(), Mode::from_raw_mode(0o777)));
+        Ok(BoardDir(dir.transpose()?))
     }
 
     /// The tasks that an earlier team of this name left.
-    pub(super) fn left_tasks(&self, team: &TeamName) -> Result<Vec<TaskId>, StoreError> {
-        let board = self.board_made(team)?;
+    pub(super) fn leftover_tasks(&self, team: &TeamName) -> Result<Vec<TaskId>, StoreError> {
+        let board = self.open_or_create_board(team)?;
         let names = board.0.as_ref().map(Dir::names).transpose()?.unwrap_or_default();
         Ok(names.iter().filter_map(|name| task_id(name)).collect())
     }
 
     /// Takes such tasks away, as Claude Code does when it creates a team. Their numbers stay taken.
-    pub(super) fn clear_board(&self, team: &TeamName, left: &[TaskId]) -> Result<(), StoreError> {
-        let board = self.board_made(team)?;
-        let (Some(dir), Some(last)) = (&board.0, left.iter().max()) else { return Ok(()) };
+    pub(super) fn clear_board(
+        &self,
+        team: &TeamName,
+        leftover: &[TaskId],
+    ) -> Result<(), StoreError> {
+        let board = self.open_or_create_board(team)?;
+        let (Some(dir), Some(last)) = (&board.0, leftover.iter().max()) else { return Ok(()) };
         board.raise_high_water(dir, last.get())?;
-        for &id in left {
-            dir.remove(&file(id))?;
+        for &id in leftover {
+            dir.remove(&task_file(id))?;
         }
         Ok(())
     }
 }
 
-impl Board {
+impl BoardDir {
     /// Every task, by number.
     pub(crate) fn tasks(&self) -> Result<Vec<(TaskId, Document)>, StoreError> {
         let Some(dir) = &self.0 else { return Ok(Vec::new()) };
         let names = dir.names()?;
-        state::sweep(dir, &names, |of| {
-            of.ends_with(".json") || of.ends_with(".lock") || of == HIGH_WATER
+        state::sweep(dir, &names, |file| {
+            file.ends_with(".json") || file.ends_with(".lock") || file == HIGH_WATER
         });
         let mut ids: Vec<TaskId> = names.iter().filter_map(|name| task_id(name)).collect();
         ids.sort();
@@ -87,8 +91,8 @@ impl Board {
         for id in ids {
             // One that was deleted meanwhile is not there. One that is being written is given as it
             // is found: who reads it sees that, and asks for it alone.
-            if let Some(whole) = dir.read(&file(id))? {
-                tasks.push((id, document::document(whole)));
+            if let Some(contents) = dir.read(&task_file(id))? {
+                tasks.push((id, document::document(contents)));
             }
         }
         Ok(tasks)
@@ -97,7 +101,7 @@ impl Board {
     pub(crate) async fn task(&self, id: TaskId) -> Result<Option<Document>, StoreError> {
         match &self.0 {
             Some(dir) => {
-                let task = document::read(dir, &file(id), None, check_task).await?;
+                let task = document::read(dir, &task_file(id), None, check_task).await?;
                 Ok(task.map(|(document, _)| document))
             }
             None => Ok(None),
@@ -108,18 +112,18 @@ impl Board {
     pub(crate) fn try_create(
         &self,
         task: &dyn Fn(TaskId) -> Vec<u8>,
-        seen: Option<&Seen<'_>>,
-        patience: &mut Patience,
-    ) -> Result<Tried<(TaskId, Vec<u8>)>, StoreError> {
+        seen: Option<&SeenGuard<'_>>,
+        waiter: &mut LockWaiter,
+    ) -> Result<TryOutcome<(TaskId, Vec<u8>)>, StoreError> {
         // It was made a moment ago, and somebody took it away.
         let Some(dir) = &self.0 else { return Err(StoreError::Conflict) };
-        if dir.stamp(CREATE)?.is_none() {
+        if dir.stamp(CREATE_LOCK)?.is_none() {
             // Claude Code cannot lock without it.
-            dir.touch(CREATE)?;
+            dir.touch(CREATE_LOCK)?;
         }
-        let _lock = match document::try_lock(dir, CREATING, seen, patience)? {
-            Try::Taken(lock) => lock,
-            Try::Not(obstacle) => return Ok(Tried::Wait(obstacle)),
+        let _lock = match document::try_lock(dir, CREATE_DOCUMENT, seen, waiter)? {
+            LockAttempt::Acquired(lock) => lock,
+            LockAttempt::Blocked(obstacle) => return Ok(TryOutcome::Wait(obstacle)),
         };
         let mut last = match self.high_water(dir)? {
             Some(last) => last,
@@ -133,37 +137,37 @@ impl Board {
             // one: what it added since stands right above the mark.
             last += 1;
             let Some(id) = TaskId::new(last) else { return Err(StoreError::Conflict) };
-            if dir.stamp(&file(id))?.is_some() {
+            if dir.stamp(&task_file(id))?.is_some() {
                 continue;
             }
             let bytes = task(id);
-            if document::create(dir, &file(id), &bytes)? {
+            if document::create(dir, &task_file(id), &bytes)? {
                 self.raise_high_water(dir, last)?;
-                return Ok(Tried::Done((id, bytes)));
+                return Ok(TryOutcome::Done((id, bytes)));
             }
         }
     }
 
     /// Puts a task under a number that another board gave it. One try.
-    pub(crate) fn try_place(
+    pub(crate) fn try_insert(
         &self,
         id: TaskId,
         task: &[u8],
-        seen: Option<&Seen<'_>>,
-        patience: &mut Patience,
-    ) -> Result<Tried<()>, StoreError> {
+        seen: Option<&SeenGuard<'_>>,
+        waiter: &mut LockWaiter,
+    ) -> Result<TryOutcome<()>, StoreError> {
         let Some(dir) = &self.0 else { return Err(StoreError::Conflict) };
-        if dir.stamp(CREATE)?.is_none() {
-            dir.touch(CREATE)?;
+        if dir.stamp(CREATE_LOCK)?.is_none() {
+            dir.touch(CREATE_LOCK)?;
         }
-        let _lock = match document::try_lock(dir, CREATING, seen, patience)? {
-            Try::Taken(lock) => lock,
-            Try::Not(obstacle) => return Ok(Tried::Wait(obstacle)),
+        let _lock = match document::try_lock(dir, CREATE_DOCUMENT, seen, waiter)? {
+            LockAttempt::Acquired(lock) => lock,
+            LockAttempt::Blocked(obstacle) => return Ok(TryOutcome::Wait(obstacle)),
         };
         // First the mark: a number that is about to be taken is given to nobody.
         self.raise_high_water(dir, id.get())?;
-        if document::create(dir, &file(id), task)? {
-            Ok(Tried::Done(()))
+        if document::create(dir, &task_file(id), task)? {
+            Ok(TryOutcome::Done(()))
         } else {
             Err(StoreError::Conflict)
         }
@@ -172,8 +176,8 @@ impl Board {
     /// Refuses to replace a task that is at another revision already.
     pub(crate) fn check_revision(&self, id: TaskId, at: Revision) -> Result<(), StoreError> {
         let dir = self.0.as_ref().ok_or(StoreError::NoTask { id })?;
-        let whole = dir.read(&file(id))?.ok_or(StoreError::NoTask { id })?;
-        if document::revision(&whole.bytes) == at { Ok(()) } else { Err(StoreError::Conflict) }
+        let contents = dir.read(&task_file(id))?.ok_or(StoreError::NoTask { id })?;
+        if document::revision(&contents.bytes) == at { Ok(()) } else { Err(StoreError::Conflict) }
     }
 
     pub(crate) fn try_replace(
@@ -181,36 +185,36 @@ impl Board {
         id: TaskId,
         task: &[u8],
         at: Revision,
-        seen: Option<&Seen<'_>>,
-        patience: &mut Patience,
-        sync: Sync,
-    ) -> Result<Tried<()>, StoreError> {
+        seen: Option<&SeenGuard<'_>>,
+        waiter: &mut LockWaiter,
+        sync: Fsync,
+    ) -> Result<TryOutcome<()>, StoreError> {
         let dir = self.0.as_ref().ok_or(StoreError::NoTask { id })?;
-        document::try_replace(dir, which(id), (task, at), seen, patience, sync)
+        document::try_replace(dir, task_document(id), (task, at), seen, waiter, sync)
     }
 
     pub(crate) fn try_delete(
         &self,
         id: TaskId,
-        seen: Option<&Seen<'_>>,
-        [patience, other]: [&mut Patience; 2],
-    ) -> Result<Tried<()>, StoreError> {
+        seen: Option<&SeenGuard<'_>>,
+        [waiter, task_waiter]: [&mut LockWaiter; 2],
+    ) -> Result<TryOutcome<()>, StoreError> {
         let dir = self.0.as_ref().ok_or(StoreError::NoTask { id })?;
-        if dir.stamp(&file(id))?.is_none() {
+        if dir.stamp(&task_file(id))?.is_none() {
             return Err(StoreError::NoTask { id });
         }
         // The lock of creating, for the mark; and that of the task, for whoever is changing it.
-        let _create = match document::try_lock(dir, CREATING, seen, patience)? {
-            Try::Taken(lock) => lock,
-            Try::Not(obstacle) => return Ok(Tried::Wait(obstacle)),
+        let _create = match document::try_lock(dir, CREATE_DOCUMENT, seen, waiter)? {
+            LockAttempt::Acquired(lock) => lock,
+            LockAttempt::Blocked(obstacle) => return Ok(TryOutcome::Wait(obstacle)),
         };
-        let _task = match document::try_lock(dir, which(id), seen, other)? {
-            Try::Taken(lock) => lock,
-            Try::Not(obstacle) => return Ok(Tried::Wait(obstacle)),
+        let _task = match document::try_lock(dir, task_document(id), seen, task_waiter)? {
+            LockAttempt::Acquired(lock) => lock,
+            LockAttempt::Blocked(obstacle) => return Ok(TryOutcome::Wait(obstacle)),
         };
         self.raise_high_water(dir, id.get())?;
-        dir.remove(&file(id))?;
-        Ok(Tried::Done(()))
+        dir.remove(&task_file(id))?;
+        Ok(TryOutcome::Done(()))
     }
 
     /// The mark; `None` if there is none that can be read.
@@ -223,22 +227,22 @@ impl Board {
     /// Sees to it that the mark is at least this. Plain digits only grow, so they never get shorter
     /// and one write in place is enough; what else may stand there is replaced.
     fn raise_high_water(&self, dir: &Dir, to: u64) -> Result<(), StoreError> {
-        let there = dir.read(HIGH_WATER)?.map(|mark| mark.bytes);
-        let plain = there.as_ref().is_none_or(|mark| mark.iter().all(u8::is_ascii_digit));
+        let current = dir.read(HIGH_WATER)?.map(|mark| mark.bytes);
+        let digits_only = current.as_ref().is_none_or(|mark| mark.iter().all(u8::is_ascii_digit));
         if self.high_water(dir)?.is_some_and(|mark| mark >= to) {
             return Ok(());
         }
         let text = to.to_string();
-        if !plain {
-            let temp = Temp::next().name(HIGH_WATER);
-            dir.write_temp(&temp, text.as_bytes(), None, Sync::No)?;
+        if !digits_only {
+            let temp = TempFile::next().name(HIGH_WATER);
+            dir.write_temp(&temp, text.as_bytes(), None, Fsync::No)?;
             return dir.rename(&temp, HIGH_WATER);
         }
-        let failed = |error| dir.failed("write", HIGH_WATER, error);
+        let io_error = |error| dir.io_error("write", HIGH_WATER, error);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o644);
-        let fd = rustix::fs::openat(dir.fd(), HIGH_WATER, flags, mode).map_err(failed)?;
-        rustix::io::pwrite(&fd, text.as_bytes(), 0).map_err(failed)?;
+        let fd = rustix::fs::openat(dir.fd(), HIGH_WATER, flags, mode).map_err(io_error)?;
+        rustix::io::pwrite(&fd, text.as_bytes(), 0).map_err(io_error)?;
         Ok(())
     }
 
@@ -251,7 +255,7 @@ fn check_task(bytes: &[u8]) -> Result<(), Damage> {
     Task::read(bytes).map(drop)
 }
 
-pub(super) fn file(id: TaskId) -> String {
+pub(super) fn task_file(id: TaskId) -> String {
     format!("{id}.json")
 }
 

@@ -20,16 +20,16 @@ pub(crate) struct LockId {
 impl LockId {
     /// The lock that is there.
     pub(crate) fn find(dir: &Dir, name: &str) -> Result<Option<Self>, StoreError> {
-        match look(dir, name) {
+        match stat_lock(dir, name) {
             Ok(id) => Ok(Some(id)),
             Err(Errno::NOENT) => Ok(None),
-            Err(error) => Err(dir.failed("look at", name, error)),
+            Err(error) => Err(dir.io_error("look at", name, error)),
         }
     }
 }
 
 #[cfg(target_os = "linux")]
-fn look(dir: &Dir, name: &str) -> Result<LockId, Errno> {
+fn stat_lock(dir: &Dir, name: &str) -> Result<LockId, Errno> {
     use rustix::fs::{StatxFlags, statx};
     let stat =
         statx(dir.fd(), name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::INO | StatxFlags::BTIME)?;
@@ -39,7 +39,7 @@ fn look(dir: &Dir, name: &str) -> Result<LockId, Errno> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn look(dir: &Dir, name: &str) -> Result<LockId, Errno> {
+fn stat_lock(dir: &Dir, name: &str) -> Result<LockId, Errno> {
     let stat = rustix::fs::statat(dir.fd(), name, AtFlags::SYMLINK_NOFOLLOW)?;
     let nanos = stat.st_birthtime.wrapping_mul(1_000_000_000).wrapping_add(stat.st_birthtime_nsec);
     Ok(LockId { inode: stat.st_ino, born: nanos })

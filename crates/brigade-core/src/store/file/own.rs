@@ -14,11 +14,11 @@ use brigade_wire::team::Team;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
-use super::dir::{Dir, PRIVATE, Sync, failed};
+use super::dir::{Dir, Fsync, PRIVATE, io_error};
 use super::document::revision;
-use super::held;
 use super::journal::Journal;
 use super::lock_id::LockId;
+use super::lock_mutex;
 use crate::clock::Clock;
 use crate::event::{Event, Record, one_line, roster_events};
 use crate::store::{Actor, Revision, StoreError};
@@ -36,36 +36,36 @@ const CREATED: &str = "created";
 const SHARED: &str = "shared";
 /// The locks we last made, and then for each task number eight bytes: the revision in which it was
 /// last seen, or nothing.
-const BOARD: &str = "board.seen";
+const BOARD_SEEN: &str = "board.seen";
 /// Where the slot of task 0, which there is not, begins.
-const SLOTS: u64 = 80;
+const TASK_SLOTS_OFFSET: u64 = 80;
 /// How many bytes a lock we made takes.
-const MADE: usize = 24;
+const LOCK_RECORD_LEN: usize = 24;
 /// Tasks beyond this number are not followed; the file of what was seen would grow without bound.
-const LAST_FOLLOWED: u64 = 1 << 20;
+const MAX_TRACKED_TASK: u64 = 1 << 20;
 /// How long the lock on what was seen is waited for, and how far apart it is tried. It is held for a
 /// fraction of a millisecond; on a busy machine its holder may have to wait for its turn.
-const PATIENCE: Duration = Duration::from_millis(100);
-const NAP: Duration = Duration::from_micros(50);
-const LONG_NAP: Duration = Duration::from_millis(1);
+const SEEN_LOCK_TIMEOUT: Duration = Duration::from_millis(100);
+const MIN_LOCK_POLL: Duration = Duration::from_micros(50);
+const MAX_LOCK_POLL: Duration = Duration::from_millis(1);
 
 /// Brigade's folder for one team.
 #[derive(Debug)]
-pub(crate) struct Own {
+pub(crate) struct TeamStateDir {
     pub(crate) dir: Dir,
     pub(crate) mail: Arc<Dir>,
     work: Dir,
     pub(crate) log: Journal,
     /// The journals of members' work that were written to.
-    works: Mutex<HashMap<MemberName, Journal>>,
+    work_journals: Mutex<HashMap<MemberName, Journal>>,
     board: OwnedFd,
     /// The `flock` on the board keeps processes apart, this one threads.
-    thread: Mutex<()>,
+    thread_lock: Mutex<()>,
 }
 
 /// A lock of ours on the native files, one of each kind at a time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Slot {
+pub(crate) enum LockSlot {
     /// On the making of tasks.
     Create,
     /// On a task.
@@ -76,7 +76,7 @@ pub(crate) enum Slot {
 
 /// A lock that one of us made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Made {
+pub(crate) struct RecordedLock {
     pub(crate) id: LockId,
     /// Which task it was on, where it was on one.
     pub(crate) task: u64,
@@ -85,32 +85,32 @@ pub(crate) struct Made {
 /// What was last seen of roster and board, kept from others. Who changes a document holds this while
 /// it does, so that the change is written down once and under its name.
 #[derive(Debug)]
-pub(crate) struct Seen<'o> {
-    own: &'o Own,
-    _thread: MutexGuard<'o, ()>,
+pub(crate) struct SeenGuard<'o> {
+    team_state: &'o TeamStateDir,
+    _thread_lock: MutexGuard<'o, ()>,
 }
 
-impl Drop for Seen<'_> {
+impl Drop for SeenGuard<'_> {
     fn drop(&mut self) {
-        let _always = flock(&self.own.board, FlockOperation::Unlock);
+        let _cannot_fail = flock(&self.team_state.board, FlockOperation::Unlock);
     }
 }
 
-impl Own {
+impl TeamStateDir {
     /// Opens the folder in that of all teams, making it if need be.
     pub(crate) fn open(teams: &Dir, team: &str) -> Result<Self, StoreError> {
-        let dir = teams.own_child(team)?;
-        let mail = Arc::new(dir.own_child(MAIL)?);
-        let work = dir.own_child(WORK)?;
+        let dir = teams.private_child(team)?;
+        let mail = Arc::new(dir.private_child(MAIL)?);
+        let work = dir.private_child(WORK)?;
         let log = Journal::open(&dir, TEAM_LOG)?;
-        let board = dir.own_file(BOARD, OFlags::empty())?;
-        let (works, thread) = (Mutex::default(), Mutex::default());
-        Ok(Self { dir, mail, work, log, works, board, thread })
+        let board = dir.private_file(BOARD_SEEN, OFlags::empty())?;
+        let (work_journals, thread_lock) = (Mutex::default(), Mutex::default());
+        Ok(Self { dir, mail, work, log, work_journals, board, thread_lock })
     }
 
     /// Whether it is still where it was opened.
-    pub(crate) fn is_there(&self) -> bool {
-        self.log.is_there() && self.folders().into_iter().all(Dir::is_there)
+    pub(crate) fn exists(&self) -> bool {
+        self.log.exists() && self.folders().into_iter().all(Dir::exists)
     }
 
     /// The folders that hold a journal for each of some members, beside the team's own.
@@ -119,7 +119,7 @@ impl Own {
     }
 
     /// Remembers that a team with this configuration is our making.
-    pub(crate) fn remember_created(&self, config: &[u8]) -> Result<(), StoreError> {
+    pub(crate) fn record_created(&self, config: &[u8]) -> Result<(), StoreError> {
         let created = Team::read(config).ok().and_then(|team| team.created_at());
         let text = created.unwrap_or_default().to_string();
         self.write(CREATED, text.as_bytes())
@@ -127,19 +127,19 @@ impl Own {
 
     /// When the team was created that we created last.
     pub(crate) fn created(&self) -> Result<Option<u64>, StoreError> {
-        let Some(whole) = self.dir.read(CREATED)? else { return Ok(None) };
-        Ok(String::from_utf8_lossy(&whole.bytes).parse().ok())
+        let Some(contents) = self.dir.read(CREATED)? else { return Ok(None) };
+        Ok(String::from_utf8_lossy(&contents.bytes).parse().ok())
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
-        let temp = super::state::Temp::next().name(name);
-        self.dir.write_temp(&temp, bytes, Some(PRIVATE), Sync::No)?;
+        let temp = super::state::TempFile::next().name(name);
+        self.dir.write_temp(&temp, bytes, Some(PRIVATE), Fsync::No)?;
         self.dir.rename(&temp, name)
     }
 
     /// The roster as it was last seen.
     pub(crate) fn last_roster(&self) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(self.dir.read(ROSTER)?.map(|whole| whole.bytes))
+        Ok(self.dir.read(ROSTER)?.map(|contents| contents.bytes))
     }
 
     /// Whether another program has ever written the roster.
@@ -148,7 +148,7 @@ impl Own {
     }
 
     /// Writes one thing down.
-    pub(crate) fn note(
+    pub(crate) fn record_event(
         &self,
         clock: &dyn Clock,
         by: Option<&Actor>,
@@ -161,97 +161,112 @@ impl Own {
         };
         let record = [Record { at: clock.now(), by, event }];
         match member {
-            Some(member) => self.note_work(member, &record),
-            None => self.log.append(&record, Sync::No).map(drop),
+            Some(member) => self.record_work(member, &record),
+            None => self.log.append(&record, Fsync::No).map(drop),
         }
     }
 
     /// Writes down what a member did, in a journal of its own: there is far more of it than of all else,
     /// and who looks for mail or tasks need not read it.
-    fn note_work(&self, member: MemberName, record: &[Record]) -> Result<(), StoreError> {
-        let mut works = held(&self.works);
+    fn record_work(&self, member: MemberName, record: &[Record]) -> Result<(), StoreError> {
+        let mut work_journals = lock_mutex(&self.work_journals);
         // Whoever wants it gone removes the file.
-        if let Some(journal) = works.get(&member).filter(|journal| journal.is_there()) {
-            return journal.append(record, Sync::No).map(drop);
+        if let Some(journal) = work_journals.get(&member).filter(|journal| journal.exists()) {
+            return journal.append(record, Fsync::No).map(drop);
         }
         let journal = Journal::open(&self.work, &format!("{member}.jsonl"))?;
-        journal.append(record, Sync::No)?;
-        works.insert(member, journal);
+        journal.append(record, Fsync::No)?;
+        work_journals.insert(member, journal);
         Ok(())
     }
 
     /// The numbers of the tasks that were there when last seen.
     pub(crate) fn seen_tasks(&self) -> Result<Vec<u64>, StoreError> {
-        let Some(seen) = self.dir.read(BOARD)? else { return Ok(Vec::new()) };
+        let Some(seen) = self.dir.read(BOARD_SEEN)? else { return Ok(Vec::new()) };
         let slots = seen.bytes.as_chunks::<8>().0.iter().skip(10).enumerate();
         Ok(slots.filter(|(_, slot)| **slot != [0; 8]).map(|(id, _)| id as u64).collect())
     }
 
     /// Keeps others from comparing at the same time. If that cannot be had, whoever has it, or the
     /// next who looks, sees what we would have seen.
-    pub(crate) fn seen(&self) -> Result<Option<Seen<'_>>, StoreError> {
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn lock_seen(&self) -> Result<Option<SeenGuard<'_>>, StoreError> {
+        let thread_lock = self.thread_lock.lock().unwrap_or_else(PoisonError::into_inner);
         let start = Instant::now();
-        while start.elapsed() < PATIENCE {
+        while start.elapsed() < SEEN_LOCK_TIMEOUT {
             match flock(&self.board, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Some(Seen { own: self, _thread: thread })),
-                Err(Errno::WOULDBLOCK | Errno::INTR) => {
-                    std::thread::sleep((start.elapsed() / 8).clamp(NAP, LONG_NAP));
+                Ok(()) => {
+                    return Ok(Some(SeenGuard { team_state: self, _thread_lock: thread_lock }));
                 }
-                Err(error) => return Err(failed("lock", self.dir.path(BOARD), error)),
+                Err(Errno::WOULDBLOCK | Errno::INTR) => {
+                    std::thread::sleep((start.elapsed() / 8).clamp(MIN_LOCK_POLL, MAX_LOCK_POLL));
+                }
+                Err(error) => return Err(io_error("lock", self.dir.path(BOARD_SEEN), error)),
             }
         }
-        tracing::debug!(path = %self.dir.path(BOARD).display(), "held for long; left to others");
+        tracing::debug!(path = %self.dir.path(BOARD_SEEN).display(), "held for long; left to others");
         Ok(None)
     }
 }
 
-impl Seen<'_> {
+impl SeenGuard<'_> {
     /// The last lock of this kind that one of us made. Whoever holds this one knows that its maker
     /// is through with it, or dead.
-    pub(crate) fn last_lock(&self, slot: Slot) -> Result<Option<Made>, StoreError> {
-        let mut bytes = [0; MADE];
-        let read = rustix::io::pread(&self.own.board, &mut bytes, (slot as usize * MADE) as u64);
-        let read = read.map_err(|error| failed("read", self.own.dir.path(BOARD), error))?;
+    pub(crate) fn last_lock(&self, slot: LockSlot) -> Result<Option<RecordedLock>, StoreError> {
+        let mut bytes = [0; LOCK_RECORD_LEN];
+        let read = rustix::io::pread(
+            &self.team_state.board,
+            &mut bytes,
+            (slot as usize * LOCK_RECORD_LEN) as u64,
+        );
+        let read =
+            read.map_err(|error| io_error("read", self.team_state.dir.path(BOARD_SEEN), error))?;
         let mut numbers = bytes.as_chunks::<8>().0.iter().map(|&bytes| u64::from_le_bytes(bytes));
         let mut next = || numbers.next().unwrap_or_default();
         let id = LockId { inode: next(), born: next().cast_signed() };
-        let made = Made { id, task: next() };
-        Ok((read == MADE && made.id != LockId::default()).then_some(made))
+        let made = RecordedLock { id, task: next() };
+        Ok((read == LOCK_RECORD_LEN && made.id != LockId::default()).then_some(made))
     }
 
     /// Where the directory for locks of this kind is kept.
-    pub(crate) fn spare_lock(&self, slot: Slot) -> (&Dir, String) {
+    pub(crate) fn spare_lock(&self, slot: LockSlot) -> (&Dir, String) {
         let name = match slot {
-            Slot::Create => "create.lock",
-            Slot::Task => "task.lock",
-            Slot::Roster => "roster.lock",
+            LockSlot::Create => "create.lock",
+            LockSlot::Task => "task.lock",
+            LockSlot::Roster => "roster.lock",
         };
-        (&self.own.dir, name.to_owned())
+        (&self.team_state.dir, name.to_owned())
     }
 
     /// Remembers a lock that is about to be made.
-    pub(crate) fn remember_lock(&self, slot: Slot, made: Made) -> Result<(), StoreError> {
+    pub(crate) fn record_lock(&self, slot: LockSlot, made: RecordedLock) -> Result<(), StoreError> {
         let numbers = [made.id.inode, made.id.born.cast_unsigned(), made.task];
         let bytes = numbers.map(u64::to_le_bytes).concat();
-        let written = rustix::io::pwrite(&self.own.board, &bytes, (slot as usize * MADE) as u64);
-        written.map(drop).map_err(|error| failed("write", self.own.dir.path(BOARD), error))
+        let written = rustix::io::pwrite(
+            &self.team_state.board,
+            &bytes,
+            (slot as usize * LOCK_RECORD_LEN) as u64,
+        );
+        written
+            .map(drop)
+            .map_err(|error| io_error("write", self.team_state.dir.path(BOARD_SEEN), error))
     }
 
     /// Compares a task, or that there is none, with what was last seen, and writes down what is new.
-    pub(crate) fn task(
+    pub(crate) fn record_task(
         &self,
         clock: &dyn Clock,
         by: Option<&Actor>,
         id: u64,
         task: Option<&[u8]>,
     ) -> Result<(), StoreError> {
-        if id > LAST_FOLLOWED {
+        if id > MAX_TRACKED_TASK {
             return Ok(());
         }
         let mut slot = [0; 8];
-        let failed = |error| failed("follow the board in", self.own.dir.path(BOARD), error);
-        rustix::io::pread(&self.own.board, &mut slot, SLOTS + id * 8).map_err(failed)?;
+        let io_error =
+            |error| io_error("follow the board in", self.team_state.dir.path(BOARD_SEEN), error);
+        rustix::io::pread(&self.team_state.board, &mut slot, TASK_SLOTS_OFFSET + id * 8)
+            .map_err(io_error)?;
         let seen = u64::from_le_bytes(slot);
         // Nothing is the one revision no task has; if one had, it would be seen anew each time.
         let now = task.map_or(0, |task| revision(task).0);
@@ -262,34 +277,35 @@ impl Seen<'_> {
             Some(task) => Event::Task { id, task: one_line(task) },
             None => Event::TaskDeleted { id },
         };
-        self.own.note(clock, by, event)?;
-        rustix::io::pwrite(&self.own.board, &now.to_le_bytes(), SLOTS + id * 8).map_err(failed)?;
+        self.team_state.record_event(clock, by, event)?;
+        rustix::io::pwrite(&self.team_state.board, &now.to_le_bytes(), TASK_SLOTS_OFFSET + id * 8)
+            .map_err(io_error)?;
         Ok(())
     }
 
     /// Notes whether the roster about to be replaced is by another program.
-    pub(crate) fn check_shared(&self, at: Revision) -> Result<(), StoreError> {
-        let seen = self.own.dir.read(ROSTER)?.map(|whole| revision(&whole.bytes));
+    pub(crate) fn note_foreign_roster(&self, at: Revision) -> Result<(), StoreError> {
+        let seen = self.team_state.dir.read(ROSTER)?.map(|contents| revision(&contents.bytes));
         if seen != Some(at) {
-            self.own.dir.own_file(SHARED, OFlags::empty())?;
+            self.team_state.dir.private_file(SHARED, OFlags::empty())?;
         }
         Ok(())
     }
 
     /// Compares the roster, or that there is no team, with what was last seen, and writes down what
     /// is new.
-    pub(crate) fn roster(
+    pub(crate) fn record_roster(
         &self,
         clock: &dyn Clock,
         by: Option<&Actor>,
         config: Option<&[u8]>,
     ) -> Result<(), StoreError> {
-        let seen = self.own.dir.read(ROSTER)?.map(|whole| whole.bytes);
+        let seen = self.team_state.dir.read(ROSTER)?.map(|contents| contents.bytes);
         if seen.as_deref() == config {
             return Ok(());
         }
         if by.is_none() {
-            self.own.dir.own_file(SHARED, OFlags::empty())?;
+            self.team_state.dir.private_file(SHARED, OFlags::empty())?;
         }
         let events = match (&seen, config) {
             (Some(seen), Some(config)) if same_team(seen, config) => roster_events(seen, config),
@@ -298,11 +314,11 @@ impl Seen<'_> {
             (None, None) => Vec::new(),
         };
         for event in events {
-            self.own.note(clock, by, event)?;
+            self.team_state.record_event(clock, by, event)?;
         }
         match config {
-            Some(config) => self.own.write(ROSTER, config),
-            None => self.own.dir.remove(ROSTER).map(drop),
+            Some(config) => self.team_state.write(ROSTER, config),
+            None => self.team_state.dir.remove(ROSTER).map(drop),
         }
     }
 }

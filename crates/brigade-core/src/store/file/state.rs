@@ -12,17 +12,17 @@ use std::path::PathBuf;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
-use super::dir::{Dir, Stamp, failed};
-use super::journal::Place;
+use super::dir::{Dir, FileStamp, io_error};
+use super::journal::JournalPosition;
 use super::lock_id::LockId;
 use crate::event::MessageKey;
 use crate::hash::Fnv;
 use crate::store::StoreError;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"brigade1");
-const HEAD: usize = 160;
+const HEAD_LEN: usize = 160;
 /// No place in the journal.
-const NOWHERE: u64 = u64::MAX;
+const NO_OFFSET: u64 = u64::MAX;
 
 /// The state of a mailbox, open.
 #[derive(Debug)]
@@ -33,9 +33,9 @@ pub(crate) struct StateFile {
 
 /// How much of the journal stands in the inbox, and how many messages are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Merged {
+pub(crate) struct MergeState {
     /// The place in the journal up to which every `sent` is in the inbox.
-    pub(crate) upto: Place,
+    pub(crate) upto: JournalPosition,
     /// The number of known messages.
     pub(crate) known: u64,
     /// Where they begin. Those that hold are never written over: a head that is about to be
@@ -43,23 +43,23 @@ pub(crate) struct Merged {
     pub(crate) at: u64,
 }
 
-impl Merged {
+impl MergeState {
     /// A place for `count` other known messages beside these.
-    pub(crate) fn beside(&self, count: u64) -> u64 {
+    pub(crate) fn free_start_for(&self, count: u64) -> u64 {
         if self.at >= count { 0 } else { self.at + self.known }
     }
 }
 
 /// A temporary file: which process made it, and the how manieth it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Temp {
+pub(crate) struct TempFile {
     pub(crate) process: u32,
     pub(crate) number: u32,
 }
 
 /// Messages that may be overwritten by the old copy of a program from which a lock was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Risk {
+pub(crate) struct OverwriteRisk {
     /// The place in the journal from which on messages were merged since.
     pub(crate) from: u64,
     /// Until when, in milliseconds, that program is waited for.
@@ -68,43 +68,43 @@ pub(crate) struct Risk {
 
 /// The head of the state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct MailboxHead {
     /// What holds while [`Head::temp`] exists.
-    pub(crate) before: Merged,
+    pub(crate) before: MergeState,
     /// What holds when it does not.
-    pub(crate) after: Merged,
+    pub(crate) after: MergeState,
     /// The file that was about to become the inbox.
-    pub(crate) temp: Option<Temp>,
+    pub(crate) temp: Option<TempFile>,
     /// Whether the writer looked back after it had become the inbox, and still had the lock.
-    pub(crate) closed: bool,
+    pub(crate) verified: bool,
     /// The lock of whoever wrote this head.
     pub(crate) lock: LockId,
     /// The inbox as it was left.
-    pub(crate) left: Stamp,
+    pub(crate) inbox_stamp: FileStamp,
     /// The last message that was merged: while it stands, nothing was overwritten.
     pub(crate) newest: Option<MessageKey>,
     /// After a lock was taken from another program.
-    pub(crate) risk: Option<Risk>,
+    pub(crate) risk: Option<OverwriteRisk>,
     /// Whether a message here was promised to survive a power cut.
     pub(crate) power_safe: bool,
     /// When the last writer was through, in nanoseconds.
-    pub(crate) closed_at: i64,
+    pub(crate) written_at: i64,
     /// Whether several wanted to write then.
-    pub(crate) crowd: bool,
+    pub(crate) contended: bool,
     /// Whether the inbox held entries that are no messages.
-    pub(crate) odd: bool,
+    pub(crate) has_non_messages: bool,
 }
 
 /// A message known to have been in the inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct KnownMessage {
     pub(crate) key: MessageKey,
     pub(crate) read: bool,
 }
 
 impl StateFile {
     pub(crate) fn open(dir: &Dir, name: &str) -> Result<Self, StoreError> {
-        Ok(Self { fd: dir.own_file(name, OFlags::empty())?, path: dir.path(name) })
+        Ok(Self { fd: dir.private_file(name, OFlags::empty())?, path: dir.path(name) })
     }
 
     pub(crate) fn path(&self) -> &PathBuf {
@@ -116,34 +116,35 @@ impl StateFile {
         match flock(&self.fd, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(true),
             Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(false),
-            Err(error) => Err(failed("lock", self.path.clone(), error)),
+            Err(error) => Err(io_error("lock", self.path.clone(), error)),
         }
     }
 
     pub(crate) fn unlock(&self) {
-        let _always = flock(&self.fd, FlockOperation::Unlock);
+        let _cannot_fail = flock(&self.fd, FlockOperation::Unlock);
     }
 
     /// The head; `None` if it was never written, or a power cut tore it.
-    pub(crate) fn head(&self) -> Result<Option<Head>, StoreError> {
-        let mut bytes = [0; HEAD];
+    pub(crate) fn head(&self) -> Result<Option<MailboxHead>, StoreError> {
+        let mut bytes = [0; HEAD_LEN];
         let read = rustix::io::pread(&self.fd, &mut bytes, 0);
-        let read = read.map_err(|error| failed("read", self.path.clone(), error))?;
-        Ok((read == HEAD).then(|| Head::decode(&bytes)).flatten())
+        let read = read.map_err(|error| io_error("read", self.path.clone(), error))?;
+        Ok((read == HEAD_LEN).then(|| MailboxHead::decode(&bytes)).flatten())
     }
 
-    pub(crate) fn write_head(&self, head: &Head) -> Result<(), StoreError> {
+    pub(crate) fn write_head(&self, head: &MailboxHead) -> Result<(), StoreError> {
         self.write_at(&head.encode(), 0)
     }
 
     /// The known messages.
-    pub(crate) fn known(&self, of: Merged) -> Result<Vec<Known>, StoreError> {
-        let count = usize::try_from(of.known).unwrap_or_default();
+    pub(crate) fn known(&self, merged: MergeState) -> Result<Vec<KnownMessage>, StoreError> {
+        let count = usize::try_from(merged.known).unwrap_or_default();
         let mut bytes = vec![0; count * 8];
         let mut filled = 0;
         while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-            let read = rustix::io::pread(&self.fd, rest, (HEAD + filled) as u64 + of.at * 8);
-            match read.map_err(|error| failed("read", self.path.clone(), error))? {
+            let read =
+                rustix::io::pread(&self.fd, rest, (HEAD_LEN + filled) as u64 + merged.at * 8);
+            match read.map_err(|error| io_error("read", self.path.clone(), error))? {
                 0 => break,
                 read => filled += read,
             }
@@ -151,36 +152,36 @@ impl StateFile {
         let whole = bytes.get(..filled).unwrap_or_default().as_chunks::<8>().0;
         let known = whole.iter().map(|&chunk| {
             let bits = u64::from_le_bytes(chunk);
-            Known { key: MessageKey::from_bits(bits), read: bits & 1 == 1 }
+            KnownMessage { key: MessageKey::from_bits(bits), read: bits & 1 == 1 }
         });
         Ok(known.collect())
     }
 
     /// Writes known messages from the place `at` on.
-    pub(crate) fn write_known(&self, at: u64, known: &[Known]) -> Result<(), StoreError> {
+    pub(crate) fn write_known(&self, at: u64, known: &[KnownMessage]) -> Result<(), StoreError> {
         let bits = known.iter().flat_map(|k| (k.key.bits() | u64::from(k.read)).to_le_bytes());
-        self.write_at(&bits.collect::<Vec<u8>>(), HEAD as u64 + at * 8)
+        self.write_at(&bits.collect::<Vec<u8>>(), HEAD_LEN as u64 + at * 8)
     }
 
-    fn write_at(&self, mut bytes: &[u8], mut place: u64) -> Result<(), StoreError> {
-        let failed = |error| failed("write", self.path.clone(), error);
+    fn write_at(&self, mut bytes: &[u8], mut offset: u64) -> Result<(), StoreError> {
+        let io_error = |error| io_error("write", self.path.clone(), error);
         while !bytes.is_empty() {
-            let written = rustix::io::pwrite(&self.fd, bytes, place).map_err(failed)?;
+            let written = rustix::io::pwrite(&self.fd, bytes, offset).map_err(io_error)?;
             if written == 0 {
-                return Err(failed(Errno::NOSPC));
+                return Err(io_error(Errno::NOSPC));
             }
             bytes = bytes.get(written..).unwrap_or_default();
-            place += written as u64;
+            offset += written as u64;
         }
         Ok(())
     }
 }
 
-impl Head {
-    fn encode(&self) -> [u8; HEAD] {
+impl MailboxHead {
+    fn encode(&self) -> [u8; HEAD_LEN] {
         let temp = self.temp.map_or(0, |t| u64::from(t.process) << 32 | u64::from(t.number));
-        let risk = self.risk.unwrap_or(Risk { from: NOWHERE, until: 0 });
-        let flags = [self.power_safe, self.odd, self.closed, self.crowd];
+        let risk = self.risk.unwrap_or(OverwriteRisk { from: NO_OFFSET, until: 0 });
+        let flags = [self.power_safe, self.has_non_messages, self.verified, self.contended];
         let flags = flags.iter().rev().fold(0, |bits, &flag| bits << 1 | u64::from(flag));
         let numbers = [
             MAGIC,
@@ -193,26 +194,26 @@ impl Head {
             temp,
             self.lock.inode,
             self.lock.born.cast_unsigned(),
-            self.left.inode,
-            self.left.modified.cast_unsigned(),
-            self.left.size,
+            self.inbox_stamp.inode,
+            self.inbox_stamp.modified.cast_unsigned(),
+            self.inbox_stamp.size,
             risk.from,
             self.newest.map_or(0, MessageKey::bits),
             risk.until.cast_unsigned(),
             flags,
-            self.closed_at.cast_unsigned(),
+            self.written_at.cast_unsigned(),
         ];
-        let mut bytes = [0; HEAD];
-        for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
-            place.copy_from_slice(&number.to_le_bytes());
+        let mut bytes = [0; HEAD_LEN];
+        for (offset, number) in bytes.chunks_exact_mut(8).zip(numbers) {
+            offset.copy_from_slice(&number.to_le_bytes());
         }
-        let (body, sum) = bytes.split_at_mut(HEAD - 8);
+        let (body, sum) = bytes.split_at_mut(HEAD_LEN - 8);
         sum.copy_from_slice(&Fnv::default().bytes(body).finish().to_le_bytes());
         bytes
     }
 
-    fn decode(bytes: &[u8; HEAD]) -> Option<Self> {
-        let (body, sum) = bytes.split_at(HEAD - 8);
+    fn decode(bytes: &[u8; HEAD_LEN]) -> Option<Self> {
+        let (body, sum) = bytes.split_at(HEAD_LEN - 8);
         if Fnv::default().bytes(body).finish().to_le_bytes() != sum {
             return None;
         }
@@ -222,36 +223,37 @@ impl Head {
             return None;
         }
         let mut merged = || {
-            let upto = Place { offset: next(), anchor: next() };
+            let upto = JournalPosition { offset: next(), anchor: next() };
             let known = next();
-            Merged { upto, known: u64::from(low(known)), at: u64::from(high(known)) }
+            MergeState { upto, known: u64::from(low(known)), at: u64::from(high(known)) }
         };
         let (before, after) = (merged(), merged());
         let temp = match next() {
             0 => None,
-            bits => Some(Temp { process: high(bits), number: low(bits) }),
+            bits => Some(TempFile { process: high(bits), number: low(bits) }),
         };
         let lock = LockId { inode: next(), born: next().cast_signed() };
-        let left = Stamp { inode: next(), modified: next().cast_signed(), size: next() };
+        let inbox_stamp = FileStamp { inode: next(), modified: next().cast_signed(), size: next() };
         let (from, newest, until) = (next(), next(), next().cast_signed());
         let newest = Some(newest).filter(|&bits| bits != 0).map(MessageKey::from_bits);
-        let risk = (from != NOWHERE).then_some(Risk { from, until });
+        let risk = (from != NO_OFFSET).then_some(OverwriteRisk { from, until });
         let flags = next();
-        let [power_safe, odd, closed, crowd] = [1, 2, 4, 8].map(|flag| flags & flag != 0);
-        let closed_at = next().cast_signed();
+        let [power_safe, has_non_messages, verified, contended] =
+            [1, 2, 4, 8].map(|flag| flags & flag != 0);
+        let written_at = next().cast_signed();
         Some(Self {
             before,
             after,
             temp,
-            closed,
+            verified,
             lock,
-            left,
+            inbox_stamp,
             newest,
             risk,
             power_safe,
-            closed_at,
-            crowd,
-            odd,
+            written_at,
+            contended,
+            has_non_messages,
         })
     }
 }
@@ -264,7 +266,7 @@ fn low(bits: u64) -> u32 {
     u32::try_from(bits & u64::from(u32::MAX)).unwrap_or_default()
 }
 
-impl Temp {
+impl TempFile {
     /// The name of this temporary file for `name`. It ends in no `.json`, so that Claude Code does
     /// not take it for a document, and tells whose it is, so that it can be swept when its maker is
     /// gone.
@@ -297,10 +299,10 @@ impl Temp {
 
 /// Removes the temporary files that brigade processes left in `dir` when they were killed. `of`
 /// chooses by the name of the file they were for.
-pub(crate) fn sweep(dir: &Dir, names: &[String], of: impl Fn(&str) -> bool) {
+pub(crate) fn sweep(dir: &Dir, names: &[String], selects: impl Fn(&str) -> bool) {
     for name in names {
-        if let Some((file, temp)) = Temp::parse(name)
-            && of(file)
+        if let Some((file, temp)) = TempFile::parse(name)
+            && selects(file)
             && temp.is_abandoned()
         {
             dir.remove_quietly(name);
@@ -310,6 +312,6 @@ pub(crate) fn sweep(dir: &Dir, names: &[String], of: impl Fn(&str) -> bool) {
 }
 
 /// Known messages by key.
-pub(crate) fn by_key(known: &[Known]) -> HashMap<MessageKey, bool> {
+pub(crate) fn by_key(known: &[KnownMessage]) -> HashMap<MessageKey, bool> {
     known.iter().map(|known| (known.key, known.read)).collect()
 }

@@ -9,13 +9,13 @@ use rustix::fs::{FileType, Mode, OFlags, fstat};
 use thiserror::Error;
 use tokio::sync::mpsc;
 
-use super::place::Place;
-use super::round::{Piece, Round};
-use super::{Volumes, thread};
+use super::place::JournalSource;
+use super::round::{JournalRange, MergeRound};
+use super::{JournalLookup, spawn_reader};
 use crate::chronicle::{BATCHES, Feed, Library};
 
 /// What the first line of a team's export has.
-const EXPORT: &[u8] = b"{\"brigade_team\":";
+const EXPORT_PREFIX: &[u8] = b"{\"brigade_team\":";
 
 /// Why a file has no chronicle.
 #[derive(Debug, Error)]
@@ -57,11 +57,12 @@ pub enum RecordedError {
 
 /// The records of a file, in its order, as it is now. Lines that are no records are passed over.
 pub fn of_file(path: &Path) -> Result<(Feed, Library), RecordedError> {
-    let failed = |error: io::Error| RecordedError::Io { path: path.to_owned(), source: error };
+    let io_error = |error: io::Error| RecordedError::Io { path: path.to_owned(), source: error };
     // A pipe without a writer would keep us waiting.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| failed(error.into()))?;
-    let stat = fstat(&fd).map_err(|error| failed(error.into()))?;
+    let fd =
+        rustix::fs::open(path, flags, Mode::empty()).map_err(|error| io_error(error.into()))?;
+    let stat = fstat(&fd).map_err(|error| io_error(error.into()))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(RecordedError::NotAFile { path: path.to_owned() });
     }
@@ -69,24 +70,24 @@ pub fn of_file(path: &Path) -> Result<(Feed, Library), RecordedError> {
     if upto == 0 {
         return Err(RecordedError::Empty { path: path.to_owned() });
     }
-    let place = Arc::new(Place::open(fd, path.to_owned()));
-    let library = Arc::<Volumes>::default();
-    let none = || RecordedError::NoRecord { path: path.to_owned() };
-    let spots = library.add(Arc::clone(&place)).ok_or_else(none)?;
+    let source = Arc::new(JournalSource::open(fd, path.to_owned()));
+    let lookup = Arc::<JournalLookup>::default();
+    let no_record = || RecordedError::NoRecord { path: path.to_owned() };
+    let index = lookup.add(Arc::clone(&source)).ok_or_else(no_record)?;
     let round = || {
-        let place = Arc::clone(&place);
-        Round::new(vec![Piece { place, spots, from: 0, upto }])
+        let source = Arc::clone(&source);
+        MergeRound::new(vec![JournalRange { source, index, from: 0, upto }])
     };
-    if place.begins_with(EXPORT) {
+    if source.begins_with(EXPORT_PREFIX) {
         return Err(RecordedError::Export { path: path.to_owned() });
     }
     if !round().has_record() {
-        return Err(none());
+        return Err(no_record());
     }
-    let passed_over = Arc::<AtomicU64>::default();
+    let skipped = Arc::<AtomicU64>::default();
     let (sender, batches) = mpsc::channel(BATCHES);
-    let feed = Feed::of(batches, Arc::clone(&passed_over), ());
+    let feed = Feed::of(batches, Arc::clone(&skipped), ());
     let round = round();
-    thread(move || drop(round.give(&sender, &passed_over))).map_err(failed)?;
-    Ok((feed, library))
+    spawn_reader(move || drop(round.send_all(&sender, &skipped))).map_err(io_error)?;
+    Ok((feed, lookup))
 }

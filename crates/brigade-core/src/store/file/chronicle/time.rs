@@ -4,12 +4,12 @@ use jiff::Timestamp;
 use serde::Deserialize;
 
 /// What a line begins with that we wrote.
-const BEFORE: &[u8] = b"{\"at\":\"";
+const AT_PREFIX: &[u8] = b"{\"at\":\"";
 
 /// When it was, and how long what says so is. `None` if it is put in another way than ours, which says
 /// nothing about the line.
-pub(super) fn quick(line: &[u8]) -> Option<(Timestamp, usize)> {
-    let text = line.strip_prefix(BEFORE)?;
+pub(super) fn parse_prefix(line: &[u8]) -> Option<(Timestamp, usize)> {
+    let text = line.strip_prefix(AT_PREFIX)?;
     let (fixed, rest) = text.split_first_chunk::<19>()?;
     let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2, b'T', h1, h2, b':', n1, n2, b':', s1, s2] =
         *fixed
@@ -32,16 +32,16 @@ pub(super) fn quick(line: &[u8]) -> Option<(Timestamp, usize)> {
     }
     let seconds = ((days(year, month, day) * 24 + hour) * 60 + minute) * 60 + second;
     let at = Timestamp::new(seconds, nanos).ok()?;
-    Some((at, BEFORE.len() + fixed.len() + len + 3))
+    Some((at, AT_PREFIX.len() + fixed.len() + len + 3))
 }
 
 /// The same, however it is put.
-pub(super) fn slow(line: &[u8]) -> Option<Timestamp> {
+pub(super) fn parse_json(line: &[u8]) -> Option<Timestamp> {
     #[derive(Deserialize)]
-    struct Only {
+    struct AtOnly {
         at: Timestamp,
     }
-    serde_json::from_slice::<Only>(line).ok().map(|only| only.at)
+    serde_json::from_slice::<AtOnly>(line).ok().map(|parsed| parsed.at)
 }
 
 fn number(digits: &[u8]) -> Option<i64> {
