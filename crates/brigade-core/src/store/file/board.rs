@@ -1,4 +1,4 @@
-//! The tasks of a team: one file each, numbered.
+//! The tasks of a team: one numbered file each.
 
 use brigade_wire::Damage;
 use brigade_wire::name::{TaskId, TeamName};
@@ -13,9 +13,9 @@ use super::own::{LockSlot, SeenGuard};
 use super::state::{self, TempFile};
 use crate::store::{Document, Revision, StoreError};
 
-/// The highest number ever given, where Claude Code keeps it.
+/// The file in which Claude Code stores the highest task number ever used.
 const HIGH_WATER: &str = ".highwatermark";
-/// What creating a task locks. Claude Code makes it an empty file.
+/// The file whose lock protects the creation of tasks. Claude Code creates it empty.
 const CREATE_LOCK: &str = ".lock";
 
 const CREATE_DOCUMENT: DocumentId = DocumentId { slot: LockSlot::Create, task: 0 };
@@ -24,7 +24,7 @@ fn task_document(id: TaskId) -> DocumentId {
     DocumentId { slot: LockSlot::Task, task: id.get() }
 }
 
-/// The tasks of a team. Without a folder there are none.
+/// The task folder of a team. If the folder does not exist, there are no tasks.
 #[derive(Debug)]
 pub(crate) struct BoardDir(Option<Dir>);
 
@@ -47,21 +47,22 @@ impl FileStore {
         let make = std::fs::create_dir_all(&path);
         make.map_err(|source| {
             let path = path.clone();
-            StoreError::Io { doing: "make the directory", path, source }
+            StoreError::Io { doing: "create the directory", path, source }
         })?;
         let tasks = Dir::open(&path)?;
         let dir = tasks.map(|t| t.open_or_create_child(team.as_str(), Mode::from_raw_mode(0o777)));
         Ok(BoardDir(dir.transpose()?))
     }
 
-    /// The tasks that an earlier team of this name left.
+    /// Returns the tasks that an earlier team of this name left behind.
     pub(super) fn leftover_tasks(&self, team: &TeamName) -> Result<Vec<TaskId>, StoreError> {
         let board = self.open_or_create_board(team)?;
         let names = board.0.as_ref().map(Dir::names).transpose()?.unwrap_or_default();
         Ok(names.iter().filter_map(|name| task_id(name)).collect())
     }
 
-    /// Takes such tasks away, as Claude Code does when it creates a team. Their numbers stay taken.
+    /// Removes leftover tasks, as Claude Code does when it creates a team. Their numbers are not
+    /// reused.
     pub(super) fn clear_board(
         &self,
         team: &TeamName,
@@ -78,7 +79,7 @@ impl FileStore {
 }
 
 impl BoardDir {
-    /// Every task, by number.
+    /// Returns all tasks, sorted by number.
     pub(crate) fn tasks(&self) -> Result<Vec<(TaskId, Document)>, StoreError> {
         let Some(dir) = &self.0 else { return Ok(Vec::new()) };
         let names = dir.names()?;
@@ -89,8 +90,8 @@ impl BoardDir {
         ids.sort();
         let mut tasks = Vec::with_capacity(ids.len());
         for id in ids {
-            // One that was deleted meanwhile is not there. One that is being written is given as it
-            // is found: who reads it sees that, and asks for it alone.
+            // A task deleted meanwhile is skipped. A task that is being written is returned as
+            // found: a caller that cannot parse it reads it again on its own.
             if let Some(contents) = dir.read(&task_file(id))? {
                 tasks.push((id, document::document(contents)));
             }
@@ -108,17 +109,17 @@ impl BoardDir {
         }
     }
 
-    /// Makes a task under the next free number. One try.
+    /// Creates a task under the next free number. One attempt.
     pub(crate) fn try_create(
         &self,
         task: &dyn Fn(TaskId) -> Vec<u8>,
         seen: Option<&SeenGuard<'_>>,
         waiter: &mut LockWaiter,
     ) -> Result<TryOutcome<(TaskId, Vec<u8>)>, StoreError> {
-        // It was made a moment ago, and somebody took it away.
+        // The folder was created a moment ago, and another program has removed it.
         let Some(dir) = &self.0 else { return Err(StoreError::Conflict) };
         if dir.stamp(CREATE_LOCK)?.is_none() {
-            // Claude Code cannot lock without it.
+            // Claude Code cannot take the lock if this file is missing.
             dir.touch(CREATE_LOCK)?;
         }
         let _lock = match document::try_lock(dir, CREATE_DOCUMENT, seen, waiter)? {
@@ -133,8 +134,8 @@ impl BoardDir {
             }
         };
         loop {
-            // Claude Code counts from the highest file, and does not raise the mark when it adds
-            // one: what it added since stands right above the mark.
+            // Claude Code counts from the highest file and does not raise the mark when it adds a
+            // task. Tasks that it added since have the numbers right above the mark.
             last += 1;
             let Some(id) = TaskId::new(last) else { return Err(StoreError::Conflict) };
             if dir.stamp(&task_file(id))?.is_some() {
@@ -148,7 +149,7 @@ impl BoardDir {
         }
     }
 
-    /// Puts a task under a number that another board gave it. One try.
+    /// Stores a task under a number that another board assigned. One attempt.
     pub(crate) fn try_insert(
         &self,
         id: TaskId,
@@ -164,7 +165,7 @@ impl BoardDir {
             LockAttempt::Acquired(lock) => lock,
             LockAttempt::Blocked(obstacle) => return Ok(TryOutcome::Wait(obstacle)),
         };
-        // First the mark: a number that is about to be taken is given to nobody.
+        // Raise the mark first, so that no other process assigns this number meanwhile.
         self.raise_high_water(dir, id.get())?;
         if document::create(dir, &task_file(id), task)? {
             Ok(TryOutcome::Done(()))
@@ -173,7 +174,7 @@ impl BoardDir {
         }
     }
 
-    /// Refuses to replace a task that is at another revision already.
+    /// Returns a conflict if the task is at another revision.
     pub(crate) fn check_revision(&self, id: TaskId, at: Revision) -> Result<(), StoreError> {
         let dir = self.0.as_ref().ok_or(StoreError::NoTask { id })?;
         let contents = dir.read(&task_file(id))?.ok_or(StoreError::NoTask { id })?;
@@ -203,7 +204,8 @@ impl BoardDir {
         if dir.stamp(&task_file(id))?.is_none() {
             return Err(StoreError::NoTask { id });
         }
-        // The lock of creating, for the mark; and that of the task, for whoever is changing it.
+        // The creation lock protects the mark, and the task lock excludes a process that is
+        // changing the task.
         let _create = match document::try_lock(dir, CREATE_DOCUMENT, seen, waiter)? {
             LockAttempt::Acquired(lock) => lock,
             LockAttempt::Blocked(obstacle) => return Ok(TryOutcome::Wait(obstacle)),
@@ -217,15 +219,15 @@ impl BoardDir {
         Ok(TryOutcome::Done(()))
     }
 
-    /// The mark; `None` if there is none that can be read.
+    /// Returns the mark, or `None` if it is missing or unreadable.
     fn high_water(&self, dir: &Dir) -> Result<Option<u64>, StoreError> {
         let Some(mark) = dir.read(HIGH_WATER)? else { return Ok(None) };
         let text = String::from_utf8_lossy(&mark.bytes);
         Ok(text.trim().parse().ok())
     }
 
-    /// Sees to it that the mark is at least this. Plain digits only grow, so they never get shorter
-    /// and one write in place is enough; what else may stand there is replaced.
+    /// Raises the mark to at least `to`. A number of plain digits only grows, so it never gets
+    /// shorter and one write in place is enough. Any other contents are replaced.
     fn raise_high_water(&self, dir: &Dir, to: u64) -> Result<(), StoreError> {
         let current = dir.read(HIGH_WATER)?.map(|mark| mark.bytes);
         let digits_only = current.as_ref().is_none_or(|mark| mark.iter().all(u8::is_ascii_digit));
@@ -259,7 +261,7 @@ pub(super) fn task_file(id: TaskId) -> String {
     format!("{id}.json")
 }
 
-/// The number of the task in a file of this name.
+/// Returns the task number for a file name.
 pub(super) fn task_id(name: &str) -> Option<TaskId> {
     name.strip_suffix(".json")?.parse().ok()
 }

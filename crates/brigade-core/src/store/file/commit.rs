@@ -1,7 +1,7 @@
-//! How a draft becomes the inbox: a temporary file is renamed.
+//! Replaces the inbox with a draft, by renaming a temporary file.
 //!
-//! Never is a file written that was the inbox once. Claude Code reads inboxes without a lock, and may
-//! be reading it still.
+//! A file that has been the inbox is never written again, because Claude Code reads inboxes without
+//! a lock and may still be reading it.
 
 use super::dir::Fsync;
 use super::draft::InboxDraft;
@@ -12,7 +12,8 @@ use super::state::{MailboxHead, MergeState, TempFile};
 use crate::store::StoreError;
 
 impl FileMailbox {
-    /// Puts the draft in the place of the inbox, if that is still the one it was made of.
+    /// Replaces the inbox with the draft, if the inbox is still the version that the draft was made
+    /// from.
     pub(super) fn commit(
         &self,
         context: &MailboxContext<'_>,
@@ -31,8 +32,8 @@ impl FileMailbox {
         let (inboxes, file) = (context.inboxes, self.file());
         let temp = TempFile::next();
         let name = temp.name(&file);
-        // A new name for what is not on the disk yet can be an empty file after a power cut. Where a
-        // file is replaced the file systems take care, if not perfect care, that it is not.
+        // After power loss, a new name for data that is not on disk can refer to an empty file.
+        // Where a rename replaces a file, file systems mostly prevent that.
         let is_new = draft.found.is_none();
         let sync = if head.power_safe || is_new { Fsync::Yes } else { Fsync::No };
         let inbox_stamp = inboxes.write_temp(&name, &draft.bytes, draft.mode, sync)?;
@@ -54,8 +55,8 @@ impl FileMailbox {
             ..*head
         };
         self.state.write_head(head)?;
-        // A process that slept under the lock finds out here, before it undoes what others wrote.
-        // Nothing stands between this look and the rename.
+        // A process that was suspended while it held the lock notices here, before it overwrites
+        // the changes of others. Nothing may come between this check and the rename.
         let untouched =
             inboxes.stamp(&file).and_then(|now| Ok(now == draft.found && lock.is_held()?));
         let renamed = match untouched {
@@ -68,8 +69,8 @@ impl FileMailbox {
             inboxes.remove_quietly(&name);
             return renamed.map(|_| MailboxOutcome::Retry);
         }
-        // If the lock was taken from us in between, its new holder may have read the inbox before
-        // our rename, and write after it.
+        // If another process took the lock in between, it may have read the inbox before our rename
+        // and may write after it.
         if !lock.is_held()? {
             head.mark_at_risk(head.before.upto, context.clock);
         }

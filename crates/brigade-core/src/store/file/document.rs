@@ -1,4 +1,4 @@
-//! A document of Claude Code's, replaced by compare-and-set under its lock.
+//! Replaces a Claude Code document by compare-and-set under its lock.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use crate::hash::Fnv;
 use crate::store::{Document, Obstacle, Revision, StoreError};
 use brigade_wire::Damage;
 
-/// How often and how far apart a torn document is looked at again: Claude Code writes some in place.
-/// On a busy machine it was seen to take 116 milliseconds over it.
+/// How often a torn document is read again, and the interval between reads. Claude Code writes some
+/// documents in place; on a busy machine one write took 116 milliseconds.
 const MAX_TORN_READS: usize = 250;
 const TORN_READ_INTERVAL: Duration = Duration::from_millis(2);
 
-/// The revision of a document with these bytes. Coming back to earlier bytes is coming back to the
-/// earlier revision; that does no harm, for a change is made of the bytes alone.
+/// Returns the revision of a document with these bytes. Restoring earlier bytes restores the
+/// earlier revision. That is harmless, because a change depends on the bytes alone.
 pub(crate) fn revision(bytes: &[u8]) -> Revision {
     Revision(Fnv::default().bytes(bytes).finish())
 }
@@ -27,8 +27,9 @@ pub(crate) fn document(contents: FileContents) -> Document {
     Document { bytes: contents.bytes, revision }
 }
 
-/// Reads a document without a lock, again and again while it is torn. One torn for good is given as
-/// it is, for its reader to judge. `known` is a state in which it was found whole before.
+/// Reads a document without a lock, and reads it again while it is torn. If it stays torn, it is
+/// returned as it is, and the caller decides. `known` is the stamp of a version that was already
+/// checked.
 pub(crate) async fn read(
     dir: &Dir,
     name: &str,
@@ -46,18 +47,18 @@ pub(crate) async fn read(
     Ok(None)
 }
 
-/// What one try to change a document came to.
+/// The result of one attempt to change a document.
 pub(crate) enum TryOutcome<T> {
     Done(T),
     Wait(Obstacle),
     Retry,
 }
 
-/// Which document of a team.
+/// Identifies a document of a team.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DocumentId {
     pub(crate) slot: LockSlot,
-    /// The number of the task, where it is one.
+    /// The task number, for [`LockSlot::Task`].
     pub(crate) task: u64,
 }
 
@@ -71,7 +72,7 @@ impl DocumentId {
     }
 }
 
-/// Takes the lock of a document for those who hold what was seen of the team.
+/// Records the lock of a document in the seen state of the team.
 struct DocumentLockRecorder<'t> {
     document_id: DocumentId,
     seen: Option<&'t SeenGuard<'t>>,
@@ -83,14 +84,15 @@ impl LockRecorder for DocumentLockRecorder<'_> {
         self.seen.map_or(Ok(()), |seen| seen.record_lock(slot, RecordedLock { id, task }))
     }
 
-    // A program that sleeps with the lock of a document and then writes undoes what was done
-    // meanwhile. Whoever did it had its answer, and sees on the board what became of it.
+    // A program that was suspended while it held the lock may later overwrite changes made
+    // meanwhile. Unlike mail, they are not restored: their author has its answer and sees the
+    // result on the board.
     fn record_steal(&mut self) -> Result<(), StoreError> {
         Ok(())
     }
 }
 
-/// Removes what one of us that died left of its locks in `dir`.
+/// Removes the locks in `dir` that dead brigade processes left behind.
 pub(crate) fn clear_locks(
     dir: &Dir,
     slots: &[LockSlot],
@@ -104,7 +106,7 @@ pub(crate) fn clear_locks(
     Ok(())
 }
 
-/// Tries once to take the lock of a document.
+/// Tries once to acquire the lock of a document.
 pub(crate) fn try_lock<'d>(
     dir: &'d Dir,
     document_id: DocumentId,
@@ -113,7 +115,7 @@ pub(crate) fn try_lock<'d>(
 ) -> Result<LockAttempt<'d>, StoreError> {
     let previous = seen.map(|seen| seen.last_lock(document_id.slot)).transpose()?.flatten();
     if let Some(previous) = previous.filter(|previous| previous.task != document_id.task) {
-        // One of us died with it, on another task.
+        // A brigade process died while it held the lock of another task.
         lock::remove_abandoned(
             dir,
             &DocumentId { task: previous.task, ..document_id }.lock(),
@@ -127,8 +129,8 @@ pub(crate) fn try_lock<'d>(
     waiter.try_lock(at, abandoned, &mut DocumentLockRecorder { document_id, seen })
 }
 
-/// Replaces a document, if it is still at this revision. One try. That the new name of the file is on
-/// the disk is the caller's to see to.
+/// Replaces a document if it is still at this revision. One attempt. The caller fsyncs the
+/// directory if the rename must survive power loss.
 pub(crate) fn try_replace(
     dir: &Dir,
     document_id: DocumentId,
@@ -161,7 +163,7 @@ pub(crate) fn try_replace(
     Ok(TryOutcome::Done(()))
 }
 
-/// Whether the lock is still ours and the document still the one that was read.
+/// Returns whether the lock is still held and the document is still the version that was read.
 fn is_unchanged(
     dir: &Dir,
     name: &str,
@@ -171,11 +173,11 @@ fn is_unchanged(
     Ok(dir.stamp(name)? == Some(stamp) && lock.is_held()?)
 }
 
-/// Writes a document that must not be there yet; whether it was not.
+/// Creates a document. Returns whether it did not exist before.
 pub(crate) fn create(dir: &Dir, name: &str, bytes: &[u8]) -> Result<bool, StoreError> {
     let temp = TempFile::next().name(name);
-    // On the disk first: a new name for what is not there yet can be an empty file after a power cut.
-    // Where a file is replaced the file systems take care that it is not.
+    // Fsync first: after power loss, a new name for data that is not on disk can refer to an empty
+    // file. File systems prevent that only where a rename replaces a file.
     dir.write_temp(&temp, bytes, None, Fsync::Yes)?;
     let made = dir.rename_new(&temp, name);
     if !matches!(made, Ok(true)) {

@@ -1,4 +1,4 @@
-//! The inbox as it shall be: what it was, what waits for it, and what is marked in it.
+//! Builds the new contents of an inbox: the current messages, pending ones, and read marks.
 
 use std::collections::HashSet;
 
@@ -14,29 +14,30 @@ use super::state::{KnownMessage, MailboxHead};
 use crate::event::{Event, MessageKey, Record};
 use crate::store::{Mark, Obstacle, Outgoing, StoreError};
 
-/// How many messages an inbox keeps when all of them are read.
+/// Number of read messages at which an inbox is emptied.
 ///
-/// Read messages go from the live file once there are this many and none is unread. With an unread
-/// one among them they stay: Claude Code 2.1.50 marks messages read by their place in the file, and
-/// a place must not move under it.
+/// Once an inbox holds this many messages and all of them are read, they are removed from the live
+/// file. If one is unread, all stay: Claude Code 2.1.50 marks messages read by their index in the
+/// file, so an index must not change in the meantime.
 const PRUNE_AT: usize = 8;
 
-/// The inbox as it was found, and as it shall be.
+/// The inbox as it was found, with its new contents.
 #[derive(Debug)]
 pub(super) struct InboxDraft {
     pub(super) found: Option<FileStamp>,
     pub(super) mode: Option<Mode>,
     pub(super) bytes: Vec<u8>,
-    /// The messages in it, as far as they are known.
+    /// The messages in it that are known.
     pub(super) known: Vec<KnownMessage>,
-    /// Whether it was changed, and not only made longer.
+    /// Whether existing entries changed, as opposed to new ones being appended.
     pub(super) rewritten: bool,
-    /// The last message put into it.
+    /// The last message appended to it.
     pub(super) newest: Option<MessageKey>,
 }
 
 impl FileMailbox {
-    /// Reads the inbox under the lock, mends it if it is torn, and writes down what others did.
+    /// Reads the inbox under the lock, repairs it if it is torn, and records changes that other
+    /// programs made.
     pub(super) fn draft(
         &self,
         context: &MailboxContext<'_>,
@@ -66,7 +67,7 @@ impl FileMailbox {
         }
         let bytes = if torn { self.salvage(context, head, &bytes)? } else { bytes };
         let inbox = read(&file, &bytes)?;
-        // A torn one is not settled before it is replaced.
+        // A torn inbox does not count as seen until it is replaced.
         let observed_stamp = if torn { FileStamp::default() } else { stamp };
         if self.observe(context, head, &inbox, observed_stamp)? {
             *tail = self.tail(head)?;
@@ -74,8 +75,9 @@ impl FileMailbox {
         self.pruned(head, draft(bytes, torn), work).map(Ok)
     }
 
-    /// The draft with what is known of it, without its messages if there are enough and all are
-    /// read: the journal has them. Entries that are no messages it has not.
+    /// Adds the known messages to the draft. Empties the inbox if it holds enough messages and all
+    /// of them are read: the journal has them. An inbox with entries that are not messages is not
+    /// emptied, because the journal does not have those.
     fn pruned(
         &self,
         head: &mut MailboxHead,
@@ -83,7 +85,7 @@ impl FileMailbox {
         work: MailboxWork<'_>,
     ) -> Result<InboxDraft, StoreError> {
         draft.known = self.state.known(head.after)?;
-        // What is to be marked must be there.
+        // Messages about to be marked must stay in the inbox.
         if !matches!(work, MailboxWork::Mark { .. })
             && draft.known.len() >= PRUNE_AT
             && !head.has_non_messages
@@ -135,8 +137,8 @@ impl FileMailbox {
         Ok(())
     }
 
-    /// Puts what waits in the outbox behind the messages of the inbox. Tells whether one of them was
-    /// promised to survive a power cut.
+    /// Appends the pending messages of the outbox to the inbox. Returns whether one of them must
+    /// survive power loss.
     pub(super) fn merge(
         &self,
         context: &MailboxContext<'_>,
@@ -144,8 +146,8 @@ impl FileMailbox {
         tail: &JournalTail,
         work: MailboxWork<'_>,
     ) -> Result<bool, StoreError> {
-        // What is alone and ends where the caller's own message does is that: its team was there a
-        // moment ago, and its sender need not wait for us to make sure.
+        // A single pending message that ends at `upto` is the caller's own. Its team existed a
+        // moment ago, so the sender need not wait for another check of the roster.
         let only_own_message = tail.sent_count() == 1
             && matches!(work, MailboxWork::Merge { upto } if tail.end.offset == upto);
         let created =
@@ -155,10 +157,11 @@ impl FileMailbox {
         for record in &tail.records {
             let Event::Sent { key, power_safe, message, .. } = &record.event else { continue };
             if !is_for_team(record, created) {
-                tracing::warn!(member = %self.member, %key, "meant for a team that is no more");
+                tracing::warn!(member = %self.member, %key, "dropped a message to a team that was deleted");
                 continue;
             }
-            // A few against many: quicker than making a set of the many.
+            // A linear scan is faster than building a set: there are few pending messages and many
+            // known ones.
             if draft.known.iter().any(|known| known.key == *key)
                 || waiting.iter().any(|waiting| waiting.key() == *key)
             {
@@ -170,7 +173,7 @@ impl FileMailbox {
                     waiting.push(message);
                 }
                 Err(error) => {
-                    tracing::error!(member = %self.member, %key, %error, "cannot be merged");
+                    tracing::error!(member = %self.member, %key, %error, "cannot parse a pending message");
                 }
             }
         }
@@ -190,7 +193,8 @@ pub(super) fn read<'b>(file: &str, bytes: &'b [u8]) -> Result<Inbox<'b>, StoreEr
     Inbox::read(bytes).map_err(damaged)
 }
 
-/// Whether a message is meant for the team that was created then, as far as anybody knows.
+/// Returns whether a message belongs to the team created at that time. Returns true if either time
+/// is unknown.
 pub(super) fn is_for_team(record: &Record, created: Option<u64>) -> bool {
     match (&record.event, created) {
         (Event::Sent { team_created: 0, .. }, _) | (_, None) => true,

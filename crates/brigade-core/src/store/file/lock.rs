@@ -1,11 +1,12 @@
-//! Claude Code's own lock: an empty directory beside the file, made to take it and removed to give
-//! it back. Stale when it is ten seconds old by its own time.
+//! Claude Code's own lock: an empty directory beside the file. Creating it acquires the lock,
+//! removing it releases the lock. A lock is stale when its modification time is ten seconds old.
 //!
-//! It says nothing about who holds it, and both generations take it from a holder that is merely
-//! slow. So the holder checks that it is still its own before it writes.
+//! The lock does not identify its holder, and both generations of Claude Code take it from a holder
+//! that is merely slow. Therefore a holder checks that it still owns the lock before it writes.
 //!
-//! Making a directory costs a file system ten times what moving one does. So we keep one at hand in
-//! our own folder, and move it to where the lock is to be, and back.
+//! Creating a directory costs a file system ten times as much as renaming one. Therefore brigade
+//! keeps a spare directory in its own folder, renames it to acquire the lock, and renames it back
+//! to release it.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -20,15 +21,16 @@ use super::lock_id::LockId;
 use super::state::TempFile;
 use crate::store::{Obstacle, StoreError};
 
-/// When Claude Code takes a lock for abandoned.
+/// Age at which Claude Code considers a lock abandoned.
 const STALE_AFTER: Duration = Duration::from_secs(10);
-/// For how long we rely on a lock of our own: well before anybody may take it for abandoned.
+/// How long brigade relies on a lock it holds: well before another process may consider it
+/// abandoned.
 const TRUSTED_FOR: Duration = Duration::from_secs(5);
 
-/// How long a program that writes in place, and heeds no lock, may take.
+/// Upper bound on the time that a program without locks needs to write a file in place.
 const MAX_IN_PLACE_WRITE: Duration = Duration::from_millis(50);
 
-/// A lock that is held. Dropping it gives it back.
+/// A lock that is held. Dropping it releases the lock.
 #[derive(Debug)]
 pub(crate) struct HeldLock<'d> {
     at: LockPath<'d>,
@@ -36,44 +38,45 @@ pub(crate) struct HeldLock<'d> {
     acquired_at: Instant,
 }
 
-/// Where a lock is.
+/// The location of a lock.
 #[derive(Clone, Debug)]
 pub(crate) struct LockPath<'d> {
     pub(crate) dir: &'d Dir,
     pub(crate) name: String,
-    /// Where the directory that becomes the lock is kept, by a process that has this place to itself.
+    /// The spare directory that becomes the lock. The caller has exclusive use of it.
     pub(crate) spare: Option<(&'d Dir, String)>,
 }
 
-/// Somebody who takes a lock, and writes down what has to be known if it dies in the middle.
+/// Persists lock acquisitions, so that another process can clean up if this one dies in between.
 pub(crate) trait LockRecorder {
-    /// This directory is about to become the lock, or has just been made for it.
+    /// Called when this directory is about to become the lock, or has just been created as the
+    /// lock.
     fn record_acquire(&mut self, id: LockId) -> Result<(), StoreError>;
 
-    /// The lock is about to be taken from a holder that may only be slow, and write when it wakes.
+    /// Called before the lock is taken from a holder that may only be slow and may write later.
     fn record_steal(&mut self) -> Result<(), StoreError>;
 }
 
-/// What one try to take a lock came to.
+/// The result of one attempt to acquire a lock.
 #[derive(Debug)]
 pub(crate) enum LockAttempt<'d> {
     Acquired(HeldLock<'d>),
     Blocked(Obstacle),
 }
 
-/// Somebody waiting for a lock: what it has seen of the holder so far.
+/// The state of a caller that waits for a lock: its observations so far.
 #[derive(Debug, Default)]
 pub(crate) struct LockWaiter {
-    /// Whether it was told to wait before.
+    /// Whether an earlier attempt had to wait.
     pub(crate) has_waited: bool,
-    /// The lock, its time, and since when it has been just so by a clock nobody can set.
+    /// The stamp of the lock, and since when it has been unchanged by the monotonic clock.
     seen_lock: Option<(FileStamp, Instant)>,
-    /// A file that could not be read, and since when it has been just so.
+    /// The stamp of a file that could not be parsed, and since when it has been unchanged.
     torn_file: Option<(FileStamp, Instant)>,
 }
 
 impl LockWaiter {
-    /// Tries once. `ours` is a lock whose maker is known to be gone.
+    /// Tries once to acquire the lock. `abandoned` is a lock whose creator is known to be dead.
     pub(crate) fn try_lock<'d>(
         &mut self,
         at: LockPath<'d>,
@@ -82,10 +85,10 @@ impl LockWaiter {
     ) -> Result<LockAttempt<'d>, StoreError> {
         let (dir, name) = (at.dir, at.name.as_str());
         if let Some(abandoned) = abandoned {
-            // Before another takes its place in what is remembered.
+            // Remove it before the recorder replaces its id with the new one.
             remove_abandoned(dir, name, abandoned)?;
         }
-        // Twice at most: once to find it abandoned, once to take it.
+        // At most two rounds: one to remove an abandoned lock, one to acquire it.
         for _ in 0..2 {
             let acquired_at = Instant::now();
             if let Some(id) = at.create(recorder)? {
@@ -95,7 +98,7 @@ impl LockWaiter {
             let stat = match statat(dir.fd(), name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => stat,
                 Err(Errno::NOENT) => continue,
-                Err(error) => return Err(dir.io_error("look at", name, error)),
+                Err(error) => return Err(dir.io_error("stat", name, error)),
             };
             if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
                 return Ok(LockAttempt::Blocked(Obstacle::NotALock { path }));
@@ -109,14 +112,15 @@ impl LockWaiter {
                     Duration::ZERO
                 }
             };
-            // A time in the future never gets old; the time we have watched it does.
+            // A modification time in the future never becomes old, but the time we have observed
+            // the lock does.
             let stale = age > i64::try_from(STALE_AFTER.as_secs()).unwrap_or_default()
                 || observed_for > STALE_AFTER;
             if !stale {
                 return Ok(LockAttempt::Blocked(Obstacle::Held { path, held_secs: age.max(0) }));
             }
             recorder.record_steal()?;
-            // Moving it does not change the time by which it is stale.
+            // Renaming the directory does not change its modification time.
             let is_same = |moved: &str| dir.stamp(moved).is_ok_and(|found| found == Some(stamp));
             match remove_if(dir, name, is_same)? {
                 Removal::Removed => {}
@@ -135,7 +139,8 @@ impl LockWaiter {
 }
 
 impl LockWaiter {
-    /// Whether a torn file has been torn for so long that nobody is writing it.
+    /// Returns whether a torn file has been unchanged for so long that no program is still writing
+    /// it.
     pub(crate) fn is_torn_for_good(&mut self, stamp: FileStamp) -> bool {
         match self.torn_file {
             Some((torn, since)) if torn == stamp => since.elapsed() > MAX_IN_PLACE_WRITE,
@@ -147,8 +152,8 @@ impl LockWaiter {
     }
 }
 
-/// Removes a lock that was looked at, and no other that came into its place since: it is moved aside
-/// first, where `is_it` can look once more.
+/// Removes a lock that was inspected earlier, but not a newer one that replaced it. The lock is
+/// renamed first, so that `is_same` can check what was moved.
 fn remove_if(dir: &Dir, name: &str, is_same: impl Fn(&str) -> bool) -> Result<Removal, StoreError> {
     let moved = TempFile::next().name(name);
     match renameat(dir.fd(), name, dir.fd(), moved.as_str()) {
@@ -161,27 +166,27 @@ fn remove_if(dir: &Dir, name: &str, is_same: impl Fn(&str) -> bool) -> Result<Re
     if removed == Removal::Removed {
         return Ok(removed);
     }
-    // Somebody's live lock, or one that is not empty: back with it, unless a new one was made.
+    // Another process's live lock, or one that is not empty: rename it back, unless a new lock
+    // exists.
     match renameat_with(dir.fd(), moved.as_str(), dir.fd(), name, RenameFlags::NOREPLACE) {
         Ok(()) => {}
         Err(Errno::EXIST) => dir.remove_dir_quietly(&moved),
-        Err(error) => return Err(dir.io_error("put back", name, error)),
+        Err(error) => return Err(dir.io_error("restore the lock", name, error)),
     }
     Ok(removed)
 }
 
-/// What became of a lock that was to be removed.
+/// The result of removing a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Removal {
-    /// It is gone.
+    /// The lock is gone.
     Removed,
-    /// Another had come into its place.
+    /// Another lock had replaced it.
     Replaced,
-    /// It is not empty, and stays.
+    /// The directory is not empty and was left in place.
     NotEmpty,
 }
 
-/// Removes a lock.
 fn remove_dir(dir: &Dir, name: &str) -> Result<Removal, StoreError> {
     match unlinkat(dir.fd(), name, AtFlags::REMOVEDIR) {
         Ok(()) | Err(Errno::NOENT) => Ok(Removal::Removed),
@@ -191,18 +196,20 @@ fn remove_dir(dir: &Dir, name: &str) -> Result<Removal, StoreError> {
 }
 
 impl LockPath<'_> {
-    /// Makes the lock; `None` if it is there.
+    /// Creates the lock. Returns `None` if it already exists.
     fn create(&self, recorder: &mut dyn LockRecorder) -> Result<Option<LockId>, StoreError> {
         let io_error = |error| self.dir.io_error("lock", &self.name, error);
         if let Some((dir, spare)) = &self.spare {
             let id = refresh(dir, spare)?;
-            // First the word, then the deed: if we die in between, the next of us knows whose it is.
+            // Record it before the rename: if this process dies in between, the next one knows
+            // whose lock it is.
             recorder.record_acquire(id)?;
             let (from, to) = (spare.as_str(), self.name.as_str());
             match renameat_with(dir.fd(), from, self.dir.fd(), to, RenameFlags::NOREPLACE) {
                 Ok(()) => return Ok(Some(id)),
                 Err(Errno::EXIST) => return Ok(None),
-                // Another file system, or one that cannot move without replacing.
+                // The spare is on another file system, or the file system cannot rename without
+                // replacing.
                 Err(Errno::XDEV | Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
                 Err(error) => return Err(io_error(error)),
             }
@@ -219,7 +226,7 @@ impl LockPath<'_> {
         Ok(id)
     }
 
-    /// Takes the lock away, and keeps it for the next time.
+    /// Releases the lock, keeping its directory as the spare for the next time.
     fn release(&self) {
         if let Some((dir, name)) = &self.spare {
             let back = renameat(self.dir.fd(), self.name.as_str(), dir.fd(), name.as_str());
@@ -231,7 +238,7 @@ impl LockPath<'_> {
     }
 }
 
-/// Makes the directory at hand as young as if it were new, or makes a new one.
+/// Updates the modification time of the spare directory, or creates one if there is none.
 fn refresh(dir: &Dir, spare: &str) -> Result<LockId, StoreError> {
     let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
     let now = Timestamps { last_access: now, last_modification: now };
@@ -240,12 +247,12 @@ fn refresh(dir: &Dir, spare: &str) -> Result<LockId, StoreError> {
         other => other.map_err(|error| dir.io_error("refresh", spare, error)),
     };
     refreshed?;
-    LockId::find(dir, spare)?.ok_or_else(|| dir.io_error("look at", spare, Errno::NOENT))
+    LockId::find(dir, spare)?.ok_or_else(|| dir.io_error("stat", spare, Errno::NOENT))
 }
 
 impl HeldLock<'_> {
-    /// Whether it is still ours, and will be for a while: after a long pause it may have been taken
-    /// from us, or be about to.
+    /// Returns whether this process still holds the lock and will hold it for a while. After a long
+    /// pause, another process may have taken it or may be about to.
     pub(crate) fn is_held(&self) -> Result<bool, StoreError> {
         Ok(self.acquired_at.elapsed() < TRUSTED_FOR
             && LockId::find(self.at.dir, &self.at.name)? == Some(self.id))
@@ -254,14 +261,15 @@ impl HeldLock<'_> {
 
 impl Drop for HeldLock<'_> {
     fn drop(&mut self) {
-        // After a pause it may be somebody else's, or about to be; that one we leave.
+        // After a pause the lock may belong to another process, or be about to. Then leave it
+        // alone.
         if matches!(self.is_held(), Ok(true)) {
             self.at.release();
         }
     }
 }
 
-/// Removes a lock whose maker is known to be gone, if it is there.
+/// Removes a lock whose creator is known to be dead, if it still exists.
 pub(crate) fn remove_abandoned(dir: &Dir, name: &str, id: LockId) -> Result<(), StoreError> {
     if LockId::find(dir, name)? == Some(id) {
         remove_if(dir, name, |moved| {
@@ -271,18 +279,19 @@ pub(crate) fn remove_abandoned(dir: &Dir, name: &str, id: LockId) -> Result<(), 
     Ok(())
 }
 
-/// Removes whatever lock is there: all who could hold it are known to be gone. What is no lock stays.
+/// Removes any lock at this place. The caller knows that every possible holder is dead. Anything
+/// that is not a lock is left in place.
 pub(crate) fn remove_any(dir: &Dir, name: &str) -> Result<(), StoreError> {
     match statat(dir.fd(), name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
             remove_dir(dir, name).map(drop)
         }
         Ok(_) | Err(Errno::NOENT) => Ok(()),
-        Err(error) => Err(dir.io_error("look at", name, error)),
+        Err(error) => Err(dir.io_error("stat", name, error)),
     }
 }
 
-/// How many seconds ago that was, by the wall clock that file times are made of.
+/// Returns the age of a modification time in seconds, by the wall clock, as used for file times.
 fn age(modified: i64) -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     i64::try_from(now).unwrap_or(i64::MAX).saturating_sub(modified)

@@ -1,8 +1,8 @@
-//! Which directory a lock is.
+//! Identifies the directory that is a lock.
 //!
-//! A file system gives the number of a directory that was removed to the next that is made. So the
-//! time of its birth is asked for as well, which moving it does not change. Linux and macOS tell it
-//! in different ways; the way of macOS is untested.
+//! A file system reuses the inode number of a removed directory for the next one. Therefore the id
+//! also contains the creation time, which renaming does not change. Linux and macOS report it in
+//! different ways; the macOS code is untested.
 
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use super::dir::Dir;
 use crate::store::StoreError;
 
-/// Which directory a lock is: another one made in its place has another.
+/// Identifies a lock directory. Another directory created in its place has another id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LockId {
     pub(crate) inode: u64,
@@ -18,12 +18,12 @@ pub(crate) struct LockId {
 }
 
 impl LockId {
-    /// The lock that is there.
+    /// Returns the id of the lock that exists, if any.
     pub(crate) fn find(dir: &Dir, name: &str) -> Result<Option<Self>, StoreError> {
         match stat_lock(dir, name) {
             Ok(id) => Ok(Some(id)),
             Err(Errno::NOENT) => Ok(None),
-            Err(error) => Err(dir.io_error("look at", name, error)),
+            Err(error) => Err(dir.io_error("stat", name, error)),
         }
     }
 }

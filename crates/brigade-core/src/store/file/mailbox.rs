@@ -1,10 +1,10 @@
-//! One member's mailbox: the inbox that Claude Code shares, and beside it our journal and state.
+//! One member's mailbox: the inbox shared with Claude Code, and brigade's journal and state for it.
 //!
-//! A message is acknowledged when it stands in the journal. What of the journal is not yet in the
-//! inbox is the outbox, and whoever next holds the locks puts all of it there. Two locks are taken,
-//! neither of them waited for while the other is held: our own on the state (a `flock`, which the
-//! kernel gives back when its holder dies) keeps brigade processes apart, and Claude Code's keeps
-//! the native ones out.
+//! A message is acknowledged once it is in the journal. The journal records that are not yet in the
+//! inbox are the outbox; the next process that holds the locks delivers all of them. There are two
+//! locks, and a process never waits for one while it holds the other. Brigade's own lock on the
+//! state is a `flock`, which the kernel releases when its holder dies; it excludes other brigade
+//! processes. Claude Code's lock excludes native ones.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,65 +22,66 @@ use crate::clock::Clock;
 use crate::event::{Event, MessageKey, Record};
 use crate::store::{Mark, Obstacle, Outgoing, StoreError};
 
-/// How long, in nanoseconds, an inbox is left alone by us between two writes if there is a crowd.
+/// Pause between two writes of brigade to a contended inbox, in nanoseconds, so that native
+/// programs get their turn.
 const NATIVE_TURN_NANOS: i64 = 2_000_000;
 
-/// How long a program that slept through the loss of its lock is expected to come back.
+/// How long a program that was suspended and lost its lock is expected to come back.
 const STALE_WRITER_WINDOW: jiff::SignedDuration = jiff::SignedDuration::from_mins(10);
 
-/// A mailbox, open.
+/// An open mailbox.
 #[derive(Debug)]
 pub(crate) struct FileMailbox {
-    /// Whose it is.
+    /// The member who owns it.
     pub(crate) member: String,
     pub(crate) journal: Journal,
     pub(crate) state: StateFile,
-    /// Our own folder for mail.
+    /// Brigade's folder for mail.
     pub(crate) mail_dir: Arc<Dir>,
-    /// Where copies of damaged inboxes go.
+    /// Receives copies of damaged inboxes.
     pub(crate) damaged_copies: Dir,
 }
 
-/// What is to be done to a mailbox.
+/// Work to do on a mailbox.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum MailboxWork<'w> {
-    /// See to it that the journal is in the inbox as far as this.
+    /// Deliver the journal to the inbox at least up to this offset.
     Merge { upto: u64 },
-    /// Put into the inbox what waits, and into the journal what others did.
+    /// Deliver pending messages, and record changes that other programs made.
     Refresh,
-    /// Take out of the inbox what is read, if there is nothing else in it.
+    /// Empty the inbox if it holds only read messages.
     Prune,
-    /// Mark messages.
+    /// Mark messages as read or shown.
     Mark { keys: &'w [MessageKey], mark: Mark },
 }
 
-/// What one try came to.
+/// The result of one attempt.
 #[derive(Debug)]
 pub(crate) enum MailboxOutcome {
     Done,
     Wait(Obstacle),
-    /// Somebody changed the inbox under us; nothing was done.
+    /// Another program changed the inbox meanwhile; nothing was done.
     Retry,
 }
 
-/// What a look at the inbox without its lock came to.
+/// The result of comparing the inbox with the state, without its lock.
 enum RefreshOutcome {
     UpToDate,
-    /// Torn under our eyes, or for good.
+    /// The inbox is torn, either because it is being written or permanently.
     Torn(FileStamp),
     /// Messages have to be merged again.
     Rewound,
 }
 
-/// What a try needs to know of the world.
+/// The context of an attempt.
 pub(crate) struct MailboxContext<'w> {
     pub(crate) inboxes: &'w Dir,
     pub(crate) clock: &'w dyn Clock,
-    /// When the team that is there now was created, in milliseconds, if that can be read.
+    /// Returns when the current team was created, in milliseconds, if that can be read.
     pub(crate) team_created: &'w dyn Fn() -> Option<u64>,
 }
 
-/// Takes the lock of the inbox, and keeps the head up to date about it.
+/// Records the inbox lock in the head.
 struct MailboxLockRecorder<'t> {
     state: &'t StateFile,
     head: &'t mut MailboxHead,
@@ -99,7 +100,7 @@ impl LockRecorder for MailboxLockRecorder<'_> {
     }
 }
 
-/// Gives the state's lock back.
+/// Releases the lock on the state when dropped.
 struct StateUnlock<'s>(&'s StateFile);
 
 impl Drop for StateUnlock<'_> {
@@ -113,7 +114,7 @@ impl FileMailbox {
         format!("{}.json", self.member)
     }
 
-    /// Tries once to do the work. Nothing waits in here, so nobody is kept waiting for long.
+    /// Tries once to do the work. Never waits, so it blocks other processes only briefly.
     pub(crate) fn attempt(
         &self,
         context: &MailboxContext<'_>,
@@ -136,8 +137,8 @@ impl FileMailbox {
             head.after.upto = tail.end;
             match self.refresh(context, &mut head)? {
                 RefreshOutcome::UpToDate => return Ok(MailboxOutcome::Done),
-                // Claude Code 2.1.50 makes a new inbox before it takes the lock, and what it has for it is
-                // lost if the lock is ours at that moment.
+                // Claude Code 2.1.50 creates a new inbox before it takes the lock, and loses its
+                // message if we hold the lock at that moment.
                 RefreshOutcome::Torn(stamp) if !waiter.is_torn_for_good(stamp) => {
                     let path = context.inboxes.path(&self.file());
                     return Ok(MailboxOutcome::Wait(Obstacle::Torn { path }));
@@ -146,9 +147,9 @@ impl FileMailbox {
                 RefreshOutcome::Rewound => tail = self.tail(&mut head)?,
             }
         }
-        // Where several of us wait for one inbox, a native program may be waiting as well, and it has
-        // less patience: 2.1.50 loses what it cannot write at once. What we have to write keeps, and
-        // the longer it waits the more goes into one write.
+        // If several brigade processes wait for one inbox, a native program may be waiting as well,
+        // and it retries less: 2.1.50 loses messages it cannot write immediately. Our messages are
+        // safe in the journal, and the longer they wait, the more of them go into one write.
         let since = nanoseconds(context.clock).wrapping_sub(head.written_at);
         if (waiter.has_waited || head.contended) && (0..NATIVE_TURN_NANOS).contains(&since) {
             return Ok(MailboxOutcome::Wait(Obstacle::Busy { path: self.state.path().clone() }));
@@ -172,14 +173,14 @@ impl FileMailbox {
             Err(obstacle) => return Ok(MailboxOutcome::Wait(obstacle)),
         };
         head.power_safe |= self.merge(context, &mut draft, &tail, work)?;
-        // Behind the merging: what waited could be seen, and so be marked.
+        // After the merge, because a pending message is already visible and so may be marked.
         if let MailboxWork::Mark { keys, mark } = work {
             self.mark(context, &mut draft, keys, mark)?;
         }
         self.commit(context, &lock, &mut head, &draft, tail.end)
     }
 
-    /// Makes the head true: finds out whether the last write got as far as its rename.
+    /// Completes or reverts the last write, depending on whether its rename happened.
     fn resolve(
         &self,
         context: &MailboxContext<'_>,
@@ -191,13 +192,14 @@ impl FileMailbox {
         if context.inboxes.stamp(&name)?.is_some() {
             head.after = head.before;
             head.inbox_stamp = FileStamp::default();
-            // First the head, then the file: were it gone with the old head standing, what it held
-            // would count as delivered.
+            // Write the head before removing the file. If the file were gone while the old head
+            // remained, the messages in it would count as delivered.
             self.state.write_head(&head)?;
             context.inboxes.remove(&name)?;
         } else if !head.verified {
             if LockId::find(context.inboxes, &format!("{file}.lock"))? != Some(head.lock) {
-                // Its writer died before it could look back, and somebody took its lock.
+                // The writer died before it could check the lock again, and another process took
+                // that lock.
                 head.mark_at_risk(head.before.upto, context.clock);
             }
             head.verified = true;
@@ -208,11 +210,12 @@ impl FileMailbox {
         Ok(head)
     }
 
-    /// What the journal holds behind what is merged, without what was seen to be read: after going
-    /// back that may be among it. What was only found to be gone is merged again.
+    /// Returns the journal records after the merged ones, without messages that were recorded as
+    /// read: after a rewind, some may be among them. Messages that only disappeared are merged
+    /// again.
     ///
-    /// A head that speaks of another journal, or none, is no help: then all of the journal is gone
-    /// through, and what it knows to be read or gone is left out.
+    /// If the head is missing or refers to another journal, the whole journal is read, and messages
+    /// recorded as read or gone are left out.
     pub(super) fn tail(&self, head: &mut MailboxHead) -> Result<JournalTail, StoreError> {
         let mut tail = self.journal.read_from(head.after.upto.offset)?;
         if tail.start == head.after.upto && *head != MailboxHead::default() {
@@ -228,14 +231,15 @@ impl FileMailbox {
         Ok(tail)
     }
 
-    /// Writes down what others did, without keeping anybody from the inbox.
+    /// Records changes that other programs made, without locking the inbox.
     fn refresh(
         &self,
         context: &MailboxContext<'_>,
         head: &mut MailboxHead,
     ) -> Result<RefreshOutcome, StoreError> {
         let file = self.file();
-        // We hold what its maker held: a lock that one of us made and left is that of a dead one.
+        // We hold the state lock. A lock of a brigade process that still exists therefore belongs
+        // to a dead process.
         lock::remove_abandoned(context.inboxes, &format!("{file}.lock"), head.lock)?;
         if context.inboxes.stamp(&file)?.unwrap_or_default() == head.inbox_stamp {
             return Ok(RefreshOutcome::UpToDate);
@@ -250,8 +254,8 @@ impl FileMailbox {
         Ok(if rewound { RefreshOutcome::Rewound } else { RefreshOutcome::UpToDate })
     }
 
-    /// Every native program that used this inbox is known to have ended. So a lock that is left is
-    /// nobody's, and nobody comes back who lost one and does not know it.
+    /// Called when every native program that used this inbox has ended: a remaining lock has no
+    /// owner, and no program can still overwrite the inbox with an old copy.
     pub(crate) fn natives_ended(
         &self,
         context: &MailboxContext<'_>,
@@ -264,7 +268,8 @@ impl FileMailbox {
         let mut head = self.resolve(context, head)?;
         lock::remove_any(context.inboxes, &format!("{}.lock", self.file()))?;
         let _tail = self.tail(&mut head)?;
-        // Once more with the doubt: what was overwritten so far is put back.
+        // Compare once more while the risk is still recorded, so that overwritten messages are
+        // restored.
         if matches!(self.refresh(context, &mut head)?, RefreshOutcome::Torn(_)) {
             return Ok(MailboxOutcome::Done);
         }
@@ -274,7 +279,7 @@ impl FileMailbox {
         Ok(MailboxOutcome::Done)
     }
 
-    /// The messages that are acknowledged and not in the inbox yet.
+    /// Returns the messages that are acknowledged but not yet in the inbox.
     pub(crate) fn undelivered(
         &self,
         context: &MailboxContext<'_>,
@@ -295,8 +300,9 @@ impl FileMailbox {
         Ok(sent.collect())
     }
 
-    /// Removes what killed processes left behind. Only after [`Work::Look`] has settled the last
-    /// write, of whose temporary file the state may speak.
+    /// Removes temporary files of killed processes. Call it only after [`MailboxWork::Refresh`] has
+    /// completed the last write, because the state may still refer to the temporary file of that
+    /// write.
     pub(crate) fn sweep(&self, inboxes: &Dir) -> Result<(), StoreError> {
         if !self.state.try_lock()? {
             return Ok(());
@@ -315,7 +321,7 @@ impl FileMailbox {
 }
 
 impl JournalTail {
-    /// Leaves out the messages that `is_read` of something said of them.
+    /// Removes the messages for which the tail contains an event selected by `is_read`.
     fn drop_read(&mut self, is_read: impl Fn(&Event) -> bool) {
         let read: HashSet<MessageKey> = self
             .records
@@ -339,8 +345,8 @@ impl JournalTail {
 }
 
 impl MailboxHead {
-    /// From now on, what is merged behind `from` may be overwritten by a program that does not know
-    /// that it lost its lock.
+    /// Records that messages merged after `from` may be overwritten by a program that does not know
+    /// it lost its lock.
     pub(super) fn mark_at_risk(&mut self, from: JournalPosition, clock: &dyn Clock) {
         let until =
             clock.now().saturating_add(STALE_WRITER_WINDOW).unwrap_or_default().as_millisecond();
@@ -349,7 +355,7 @@ impl MailboxHead {
     }
 }
 
-/// The time for comparing with a time not long ago.
+/// Returns the current time in nanoseconds, for comparison with a recent time.
 pub(super) fn nanoseconds(clock: &dyn Clock) -> i64 {
     i64::try_from(clock.now().as_nanosecond()).unwrap_or_default()
 }
@@ -361,8 +367,8 @@ fn sent_key(record: &Record) -> Option<MessageKey> {
     }
 }
 
-/// An entry of an inbox as the journal has a message that is on its way.
+/// Returns the inbox entry of a pending message, as stored in the journal.
 pub(crate) fn inbox_entry(message: &Outgoing) -> Box<RawValue> {
-    // Plain data; this cannot fail.
+    // Plain data, so serialization cannot fail.
     serde_json::value::to_raw_value(&message.as_new()).unwrap_or_default()
 }

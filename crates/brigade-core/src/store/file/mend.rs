@@ -1,4 +1,4 @@
-//! A roster that nobody will finish writing.
+//! Repairs a roster whose writer died or was overwritten.
 
 use brigade_wire::Damage;
 use brigade_wire::name::TeamName;
@@ -11,13 +11,14 @@ use super::{FileStore, NativeDirs};
 use crate::store::{Document, StoreError};
 
 impl FileStore {
-    /// Puts a whole roster into the place of one that is torn for good; whether there may be one now.
+    /// Replaces a roster that stays torn. Returns whether the roster may be readable now.
     ///
-    /// Claude Code writes `config.json` in place, and nobody on the team can do anything with half of one.
-    /// Of two that write at once the longer text may stand behind the shorter: then what came last is
-    /// whole, and is kept. Killed while at it, one leaves an empty file or half of one: then it is put
-    /// back as it was last seen. That only in a team of our making: of any other we cannot know that
-    /// what we saw last is what its lead would put there.
+    /// Claude Code writes `config.json` in place, and no member can use half of one. If two
+    /// processes write at once, the end of the longer text may follow the shorter one: then the
+    /// shorter text was written last, is complete, and is kept. A process killed while writing
+    /// leaves an empty or truncated file: then the last seen roster is restored. That is done only
+    /// for teams that brigade created. For other teams, the last seen roster may not be what the
+    /// lead would write.
     pub(super) async fn repair_roster(
         &self,
         team: &TeamName,
@@ -31,7 +32,7 @@ impl FileStore {
         else {
             return Ok(false);
         };
-        // Named by what is in it: several who find it keep one copy.
+        // Named by content, so that several processes that find it keep one copy.
         let copy = format!("config-{:016x}.json", torn.revision.0);
         let damaged_copies = team_state.dir.private_child("aside")?;
         if !torn.bytes.is_empty() {
@@ -50,8 +51,8 @@ impl FileStore {
             )
         });
         match replaced.await {
-            Ok(()) => tracing::warn!(%team, "a torn config.json was made whole"),
-            // It is another by now: somebody else has mended it, or it was finished after all.
+            Ok(()) => tracing::warn!(%team, "repaired a torn config.json"),
+            // The file has changed: another process repaired it, or its writer finished.
             Err(StoreError::Conflict) => {}
             Err(error) => return Err(error),
         }
@@ -60,14 +61,14 @@ impl FileStore {
     }
 }
 
-/// What the last writer wrote, if only the end of an earlier text stands behind it.
+/// Returns the text of the last writer, if all that follows it is the end of an earlier text.
 fn last_complete_text(torn: &[u8]) -> Option<Vec<u8>> {
     let Err(Damage::Tail { end }) = Team::read(torn) else { return None };
     let repaired = torn.get(..end)?;
     Team::read(repaired).ok().map(|_| repaired.to_owned())
 }
 
-/// The roster as it was last seen, if the team is of our making.
+/// Returns the last seen roster, if brigade created the team.
 fn last_seen(team_state: &TeamStateDir) -> Result<Option<Vec<u8>>, StoreError> {
     let Some(last) = team_state.last_roster()? else { return Ok(None) };
     let created = Team::read(&last).ok().and_then(|team| team.created_at());

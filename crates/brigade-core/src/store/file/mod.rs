@@ -1,14 +1,14 @@
-//! Teams in Claude Code's own files.
+//! Stores teams in Claude Code's own files.
 //!
-//! - `dir`: files by name from an open directory; `lock`: Claude Code's lock; `document`: a file
-//!   replaced under it;
-//! - `mailbox` with its `journal` and `state`: how a message gets into an inbox and is never lost;
-//!   `draft`, `commit` and `observe` are the steps of that;
-//! - `board`: tasks; `own`: what we keep of a team for ourselves;
-//! - `watch`: what happens, as it happens; `chronicle`: that, and all that happened before.
+//! - `dir`: file operations relative to an open directory; `lock`: Claude Code's lock; `document`:
+//!   compare-and-set replacement of a file under that lock;
+//! - `mailbox` with its `journal` and `state`: delivers messages to an inbox without losing any;
+//!   `draft`, `commit` and `observe` are its steps;
+//! - `board`: tasks; `own`: brigade's own files for a team;
+//! - `watch`: new events as they happen; `chronicle`: all past events, then new ones.
 //!
-//! The calls here do their system calls on the caller's thread: they take a fraction of a
-//! millisecond, and what has to wait sleeps without keeping the thread.
+//! Store calls do their system calls on the caller's thread, because each takes a fraction of a
+//! millisecond. Calls that have to wait sleep without blocking the thread.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -70,33 +70,32 @@ use super::{Obstacle, StoreError};
 use crate::clock::{Clock, SystemClock};
 use crate::hash::Fnv;
 
-/// What an acknowledged message survives.
+/// Failures that an acknowledged message survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// The death of any process, at any moment.
+    /// The death of any process at any moment.
     #[default]
     Process,
-    /// That, and the loss of power: a write is on the disk before it is acknowledged.
+    /// The same, plus power loss: a write is on disk before it is acknowledged.
     Power,
 }
 
-/// How a file store behaves.
+/// Configuration of a file store.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// Claude Code's folder, `~/.claude` unless somebody moved it.
+    /// Claude Code's folder, `~/.claude` by default.
     pub claude_dir: PathBuf,
-    /// Brigade's own folder, `$XDG_STATE_HOME/brigade` for the program.
+    /// Brigade's own folder. The `brigade` program uses `$XDG_STATE_HOME/brigade`.
     pub state_dir: PathBuf,
-    /// What an acknowledged message survives.
+    /// Failures that an acknowledged message survives.
     pub durability: Durability,
-    /// How long to wait for a lock at most.
+    /// Upper bound on the wait for a lock.
     pub lock_wait: Duration,
 }
 
 impl Options {
-    /// These folders; a message survives the death of any process, and a lock is waited for until an
-    /// abandoned one would have grown stale.
+    /// Uses these folders, with the default durability and lock wait.
     pub fn new(claude_dir: impl Into<PathBuf>, state_dir: impl Into<PathBuf>) -> Self {
         Self {
             claude_dir: claude_dir.into(),
@@ -106,28 +105,28 @@ impl Options {
         }
     }
 
-    /// The same with this durability.
+    /// Sets the durability.
     pub fn with_durability(self, durability: Durability) -> Self {
         Self { durability, ..self }
     }
 
-    /// The same with this patience for a lock.
+    /// Sets the upper bound on the wait for a lock.
     pub fn with_lock_wait(self, lock_wait: Duration) -> Self {
         Self { lock_wait, ..self }
     }
 }
 
-/// How long to wait for a lock: a little longer than it takes an abandoned one to grow stale.
+/// Default wait for a lock: slightly longer than an abandoned lock takes to become stale.
 pub const LOCK_WAIT: Duration = Duration::from_secs(12);
 
-/// A word for a folder of Claude Code's that no other such folder has.
+/// Returns an identifier that is unique to a Claude Code folder.
 pub fn folder_key(claude_dir: &Path) -> String {
     let claude_dir = claude_dir.canonicalize().unwrap_or_else(|_| claude_dir.to_owned());
     let key = Fnv::default().bytes(claude_dir.as_os_str().as_encoded_bytes()).finish();
     format!("{key:016x}")
 }
 
-/// Teams in Claude Code's own files.
+/// A store that keeps teams in Claude Code's own files.
 #[derive(Debug)]
 pub struct FileStore {
     options: Options,
@@ -137,31 +136,32 @@ pub struct FileStore {
     native_dirs: Mutex<HashMap<TeamName, Arc<NativeDirs>>>,
     team_states: Mutex<HashMap<TeamName, Arc<TeamStateDir>>>,
     mailboxes: Mutex<HashMap<(TeamName, MemberName), SharedFileMailbox>>,
-    /// What watches of a team share, for as long as there are any.
+    /// The follower that all watches of a team and scope share, while any of them exists.
     watches: Mutex<HashMap<(TeamName, watch::WatchScope), Weak<watch::SharedFollower>>>,
 }
 
-/// A team's folders in Claude Code's, held open.
+/// The open directories of a team inside Claude Code's folder.
 #[derive(Debug)]
 struct NativeDirs {
     team: Dir,
     inboxes: Dir,
-    /// Which directory stood where the team's does when it was opened.
+    /// Device and inode of the team directory when it was opened.
     id: Option<(u64, u64)>,
-    /// The last `config.json` that was found whole, so that it need not be checked each time.
+    /// The last `config.json` that parsed, so that an unchanged file is not checked again.
     valid_config: Mutex<Option<FileStamp>>,
 }
 
-/// A mailbox, used by one thread at a time: its `flock` keeps processes apart, not threads.
+/// A mailbox, used by one thread at a time: its `flock` excludes other processes, not other
+/// threads.
 type SharedFileMailbox = Arc<Mutex<FileMailbox>>;
 
 impl FileStore {
-    /// A store on these folders, which need not be there yet, by the machine's own clock.
+    /// Creates a store on these folders, which need not exist yet, using the system clock.
     pub fn open(options: Options) -> Self {
         Self::new(options, Arc::new(SystemClock))
     }
 
-    /// The same by any clock.
+    /// Creates a store that uses the given clock.
     pub fn new(options: Options, clock: Arc<dyn Clock>) -> Self {
         // Two Claude Code folders may hold teams of the same name.
         let team_states_path =
@@ -183,7 +183,7 @@ impl FileStore {
         if self.options.durability == Durability::Power { Fsync::Yes } else { Fsync::No }
     }
 
-    /// Sees to it that what was renamed in a folder is so after a power cut, where that is promised.
+    /// Fsyncs a directory if the store is power-safe, so that renames in it survive power loss.
     fn sync_if_power_safe(&self, dir: Option<&Dir>) -> Result<(), StoreError> {
         match dir {
             Some(dir) if self.sync() == Fsync::Yes => dir.sync(),
@@ -201,8 +201,8 @@ impl FileStore {
         dir.ok_or_else(|| StoreError::NoTeam { team: team.clone() })
     }
 
-    /// The team's folders, opened once and then only looked after: a team may be deleted and made
-    /// again.
+    /// Returns the team's native directories. They are opened once and then only checked, because a
+    /// team may be deleted and re-created.
     fn native_dirs(&self, team: &TeamName) -> Result<Arc<NativeDirs>, StoreError> {
         let mut native_dirs = lock_mutex(&self.native_dirs);
         if let Some(native) = native_dirs.get(team)
@@ -221,7 +221,7 @@ impl FileStore {
         Ok(native)
     }
 
-    /// Our own folder for a team, made at its first use.
+    /// Returns brigade's own folder for a team, creating it if needed.
     fn team_state(&self, team: &TeamName) -> Result<Arc<TeamStateDir>, StoreError> {
         let mut team_states = lock_mutex(&self.team_states);
         if let Some(team_state) = team_states.get(team).filter(|team_state| team_state.exists()) {
@@ -233,7 +233,7 @@ impl FileStore {
         Ok(team_state)
     }
 
-    /// Our own folder for a team, if there is one.
+    /// Returns brigade's own folder for a team, or `None` if it does not exist.
     fn existing_team_state(
         &self,
         team: &TeamName,
@@ -267,7 +267,7 @@ impl FileStore {
         Ok(mailbox)
     }
 
-    /// Does work on a mailbox, waiting for the locks if need be.
+    /// Performs work on a mailbox, waiting for the locks if necessary.
     async fn work(
         &self,
         team: &TeamName,
@@ -292,9 +292,11 @@ impl FileStore {
         .await
     }
 
-    /// Tells that every program of Claude Code's that used this member's inbox has ended, before one is
-    /// started again: what one of them left locked is free at once, what it may have overwritten is put
-    /// back, and nothing is in doubt from then on.
+    /// Reports that every Claude Code process that used this member's inbox has ended. Call it
+    /// before starting a new one.
+    ///
+    /// Removes a lock that such a process left behind, restores messages that it may have
+    /// overwritten, and clears the risk that one of them still overwrites the inbox.
     pub async fn natives_ended(
         &self,
         team: &TeamName,
@@ -304,11 +306,12 @@ impl FileStore {
         let mailbox = self.mailbox(team, member)?;
         self.retry_step(team, &native, |context, _| lock_mutex(&mailbox).natives_ended(context))
             .await?;
-        // What was put back must stand there before the next of them reads, or it is told twice.
+        // Restored messages must be in the inbox before the next Claude Code process reads it.
+        // Otherwise it would receive them twice.
         self.work_on(team, &native, &mailbox, MailboxWork::Refresh).await
     }
 
-    /// Does one step on a mailbox until it is done.
+    /// Repeats one step on a mailbox until it is done.
     async fn retry_step(
         &self,
         team: &TeamName,
@@ -330,13 +333,13 @@ impl FileStore {
         self.retry(attempt).await
     }
 
-    /// When the team that is there now was created, in milliseconds, if that can be read.
+    /// Returns when the current team was created, in milliseconds, if its roster can be read.
     fn team_created(&self, team: &TeamName) -> Option<u64> {
         let config = self.native_dirs(team).ok()?.team.read("config.json").ok()??;
         Team::read(&config.bytes).ok()?.created_at()
     }
 
-    /// Tries until it is done, or the time for waiting is up.
+    /// Repeats an attempt until it is done or the lock wait is over.
     async fn retry<T>(
         &self,
         mut attempt: impl FnMut(&mut LockWaiter) -> Result<TryOutcome<T>, StoreError>,
@@ -360,10 +363,10 @@ impl FileStore {
             if waited >= limit {
                 return Err(obstacle.into());
             }
-            // Whoever is at it is through in a moment, and has done our work as well. One that takes
-            // longer is asleep or dead.
+            // Another brigade process that holds the lock usually finishes within a moment and
+            // delivers our messages as well. A holder that takes longer is suspended or dead.
             if waited < MAX_RETRY_DELAY {
-                // Shorter than the runtime's clock can count, and no longer than a write.
+                // Shorter than the tokio timer's resolution, and no longer than one write.
                 std::thread::sleep(MIN_RETRY_DELAY);
                 tokio::task::yield_now().await;
             } else {
@@ -372,7 +375,7 @@ impl FileStore {
         }
     }
 
-    /// Refuses beforehand what could never be delivered.
+    /// Rejects a message that could never be delivered, before it is acknowledged.
     fn check_deliverable(&self, inboxes: &Dir, member: &MemberName) -> Result<(), StoreError> {
         inboxes.check_replaceable(&format!("{member}.json"))?;
         let writable =
@@ -381,20 +384,20 @@ impl FileStore {
     }
 }
 
-/// How long to wait before looking again, at least and at most.
+/// Shortest and longest delay between two attempts.
 const MIN_RETRY_DELAY: Duration = Duration::from_micros(250);
 const MAX_RETRY_DELAY: Duration = Duration::from_millis(20);
-/// How long to wait for a lock that no program can take.
+/// Wait for a lock that no program can acquire.
 const UNLOCKABLE_WAIT: Duration = Duration::from_secs(1);
 
-/// Makes and opens brigade's folder for all teams: nobody else gets in.
+/// Opens brigade's folder for all teams, creating it if needed. Only the current user may enter it.
 fn open_state_dir(path: &Path) -> Result<Dir, StoreError> {
     let make = |path: &Path| -> Result<Dir, StoreError> {
         let parent = path.parent().unwrap_or(path);
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         std::fs::create_dir_all(parent).map_err(|source| {
             let path = parent.to_owned();
-            StoreError::Io { doing: "make the directory", path, source }
+            StoreError::Io { doing: "create the directory", path, source }
         })?;
         let missing = || dir::io_error("open", parent.to_owned(), rustix::io::Errno::NOENT);
         Dir::open(parent)?.ok_or_else(missing)?.private_child(name)
@@ -402,7 +405,7 @@ fn open_state_dir(path: &Path) -> Result<Dir, StoreError> {
     if let Some(dir) = Dir::open(path)? {
         return Ok(dir);
     }
-    // The three levels that are ours: brigade, files, and this Claude Code folder.
+    // Brigade owns three levels: `brigade`, `files`, and the folder for this Claude Code folder.
     for ours in [path.parent().and_then(Path::parent), path.parent()].into_iter().flatten() {
         make(ours)?;
     }

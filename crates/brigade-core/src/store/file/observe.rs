@@ -1,4 +1,4 @@
-//! What others did to an inbox, written down; and what is left of one that was torn.
+//! Records changes that other programs made to an inbox, and salvages a torn inbox.
 
 use std::collections::HashSet;
 
@@ -12,8 +12,8 @@ use crate::event::{Event, MessageKey, Record, one_line};
 use crate::store::StoreError;
 
 impl FileMailbox {
-    /// Compares the inbox with what is known of it, writes the difference into the journal and
-    /// remembers the inbox as it is. Tells whether messages have to be merged again.
+    /// Compares the inbox with the known messages, writes the differences to the journal, and saves
+    /// the inbox as seen. Returns whether messages have to be merged again.
     pub(super) fn observe(
         &self,
         context: &MailboxContext<'_>,
@@ -25,8 +25,9 @@ impl FileMailbox {
         let read_before = state::by_key(&before);
         let now = MessageKey::all(inbox.messages());
         let present: HashSet<MessageKey> = now.iter().map(|(key, _)| *key).collect();
-        // If the newest of ours is gone, a program whose lock was taken may have written its old
-        // copy over it; or a reader took it. Once more is better than never.
+        // If our newest message is gone, either a program that lost its lock wrote its old copy
+        // over the inbox, or a reader removed the message. Delivering it again is better than
+        // losing it.
         let newest_gone = head.newest.is_some_and(|newest| !present.contains(&newest));
         let now_ms = context.clock.now().as_millisecond();
         let rewind = head.risk.filter(|risk| newest_gone && now_ms < risk.until);
@@ -65,7 +66,8 @@ impl FileMailbox {
         self.state.write_known(at, &known)?;
         let mut upto = head.after.upto;
         if let Some(risk) = rewind {
-            // Those behind are at risk from now on; these were put back, and are not again.
+            // Only later messages are at risk from now on. The ones restored here are not restored
+            // a second time.
             head.risk = Some(OverwriteRisk { from: upto.offset, ..risk });
             upto = self.journal.read_from(risk.from)?.start;
         }
@@ -77,8 +79,9 @@ impl FileMailbox {
         Ok(rewind.is_some())
     }
 
-    /// What can be kept of an inbox that cannot be read: what is whole in it, and what the journal
-    /// has of the messages that were in it unread. The inbox as it is goes aside first.
+    /// Returns the recoverable contents of an inbox that does not parse: its complete entries, and
+    /// from the journal the unread messages that are missing. The torn inbox is copied to the
+    /// `aside` folder first.
     pub(super) fn salvage(
         &self,
         context: &MailboxContext<'_>,
@@ -110,7 +113,7 @@ impl FileMailbox {
                 restored.push((*key, message.get()));
             }
         }
-        // Those torn off were the last.
+        // The lost messages were at the end, so append them there.
         let all: Vec<&[u8]> =
             entries.into_iter().chain(restored.iter().map(|(_, json)| json.as_bytes())).collect();
         let event = Event::Salvaged {
@@ -118,7 +121,7 @@ impl FileMailbox {
             copy: self.damaged_copies.path(&name).display().to_string(),
             kept: all.len(),
         };
-        tracing::warn!(member = %self.member, copy = %self.damaged_copies.path(&name).display(), "a torn inbox was salvaged");
+        tracing::warn!(member = %self.member, copy = %self.damaged_copies.path(&name).display(), "salvaged a torn inbox");
         self.journal.append(&[Record { at, by: None, event }], Fsync::No)?;
         Ok(inbox::of_entries(&all))
     }

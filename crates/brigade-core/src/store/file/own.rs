@@ -1,8 +1,9 @@
-//! What brigade keeps of a team for itself: the journals, and what it last saw of roster and board.
+//! Brigade's own files for a team: the journals, and the roster and board as last seen.
 //!
-//! It stands apart from Claude Code's folders, which Claude Code removes when its session ends. What
-//! others do to the roster and the board is found by comparing them with what was last seen; whoever
-//! finds a difference first, under a lock of our own, writes it down for all.
+//! They are outside Claude Code's folders, because Claude Code deletes those when its session ends.
+//! Changes that other programs make to the roster or the board are found by comparing them with the
+//! last seen state. The first process that finds a difference, under a lock of brigade's own,
+//! records it in the journal for all.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -25,26 +26,27 @@ use crate::store::{Actor, Revision, StoreError};
 
 /// The team's own journal.
 pub(crate) const TEAM_LOG: &str = "team.jsonl";
-/// The folders of the journals of mailboxes, and of members' work.
+/// The folders for mailbox journals and for journals of members' work.
 pub(crate) const MAIL: &str = "mail";
 pub(crate) const WORK: &str = "work";
-/// The roster as it was last seen.
+/// The roster as last seen.
 const ROSTER: &str = "roster.json";
-/// When the team was created that we created, in milliseconds.
+/// When brigade created the team, in milliseconds.
 const CREATED: &str = "created";
-/// Stands where another program has written the roster: an empty file.
+/// An empty file that exists if another program has written the roster.
 const SHARED: &str = "shared";
-/// The locks we last made, and then for each task number eight bytes: the revision in which it was
-/// last seen, or nothing.
+/// The native locks that brigade processes created last, followed by eight bytes for each task
+/// number: the revision last seen, or zero.
 const BOARD_SEEN: &str = "board.seen";
-/// Where the slot of task 0, which there is not, begins.
+/// Offset of the slot of task 0, which is never used.
 const TASK_SLOTS_OFFSET: u64 = 80;
-/// How many bytes a lock we made takes.
+/// Size of one lock record in bytes.
 const LOCK_RECORD_LEN: usize = 24;
-/// Tasks beyond this number are not followed; the file of what was seen would grow without bound.
+/// Tasks with a higher number are not tracked, to bound the size of `board.seen`.
 const MAX_TRACKED_TASK: u64 = 1 << 20;
-/// How long the lock on what was seen is waited for, and how far apart it is tried. It is held for a
-/// fraction of a millisecond; on a busy machine its holder may have to wait for its turn.
+/// Timeout for the lock on the seen state, and the shortest and longest interval between two
+/// attempts. A holder keeps it for a fraction of a millisecond, but on a busy machine the holder
+/// may not be scheduled for a while.
 const SEEN_LOCK_TIMEOUT: Duration = Duration::from_millis(100);
 const MIN_LOCK_POLL: Duration = Duration::from_micros(50);
 const MAX_LOCK_POLL: Duration = Duration::from_millis(1);
@@ -56,34 +58,34 @@ pub(crate) struct TeamStateDir {
     pub(crate) mail: Arc<Dir>,
     work: Dir,
     pub(crate) log: Journal,
-    /// The journals of members' work that were written to.
+    /// Open journals of members' work.
     work_journals: Mutex<HashMap<MemberName, Journal>>,
     board: OwnedFd,
-    /// The `flock` on the board keeps processes apart, this one threads.
+    /// Excludes other threads; the `flock` on `board` excludes other processes.
     thread_lock: Mutex<()>,
 }
 
-/// A lock of ours on the native files, one of each kind at a time.
+/// The kinds of native lock that brigade takes. It holds at most one of each kind at a time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum LockSlot {
-    /// On the making of tasks.
+    /// Creating tasks.
     Create,
-    /// On a task.
+    /// Changing a task.
     Task,
-    /// On the roster.
+    /// Changing the roster.
     Roster,
 }
 
-/// A lock that one of us made.
+/// A lock that a brigade process created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RecordedLock {
     pub(crate) id: LockId,
-    /// Which task it was on, where it was on one.
+    /// The task number, for [`LockSlot::Task`].
     pub(crate) task: u64,
 }
 
-/// What was last seen of roster and board, kept from others. Who changes a document holds this while
-/// it does, so that the change is written down once and under its name.
+/// Exclusive access to the roster and board as last seen. A process that changes a document holds
+/// this guard meanwhile, so that the change is recorded once and under its own name.
 #[derive(Debug)]
 pub(crate) struct SeenGuard<'o> {
     team_state: &'o TeamStateDir,
@@ -97,7 +99,7 @@ impl Drop for SeenGuard<'_> {
 }
 
 impl TeamStateDir {
-    /// Opens the folder in that of all teams, making it if need be.
+    /// Opens the team's folder, creating it if needed.
     pub(crate) fn open(teams: &Dir, team: &str) -> Result<Self, StoreError> {
         let dir = teams.private_child(team)?;
         let mail = Arc::new(dir.private_child(MAIL)?);
@@ -108,24 +110,24 @@ impl TeamStateDir {
         Ok(Self { dir, mail, work, log, work_journals, board, thread_lock })
     }
 
-    /// Whether it is still where it was opened.
+    /// Returns whether the folder still exists.
     pub(crate) fn exists(&self) -> bool {
         self.log.exists() && self.folders().into_iter().all(Dir::exists)
     }
 
-    /// The folders that hold a journal for each of some members, beside the team's own.
+    /// Returns the folders that hold one journal per member, besides the team's own journal.
     pub(crate) fn folders(&self) -> [&Dir; 2] {
         [&self.mail, &self.work]
     }
 
-    /// Remembers that a team with this configuration is our making.
+    /// Records that brigade created the team with this configuration.
     pub(crate) fn record_created(&self, config: &[u8]) -> Result<(), StoreError> {
         let created = Team::read(config).ok().and_then(|team| team.created_at());
         let text = created.unwrap_or_default().to_string();
         self.write(CREATED, text.as_bytes())
     }
 
-    /// When the team was created that we created last.
+    /// Returns when brigade last created this team.
     pub(crate) fn created(&self) -> Result<Option<u64>, StoreError> {
         let Some(contents) = self.dir.read(CREATED)? else { return Ok(None) };
         Ok(String::from_utf8_lossy(&contents.bytes).parse().ok())
@@ -137,17 +139,17 @@ impl TeamStateDir {
         self.dir.rename(&temp, name)
     }
 
-    /// The roster as it was last seen.
+    /// Returns the roster as last seen.
     pub(crate) fn last_roster(&self) -> Result<Option<Vec<u8>>, StoreError> {
         Ok(self.dir.read(ROSTER)?.map(|contents| contents.bytes))
     }
 
-    /// Whether another program has ever written the roster.
+    /// Returns whether another program has ever written the roster.
     pub(crate) fn is_shared(&self) -> Result<bool, StoreError> {
         Ok(self.dir.stamp(SHARED)?.is_some())
     }
 
-    /// Writes one thing down.
+    /// Appends an event to the journal it belongs to.
     pub(crate) fn record_event(
         &self,
         clock: &dyn Clock,
@@ -166,11 +168,11 @@ impl TeamStateDir {
         }
     }
 
-    /// Writes down what a member did, in a journal of its own: there is far more of it than of all else,
-    /// and who looks for mail or tasks need not read it.
+    /// Records a member's work in a journal of its own. Work events far outnumber all others, and a
+    /// reader of mail or tasks need not read them.
     fn record_work(&self, member: MemberName, record: &[Record]) -> Result<(), StoreError> {
         let mut work_journals = lock_mutex(&self.work_journals);
-        // Whoever wants it gone removes the file.
+        // A user may have deleted the file; then open a new one.
         if let Some(journal) = work_journals.get(&member).filter(|journal| journal.exists()) {
             return journal.append(record, Fsync::No).map(drop);
         }
@@ -180,15 +182,15 @@ impl TeamStateDir {
         Ok(())
     }
 
-    /// The numbers of the tasks that were there when last seen.
+    /// Returns the numbers of the tasks that existed when last seen.
     pub(crate) fn seen_tasks(&self) -> Result<Vec<u64>, StoreError> {
         let Some(seen) = self.dir.read(BOARD_SEEN)? else { return Ok(Vec::new()) };
         let slots = seen.bytes.as_chunks::<8>().0.iter().skip(10).enumerate();
         Ok(slots.filter(|(_, slot)| **slot != [0; 8]).map(|(id, _)| id as u64).collect())
     }
 
-    /// Keeps others from comparing at the same time. If that cannot be had, whoever has it, or the
-    /// next who looks, sees what we would have seen.
+    /// Locks the seen state. Returns `None` after a timeout; then the current holder, or the next
+    /// process that compares, records the difference.
     pub(crate) fn lock_seen(&self) -> Result<Option<SeenGuard<'_>>, StoreError> {
         let thread_lock = self.thread_lock.lock().unwrap_or_else(PoisonError::into_inner);
         let start = Instant::now();
@@ -203,14 +205,14 @@ impl TeamStateDir {
                 Err(error) => return Err(io_error("lock", self.dir.path(BOARD_SEEN), error)),
             }
         }
-        tracing::debug!(path = %self.dir.path(BOARD_SEEN).display(), "held for long; left to others");
+        tracing::debug!(path = %self.dir.path(BOARD_SEEN).display(), "the seen state is locked by another process; it records the changes");
         Ok(None)
     }
 }
 
 impl SeenGuard<'_> {
-    /// The last lock of this kind that one of us made. Whoever holds this one knows that its maker
-    /// is through with it, or dead.
+    /// Returns the last lock of this kind that a brigade process created. Its creator has released
+    /// it or is dead, because the caller holds the guard.
     pub(crate) fn last_lock(&self, slot: LockSlot) -> Result<Option<RecordedLock>, StoreError> {
         let mut bytes = [0; LOCK_RECORD_LEN];
         let read = rustix::io::pread(
@@ -227,7 +229,7 @@ impl SeenGuard<'_> {
         Ok((read == LOCK_RECORD_LEN && made.id != LockId::default()).then_some(made))
     }
 
-    /// Where the directory for locks of this kind is kept.
+    /// Returns where the spare directory for locks of this kind is stored.
     pub(crate) fn spare_lock(&self, slot: LockSlot) -> (&Dir, String) {
         let name = match slot {
             LockSlot::Create => "create.lock",
@@ -237,7 +239,7 @@ impl SeenGuard<'_> {
         (&self.team_state.dir, name.to_owned())
     }
 
-    /// Remembers a lock that is about to be made.
+    /// Records a lock that is about to be created.
     pub(crate) fn record_lock(&self, slot: LockSlot, made: RecordedLock) -> Result<(), StoreError> {
         let numbers = [made.id.inode, made.id.born.cast_unsigned(), made.task];
         let bytes = numbers.map(u64::to_le_bytes).concat();
@@ -251,7 +253,8 @@ impl SeenGuard<'_> {
             .map_err(|error| io_error("write", self.team_state.dir.path(BOARD_SEEN), error))
     }
 
-    /// Compares a task, or that there is none, with what was last seen, and writes down what is new.
+    /// Compares a task with its last seen revision and records the difference. `None` means that
+    /// the task does not exist.
     pub(crate) fn record_task(
         &self,
         clock: &dyn Clock,
@@ -263,12 +266,13 @@ impl SeenGuard<'_> {
             return Ok(());
         }
         let mut slot = [0; 8];
-        let io_error =
-            |error| io_error("follow the board in", self.team_state.dir.path(BOARD_SEEN), error);
+        let io_error = |error| {
+            io_error("update the seen tasks in", self.team_state.dir.path(BOARD_SEEN), error)
+        };
         rustix::io::pread(&self.team_state.board, &mut slot, TASK_SLOTS_OFFSET + id * 8)
             .map_err(io_error)?;
         let seen = u64::from_le_bytes(slot);
-        // Nothing is the one revision no task has; if one had, it would be seen anew each time.
+        // Zero stands for "no task". A task whose hash happened to be zero would go unrecorded.
         let now = task.map_or(0, |task| revision(task).0);
         if seen == now {
             return Ok(());
@@ -283,7 +287,8 @@ impl SeenGuard<'_> {
         Ok(())
     }
 
-    /// Notes whether the roster about to be replaced is by another program.
+    /// Records that another program wrote the roster, if the roster about to be replaced is not the
+    /// one last seen.
     pub(crate) fn note_foreign_roster(&self, at: Revision) -> Result<(), StoreError> {
         let seen = self.team_state.dir.read(ROSTER)?.map(|contents| revision(&contents.bytes));
         if seen != Some(at) {
@@ -292,8 +297,8 @@ impl SeenGuard<'_> {
         Ok(())
     }
 
-    /// Compares the roster, or that there is no team, with what was last seen, and writes down what
-    /// is new.
+    /// Compares the roster with the one last seen and records the differences. `None` means that
+    /// the team does not exist.
     pub(crate) fn record_roster(
         &self,
         clock: &dyn Clock,
@@ -323,8 +328,8 @@ impl SeenGuard<'_> {
     }
 }
 
-/// Whether two states of `config.json` are of one team: another team of the same name was created at
-/// another time.
+/// Returns whether two versions of `config.json` belong to the same team. Another team of the same
+/// name has another creation time.
 fn same_team(before: &[u8], after: &[u8]) -> bool {
     let created = |bytes| Team::read(bytes).ok().map(|team| team.created_at());
     created(before) == created(after)

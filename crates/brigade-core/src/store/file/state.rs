@@ -1,9 +1,9 @@
-//! What brigade remembers of one mailbox between two writes: how much of the outbox stands in the
-//! inbox, and which messages the inbox held when it was last looked at.
+//! Brigade's state of one mailbox between two writes: how much of the outbox is in the inbox, and
+//! which messages the inbox held when last read.
 //!
-//! The head is written by one `pwrite` of 160 bytes. It is an intent as much as a fact: it names the
-//! temporary file that is about to become the inbox, and is true as it stands only if that file is
-//! gone, that is, renamed. While the file is there the numbers of the write before count.
+//! The head is written by one `pwrite` of 160 bytes. It is a write-ahead intent: it names the
+//! temporary file that is about to become the inbox. If that file is gone, it was renamed and the
+//! new values apply. While the file exists, the values of the previous write apply.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -21,77 +21,77 @@ use crate::store::StoreError;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"brigade1");
 const HEAD_LEN: usize = 160;
-/// No place in the journal.
+/// Stands for "no journal offset".
 const NO_OFFSET: u64 = u64::MAX;
 
-/// The state of a mailbox, open.
+/// The open state file of a mailbox.
 #[derive(Debug)]
 pub(crate) struct StateFile {
     fd: OwnedFd,
     path: PathBuf,
 }
 
-/// How much of the journal stands in the inbox, and how many messages are known.
+/// How much of the journal is in the inbox, and the messages known to be there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MergeState {
-    /// The place in the journal up to which every `sent` is in the inbox.
+    /// The journal position up to which every `sent` record is in the inbox.
     pub(crate) upto: JournalPosition,
     /// The number of known messages.
     pub(crate) known: u64,
-    /// Where they begin. Those that hold are never written over: a head that is about to be
-    /// written speaks of others, beside them.
+    /// The index of the first known message in the state file. Entries that the current head refers
+    /// to are never overwritten: the entries for the next head go beside them.
     pub(crate) at: u64,
 }
 
 impl MergeState {
-    /// A place for `count` other known messages beside these.
+    /// Returns a start index for `count` entries that does not overlap these.
     pub(crate) fn free_start_for(&self, count: u64) -> u64 {
         if self.at >= count { 0 } else { self.at + self.known }
     }
 }
 
-/// A temporary file: which process made it, and the how manieth it was.
+/// Identifies a temporary file by its process and a number within that process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TempFile {
     pub(crate) process: u32,
     pub(crate) number: u32,
 }
 
-/// Messages that may be overwritten by the old copy of a program from which a lock was taken.
+/// Messages that may be overwritten with the old copy of a program whose lock was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OverwriteRisk {
-    /// The place in the journal from which on messages were merged since.
+    /// The journal offset from which on messages are at risk.
     pub(crate) from: u64,
-    /// Until when, in milliseconds, that program is waited for.
+    /// The time in milliseconds until which that program is expected to write.
     pub(crate) until: i64,
 }
 
-/// The head of the state.
+/// The head of the state file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MailboxHead {
-    /// What holds while [`Head::temp`] exists.
+    /// Applies while [`MailboxHead::temp`] exists.
     pub(crate) before: MergeState,
-    /// What holds when it does not.
+    /// Applies once it does not exist.
     pub(crate) after: MergeState,
     /// The file that was about to become the inbox.
     pub(crate) temp: Option<TempFile>,
-    /// Whether the writer looked back after it had become the inbox, and still had the lock.
+    /// Whether the writer checked, after the rename, that it still held the lock.
     pub(crate) verified: bool,
-    /// The lock of whoever wrote this head.
+    /// The lock of the process that wrote this head.
     pub(crate) lock: LockId,
-    /// The inbox as it was left.
+    /// The stamp of the inbox after the last write or comparison.
     pub(crate) inbox_stamp: FileStamp,
-    /// The last message that was merged: while it stands, nothing was overwritten.
+    /// The last message that was merged. While it is in the inbox, nothing was overwritten.
     pub(crate) newest: Option<MessageKey>,
-    /// After a lock was taken from another program.
+    /// Set after a lock was taken from another program.
     pub(crate) risk: Option<OverwriteRisk>,
-    /// Whether a message here was promised to survive a power cut.
+    /// Whether a message in the inbox must survive power loss.
     pub(crate) power_safe: bool,
-    /// When the last writer was through, in nanoseconds.
+    /// When the last write finished, in nanoseconds.
     pub(crate) written_at: i64,
-    /// Whether several wanted to write then.
+    /// Whether several processes wanted to write at that time.
     pub(crate) contended: bool,
-    /// Whether the inbox held entries that are no messages.
+    /// Whether the inbox held entries that are not messages.
     pub(crate) has_non_messages: bool,
 }
 
@@ -111,7 +111,8 @@ impl StateFile {
         &self.path
     }
 
-    /// Keeps other brigade processes out until [`StateFile::unlock`] or the end of this process.
+    /// Tries to lock out other brigade processes until [`StateFile::unlock`] or the end of this
+    /// process.
     pub(crate) fn try_lock(&self) -> Result<bool, StoreError> {
         match flock(&self.fd, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(true),
@@ -124,7 +125,7 @@ impl StateFile {
         let _cannot_fail = flock(&self.fd, FlockOperation::Unlock);
     }
 
-    /// The head; `None` if it was never written, or a power cut tore it.
+    /// Returns the head, or `None` if it was never written or was torn by power loss.
     pub(crate) fn head(&self) -> Result<Option<MailboxHead>, StoreError> {
         let mut bytes = [0; HEAD_LEN];
         let read = rustix::io::pread(&self.fd, &mut bytes, 0);
@@ -136,7 +137,7 @@ impl StateFile {
         self.write_at(&head.encode(), 0)
     }
 
-    /// The known messages.
+    /// Reads the known messages.
     pub(crate) fn known(&self, merged: MergeState) -> Result<Vec<KnownMessage>, StoreError> {
         let count = usize::try_from(merged.known).unwrap_or_default();
         let mut bytes = vec![0; count * 8];
@@ -157,7 +158,7 @@ impl StateFile {
         Ok(known.collect())
     }
 
-    /// Writes known messages from the place `at` on.
+    /// Writes known messages, starting at index `at`.
     pub(crate) fn write_known(&self, at: u64, known: &[KnownMessage]) -> Result<(), StoreError> {
         let bits = known.iter().flat_map(|k| (k.key.bits() | u64::from(k.read)).to_le_bytes());
         self.write_at(&bits.collect::<Vec<u8>>(), HEAD_LEN as u64 + at * 8)
@@ -267,14 +268,14 @@ fn low(bits: u64) -> u32 {
 }
 
 impl TempFile {
-    /// The name of this temporary file for `name`. It ends in no `.json`, so that Claude Code does
-    /// not take it for a document, and tells whose it is, so that it can be swept when its maker is
-    /// gone.
+    /// Returns the name of this temporary file for `name`. The name does not end in `.json`, so
+    /// that Claude Code does not read the file as a document. It contains the process id, so that
+    /// the file can be removed after the process died.
     pub(crate) fn name(self, name: &str) -> String {
         format!("{name}.tmp.brigade-{}-{}", self.process, self.number)
     }
 
-    /// The next temporary file of this process.
+    /// Returns the next temporary file of this process.
     pub(crate) fn next() -> Self {
         use std::sync::atomic::{AtomicU32, Ordering};
         static NUMBER: AtomicU32 = AtomicU32::new(1);
@@ -282,14 +283,14 @@ impl TempFile {
         Self { process: std::process::id(), number }
     }
 
-    /// Reads a name that [`Temp::name`] made: the file's, and whose it is.
+    /// Parses a name made by [`TempFile::name`] into the target name and the temporary file.
     fn parse(name: &str) -> Option<(&str, Self)> {
         let (name, rest) = name.rsplit_once(".tmp.brigade-")?;
         let (process, number) = rest.split_once('-')?;
         Some((name, Self { process: process.parse().ok()?, number: number.parse().ok()? }))
     }
 
-    /// Whether its maker is gone.
+    /// Returns whether the process that created it is dead.
     fn is_abandoned(self) -> bool {
         let process = i32::try_from(self.process).ok().and_then(rustix::process::Pid::from_raw);
         let alive = process.map(rustix::process::test_kill_process);
@@ -297,8 +298,8 @@ impl TempFile {
     }
 }
 
-/// Removes the temporary files that brigade processes left in `dir` when they were killed. `of`
-/// chooses by the name of the file they were for.
+/// Removes temporary files that killed brigade processes left in `dir`. `selects` filters by the
+/// name of the target file.
 pub(crate) fn sweep(dir: &Dir, names: &[String], selects: impl Fn(&str) -> bool) {
     for name in names {
         if let Some((file, temp)) = TempFile::parse(name)
@@ -311,7 +312,7 @@ pub(crate) fn sweep(dir: &Dir, names: &[String], selects: impl Fn(&str) -> bool)
     }
 }
 
-/// Known messages by key.
+/// Maps the keys of known messages to whether they are read.
 pub(crate) fn by_key(known: &[KnownMessage]) -> HashMap<MessageKey, bool> {
     known.iter().map(|known| (known.key, known.read)).collect()
 }

@@ -1,4 +1,4 @@
-//! The store's operations, each made of the parts beside this file.
+//! Implements the `Store` trait with the parts in the sibling modules.
 
 use std::time::Duration;
 
@@ -23,11 +23,12 @@ use crate::store::{
     Watch, Written,
 };
 
-/// The folder of answers that were given once for all.
+/// The folder of final answers: the first answer to a question wins.
 pub(super) const DECIDED: &str = "decided";
 const ROSTER: DocumentId = DocumentId { slot: LockSlot::Roster, task: 0 };
-/// Claude Code 2.1.50 reads `config.json` and writes it in place without a lock. Between the two 124
-/// milliseconds were seen on a busy machine, and once more than 600 on one that was overloaded.
+/// Claude Code 2.1.50 reads `config.json` and later writes it in place, without a lock. The gap
+/// between the two was 124 milliseconds on a busy machine, and once more than 600 on an overloaded
+/// one.
 const NATIVE_REWRITE_WINDOW: Duration = Duration::from_secs(1);
 
 #[async_trait]
@@ -36,7 +37,7 @@ impl Store for FileStore {
         let Some(dir) = Dir::open(&self.teams_path())? else { return Ok(Vec::new()) };
         let mut teams = Vec::new();
         for name in dir.names()? {
-            // A name that is no team name is not one of ours, or is being deleted.
+            // Skip names that are not team names: foreign folders, or teams that are being deleted.
             let Ok(team) = name.parse::<TeamName>() else { continue };
             let Ok(Some(child)) = dir.child(&name) else { continue };
             if child.stamp("config.json")?.is_some() {
@@ -116,13 +117,15 @@ impl Store for FileStore {
     }
 
     async fn is_ours(&self, team: &TeamName) -> Result<bool, StoreError> {
-        // With patience: while Claude Code writes it in place the team is nobody else's.
+        // `team` waits out a write in place. Until that write is complete, the file does not show
+        // which team it is.
         let Some(config) = self.team(team).await? else { return Ok(false) };
         let Some(team_state) = self.existing_team_state(team)? else { return Ok(false) };
         let created = |bytes: &[u8]| Team::read(bytes).map(|team| team.created_at());
         let created = match created(&config.bytes) {
             Ok(created) => created,
-            // Torn once more since: what was seen last says whose it is.
+            // The file was torn again after it was read. The last roster seen shows who created the
+            // team.
             Err(_) => team_state.last_roster()?.and_then(|last| created(&last).ok().flatten()),
         };
         Ok(created.is_some() && created == team_state.created()?)
@@ -155,17 +158,18 @@ impl Store for FileStore {
         let record = Record { at: self.clock.now(), by, event };
         let mailbox = self.mailbox(team, to)?;
         let upto = lock_mutex(&mailbox).journal.append(&[record], self.sync())?;
-        // From here on it is acknowledged, whatever becomes of us.
+        // From here on the message is acknowledged, even if this process dies.
         let work = MailboxWork::Merge { upto };
         let waits = self.work_on(team, &native, &mailbox, work).await.err();
         Ok(Receipt { msg_id: message.msg_id.clone(), waits })
     }
 
     async fn inbox(&self, team: &TeamName, member: &MemberName) -> Result<Vec<Mail>, StoreError> {
-        // First what waits; if a lock is held, it is shown from the outbox.
+        // First deliver pending messages. If a lock is held, they are returned from the outbox
+        // below.
         let refreshed = self.work(team, member, MailboxWork::Refresh).await;
         if let Err(error) = &refreshed {
-            tracing::warn!(%team, member = %member, %error, "the inbox could not be brought up to date");
+            tracing::warn!(%team, member = %member, %error, "cannot refresh the inbox");
         }
         let native = self.native_dirs(team)?;
         let inboxes = &native.inboxes;
@@ -262,7 +266,7 @@ impl Store for FileStore {
         let board = self.board(team)?;
         let team_state = self.team_state(team)?;
         let replace = |waiter: &mut LockWaiter| {
-            // Who comes too late need not queue for the locks to hear of it.
+            // A caller with an outdated revision gets its conflict without waiting for the locks.
             board.check_revision(id, at)?;
             let seen = team_state.lock_seen()?;
             let tried = board.try_replace(id, task, at, seen.as_ref(), waiter, self.sync())?;
@@ -301,7 +305,7 @@ impl Store for FileStore {
         self.team_dir(team)?;
         let dir = self.team_state(team)?.dir.private_child(DECIDED)?;
         let temp = state::TempFile::next().name(question.as_str());
-        // On the disk before it has its name, for an answer cut short would be no answer for ever.
+        // Written to disk before the rename: a truncated answer would stay invalid forever.
         dir.write_temp(&temp, answer, Some(PRIVATE), Fsync::Yes)?;
         let created = dir.rename_new(&temp, question.as_str());
         if !matches!(created, Ok(true)) {
@@ -341,7 +345,7 @@ impl Store for FileStore {
         let name = format!("{member}.json");
         let Some(note) = note else {
             dir.remove(&name)?;
-            // Nobody comes back to what a process was writing when it was killed.
+            // Also remove temporary files of processes that were killed while writing this note.
             state::sweep(&dir, &dir.names()?, |file| file == name);
             return Ok(());
         };
@@ -368,7 +372,7 @@ impl Store for FileStore {
         team: &TeamName,
         member: &MemberName,
     ) -> Result<Vec<Record>, StoreError> {
-        // First what others put there.
+        // First record the changes that other programs made.
         self.work(team, member, MailboxWork::Refresh).await?;
         let mailbox = self.mailbox(team, member)?;
         let records = lock_mutex(&mailbox).journal.read_from(0)?.records;
@@ -401,8 +405,8 @@ impl Store for FileStore {
 }
 
 impl FileStore {
-    /// Puts a task that was made elsewhere under the number it has there. If there is one of that number,
-    /// that is a conflict.
+    /// Stores a task from another store under the number it has there. Returns a conflict if that
+    /// number is already in use here.
     pub async fn place_task(
         &self,
         team: &TeamName,
@@ -425,14 +429,15 @@ impl FileStore {
         Ok(document::revision(task))
     }
 
-    /// Takes the messages out of an inbox that has nothing but read ones, and enough of them. The journal
-    /// has them. For an inbox whose owner reads elsewhere, for nobody else makes it shorter.
+    /// Empties an inbox that holds only read messages, and enough of them to be worth it. The
+    /// journal keeps the messages. Meant for an inbox whose owner reads from another store, because
+    /// no other code shortens that inbox.
     pub async fn tidy(&self, team: &TeamName, member: &MemberName) -> Result<(), StoreError> {
         self.work(team, member, MailboxWork::Prune).await
     }
 }
 
-/// What stands in the team's own journal and in those of some folders, in order of time.
+/// Reads the team's own journal and the journals in the given folders, sorted by time.
 fn read_journals(team_state: &TeamStateDir, folders: &[&Dir]) -> Result<Vec<Record>, StoreError> {
     let mut records = team_state.log.read_from(0)?.records;
     for folder in folders {
@@ -444,7 +449,7 @@ fn read_journals(team_state: &TeamStateDir, folders: &[&Dir]) -> Result<Vec<Reco
     Ok(records)
 }
 
-/// Where the notes of members are.
+/// Returns the folder that holds notes of this kind.
 fn note_dir(kind: Shelf) -> &'static str {
     match kind {
         Shelf::Memory => "kept",

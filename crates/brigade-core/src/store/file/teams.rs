@@ -1,4 +1,4 @@
-//! Making a team, and deleting it.
+//! Creates and deletes the files of a team.
 
 use brigade_wire::name::{TaskId, TeamName};
 use rustix::fs::Mode;
@@ -8,17 +8,17 @@ use super::store::DECIDED;
 use super::{FileStore, document};
 use crate::store::{Actor, StoreError, Written};
 
-/// What a team's board begins with.
+/// The tasks on the board of a new team.
 #[derive(Clone, Copy)]
 pub(super) enum InitialTasks<'t> {
-    /// Nothing.
+    /// No tasks. Tasks left over from an earlier team of the same name are removed.
     Empty,
-    /// What is there, and these where they are not.
+    /// Keep the tasks that exist, and add those of the given ones whose number is free.
     Restore(&'t [(TaskId, Vec<u8>)]),
 }
 
 impl FileStore {
-    /// Makes a team.
+    /// Creates a team.
     pub(super) fn create_team_files(
         &self,
         team: &TeamName,
@@ -29,7 +29,7 @@ impl FileStore {
         let claude = &self.options.claude_dir;
         for dir in [self.teams_path(), claude.join("tasks")] {
             std::fs::create_dir_all(&dir).map_err(|source| StoreError::Io {
-                doing: "make the directory",
+                doing: "create the directory",
                 path: dir.clone(),
                 source,
             })?;
@@ -45,7 +45,7 @@ impl FileStore {
         dir.open_or_create_child("inboxes", native)?;
         let leftover = self.leftover_tasks(team)?;
         if let InitialTasks::Restore(tasks) = initial {
-            // Before the team is there: nobody takes a number meanwhile.
+            // Before the team exists, so that no process can take one of these numbers meanwhile.
             let board = self.open_or_create_board(team)?;
             for (id, task) in tasks.iter().filter(|(id, _)| !leftover.contains(id)) {
                 if let Some(dir) = board.dir() {
@@ -57,7 +57,8 @@ impl FileStore {
             return Err(StoreError::TeamExists { team: team.clone() });
         }
         if let InitialTasks::Empty = initial {
-            // Only now, and only those: who else may have made the team has not put them there.
+            // Only after the team was created, and only the tasks listed before: another process
+            // may have created the team and added tasks in the meantime.
             self.clear_board(team, &leftover)?;
         }
         team_state.record_created(config)?;
@@ -68,14 +69,15 @@ impl FileStore {
         Ok(document::revision(config))
     }
 
-    /// Deletes a team, and what was decided in it.
+    /// Deletes a team and the answers decided in it.
     pub(super) fn delete_team_files(&self, team: &TeamName, by: &Actor) -> Result<(), StoreError> {
         self.team_dir(team)?;
         let team_state = self.team_state(team)?;
-        // Until it is written down whose deed it was, nobody who watches writes that it was somebody's.
+        // Held until the deletion is recorded under the caller's name. Otherwise a watching process
+        // could record it first, without a name.
         let seen = team_state.lock_seen()?;
         let mut renamed = Vec::new();
-        // Out of sight first, as Claude Code does it: nobody sees half a team.
+        // Rename the folders first, as Claude Code does, so that no process sees half a team.
         for parent in ["teams", "tasks"] {
             let parent = self.options.claude_dir.join(parent);
             let from = parent.join(team.as_str());
@@ -93,7 +95,8 @@ impl FileStore {
             let removed = std::fs::remove_dir_all(&path);
             removed.map_err(|source| StoreError::Io { doing: "delete", path, source })?;
         }
-        // Each is about this very team; in another of its name the same question is another one.
+        // The answers belong to this team only. In a later team of the same name, the same question
+        // is a different one.
         if let Some(decided) = team_state.dir.child(DECIDED)? {
             for question in decided.names()? {
                 decided.remove_quietly(&question);
