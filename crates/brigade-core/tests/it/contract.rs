@@ -1,4 +1,4 @@
-//! The contract of a store, kept by each of them.
+//! Runs the store contract tests against each store.
 
 use std::sync::Arc;
 

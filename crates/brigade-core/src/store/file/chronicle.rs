@@ -1,11 +1,12 @@
-//! The chronicle of a team in files: its journals, read in pieces and merged by time.
+//! Streams all events of a team: its journals, read in chunks and merged by time.
 //!
-//! It goes in rounds. A round takes how long each journal is, and gives what was added since the round
-//! before, in order of time; the first is the past. Between two rounds the feed waits for the bell of those
-//! who watch the team. As the feed keeps its own place in each journal, a bell too many does nothing, and
-//! one too few is made up for by the next.
+//! It works in rounds. A round notes the length of each journal and sends the records added since
+//! the previous round, sorted by time; the first round sends the history. Between rounds it waits
+//! for a change signal from the team's watch. It tracks its own position in each journal, so a
+//! spurious signal does nothing, and the next signal makes up for a missed one.
 //!
-//! No file is kept open, for a team may have more members than a process may have files.
+//! No file stays open between reads, because a team may have more members than a process may have
+//! open files.
 
 mod lines;
 mod place;
@@ -31,16 +32,16 @@ use crate::chronicle::{BATCHES, Batch, Feed, Library, Shelves, Spot};
 use crate::event::Record;
 use crate::store::StoreError;
 
-/// How long a round waits after the one before. Where a thousand things happen in a second, they are given
-/// some at a time, and nobody sees the difference.
+/// Minimum time between two rounds. Thousands of events per second are sent in batches without a
+/// visible delay.
 const ROUND_INTERVAL: Duration = Duration::from_millis(16);
 
-/// The journals, by their numbers.
+/// Looks up records in the journals, which are numbered.
 #[derive(Debug, Default)]
 struct JournalLookup(RwLock<Vec<Arc<JournalSource>>>);
 
 impl JournalLookup {
-    /// Puts one more journal there.
+    /// Adds a journal. Returns `None` if there are too many.
     fn add(&self, source: Arc<JournalSource>) -> Option<JournalIndex> {
         let mut sources = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let index = JournalIndex::new(sources.len())?;
@@ -60,7 +61,7 @@ impl Shelves for JournalLookup {
     }
 }
 
-/// A journal, and how far it was given.
+/// A journal, and the offset up to which it was sent.
 #[derive(Debug)]
 struct TrackedJournal {
     source: Arc<JournalSource>,
@@ -69,7 +70,7 @@ struct TrackedJournal {
     upto: u64,
 }
 
-/// A journal by its folder and name.
+/// Identifies a journal by folder number and file name.
 type JournalKey = (usize, String);
 
 /// The journals of a team.
@@ -79,15 +80,15 @@ struct TeamJournals {
     team: TeamName,
     team_state: Option<Arc<TeamStateDir>>,
     tracked: Vec<TrackedJournal>,
-    /// Which volume each is now, by folder and name.
+    /// Maps each key to its current index in `tracked`.
     by_key: HashMap<JournalKey, usize>,
     lookup: Arc<JournalLookup>,
 }
 
 impl FileStore {
     pub(super) fn event_stream(&self, team: &TeamName) -> Result<(Feed, Library), StoreError> {
-        // First the bell: what comes after is heard. And it sees to it that what other programs did so far
-        // is in the journals.
+        // Subscribe first, so that later changes are signalled. Subscribing also records in the
+        // journals what other programs did so far.
         let signal = match self.team_dir(team) {
             Ok(_) => Some(watch::change_signal(self, team)?),
             Err(StoreError::NoTeam { .. }) => None,
@@ -125,14 +126,14 @@ fn spawn_reader(run: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     std::thread::Builder::new().name("brigade-feed".into()).spawn(run).map(drop)
 }
 
-/// Gives what is added, for as long as anybody takes it.
+/// Sends added records until the receiver is dropped.
 fn follow(
     journals: &mut TeamJournals,
     sender: &Sender<Batch>,
     skipped: &AtomicU64,
     changes: &Receiver<()>,
 ) {
-    // The first ring may be long past: something came while the past was being given.
+    // Check before the first signal: records may have been added while the history was being sent.
     loop {
         match journals.next_round() {
             Ok(round) if round.is_empty() => {}
@@ -140,7 +141,7 @@ fn follow(
                 journals.rewind_unread(&round.send_all(sender, skipped));
                 std::thread::sleep(ROUND_INTERVAL);
             }
-            Err(error) => tracing::warn!(%error, "reading the journals"),
+            Err(error) => tracing::warn!(%error, "cannot read the journals"),
         }
         if sender.is_closed() || changes.recv().is_err() || sender.is_closed() {
             return;
@@ -149,10 +150,11 @@ fn follow(
 }
 
 impl TeamJournals {
-    /// What there is to be given: what was added to each journal since this was last asked.
+    /// Returns the next round: the records added to each journal since the last call.
     fn next_round(&mut self) -> Result<MergeRound, StoreError> {
         if !self.team_state.as_ref().is_some_and(|team_state| team_state.exists()) {
-            // Those of a folder that is gone stay gone; what is in another of its name is new.
+            // Journals of a deleted folder stay gone. Journals in a new folder of the same name are
+            // new.
             self.team_state = self.store.existing_team_state(&self.team)?;
             self.by_key.clear();
         }
@@ -161,12 +163,12 @@ impl TeamJournals {
         for (folder, name) in journal_keys(&team_state)? {
             ranges.extend(self.new_range(&team_state, (folder, name))?);
         }
-        // Of those that say the same time the older journal comes first.
+        // Records with equal times are ordered by the age of their journal.
         ranges.sort_by_key(|range| range.index);
         Ok(MergeRound::new(ranges))
     }
 
-    /// What could not be read is still to be given.
+    /// Moves back to where reading failed, so that the next round tries again.
     fn rewind_unread(&mut self, unread: &[(JournalIndex, u64)]) {
         for journal in &mut self.tracked {
             let at = unread.iter().find(|(index, _)| *index == journal.index);
@@ -174,7 +176,7 @@ impl TeamJournals {
         }
     }
 
-    /// What was added to one journal.
+    /// Returns the range that was added to one journal.
     fn new_range(
         &mut self,
         team_state: &Arc<TeamStateDir>,
@@ -189,12 +191,12 @@ impl TeamJournals {
             if journal.source.starts_with_line(&journal.first_line)? {
                 return journal.new_range(now.size);
             }
-            // Another journal under its name: all that is in it is new.
+            // Another file has the same name; all its records are new.
             tracing::warn!(path = %journal.source.path().display(), "a journal was replaced");
             journal.source.mark_gone();
         }
         let source = Arc::new(JournalSource::new(Arc::clone(team_state), key.0, key.1.clone()));
-        // Not before there is a whole line in it, for by that it is known again.
+        // Wait for the first complete line, because the journal is recognized by it.
         let Some(first_line) = source.first_line()? else { return Ok(None) };
         let Some(index) = self.lookup.add(Arc::clone(&source)) else { return Ok(None) };
         let Some(now) = source.stamp()? else { return Ok(None) };
@@ -207,11 +209,12 @@ impl TeamJournals {
 }
 
 impl TrackedJournal {
-    /// What was added, now that it is so long.
+    /// Returns the range added, given the current size of the file.
     fn new_range(&mut self, size: u64) -> Result<Option<JournalRange>, StoreError> {
         if size < self.upto {
-            // It was cut, or put back as it once was. What stands in it was given; what comes is new.
-            tracing::warn!(path = %self.source.path().display(), "a journal has become shorter");
+            // The file was truncated or restored from an older copy. Its contents were already
+            // sent; only records added from now on are new.
+            tracing::warn!(path = %self.source.path().display(), "a journal was truncated");
             self.upto = size;
         }
         let upto = self.source.whole_lines(self.upto, size)?;
@@ -222,7 +225,7 @@ impl TrackedJournal {
     }
 }
 
-/// The journals there are, each in its folder.
+/// Lists the existing journals.
 fn journal_keys(team_state: &TeamStateDir) -> Result<Vec<JournalKey>, StoreError> {
     let mut keys = vec![(0, TEAM_LOG.to_owned())];
     for (folder, dir) in place::journal_folders(team_state).skip(1) {

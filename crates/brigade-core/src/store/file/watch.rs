@@ -1,11 +1,12 @@
-//! What happens in a team, as it happens.
+//! Reports events of a team as they happen.
 //!
-//! Everything of note ends up in a journal, so a watch follows the journals. What other programs do
-//! to the native files is first brought there by whoever notices. The kernel tells when a file
-//! changes; behind it stands a slow look at everything, for what the kernel did not tell.
+//! Every event ends up in a journal, so a watch follows the journals. Changes that other programs
+//! make to the native files are first recorded there by the process that notices them. The kernel
+//! reports changed files. A full scan every few seconds finds changes that the kernel did not
+//! report.
 //!
-//! All watches of one team and scope in one store share a follower, for each would read and compare the
-//! same.
+//! All watches of one team and scope in one store share a follower, because each of them would read
+//! and compare the same files.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -30,20 +31,20 @@ use super::{FileStore, Options, lock_mutex};
 use crate::event::Record;
 use crate::store::{StoreError, Watch};
 
-/// How often everything is looked at.
+/// Interval between two full scans.
 const FULL_SCAN_INTERVAL: Duration = Duration::from_secs(2);
 
-/// What of a team is followed, or read.
+/// The events of a team that a reader wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum WatchScope {
-    /// Everything.
+    /// All events.
     All,
-    /// Everything but members' work.
+    /// All events except members' work.
     WithoutWork,
 }
 
 impl WatchScope {
-    /// The folders that hold a journal for each of some members.
+    /// Returns the folders to read that hold one journal per member.
     pub(super) fn folders(self, team_state: &TeamStateDir) -> Vec<&Dir> {
         match self {
             Self::All => team_state.folders().to_vec(),
@@ -52,7 +53,7 @@ impl WatchScope {
     }
 }
 
-/// What the watches of a team share; the thread ends when the last of them is dropped.
+/// The follower that the watches of a team share. Its thread ends when the last watch is dropped.
 pub(super) struct SharedFollower {
     follower: Mutex<TeamFollower>,
     wake: Sender<PathBuf>,
@@ -66,28 +67,28 @@ impl Drop for SharedFollower {
 
 impl std::fmt::Debug for SharedFollower {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Shared")
+        f.write_str("SharedFollower")
     }
 }
 
-/// What is followed, and for whom.
+/// Follows the files of a team and sends new records to its subscribers.
 struct TeamFollower {
     store: FileStore,
     team: TeamName,
     scope: WatchScope,
     team_state: Arc<TeamStateDir>,
     watcher: RecommendedWatcher,
-    /// The folders, and which each was when it was found.
+    /// The watched folders, with their device and inode when the watch was set.
     watched: HashMap<PathBuf, (u64, u64)>,
-    /// The journals, and how far each was read.
+    /// The journals, and the offset up to which each was read.
     journals: HashMap<PathBuf, (Journal, u64)>,
-    /// Those who watch.
+    /// Subscribers that receive each record.
     events: Vec<UnboundedSender<Arc<Record>>>,
-    /// Those who read the journals themselves, and only want to know when.
+    /// Subscribers that read the journals themselves and only need to know when.
     signals: Vec<SyncSender<()>>,
 }
 
-/// Rings when a journal of a team may have grown.
+/// Signals that a journal of a team may have grown, until dropped.
 #[derive(Debug)]
 pub(super) struct ChangeSignal {
     notify: SyncSender<()>,
@@ -95,7 +96,7 @@ pub(super) struct ChangeSignal {
 }
 
 impl Drop for ChangeSignal {
-    /// For the last time, so that who waits for it sees that nobody cares any more.
+    /// Signals once more, so that a waiting receiver notices that it is no longer needed.
     fn drop(&mut self) {
         let _already_signalled = self.notify.try_send(());
     }
@@ -113,8 +114,9 @@ pub(super) fn start(
     Ok(Watch::new(receiver, shared))
 }
 
-/// A bell that rings after every change of the journals from now on, for as long as it is kept, and now
-/// and then for nothing. A ring that is not yet heard stands for all that follow.
+/// Returns a signal for every change of the journals from now on, while the [`ChangeSignal`]
+/// exists. Spurious signals are possible. Signals that arrive before one was received are merged
+/// into it.
 pub(super) fn change_signal(
     store: &FileStore,
     team: &TeamName,
@@ -125,7 +127,7 @@ pub(super) fn change_signal(
     Ok((ChangeSignal { notify, _shared: shared }, changes))
 }
 
-/// What the watches of a team share.
+/// Returns the follower of a team and scope, starting it if needed.
 fn shared_follower(
     store: &FileStore,
     team: &TeamName,
@@ -133,7 +135,7 @@ fn shared_follower(
 ) -> Result<Arc<SharedFollower>, StoreError> {
     let key = (team.clone(), scope);
     let mut watches = lock_mutex(&store.watches);
-    // One whose own folder is gone follows nothing any more.
+    // A follower whose state folder was deleted no longer finds anything.
     let existing = watches.get(&key).and_then(Weak::upgrade);
     if let Some(shared) = existing.filter(|shared| lock_mutex(&shared.follower).team_state.exists())
     {
@@ -144,7 +146,7 @@ fn shared_follower(
     Ok(shared)
 }
 
-/// A follower for watches to share, and its thread.
+/// Starts a follower and its thread.
 fn start_follower(
     store: &FileStore,
     team: &TeamName,
@@ -153,7 +155,7 @@ fn start_follower(
     let (wake, paths) = channel();
     let notify_sender = wake.clone();
     let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        // Reading is not news; and without an answer the slow look will find it.
+        // Ignore reads. If a change is not delivered here, the full scan finds it.
         if let Ok(event) = event
             && !event.kind.is_access()
         {
@@ -191,7 +193,7 @@ fn start_follower(
     Ok(shared)
 }
 
-/// Follows for as long as anybody watches.
+/// Runs the follower until the last watch is dropped.
 fn run(shared: &Weak<SharedFollower>, paths: &Receiver<PathBuf>) {
     let mut last_full_scan = Instant::now();
     loop {
@@ -207,7 +209,7 @@ fn run(shared: &Weak<SharedFollower>, paths: &Receiver<PathBuf>) {
         let Some(shared) = shared.upgrade() else { return };
         let mut follower = lock_mutex(&shared.follower);
         let mut scanned = follower.scan_changed(&changed);
-        // However busy the team is.
+        // Scan regularly, even if changes keep arriving.
         let all = last_full_scan.elapsed() >= FULL_SCAN_INTERVAL;
         if all {
             follower.watch_folders();
@@ -216,22 +218,21 @@ fn run(shared: &Weak<SharedFollower>, paths: &Receiver<PathBuf>) {
         }
         let published = if all { follower.publish_new() } else { follower.publish_from(&changed) };
         for error in [scanned.err(), published.err()].into_iter().flatten() {
-            tracing::warn!(team = %follower.team, %error, "watching the team");
+            tracing::warn!(team = %follower.team, %error, "error while watching the team");
         }
         follower.signal_change();
     }
 }
 
 impl TeamFollower {
-    /// Makes ready for one more who watches: what others did before is history, not news; what is there
-    /// from here on is.
+    /// Publishes all changes so far, so that a new subscriber receives only those that come later.
     fn catch_up(&mut self) -> Result<&mut Self, StoreError> {
         self.scan_all()?;
         self.publish_new()?;
         Ok(self)
     }
 
-    /// Watches the folders that are there; those that are not come with the slow look.
+    /// Watches the folders that exist. The full scan adds folders that are created later.
     fn watch_folders(&mut self) {
         let claude = &self.store.options.claude_dir;
         let team = claude.join("teams").join(self.team.as_str());
@@ -241,7 +242,7 @@ impl TeamFollower {
             [&self.team_state.dir].into_iter().chain(self.scope.folders(&self.team_state));
         let team_state: Vec<PathBuf> = team_state.map(|dir| dir.dir_path().to_owned()).collect();
         for folder in team_state.into_iter().chain(native) {
-            // A folder that was made again is another, though it has the same name.
+            // A folder that was re-created is another one, although it has the same name.
             let now = identity(&folder);
             let was = self.watched.get(&folder).copied();
             if now == was {
@@ -256,7 +257,7 @@ impl TeamFollower {
         }
     }
 
-    /// Brings into the journals what changed in the native files.
+    /// Records in the journals what changed in these native files.
     fn scan_changed(&mut self, changed: &HashSet<PathBuf>) -> Result<(), StoreError> {
         let mut roster = false;
         let mut tasks = BTreeSet::new();
@@ -308,10 +309,11 @@ impl TeamFollower {
         Ok(())
     }
 
-    /// One inbox that cannot be read hides no other.
+    /// Logs an error instead of returning it, so that one unreadable inbox does not hide the
+    /// others.
     fn try_scan_inbox(&self, member: &MemberName) {
         if let Err(error) = self.scan_inbox(member) {
-            tracing::warn!(team = %self.team, %member, %error, "cannot look at the inbox");
+            tracing::warn!(team = %self.team, %member, %error, "cannot read the inbox");
         }
     }
 
@@ -323,15 +325,16 @@ impl TeamFollower {
             clock: self.store.clock.as_ref(),
             team_created: &|| self.store.team_created(&self.team),
         };
-        // One try: if somebody is at it, what it does will wake us again.
+        // One attempt: if another process holds the lock, its write triggers another scan.
         lock_mutex(&mailbox)
             .attempt(&context, MailboxWork::Refresh, &mut LockWaiter::default())
             .map(drop)
     }
 
     fn scan_roster(&self) -> Result<(), StoreError> {
-        // First the right to compare, then the file: what we then find new, nobody is about to write
-        // down.
+        // Lock the seen state before reading the file. A process that changes the roster holds that
+        // lock until the change is recorded, so a difference found here is not being recorded by
+        // another process.
         let Some(seen) = self.team_state.lock_seen()? else { return Ok(()) };
         let config = match self.store.team_dir(&self.team) {
             Ok(dir) => dir.read("config.json")?,
@@ -340,7 +343,7 @@ impl TeamFollower {
         };
         let bytes = config.as_ref().map(|config| config.bytes.as_slice());
         if bytes.is_some_and(|bytes| super::check_team(bytes).is_err()) {
-            // Written in place, and not finished; the end of the writing will wake us.
+            // The file is being written in place. The end of that write triggers another scan.
             return Ok(());
         }
         seen.record_roster(self.store.clock.as_ref(), None, bytes)
@@ -360,7 +363,7 @@ impl TeamFollower {
         seen.record_task(self.store.clock.as_ref(), None, id.get(), bytes)
     }
 
-    /// Opens journals that are new, and gives out what was added to any.
+    /// Opens new journals, and publishes the records added to any journal.
     fn publish_new(&mut self) -> Result<(), StoreError> {
         self.open_journals()?;
         let records = read_new(self.journals.values_mut())?;
@@ -368,8 +371,8 @@ impl TeamFollower {
         Ok(())
     }
 
-    /// The same after these files changed. Mostly they are journals that are known, and no others need be
-    /// looked at.
+    /// Publishes the records added to these files. Usually they are known journals, and no others
+    /// need to be read.
     fn publish_from(&mut self, changed: &HashSet<PathBuf>) -> Result<(), StoreError> {
         let known = |path: &PathBuf| {
             let journal = self.journals.get(path);
@@ -388,7 +391,7 @@ impl TeamFollower {
     fn publish(&mut self, mut records: Vec<Record>) {
         records.sort_by_key(|record| record.at);
         for record in records.into_iter().map(Arc::new) {
-            // Who watches no longer is told no more.
+            // Drop subscribers that are gone.
             self.events.retain(|events| events.send(Arc::clone(&record)).is_ok());
         }
     }
@@ -406,7 +409,7 @@ impl TeamFollower {
             self.team_state = team_state;
             self.watch_folders();
         }
-        // One that was removed may be begun anew, under the same name.
+        // A deleted journal may be re-created under the same name.
         self.journals.retain(|_, (journal, _)| journal.exists());
         let mut journals = vec![(&self.team_state.dir, TEAM_LOG.to_owned())];
         for folder in self.scope.folders(&self.team_state) {
@@ -430,7 +433,7 @@ impl TeamFollower {
     }
 }
 
-/// What was added to these journals.
+/// Reads the records added to these journals.
 fn read_new<'j>(
     journals: impl Iterator<Item = &'j mut (Journal, u64)>,
 ) -> Result<Vec<Record>, StoreError> {

@@ -1,4 +1,4 @@
-//! The lines of one journal, from one place to another, read in pieces.
+//! Reads the lines of a range of one journal, in chunks.
 
 use std::sync::Arc;
 
@@ -8,25 +8,26 @@ use super::place::JournalSource;
 use super::round::{JournalIndex, JournalRange};
 use super::time;
 
-/// The lines, with one of them in hand.
+/// A cursor over the lines of a journal, positioned at one line.
 #[derive(Debug)]
 pub(super) struct LineReader {
     source: Arc<JournalSource>,
     index: JournalIndex,
     upto: u64,
-    /// A piece of the journal, and where it begins there.
+    /// A chunk of the journal, and its offset in the file.
     buffer: Vec<u8>,
     base: u64,
-    /// Where in the buffer that begins which was not looked at.
+    /// Where the part of the buffer that was not scanned yet begins.
     next: usize,
-    /// How much is read at once.
+    /// Number of bytes to read at once.
     buffer_size: usize,
-    /// The line in hand, in the buffer.
+    /// The current line, as a range of the buffer.
     line: (usize, usize),
-    /// When it was, and how much of the line says so where it is put in our way.
+    /// The time of the current line, and the length of the `at` field at its start if it has our
+    /// usual form.
     at: Timestamp,
     time_len: usize,
-    /// How many lines were no records.
+    /// How many lines were skipped because they are not records.
     pub(super) skipped: u64,
     failed: bool,
 }
@@ -49,19 +50,20 @@ impl LineReader {
         }
     }
 
-    /// Up to where it was read, if it could not be read to its end.
+    /// Returns the offset where reading failed, if it did.
     pub(super) fn unread_from(&self) -> Option<(JournalIndex, u64)> {
         self.failed.then_some((self.index, self.base + self.next as u64))
     }
 
-    /// The line in hand: its place, its bytes, and how many of them say when it was, which is known.
+    /// Returns the current line: its position, its bytes, the length of the parsed time prefix, and
+    /// the time.
     pub(super) fn line(&self) -> (crate::chronicle::Spot, &[u8], usize, Timestamp) {
         let (start, end) = self.line;
         let spot = self.index.spot(self.base + start as u64);
         (spot, self.buffer.get(start..end).unwrap_or_default(), self.time_len, self.at)
     }
 
-    /// Takes the next line in hand; when it was.
+    /// Moves to the next line and returns its time.
     pub(super) fn advance(&mut self) -> Option<Timestamp> {
         loop {
             let rest = self.buffer.get(self.next..).unwrap_or_default();
@@ -72,7 +74,7 @@ impl LineReader {
                 if self.failed {
                     return None;
                 }
-                // Only a file that somebody wrote ends without a line break.
+                // Only a file that another program wrote can end without a line break.
                 let (start, end) = (self.next, self.buffer.len());
                 self.next = end;
                 return if start < end && self.accept(start, end) { Some(self.at) } else { None };
@@ -95,14 +97,14 @@ impl LineReader {
             }
             None => {
                 let path = self.source.path();
-                tracing::warn!(path = %path.display(), "a line of the journal is no record");
+                tracing::warn!(path = %path.display(), "skipping a journal line that is not a record");
                 self.skipped += 1;
                 false
             }
         }
     }
 
-    /// Reads some more behind what is left in the buffer; whether there was any.
+    /// Reads another chunk into the buffer. Returns whether there was any data.
     fn read_more(&mut self) -> bool {
         let end = self.base + self.buffer.len() as u64;
         let left = usize::try_from(self.upto.saturating_sub(end)).unwrap_or(usize::MAX);
@@ -113,7 +115,7 @@ impl LineReader {
         self.base += self.next as u64;
         self.next = 0;
         let old = self.buffer.len();
-        // A line that is longer than a piece takes ever larger ones.
+        // For a line longer than the buffer, the buffer doubles until the line fits.
         let wanted = self.buffer_size.max(old).min(left);
         self.buffer.resize(old + wanted, 0);
         let read = match self.source.file() {
@@ -125,13 +127,13 @@ impl LineReader {
             Err(error) => Err(error),
         };
         let read = read.unwrap_or_else(|error| {
-            tracing::warn!(%error, "reading a journal");
+            tracing::warn!(%error, "cannot read a journal");
             self.failed = true;
             0
         });
         self.buffer.truncate(old + read);
         if read < wanted {
-            // It was cut meanwhile; the next round sees that.
+            // The file was truncated meanwhile; the next round notices.
             self.upto = end + read as u64;
         }
         read > 0

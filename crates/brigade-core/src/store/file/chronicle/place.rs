@@ -1,4 +1,4 @@
-//! Where a journal is, and what can be read of it there.
+//! Locates a journal and reads from it.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
@@ -11,14 +11,15 @@ use crate::store::StoreError;
 use crate::store::file::dir::{Dir, FileStamp, io_error};
 use crate::store::file::own::TeamStateDir;
 
-/// How much is read to look one record up. Most are shorter.
+/// Number of bytes to read when looking up one record. Most records are shorter.
 const LOOKUP_BUFFER: usize = 4096;
-/// No line is longer than this; what is, is not looked up.
+/// Longest line that is looked up.
 const MAX_LINE: usize = 256 << 20;
-/// How much of the first line tells a journal from another.
+/// How many bytes of the first line identify a journal.
 const FIRST_LINE_MAX: usize = 512;
 
-/// The folders that have journals, by number. In the first, only the team's own is one.
+/// Returns the numbered folders that contain journals. In the first one, only the team's own file
+/// is a journal.
 pub(super) fn journal_folders(team_state: &TeamStateDir) -> impl Iterator<Item = (usize, &Dir)> {
     [&team_state.dir].into_iter().chain(team_state.folders()).enumerate()
 }
@@ -27,24 +28,24 @@ fn journal_folder(team_state: &TeamStateDir, number: usize) -> Option<&Dir> {
     journal_folders(team_state).nth(number).map(|(_, dir)| dir)
 }
 
-/// Where a journal is.
+/// The location of a journal.
 #[derive(Debug)]
 pub(super) struct JournalSource {
     kind: SourceKind,
-    /// Whether another file has come to stand there.
+    /// Whether another file has replaced the journal.
     gone: AtomicBool,
 }
 
 #[derive(Debug)]
 enum SourceKind {
-    /// In a folder of a team.
+    /// A file in a team's folder.
     InTeamDir { team_state: Arc<TeamStateDir>, folder: usize, name: String },
-    /// Wherever somebody said.
+    /// A file that the user named.
     OpenFile { fd: Arc<OwnedFd>, path: PathBuf },
 }
 
-/// What tells a journal from one that comes to stand in its place, for the number of a file that is gone
-/// may be given to another: how long its first line is, and a hash of it.
+/// Identifies a journal by the length and hash of its first line, because the inode number of a
+/// deleted file may be reused.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FirstLine {
     len: usize,
@@ -72,7 +73,7 @@ impl JournalSource {
         }
     }
 
-    /// The file that is there now, open.
+    /// Opens the file that exists now.
     pub(super) fn file(&self) -> Result<Option<Arc<OwnedFd>>, StoreError> {
         if self.gone.load(Ordering::Relaxed) {
             return Ok(None);
@@ -86,7 +87,7 @@ impl JournalSource {
         }
     }
 
-    /// Which file is there now, and how long it is.
+    /// Returns the stamp of the file that exists now.
     pub(super) fn stamp(&self) -> Result<Option<FileStamp>, StoreError> {
         match &self.kind {
             SourceKind::InTeamDir { team_state, folder, name } => {
@@ -94,19 +95,19 @@ impl JournalSource {
                 Ok(dir.map(|dir| dir.stamp(name)).transpose()?.flatten())
             }
             SourceKind::OpenFile { fd, .. } => {
-                let stat =
-                    rustix::fs::fstat(fd).map_err(|e| io_error("look at", self.path(), e))?;
+                let stat = rustix::fs::fstat(fd).map_err(|e| io_error("stat", self.path(), e))?;
                 Ok(Some(FileStamp::from_stat(&stat)))
             }
         }
     }
 
-    /// Nothing more is looked up here.
+    /// Marks the journal as replaced: no more records are looked up in it.
     pub(super) fn mark_gone(&self) {
         self.gone.store(true, Ordering::Relaxed);
     }
 
-    /// Fills the buffer from this place of the file on, as far as the file goes; how much that was.
+    /// Fills the buffer from this offset of the file, as far as the file goes. Returns the number
+    /// of bytes read.
     pub(super) fn fill(
         &self,
         file: impl AsFd,
@@ -125,12 +126,12 @@ impl JournalSource {
         Ok(filled)
     }
 
-    /// The end of the last whole line up to `end`; `from`, if there is none behind that.
+    /// Returns the end of the last complete line before `end`, or `from` if there is none after it.
     pub(super) fn whole_lines(&self, from: u64, end: u64) -> Result<u64, StoreError> {
         let Some(file) = self.file()? else { return Ok(from) };
         let mut buffer = vec![0; 128];
         let mut end = end;
-        // Mostly the last byte is it.
+        // Usually the last byte is the line break.
         while end > from {
             let start = end.saturating_sub(buffer.len() as u64).max(from);
             let capacity = usize::try_from(end - start).unwrap_or_default().min(buffer.len());
@@ -146,28 +147,28 @@ impl JournalSource {
         Ok(from)
     }
 
-    /// What tells this journal from others; `None` as long as there is no whole line in it.
+    /// Returns the identity of this journal, or `None` while it has no complete line.
     pub(super) fn first_line(&self) -> Result<Option<FirstLine>, StoreError> {
         let Some(stamp) = self.stamp()? else { return Ok(None) };
         if self.whole_lines(0, stamp.size)? < 2 {
             return Ok(None);
         }
         let start_bytes = self.start_bytes(FIRST_LINE_MAX)?;
-        // A record begins and ends with a line break: the first is at the very beginning.
+        // A record begins and ends with a line break, so the first byte is one.
         let line = memchr::memchr(b'\n', start_bytes.get(1..).unwrap_or_default());
         let len = line.map_or(start_bytes.len(), |end| end + 2);
         let hash = Fnv::default().bytes(start_bytes.get(..len).unwrap_or_default()).finish();
         Ok(Some(FirstLine { len, hash }))
     }
 
-    /// Whether what is there begins so.
+    /// Returns whether the file still begins with this line.
     pub(super) fn starts_with_line(&self, first_line: &FirstLine) -> Result<bool, StoreError> {
         let start_bytes = self.start_bytes(first_line.len)?;
         Ok(start_bytes.len() == first_line.len
             && Fnv::default().bytes(&start_bytes).finish() == first_line.hash)
     }
 
-    /// Whether the file begins so.
+    /// Returns whether the file begins with this text.
     pub(super) fn begins_with(&self, text: &[u8]) -> bool {
         self.start_bytes(text.len()).is_ok_and(|start_bytes| start_bytes == text)
     }
@@ -180,7 +181,7 @@ impl JournalSource {
         Ok(start_bytes)
     }
 
-    /// The record whose line begins at this place.
+    /// Returns the record whose line begins at this offset.
     pub(super) fn record(&self, offset: u64) -> Option<Record> {
         let file = self.file().ok()??;
         let mut line = vec![0; LOOKUP_BUFFER];
@@ -195,7 +196,7 @@ impl JournalSource {
             }
             filled += read;
             if read < capacity {
-                // The last line of a file that somebody wrote may have no end.
+                // The last line of a file that another program wrote may lack a line break.
                 return serde_json::from_slice(line.get(..filled)?).ok();
             }
             if line.len() >= MAX_LINE {

@@ -1,4 +1,4 @@
-//! The chronicle of a file of records, as `brigade log --json` writes it.
+//! Streams the records of a file written by `brigade log --json`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,51 +14,52 @@ use super::round::{JournalRange, MergeRound};
 use super::{JournalLookup, spawn_reader};
 use crate::chronicle::{BATCHES, Feed, Library};
 
-/// What the first line of a team's export has.
+/// The first line of a team export begins with this.
 const EXPORT_PREFIX: &[u8] = b"{\"brigade_team\":";
 
-/// Why a file has no chronicle.
+/// Why a file of records cannot be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RecordedError {
-    /// The operating system said no.
+    /// Reading failed.
     #[error("cannot read {path}")]
     Io {
         /// The file.
         path: PathBuf,
-        /// What it said.
+        /// The error from the operating system.
         source: io::Error,
     },
-    /// It cannot be read at any place.
-    #[error("{path} is not a regular file; write the records to one first")]
+    /// The path is not a regular file (for example a pipe), so it cannot be read at an offset.
+    #[error("{path} is not a regular file; write the records to a file first")]
     NotAFile {
-        /// What it is called.
+        /// The file.
         path: PathBuf,
     },
-    /// There is nothing in it.
-    #[error("{path} is empty; `brigade log --json` writes what is wanted")]
+    /// The file is empty.
+    #[error("{path} is empty; expected the output of `brigade log --json`")]
     Empty {
         /// The file.
         path: PathBuf,
     },
-    /// It is a team, not its journal.
-    #[error("{path} is the export of a team; `brigade log --json` writes what is wanted")]
+    /// The file is a team export, not a journal.
+    #[error("{path} is a team export; expected the output of `brigade log --json`")]
     Export {
         /// The file.
         path: PathBuf,
     },
-    /// It is something else.
-    #[error("{path} has no record in it; `brigade log --json` writes what is wanted")]
+    /// The file contains no records.
+    #[error("{path} contains no records; expected the output of `brigade log --json`")]
     NoRecord {
         /// The file.
         path: PathBuf,
     },
 }
 
-/// The records of a file, in its order, as it is now. Lines that are no records are passed over.
+/// Streams the records of a file as it is now, in file order. Lines that are not records are
+/// skipped.
 pub fn of_file(path: &Path) -> Result<(Feed, Library), RecordedError> {
     let io_error = |error: io::Error| RecordedError::Io { path: path.to_owned(), source: error };
-    // A pipe without a writer would keep us waiting.
+    // Without `NONBLOCK`, opening a pipe that has no writer would block.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let fd =
         rustix::fs::open(path, flags, Mode::empty()).map_err(|error| io_error(error.into()))?;

@@ -1,8 +1,8 @@
-//! What was added to the journals, merged by time and read by several threads.
+//! Merges the lines added to the journals by time, and parses them with several threads.
 //!
-//! To merge, no more is looked at of a line than when it was. The lines are put on sheets in that order;
-//! whoever is free takes the next sheet and makes records of it, and they are given in the order of the
-//! sheets.
+//! Merging parses only the time of each line. The lines are collected into numbered batches in time
+//! order. Each free thread takes the next batch and parses its records. The batches are sent in the
+//! order of their numbers.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,26 +20,26 @@ use crate::chronicle::{Batch, Spot};
 use crate::event::{Event, Record};
 use crate::store::file::lock_mutex;
 
-/// How many lines a sheet has, and about how many bytes.
+/// Maximum number of lines in a batch, and its approximate maximum size in bytes.
 const BATCH_LINES: usize = 2048;
 const BATCH_BYTES: usize = 1 << 20;
-/// How much of all journals is in memory at once, and how much of one at least and at most.
+/// Total size of the read buffers, and the minimum and maximum size for one journal.
 const BUFFER_TOTAL: usize = 8 << 20;
 const BUFFER_PER_JOURNAL: (usize, usize) = (16 << 10, 1 << 20);
-/// So much is worth a second thread.
+/// Number of bytes from which on more than one thread is used.
 const PARALLEL_THRESHOLD: u64 = 1 << 20;
-/// More threads than this would wait for each other.
+/// Maximum number of threads; more would only wait for each other.
 const MAX_THREADS: usize = 3;
 
-/// The spots of one journal.
+/// The number of a journal, in the upper bits of its record positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct JournalIndex(u64);
 
-/// How many bits of a spot say where in the journal.
+/// How many bits of a record position hold the offset in the journal.
 const OFFSET_BITS: u32 = 44;
 
 impl JournalIndex {
-    /// Those of the journal with this number, unless there are too many.
+    /// Returns the index for this journal number, or `None` if it is too large.
     pub(super) fn new(number: usize) -> Option<Self> {
         let number = u64::try_from(number).ok().filter(|number| number >> (64 - OFFSET_BITS) == 0);
         number.map(|number| Self(number << OFFSET_BITS))
@@ -49,14 +49,14 @@ impl JournalIndex {
         Spot(self.0 | offset & ((1 << OFFSET_BITS) - 1))
     }
 
-    /// The number of the journal, and the place in it.
+    /// Splits a record position into journal number and offset.
     pub(super) fn split(spot: Spot) -> (usize, u64) {
         let number = usize::try_from(spot.0 >> OFFSET_BITS).unwrap_or(usize::MAX);
         (number, spot.0 & ((1 << OFFSET_BITS) - 1))
     }
 }
 
-/// What is to be given of one journal.
+/// A range of one journal to be sent.
 #[derive(Debug)]
 pub(super) struct JournalRange {
     pub(super) source: Arc<JournalSource>,
@@ -65,17 +65,18 @@ pub(super) struct JournalRange {
     pub(super) upto: u64,
 }
 
-/// What is to be given, merged.
+/// Merges ranges of several journals by time.
 #[derive(Debug, Default)]
 pub(super) struct MergeRound {
     journals: Vec<LineReader>,
-    /// Of each that has a line in hand, when that was. Of the same time the first in the list is first.
+    /// The time of the current line of each journal, earliest first. Equal times are ordered by
+    /// journal.
     next: BinaryHeap<Reverse<(Timestamp, usize)>>,
     bytes: u64,
     batch_count: u64,
 }
 
-/// Lines in the order of time, on their way to become records.
+/// Lines in time order, to be parsed into records.
 #[derive(Debug, Default)]
 struct LineBatch {
     number: u64,
@@ -84,10 +85,10 @@ struct LineBatch {
     last: bool,
 }
 
-/// What threads share that work on a round.
+/// State shared by the threads that work on a round.
 struct RoundWorkers<'r> {
     round: Mutex<MergeRound>,
-    /// Which sheet is to be given next; `None` when nobody takes them any more.
+    /// Number of the batch to be sent next; `None` after the receiver was dropped.
     turn: Mutex<Option<u64>>,
     turn_changed: Condvar,
     sender: &'r Sender<Batch>,
@@ -107,7 +108,7 @@ impl MergeRound {
         self.journals.is_empty()
     }
 
-    /// Whether there is any record in it at all.
+    /// Returns whether the round contains any record.
     pub(super) fn has_record(mut self) -> bool {
         self.read_first_lines();
         let mut batch = LineBatch::default();
@@ -119,15 +120,15 @@ impl MergeRound {
         false
     }
 
-    /// Takes the first line of each journal in hand.
+    /// Reads the first line of each journal.
     fn read_first_lines(&mut self) {
         for (number, lines) in self.journals.iter_mut().enumerate() {
             self.next.extend(lines.advance().map(|at| Reverse((at, number))));
         }
     }
 
-    /// Gives it all, until nobody takes it. The last batch says that it is. What is given back are the
-    /// journals that could not be read to their ends, and where it is to be tried again.
+    /// Sends all records, or stops when the receiver is dropped. The last batch is marked as such.
+    /// Returns the journals that could not be read to the end, with the offset to retry from.
     pub(super) fn send_all(
         mut self,
         sender: &Sender<Batch>,
@@ -145,7 +146,7 @@ impl MergeRound {
                     .name("brigade-feed".into())
                     .spawn_scoped(scope, run);
                 if let Err(error) = started {
-                    tracing::debug!(%error, "one thread less to read the journals");
+                    tracing::debug!(%error, "cannot start another thread to read the journals");
                 }
             }
             workers.run();
@@ -156,7 +157,7 @@ impl MergeRound {
         round.journals.iter().filter_map(LineReader::unread_from).collect()
     }
 
-    /// Puts the next lines on a sheet; whether it is one that is to be given.
+    /// Fills a batch with the next lines. Returns whether the batch is to be sent.
     fn fill_batch(&mut self, batch: &mut LineBatch) -> bool {
         batch.text.clear();
         batch.lines.clear();
@@ -171,7 +172,7 @@ impl MergeRound {
         }
         (batch.number, batch.last) = (self.batch_count, self.next.is_empty());
         self.batch_count += 1;
-        // Also one with nothing on it, if it is the only one: somebody waits to hear that this is all.
+        // Send an empty batch if it is the only one: the receiver waits for the end of the round.
         !batch.lines.is_empty() || batch.number == 0
     }
 }
@@ -186,9 +187,9 @@ impl LineBatch {
         self.lines.push((spot, (time_len > 0).then_some(at), start, self.text.len()));
     }
 
-    /// The records; and how many lines were none.
+    /// Returns the records, and the number of lines that are not records.
     fn parse(&self) -> (Vec<(Spot, Arc<Record>)>, u64) {
-        // To look at all of it once whether it is UTF-8 is faster than at each string by itself.
+        // Checking all of the text for UTF-8 once is faster than checking each string.
         let text = std::str::from_utf8(&self.text).ok();
         let mut records = Vec::with_capacity(self.lines.len());
         for &(spot, at, start, end) in &self.lines {
@@ -201,7 +202,9 @@ impl LineBatch {
             };
             match record {
                 Ok(record) => records.push((spot, Arc::new(record))),
-                Err(error) => tracing::warn!(%error, "a line of the journal is no record"),
+                Err(error) => {
+                    tracing::warn!(%error, "skipping a journal line that is not a record")
+                }
             }
         }
         let skipped_lines = self.lines.len() - records.len();
@@ -209,7 +212,7 @@ impl LineBatch {
     }
 }
 
-/// What a record says besides when it was.
+/// The fields of a record other than `at`.
 #[derive(Deserialize)]
 struct RecordBody {
     #[serde(default)]
@@ -233,7 +236,7 @@ fn parse_record<'t, R: serde_json::de::Read<'t>>(
 }
 
 impl RoundWorkers<'_> {
-    /// Takes sheets and gives records, until there are no more.
+    /// Parses and sends batches until there are no more.
     fn run(&self) {
         let mut lines = LineBatch::default();
         loop {
@@ -255,7 +258,7 @@ impl RoundWorkers<'_> {
         }
     }
 
-    /// Waits for the turn of this sheet; whether it comes.
+    /// Waits until this batch is to be sent. Returns false if the receiver was dropped.
     fn wait_for(&self, number: u64) -> bool {
         let turn = lock_mutex(&self.turn);
         let not_yet = |turn: &mut Option<u64>| turn.is_some_and(|turn| turn != number);
