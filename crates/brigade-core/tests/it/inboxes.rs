@@ -295,8 +295,8 @@ fn the_lock_of_a_dead_brigade_process_is_taken_immediately() {
     });
 }
 
-/// A native program that was suspended while its lock was taken writes its old copy back. Messages
-/// merged meanwhile are restored.
+/// While a native program was suspended, brigade stole its lock. The program then writes its old
+/// copy back. Messages merged meanwhile are restored.
 #[test]
 fn messages_overwritten_by_a_stale_copy_are_restored() {
     Files::run(async |files| {

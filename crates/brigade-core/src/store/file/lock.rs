@@ -53,7 +53,7 @@ pub(crate) trait LockRecorder {
     /// lock.
     fn record_acquire(&mut self, id: LockId) -> Result<(), StoreError>;
 
-    /// Called before the lock is taken from a holder that may only be slow and may write later.
+    /// Called before stealing the lock from a holder that may only be slow and may write later.
     fn record_steal(&mut self) -> Result<(), StoreError>;
 }
 

@@ -57,7 +57,7 @@ pub(crate) struct TempFile {
     pub(crate) number: u32,
 }
 
-/// Messages that may be overwritten with the old copy of a program whose lock was taken.
+/// Messages that may be overwritten with the old copy of a program whose lock brigade stole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OverwriteRisk {
     /// The journal offset from which on messages are at risk.
@@ -83,7 +83,7 @@ pub(crate) struct MailboxHead {
     pub(crate) inbox_stamp: FileStamp,
     /// The last message that was merged. While it is in the inbox, nothing was overwritten.
     pub(crate) newest: Option<MessageKey>,
-    /// Set after a lock was taken from another program.
+    /// Set after brigade stole a lock from another program.
     pub(crate) risk: Option<OverwriteRisk>,
     /// Whether a message in the inbox must survive power loss.
     pub(crate) power_safe: bool,

@@ -13,7 +13,7 @@ use crate::store::file::own::TeamStateDir;
 
 /// Number of bytes to read when looking up one record. Most records are shorter.
 const LOOKUP_BUFFER: usize = 4096;
-/// Longest line that is looked up.
+/// Upper bound on the length of a line in a lookup.
 const MAX_LINE: usize = 256 << 20;
 /// How many bytes of the first line identify a journal.
 const FIRST_LINE_MAX: usize = 512;
@@ -101,7 +101,7 @@ impl JournalSource {
         }
     }
 
-    /// Marks the journal as replaced: no more records are looked up in it.
+    /// Marks the journal as replaced. Later lookups in it return nothing.
     pub(super) fn mark_gone(&self) {
         self.gone.store(true, Ordering::Relaxed);
     }
