@@ -40,9 +40,9 @@ fn teams_of_both_generations_are_found_and_joined() {
             let after = fs::read(dir.join("config.json")).unwrap();
             let (before, after) = (Team::read(&bytes).unwrap(), Team::read(&after).unwrap());
             assert!(after.member("carol").is_some());
-            for was in before.members() {
-                let is = after.member(&was.name().unwrap()).unwrap();
-                assert_eq!(is.json(), was.json(), "{name}");
+            for old_member in before.members() {
+                let new_member = after.member(&old_member.name().unwrap()).unwrap();
+                assert_eq!(new_member.json(), old_member.json(), "{name}");
             }
         }
         let teams = files.house.store.teams().await.unwrap();

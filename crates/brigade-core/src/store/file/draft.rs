@@ -157,7 +157,7 @@ impl FileMailbox {
         for record in &tail.records {
             let Event::Sent { key, power_safe, message, .. } = &record.event else { continue };
             if !is_for_team(record, created) {
-                tracing::warn!(member = %self.member, %key, "dropped a message to a team that was deleted");
+                tracing::warn!(member = %self.member, %key, "skipping a message to a deleted team");
                 continue;
             }
             // A linear scan is faster than building a set: there are few pending messages and many

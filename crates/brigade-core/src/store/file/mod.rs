@@ -268,7 +268,7 @@ impl FileStore {
     }
 
     /// Performs work on a mailbox, waiting for the locks if necessary.
-    async fn work(
+    async fn do_work(
         &self,
         team: &TeamName,
         member: &MemberName,
@@ -276,10 +276,10 @@ impl FileStore {
     ) -> Result<(), StoreError> {
         let native = self.native_dirs(team)?;
         let mailbox = self.mailbox(team, member)?;
-        self.work_on(team, &native, &mailbox, work).await
+        self.do_work_on(team, &native, &mailbox, work).await
     }
 
-    async fn work_on(
+    async fn do_work_on(
         &self,
         team: &TeamName,
         native: &NativeDirs,
@@ -308,7 +308,7 @@ impl FileStore {
             .await?;
         // Restored messages must be in the inbox before the next Claude Code process reads it.
         // Otherwise it would receive them twice.
-        self.work_on(team, &native, &mailbox, MailboxWork::Refresh).await
+        self.do_work_on(team, &native, &mailbox, MailboxWork::Refresh).await
     }
 
     /// Repeats one step on a mailbox until it is done.

@@ -160,14 +160,14 @@ impl Store for FileStore {
         let upto = lock_mutex(&mailbox).journal.append(&[record], self.sync())?;
         // From here on the message is acknowledged, even if this process dies.
         let work = MailboxWork::Merge { upto };
-        let waits = self.work_on(team, &native, &mailbox, work).await.err();
+        let waits = self.do_work_on(team, &native, &mailbox, work).await.err();
         Ok(Receipt { msg_id: message.msg_id.clone(), waits })
     }
 
     async fn inbox(&self, team: &TeamName, member: &MemberName) -> Result<Vec<Mail>, StoreError> {
         // First deliver pending messages. If a lock is held, they are returned from the outbox
         // below.
-        let refreshed = self.work(team, member, MailboxWork::Refresh).await;
+        let refreshed = self.do_work(team, member, MailboxWork::Refresh).await;
         if let Err(error) = &refreshed {
             tracing::warn!(%team, member = %member, %error, "cannot refresh the inbox");
         }
@@ -211,7 +211,7 @@ impl Store for FileStore {
         keys: &[MessageKey],
         mark: Mark,
     ) -> Result<(), StoreError> {
-        self.work(team, member, MailboxWork::Mark { keys, mark }).await
+        self.do_work(team, member, MailboxWork::Mark { keys, mark }).await
     }
 
     async fn tasks(&self, team: &TeamName) -> Result<Vec<(TaskId, Document)>, StoreError> {
@@ -373,7 +373,7 @@ impl Store for FileStore {
         member: &MemberName,
     ) -> Result<Vec<Record>, StoreError> {
         // First record the changes that other programs made.
-        self.work(team, member, MailboxWork::Refresh).await?;
+        self.do_work(team, member, MailboxWork::Refresh).await?;
         let mailbox = self.mailbox(team, member)?;
         let records = lock_mutex(&mailbox).journal.read_from(0)?.records;
         Ok(records)
@@ -433,7 +433,7 @@ impl FileStore {
     /// journal keeps the messages. Meant for an inbox whose owner reads from another store, because
     /// no other code shortens that inbox.
     pub async fn tidy(&self, team: &TeamName, member: &MemberName) -> Result<(), StoreError> {
-        self.work(team, member, MailboxWork::Prune).await
+        self.do_work(team, member, MailboxWork::Prune).await
     }
 }
 

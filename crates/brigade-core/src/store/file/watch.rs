@@ -397,7 +397,7 @@ impl TeamFollower {
     }
 
     fn signal_change(&mut self) {
-        let gone = |rung| matches!(rung, Err(TrySendError::Disconnected(())));
+        let gone = |result| matches!(result, Err(TrySendError::Disconnected(())));
         self.signals.retain(|signal| !gone(signal.try_send(())));
     }
 
