@@ -26,7 +26,7 @@ const BATCH_BYTES: usize = 1 << 20;
 /// Total size of the read buffers, and the minimum and maximum size for one journal.
 const BUFFER_TOTAL: usize = 8 << 20;
 const BUFFER_PER_JOURNAL: (usize, usize) = (16 << 10, 1 << 20);
-/// Number of bytes from which on more than one thread is used.
+/// Rounds with at least this many bytes use several threads.
 const PARALLEL_THRESHOLD: u64 = 1 << 20;
 /// Maximum number of threads; more would only wait for each other.
 const MAX_THREADS: usize = 3;
@@ -203,7 +203,7 @@ impl LineBatch {
             match record {
                 Ok(record) => records.push((spot, Arc::new(record))),
                 Err(error) => {
-                    tracing::warn!(%error, "skipping a journal line that is not a record")
+                    tracing::warn!(%error, "skipping a journal line that is not a record");
                 }
             }
         }
