@@ -1,61 +1,62 @@
-//! How a draft becomes the inbox: a temporary file is renamed.
+//! Replaces the inbox with a draft, by renaming a temporary file.
 //!
-//! Never is a file written that was the inbox once. Claude Code reads inboxes without a lock, and may
-//! be reading it still.
+//! A file that has been the inbox is never written again, because Claude Code reads inboxes without
+//! a lock and may still be reading it.
 
-use super::dir::Sync;
-use super::draft::Draft;
-use super::journal::Place;
-use super::lock::Lock;
-use super::mailbox::{Mailbox, Step, World, nanoseconds};
-use super::state::{Head, Merged, Temp};
+use super::dir::Fsync;
+use super::draft::InboxDraft;
+use super::journal::JournalPosition;
+use super::lock::HeldLock;
+use super::mailbox::{FileMailbox, MailboxContext, MailboxOutcome, nanoseconds};
+use super::state::{MailboxHead, MergeState, TempFile};
 use brigade_core::store::StoreError;
 
-impl Mailbox {
-    /// Puts the draft in the place of the inbox, if that is still the one it was made of.
+impl FileMailbox {
+    /// Replaces the inbox with the draft, if the inbox is still the version that the draft was made
+    /// from.
     pub(super) fn commit(
         &self,
-        world: &World<'_>,
-        lock: &Lock<'_>,
-        head: &mut Head,
-        draft: &Draft,
-        upto: Place,
-    ) -> Result<Step, StoreError> {
+        context: &MailboxContext<'_>,
+        lock: &HeldLock<'_>,
+        head: &mut MailboxHead,
+        draft: &InboxDraft,
+        upto: JournalPosition,
+    ) -> Result<MailboxOutcome, StoreError> {
         let known = draft.known.len() as u64;
-        if !draft.renewed && known == head.after.known && draft.found.is_some() {
+        if !draft.rewritten && known == head.after.known && draft.found.is_some() {
             head.after.upto = upto;
             head.before = head.after;
             self.state.write_head(head)?;
-            return Ok(Step::Done);
+            return Ok(MailboxOutcome::Done);
         }
-        let (inboxes, file) = (world.inboxes, self.file());
-        let temp = Temp::next();
+        let (inboxes, file) = (context.inboxes, self.file());
+        let temp = TempFile::next();
         let name = temp.name(&file);
-        // A new name for what is not on the disk yet can be an empty file after a power cut. Where a
-        // file is replaced the file systems take care, if not perfect care, that it is not.
-        let new = draft.found.is_none();
-        let sync = if head.power_safe || new { Sync::Yes } else { Sync::No };
-        let left = inboxes.write_temp(&name, &draft.bytes, draft.mode, sync)?;
-        let (at, start) = if draft.renewed {
-            (head.after.beside(known), 0)
+        // After power loss, a new name for data that is not on disk can refer to an empty file.
+        // Where a rename replaces a file, file systems mostly prevent that.
+        let is_new = draft.found.is_none();
+        let sync = if head.power_safe || is_new { Fsync::Yes } else { Fsync::No };
+        let inbox_stamp = inboxes.write_temp(&name, &draft.bytes, draft.mode, sync)?;
+        let (at, start) = if draft.rewritten {
+            (head.after.free_start_for(known), 0)
         } else {
             (head.after.at, head.after.known)
         };
         let added = usize::try_from(start).ok().and_then(|start| draft.known.get(start..));
         self.state.write_known(at + start, added.unwrap_or_default())?;
         let before = *head;
-        *head = Head {
+        *head = MailboxHead {
             before: head.after,
-            after: Merged { upto, known, at },
+            after: MergeState { upto, known, at },
             temp: Some(temp),
-            closed: false,
-            left,
+            verified: false,
+            inbox_stamp,
             newest: draft.newest.or(head.newest),
             ..*head
         };
         self.state.write_head(head)?;
-        // A process that slept under the lock finds out here, before it undoes what others wrote.
-        // Nothing stands between this look and the rename.
+        // A process that was suspended while it held the lock notices here, before it overwrites
+        // the changes of others. Nothing may come between this check and the rename.
         let untouched =
             inboxes.stamp(&file).and_then(|now| Ok(now == draft.found && lock.is_held()?));
         let renamed = match untouched {
@@ -66,16 +67,16 @@ impl Mailbox {
             *head = before;
             self.state.write_head(head)?;
             inboxes.remove_quietly(&name);
-            return renamed.map(|_| Step::Again);
+            return renamed.map(|_| MailboxOutcome::Retry);
         }
-        // If the lock was taken from us in between, its new holder may have read the inbox before
-        // our rename, and write after it.
+        // If another process took the lock in between, it may have read the inbox before our rename
+        // and may write after it.
         if !lock.is_held()? {
-            head.at_risk(head.before.upto, world.clock);
+            head.mark_at_risk(head.before.upto, context.clock);
         }
-        head.closed = true;
-        head.closed_at = nanoseconds(world.clock);
+        head.verified = true;
+        head.written_at = nanoseconds(context.clock);
         self.state.write_head(head)?;
-        Ok(Step::Done)
+        Ok(MailboxOutcome::Done)
     }
 }

@@ -1,7 +1,8 @@
-//! A directory held open, and what is done to the files in it.
+//! An open directory, and operations on the files in it.
 //!
-//! Everything goes by name from an open directory, so that nobody can lead us elsewhere between two
-//! steps: links are not followed, and what belongs to another user is not touched.
+//! All operations take names relative to an open directory, so that no other process can redirect
+//! them between two steps. Symbolic links are not followed, and files of other users are not
+//! touched.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,24 +13,24 @@ use rustix::io::Errno;
 
 use brigade_core::store::{Refusal, StoreError};
 
-/// What is read into memory at most.
+/// Largest file that is read into memory.
 const MAX_FILE: u64 = 256 << 20;
 
-/// The mode of files of our own.
+/// The mode of brigade's own files.
 pub(crate) const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
-/// What native files are made with, before the umask.
-const NATIVE: Mode = Mode::from_raw_mode(0o644);
+/// The mode of new native files, before the umask.
+const NATIVE_MODE: Mode = Mode::from_raw_mode(0o644);
 
-/// A directory.
+/// An open directory.
 #[derive(Debug)]
 pub(crate) struct Dir {
     fd: OwnedFd,
     path: PathBuf,
 }
 
-/// What tells one state of a file from another without reading it.
+/// Distinguishes two versions of a file without reading it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct FileStamp {
     pub(crate) inode: u64,
     pub(crate) modified: i64,
     pub(crate) size: u64,
@@ -37,47 +38,47 @@ pub(crate) struct Stamp {
 
 /// A file that was read.
 #[derive(Debug)]
-pub(crate) struct Whole {
+pub(crate) struct FileContents {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) stamp: Stamp,
+    pub(crate) stamp: FileStamp,
     pub(crate) mode: Mode,
 }
 
-/// Whether what is written must be on the disk before it counts.
+/// Whether data must be on disk before a write counts as done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sync {
+pub(crate) enum Fsync {
     No,
     Yes,
 }
 
 impl Dir {
-    /// Opens a directory that the user chose; a link to it is the user's affair.
+    /// Opens a directory that the user chose. It may be a symbolic link.
     pub(crate) fn open(path: &Path) -> Result<Option<Self>, StoreError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match fs::open(path, flags, Mode::empty()) {
             Ok(fd) => Ok(Some(Self { fd, path: path.to_owned() })),
             Err(Errno::NOENT) => Ok(None),
-            Err(error) => Err(failed("open", path.to_owned(), error)),
+            Err(error) => Err(io_error("open", path.to_owned(), error)),
         }
     }
 
-    /// Opens a directory in this one.
+    /// Opens a subdirectory.
     pub(crate) fn child(&self, name: &str) -> Result<Option<Self>, StoreError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let path = self.path.join(name);
         match fs::openat(&self.fd, name, flags, Mode::empty()) {
             Ok(fd) => Ok(Some(Self { fd, path })),
             Err(Errno::NOENT) => Ok(None),
-            // Linux says NOTDIR of a link here, macOS LOOP.
+            // For a symbolic link, Linux reports NOTDIR here and macOS LOOP.
             Err(Errno::LOOP | Errno::NOTDIR) if self.is_link(name) => {
                 Err(StoreError::Refused { path, why: Refusal::Symlink })
             }
-            Err(error) => Err(failed("open", path, error)),
+            Err(error) => Err(io_error("open", path, error)),
         }
     }
 
-    /// Opens a directory in this one, making it with this mode if need be.
-    pub(crate) fn child_made(&self, name: &str, mode: Mode) -> Result<Self, StoreError> {
+    /// Opens a subdirectory, creating it with this mode if needed.
+    pub(crate) fn open_or_create_child(&self, name: &str, mode: Mode) -> Result<Self, StoreError> {
         loop {
             if let Some(child) = self.child(name)? {
                 return Ok(child);
@@ -85,24 +86,25 @@ impl Dir {
             match fs::mkdirat(&self.fd, name, mode) {
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(error) => {
-                    return Err(failed("make the directory", self.path.join(name), error));
+                    return Err(io_error("create the directory", self.path.join(name), error));
                 }
             }
         }
     }
 
-    /// Opens a directory of our own in this one: nobody else gets in, whatever the umask.
-    pub(crate) fn own_child(&self, name: &str) -> Result<Self, StoreError> {
+    /// Opens one of brigade's own subdirectories, creating it if needed. Only the current user may
+    /// enter it, regardless of the umask.
+    pub(crate) fn private_child(&self, name: &str) -> Result<Self, StoreError> {
         if let Ok(()) = fs::mkdirat(&self.fd, name, Mode::RWXU) {
-            // Under some umask we could not open it ourselves.
+            // With some umasks we could not open it ourselves.
             self.set_mode(name, Mode::RWXU)?;
         }
-        let child = self.child_made(name, Mode::RWXU)?;
-        let failed = |error| failed("look at", child.path.clone(), error);
-        let stat = fs::fstat(&child.fd).map_err(failed)?;
+        let child = self.open_or_create_child(name, Mode::RWXU)?;
+        let io_error = |error| io_error("stat", child.path.clone(), error);
+        let stat = fs::fstat(&child.fd).map_err(io_error)?;
         check_owner(stat.st_uid, &child.path)?;
         if Mode::from_raw_mode(stat.st_mode) != Mode::RWXU {
-            fs::fchmod(&child.fd, Mode::RWXU).map_err(failed)?;
+            fs::fchmod(&child.fd, Mode::RWXU).map_err(io_error)?;
         }
         Ok(child)
     }
@@ -111,16 +113,16 @@ impl Dir {
         self.path.join(name)
     }
 
-    pub(crate) fn itself(&self) -> &Path {
+    pub(crate) fn dir_path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether the directory has not been removed.
-    pub(crate) fn is_there(&self) -> bool {
+    /// Returns whether the directory has not been removed.
+    pub(crate) fn exists(&self) -> bool {
         fs::fstat(&self.fd).is_ok_and(|stat| stat.st_nlink > 0)
     }
 
-    /// Opens a regular file for reading; `None` if there is none.
+    /// Opens a regular file for reading. Returns `None` if it does not exist.
     pub(crate) fn file(&self, name: &str) -> Result<Option<(OwnedFd, fs::Stat)>, StoreError> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let fd = match fs::openat(&self.fd, name, flags, Mode::empty()) {
@@ -130,9 +132,9 @@ impl Dir {
                 let path = self.path.join(name);
                 return Err(StoreError::Refused { path, why: Refusal::Symlink });
             }
-            Err(error) => return Err(self.failed("open", name, error)),
+            Err(error) => return Err(self.io_error("open", name, error)),
         };
-        let stat = fs::fstat(&fd).map_err(|error| self.failed("look at", name, error))?;
+        let stat = fs::fstat(&fd).map_err(|error| self.io_error("stat", name, error))?;
         check_owner(stat.st_uid, &self.path.join(name))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             let path = self.path.join(name);
@@ -141,45 +143,45 @@ impl Dir {
         Ok(Some((fd, stat)))
     }
 
-    /// Reads a file whole; `None` if there is none.
-    pub(crate) fn read(&self, name: &str) -> Result<Option<Whole>, StoreError> {
+    /// Reads a whole file. Returns `None` if it does not exist.
+    pub(crate) fn read(&self, name: &str) -> Result<Option<FileContents>, StoreError> {
         let Some((fd, stat)) = self.file(name)? else { return Ok(None) };
         let size = u64::try_from(stat.st_size).unwrap_or_default();
         if size > MAX_FILE {
             let path = self.path.join(name);
             return Err(StoreError::Refused { path, why: Refusal::TooBig });
         }
-        // One byte more than the size: a file that did not grow is read in one call.
+        // One byte more than the size, so that a file that did not grow is read in one call.
         let mut bytes: Vec<u8> = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
         loop {
-            let room = bytes.spare_capacity_mut().len();
-            let place = bytes.len() as u64;
+            let capacity = bytes.spare_capacity_mut().len();
+            let offset = bytes.len() as u64;
             let spare = rustix::buffer::spare_capacity(&mut bytes);
-            let read = rustix::io::pread(&fd, spare, place);
-            if read.map_err(|error| self.failed("read", name, error))? < room {
+            let read = rustix::io::pread(&fd, spare, offset);
+            if read.map_err(|error| self.io_error("read", name, error))? < capacity {
                 break;
             }
             bytes.reserve(bytes.len().max(4096));
         }
         let mode = Mode::from_raw_mode(stat.st_mode);
-        Ok(Some(Whole { bytes, stamp: Stamp::of(&stat), mode }))
+        Ok(Some(FileContents { bytes, stamp: FileStamp::from_stat(&stat), mode }))
     }
 
-    /// What a file is now, without reading it.
-    pub(crate) fn stamp(&self, name: &str) -> Result<Option<Stamp>, StoreError> {
+    /// Returns the stamp of a file, or `None` if it does not exist.
+    pub(crate) fn stamp(&self, name: &str) -> Result<Option<FileStamp>, StoreError> {
         match fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => Ok(Some(Stamp::of(&stat))),
+            Ok(stat) => Ok(Some(FileStamp::from_stat(&stat))),
             Err(Errno::NOENT) => Ok(None),
-            Err(error) => Err(self.failed("look at", name, error)),
+            Err(error) => Err(self.io_error("stat", name, error)),
         }
     }
 
-    /// Refuses a file that could not be read and replaced: a link, or another user's.
-    pub(crate) fn check_own_file(&self, name: &str) -> Result<(), StoreError> {
+    /// Rejects a file that could not be read and replaced: a symbolic link, or another user's file.
+    pub(crate) fn check_replaceable(&self, name: &str) -> Result<(), StoreError> {
         let stat = match fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             Err(Errno::NOENT) => return Ok(()),
-            Err(error) => return Err(self.failed("look at", name, error)),
+            Err(error) => return Err(self.io_error("stat", name, error)),
         };
         let why = match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => return check_owner(stat.st_uid, &self.path.join(name)),
@@ -189,45 +191,45 @@ impl Dir {
         Err(StoreError::Refused { path: self.path.join(name), why })
     }
 
-    /// Makes an empty file, if there is none.
+    /// Creates an empty file if it does not exist.
     pub(crate) fn touch(&self, name: &str) -> Result<(), StoreError> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let made = fs::openat(&self.fd, name, flags, NATIVE);
-        made.map(drop).map_err(|error| self.failed("create", name, error))
+        let made = fs::openat(&self.fd, name, flags, NATIVE_MODE);
+        made.map(drop).map_err(|error| self.io_error("create", name, error))
     }
 
-    /// Writes a temporary file: with this mode and no other, or as the umask has it. Its name is
-    /// this process's own.
+    /// Writes a temporary file with exactly this mode, or with the default mode and the umask. The
+    /// name must be unique to this process.
     pub(crate) fn write_temp(
         &self,
         name: &str,
         bytes: &[u8],
         mode: Option<Mode>,
-        sync: Sync,
-    ) -> Result<Stamp, StoreError> {
+        sync: Fsync,
+    ) -> Result<FileStamp, StoreError> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let failed = |doing, error| self.failed(doing, name, error);
-        let asked = mode.unwrap_or(NATIVE);
-        let fd = match fs::openat(&self.fd, name, flags, asked) {
-            // Left behind by a process that had our number before us.
+        let io_error = |doing, error| self.io_error(doing, name, error);
+        let create_mode = mode.unwrap_or(NATIVE_MODE);
+        let fd = match fs::openat(&self.fd, name, flags, create_mode) {
+            // Left behind by a dead process that had the same process id.
             Err(Errno::EXIST) => {
                 self.remove(name)?;
-                fs::openat(&self.fd, name, flags, asked)
+                fs::openat(&self.fd, name, flags, create_mode)
             }
             other => other,
         };
-        let fd = fd.map_err(|error| failed("create", error))?;
+        let fd = fd.map_err(|error| io_error("create", error))?;
         let written = (|| {
-            write_all(&fd, bytes).map_err(|e| failed("write", e))?;
-            let stat = fs::fstat(&fd).map_err(|e| failed("look at", e))?;
-            // The umask took something away.
+            write_all(&fd, bytes).map_err(|e| io_error("write", e))?;
+            let stat = fs::fstat(&fd).map_err(|e| io_error("stat", e))?;
+            // The umask removed permissions.
             if let Some(mode) = mode.filter(|&mode| Mode::from_raw_mode(stat.st_mode) != mode) {
-                fs::fchmod(&fd, mode).map_err(|e| failed("set the mode of", e))?;
+                fs::fchmod(&fd, mode).map_err(|e| io_error("set the mode of", e))?;
             }
-            if sync == Sync::Yes {
-                fs::fsync(&fd).map_err(|e| failed("sync", e))?;
+            if sync == Fsync::Yes {
+                fs::fsync(&fd).map_err(|e| io_error("sync", e))?;
             }
-            Ok(Stamp::of(&stat))
+            Ok(FileStamp::from_stat(&stat))
         })();
         if written.is_err() {
             self.remove_quietly(name);
@@ -237,24 +239,24 @@ impl Dir {
 
     fn set_mode(&self, name: &str, mode: Mode) -> Result<(), StoreError> {
         let set = fs::chmodat(&self.fd, name, mode, AtFlags::empty());
-        set.map_err(|error| self.failed("set the mode of", name, error))
+        set.map_err(|error| self.io_error("set the mode of", name, error))
     }
 
-    /// Puts a file in the place of another.
+    /// Renames a file, replacing the target.
     pub(crate) fn rename(&self, from: &str, to: &str) -> Result<(), StoreError> {
         let renamed = fs::renameat(&self.fd, from, &self.fd, to);
-        renamed.map_err(|error| self.failed("replace", to, error))
+        renamed.map_err(|error| self.io_error("replace", to, error))
     }
 
-    /// Gives a file a name, unless something has it.
+    /// Renames a file unless the target exists. Returns whether it was renamed.
     pub(crate) fn rename_new(&self, from: &str, to: &str) -> Result<bool, StoreError> {
         let flags = fs::RenameFlags::NOREPLACE;
         match fs::renameat_with(&self.fd, from, &self.fd, to, flags) {
             Ok(()) => Ok(true),
             Err(Errno::EXIST) => Ok(false),
-            // Not every file system knows how.
+            // Not every file system supports this.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => self.link_new(from, to),
-            Err(error) => Err(self.failed("create", to, error)),
+            Err(error) => Err(self.io_error("create", to, error)),
         }
     }
 
@@ -262,41 +264,41 @@ impl Dir {
         match fs::linkat(&self.fd, from, &self.fd, to, AtFlags::empty()) {
             Ok(()) => self.remove(from),
             Err(Errno::EXIST) => Ok(false),
-            Err(error) => Err(self.failed("create", to, error)),
+            Err(error) => Err(self.io_error("create", to, error)),
         }
     }
 
-    /// Removes a file; whether there was one.
+    /// Removes a file. Returns whether it existed.
     pub(crate) fn remove(&self, name: &str) -> Result<bool, StoreError> {
         match fs::unlinkat(&self.fd, name, AtFlags::empty()) {
             Ok(()) => Ok(true),
             Err(Errno::NOENT) => Ok(false),
-            Err(error) => Err(self.failed("remove", name, error)),
+            Err(error) => Err(self.io_error("remove", name, error)),
         }
     }
 
-    /// Removes a file whose removal is only tidiness.
+    /// Removes a file, ignoring errors, where a leftover is harmless.
     pub(crate) fn remove_quietly(&self, name: &str) {
-        let _untidy = fs::unlinkat(&self.fd, name, AtFlags::empty());
+        let _best_effort = fs::unlinkat(&self.fd, name, AtFlags::empty());
     }
 
-    /// The same for a directory.
+    /// Removes an empty directory, ignoring errors.
     pub(crate) fn remove_dir_quietly(&self, name: &str) {
-        let _untidy = fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR);
+        let _best_effort = fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR);
     }
 
-    /// Waits until names made, changed and removed in here are on the disk.
+    /// Fsyncs the directory, so that created, renamed and removed names are on disk.
     pub(crate) fn sync(&self) -> Result<(), StoreError> {
-        fs::fsync(&self.fd).map_err(|error| failed("sync", self.path.clone(), error))
+        fs::fsync(&self.fd).map_err(|error| io_error("sync", self.path.clone(), error))
     }
 
-    /// The names in here, in no order.
+    /// Returns the names in the directory, in no particular order.
     pub(crate) fn names(&self) -> Result<Vec<String>, StoreError> {
-        let failed = |error| failed("list", self.path.clone(), error);
+        let io_error = |error| io_error("list", self.path.clone(), error);
         let mut names = Vec::new();
-        for entry in fs::Dir::read_from(&self.fd).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            // A name that is not UTF-8 is nobody's of this wire.
+        for entry in fs::Dir::read_from(&self.fd).map_err(io_error)? {
+            let entry = entry.map_err(io_error)?;
+            // Neither brigade nor Claude Code uses names that are not UTF-8.
             if let Ok(name) = entry.file_name().to_str()
                 && name != "."
                 && name != ".."
@@ -307,28 +309,33 @@ impl Dir {
         Ok(names)
     }
 
-    /// Opens a file of our own for reading and writing, making it if need be.
-    pub(crate) fn own_file(&self, name: &str, extra: OFlags) -> Result<OwnedFd, StoreError> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | extra;
+    /// Opens one of brigade's own files for reading and writing, creating it if needed.
+    pub(crate) fn private_file(
+        &self,
+        name: &str,
+        extra_flags: OFlags,
+    ) -> Result<OwnedFd, StoreError> {
+        let flags =
+            OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | extra_flags;
         let mode = PRIVATE;
         let fd = fs::openat(&self.fd, name, flags, mode).map_err(|error| match error {
             Errno::LOOP => {
                 let path = self.path.join(name);
                 StoreError::Refused { path, why: Refusal::Symlink }
             }
-            error => self.failed("open", name, error),
+            error => self.io_error("open", name, error),
         })?;
-        let stat = fs::fstat(&fd).map_err(|error| self.failed("look at", name, error))?;
+        let stat = fs::fstat(&fd).map_err(|error| self.io_error("stat", name, error))?;
         check_owner(stat.st_uid, &self.path.join(name))?;
         if Mode::from_raw_mode(stat.st_mode) != mode {
             let set = fs::fchmod(&fd, mode);
-            set.map_err(|error| self.failed("set the mode of", name, error))?;
+            set.map_err(|error| self.io_error("set the mode of", name, error))?;
         }
         Ok(fd)
     }
 
-    pub(crate) fn failed(&self, doing: &'static str, name: &str, error: Errno) -> StoreError {
-        failed(doing, self.path.join(name), error)
+    pub(crate) fn io_error(&self, doing: &'static str, name: &str, error: Errno) -> StoreError {
+        io_error(doing, self.path.join(name), error)
     }
 
     pub(crate) fn fd(&self) -> impl AsFd + '_ {
@@ -341,8 +348,8 @@ impl Dir {
     }
 }
 
-impl Stamp {
-    pub(crate) fn of(stat: &fs::Stat) -> Self {
+impl FileStamp {
+    pub(crate) fn from_stat(stat: &fs::Stat) -> Self {
         let nanos = i64::try_from(stat.st_mtime_nsec).unwrap_or_default();
         Self {
             inode: stat.st_ino,
@@ -352,14 +359,14 @@ impl Stamp {
     }
 }
 
-/// Which directory, or what else, stands at a path: its device and inode.
+/// Returns the device and inode of the file or directory at a path.
 pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
     let stat = fs::lstat(path).ok()?;
     #[expect(clippy::useless_conversion, reason = "a device has another type on macOS")]
     Some((u64::try_from(stat.st_dev).ok()?, stat.st_ino))
 }
 
-/// Writes all of it, or fails.
+/// Writes all bytes, or fails.
 pub(crate) fn write_all(fd: impl AsFd, mut bytes: &[u8]) -> Result<(), Errno> {
     while !bytes.is_empty() {
         match rustix::io::write(&fd, bytes) {
@@ -372,7 +379,7 @@ pub(crate) fn write_all(fd: impl AsFd, mut bytes: &[u8]) -> Result<(), Errno> {
     Ok(())
 }
 
-pub(crate) fn failed(doing: &'static str, path: PathBuf, error: Errno) -> StoreError {
+pub(crate) fn io_error(doing: &'static str, path: PathBuf, error: Errno) -> StoreError {
     StoreError::Io { doing, path, source: io::Error::from(error) }
 }
 

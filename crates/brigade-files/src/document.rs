@@ -1,168 +1,184 @@
-//! A document of Claude Code's, replaced by compare-and-set under its lock.
+//! Replaces a Claude Code document by compare-and-set under its lock.
 
 use std::time::Duration;
 
-use super::dir::{Dir, Stamp, Sync, Whole};
-use super::lock::{self, Lock, LockAt, Patience, Taker, Try};
+use super::dir::{Dir, FileContents, FileStamp, Fsync};
+use super::lock::{self, HeldLock, LockAttempt, LockPath, LockRecorder, LockWaiter};
 use super::lock_id::LockId;
-use super::own::{Made, Seen, Slot};
-use super::state::Temp;
+use super::own::{LockSlot, RecordedLock, SeenGuard};
+use super::state::TempFile;
 use brigade_core::hash::Fnv;
 use brigade_core::store::{Document, Obstacle, Revision, StoreError};
 use brigade_wire::Damage;
 
-/// How often and how far apart a torn document is looked at again: Claude Code writes some in place.
-/// On a busy machine it was seen to take 116 milliseconds over it.
-const LOOKS: usize = 250;
-const PAUSE: Duration = Duration::from_millis(2);
+/// How often a torn document is read again, and the interval between reads. Claude Code writes some
+/// documents in place; on a busy machine one write took 116 milliseconds.
+const MAX_TORN_READS: usize = 250;
+const TORN_READ_INTERVAL: Duration = Duration::from_millis(2);
 
-/// The revision of a document with these bytes. Coming back to earlier bytes is coming back to the
-/// earlier revision; that does no harm, for a change is made of the bytes alone.
+/// Returns the revision of a document with these bytes. Restoring earlier bytes restores the
+/// earlier revision. That is harmless, because a change depends on the bytes alone.
 pub(crate) fn revision(bytes: &[u8]) -> Revision {
     Revision(Fnv::default().bytes(bytes).finish())
 }
 
-pub(crate) fn document(whole: Whole) -> Document {
-    let revision = revision(&whole.bytes);
-    Document { bytes: whole.bytes, revision }
+pub(crate) fn document(contents: FileContents) -> Document {
+    let revision = revision(&contents.bytes);
+    Document { bytes: contents.bytes, revision }
 }
 
-/// Reads a document without a lock, again and again while it is torn. One torn for good is given as
-/// it is, for its reader to judge. `known` is a state in which it was found whole before.
+/// Reads a document without a lock, and reads it again while it is torn. If it stays torn, it is
+/// returned as it is, and the caller decides. `known` is the stamp of a version that was already
+/// checked.
 pub(crate) async fn read(
     dir: &Dir,
     name: &str,
-    known: Option<Stamp>,
+    known: Option<FileStamp>,
     check: fn(&[u8]) -> Result<(), Damage>,
-) -> Result<Option<(Document, Stamp)>, StoreError> {
-    for look in 0.. {
-        let Some(whole) = dir.read(name)? else { break };
-        let stamp = whole.stamp;
-        if known == Some(stamp) || look == LOOKS || check(&whole.bytes).is_ok() {
-            return Ok(Some((document(whole), stamp)));
+) -> Result<Option<(Document, FileStamp)>, StoreError> {
+    for attempt in 0.. {
+        let Some(contents) = dir.read(name)? else { break };
+        let stamp = contents.stamp;
+        if known == Some(stamp) || attempt == MAX_TORN_READS || check(&contents.bytes).is_ok() {
+            return Ok(Some((document(contents), stamp)));
         }
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(TORN_READ_INTERVAL).await;
     }
     Ok(None)
 }
 
-/// What one try to change a document came to.
-pub(crate) enum Tried<T> {
+/// The result of one attempt to change a document.
+pub(crate) enum TryOutcome<T> {
     Done(T),
     Wait(Obstacle),
-    Again,
+    Retry,
 }
 
-/// Which document of a team.
+/// Identifies a document of a team.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Which {
-    pub(crate) slot: Slot,
-    /// The number of the task, where it is one.
+pub(crate) struct DocumentId {
+    pub(crate) slot: LockSlot,
+    /// The task number, for [`LockSlot::Task`].
     pub(crate) task: u64,
 }
 
-impl Which {
+impl DocumentId {
     fn lock(self) -> String {
         match self.slot {
-            Slot::Create => ".lock.lock".into(),
-            Slot::Task => format!("{}.json.lock", self.task),
-            Slot::Roster => "config.json.lock".into(),
+            LockSlot::Create => ".lock.lock".into(),
+            LockSlot::Task => format!("{}.json.lock", self.task),
+            LockSlot::Roster => "config.json.lock".into(),
         }
     }
 }
 
-/// Takes the lock of a document for those who hold what was seen of the team.
-struct DocumentTaker<'t> {
-    which: Which,
-    seen: Option<&'t Seen<'t>>,
+/// Records the lock of a document in the seen state of the team.
+struct DocumentLockRecorder<'t> {
+    document_id: DocumentId,
+    seen: Option<&'t SeenGuard<'t>>,
 }
 
-impl Taker for DocumentTaker<'_> {
-    fn taking(&mut self, id: LockId) -> Result<(), StoreError> {
-        let Which { slot, task } = self.which;
-        self.seen.map_or(Ok(()), |seen| seen.remember_lock(slot, Made { id, task }))
+impl LockRecorder for DocumentLockRecorder<'_> {
+    fn record_acquire(&mut self, id: LockId) -> Result<(), StoreError> {
+        let DocumentId { slot, task } = self.document_id;
+        self.seen.map_or(Ok(()), |seen| seen.record_lock(slot, RecordedLock { id, task }))
     }
 
-    // A program that sleeps with the lock of a document and then writes undoes what was done
-    // meanwhile. Whoever did it had its answer, and sees on the board what became of it.
-    fn robbing(&mut self) -> Result<(), StoreError> {
+    // A program that was suspended while it held the lock may later overwrite changes made
+    // meanwhile. Unlike mail, they are not restored: their author has its answer and sees the
+    // result on the board.
+    fn record_steal(&mut self) -> Result<(), StoreError> {
         Ok(())
     }
 }
 
-/// Removes what one of us that died left of its locks in `dir`.
-pub(crate) fn clear_locks(dir: &Dir, slots: &[Slot], seen: &Seen<'_>) -> Result<(), StoreError> {
+/// Removes the locks in `dir` that dead brigade processes left behind.
+pub(crate) fn clear_locks(
+    dir: &Dir,
+    slots: &[LockSlot],
+    seen: &SeenGuard<'_>,
+) -> Result<(), StoreError> {
     for &slot in slots {
-        if let Some(Made { id, task }) = seen.last_lock(slot)? {
-            lock::remove_abandoned(dir, &Which { slot, task }.lock(), id)?;
+        if let Some(RecordedLock { id, task }) = seen.last_lock(slot)? {
+            lock::remove_abandoned(dir, &DocumentId { slot, task }.lock(), id)?;
         }
     }
     Ok(())
 }
 
-/// Tries once to take the lock of a document.
+/// Tries once to acquire the lock of a document.
 pub(crate) fn try_lock<'d>(
     dir: &'d Dir,
-    which: Which,
-    seen: Option<&'d Seen<'d>>,
-    patience: &mut Patience,
-) -> Result<Try<'d>, StoreError> {
-    let left = seen.map(|seen| seen.last_lock(which.slot)).transpose()?.flatten();
-    if let Some(left) = left.filter(|left| left.task != which.task) {
-        // One of us died with it, on another task.
-        lock::remove_abandoned(dir, &Which { task: left.task, ..which }.lock(), left.id)?;
+    document_id: DocumentId,
+    seen: Option<&'d SeenGuard<'d>>,
+    waiter: &mut LockWaiter,
+) -> Result<LockAttempt<'d>, StoreError> {
+    let previous = seen.map(|seen| seen.last_lock(document_id.slot)).transpose()?.flatten();
+    if let Some(previous) = previous.filter(|previous| previous.task != document_id.task) {
+        // A brigade process died while it held the lock of another task.
+        lock::remove_abandoned(
+            dir,
+            &DocumentId { task: previous.task, ..document_id }.lock(),
+            previous.id,
+        )?;
     }
-    let gone = left.filter(|left| left.task == which.task).map(|left| left.id);
-    let spare = seen.map(|seen| seen.spare_lock(which.slot));
-    let at = LockAt { dir, name: which.lock(), spare };
-    patience.try_lock(at, gone, &mut DocumentTaker { which, seen })
+    let abandoned =
+        previous.filter(|previous| previous.task == document_id.task).map(|previous| previous.id);
+    let spare = seen.map(|seen| seen.spare_lock(document_id.slot));
+    let at = LockPath { dir, name: document_id.lock(), spare };
+    waiter.try_lock(at, abandoned, &mut DocumentLockRecorder { document_id, seen })
 }
 
-/// Replaces a document, if it is still at this revision. One try. That the new name of the file is on
-/// the disk is the caller's to see to.
+/// Replaces a document if it is still at this revision. One attempt. The caller fsyncs the
+/// directory if the rename must survive power loss.
 pub(crate) fn try_replace(
     dir: &Dir,
-    which: Which,
+    document_id: DocumentId,
     (bytes, at): (&[u8], Revision),
-    seen: Option<&Seen<'_>>,
-    patience: &mut Patience,
-    sync: Sync,
-) -> Result<Tried<()>, StoreError> {
-    let lock = which.lock();
+    seen: Option<&SeenGuard<'_>>,
+    waiter: &mut LockWaiter,
+    sync: Fsync,
+) -> Result<TryOutcome<()>, StoreError> {
+    let lock = document_id.lock();
     let name = lock.trim_end_matches(".lock");
-    let lock = match try_lock(dir, which, seen, patience)? {
-        Try::Taken(lock) => lock,
-        Try::Not(obstacle) => return Ok(Tried::Wait(obstacle)),
+    let lock = match try_lock(dir, document_id, seen, waiter)? {
+        LockAttempt::Acquired(lock) => lock,
+        LockAttempt::Blocked(obstacle) => return Ok(TryOutcome::Wait(obstacle)),
     };
-    let Some(whole) = dir.read(name)? else { return Err(StoreError::Conflict) };
-    let (stamp, mode) = (whole.stamp, whole.mode);
-    if document(whole).revision != at {
+    let Some(contents) = dir.read(name)? else { return Err(StoreError::Conflict) };
+    let (stamp, mode) = (contents.stamp, contents.mode);
+    if document(contents).revision != at {
         return Err(StoreError::Conflict);
     }
-    let temp = Temp::next().name(name);
+    let temp = TempFile::next().name(name);
     dir.write_temp(&temp, bytes, Some(mode), sync)?;
-    if !is_still(dir, name, &lock, stamp)? {
+    if !is_unchanged(dir, name, &lock, stamp)? {
         dir.remove_quietly(&temp);
-        return Ok(Tried::Again);
+        return Ok(TryOutcome::Retry);
     }
     if let Err(error) = dir.rename(&temp, name) {
         dir.remove_quietly(&temp);
         return Err(error);
     }
-    Ok(Tried::Done(()))
+    Ok(TryOutcome::Done(()))
 }
 
-/// Whether the lock is still ours and the document still the one that was read.
-fn is_still(dir: &Dir, name: &str, lock: &Lock<'_>, stamp: Stamp) -> Result<bool, StoreError> {
+/// Returns whether the lock is still held and the document is still the version that was read.
+fn is_unchanged(
+    dir: &Dir,
+    name: &str,
+    lock: &HeldLock<'_>,
+    stamp: FileStamp,
+) -> Result<bool, StoreError> {
     Ok(dir.stamp(name)? == Some(stamp) && lock.is_held()?)
 }
 
-/// Writes a document that must not be there yet; whether it was not.
+/// Creates a document. Returns whether it did not exist before.
 pub(crate) fn create(dir: &Dir, name: &str, bytes: &[u8]) -> Result<bool, StoreError> {
-    let temp = Temp::next().name(name);
-    // On the disk first: a new name for what is not there yet can be an empty file after a power cut.
-    // Where a file is replaced the file systems take care that it is not.
-    dir.write_temp(&temp, bytes, None, Sync::Yes)?;
+    let temp = TempFile::next().name(name);
+    // Fsync first: after power loss, a new name for data that is not on disk can refer to an empty
+    // file. File systems prevent that only where a rename replaces a file.
+    dir.write_temp(&temp, bytes, None, Fsync::Yes)?;
     let made = dir.rename_new(&temp, name);
     if !matches!(made, Ok(true)) {
         dir.remove_quietly(&temp);

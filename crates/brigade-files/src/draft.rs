@@ -1,4 +1,4 @@
-//! The inbox as it shall be: what it was, what waits for it, and what is marked in it.
+//! Builds the new contents of an inbox: the current messages, pending ones, and read marks.
 
 use std::collections::HashSet;
 
@@ -6,101 +6,103 @@ use brigade_wire::inbox::{self, Inbox};
 use brigade_wire::message::Message;
 use rustix::fs::Mode;
 
-use super::dir::{Stamp, Sync, Whole};
-use super::journal::Tail;
-use super::lock::Patience;
-use super::mailbox::{Mailbox, Work, World};
-use super::state::{Head, Known};
+use super::dir::{FileContents, FileStamp, Fsync};
+use super::journal::JournalTail;
+use super::lock::LockWaiter;
+use super::mailbox::{FileMailbox, MailboxContext, MailboxWork};
+use super::state::{KnownMessage, MailboxHead};
 use brigade_core::event::{Event, MessageKey, Record};
 use brigade_core::store::{Mark, Obstacle, Outgoing, StoreError};
 
-/// How many messages an inbox keeps when all of them are read.
+/// Number of read messages at which an inbox is emptied.
 ///
-/// Read messages go from the live file once there are this many and none is unread. With an unread
-/// one among them they stay: Claude Code 2.1.50 marks messages read by their place in the file, and
-/// a place must not move under it.
-const KEEP: usize = 8;
+/// Once an inbox holds this many messages and all of them are read, they are removed from the live
+/// file. If one is unread, all stay: Claude Code 2.1.50 marks messages read by their index in the
+/// file, so an index must not change in the meantime.
+const PRUNE_AT: usize = 8;
 
-/// The inbox as it was found, and as it shall be.
+/// The inbox as it was found, with its new contents.
 #[derive(Debug)]
-pub(super) struct Draft {
-    pub(super) found: Option<Stamp>,
+pub(super) struct InboxDraft {
+    pub(super) found: Option<FileStamp>,
     pub(super) mode: Option<Mode>,
     pub(super) bytes: Vec<u8>,
-    /// The messages in it, as far as they are known.
-    pub(super) known: Vec<Known>,
-    /// Whether it was changed, and not only made longer.
-    pub(super) renewed: bool,
-    /// The last message put into it.
+    /// The messages in it that are known.
+    pub(super) known: Vec<KnownMessage>,
+    /// Whether existing entries changed, as opposed to new ones being appended.
+    pub(super) rewritten: bool,
+    /// The last message appended to it.
     pub(super) newest: Option<MessageKey>,
 }
 
-impl Mailbox {
-    /// Reads the inbox under the lock, mends it if it is torn, and writes down what others did.
+impl FileMailbox {
+    /// Reads the inbox under the lock, repairs it if it is torn, and records changes that other
+    /// programs made.
     pub(super) fn draft(
         &self,
-        world: &World<'_>,
-        head: &mut Head,
-        tail: &mut Tail,
-        patience: &mut Patience,
-        work: Work<'_>,
-    ) -> Result<Result<Draft, Obstacle>, StoreError> {
+        context: &MailboxContext<'_>,
+        head: &mut MailboxHead,
+        tail: &mut JournalTail,
+        waiter: &mut LockWaiter,
+        work: MailboxWork<'_>,
+    ) -> Result<Result<InboxDraft, Obstacle>, StoreError> {
         let file = self.file();
-        let whole = world.inboxes.read(&file)?;
-        let found = whole.as_ref().map(|whole| whole.stamp);
-        let mode = whole.as_ref().map(|whole| whole.mode);
-        let (bytes, stamp) = match whole {
-            Some(Whole { bytes, stamp, .. }) => (bytes, stamp),
-            None => (inbox::EMPTY.to_vec(), Stamp::default()),
+        let contents = context.inboxes.read(&file)?;
+        let found = contents.as_ref().map(|contents| contents.stamp);
+        let mode = contents.as_ref().map(|contents| contents.mode);
+        let (bytes, stamp) = match contents {
+            Some(FileContents { bytes, stamp, .. }) => (bytes, stamp),
+            None => (inbox::EMPTY.to_vec(), FileStamp::default()),
         };
-        let draft = |bytes, renewed| {
+        let draft = |bytes, rewritten| {
             let known = Vec::new();
-            Draft { found, mode, bytes, known, renewed, newest: None }
+            InboxDraft { found, mode, bytes, known, rewritten, newest: None }
         };
-        if stamp == head.left && found.is_some() {
+        if stamp == head.inbox_stamp && found.is_some() {
             return self.pruned(head, draft(bytes, false), work).map(Ok);
         }
         let torn = Inbox::read(&bytes).is_err();
-        if torn && !patience.is_torn_for_good(stamp) {
-            return Ok(Err(Obstacle::Torn { path: world.inboxes.path(&file) }));
+        if torn && !waiter.is_torn_for_good(stamp) {
+            return Ok(Err(Obstacle::Torn { path: context.inboxes.path(&file) }));
         }
-        let bytes = if torn { self.salvage(world, head, &bytes)? } else { bytes };
+        let bytes = if torn { self.salvage(context, head, &bytes)? } else { bytes };
         let inbox = read(&file, &bytes)?;
-        // A torn one is not settled before it is replaced.
-        let settled = if torn { Stamp::default() } else { stamp };
-        if self.observe(world, head, &inbox, settled)? {
+        // A torn inbox does not count as seen until it is replaced.
+        let observed_stamp = if torn { FileStamp::default() } else { stamp };
+        if self.observe(context, head, &inbox, observed_stamp)? {
             *tail = self.tail(head)?;
         }
         self.pruned(head, draft(bytes, torn), work).map(Ok)
     }
 
-    /// The draft with what is known of it, without its messages if there are enough and all are
-    /// read: the journal has them. Entries that are no messages it has not.
+    /// Adds the known messages to the draft. Empties the inbox if it holds enough messages and all
+    /// of them are read: the journal has them. An inbox with entries that are not messages is not
+    /// emptied, because the journal does not have those.
     fn pruned(
         &self,
-        head: &mut Head,
-        mut draft: Draft,
-        work: Work<'_>,
-    ) -> Result<Draft, StoreError> {
+        head: &mut MailboxHead,
+        mut draft: InboxDraft,
+        work: MailboxWork<'_>,
+    ) -> Result<InboxDraft, StoreError> {
         draft.known = self.state.known(head.after)?;
-        // What is to be marked must be there.
-        if !matches!(work, Work::Mark { .. })
-            && draft.known.len() >= KEEP
-            && !head.odd
+        // Messages about to be marked must stay in the inbox.
+        if !matches!(work, MailboxWork::Mark { .. })
+            && draft.known.len() >= PRUNE_AT
+            && !head.has_non_messages
             && draft.known.iter().all(|known| known.read)
         {
             draft.bytes = inbox::EMPTY.to_vec();
             draft.known.clear();
             head.newest = None;
-            draft.renewed = true;
+            draft.rewritten = true;
         }
         Ok(draft)
     }
 
     pub(super) fn mark(
         &self,
-        world: &World<'_>,
-        draft: &mut Draft,
+        context: &MailboxContext<'_>,
+        draft: &mut InboxDraft,
         keys: &[MessageKey],
         mark: Mark,
     ) -> Result<(), StoreError> {
@@ -109,7 +111,7 @@ impl Mailbox {
         let all = MessageKey::all(inbox.messages());
         let chosen: Vec<&(MessageKey, Message<'_>)> =
             all.iter().filter(|(key, _)| wanted.contains(key)).collect();
-        let at = world.clock.now();
+        let at = context.clock.now();
         let mut records = Vec::new();
         for (key, message) in &chosen {
             let (to, key) = (self.member.clone(), *key);
@@ -124,40 +126,42 @@ impl Mailbox {
         if records.is_empty() {
             return Ok(());
         }
-        self.journal.append(&records, Sync::No)?;
-        let places: HashSet<usize> = chosen.iter().map(|(_, message)| message.index()).collect();
-        let marked = inbox.with_read(|message| places.contains(&message.index())).into_owned();
+        self.journal.append(&records, Fsync::No)?;
+        let indexes: HashSet<usize> = chosen.iter().map(|(_, message)| message.index()).collect();
+        let marked = inbox.with_read(|message| indexes.contains(&message.index())).into_owned();
         for known in &mut draft.known {
             known.read |= wanted.contains(&known.key);
         }
-        draft.renewed = true;
+        draft.rewritten = true;
         draft.bytes = marked;
         Ok(())
     }
 
-    /// Puts what waits in the outbox behind the messages of the inbox. Tells whether one of them was
-    /// promised to survive a power cut.
+    /// Appends the pending messages of the outbox to the inbox. Returns whether one of them must
+    /// survive power loss.
     pub(super) fn merge(
         &self,
-        world: &World<'_>,
-        draft: &mut Draft,
-        tail: &Tail,
-        work: Work<'_>,
+        context: &MailboxContext<'_>,
+        draft: &mut InboxDraft,
+        tail: &JournalTail,
+        work: MailboxWork<'_>,
     ) -> Result<bool, StoreError> {
-        // What is alone and ends where the caller's own message does is that: its team was there a
-        // moment ago, and its sender need not wait for us to make sure.
-        let own = tail.sent_count() == 1
-            && matches!(work, Work::Merge { upto } if tail.end.offset == upto);
-        let created = if own || !tail.has_sent() { None } else { (world.team_created)() };
-        let mut power = false;
+        // A single pending message that ends at `upto` is the caller's own. Its team existed a
+        // moment ago, so the sender need not wait for another check of the roster.
+        let only_own_message = tail.sent_count() == 1
+            && matches!(work, MailboxWork::Merge { upto } if tail.end.offset == upto);
+        let created =
+            if only_own_message || !tail.has_sent() { None } else { (context.team_created)() };
+        let mut needs_sync = false;
         let mut waiting: Vec<Outgoing> = Vec::new();
         for record in &tail.records {
             let Event::Sent { key, power_safe, message, .. } = &record.event else { continue };
-            if !is_for(record, created) {
-                tracing::warn!(member = %self.member, %key, "meant for a team that is no more");
+            if !is_for_team(record, created) {
+                tracing::warn!(member = %self.member, %key, "skipping a message to a deleted team");
                 continue;
             }
-            // A few against many: quicker than making a set of the many.
+            // A linear scan is faster than building a set: there are few pending messages and many
+            // known ones.
             if draft.known.iter().any(|known| known.key == *key)
                 || waiting.iter().any(|waiting| waiting.key() == *key)
             {
@@ -165,11 +169,11 @@ impl Mailbox {
             }
             match serde_json::from_str(message.get()) {
                 Ok(message) => {
-                    power |= power_safe;
+                    needs_sync |= power_safe;
                     waiting.push(message);
                 }
                 Err(error) => {
-                    tracing::error!(member = %self.member, %key, %error, "cannot be merged");
+                    tracing::error!(member = %self.member, %key, %error, "cannot parse a pending message");
                 }
             }
         }
@@ -177,10 +181,10 @@ impl Mailbox {
         if !new.is_empty() {
             let damaged = |damage| StoreError::Damaged { place: self.file(), damage };
             inbox::append(&mut draft.bytes, &new).map_err(damaged)?;
-            draft.known.extend(waiting.iter().map(|m| Known { key: m.key(), read: false }));
+            draft.known.extend(waiting.iter().map(|m| KnownMessage { key: m.key(), read: false }));
             draft.newest = waiting.last().map(Outgoing::key);
         }
-        Ok(power)
+        Ok(needs_sync)
     }
 }
 
@@ -189,8 +193,9 @@ pub(super) fn read<'b>(file: &str, bytes: &'b [u8]) -> Result<Inbox<'b>, StoreEr
     Inbox::read(bytes).map_err(damaged)
 }
 
-/// Whether a message is meant for the team that was created then, as far as anybody knows.
-pub(super) fn is_for(record: &Record, created: Option<u64>) -> bool {
+/// Returns whether a message belongs to the team created at that time. Returns true if either time
+/// is unknown.
+pub(super) fn is_for_team(record: &Record, created: Option<u64>) -> bool {
     match (&record.event, created) {
         (Event::Sent { team_created: 0, .. }, _) | (_, None) => true,
         (Event::Sent { team_created, .. }, Some(created)) => *team_created == created,

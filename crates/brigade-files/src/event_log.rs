@@ -1,11 +1,12 @@
-//! The chronicle of a team in files: its journals, read in pieces and merged by time.
+//! Streams all events of a team: its journals, read in chunks and merged by time.
 //!
-//! It goes in rounds. A round takes how long each journal is, and gives what was added since the round
-//! before, in order of time; the first is the past. Between two rounds the feed waits for the bell of those
-//! who watch the team. As the feed keeps its own place in each journal, a bell too many does nothing, and
-//! one too few is made up for by the next.
+//! It works in rounds. A round notes the length of each journal and sends the records added since
+//! the previous round, sorted by time; the first round sends the history. Between rounds it waits
+//! for a change signal from the team's watch. It tracks its own position in each journal, so a
+//! spurious signal does nothing, and the next signal makes up for a missed one.
 //!
-//! No file is kept open, for a team may have more members than a process may have files.
+//! No file stays open between reads, because a team may have more members than a process may have
+//! open files.
 
 mod lines;
 mod place;
@@ -22,209 +23,216 @@ use std::time::Duration;
 use brigade_wire::name::TeamName;
 use tokio::sync::mpsc::{self, Sender};
 
-use self::place::{Head, Place};
+use self::place::{FirstLine, JournalSource};
 pub use self::recorded::{RecordedError, of_file};
-use self::round::{Piece, Round, Spots};
-use super::own::{Own, TEAM_LOG};
+use self::round::{JournalIndex, JournalRange, MergeRound};
+use super::own::{TEAM_LOG, TeamStateDir};
 use super::{FileStore, Options, watch};
 use brigade_core::event::Record;
 use brigade_core::event_log::{BATCHES, Batch, Feed, Library, Shelves, Spot};
 use brigade_core::store::StoreError;
 
-/// How long a round waits after the one before. Where a thousand things happen in a second, they are given
-/// some at a time, and nobody sees the difference.
-const PAUSE: Duration = Duration::from_millis(16);
+/// Minimum time between two rounds. Thousands of events per second are sent in batches without a
+/// visible delay.
+const ROUND_INTERVAL: Duration = Duration::from_millis(16);
 
-/// The journals, by their numbers.
+/// Looks up records in the journals, which are numbered.
 #[derive(Debug, Default)]
-struct Volumes(RwLock<Vec<Arc<Place>>>);
+struct JournalLookup(RwLock<Vec<Arc<JournalSource>>>);
 
-impl Volumes {
-    /// Puts one more journal there.
-    fn add(&self, place: Arc<Place>) -> Option<Spots> {
-        let mut places = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let spots = Spots::of(places.len())?;
-        places.push(place);
-        Some(spots)
+impl JournalLookup {
+    /// Adds a journal. Returns `None` if there are too many.
+    fn add(&self, source: Arc<JournalSource>) -> Option<JournalIndex> {
+        let mut sources = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let index = JournalIndex::new(sources.len())?;
+        sources.push(source);
+        Some(index)
     }
 }
 
-impl Shelves for Volumes {
+impl Shelves for JournalLookup {
     fn record(&self, spot: Spot) -> Option<Arc<Record>> {
-        let (number, offset) = Spots::read(spot);
-        let place = {
-            let places = self.0.read().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(places.get(number)?)
+        let (number, offset) = JournalIndex::split(spot);
+        let source = {
+            let sources = self.0.read().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(sources.get(number)?)
         };
-        place.record(offset).map(Arc::new)
+        source.record(offset).map(Arc::new)
     }
 }
 
-/// A journal, and how far it was given.
+/// A journal, and the offset up to which it was sent.
 #[derive(Debug)]
-struct Volume {
-    place: Arc<Place>,
-    spots: Spots,
-    head: Head,
+struct TrackedJournal {
+    source: Arc<JournalSource>,
+    index: JournalIndex,
+    first_line: FirstLine,
     upto: u64,
 }
 
-/// A journal by its folder and name.
-type Key = (usize, String);
+/// Identifies a journal by folder number and file name.
+type JournalKey = (usize, String);
 
 /// The journals of a team.
 #[derive(Debug)]
-struct Journals {
+struct TeamJournals {
     store: FileStore,
     team: TeamName,
-    own: Option<Arc<Own>>,
-    volumes: Vec<Volume>,
-    /// Which volume each is now, by folder and name.
-    named: HashMap<Key, usize>,
-    library: Arc<Volumes>,
+    team_state: Option<Arc<TeamStateDir>>,
+    tracked: Vec<TrackedJournal>,
+    /// Maps each key to its current index in `tracked`.
+    by_key: HashMap<JournalKey, usize>,
+    lookup: Arc<JournalLookup>,
 }
 
 impl FileStore {
-    pub(super) fn chronicle_of(&self, team: &TeamName) -> Result<(Feed, Library), StoreError> {
-        // First the bell: what comes after is heard. And it sees to it that what other programs did so far
-        // is in the journals.
-        let bell = match self.team_dir(team) {
-            Ok(_) => Some(watch::bell(self, team)?),
+    pub(super) fn event_stream(&self, team: &TeamName) -> Result<(Feed, Library), StoreError> {
+        // Subscribe first, so that later changes are signalled. Subscribing also records in the
+        // journals what other programs did so far.
+        let signal = match self.team_dir(team) {
+            Ok(_) => Some(watch::change_signal(self, team)?),
             Err(StoreError::NoTeam { .. }) => None,
             Err(error) => return Err(error),
         };
-        let (bell, rings) = bell.unzip();
-        let library = Arc::<Volumes>::default();
-        let mut journals = Journals {
+        let (signal, changes) = signal.unzip();
+        let lookup = Arc::<JournalLookup>::default();
+        let mut journals = TeamJournals {
             store: FileStore::new(Options::clone(&self.options), Arc::clone(&self.clock)),
             team: team.clone(),
-            own: None,
-            volumes: Vec::new(),
-            named: HashMap::new(),
-            library: Arc::clone(&library),
+            team_state: None,
+            tracked: Vec::new(),
+            by_key: HashMap::new(),
+            lookup: Arc::clone(&lookup),
         };
-        let past = journals.grown()?;
-        let passed_over = Arc::<AtomicU64>::default();
+        let history = journals.next_round()?;
+        let skipped = Arc::<AtomicU64>::default();
         let (sender, batches) = mpsc::channel(BATCHES);
-        let feed = Feed::of(batches, Arc::clone(&passed_over), bell);
+        let feed = Feed::of(batches, Arc::clone(&skipped), signal);
         let run = move || {
-            journals.take_back(&past.give(&sender, &passed_over));
-            if let Some(rings) = rings {
-                go_on(&mut journals, &sender, &passed_over, &rings);
+            journals.rewind_unread(&history.send_all(&sender, &skipped));
+            if let Some(changes) = changes {
+                follow(&mut journals, &sender, &skipped, &changes);
             }
         };
-        thread(run).map_err(|source| {
-            let path = self.own_teams.join(team.as_str());
+        spawn_reader(run).map_err(|source| {
+            let path = self.team_states_path.join(team.as_str());
             StoreError::Io { doing: "start a thread to read", path, source }
         })?;
-        Ok((feed, library))
+        Ok((feed, lookup))
     }
 }
 
-fn thread(run: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+fn spawn_reader(run: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     std::thread::Builder::new().name("brigade-feed".into()).spawn(run).map(drop)
 }
 
-/// Gives what is added, for as long as anybody takes it.
-fn go_on(
-    journals: &mut Journals,
+/// Sends added records until the receiver is dropped.
+fn follow(
+    journals: &mut TeamJournals,
     sender: &Sender<Batch>,
-    passed_over: &AtomicU64,
-    rings: &Receiver<()>,
+    skipped: &AtomicU64,
+    changes: &Receiver<()>,
 ) {
-    // The first ring may be long past: something came while the past was being given.
+    // Check before the first signal: records may have been added while the history was being sent.
     loop {
-        match journals.grown() {
+        match journals.next_round() {
             Ok(round) if round.is_empty() => {}
             Ok(round) => {
-                journals.take_back(&round.give(sender, passed_over));
-                std::thread::sleep(PAUSE);
+                journals.rewind_unread(&round.send_all(sender, skipped));
+                std::thread::sleep(ROUND_INTERVAL);
             }
-            Err(error) => tracing::warn!(%error, "reading the journals"),
+            Err(error) => tracing::warn!(%error, "cannot read the journals"),
         }
-        if sender.is_closed() || rings.recv().is_err() || sender.is_closed() {
+        if sender.is_closed() || changes.recv().is_err() || sender.is_closed() {
             return;
         }
     }
 }
 
-impl Journals {
-    /// What there is to be given: what was added to each journal since this was last asked.
-    fn grown(&mut self) -> Result<Round, StoreError> {
-        if !self.own.as_ref().is_some_and(|own| own.is_there()) {
-            // Those of a folder that is gone stay gone; what is in another of its name is new.
-            self.own = self.store.own_if_there(&self.team)?;
-            self.named.clear();
+impl TeamJournals {
+    /// Returns the next round: the records added to each journal since the last call.
+    fn next_round(&mut self) -> Result<MergeRound, StoreError> {
+        if !self.team_state.as_ref().is_some_and(|team_state| team_state.exists()) {
+            // Journals of a deleted folder stay gone. Journals in a new folder of the same name are
+            // new.
+            self.team_state = self.store.existing_team_state(&self.team)?;
+            self.by_key.clear();
         }
-        let Some(own) = self.own.clone() else { return Ok(Round::default()) };
-        let mut pieces = Vec::new();
-        for (folder, name) in names(&own)? {
-            pieces.extend(self.grown_in(&own, (folder, name))?);
+        let Some(team_state) = self.team_state.clone() else { return Ok(MergeRound::default()) };
+        let mut ranges = Vec::new();
+        for (folder, name) in journal_keys(&team_state)? {
+            ranges.extend(self.new_range(&team_state, (folder, name))?);
         }
-        // Of those that say the same time the older journal comes first.
-        pieces.sort_by_key(|piece| piece.spots);
-        Ok(Round::new(pieces))
+        // Records with equal times are ordered by the age of their journal.
+        ranges.sort_by_key(|range| range.index);
+        Ok(MergeRound::new(ranges))
     }
 
-    /// What could not be read is still to be given.
-    fn take_back(&mut self, stuck: &[(Spots, u64)]) {
-        for volume in &mut self.volumes {
-            let at = stuck.iter().find(|(spots, _)| *spots == volume.spots);
-            volume.upto = at.map_or(volume.upto, |(_, at)| *at);
+    /// Moves back to where reading failed, so that the next round tries again.
+    fn rewind_unread(&mut self, unread: &[(JournalIndex, u64)]) {
+        for journal in &mut self.tracked {
+            let at = unread.iter().find(|(index, _)| *index == journal.index);
+            journal.upto = at.map_or(journal.upto, |(_, at)| *at);
         }
     }
 
-    /// What was added to one journal.
-    fn grown_in(&mut self, own: &Arc<Own>, key: Key) -> Result<Option<Piece>, StoreError> {
-        let known = self.named.get(&key).and_then(|&number| self.volumes.get_mut(number));
-        if let Some(volume) = known {
-            let Some(now) = volume.place.stamp()? else { return Ok(None) };
-            if now.size == volume.upto {
+    /// Returns the range that was added to one journal.
+    fn new_range(
+        &mut self,
+        team_state: &Arc<TeamStateDir>,
+        key: JournalKey,
+    ) -> Result<Option<JournalRange>, StoreError> {
+        let known = self.by_key.get(&key).and_then(|&number| self.tracked.get_mut(number));
+        if let Some(journal) = known {
+            let Some(now) = journal.source.stamp()? else { return Ok(None) };
+            if now.size == journal.upto {
                 return Ok(None);
             }
-            if volume.place.has(&volume.head)? {
-                return volume.grown(now.size);
+            if journal.source.starts_with_line(&journal.first_line)? {
+                return journal.new_range(now.size);
             }
-            // Another journal under its name: all that is in it is new.
-            tracing::warn!(path = %volume.place.path().display(), "a journal was replaced");
-            volume.place.give_up();
+            // Another file has the same name; all its records are new.
+            tracing::warn!(path = %journal.source.path().display(), "a journal was replaced");
+            journal.source.mark_gone();
         }
-        let place = Arc::new(Place::new(Arc::clone(own), key.0, key.1.clone()));
-        // Not before there is a whole line in it, for by that it is known again.
-        let Some(head) = place.head()? else { return Ok(None) };
-        let Some(spots) = self.library.add(Arc::clone(&place)) else { return Ok(None) };
-        let Some(now) = place.stamp()? else { return Ok(None) };
-        let mut volume = Volume { place, spots, head, upto: 0 };
-        let piece = volume.grown(now.size);
-        self.named.insert(key, self.volumes.len());
-        self.volumes.push(volume);
-        piece
+        let source = Arc::new(JournalSource::new(Arc::clone(team_state), key.0, key.1.clone()));
+        // Wait for the first complete line, because the journal is recognized by it.
+        let Some(first_line) = source.first_line()? else { return Ok(None) };
+        let Some(index) = self.lookup.add(Arc::clone(&source)) else { return Ok(None) };
+        let Some(now) = source.stamp()? else { return Ok(None) };
+        let mut journal = TrackedJournal { source, index, first_line, upto: 0 };
+        let range = journal.new_range(now.size);
+        self.by_key.insert(key, self.tracked.len());
+        self.tracked.push(journal);
+        range
     }
 }
 
-impl Volume {
-    /// What was added, now that it is so long.
-    fn grown(&mut self, size: u64) -> Result<Option<Piece>, StoreError> {
+impl TrackedJournal {
+    /// Returns the range added, given the current size of the file.
+    fn new_range(&mut self, size: u64) -> Result<Option<JournalRange>, StoreError> {
         if size < self.upto {
-            // It was cut, or put back as it once was. What stands in it was given; what comes is new.
-            tracing::warn!(path = %self.place.path().display(), "a journal has become shorter");
+            // The file was truncated or restored from an older copy. Its contents were already
+            // sent; only records added from now on are new.
+            tracing::warn!(path = %self.source.path().display(), "a journal was truncated");
             self.upto = size;
         }
-        let upto = self.place.whole_lines(self.upto, size)?;
+        let upto = self.source.whole_lines(self.upto, size)?;
         let from = std::mem::replace(&mut self.upto, upto);
-        let piece = Piece { place: Arc::clone(&self.place), spots: self.spots, from, upto };
-        Ok((from < upto).then_some(piece))
+        let range =
+            JournalRange { source: Arc::clone(&self.source), index: self.index, from, upto };
+        Ok((from < upto).then_some(range))
     }
 }
 
-/// The journals there are, each in its folder.
-fn names(own: &Own) -> Result<Vec<Key>, StoreError> {
-    let mut names = vec![(0, TEAM_LOG.to_owned())];
-    for (folder, dir) in place::folders(own).skip(1) {
+/// Lists the existing journals.
+fn journal_keys(team_state: &TeamStateDir) -> Result<Vec<JournalKey>, StoreError> {
+    let mut keys = vec![(0, TEAM_LOG.to_owned())];
+    for (folder, dir) in place::journal_folders(team_state).skip(1) {
         let mut found = dir.names()?;
         found.retain(|name| name.ends_with(".jsonl"));
         found.sort();
-        names.extend(found.into_iter().map(|name| (folder, name)));
+        keys.extend(found.into_iter().map(|name| (folder, name)));
     }
-    Ok(names)
+    Ok(keys)
 }

@@ -1,8 +1,8 @@
-//! A file of records, one on a line, that only ever grows.
+//! An append-only file with one record per line.
 //!
-//! A record is written by one `write` to a file opened for appending, so writers need no lock. It
-//! begins and ends with a line break: what a writer that ran out of disk left of a record is a line
-//! by itself that does not parse, and the next record is not glued to it.
+//! A record is written by one `write` to a file opened with `O_APPEND`, so writers need no lock. It
+//! begins and ends with a line break: if a writer runs out of disk space, its partial record is a
+//! line of its own that does not parse, and the next record is not joined to it.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -10,95 +10,96 @@ use std::path::PathBuf;
 use rustix::fs::{self, OFlags};
 use rustix::io::Errno;
 
-use super::dir::{Dir, Sync, failed};
+use super::dir::{Dir, Fsync, io_error};
 use brigade_core::event::Record;
 use brigade_core::hash::Fnv;
 use brigade_core::store::StoreError;
 
-/// A journal, open.
+/// An open journal.
 #[derive(Debug)]
 pub(crate) struct Journal {
     fd: OwnedFd,
     path: PathBuf,
 }
 
-/// Records of a journal from some place on.
+/// The records of a journal from some position on.
 #[derive(Debug, Default)]
-pub(crate) struct Tail {
-    /// Where they begin, with what stands before them.
-    pub(crate) start: Place,
+pub(crate) struct JournalTail {
+    /// Where the records begin, with the hash of the preceding bytes.
+    pub(crate) start: JournalPosition,
     pub(crate) records: Vec<Record>,
-    /// The end of the last whole line.
-    pub(crate) end: Place,
+    /// The end of the last complete line.
+    pub(crate) end: JournalPosition,
 }
 
-/// A place in a journal, and a hash of what stands right before it. After a power cut the end of a
-/// journal may be missing and other records have come to stand there; the hash tells.
+/// A position in a journal, with a hash of the bytes before it. After power loss, the end of a
+/// journal may be missing and other records may be there instead; the hash detects that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct JournalPosition {
     pub(crate) offset: u64,
     pub(crate) anchor: u64,
 }
 
-/// How much of the journal before a place is hashed: enough to hold a message's id.
-const ANCHOR: usize = 128;
+/// How many bytes before a position are hashed: enough to include a message id.
+const ANCHOR_LEN: usize = 128;
 
-impl Default for Place {
+impl Default for JournalPosition {
     fn default() -> Self {
         Self { offset: 0, anchor: anchor(b"") }
     }
 }
 
 fn anchor(before: &[u8]) -> u64 {
-    let start = before.len().saturating_sub(ANCHOR);
+    let start = before.len().saturating_sub(ANCHOR_LEN);
     Fnv::default().bytes(before.get(start..).unwrap_or_default()).finish()
 }
 
 impl Journal {
-    /// Opens a journal, making it if need be.
+    /// Opens a journal, creating it if needed.
     pub(crate) fn open(dir: &Dir, name: &str) -> Result<Self, StoreError> {
-        Ok(Self { fd: dir.own_file(name, OFlags::APPEND)?, path: dir.path(name) })
+        Ok(Self { fd: dir.private_file(name, OFlags::APPEND)?, path: dir.path(name) })
     }
 
-    /// Adds records in one piece, and gives the place behind them back: at least this much of the
-    /// file has to be read to have read them.
-    pub(crate) fn append(&self, records: &[Record], sync: Sync) -> Result<u64, StoreError> {
+    /// Appends records in one write. Returns the position after them: a reader that has read this
+    /// far has read them.
+    pub(crate) fn append(&self, records: &[Record], sync: Fsync) -> Result<u64, StoreError> {
         let mut lines = Vec::with_capacity(1024);
         for record in records {
             lines.push(b'\n');
-            // Records are plain data; this cannot fail.
-            let _always = serde_json::to_writer(&mut lines, record);
+            // Records are plain data, so serialization cannot fail.
+            let _cannot_fail = serde_json::to_writer(&mut lines, record);
             lines.push(b'\n');
         }
-        let failed = |doing| move |error| failed(doing, self.path.clone(), error);
+        let io_error = |doing| move |error| io_error(doing, self.path.clone(), error);
         match rustix::io::write(&self.fd, &lines) {
             Ok(written) if written == lines.len() => {}
-            // A piece of a record counts for nothing, and the disk is full.
-            Ok(_) => return Err(failed("write")(Errno::NOSPC)),
-            Err(error) => return Err(failed("write")(error)),
+            // A partial record is ignored by readers, and a short write means that the disk is
+            // full.
+            Ok(_) => return Err(io_error("write")(Errno::NOSPC)),
+            Err(error) => return Err(io_error("write")(error)),
         }
-        if sync == Sync::Yes {
-            fs::fdatasync(&self.fd).map_err(failed("sync"))?;
+        if sync == Fsync::Yes {
+            fs::fdatasync(&self.fd).map_err(io_error("sync"))?;
         }
-        // Appending moves this descriptor's place to the end of what it wrote.
-        fs::tell(&self.fd).map_err(failed("look at"))
+        // After an append, the file offset is at the end of what was written.
+        fs::tell(&self.fd).map_err(io_error("stat"))
     }
 
-    /// The records from `start` on. A line that is no record, torn or of a later version, is passed
-    /// over; one without an end is not there yet.
-    pub(crate) fn read_from(&self, start: u64) -> Result<Tail, StoreError> {
-        let failed = |error| failed("read", self.path.clone(), error);
-        let first = start.saturating_sub(ANCHOR as u64);
+    /// Returns the records from `start` on. Lines that do not parse (torn, or from a later version)
+    /// are skipped. A line without a line break at its end is incomplete and is not returned yet.
+    pub(crate) fn read_from(&self, start: u64) -> Result<JournalTail, StoreError> {
+        let io_error = |error| io_error("read", self.path.clone(), error);
+        let first = start.saturating_sub(ANCHOR_LEN as u64);
         let mut bytes: Vec<u8> = Vec::with_capacity(4096);
         loop {
             if bytes.spare_capacity_mut().len() < 4096 {
                 bytes.reserve(bytes.len().max(4096));
             }
-            let place = first + bytes.len() as u64;
-            let room = bytes.spare_capacity_mut().len();
+            let position = first + bytes.len() as u64;
+            let capacity = bytes.spare_capacity_mut().len();
             let spare = rustix::buffer::spare_capacity(&mut bytes);
-            // A file gives less than was asked for only at its end.
-            if rustix::io::pread(&self.fd, spare, place).map_err(failed)? < room {
+            // A regular file returns less than requested only at its end.
+            if rustix::io::pread(&self.fd, spare, position).map_err(io_error)? < capacity {
                 break;
             }
         }
@@ -112,27 +113,27 @@ impl Journal {
                 Ok(record) => Some(record),
                 Err(error) => {
                     let path = self.path.display();
-                    tracing::warn!(%path, %error, "a line of the journal is no record");
+                    tracing::warn!(%path, %error, "skipping a journal line that is not a record");
                     None
                 }
             })
             .collect();
-        let place = |end: usize| Place {
+        let position = |end: usize| JournalPosition {
             offset: first + end as u64,
             anchor: anchor(bytes.get(..end).unwrap_or_default()),
         };
-        Ok(Tail { start: place(before), records, end: place(whole) })
+        Ok(JournalTail { start: position(before), records, end: position(whole) })
     }
 
-    /// How long the journal is now.
+    /// Returns the current length of the journal.
     pub(crate) fn len(&self) -> Result<u64, StoreError> {
         let stat = fs::fstat(&self.fd);
-        let stat = stat.map_err(|error| failed("look at", self.path.clone(), error))?;
+        let stat = stat.map_err(|error| io_error("stat", self.path.clone(), error))?;
         Ok(u64::try_from(stat.st_size).unwrap_or_default())
     }
 
-    /// Whether the file is still where it was opened; what is written to one that is not is lost.
-    pub(crate) fn is_there(&self) -> bool {
+    /// Returns whether the file still exists. Records written to a deleted file are lost.
+    pub(crate) fn exists(&self) -> bool {
         fs::fstat(&self.fd).is_ok_and(|stat| stat.st_nlink > 0)
     }
 }

@@ -1,14 +1,14 @@
-//! Teams in Claude Code's own files.
+//! Stores teams in Claude Code's own files.
 //!
-//! - `dir`: files by name from an open directory; `lock`: Claude Code's lock; `document`: a file
-//!   replaced under it;
-//! - `mailbox` with its `journal` and `state`: how a message gets into an inbox and is never lost;
-//!   `draft`, `commit` and `observe` are the steps of that;
-//! - `board`: tasks; `own`: what we keep of a team for ourselves;
-//! - `watch`: what happens, as it happens; `chronicle`: that, and all that happened before.
+//! - `dir`: file operations relative to an open directory; `lock`: Claude Code's lock; `document`:
+//!   compare-and-set replacement of a file under that lock;
+//! - `mailbox` with its `journal` and `state`: delivers messages to an inbox without losing any;
+//!   `draft`, `commit` and `observe` are its steps;
+//! - `board`: tasks; `own`: brigade's own files for a team;
+//! - `watch`: new events as they happen; `chronicle`: all past events, then new ones.
 //!
-//! The calls here do their system calls on the caller's thread: they take a fraction of a
-//! millisecond, and what has to wait sleeps without keeping the thread.
+//! Store calls do their system calls on the caller's thread, because each takes a fraction of a
+//! millisecond. Calls that have to wait sleep without blocking the thread.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -60,45 +60,44 @@ use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::team::Team;
 use rustix::fs::{Access, AtFlags, Mode, accessat};
 
-use self::dir::{Dir, Stamp, Sync};
-use self::document::Tried;
+use self::dir::{Dir, FileStamp, Fsync};
+use self::document::TryOutcome;
 pub use self::event_log::{RecordedError, of_file};
 use self::journal::Journal;
-use self::lock::Patience;
-use self::mailbox::{Mailbox, Step, Work, World};
-use self::own::Own;
+use self::lock::LockWaiter;
+use self::mailbox::{FileMailbox, MailboxContext, MailboxOutcome, MailboxWork};
+use self::own::TeamStateDir;
 use self::state::StateFile;
 use brigade_core::clock::{Clock, SystemClock};
 use brigade_core::hash::Fnv;
 use brigade_core::store::{Obstacle, StoreError};
 
-/// What an acknowledged message survives.
+/// Failures that an acknowledged message survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// The death of any process, at any moment.
+    /// The death of any process at any moment.
     #[default]
     Process,
-    /// That, and the loss of power: a write is on the disk before it is acknowledged.
+    /// The same, plus power loss: a write is on disk before it is acknowledged.
     Power,
 }
 
-/// How a file store behaves.
+/// Configuration of a file store.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// Claude Code's folder, `~/.claude` unless somebody moved it.
+    /// Claude Code's folder, `~/.claude` by default.
     pub claude_dir: PathBuf,
-    /// Brigade's own folder, `$XDG_STATE_HOME/brigade` for the program.
+    /// Brigade's own folder. The `brigade` program uses `$XDG_STATE_HOME/brigade`.
     pub state_dir: PathBuf,
-    /// What an acknowledged message survives.
+    /// Failures that an acknowledged message survives.
     pub durability: Durability,
-    /// How long to wait for a lock at most.
+    /// Upper bound on the wait for a lock.
     pub lock_wait: Duration,
 }
 
 impl Options {
-    /// These folders; a message survives the death of any process, and a lock is waited for until an
-    /// abandoned one would have grown stale.
+    /// Uses these folders, with the default durability and lock wait.
     pub fn new(claude_dir: impl Into<PathBuf>, state_dir: impl Into<PathBuf>) -> Self {
         Self {
             claude_dir: claude_dir.into(),
@@ -108,77 +107,88 @@ impl Options {
         }
     }
 
-    /// The same with this durability.
+    /// Sets the durability.
     pub fn with_durability(self, durability: Durability) -> Self {
         Self { durability, ..self }
     }
 
-    /// The same with this patience for a lock.
+    /// Sets the upper bound on the wait for a lock.
     pub fn with_lock_wait(self, lock_wait: Duration) -> Self {
         Self { lock_wait, ..self }
     }
 }
 
-/// How long to wait for a lock: a little longer than it takes an abandoned one to grow stale.
+/// Default wait for a lock: slightly longer than an abandoned lock takes to become stale.
 pub const LOCK_WAIT: Duration = Duration::from_secs(12);
 
-/// A word for a folder of Claude Code's that no other such folder has.
+/// Returns an identifier that is unique to a Claude Code folder.
 pub fn folder_key(claude_dir: &Path) -> String {
     let claude_dir = claude_dir.canonicalize().unwrap_or_else(|_| claude_dir.to_owned());
     let key = Fnv::default().bytes(claude_dir.as_os_str().as_encoded_bytes()).finish();
     format!("{key:016x}")
 }
 
-/// Teams in Claude Code's own files.
+/// A store that keeps teams in Claude Code's own files.
 #[derive(Debug)]
 pub struct FileStore {
     options: Options,
     clock: Arc<dyn Clock>,
     /// Brigade's folder for the teams of this Claude Code folder.
-    own_teams: PathBuf,
-    natives: Mutex<HashMap<TeamName, Arc<Native>>>,
-    owns: Mutex<HashMap<TeamName, Arc<Own>>>,
-    boxes: Mutex<HashMap<(TeamName, MemberName), SharedMailbox>>,
-    /// What watches of a team share, for as long as there are any.
-    watches: Mutex<HashMap<(TeamName, watch::Scope), Weak<watch::Shared>>>,
+    team_states_path: PathBuf,
+    native_dirs: Mutex<HashMap<TeamName, Arc<NativeDirs>>>,
+    team_states: Mutex<HashMap<TeamName, Arc<TeamStateDir>>>,
+    mailboxes: Mutex<HashMap<(TeamName, MemberName), SharedFileMailbox>>,
+    /// The follower that all watches of a team and scope share, while any of them exists.
+    watches: Mutex<HashMap<(TeamName, watch::WatchScope), Weak<watch::SharedFollower>>>,
 }
 
-/// A team's folders in Claude Code's, held open.
+/// The open directories of a team inside Claude Code's folder.
 #[derive(Debug)]
-struct Native {
+struct NativeDirs {
     team: Dir,
     inboxes: Dir,
-    /// Which directory stood where the team's does when it was opened.
+    /// Device and inode of the team directory when it was opened.
     id: Option<(u64, u64)>,
-    /// The last `config.json` that was found whole, so that it need not be checked each time.
-    whole: Mutex<Option<Stamp>>,
+    /// The last `config.json` that parsed, so that an unchanged file is not checked again.
+    valid_config: Mutex<Option<FileStamp>>,
 }
 
-/// A mailbox, used by one thread at a time: its `flock` keeps processes apart, not threads.
-type SharedMailbox = Arc<Mutex<Mailbox>>;
+/// A mailbox, used by one thread at a time: its `flock` excludes other processes, not other
+/// threads.
+type SharedFileMailbox = Arc<Mutex<FileMailbox>>;
 
 impl FileStore {
-    /// A store on these folders, which need not be there yet, by the machine's own clock.
+    /// Creates a store on these folders, which need not exist yet, using the system clock.
     pub fn open(options: Options) -> Self {
         Self::new(options, Arc::new(SystemClock))
     }
 
-    /// The same by any clock.
+    /// Creates a store that uses the given clock.
     pub fn new(options: Options, clock: Arc<dyn Clock>) -> Self {
         // Two Claude Code folders may hold teams of the same name.
-        let own_teams = options.state_dir.join("files").join(folder_key(&options.claude_dir));
-        let (natives, owns, boxes) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self { options, clock, own_teams, natives, owns, boxes, watches: Mutex::default() }
+        let team_states_path =
+            options.state_dir.join("files").join(folder_key(&options.claude_dir));
+        let (native_dirs, team_states, mailboxes) =
+            (Mutex::default(), Mutex::default(), Mutex::default());
+        Self {
+            options,
+            clock,
+            team_states_path,
+            native_dirs,
+            team_states,
+            mailboxes,
+            watches: Mutex::default(),
+        }
     }
 
-    fn sync(&self) -> Sync {
-        if self.options.durability == Durability::Power { Sync::Yes } else { Sync::No }
+    fn sync(&self) -> Fsync {
+        if self.options.durability == Durability::Power { Fsync::Yes } else { Fsync::No }
     }
 
-    /// Sees to it that what was renamed in a folder is so after a power cut, where that is promised.
-    fn settle(&self, dir: Option<&Dir>) -> Result<(), StoreError> {
+    /// Fsyncs a directory if the store is power-safe, so that renames in it survive power loss.
+    fn sync_if_power_safe(&self, dir: Option<&Dir>) -> Result<(), StoreError> {
         match dir {
-            Some(dir) if self.sync() == Sync::Yes => dir.sync(),
+            Some(dir) if self.sync() == Fsync::Yes => dir.sync(),
             _ => Ok(()),
         }
     }
@@ -193,196 +203,218 @@ impl FileStore {
         dir.ok_or_else(|| StoreError::NoTeam { team: team.clone() })
     }
 
-    /// The team's folders, opened once and then only looked after: a team may be deleted and made
-    /// again.
-    fn native(&self, team: &TeamName) -> Result<Arc<Native>, StoreError> {
-        let mut natives = held(&self.natives);
-        if let Some(native) = natives.get(team)
+    /// Returns the team's native directories. They are opened once and then only checked, because a
+    /// team may be deleted and re-created.
+    fn native_dirs(&self, team: &TeamName) -> Result<Arc<NativeDirs>, StoreError> {
+        let mut native_dirs = lock_mutex(&self.native_dirs);
+        if let Some(native) = native_dirs.get(team)
             && native.id == dir::identity(&self.teams_path().join(team.as_str()))
-            && native.inboxes.is_there()
+            && native.inboxes.exists()
         {
             return Ok(Arc::clone(native));
         }
-        natives.remove(team);
+        native_dirs.remove(team);
         let id = dir::identity(&self.teams_path().join(team.as_str()));
         let dir = self.team_dir(team)?;
-        let inboxes = dir.child_made("inboxes", Mode::from_raw_mode(0o777))?;
-        let native = Arc::new(Native { team: dir, inboxes, id, whole: Mutex::default() });
-        natives.insert(team.clone(), Arc::clone(&native));
+        let inboxes = dir.open_or_create_child("inboxes", Mode::from_raw_mode(0o777))?;
+        let native =
+            Arc::new(NativeDirs { team: dir, inboxes, id, valid_config: Mutex::default() });
+        native_dirs.insert(team.clone(), Arc::clone(&native));
         Ok(native)
     }
 
-    /// Our own folder for a team, made at its first use.
-    fn own(&self, team: &TeamName) -> Result<Arc<Own>, StoreError> {
-        let mut owns = held(&self.owns);
-        if let Some(own) = owns.get(team).filter(|own| own.is_there()) {
-            return Ok(Arc::clone(own));
+    /// Returns brigade's own folder for a team, creating it if needed.
+    fn team_state(&self, team: &TeamName) -> Result<Arc<TeamStateDir>, StoreError> {
+        let mut team_states = lock_mutex(&self.team_states);
+        if let Some(team_state) = team_states.get(team).filter(|team_state| team_state.exists()) {
+            return Ok(Arc::clone(team_state));
         }
-        let own = Arc::new(Own::open(&own_dir(&self.own_teams)?, team.as_str())?);
-        owns.insert(team.clone(), Arc::clone(&own));
-        Ok(own)
+        let team_state =
+            Arc::new(TeamStateDir::open(&open_state_dir(&self.team_states_path)?, team.as_str())?);
+        team_states.insert(team.clone(), Arc::clone(&team_state));
+        Ok(team_state)
     }
 
-    /// Our own folder for a team, if there is one.
-    fn own_if_there(&self, team: &TeamName) -> Result<Option<Arc<Own>>, StoreError> {
-        let there = Dir::open(&self.own_teams)?.map(|teams| teams.child(team.as_str()));
-        there.transpose()?.flatten().map(|_| self.own(team)).transpose()
+    /// Returns brigade's own folder for a team, or `None` if it does not exist.
+    fn existing_team_state(
+        &self,
+        team: &TeamName,
+    ) -> Result<Option<Arc<TeamStateDir>>, StoreError> {
+        let existing = Dir::open(&self.team_states_path)?.map(|teams| teams.child(team.as_str()));
+        existing.transpose()?.flatten().map(|_| self.team_state(team)).transpose()
     }
 
-    fn mailbox(&self, team: &TeamName, of: &MemberName) -> Result<SharedMailbox, StoreError> {
-        let mut boxes = held(&self.boxes);
-        let key = (team.clone(), of.clone());
-        if let Some(mailbox) = boxes.get(&key).filter(|mailbox| held(mailbox).journal.is_there()) {
+    fn mailbox(
+        &self,
+        team: &TeamName,
+        member: &MemberName,
+    ) -> Result<SharedFileMailbox, StoreError> {
+        let mut mailboxes = lock_mutex(&self.mailboxes);
+        let key = (team.clone(), member.clone());
+        if let Some(mailbox) =
+            mailboxes.get(&key).filter(|mailbox| lock_mutex(mailbox).journal.exists())
+        {
             return Ok(Arc::clone(mailbox));
         }
-        let own = self.own(team)?;
-        let mailbox = Mailbox {
-            member: of.to_string(),
-            journal: Journal::open(&own.mail, &format!("{of}.jsonl"))?,
-            state: StateFile::open(&own.mail, &format!("{of}.state"))?,
-            mail: Arc::clone(&own.mail),
-            aside: own.dir.own_child("aside")?,
+        let team_state = self.team_state(team)?;
+        let mailbox = FileMailbox {
+            member: member.to_string(),
+            journal: Journal::open(&team_state.mail, &format!("{member}.jsonl"))?,
+            state: StateFile::open(&team_state.mail, &format!("{member}.state"))?,
+            mail_dir: Arc::clone(&team_state.mail),
+            damaged_copies: team_state.dir.private_child("aside")?,
         };
         let mailbox = Arc::new(Mutex::new(mailbox));
-        boxes.insert(key, Arc::clone(&mailbox));
+        mailboxes.insert(key, Arc::clone(&mailbox));
         Ok(mailbox)
     }
 
-    /// Does work on a mailbox, waiting for the locks if need be.
-    async fn work(
+    /// Performs work on a mailbox, waiting for the locks if necessary.
+    async fn do_work(
         &self,
         team: &TeamName,
-        of: &MemberName,
-        work: Work<'_>,
+        member: &MemberName,
+        work: MailboxWork<'_>,
     ) -> Result<(), StoreError> {
-        let native = self.native(team)?;
-        let mailbox = self.mailbox(team, of)?;
-        self.work_on(team, &native, &mailbox, work).await
+        let native = self.native_dirs(team)?;
+        let mailbox = self.mailbox(team, member)?;
+        self.do_work_on(team, &native, &mailbox, work).await
     }
 
-    async fn work_on(
+    async fn do_work_on(
         &self,
         team: &TeamName,
-        native: &Native,
-        mailbox: &Mutex<Mailbox>,
-        work: Work<'_>,
+        native: &NativeDirs,
+        mailbox: &Mutex<FileMailbox>,
+        work: MailboxWork<'_>,
     ) -> Result<(), StoreError> {
-        self.steps(team, native, |world, patience| held(mailbox).attempt(world, work, patience))
-            .await
+        self.retry_step(team, native, |context, waiter| {
+            lock_mutex(mailbox).attempt(context, work, waiter)
+        })
+        .await
     }
 
-    /// Tells that every program of Claude Code's that used this member's inbox has ended, before one is
-    /// started again: what one of them left locked is free at once, what it may have overwritten is put
-    /// back, and nothing is in doubt from then on.
-    pub async fn natives_ended(&self, team: &TeamName, of: &MemberName) -> Result<(), StoreError> {
-        let native = self.native(team)?;
-        let mailbox = self.mailbox(team, of)?;
-        self.steps(team, &native, |world, _| held(&mailbox).natives_ended(world)).await?;
-        // What was put back must stand there before the next of them reads, or it is told twice.
-        self.work_on(team, &native, &mailbox, Work::Look).await
-    }
-
-    /// Does one step on a mailbox until it is done.
-    async fn steps(
+    /// Reports that every Claude Code process that used this member's inbox has ended. Call it
+    /// before starting a new one.
+    ///
+    /// Removes a lock that such a process left behind, restores messages that it may have
+    /// overwritten, and clears the risk that one of them still overwrites the inbox.
+    pub async fn natives_ended(
         &self,
         team: &TeamName,
-        native: &Native,
-        step: impl Fn(&World<'_>, &mut Patience) -> Result<Step, StoreError>,
+        member: &MemberName,
     ) -> Result<(), StoreError> {
-        let attempt = |patience: &mut Patience| {
-            let world = World {
+        let native = self.native_dirs(team)?;
+        let mailbox = self.mailbox(team, member)?;
+        self.retry_step(team, &native, |context, _| lock_mutex(&mailbox).natives_ended(context))
+            .await?;
+        // Restored messages must be in the inbox before the next Claude Code process reads it.
+        // Otherwise it would receive them twice.
+        self.do_work_on(team, &native, &mailbox, MailboxWork::Refresh).await
+    }
+
+    /// Repeats one step on a mailbox until it is done.
+    async fn retry_step(
+        &self,
+        team: &TeamName,
+        native: &NativeDirs,
+        step: impl Fn(&MailboxContext<'_>, &mut LockWaiter) -> Result<MailboxOutcome, StoreError>,
+    ) -> Result<(), StoreError> {
+        let attempt = |waiter: &mut LockWaiter| {
+            let context = MailboxContext {
                 inboxes: &native.inboxes,
                 clock: self.clock.as_ref(),
                 team_created: &|| self.team_created(team),
             };
-            Ok(match step(&world, patience)? {
-                Step::Done => Tried::Done(()),
-                Step::Wait(obstacle) => Tried::Wait(obstacle),
-                Step::Again => Tried::Again,
+            Ok(match step(&context, waiter)? {
+                MailboxOutcome::Done => TryOutcome::Done(()),
+                MailboxOutcome::Wait(obstacle) => TryOutcome::Wait(obstacle),
+                MailboxOutcome::Retry => TryOutcome::Retry,
             })
         };
-        self.wait(attempt).await
+        self.retry(attempt).await
     }
 
-    /// When the team that is there now was created, in milliseconds, if that can be read.
+    /// Returns when the current team was created, in milliseconds, if its roster can be read.
     fn team_created(&self, team: &TeamName) -> Option<u64> {
-        let config = self.native(team).ok()?.team.read("config.json").ok()??;
+        let config = self.native_dirs(team).ok()?.team.read("config.json").ok()??;
         Team::read(&config.bytes).ok()?.created_at()
     }
 
-    /// Tries until it is done, or the time for waiting is up.
-    async fn wait<T>(
+    /// Repeats an attempt until it is done or the lock wait is over.
+    async fn retry<T>(
         &self,
-        mut attempt: impl FnMut(&mut Patience) -> Result<Tried<T>, StoreError>,
+        mut attempt: impl FnMut(&mut LockWaiter) -> Result<TryOutcome<T>, StoreError>,
     ) -> Result<T, StoreError> {
-        let mut patience = Patience::default();
+        let mut waiter = LockWaiter::default();
         let start = Instant::now();
         loop {
-            let obstacle = match attempt(&mut patience)? {
-                Tried::Done(done) => return Ok(done),
-                Tried::Again if start.elapsed() >= self.options.lock_wait => {
+            let obstacle = match attempt(&mut waiter)? {
+                TryOutcome::Done(done) => return Ok(done),
+                TryOutcome::Retry if start.elapsed() >= self.options.lock_wait => {
                     return Err(StoreError::Conflict);
                 }
-                Tried::Again => continue,
-                Tried::Wait(obstacle) => obstacle,
+                TryOutcome::Retry => continue,
+                TryOutcome::Wait(obstacle) => obstacle,
             };
-            patience.has_waited = true;
-            let hopeless = matches!(obstacle, Obstacle::NotALock { .. } | Obstacle::Filled { .. });
-            let limit = if hopeless { HOPELESS } else { self.options.lock_wait };
+            waiter.has_waited = true;
+            let unlockable =
+                matches!(obstacle, Obstacle::NotALock { .. } | Obstacle::Filled { .. });
+            let limit = if unlockable { UNLOCKABLE_WAIT } else { self.options.lock_wait };
             let waited = start.elapsed();
             if waited >= limit {
                 return Err(obstacle.into());
             }
-            // Whoever is at it is through in a moment, and has done our work as well. One that takes
-            // longer is asleep or dead.
-            if waited < LULL {
-                // Shorter than the runtime's clock can count, and no longer than a write.
-                std::thread::sleep(MOMENT);
+            // Another brigade process that holds the lock usually finishes within a moment and
+            // delivers our messages as well. A holder that takes longer is suspended or dead.
+            if waited < MAX_RETRY_DELAY {
+                // Shorter than the tokio timer's resolution, and no longer than one write.
+                std::thread::sleep(MIN_RETRY_DELAY);
                 tokio::task::yield_now().await;
             } else {
-                tokio::time::sleep((waited / 8).min(LULL)).await;
+                tokio::time::sleep((waited / 8).min(MAX_RETRY_DELAY)).await;
             }
         }
     }
 
-    /// Refuses beforehand what could never be delivered.
-    fn check_deliverable(&self, inboxes: &Dir, of: &MemberName) -> Result<(), StoreError> {
-        inboxes.check_own_file(&format!("{of}.json"))?;
+    /// Rejects a message that could never be delivered, before it is acknowledged.
+    fn check_deliverable(&self, inboxes: &Dir, member: &MemberName) -> Result<(), StoreError> {
+        inboxes.check_replaceable(&format!("{member}.json"))?;
         let writable =
             accessat(inboxes.fd(), ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS);
-        writable.map_err(|error| dir::failed("write to", inboxes.itself().to_owned(), error))
+        writable.map_err(|error| dir::io_error("write to", inboxes.dir_path().to_owned(), error))
     }
 }
 
-/// How long to wait before looking again, at least and at most.
-const MOMENT: Duration = Duration::from_micros(250);
-const LULL: Duration = Duration::from_millis(20);
-/// How long to wait for a lock that no program can take.
-const HOPELESS: Duration = Duration::from_secs(1);
+/// Shortest and longest delay between two attempts.
+const MIN_RETRY_DELAY: Duration = Duration::from_micros(250);
+const MAX_RETRY_DELAY: Duration = Duration::from_millis(20);
+/// Wait for a lock that no program can acquire.
+const UNLOCKABLE_WAIT: Duration = Duration::from_secs(1);
 
-/// Makes and opens brigade's folder for all teams: nobody else gets in.
-fn own_dir(path: &Path) -> Result<Dir, StoreError> {
+/// Opens brigade's folder for all teams, creating it if needed. Only the current user may enter it.
+fn open_state_dir(path: &Path) -> Result<Dir, StoreError> {
     let make = |path: &Path| -> Result<Dir, StoreError> {
         let parent = path.parent().unwrap_or(path);
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         std::fs::create_dir_all(parent).map_err(|source| {
             let path = parent.to_owned();
-            StoreError::Io { doing: "make the directory", path, source }
+            StoreError::Io { doing: "create the directory", path, source }
         })?;
-        let gone = || dir::failed("open", parent.to_owned(), rustix::io::Errno::NOENT);
-        Dir::open(parent)?.ok_or_else(gone)?.own_child(name)
+        let missing = || dir::io_error("open", parent.to_owned(), rustix::io::Errno::NOENT);
+        Dir::open(parent)?.ok_or_else(missing)?.private_child(name)
     };
     if let Some(dir) = Dir::open(path)? {
         return Ok(dir);
     }
-    // The three levels that are ours: brigade, files, and this Claude Code folder.
+    // Brigade owns three levels: `brigade`, `files`, and the folder for this Claude Code folder.
     for ours in [path.parent().and_then(Path::parent), path.parent()].into_iter().flatten() {
         make(ours)?;
     }
     make(path)
 }
 
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

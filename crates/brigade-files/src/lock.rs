@@ -1,11 +1,12 @@
-//! Claude Code's own lock: an empty directory beside the file, made to take it and removed to give
-//! it back. Stale when it is ten seconds old by its own time.
+//! Claude Code's own lock: an empty directory beside the file. Creating it acquires the lock,
+//! removing it releases the lock. A lock is stale when its modification time is ten seconds old.
 //!
-//! It says nothing about who holds it, and both generations take it from a holder that is merely
-//! slow. So the holder checks that it is still its own before it writes.
+//! The lock does not identify its holder, and both generations of Claude Code take it from a holder
+//! that is merely slow. Therefore a holder checks that it still owns the lock before it writes.
 //!
-//! Making a directory costs a file system ten times what moving one does. So we keep one at hand in
-//! our own folder, and move it to where the lock is to be, and back.
+//! Creating a directory costs a file system ten times as much as renaming one. Therefore brigade
+//! keeps a spare directory in its own folder, renames it to acquire the lock, and renames it back
+//! to release it.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -15,270 +16,282 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::dir::{Dir, Stamp};
+use super::dir::{Dir, FileStamp};
 use super::lock_id::LockId;
-use super::state::Temp;
+use super::state::TempFile;
 use brigade_core::store::{Obstacle, StoreError};
 
-/// When Claude Code takes a lock for abandoned.
-const STALE: Duration = Duration::from_secs(10);
-/// For how long we rely on a lock of our own: well before anybody may take it for abandoned.
-const FRESH: Duration = Duration::from_secs(5);
+/// Age at which Claude Code considers a lock abandoned.
+const STALE_AFTER: Duration = Duration::from_secs(10);
+/// How long brigade relies on a lock it holds: well before another process may consider it
+/// abandoned.
+const TRUSTED_FOR: Duration = Duration::from_secs(5);
 
-/// How long a program that writes in place, and heeds no lock, may take.
-const WRITING: Duration = Duration::from_millis(50);
+/// Upper bound on the time that a program without locks needs to write a file in place.
+const MAX_IN_PLACE_WRITE: Duration = Duration::from_millis(50);
 
-/// A lock that is held. Dropping it gives it back.
+/// A lock that is held. Dropping it releases the lock.
 #[derive(Debug)]
-pub(crate) struct Lock<'d> {
-    at: LockAt<'d>,
+pub(crate) struct HeldLock<'d> {
+    at: LockPath<'d>,
     id: LockId,
-    taken: Instant,
+    acquired_at: Instant,
 }
 
-/// Where a lock is.
+/// The location of a lock.
 #[derive(Clone, Debug)]
-pub(crate) struct LockAt<'d> {
+pub(crate) struct LockPath<'d> {
     pub(crate) dir: &'d Dir,
     pub(crate) name: String,
-    /// Where the directory that becomes the lock is kept, by a process that has this place to itself.
+    /// The spare directory that becomes the lock. The caller has exclusive use of it.
     pub(crate) spare: Option<(&'d Dir, String)>,
 }
 
-/// Somebody who takes a lock, and writes down what has to be known if it dies in the middle.
-pub(crate) trait Taker {
-    /// This directory is about to become the lock, or has just been made for it.
-    fn taking(&mut self, id: LockId) -> Result<(), StoreError>;
+/// Persists lock acquisitions, so that another process can clean up if this one dies in between.
+pub(crate) trait LockRecorder {
+    /// Called when this directory is about to become the lock, or has just been created as the
+    /// lock.
+    fn record_acquire(&mut self, id: LockId) -> Result<(), StoreError>;
 
-    /// The lock is about to be taken from a holder that may only be slow, and write when it wakes.
-    fn robbing(&mut self) -> Result<(), StoreError>;
+    /// Called before stealing the lock from a holder that may only be slow and may write later.
+    fn record_steal(&mut self) -> Result<(), StoreError>;
 }
 
-/// What one try to take a lock came to.
+/// The result of one attempt to acquire a lock.
 #[derive(Debug)]
-pub(crate) enum Try<'d> {
-    Taken(Lock<'d>),
-    Not(Obstacle),
+pub(crate) enum LockAttempt<'d> {
+    Acquired(HeldLock<'d>),
+    Blocked(Obstacle),
 }
 
-/// Somebody waiting for a lock: what it has seen of the holder so far.
+/// The state of a caller that waits for a lock: its observations so far.
 #[derive(Debug, Default)]
-pub(crate) struct Patience {
-    /// Whether it was told to wait before.
+pub(crate) struct LockWaiter {
+    /// Whether an earlier attempt had to wait.
     pub(crate) has_waited: bool,
-    /// The lock, its time, and since when it has been just so by a clock nobody can set.
-    seen: Option<(Stamp, Instant)>,
-    /// A file that could not be read, and since when it has been just so.
-    torn: Option<(Stamp, Instant)>,
+    /// The stamp of the lock, and since when it has been unchanged by the monotonic clock.
+    seen_lock: Option<(FileStamp, Instant)>,
+    /// The stamp of a file that could not be parsed, and since when it has been unchanged.
+    torn_file: Option<(FileStamp, Instant)>,
 }
 
-impl Patience {
-    /// Tries once. `ours` is a lock whose maker is known to be gone.
+impl LockWaiter {
+    /// Tries once to acquire the lock. `abandoned` is a lock whose creator is known to be dead.
     pub(crate) fn try_lock<'d>(
         &mut self,
-        at: LockAt<'d>,
-        ours: Option<LockId>,
-        taker: &mut dyn Taker,
-    ) -> Result<Try<'d>, StoreError> {
+        at: LockPath<'d>,
+        abandoned: Option<LockId>,
+        recorder: &mut dyn LockRecorder,
+    ) -> Result<LockAttempt<'d>, StoreError> {
         let (dir, name) = (at.dir, at.name.as_str());
-        if let Some(ours) = ours {
-            // Before another takes its place in what is remembered.
-            remove_abandoned(dir, name, ours)?;
+        if let Some(abandoned) = abandoned {
+            // Remove it before the recorder replaces its id with the new one.
+            remove_abandoned(dir, name, abandoned)?;
         }
-        // Twice at most: once to find it abandoned, once to take it.
+        // At most two rounds: one to remove an abandoned lock, one to acquire it.
         for _ in 0..2 {
-            let taken = Instant::now();
-            if let Some(id) = at.make(taker)? {
-                return Ok(Try::Taken(Lock { at, id, taken }));
+            let acquired_at = Instant::now();
+            if let Some(id) = at.create(recorder)? {
+                return Ok(LockAttempt::Acquired(HeldLock { at, id, acquired_at }));
             }
             let path = dir.path(name);
             let stat = match statat(dir.fd(), name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => stat,
                 Err(Errno::NOENT) => continue,
-                Err(error) => return Err(dir.failed("look at", name, error)),
+                Err(error) => return Err(dir.io_error("stat", name, error)),
             };
             if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
-                return Ok(Try::Not(Obstacle::NotALock { path }));
+                return Ok(LockAttempt::Blocked(Obstacle::NotALock { path }));
             }
             let age = age(stat.st_mtime);
-            let stamp = Stamp::of(&stat);
-            let since = match self.seen {
+            let stamp = FileStamp::from_stat(&stat);
+            let observed_for = match self.seen_lock {
                 Some((seen, since)) if seen == stamp => since.elapsed(),
                 _ => {
-                    self.seen = Some((stamp, Instant::now()));
+                    self.seen_lock = Some((stamp, Instant::now()));
                     Duration::ZERO
                 }
             };
-            // A time in the future never gets old; the time we have watched it does.
-            let stale = age > i64::try_from(STALE.as_secs()).unwrap_or_default() || since > STALE;
+            // A modification time in the future never becomes old, but the time we have observed
+            // the lock does.
+            let stale = age > i64::try_from(STALE_AFTER.as_secs()).unwrap_or_default()
+                || observed_for > STALE_AFTER;
             if !stale {
-                return Ok(Try::Not(Obstacle::Held { path, held_secs: age.max(0) }));
+                return Ok(LockAttempt::Blocked(Obstacle::Held { path, held_secs: age.max(0) }));
             }
-            taker.robbing()?;
-            // Moving it does not change the time by which it is stale.
-            let is_it = |taken: &str| dir.stamp(taken).is_ok_and(|taken| taken == Some(stamp));
-            match take_away(dir, name, is_it)? {
-                Removed::It => {}
-                Removed::Another => {
-                    return Ok(Try::Not(Obstacle::Held { path, held_secs: age.max(0) }));
+            recorder.record_steal()?;
+            // Renaming the directory does not change its modification time.
+            let is_same = |moved: &str| dir.stamp(moved).is_ok_and(|found| found == Some(stamp));
+            match remove_if(dir, name, is_same)? {
+                Removal::Removed => {}
+                Removal::Replaced => {
+                    return Ok(LockAttempt::Blocked(Obstacle::Held {
+                        path,
+                        held_secs: age.max(0),
+                    }));
                 }
-                Removed::Nothing => return Ok(Try::Not(Obstacle::Filled { path })),
+                Removal::NotEmpty => return Ok(LockAttempt::Blocked(Obstacle::Filled { path })),
             }
         }
         let path = dir.path(name);
-        Ok(Try::Not(Obstacle::Held { path, held_secs: 0 }))
+        Ok(LockAttempt::Blocked(Obstacle::Held { path, held_secs: 0 }))
     }
 }
 
-impl Patience {
-    /// Whether a torn file has been torn for so long that nobody is writing it.
-    pub(crate) fn is_torn_for_good(&mut self, stamp: Stamp) -> bool {
-        match self.torn {
-            Some((torn, since)) if torn == stamp => since.elapsed() > WRITING,
+impl LockWaiter {
+    /// Returns whether a torn file has been unchanged for so long that no program is still writing
+    /// it.
+    pub(crate) fn is_torn_for_good(&mut self, stamp: FileStamp) -> bool {
+        match self.torn_file {
+            Some((torn, since)) if torn == stamp => since.elapsed() > MAX_IN_PLACE_WRITE,
             _ => {
-                self.torn = Some((stamp, Instant::now()));
+                self.torn_file = Some((stamp, Instant::now()));
                 false
             }
         }
     }
 }
 
-/// Removes a lock that was looked at, and no other that came into its place since: it is moved aside
-/// first, where `is_it` can look once more.
-fn take_away(dir: &Dir, name: &str, is_it: impl Fn(&str) -> bool) -> Result<Removed, StoreError> {
-    let aside = Temp::next().name(name);
-    match renameat(dir.fd(), name, dir.fd(), aside.as_str()) {
+/// Removes a lock that was inspected earlier, but not a newer one that replaced it. The lock is
+/// renamed first, so that `is_same` can check what was moved.
+fn remove_if(dir: &Dir, name: &str, is_same: impl Fn(&str) -> bool) -> Result<Removal, StoreError> {
+    let moved = TempFile::next().name(name);
+    match renameat(dir.fd(), name, dir.fd(), moved.as_str()) {
         Ok(()) => {}
-        Err(Errno::NOENT) => return Ok(Removed::It),
-        Err(error) => return Err(dir.failed("remove the lock", name, error)),
+        Err(Errno::NOENT) => return Ok(Removal::Removed),
+        Err(error) => return Err(dir.io_error("remove the lock", name, error)),
     }
-    let same = is_it(&aside);
-    let removed = if same { remove_dir(dir, &aside)? } else { Removed::Another };
-    if removed == Removed::It {
+    let same = is_same(&moved);
+    let removed = if same { remove_dir(dir, &moved)? } else { Removal::Replaced };
+    if removed == Removal::Removed {
         return Ok(removed);
     }
-    // Somebody's live lock, or one that is not empty: back with it, unless a new one was made.
-    match renameat_with(dir.fd(), aside.as_str(), dir.fd(), name, RenameFlags::NOREPLACE) {
+    // Another process's live lock, or one that is not empty: rename it back, unless a new lock
+    // exists.
+    match renameat_with(dir.fd(), moved.as_str(), dir.fd(), name, RenameFlags::NOREPLACE) {
         Ok(()) => {}
-        Err(Errno::EXIST) => dir.remove_dir_quietly(&aside),
-        Err(error) => return Err(dir.failed("put back", name, error)),
+        Err(Errno::EXIST) => dir.remove_dir_quietly(&moved),
+        Err(error) => return Err(dir.io_error("restore the lock", name, error)),
     }
     Ok(removed)
 }
 
-/// What became of a lock that was to be removed.
+/// The result of removing a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Removed {
-    /// It is gone.
-    It,
-    /// Another had come into its place.
-    Another,
-    /// It is not empty, and stays.
-    Nothing,
+enum Removal {
+    /// The lock is gone.
+    Removed,
+    /// Another lock had replaced it.
+    Replaced,
+    /// The directory is not empty and was left in place.
+    NotEmpty,
 }
 
-/// Removes a lock.
-fn remove_dir(dir: &Dir, name: &str) -> Result<Removed, StoreError> {
+fn remove_dir(dir: &Dir, name: &str) -> Result<Removal, StoreError> {
     match unlinkat(dir.fd(), name, AtFlags::REMOVEDIR) {
-        Ok(()) | Err(Errno::NOENT) => Ok(Removed::It),
-        Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(Removed::Nothing),
-        Err(error) => Err(dir.failed("remove the lock", name, error)),
+        Ok(()) | Err(Errno::NOENT) => Ok(Removal::Removed),
+        Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(Removal::NotEmpty),
+        Err(error) => Err(dir.io_error("remove the lock", name, error)),
     }
 }
 
-impl LockAt<'_> {
-    /// Makes the lock; `None` if it is there.
-    fn make(&self, taker: &mut dyn Taker) -> Result<Option<LockId>, StoreError> {
-        let failed = |error| self.dir.failed("lock", &self.name, error);
+impl LockPath<'_> {
+    /// Creates the lock. Returns `None` if it already exists.
+    fn create(&self, recorder: &mut dyn LockRecorder) -> Result<Option<LockId>, StoreError> {
+        let io_error = |error| self.dir.io_error("lock", &self.name, error);
         if let Some((dir, spare)) = &self.spare {
             let id = refresh(dir, spare)?;
-            // First the word, then the deed: if we die in between, the next of us knows whose it is.
-            taker.taking(id)?;
+            // Record it before the rename: if this process dies in between, the next one knows
+            // whose lock it is.
+            recorder.record_acquire(id)?;
             let (from, to) = (spare.as_str(), self.name.as_str());
             match renameat_with(dir.fd(), from, self.dir.fd(), to, RenameFlags::NOREPLACE) {
                 Ok(()) => return Ok(Some(id)),
                 Err(Errno::EXIST) => return Ok(None),
-                // Another file system, or one that cannot move without replacing.
+                // The spare is on another file system, or the file system cannot rename without
+                // replacing.
                 Err(Errno::XDEV | Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
-                Err(error) => return Err(failed(error)),
+                Err(error) => return Err(io_error(error)),
             }
         }
         match mkdirat(self.dir.fd(), self.name.as_str(), Mode::from_raw_mode(0o755)) {
             Ok(()) => {}
             Err(Errno::EXIST) => return Ok(None),
-            Err(error) => return Err(failed(error)),
+            Err(error) => return Err(io_error(error)),
         }
         let id = LockId::find(self.dir, &self.name)?;
         if let Some(id) = id {
-            taker.taking(id)?;
+            recorder.record_acquire(id)?;
         }
         Ok(id)
     }
 
-    /// Takes the lock away, and keeps it for the next time.
-    fn unmake(&self) {
+    /// Releases the lock, keeping its directory as the spare for the next time.
+    fn release(&self) {
         if let Some((dir, name)) = &self.spare {
             let back = renameat(self.dir.fd(), self.name.as_str(), dir.fd(), name.as_str());
             if back.is_ok() {
                 return;
             }
         }
-        let _gone = unlinkat(self.dir.fd(), self.name.as_str(), AtFlags::REMOVEDIR);
+        let _already_gone = unlinkat(self.dir.fd(), self.name.as_str(), AtFlags::REMOVEDIR);
     }
 }
 
-/// Makes the directory at hand as young as if it were new, or makes a new one.
+/// Updates the modification time of the spare directory, or creates one if there is none.
 fn refresh(dir: &Dir, spare: &str) -> Result<LockId, StoreError> {
     let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
     let now = Timestamps { last_access: now, last_modification: now };
     let refreshed = match utimensat(dir.fd(), spare, &now, AtFlags::SYMLINK_NOFOLLOW) {
-        Err(Errno::NOENT) => dir.own_child(spare).map(drop),
-        other => other.map_err(|error| dir.failed("refresh", spare, error)),
+        Err(Errno::NOENT) => dir.private_child(spare).map(drop),
+        other => other.map_err(|error| dir.io_error("refresh", spare, error)),
     };
     refreshed?;
-    LockId::find(dir, spare)?.ok_or_else(|| dir.failed("look at", spare, Errno::NOENT))
+    LockId::find(dir, spare)?.ok_or_else(|| dir.io_error("stat", spare, Errno::NOENT))
 }
 
-impl Lock<'_> {
-    /// Whether it is still ours, and will be for a while: after a long pause it may have been taken
-    /// from us, or be about to.
+impl HeldLock<'_> {
+    /// Returns whether this process still holds the lock and will hold it for a while. After a long
+    /// pause, another process may have taken it or may be about to.
     pub(crate) fn is_held(&self) -> Result<bool, StoreError> {
-        Ok(self.taken.elapsed() < FRESH
+        Ok(self.acquired_at.elapsed() < TRUSTED_FOR
             && LockId::find(self.at.dir, &self.at.name)? == Some(self.id))
     }
 }
 
-impl Drop for Lock<'_> {
+impl Drop for HeldLock<'_> {
     fn drop(&mut self) {
-        // After a pause it may be somebody else's, or about to be; that one we leave.
+        // After a pause the lock may belong to another process, or be about to. Then leave it
+        // alone.
         if matches!(self.is_held(), Ok(true)) {
-            self.at.unmake();
+            self.at.release();
         }
     }
 }
 
-/// Removes a lock whose maker is known to be gone, if it is there.
+/// Removes a lock whose creator is known to be dead, if it still exists.
 pub(crate) fn remove_abandoned(dir: &Dir, name: &str, id: LockId) -> Result<(), StoreError> {
     if LockId::find(dir, name)? == Some(id) {
-        take_away(dir, name, |taken| {
-            LockId::find(dir, taken).is_ok_and(|taken| taken == Some(id))
+        remove_if(dir, name, |moved| {
+            LockId::find(dir, moved).is_ok_and(|found| found == Some(id))
         })?;
     }
     Ok(())
 }
 
-/// Removes whatever lock is there: all who could hold it are known to be gone. What is no lock stays.
+/// Removes any lock at this place. The caller knows that every possible holder is dead. Anything
+/// that is not a lock is left in place.
 pub(crate) fn remove_any(dir: &Dir, name: &str) -> Result<(), StoreError> {
     match statat(dir.fd(), name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
             remove_dir(dir, name).map(drop)
         }
         Ok(_) | Err(Errno::NOENT) => Ok(()),
-        Err(error) => Err(dir.failed("look at", name, error)),
+        Err(error) => Err(dir.io_error("stat", name, error)),
     }
 }
 
-/// How many seconds ago that was, by the wall clock that file times are made of.
+/// Returns the age of a modification time in seconds, by the wall clock, as used for file times.
 fn age(modified: i64) -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     i64::try_from(now).unwrap_or(i64::MAX).saturating_sub(modified)

@@ -1,8 +1,8 @@
-//! Which directory a lock is.
+//! Identifies the directory that is a lock.
 //!
-//! A file system gives the number of a directory that was removed to the next that is made. So the
-//! time of its birth is asked for as well, which moving it does not change. Linux and macOS tell it
-//! in different ways; the way of macOS is untested.
+//! A file system reuses the inode number of a removed directory for the next one. Therefore the id
+//! also contains the creation time, which renaming does not change. Linux and macOS report it in
+//! different ways; the macOS code is untested.
 
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use super::dir::Dir;
 use brigade_core::store::StoreError;
 
-/// Which directory a lock is: another one made in its place has another.
+/// Identifies a lock directory. Another directory created in its place has another id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LockId {
     pub(crate) inode: u64,
@@ -18,18 +18,18 @@ pub(crate) struct LockId {
 }
 
 impl LockId {
-    /// The lock that is there.
+    /// Returns the id of the lock that exists, if any.
     pub(crate) fn find(dir: &Dir, name: &str) -> Result<Option<Self>, StoreError> {
-        match look(dir, name) {
+        match stat_lock(dir, name) {
             Ok(id) => Ok(Some(id)),
             Err(Errno::NOENT) => Ok(None),
-            Err(error) => Err(dir.failed("look at", name, error)),
+            Err(error) => Err(dir.io_error("stat", name, error)),
         }
     }
 }
 
 #[cfg(target_os = "linux")]
-fn look(dir: &Dir, name: &str) -> Result<LockId, Errno> {
+fn stat_lock(dir: &Dir, name: &str) -> Result<LockId, Errno> {
     use rustix::fs::{StatxFlags, statx};
     let stat =
         statx(dir.fd(), name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::INO | StatxFlags::BTIME)?;
@@ -39,7 +39,7 @@ fn look(dir: &Dir, name: &str) -> Result<LockId, Errno> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn look(dir: &Dir, name: &str) -> Result<LockId, Errno> {
+fn stat_lock(dir: &Dir, name: &str) -> Result<LockId, Errno> {
     let stat = rustix::fs::statat(dir.fd(), name, AtFlags::SYMLINK_NOFOLLOW)?;
     let nanos = stat.st_birthtime.wrapping_mul(1_000_000_000).wrapping_add(stat.st_birthtime_nsec);
     Ok(LockId { inode: stat.st_ino, born: nanos })

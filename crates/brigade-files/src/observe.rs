@@ -1,41 +1,42 @@
-//! What others did to an inbox, written down; and what is left of one that was torn.
+//! Records changes that other programs made to an inbox, and salvages a torn inbox.
 
 use std::collections::HashSet;
 
 use brigade_wire::inbox::{self, Inbox};
 
-use super::dir::{PRIVATE, Stamp, Sync};
+use super::dir::{FileStamp, Fsync, PRIVATE};
 use super::draft::read;
-use super::mailbox::{Mailbox, World};
-use super::state::{self, Head, Known, Merged, Risk};
+use super::mailbox::{FileMailbox, MailboxContext};
+use super::state::{self, KnownMessage, MailboxHead, MergeState, OverwriteRisk};
 use brigade_core::event::{Event, MessageKey, Record, one_line};
 use brigade_core::store::StoreError;
 
-impl Mailbox {
-    /// Compares the inbox with what is known of it, writes the difference into the journal and
-    /// remembers the inbox as it is. Tells whether messages have to be merged again.
+impl FileMailbox {
+    /// Compares the inbox with the known messages, writes the differences to the journal, and saves
+    /// the inbox as seen. Returns whether messages have to be merged again.
     pub(super) fn observe(
         &self,
-        world: &World<'_>,
-        head: &mut Head,
+        context: &MailboxContext<'_>,
+        head: &mut MailboxHead,
         inbox: &Inbox<'_>,
-        stamp: Stamp,
+        stamp: FileStamp,
     ) -> Result<bool, StoreError> {
         let before = self.state.known(head.after)?;
-        let was = state::by_key(&before);
+        let read_before = state::by_key(&before);
         let now = MessageKey::all(inbox.messages());
-        let there: HashSet<MessageKey> = now.iter().map(|(key, _)| *key).collect();
-        // If the newest of ours is gone, a program whose lock was taken may have written its old
-        // copy over it; or a reader took it. Once more is better than never.
-        let taken = head.newest.is_some_and(|newest| !there.contains(&newest));
-        let now_ms = world.clock.now().as_millisecond();
-        let rewind = head.risk.filter(|risk| taken && now_ms < risk.until);
-        let at = world.clock.now();
+        let present: HashSet<MessageKey> = now.iter().map(|(key, _)| *key).collect();
+        // If our newest message is gone, either a program that lost its lock wrote its old copy
+        // over the inbox, or a reader removed the message. Delivering it again is better than
+        // losing it.
+        let newest_gone = head.newest.is_some_and(|newest| !present.contains(&newest));
+        let now_ms = context.clock.now().as_millisecond();
+        let rewind = head.risk.filter(|risk| newest_gone && now_ms < risk.until);
+        let at = context.clock.now();
         let to = || self.member.clone();
         let mut records = Vec::new();
         let mut note = |event| records.push(Record { at, by: None, event });
         for (key, message) in &now {
-            match was.get(key) {
+            match read_before.get(key) {
                 None => {
                     note(Event::Seen { to: to(), key: *key, message: one_line(message.json()) });
                     if message.read() {
@@ -49,51 +50,56 @@ impl Mailbox {
             }
         }
         if rewind.is_none() {
-            for known in before.iter().filter(|known| !known.read && !there.contains(&known.key)) {
+            for known in before.iter().filter(|known| !known.read && !present.contains(&known.key))
+            {
                 note(Event::Read { to: to(), key: known.key, gone: true });
             }
         }
         if !records.is_empty() {
-            self.journal.append(&records, Sync::No)?;
+            self.journal.append(&records, Fsync::No)?;
         }
-        let known: Vec<Known> =
-            now.iter().map(|(key, message)| Known { key: *key, read: message.read() }).collect();
-        let at = head.after.beside(known.len() as u64);
+        let known: Vec<KnownMessage> = now
+            .iter()
+            .map(|(key, message)| KnownMessage { key: *key, read: message.read() })
+            .collect();
+        let at = head.after.free_start_for(known.len() as u64);
         self.state.write_known(at, &known)?;
         let mut upto = head.after.upto;
         if let Some(risk) = rewind {
-            // Those behind are at risk from now on; these were put back, and are not again.
-            head.risk = Some(Risk { from: upto.offset, ..risk });
+            // Only later messages are at risk from now on. The ones restored here are not restored
+            // a second time.
+            head.risk = Some(OverwriteRisk { from: upto.offset, ..risk });
             upto = self.journal.read_from(risk.from)?.start;
         }
-        head.after = Merged { upto, known: known.len() as u64, at };
+        head.after = MergeState { upto, known: known.len() as u64, at };
         head.before = head.after;
-        head.left = stamp;
-        head.odd = inbox.entries().len() > known.len();
+        head.inbox_stamp = stamp;
+        head.has_non_messages = inbox.entries().len() > known.len();
         self.state.write_head(head)?;
         Ok(rewind.is_some())
     }
 
-    /// What can be kept of an inbox that cannot be read: what is whole in it, and what the journal
-    /// has of the messages that were in it unread. The inbox as it is goes aside first.
+    /// Returns the recoverable contents of an inbox that does not parse: its complete entries, and
+    /// from the journal the unread messages that are missing. The torn inbox is copied to the
+    /// `aside` folder first.
     pub(super) fn salvage(
         &self,
-        world: &World<'_>,
-        head: &Head,
+        context: &MailboxContext<'_>,
+        head: &MailboxHead,
         bytes: &[u8],
     ) -> Result<Vec<u8>, StoreError> {
-        let at = world.clock.now();
+        let at = context.clock.now();
         let name = format!("{}-{}.json", self.member, at.as_nanosecond());
-        self.aside.write_temp(&name, bytes, Some(PRIVATE), Sync::Yes)?;
+        self.damaged_copies.write_temp(&name, bytes, Some(PRIVATE), Fsync::Yes)?;
         let entries = inbox::salvage(bytes);
         let kept = inbox::of_entries(&entries);
-        let there: HashSet<MessageKey> =
+        let present: HashSet<MessageKey> =
             MessageKey::all(read(&name, &kept)?.messages()).iter().map(|(key, _)| *key).collect();
         let missing: HashSet<MessageKey> = self
             .state
             .known(head.after)?
             .iter()
-            .filter(|known| !known.read && !there.contains(&known.key))
+            .filter(|known| !known.read && !present.contains(&known.key))
             .map(|known| known.key)
             .collect();
         let tail = self.journal.read_from(0)?;
@@ -107,16 +113,16 @@ impl Mailbox {
                 restored.push((*key, message.get()));
             }
         }
-        // Those torn off were the last.
+        // The lost messages were at the end, so append them there.
         let all: Vec<&[u8]> =
             entries.into_iter().chain(restored.iter().map(|(_, json)| json.as_bytes())).collect();
         let event = Event::Salvaged {
             to: self.member.clone(),
-            copy: self.aside.path(&name).display().to_string(),
+            copy: self.damaged_copies.path(&name).display().to_string(),
             kept: all.len(),
         };
-        tracing::warn!(member = %self.member, copy = %self.aside.path(&name).display(), "a torn inbox was salvaged");
-        self.journal.append(&[Record { at, by: None, event }], Sync::No)?;
+        tracing::warn!(member = %self.member, copy = %self.damaged_copies.path(&name).display(), "salvaged a torn inbox");
+        self.journal.append(&[Record { at, by: None, event }], Fsync::No)?;
         Ok(inbox::of_entries(&all))
     }
 }

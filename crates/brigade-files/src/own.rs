@@ -1,8 +1,9 @@
-//! What brigade keeps of a team for itself: the journals, and what it last saw of roster and board.
+//! Brigade's own files for a team: the journals, and the roster and board as last seen.
 //!
-//! It stands apart from Claude Code's folders, which Claude Code removes when its session ends. What
-//! others do to the roster and the board is found by comparing them with what was last seen; whoever
-//! finds a difference first, under a lock of our own, writes it down for all.
+//! They are outside Claude Code's folders, because Claude Code deletes those when its session ends.
+//! Changes that other programs make to the roster or the board are found by comparing them with the
+//! last seen state. The first process that finds a difference, under a lock of brigade's own,
+//! records it in the journal for all.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -14,141 +15,142 @@ use brigade_wire::team::Team;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
-use super::dir::{Dir, PRIVATE, Sync, failed};
+use super::dir::{Dir, Fsync, PRIVATE, io_error};
 use super::document::revision;
-use super::held;
 use super::journal::Journal;
 use super::lock_id::LockId;
+use super::lock_mutex;
 use brigade_core::clock::Clock;
 use brigade_core::event::{Event, Record, one_line, roster_events};
 use brigade_core::store::{Actor, Revision, StoreError};
 
 /// The team's own journal.
 pub(crate) const TEAM_LOG: &str = "team.jsonl";
-/// The folders of the journals of mailboxes, and of members' work.
+/// The folders for mailbox journals and for journals of members' work.
 pub(crate) const MAIL: &str = "mail";
 pub(crate) const WORK: &str = "work";
-/// The roster as it was last seen.
+/// The roster as last seen.
 const ROSTER: &str = "roster.json";
-/// When the team was created that we created, in milliseconds.
+/// When brigade created the team, in milliseconds.
 const CREATED: &str = "created";
-/// Stands where another program has written the roster: an empty file.
+/// An empty file that exists if another program has written the roster.
 const SHARED: &str = "shared";
-/// The locks we last made, and then for each task number eight bytes: the revision in which it was
-/// last seen, or nothing.
-const BOARD: &str = "board.seen";
-/// Where the slot of task 0, which there is not, begins.
-const SLOTS: u64 = 80;
-/// How many bytes a lock we made takes.
-const MADE: usize = 24;
-/// Tasks beyond this number are not followed; the file of what was seen would grow without bound.
-const LAST_FOLLOWED: u64 = 1 << 20;
-/// How long the lock on what was seen is waited for, and how far apart it is tried. It is held for a
-/// fraction of a millisecond; on a busy machine its holder may have to wait for its turn.
-const PATIENCE: Duration = Duration::from_millis(100);
-const NAP: Duration = Duration::from_micros(50);
-const LONG_NAP: Duration = Duration::from_millis(1);
+/// The native locks that brigade processes created last, followed by eight bytes for each task
+/// number: the revision last seen, or zero.
+const BOARD_SEEN: &str = "board.seen";
+/// Offset of the slot of task 0, which is never used.
+const TASK_SLOTS_OFFSET: u64 = 80;
+/// Size of one lock record in bytes.
+const LOCK_RECORD_LEN: usize = 24;
+/// Tasks with a higher number are not tracked, to bound the size of `board.seen`.
+const MAX_TRACKED_TASK: u64 = 1 << 20;
+/// Timeout for the lock on the seen state, and the shortest and longest interval between two
+/// attempts. A holder keeps it for a fraction of a millisecond, but on a busy machine the holder
+/// may not be scheduled for a while.
+const SEEN_LOCK_TIMEOUT: Duration = Duration::from_millis(100);
+const MIN_LOCK_POLL: Duration = Duration::from_micros(50);
+const MAX_LOCK_POLL: Duration = Duration::from_millis(1);
 
 /// Brigade's folder for one team.
 #[derive(Debug)]
-pub(crate) struct Own {
+pub(crate) struct TeamStateDir {
     pub(crate) dir: Dir,
     pub(crate) mail: Arc<Dir>,
     work: Dir,
     pub(crate) log: Journal,
-    /// The journals of members' work that were written to.
-    works: Mutex<HashMap<MemberName, Journal>>,
+    /// Open journals of members' work.
+    work_journals: Mutex<HashMap<MemberName, Journal>>,
     board: OwnedFd,
-    /// The `flock` on the board keeps processes apart, this one threads.
-    thread: Mutex<()>,
+    /// Excludes other threads; the `flock` on `board` excludes other processes.
+    thread_lock: Mutex<()>,
 }
 
-/// A lock of ours on the native files, one of each kind at a time.
+/// The kinds of native lock that brigade takes. It holds at most one of each kind at a time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Slot {
-    /// On the making of tasks.
+pub(crate) enum LockSlot {
+    /// Creating tasks.
     Create,
-    /// On a task.
+    /// Changing a task.
     Task,
-    /// On the roster.
+    /// Changing the roster.
     Roster,
 }
 
-/// A lock that one of us made.
+/// A lock that a brigade process created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Made {
+pub(crate) struct RecordedLock {
     pub(crate) id: LockId,
-    /// Which task it was on, where it was on one.
+    /// The task number, for [`LockSlot::Task`].
     pub(crate) task: u64,
 }
 
-/// What was last seen of roster and board, kept from others. Who changes a document holds this while
-/// it does, so that the change is written down once and under its name.
+/// Exclusive access to the roster and board as last seen. A process that changes a document holds
+/// this guard meanwhile, so that the change is recorded once and under its own name.
 #[derive(Debug)]
-pub(crate) struct Seen<'o> {
-    own: &'o Own,
-    _thread: MutexGuard<'o, ()>,
+pub(crate) struct SeenGuard<'o> {
+    team_state: &'o TeamStateDir,
+    _thread_lock: MutexGuard<'o, ()>,
 }
 
-impl Drop for Seen<'_> {
+impl Drop for SeenGuard<'_> {
     fn drop(&mut self) {
-        let _always = flock(&self.own.board, FlockOperation::Unlock);
+        let _cannot_fail = flock(&self.team_state.board, FlockOperation::Unlock);
     }
 }
 
-impl Own {
-    /// Opens the folder in that of all teams, making it if need be.
+impl TeamStateDir {
+    /// Opens the team's folder, creating it if needed.
     pub(crate) fn open(teams: &Dir, team: &str) -> Result<Self, StoreError> {
-        let dir = teams.own_child(team)?;
-        let mail = Arc::new(dir.own_child(MAIL)?);
-        let work = dir.own_child(WORK)?;
+        let dir = teams.private_child(team)?;
+        let mail = Arc::new(dir.private_child(MAIL)?);
+        let work = dir.private_child(WORK)?;
         let log = Journal::open(&dir, TEAM_LOG)?;
-        let board = dir.own_file(BOARD, OFlags::empty())?;
-        let (works, thread) = (Mutex::default(), Mutex::default());
-        Ok(Self { dir, mail, work, log, works, board, thread })
+        let board = dir.private_file(BOARD_SEEN, OFlags::empty())?;
+        let (work_journals, thread_lock) = (Mutex::default(), Mutex::default());
+        Ok(Self { dir, mail, work, log, work_journals, board, thread_lock })
     }
 
-    /// Whether it is still where it was opened.
-    pub(crate) fn is_there(&self) -> bool {
-        self.log.is_there() && self.folders().into_iter().all(Dir::is_there)
+    /// Returns whether the folder still exists.
+    pub(crate) fn exists(&self) -> bool {
+        self.log.exists() && self.folders().into_iter().all(Dir::exists)
     }
 
-    /// The folders that hold a journal for each of some members, beside the team's own.
+    /// Returns the folders that hold one journal per member, besides the team's own journal.
     pub(crate) fn folders(&self) -> [&Dir; 2] {
         [&self.mail, &self.work]
     }
 
-    /// Remembers that a team with this configuration is our making.
-    pub(crate) fn remember_created(&self, config: &[u8]) -> Result<(), StoreError> {
+    /// Records that brigade created the team with this configuration.
+    pub(crate) fn record_created(&self, config: &[u8]) -> Result<(), StoreError> {
         let created = Team::read(config).ok().and_then(|team| team.created_at());
         let text = created.unwrap_or_default().to_string();
         self.write(CREATED, text.as_bytes())
     }
 
-    /// When the team was created that we created last.
+    /// Returns when brigade last created this team.
     pub(crate) fn created(&self) -> Result<Option<u64>, StoreError> {
-        let Some(whole) = self.dir.read(CREATED)? else { return Ok(None) };
-        Ok(String::from_utf8_lossy(&whole.bytes).parse().ok())
+        let Some(contents) = self.dir.read(CREATED)? else { return Ok(None) };
+        Ok(String::from_utf8_lossy(&contents.bytes).parse().ok())
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
-        let temp = super::state::Temp::next().name(name);
-        self.dir.write_temp(&temp, bytes, Some(PRIVATE), Sync::No)?;
+        let temp = super::state::TempFile::next().name(name);
+        self.dir.write_temp(&temp, bytes, Some(PRIVATE), Fsync::No)?;
         self.dir.rename(&temp, name)
     }
 
-    /// The roster as it was last seen.
+    /// Returns the roster as last seen.
     pub(crate) fn last_roster(&self) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(self.dir.read(ROSTER)?.map(|whole| whole.bytes))
+        Ok(self.dir.read(ROSTER)?.map(|contents| contents.bytes))
     }
 
-    /// Whether another program has ever written the roster.
+    /// Returns whether another program has ever written the roster.
     pub(crate) fn is_shared(&self) -> Result<bool, StoreError> {
         Ok(self.dir.stamp(SHARED)?.is_some())
     }
 
-    /// Writes one thing down.
-    pub(crate) fn note(
+    /// Appends an event to the journal it belongs to.
+    pub(crate) fn record_event(
         &self,
         clock: &dyn Clock,
         by: Option<&Actor>,
@@ -161,99 +163,116 @@ impl Own {
         };
         let record = [Record { at: clock.now(), by, event }];
         match member {
-            Some(member) => self.note_work(member, &record),
-            None => self.log.append(&record, Sync::No).map(drop),
+            Some(member) => self.record_work(member, &record),
+            None => self.log.append(&record, Fsync::No).map(drop),
         }
     }
 
-    /// Writes down what a member did, in a journal of its own: there is far more of it than of all else,
-    /// and who looks for mail or tasks need not read it.
-    fn note_work(&self, member: MemberName, record: &[Record]) -> Result<(), StoreError> {
-        let mut works = held(&self.works);
-        // Whoever wants it gone removes the file.
-        if let Some(journal) = works.get(&member).filter(|journal| journal.is_there()) {
-            return journal.append(record, Sync::No).map(drop);
+    /// Records a member's work in a journal of its own. Work events far outnumber all others, and a
+    /// reader of mail or tasks need not read them.
+    fn record_work(&self, member: MemberName, record: &[Record]) -> Result<(), StoreError> {
+        let mut work_journals = lock_mutex(&self.work_journals);
+        // A user may have deleted the file; then open a new one.
+        if let Some(journal) = work_journals.get(&member).filter(|journal| journal.exists()) {
+            return journal.append(record, Fsync::No).map(drop);
         }
         let journal = Journal::open(&self.work, &format!("{member}.jsonl"))?;
-        journal.append(record, Sync::No)?;
-        works.insert(member, journal);
+        journal.append(record, Fsync::No)?;
+        work_journals.insert(member, journal);
         Ok(())
     }
 
-    /// The numbers of the tasks that were there when last seen.
+    /// Returns the numbers of the tasks that existed when last seen.
     pub(crate) fn seen_tasks(&self) -> Result<Vec<u64>, StoreError> {
-        let Some(seen) = self.dir.read(BOARD)? else { return Ok(Vec::new()) };
+        let Some(seen) = self.dir.read(BOARD_SEEN)? else { return Ok(Vec::new()) };
         let slots = seen.bytes.as_chunks::<8>().0.iter().skip(10).enumerate();
         Ok(slots.filter(|(_, slot)| **slot != [0; 8]).map(|(id, _)| id as u64).collect())
     }
 
-    /// Keeps others from comparing at the same time. If that cannot be had, whoever has it, or the
-    /// next who looks, sees what we would have seen.
-    pub(crate) fn seen(&self) -> Result<Option<Seen<'_>>, StoreError> {
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Locks the seen state. Returns `None` after a timeout; then the current holder, or the next
+    /// process that compares, records the difference.
+    pub(crate) fn lock_seen(&self) -> Result<Option<SeenGuard<'_>>, StoreError> {
+        let thread_lock = self.thread_lock.lock().unwrap_or_else(PoisonError::into_inner);
         let start = Instant::now();
-        while start.elapsed() < PATIENCE {
+        while start.elapsed() < SEEN_LOCK_TIMEOUT {
             match flock(&self.board, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Some(Seen { own: self, _thread: thread })),
-                Err(Errno::WOULDBLOCK | Errno::INTR) => {
-                    std::thread::sleep((start.elapsed() / 8).clamp(NAP, LONG_NAP));
+                Ok(()) => {
+                    return Ok(Some(SeenGuard { team_state: self, _thread_lock: thread_lock }));
                 }
-                Err(error) => return Err(failed("lock", self.dir.path(BOARD), error)),
+                Err(Errno::WOULDBLOCK | Errno::INTR) => {
+                    std::thread::sleep((start.elapsed() / 8).clamp(MIN_LOCK_POLL, MAX_LOCK_POLL));
+                }
+                Err(error) => return Err(io_error("lock", self.dir.path(BOARD_SEEN), error)),
             }
         }
-        tracing::debug!(path = %self.dir.path(BOARD).display(), "held for long; left to others");
+        tracing::debug!(path = %self.dir.path(BOARD_SEEN).display(), "the seen state is locked by another process; it records the changes");
         Ok(None)
     }
 }
 
-impl Seen<'_> {
-    /// The last lock of this kind that one of us made. Whoever holds this one knows that its maker
-    /// is through with it, or dead.
-    pub(crate) fn last_lock(&self, slot: Slot) -> Result<Option<Made>, StoreError> {
-        let mut bytes = [0; MADE];
-        let read = rustix::io::pread(&self.own.board, &mut bytes, (slot as usize * MADE) as u64);
-        let read = read.map_err(|error| failed("read", self.own.dir.path(BOARD), error))?;
+impl SeenGuard<'_> {
+    /// Returns the last lock of this kind that a brigade process created. Its creator has released
+    /// it or is dead, because the caller holds the guard.
+    pub(crate) fn last_lock(&self, slot: LockSlot) -> Result<Option<RecordedLock>, StoreError> {
+        let mut bytes = [0; LOCK_RECORD_LEN];
+        let read = rustix::io::pread(
+            &self.team_state.board,
+            &mut bytes,
+            (slot as usize * LOCK_RECORD_LEN) as u64,
+        );
+        let read =
+            read.map_err(|error| io_error("read", self.team_state.dir.path(BOARD_SEEN), error))?;
         let mut numbers = bytes.as_chunks::<8>().0.iter().map(|&bytes| u64::from_le_bytes(bytes));
         let mut next = || numbers.next().unwrap_or_default();
         let id = LockId { inode: next(), born: next().cast_signed() };
-        let made = Made { id, task: next() };
-        Ok((read == MADE && made.id != LockId::default()).then_some(made))
+        let made = RecordedLock { id, task: next() };
+        Ok((read == LOCK_RECORD_LEN && made.id != LockId::default()).then_some(made))
     }
 
-    /// Where the directory for locks of this kind is kept.
-    pub(crate) fn spare_lock(&self, slot: Slot) -> (&Dir, String) {
+    /// Returns where the spare directory for locks of this kind is stored.
+    pub(crate) fn spare_lock(&self, slot: LockSlot) -> (&Dir, String) {
         let name = match slot {
-            Slot::Create => "create.lock",
-            Slot::Task => "task.lock",
-            Slot::Roster => "roster.lock",
+            LockSlot::Create => "create.lock",
+            LockSlot::Task => "task.lock",
+            LockSlot::Roster => "roster.lock",
         };
-        (&self.own.dir, name.to_owned())
+        (&self.team_state.dir, name.to_owned())
     }
 
-    /// Remembers a lock that is about to be made.
-    pub(crate) fn remember_lock(&self, slot: Slot, made: Made) -> Result<(), StoreError> {
+    /// Records a lock that is about to be created.
+    pub(crate) fn record_lock(&self, slot: LockSlot, made: RecordedLock) -> Result<(), StoreError> {
         let numbers = [made.id.inode, made.id.born.cast_unsigned(), made.task];
         let bytes = numbers.map(u64::to_le_bytes).concat();
-        let written = rustix::io::pwrite(&self.own.board, &bytes, (slot as usize * MADE) as u64);
-        written.map(drop).map_err(|error| failed("write", self.own.dir.path(BOARD), error))
+        let written = rustix::io::pwrite(
+            &self.team_state.board,
+            &bytes,
+            (slot as usize * LOCK_RECORD_LEN) as u64,
+        );
+        written
+            .map(drop)
+            .map_err(|error| io_error("write", self.team_state.dir.path(BOARD_SEEN), error))
     }
 
-    /// Compares a task, or that there is none, with what was last seen, and writes down what is new.
-    pub(crate) fn task(
+    /// Compares a task with its last seen revision and records the difference. `None` means that
+    /// the task does not exist.
+    pub(crate) fn record_task(
         &self,
         clock: &dyn Clock,
         by: Option<&Actor>,
         id: u64,
         task: Option<&[u8]>,
     ) -> Result<(), StoreError> {
-        if id > LAST_FOLLOWED {
+        if id > MAX_TRACKED_TASK {
             return Ok(());
         }
         let mut slot = [0; 8];
-        let failed = |error| failed("follow the board in", self.own.dir.path(BOARD), error);
-        rustix::io::pread(&self.own.board, &mut slot, SLOTS + id * 8).map_err(failed)?;
+        let io_error = |error| {
+            io_error("update the seen tasks in", self.team_state.dir.path(BOARD_SEEN), error)
+        };
+        rustix::io::pread(&self.team_state.board, &mut slot, TASK_SLOTS_OFFSET + id * 8)
+            .map_err(io_error)?;
         let seen = u64::from_le_bytes(slot);
-        // Nothing is the one revision no task has; if one had, it would be seen anew each time.
+        // Zero stands for "no task". A task whose hash happened to be zero would go unrecorded.
         let now = task.map_or(0, |task| revision(task).0);
         if seen == now {
             return Ok(());
@@ -262,34 +281,36 @@ impl Seen<'_> {
             Some(task) => Event::Task { id, task: one_line(task) },
             None => Event::TaskDeleted { id },
         };
-        self.own.note(clock, by, event)?;
-        rustix::io::pwrite(&self.own.board, &now.to_le_bytes(), SLOTS + id * 8).map_err(failed)?;
+        self.team_state.record_event(clock, by, event)?;
+        rustix::io::pwrite(&self.team_state.board, &now.to_le_bytes(), TASK_SLOTS_OFFSET + id * 8)
+            .map_err(io_error)?;
         Ok(())
     }
 
-    /// Notes whether the roster about to be replaced is by another program.
-    pub(crate) fn check_shared(&self, at: Revision) -> Result<(), StoreError> {
-        let seen = self.own.dir.read(ROSTER)?.map(|whole| revision(&whole.bytes));
+    /// Records that another program wrote the roster, if the roster about to be replaced is not the
+    /// one last seen.
+    pub(crate) fn note_foreign_roster(&self, at: Revision) -> Result<(), StoreError> {
+        let seen = self.team_state.dir.read(ROSTER)?.map(|contents| revision(&contents.bytes));
         if seen != Some(at) {
-            self.own.dir.own_file(SHARED, OFlags::empty())?;
+            self.team_state.dir.private_file(SHARED, OFlags::empty())?;
         }
         Ok(())
     }
 
-    /// Compares the roster, or that there is no team, with what was last seen, and writes down what
-    /// is new.
-    pub(crate) fn roster(
+    /// Compares the roster with the one last seen and records the differences. `None` means that
+    /// the team does not exist.
+    pub(crate) fn record_roster(
         &self,
         clock: &dyn Clock,
         by: Option<&Actor>,
         config: Option<&[u8]>,
     ) -> Result<(), StoreError> {
-        let seen = self.own.dir.read(ROSTER)?.map(|whole| whole.bytes);
+        let seen = self.team_state.dir.read(ROSTER)?.map(|contents| contents.bytes);
         if seen.as_deref() == config {
             return Ok(());
         }
         if by.is_none() {
-            self.own.dir.own_file(SHARED, OFlags::empty())?;
+            self.team_state.dir.private_file(SHARED, OFlags::empty())?;
         }
         let events = match (&seen, config) {
             (Some(seen), Some(config)) if same_team(seen, config) => roster_events(seen, config),
@@ -298,17 +319,17 @@ impl Seen<'_> {
             (None, None) => Vec::new(),
         };
         for event in events {
-            self.own.note(clock, by, event)?;
+            self.team_state.record_event(clock, by, event)?;
         }
         match config {
-            Some(config) => self.own.write(ROSTER, config),
-            None => self.own.dir.remove(ROSTER).map(drop),
+            Some(config) => self.team_state.write(ROSTER, config),
+            None => self.team_state.dir.remove(ROSTER).map(drop),
         }
     }
 }
 
-/// Whether two states of `config.json` are of one team: another team of the same name was created at
-/// another time.
+/// Returns whether two versions of `config.json` belong to the same team. Another team of the same
+/// name has another creation time.
 fn same_team(before: &[u8], after: &[u8]) -> bool {
     let created = |bytes| Team::read(bytes).ok().map(|team| team.created_at());
     created(before) == created(after)

@@ -1,68 +1,76 @@
-//! A roster that nobody will finish writing.
+//! Repairs a roster whose writer died or was overwritten.
 
 use brigade_wire::Damage;
 use brigade_wire::name::TeamName;
 use brigade_wire::team::Team;
 
-use super::dir::{PRIVATE, Sync};
-use super::document::{self, Which};
-use super::own::Own;
-use super::{FileStore, Native};
+use super::dir::{Fsync, PRIVATE};
+use super::document::{self, DocumentId};
+use super::own::TeamStateDir;
+use super::{FileStore, NativeDirs};
 use brigade_core::store::{Document, StoreError};
 
 impl FileStore {
-    /// Puts a whole roster into the place of one that is torn for good; whether there may be one now.
+    /// Replaces a roster that stays torn. Returns whether the roster may be readable now.
     ///
-    /// Claude Code writes `config.json` in place, and nobody on the team can do anything with half of one.
-    /// Of two that write at once the longer text may stand behind the shorter: then what came last is
-    /// whole, and is kept. Killed while at it, one leaves an empty file or half of one: then it is put
-    /// back as it was last seen. That only in a team of our making: of any other we cannot know that
-    /// what we saw last is what its lead would put there.
-    pub(super) async fn mend_roster(
+    /// Claude Code writes `config.json` in place, and no member can use half of one. If two
+    /// processes write at once, the end of the longer text may follow the shorter one: then the
+    /// shorter text was written last, is complete, and is kept. A process killed while writing
+    /// leaves an empty or truncated file: then the last seen roster is restored. That is done only
+    /// for teams that brigade created. For other teams, the last seen roster may not be what the
+    /// lead would write.
+    pub(super) async fn repair_roster(
         &self,
         team: &TeamName,
-        native: &Native,
-        which: Which,
+        native: &NativeDirs,
+        document_id: DocumentId,
         torn: &Document,
     ) -> Result<bool, StoreError> {
-        let own = self.own(team)?;
-        let Some(whole) =
-            written_last(&torn.bytes).map_or_else(|| last_seen(&own), |it| Ok(Some(it)))?
+        let team_state = self.team_state(team)?;
+        let Some(repaired) = last_complete_text(&torn.bytes)
+            .map_or_else(|| last_seen(&team_state), |text| Ok(Some(text)))?
         else {
             return Ok(false);
         };
-        // Named by what is in it: several who find it keep one copy.
+        // Named by content, so that several processes that find it keep one copy.
         let copy = format!("config-{:016x}.json", torn.revision.0);
-        let aside = own.dir.own_child("aside")?;
+        let damaged_copies = team_state.dir.private_child("aside")?;
         if !torn.bytes.is_empty() {
-            aside.write_temp(&copy, &torn.bytes, Some(PRIVATE), Sync::Yes)?;
+            damaged_copies.write_temp(&copy, &torn.bytes, Some(PRIVATE), Fsync::Yes)?;
         }
-        let replaced = self.wait(|patience| {
-            let seen = own.seen()?;
-            let change = (whole.as_slice(), torn.revision);
-            document::try_replace(&native.team, which, change, seen.as_ref(), patience, self.sync())
+        let replaced = self.retry(|waiter| {
+            let seen = team_state.lock_seen()?;
+            let change = (repaired.as_slice(), torn.revision);
+            document::try_replace(
+                &native.team,
+                document_id,
+                change,
+                seen.as_ref(),
+                waiter,
+                self.sync(),
+            )
         });
         match replaced.await {
-            Ok(()) => tracing::warn!(%team, "a torn config.json was made whole"),
-            // It is another by now: somebody else has mended it, or it was finished after all.
+            Ok(()) => tracing::warn!(%team, "repaired a torn config.json"),
+            // The file has changed: another process repaired it, or its writer finished.
             Err(StoreError::Conflict) => {}
             Err(error) => return Err(error),
         }
-        self.settle(Some(&native.team))?;
+        self.sync_if_power_safe(Some(&native.team))?;
         Ok(true)
     }
 }
 
-/// What the last writer wrote, if only the end of an earlier text stands behind it.
-fn written_last(torn: &[u8]) -> Option<Vec<u8>> {
+/// Returns the text of the last writer, if all that follows it is the end of an earlier text.
+fn last_complete_text(torn: &[u8]) -> Option<Vec<u8>> {
     let Err(Damage::Tail { end }) = Team::read(torn) else { return None };
-    let whole = torn.get(..end)?;
-    Team::read(whole).ok().map(|_| whole.to_owned())
+    let repaired = torn.get(..end)?;
+    Team::read(repaired).ok().map(|_| repaired.to_owned())
 }
 
-/// The roster as it was last seen, if the team is of our making.
-fn last_seen(own: &Own) -> Result<Option<Vec<u8>>, StoreError> {
-    let Some(last) = own.last_roster()? else { return Ok(None) };
-    let made = Team::read(&last).ok().and_then(|team| team.created_at());
-    Ok(if made.is_some() && made == own.created()? { Some(last) } else { None })
+/// Returns the last seen roster, if brigade created the team.
+fn last_seen(team_state: &TeamStateDir) -> Result<Option<Vec<u8>>, StoreError> {
+    let Some(last) = team_state.last_roster()? else { return Ok(None) };
+    let created = Team::read(&last).ok().and_then(|team| team.created_at());
+    Ok(if created.is_some() && created == team_state.created()? { Some(last) } else { None })
 }

@@ -1,9 +1,9 @@
-//! What brigade remembers of one mailbox between two writes: how much of the outbox stands in the
-//! inbox, and which messages the inbox held when it was last looked at.
+//! Brigade's state of one mailbox between two writes: how much of the outbox is in the inbox, and
+//! which messages the inbox held when last read.
 //!
-//! The head is written by one `pwrite` of 160 bytes. It is an intent as much as a fact: it names the
-//! temporary file that is about to become the inbox, and is true as it stands only if that file is
-//! gone, that is, renamed. While the file is there the numbers of the write before count.
+//! The head is written by one `pwrite` of 160 bytes. It is a write-ahead intent: it names the
+//! temporary file that is about to become the inbox. If that file is gone, it was renamed and the
+//! new values apply. While the file exists, the values of the previous write apply.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -12,138 +12,140 @@ use std::path::PathBuf;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
-use super::dir::{Dir, Stamp, failed};
-use super::journal::Place;
+use super::dir::{Dir, FileStamp, io_error};
+use super::journal::JournalPosition;
 use super::lock_id::LockId;
 use brigade_core::event::MessageKey;
 use brigade_core::hash::Fnv;
 use brigade_core::store::StoreError;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"brigade1");
-const HEAD: usize = 160;
-/// No place in the journal.
-const NOWHERE: u64 = u64::MAX;
+const HEAD_LEN: usize = 160;
+/// Stands for "no journal offset".
+const NO_OFFSET: u64 = u64::MAX;
 
-/// The state of a mailbox, open.
+/// The open state file of a mailbox.
 #[derive(Debug)]
 pub(crate) struct StateFile {
     fd: OwnedFd,
     path: PathBuf,
 }
 
-/// How much of the journal stands in the inbox, and how many messages are known.
+/// How much of the journal is in the inbox, and the messages known to be there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Merged {
-    /// The place in the journal up to which every `sent` is in the inbox.
-    pub(crate) upto: Place,
+pub(crate) struct MergeState {
+    /// The journal position up to which every `sent` record is in the inbox.
+    pub(crate) upto: JournalPosition,
     /// The number of known messages.
     pub(crate) known: u64,
-    /// Where they begin. Those that hold are never written over: a head that is about to be
-    /// written speaks of others, beside them.
+    /// The index of the first known message in the state file. Entries that the current head refers
+    /// to are never overwritten: the entries for the next head go beside them.
     pub(crate) at: u64,
 }
 
-impl Merged {
-    /// A place for `count` other known messages beside these.
-    pub(crate) fn beside(&self, count: u64) -> u64 {
+impl MergeState {
+    /// Returns a start index for `count` entries that does not overlap these.
+    pub(crate) fn free_start_for(&self, count: u64) -> u64 {
         if self.at >= count { 0 } else { self.at + self.known }
     }
 }
 
-/// A temporary file: which process made it, and the how manieth it was.
+/// Identifies a temporary file by its process and a number within that process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Temp {
+pub(crate) struct TempFile {
     pub(crate) process: u32,
     pub(crate) number: u32,
 }
 
-/// Messages that may be overwritten by the old copy of a program from which a lock was taken.
+/// Messages that may be overwritten with the old copy of a program whose lock brigade stole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Risk {
-    /// The place in the journal from which on messages were merged since.
+pub(crate) struct OverwriteRisk {
+    /// The journal offset from which on messages are at risk.
     pub(crate) from: u64,
-    /// Until when, in milliseconds, that program is waited for.
+    /// The time in milliseconds until which that program is expected to write.
     pub(crate) until: i64,
 }
 
-/// The head of the state.
+/// The head of the state file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Head {
-    /// What holds while [`Head::temp`] exists.
-    pub(crate) before: Merged,
-    /// What holds when it does not.
-    pub(crate) after: Merged,
+pub(crate) struct MailboxHead {
+    /// Applies while [`MailboxHead::temp`] exists.
+    pub(crate) before: MergeState,
+    /// Applies once it does not exist.
+    pub(crate) after: MergeState,
     /// The file that was about to become the inbox.
-    pub(crate) temp: Option<Temp>,
-    /// Whether the writer looked back after it had become the inbox, and still had the lock.
-    pub(crate) closed: bool,
-    /// The lock of whoever wrote this head.
+    pub(crate) temp: Option<TempFile>,
+    /// Whether the writer checked, after the rename, that it still held the lock.
+    pub(crate) verified: bool,
+    /// The lock of the process that wrote this head.
     pub(crate) lock: LockId,
-    /// The inbox as it was left.
-    pub(crate) left: Stamp,
-    /// The last message that was merged: while it stands, nothing was overwritten.
+    /// The stamp of the inbox after the last write or comparison.
+    pub(crate) inbox_stamp: FileStamp,
+    /// The last message that was merged. While it is in the inbox, nothing was overwritten.
     pub(crate) newest: Option<MessageKey>,
-    /// After a lock was taken from another program.
-    pub(crate) risk: Option<Risk>,
-    /// Whether a message here was promised to survive a power cut.
+    /// Set after brigade stole a lock from another program.
+    pub(crate) risk: Option<OverwriteRisk>,
+    /// Whether a message in the inbox must survive power loss.
     pub(crate) power_safe: bool,
-    /// When the last writer was through, in nanoseconds.
-    pub(crate) closed_at: i64,
-    /// Whether several wanted to write then.
-    pub(crate) crowd: bool,
-    /// Whether the inbox held entries that are no messages.
-    pub(crate) odd: bool,
+    /// When the last write finished, in nanoseconds.
+    pub(crate) written_at: i64,
+    /// Whether several processes wanted to write at that time.
+    pub(crate) contended: bool,
+    /// Whether the inbox held entries that are not messages.
+    pub(crate) has_non_messages: bool,
 }
 
 /// A message known to have been in the inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct KnownMessage {
     pub(crate) key: MessageKey,
     pub(crate) read: bool,
 }
 
 impl StateFile {
     pub(crate) fn open(dir: &Dir, name: &str) -> Result<Self, StoreError> {
-        Ok(Self { fd: dir.own_file(name, OFlags::empty())?, path: dir.path(name) })
+        Ok(Self { fd: dir.private_file(name, OFlags::empty())?, path: dir.path(name) })
     }
 
     pub(crate) fn path(&self) -> &PathBuf {
         &self.path
     }
 
-    /// Keeps other brigade processes out until [`StateFile::unlock`] or the end of this process.
+    /// Tries to lock out other brigade processes until [`StateFile::unlock`] or the end of this
+    /// process.
     pub(crate) fn try_lock(&self) -> Result<bool, StoreError> {
         match flock(&self.fd, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(true),
             Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(false),
-            Err(error) => Err(failed("lock", self.path.clone(), error)),
+            Err(error) => Err(io_error("lock", self.path.clone(), error)),
         }
     }
 
     pub(crate) fn unlock(&self) {
-        let _always = flock(&self.fd, FlockOperation::Unlock);
+        let _cannot_fail = flock(&self.fd, FlockOperation::Unlock);
     }
 
-    /// The head; `None` if it was never written, or a power cut tore it.
-    pub(crate) fn head(&self) -> Result<Option<Head>, StoreError> {
-        let mut bytes = [0; HEAD];
+    /// Returns the head, or `None` if it was never written or was torn by power loss.
+    pub(crate) fn head(&self) -> Result<Option<MailboxHead>, StoreError> {
+        let mut bytes = [0; HEAD_LEN];
         let read = rustix::io::pread(&self.fd, &mut bytes, 0);
-        let read = read.map_err(|error| failed("read", self.path.clone(), error))?;
-        Ok((read == HEAD).then(|| Head::decode(&bytes)).flatten())
+        let read = read.map_err(|error| io_error("read", self.path.clone(), error))?;
+        Ok((read == HEAD_LEN).then(|| MailboxHead::decode(&bytes)).flatten())
     }
 
-    pub(crate) fn write_head(&self, head: &Head) -> Result<(), StoreError> {
+    pub(crate) fn write_head(&self, head: &MailboxHead) -> Result<(), StoreError> {
         self.write_at(&head.encode(), 0)
     }
 
-    /// The known messages.
-    pub(crate) fn known(&self, of: Merged) -> Result<Vec<Known>, StoreError> {
-        let count = usize::try_from(of.known).unwrap_or_default();
+    /// Reads the known messages.
+    pub(crate) fn known(&self, merged: MergeState) -> Result<Vec<KnownMessage>, StoreError> {
+        let count = usize::try_from(merged.known).unwrap_or_default();
         let mut bytes = vec![0; count * 8];
         let mut filled = 0;
         while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-            let read = rustix::io::pread(&self.fd, rest, (HEAD + filled) as u64 + of.at * 8);
-            match read.map_err(|error| failed("read", self.path.clone(), error))? {
+            let read =
+                rustix::io::pread(&self.fd, rest, (HEAD_LEN + filled) as u64 + merged.at * 8);
+            match read.map_err(|error| io_error("read", self.path.clone(), error))? {
                 0 => break,
                 read => filled += read,
             }
@@ -151,36 +153,36 @@ impl StateFile {
         let whole = bytes.get(..filled).unwrap_or_default().as_chunks::<8>().0;
         let known = whole.iter().map(|&chunk| {
             let bits = u64::from_le_bytes(chunk);
-            Known { key: MessageKey::from_bits(bits), read: bits & 1 == 1 }
+            KnownMessage { key: MessageKey::from_bits(bits), read: bits & 1 == 1 }
         });
         Ok(known.collect())
     }
 
-    /// Writes known messages from the place `at` on.
-    pub(crate) fn write_known(&self, at: u64, known: &[Known]) -> Result<(), StoreError> {
+    /// Writes known messages, starting at index `at`.
+    pub(crate) fn write_known(&self, at: u64, known: &[KnownMessage]) -> Result<(), StoreError> {
         let bits = known.iter().flat_map(|k| (k.key.bits() | u64::from(k.read)).to_le_bytes());
-        self.write_at(&bits.collect::<Vec<u8>>(), HEAD as u64 + at * 8)
+        self.write_at(&bits.collect::<Vec<u8>>(), HEAD_LEN as u64 + at * 8)
     }
 
-    fn write_at(&self, mut bytes: &[u8], mut place: u64) -> Result<(), StoreError> {
-        let failed = |error| failed("write", self.path.clone(), error);
+    fn write_at(&self, mut bytes: &[u8], mut offset: u64) -> Result<(), StoreError> {
+        let io_error = |error| io_error("write", self.path.clone(), error);
         while !bytes.is_empty() {
-            let written = rustix::io::pwrite(&self.fd, bytes, place).map_err(failed)?;
+            let written = rustix::io::pwrite(&self.fd, bytes, offset).map_err(io_error)?;
             if written == 0 {
-                return Err(failed(Errno::NOSPC));
+                return Err(io_error(Errno::NOSPC));
             }
             bytes = bytes.get(written..).unwrap_or_default();
-            place += written as u64;
+            offset += written as u64;
         }
         Ok(())
     }
 }
 
-impl Head {
-    fn encode(&self) -> [u8; HEAD] {
+impl MailboxHead {
+    fn encode(&self) -> [u8; HEAD_LEN] {
         let temp = self.temp.map_or(0, |t| u64::from(t.process) << 32 | u64::from(t.number));
-        let risk = self.risk.unwrap_or(Risk { from: NOWHERE, until: 0 });
-        let flags = [self.power_safe, self.odd, self.closed, self.crowd];
+        let risk = self.risk.unwrap_or(OverwriteRisk { from: NO_OFFSET, until: 0 });
+        let flags = [self.power_safe, self.has_non_messages, self.verified, self.contended];
         let flags = flags.iter().rev().fold(0, |bits, &flag| bits << 1 | u64::from(flag));
         let numbers = [
             MAGIC,
@@ -193,26 +195,26 @@ impl Head {
             temp,
             self.lock.inode,
             self.lock.born.cast_unsigned(),
-            self.left.inode,
-            self.left.modified.cast_unsigned(),
-            self.left.size,
+            self.inbox_stamp.inode,
+            self.inbox_stamp.modified.cast_unsigned(),
+            self.inbox_stamp.size,
             risk.from,
             self.newest.map_or(0, MessageKey::bits),
             risk.until.cast_unsigned(),
             flags,
-            self.closed_at.cast_unsigned(),
+            self.written_at.cast_unsigned(),
         ];
-        let mut bytes = [0; HEAD];
-        for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
-            place.copy_from_slice(&number.to_le_bytes());
+        let mut bytes = [0; HEAD_LEN];
+        for (offset, number) in bytes.chunks_exact_mut(8).zip(numbers) {
+            offset.copy_from_slice(&number.to_le_bytes());
         }
-        let (body, sum) = bytes.split_at_mut(HEAD - 8);
+        let (body, sum) = bytes.split_at_mut(HEAD_LEN - 8);
         sum.copy_from_slice(&Fnv::default().bytes(body).finish().to_le_bytes());
         bytes
     }
 
-    fn decode(bytes: &[u8; HEAD]) -> Option<Self> {
-        let (body, sum) = bytes.split_at(HEAD - 8);
+    fn decode(bytes: &[u8; HEAD_LEN]) -> Option<Self> {
+        let (body, sum) = bytes.split_at(HEAD_LEN - 8);
         if Fnv::default().bytes(body).finish().to_le_bytes() != sum {
             return None;
         }
@@ -222,36 +224,37 @@ impl Head {
             return None;
         }
         let mut merged = || {
-            let upto = Place { offset: next(), anchor: next() };
+            let upto = JournalPosition { offset: next(), anchor: next() };
             let known = next();
-            Merged { upto, known: u64::from(low(known)), at: u64::from(high(known)) }
+            MergeState { upto, known: u64::from(low(known)), at: u64::from(high(known)) }
         };
         let (before, after) = (merged(), merged());
         let temp = match next() {
             0 => None,
-            bits => Some(Temp { process: high(bits), number: low(bits) }),
+            bits => Some(TempFile { process: high(bits), number: low(bits) }),
         };
         let lock = LockId { inode: next(), born: next().cast_signed() };
-        let left = Stamp { inode: next(), modified: next().cast_signed(), size: next() };
+        let inbox_stamp = FileStamp { inode: next(), modified: next().cast_signed(), size: next() };
         let (from, newest, until) = (next(), next(), next().cast_signed());
         let newest = Some(newest).filter(|&bits| bits != 0).map(MessageKey::from_bits);
-        let risk = (from != NOWHERE).then_some(Risk { from, until });
+        let risk = (from != NO_OFFSET).then_some(OverwriteRisk { from, until });
         let flags = next();
-        let [power_safe, odd, closed, crowd] = [1, 2, 4, 8].map(|flag| flags & flag != 0);
-        let closed_at = next().cast_signed();
+        let [power_safe, has_non_messages, verified, contended] =
+            [1, 2, 4, 8].map(|flag| flags & flag != 0);
+        let written_at = next().cast_signed();
         Some(Self {
             before,
             after,
             temp,
-            closed,
+            verified,
             lock,
-            left,
+            inbox_stamp,
             newest,
             risk,
             power_safe,
-            closed_at,
-            crowd,
-            odd,
+            written_at,
+            contended,
+            has_non_messages,
         })
     }
 }
@@ -264,15 +267,15 @@ fn low(bits: u64) -> u32 {
     u32::try_from(bits & u64::from(u32::MAX)).unwrap_or_default()
 }
 
-impl Temp {
-    /// The name of this temporary file for `name`. It ends in no `.json`, so that Claude Code does
-    /// not take it for a document, and tells whose it is, so that it can be swept when its maker is
-    /// gone.
+impl TempFile {
+    /// Returns the name of this temporary file for `name`. The name does not end in `.json`, so
+    /// that Claude Code does not read the file as a document. It contains the process id, so that
+    /// the file can be removed after the process died.
     pub(crate) fn name(self, name: &str) -> String {
         format!("{name}.tmp.brigade-{}-{}", self.process, self.number)
     }
 
-    /// The next temporary file of this process.
+    /// Returns the next temporary file of this process.
     pub(crate) fn next() -> Self {
         use std::sync::atomic::{AtomicU32, Ordering};
         static NUMBER: AtomicU32 = AtomicU32::new(1);
@@ -280,14 +283,14 @@ impl Temp {
         Self { process: std::process::id(), number }
     }
 
-    /// Reads a name that [`Temp::name`] made: the file's, and whose it is.
+    /// Parses a name made by [`TempFile::name`] into the target name and the temporary file.
     fn parse(name: &str) -> Option<(&str, Self)> {
         let (name, rest) = name.rsplit_once(".tmp.brigade-")?;
         let (process, number) = rest.split_once('-')?;
         Some((name, Self { process: process.parse().ok()?, number: number.parse().ok()? }))
     }
 
-    /// Whether its maker is gone.
+    /// Returns whether the process that created it is dead.
     fn is_abandoned(self) -> bool {
         let process = i32::try_from(self.process).ok().and_then(rustix::process::Pid::from_raw);
         let alive = process.map(rustix::process::test_kill_process);
@@ -295,12 +298,12 @@ impl Temp {
     }
 }
 
-/// Removes the temporary files that brigade processes left in `dir` when they were killed. `of`
-/// chooses by the name of the file they were for.
-pub(crate) fn sweep(dir: &Dir, names: &[String], of: impl Fn(&str) -> bool) {
+/// Removes temporary files that killed brigade processes left in `dir`. `selects` filters by the
+/// name of the target file.
+pub(crate) fn sweep(dir: &Dir, names: &[String], selects: impl Fn(&str) -> bool) {
     for name in names {
-        if let Some((file, temp)) = Temp::parse(name)
-            && of(file)
+        if let Some((file, temp)) = TempFile::parse(name)
+            && selects(file)
             && temp.is_abandoned()
         {
             dir.remove_quietly(name);
@@ -309,7 +312,7 @@ pub(crate) fn sweep(dir: &Dir, names: &[String], of: impl Fn(&str) -> bool) {
     }
 }
 
-/// Known messages by key.
-pub(crate) fn by_key(known: &[Known]) -> HashMap<MessageKey, bool> {
+/// Maps the keys of known messages to whether they are read.
+pub(crate) fn by_key(known: &[KnownMessage]) -> HashMap<MessageKey, bool> {
     known.iter().map(|known| (known.key, known.read)).collect()
 }

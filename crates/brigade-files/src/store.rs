@@ -1,4 +1,4 @@
-//! The store's operations, each made of the parts beside this file.
+//! Implements the `Store` trait with the parts in the sibling modules.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use brigade_wire::inbox::Inbox;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 use brigade_wire::team::Team;
 
-use super::dir::{Dir, PRIVATE, Sync};
-use super::document::{self, Tried, Which};
+use super::dir::{Dir, Fsync, PRIVATE};
+use super::document::{self, DocumentId, TryOutcome};
 use super::journal::Journal;
-use super::lock::Patience;
-use super::mailbox::{self, Work, World};
-use super::own::{Own, Slot};
-use super::teams::Board;
-use super::watch::Scope;
-use super::{FileStore, check_team, held, state, watch};
+use super::lock::LockWaiter;
+use super::mailbox::{self, MailboxContext, MailboxWork};
+use super::own::{LockSlot, TeamStateDir};
+use super::teams::InitialTasks;
+use super::watch::WatchScope;
+use super::{FileStore, check_team, lock_mutex, state, watch};
 use brigade_core::event::{Event, MessageKey, Record};
 use brigade_core::event_log::{Feed, Library};
 use brigade_core::store::{
@@ -23,12 +23,13 @@ use brigade_core::store::{
     Watch, Written,
 };
 
-/// The folder of answers that were given once for all.
+/// The folder of final answers: the first answer to a question wins.
 pub(super) const DECIDED: &str = "decided";
-const ROSTER: Which = Which { slot: Slot::Roster, task: 0 };
-/// Claude Code 2.1.50 reads `config.json` and writes it in place without a lock. Between the two 124
-/// milliseconds were seen on a busy machine, and once more than 600 on one that was overloaded.
-const NATIVE_WRITE: Duration = Duration::from_secs(1);
+const ROSTER: DocumentId = DocumentId { slot: LockSlot::Roster, task: 0 };
+/// Claude Code 2.1.50 reads `config.json` and later writes it in place, without a lock. The gap
+/// between the two was 124 milliseconds on a busy machine, and once more than 600 on an overloaded
+/// one.
+const NATIVE_REWRITE_WINDOW: Duration = Duration::from_secs(1);
 
 #[async_trait]
 impl Store for FileStore {
@@ -36,7 +37,7 @@ impl Store for FileStore {
         let Some(dir) = Dir::open(&self.teams_path())? else { return Ok(Vec::new()) };
         let mut teams = Vec::new();
         for name in dir.names()? {
-            // A name that is no team name is not one of ours, or is being deleted.
+            // Skip names that are not team names: foreign folders, or teams that are being deleted.
             let Ok(team) = name.parse::<TeamName>() else { continue };
             let Ok(Some(child)) = dir.child(&name) else { continue };
             if child.stamp("config.json")?.is_some() {
@@ -48,20 +49,20 @@ impl Store for FileStore {
     }
 
     async fn team(&self, team: &TeamName) -> Result<Option<Document>, StoreError> {
-        match self.native(team) {
+        match self.native_dirs(team) {
             Ok(native) => {
-                let known = *held(&native.whole);
+                let known = *lock_mutex(&native.valid_config);
                 let read = |known| document::read(&native.team, "config.json", known, check_team);
                 let mut config = read(known).await?;
                 if let Some((torn, stamp)) = &config
                     && known != Some(*stamp)
                     && check_team(&torn.bytes).is_err()
-                    && self.mend_roster(team, &native, ROSTER, torn).await?
+                    && self.repair_roster(team, &native, ROSTER, torn).await?
                 {
                     config = read(None).await?;
                 }
                 let (document, stamp) = config.unzip();
-                *held(&native.whole) = stamp;
+                *lock_mutex(&native.valid_config) = stamp;
                 Ok(document)
             }
             Err(StoreError::NoTeam { .. }) => Ok(None),
@@ -70,7 +71,7 @@ impl Store for FileStore {
     }
 
     async fn create_team(&self, team: &TeamName, config: &[u8], by: &Actor) -> Written {
-        self.make_team(team, config, Board::Empty, by)
+        self.create_team_files(team, config, InitialTasks::Empty, by)
     }
 
     async fn revive_team(
@@ -80,7 +81,7 @@ impl Store for FileStore {
         tasks: &[(TaskId, Vec<u8>)],
         by: &Actor,
     ) -> Written {
-        self.make_team(team, config, Board::Of(tasks), by)
+        self.create_team_files(team, config, InitialTasks::Restore(tasks), by)
     }
 
     async fn replace_team(
@@ -90,50 +91,52 @@ impl Store for FileStore {
         at: Revision,
         by: &Actor,
     ) -> Written {
-        let native = self.native(team)?;
-        let own = self.own(team)?;
-        self.wait(|patience| {
-            let seen = own.seen()?;
+        let native = self.native_dirs(team)?;
+        let team_state = self.team_state(team)?;
+        self.retry(|waiter| {
+            let seen = team_state.lock_seen()?;
             if let Some(seen) = &seen {
-                seen.check_shared(at)?;
+                seen.note_foreign_roster(at)?;
             }
             let tried = document::try_replace(
                 &native.team,
                 ROSTER,
                 (config, at),
                 seen.as_ref(),
-                patience,
+                waiter,
                 self.sync(),
             )?;
-            if let (Some(seen), Tried::Done(())) = (seen, &tried) {
-                seen.roster(self.clock.as_ref(), Some(by), Some(config))?;
+            if let (Some(seen), TryOutcome::Done(())) = (seen, &tried) {
+                seen.record_roster(self.clock.as_ref(), Some(by), Some(config))?;
             }
             Ok(tried)
         })
         .await?;
-        self.settle(Some(&native.team))?;
+        self.sync_if_power_safe(Some(&native.team))?;
         Ok(document::revision(config))
     }
 
     async fn is_ours(&self, team: &TeamName) -> Result<bool, StoreError> {
-        // With patience: while Claude Code writes it in place the team is nobody else's.
+        // `team` waits out a write in place. Until that write is complete, the file does not show
+        // which team it is.
         let Some(config) = self.team(team).await? else { return Ok(false) };
-        let Some(own) = self.own_if_there(team)? else { return Ok(false) };
+        let Some(team_state) = self.existing_team_state(team)? else { return Ok(false) };
         let created = |bytes: &[u8]| Team::read(bytes).map(|team| team.created_at());
         let created = match created(&config.bytes) {
             Ok(created) => created,
-            // Torn once more since: what was seen last says whose it is.
-            Err(_) => own.last_roster()?.and_then(|last| created(&last).ok().flatten()),
+            // The file was torn again after it was read. The last roster seen shows who created the
+            // team.
+            Err(_) => team_state.last_roster()?.and_then(|last| created(&last).ok().flatten()),
         };
-        Ok(created.is_some() && created == own.created()?)
+        Ok(created.is_some() && created == team_state.created()?)
     }
 
     async fn undo_window(&self, team: &TeamName) -> Result<Duration, StoreError> {
-        Ok(if self.own(team)?.is_shared()? { NATIVE_WRITE } else { Duration::ZERO })
+        Ok(if self.team_state(team)?.is_shared()? { NATIVE_REWRITE_WINDOW } else { Duration::ZERO })
     }
 
     async fn delete_team(&self, team: &TeamName, by: &Actor) -> Result<(), StoreError> {
-        self.unmake_team(team, by)
+        self.delete_team_files(team, by)
     }
 
     async fn send(
@@ -142,42 +145,43 @@ impl Store for FileStore {
         to: &MemberName,
         message: &Outgoing,
     ) -> Result<Receipt, StoreError> {
-        let native = self.native(team)?;
+        let native = self.native_dirs(team)?;
         self.check_deliverable(&native.inboxes, to)?;
         let event = Event::Sent {
             to: to.to_string(),
             key: message.key(),
             team_created: message.team_created,
-            power_safe: self.sync() == Sync::Yes,
-            message: mailbox::entry(message),
+            power_safe: self.sync() == Fsync::Yes,
+            message: mailbox::inbox_entry(message),
         };
         let by = Some(message.from.clone());
         let record = Record { at: self.clock.now(), by, event };
         let mailbox = self.mailbox(team, to)?;
-        let upto = held(&mailbox).journal.append(&[record], self.sync())?;
-        // From here on it is acknowledged, whatever becomes of us.
-        let work = Work::Merge { upto };
-        let waits = self.work_on(team, &native, &mailbox, work).await.err();
+        let upto = lock_mutex(&mailbox).journal.append(&[record], self.sync())?;
+        // From here on the message is acknowledged, even if this process dies.
+        let work = MailboxWork::Merge { upto };
+        let waits = self.do_work_on(team, &native, &mailbox, work).await.err();
         Ok(Receipt { msg_id: message.msg_id.clone(), waits })
     }
 
-    async fn inbox(&self, team: &TeamName, of: &MemberName) -> Result<Vec<Mail>, StoreError> {
-        // First what waits; if a lock is held, it is shown from the outbox.
-        let looked = self.work(team, of, Work::Look).await;
-        if let Err(error) = &looked {
-            tracing::warn!(%team, member = %of, %error, "the inbox could not be brought up to date");
+    async fn inbox(&self, team: &TeamName, member: &MemberName) -> Result<Vec<Mail>, StoreError> {
+        // First deliver pending messages. If a lock is held, they are returned from the outbox
+        // below.
+        let refreshed = self.do_work(team, member, MailboxWork::Refresh).await;
+        if let Err(error) = &refreshed {
+            tracing::warn!(%team, member = %member, %error, "cannot refresh the inbox");
         }
-        let native = self.native(team)?;
+        let native = self.native_dirs(team)?;
         let inboxes = &native.inboxes;
-        let mailbox = self.mailbox(team, of)?;
-        if looked.is_ok() {
-            held(&mailbox).sweep(inboxes)?;
+        let mailbox = self.mailbox(team, member)?;
+        if refreshed.is_ok() {
+            lock_mutex(&mailbox).sweep(inboxes)?;
         }
-        let file = format!("{of}.json");
+        let file = format!("{member}.json");
         let waiting = {
             let team_created = &|| self.team_created(team);
-            let world = World { inboxes, clock: self.clock.as_ref(), team_created };
-            held(&mailbox).waiting(&world)?
+            let context = MailboxContext { inboxes, clock: self.clock.as_ref(), team_created };
+            lock_mutex(&mailbox).undelivered(&context)?
         };
         let check = |bytes: &[u8]| Inbox::read(bytes).map(drop);
         let mut mail = match document::read(inboxes, &file, None, check).await? {
@@ -193,7 +197,7 @@ impl Store for FileStore {
         };
         for message in waiting {
             if !mail.iter().any(|mail: &Mail| mail.key == message.key()) {
-                let json = mailbox::entry(&message).get().as_bytes().to_vec();
+                let json = mailbox::inbox_entry(&message).get().as_bytes().to_vec();
                 mail.push(Mail { key: message.key(), json });
             }
         }
@@ -203,23 +207,23 @@ impl Store for FileStore {
     async fn mark(
         &self,
         team: &TeamName,
-        of: &MemberName,
+        member: &MemberName,
         keys: &[MessageKey],
         mark: Mark,
     ) -> Result<(), StoreError> {
-        self.work(team, of, Work::Mark { keys, mark }).await
+        self.do_work(team, member, MailboxWork::Mark { keys, mark }).await
     }
 
     async fn tasks(&self, team: &TeamName) -> Result<Vec<(TaskId, Document)>, StoreError> {
         let board = self.board(team)?;
-        let own = self.own(team)?;
-        if let (Some(dir), Some(seen)) = (board.dir(), own.seen()?) {
-            document::clear_locks(dir, &[Slot::Create, Slot::Task], &seen)?;
-            state::sweep(&own.dir, &own.dir.names()?, |_| true);
-            if let Ok(native) = self.native(team) {
-                document::clear_locks(&native.team, &[Slot::Roster], &seen)?;
-                state::sweep(&native.team, &native.team.names()?, |of| {
-                    of.starts_with("config.json")
+        let team_state = self.team_state(team)?;
+        if let (Some(dir), Some(seen)) = (board.dir(), team_state.lock_seen()?) {
+            document::clear_locks(dir, &[LockSlot::Create, LockSlot::Task], &seen)?;
+            state::sweep(&team_state.dir, &team_state.dir.names()?, |_| true);
+            if let Ok(native) = self.native_dirs(team) {
+                document::clear_locks(&native.team, &[LockSlot::Roster], &seen)?;
+                state::sweep(&native.team, &native.team.names()?, |file| {
+                    file.starts_with("config.json")
                 });
             }
         }
@@ -233,21 +237,21 @@ impl Store for FileStore {
     async fn create_task(
         &self,
         team: &TeamName,
-        task: &(dyn for<'i> Fn(TaskId) -> Vec<u8> + std::marker::Sync),
+        task: &(dyn for<'i> Fn(TaskId) -> Vec<u8> + Sync),
         by: &Actor,
     ) -> Result<(TaskId, Revision), StoreError> {
-        let board = self.board_made(team)?;
-        let own = self.own(team)?;
-        let create = |patience: &mut Patience| {
-            let seen = own.seen()?;
-            let tried = board.try_create(task, seen.as_ref(), patience)?;
-            if let (Some(seen), Tried::Done((id, bytes))) = (seen, &tried) {
-                seen.task(self.clock.as_ref(), Some(by), id.get(), Some(bytes))?;
+        let board = self.open_or_create_board(team)?;
+        let team_state = self.team_state(team)?;
+        let create = |waiter: &mut LockWaiter| {
+            let seen = team_state.lock_seen()?;
+            let tried = board.try_create(task, seen.as_ref(), waiter)?;
+            if let (Some(seen), TryOutcome::Done((id, bytes))) = (seen, &tried) {
+                seen.record_task(self.clock.as_ref(), Some(by), id.get(), Some(bytes))?;
             }
             Ok(tried)
         };
-        let (id, bytes) = self.wait(create).await?;
-        self.settle(board.dir())?;
+        let (id, bytes) = self.retry(create).await?;
+        self.sync_if_power_safe(board.dir())?;
         Ok((id, document::revision(&bytes)))
     }
 
@@ -260,36 +264,36 @@ impl Store for FileStore {
         by: &Actor,
     ) -> Written {
         let board = self.board(team)?;
-        let own = self.own(team)?;
-        let replace = |patience: &mut Patience| {
-            // Who comes too late need not queue for the locks to hear of it.
+        let team_state = self.team_state(team)?;
+        let replace = |waiter: &mut LockWaiter| {
+            // A caller with an outdated revision gets its conflict without waiting for the locks.
             board.check_revision(id, at)?;
-            let seen = own.seen()?;
-            let tried = board.try_replace(id, task, at, seen.as_ref(), patience, self.sync())?;
-            if let (Some(seen), Tried::Done(())) = (seen, &tried) {
-                seen.task(self.clock.as_ref(), Some(by), id.get(), Some(task))?;
+            let seen = team_state.lock_seen()?;
+            let tried = board.try_replace(id, task, at, seen.as_ref(), waiter, self.sync())?;
+            if let (Some(seen), TryOutcome::Done(())) = (seen, &tried) {
+                seen.record_task(self.clock.as_ref(), Some(by), id.get(), Some(task))?;
             }
             Ok(tried)
         };
-        self.wait(replace).await?;
-        self.settle(board.dir())?;
+        self.retry(replace).await?;
+        self.sync_if_power_safe(board.dir())?;
         Ok(document::revision(task))
     }
 
     async fn delete_task(&self, team: &TeamName, id: TaskId, by: &Actor) -> Result<(), StoreError> {
         let board = self.board(team)?;
-        let own = self.own(team)?;
-        let mut other = Patience::default();
-        self.wait(|patience| {
-            let seen = own.seen()?;
-            let tried = board.try_delete(id, seen.as_ref(), [patience, &mut other])?;
-            if let (Some(seen), Tried::Done(())) = (seen, &tried) {
-                seen.task(self.clock.as_ref(), Some(by), id.get(), None)?;
+        let team_state = self.team_state(team)?;
+        let mut task_waiter = LockWaiter::default();
+        self.retry(|waiter| {
+            let seen = team_state.lock_seen()?;
+            let tried = board.try_delete(id, seen.as_ref(), [waiter, &mut task_waiter])?;
+            if let (Some(seen), TryOutcome::Done(())) = (seen, &tried) {
+                seen.record_task(self.clock.as_ref(), Some(by), id.get(), None)?;
             }
             Ok(tried)
         })
         .await?;
-        self.settle(board.dir())
+        self.sync_if_power_safe(board.dir())
     }
 
     async fn decide(
@@ -299,20 +303,20 @@ impl Store for FileStore {
         answer: &[u8],
     ) -> Result<Vec<u8>, StoreError> {
         self.team_dir(team)?;
-        let dir = self.own(team)?.dir.own_child(DECIDED)?;
-        let temp = state::Temp::next().name(question.as_str());
-        // On the disk before it has its name, for an answer cut short would be no answer for ever.
-        dir.write_temp(&temp, answer, Some(PRIVATE), Sync::Yes)?;
-        let first = dir.rename_new(&temp, question.as_str());
-        if !matches!(first, Ok(true)) {
+        let dir = self.team_state(team)?.dir.private_child(DECIDED)?;
+        let temp = state::TempFile::next().name(question.as_str());
+        // Written to disk before the rename: a truncated answer would stay invalid forever.
+        dir.write_temp(&temp, answer, Some(PRIVATE), Fsync::Yes)?;
+        let created = dir.rename_new(&temp, question.as_str());
+        if !matches!(created, Ok(true)) {
             dir.remove_quietly(&temp);
         }
-        if first? {
-            self.settle(Some(&dir))?;
+        if created? {
+            self.sync_if_power_safe(Some(&dir))?;
             return Ok(answer.to_vec());
         }
-        let first = dir.read(question.as_str())?;
-        first.map(|first| first.bytes).ok_or(StoreError::Conflict)
+        let existing = dir.read(question.as_str())?;
+        existing.map(|answer| answer.bytes).ok_or(StoreError::Conflict)
     }
 
     async fn decided(
@@ -321,88 +325,88 @@ impl Store for FileStore {
         question: &Question,
     ) -> Result<Option<Vec<u8>>, StoreError> {
         self.team_dir(team)?;
-        let Some(dir) = self.own(team)?.dir.child(DECIDED)? else { return Ok(None) };
+        let Some(dir) = self.team_state(team)?.dir.child(DECIDED)? else { return Ok(None) };
         Ok(dir.read(question.as_str())?.map(|answer| answer.bytes))
     }
 
     async fn record(&self, team: &TeamName, event: Event, by: &Actor) -> Result<(), StoreError> {
         self.team_dir(team)?;
-        self.own(team)?.note(self.clock.as_ref(), Some(by), event)
+        self.team_state(team)?.record_event(self.clock.as_ref(), Some(by), event)
     }
 
     async fn keep(
         &self,
         team: &TeamName,
-        of: &MemberName,
-        shelf: Shelf,
+        member: &MemberName,
+        kind: Shelf,
         note: Option<&[u8]>,
     ) -> Result<(), StoreError> {
-        let dir = self.own(team)?.dir.own_child(shelf_dir(shelf))?;
-        let name = format!("{of}.json");
+        let dir = self.team_state(team)?.dir.private_child(note_dir(kind))?;
+        let name = format!("{member}.json");
         let Some(note) = note else {
             dir.remove(&name)?;
-            // Nobody comes back to what a process was writing when it was killed.
-            state::sweep(&dir, &dir.names()?, |of| of == name);
+            // Also remove temporary files of processes that were killed while writing this note.
+            state::sweep(&dir, &dir.names()?, |file| file == name);
             return Ok(());
         };
-        let temp = state::Temp::next().name(&name);
-        let sync = if shelf == Shelf::Pulse { Sync::No } else { self.sync() };
+        let temp = state::TempFile::next().name(&name);
+        let sync = if kind == Shelf::Pulse { Fsync::No } else { self.sync() };
         dir.write_temp(&temp, note, Some(PRIVATE), sync)?;
         dir.rename(&temp, &name)?;
-        if shelf == Shelf::Pulse { Ok(()) } else { self.settle(Some(&dir)) }
+        if kind == Shelf::Pulse { Ok(()) } else { self.sync_if_power_safe(Some(&dir)) }
     }
 
     async fn kept(
         &self,
         team: &TeamName,
-        of: &MemberName,
-        shelf: Shelf,
+        member: &MemberName,
+        kind: Shelf,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        let Some(own) = self.own_if_there(team)? else { return Ok(None) };
-        let Some(dir) = own.dir.child(shelf_dir(shelf))? else { return Ok(None) };
-        Ok(dir.read(&format!("{of}.json"))?.map(|note| note.bytes))
+        let Some(team_state) = self.existing_team_state(team)? else { return Ok(None) };
+        let Some(dir) = team_state.dir.child(note_dir(kind))? else { return Ok(None) };
+        Ok(dir.read(&format!("{member}.json"))?.map(|note| note.bytes))
     }
 
     async fn mailbox_history(
         &self,
         team: &TeamName,
-        of: &MemberName,
+        member: &MemberName,
     ) -> Result<Vec<Record>, StoreError> {
-        // First what others put there.
-        self.work(team, of, Work::Look).await?;
-        let mailbox = self.mailbox(team, of)?;
-        let records = held(&mailbox).journal.read_from(0)?.records;
+        // First record the changes that other programs made.
+        self.do_work(team, member, MailboxWork::Refresh).await?;
+        let mailbox = self.mailbox(team, member)?;
+        let records = lock_mutex(&mailbox).journal.read_from(0)?.records;
         Ok(records)
     }
 
     async fn history(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {
-        let Some(own) = self.own_if_there(team)? else { return Ok(Vec::new()) };
-        journals(&own, &Scope::All.folders(&own))
+        let Some(team_state) = self.existing_team_state(team)? else { return Ok(Vec::new()) };
+        read_journals(&team_state, &WatchScope::All.folders(&team_state))
     }
 
     async fn proceedings(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {
-        let Some(own) = self.own_if_there(team)? else { return Ok(Vec::new()) };
-        journals(&own, &Scope::Proceedings.folders(&own))
+        let Some(team_state) = self.existing_team_state(team)? else { return Ok(Vec::new()) };
+        read_journals(&team_state, &WatchScope::WithoutWork.folders(&team_state))
     }
 
     async fn watch(&self, team: &TeamName) -> Result<Watch, StoreError> {
         self.team_dir(team)?;
-        watch::start(self, team, Scope::All)
+        watch::start(self, team, WatchScope::All)
     }
 
     async fn watch_proceedings(&self, team: &TeamName) -> Result<Watch, StoreError> {
         self.team_dir(team)?;
-        watch::start(self, team, Scope::Proceedings)
+        watch::start(self, team, WatchScope::WithoutWork)
     }
 
     async fn chronicle(&self, team: &TeamName) -> Result<(Feed, Library), StoreError> {
-        self.chronicle_of(team)
+        self.event_stream(team)
     }
 }
 
 impl FileStore {
-    /// Puts a task that was made elsewhere under the number it has there. If there is one of that number,
-    /// that is a conflict.
+    /// Stores a task from another store under the number it has there. Returns a conflict if that
+    /// number is already in use here.
     pub async fn place_task(
         &self,
         team: &TeamName,
@@ -410,31 +414,32 @@ impl FileStore {
         task: &[u8],
         by: &Actor,
     ) -> Written {
-        let board = self.board_made(team)?;
-        let own = self.own(team)?;
-        self.wait(|patience| {
-            let seen = own.seen()?;
-            let tried = board.try_place(id, task, seen.as_ref(), patience)?;
-            if let (Some(seen), Tried::Done(())) = (seen, &tried) {
-                seen.task(self.clock.as_ref(), Some(by), id.get(), Some(task))?;
+        let board = self.open_or_create_board(team)?;
+        let team_state = self.team_state(team)?;
+        self.retry(|waiter| {
+            let seen = team_state.lock_seen()?;
+            let tried = board.try_insert(id, task, seen.as_ref(), waiter)?;
+            if let (Some(seen), TryOutcome::Done(())) = (seen, &tried) {
+                seen.record_task(self.clock.as_ref(), Some(by), id.get(), Some(task))?;
             }
             Ok(tried)
         })
         .await?;
-        self.settle(board.dir())?;
+        self.sync_if_power_safe(board.dir())?;
         Ok(document::revision(task))
     }
 
-    /// Takes the messages out of an inbox that has nothing but read ones, and enough of them. The journal
-    /// has them. For an inbox whose owner reads elsewhere, for nobody else makes it shorter.
-    pub async fn tidy(&self, team: &TeamName, of: &MemberName) -> Result<(), StoreError> {
-        self.work(team, of, Work::Tidy).await
+    /// Empties an inbox that holds only read messages, and enough of them to be worth it. The
+    /// journal keeps the messages. Meant for an inbox whose owner reads from another store, because
+    /// no other code shortens that inbox.
+    pub async fn tidy(&self, team: &TeamName, member: &MemberName) -> Result<(), StoreError> {
+        self.do_work(team, member, MailboxWork::Prune).await
     }
 }
 
-/// What stands in the team's own journal and in those of some folders, in order of time.
-fn journals(own: &Own, folders: &[&Dir]) -> Result<Vec<Record>, StoreError> {
-    let mut records = own.log.read_from(0)?.records;
+/// Reads the team's own journal and the journals in the given folders, sorted by time.
+fn read_journals(team_state: &TeamStateDir, folders: &[&Dir]) -> Result<Vec<Record>, StoreError> {
+    let mut records = team_state.log.read_from(0)?.records;
     for folder in folders {
         for name in folder.names()?.iter().filter(|name| name.ends_with(".jsonl")) {
             records.extend(Journal::open(folder, name)?.read_from(0)?.records);
@@ -444,9 +449,9 @@ fn journals(own: &Own, folders: &[&Dir]) -> Result<Vec<Record>, StoreError> {
     Ok(records)
 }
 
-/// Where the notes of members are.
-fn shelf_dir(shelf: Shelf) -> &'static str {
-    match shelf {
+/// Returns the folder that holds notes of this kind.
+fn note_dir(kind: Shelf) -> &'static str {
+    match kind {
         Shelf::Memory => "kept",
         Shelf::Pulse => "pulse",
         Shelf::Revival => "revival",

@@ -1,4 +1,4 @@
-//! Making a team, and deleting it.
+//! Creates and deletes the files of a team.
 
 use brigade_wire::name::{TaskId, TeamName};
 use rustix::fs::Mode;
@@ -8,97 +8,100 @@ use super::store::DECIDED;
 use super::{FileStore, document};
 use brigade_core::store::{Actor, StoreError, Written};
 
-/// What a team's board begins with.
+/// The tasks on the board of a new team.
 #[derive(Clone, Copy)]
-pub(super) enum Board<'t> {
-    /// Nothing.
+pub(super) enum InitialTasks<'t> {
+    /// No tasks. Tasks left over from an earlier team of the same name are removed.
     Empty,
-    /// What is there, and these where they are not.
-    Of(&'t [(TaskId, Vec<u8>)]),
+    /// Keep the tasks that exist, and add those of the given ones whose number is free.
+    Restore(&'t [(TaskId, Vec<u8>)]),
 }
 
 impl FileStore {
-    /// Makes a team.
-    pub(super) fn make_team(
+    /// Creates a team.
+    pub(super) fn create_team_files(
         &self,
         team: &TeamName,
         config: &[u8],
-        board: Board<'_>,
+        initial: InitialTasks<'_>,
         by: &Actor,
     ) -> Written {
         let claude = &self.options.claude_dir;
         for dir in [self.teams_path(), claude.join("tasks")] {
             std::fs::create_dir_all(&dir).map_err(|source| StoreError::Io {
-                doing: "make the directory",
+                doing: "create the directory",
                 path: dir.clone(),
                 source,
             })?;
         }
-        let own = self.own(team)?;
-        let gone = || StoreError::NoTeam { team: team.clone() };
-        let teams = Dir::open(&self.teams_path())?.ok_or_else(gone)?;
+        let team_state = self.team_state(team)?;
+        let missing = || StoreError::NoTeam { team: team.clone() };
+        let teams = Dir::open(&self.teams_path())?.ok_or_else(missing)?;
         let native = Mode::from_raw_mode(0o777);
-        let dir = teams.child_made(team.as_str(), native)?;
+        let dir = teams.open_or_create_child(team.as_str(), native)?;
         if dir.stamp("config.json")?.is_some() {
             return Err(StoreError::TeamExists { team: team.clone() });
         }
-        dir.child_made("inboxes", native)?;
-        let left = self.left_tasks(team)?;
-        if let Board::Of(tasks) = board {
-            // Before the team is there: nobody takes a number meanwhile.
-            let made = self.board_made(team)?;
-            for (id, task) in tasks.iter().filter(|(id, _)| !left.contains(id)) {
-                if let Some(dir) = made.dir() {
-                    document::create(dir, &super::board::file(*id), task)?;
+        dir.open_or_create_child("inboxes", native)?;
+        let leftover = self.leftover_tasks(team)?;
+        if let InitialTasks::Restore(tasks) = initial {
+            // Before the team exists, so that no process can take one of these numbers meanwhile.
+            let board = self.open_or_create_board(team)?;
+            for (id, task) in tasks.iter().filter(|(id, _)| !leftover.contains(id)) {
+                if let Some(dir) = board.dir() {
+                    document::create(dir, &super::board::task_file(*id), task)?;
                 }
             }
         }
         if !document::create(&dir, "config.json", config)? {
             return Err(StoreError::TeamExists { team: team.clone() });
         }
-        if let Board::Empty = board {
-            // Only now, and only those: who else may have made the team has not put them there.
-            self.clear_board(team, &left)?;
+        if let InitialTasks::Empty = initial {
+            // Only after the team was created, and only the tasks listed before: another process
+            // may have created the team and added tasks in the meantime.
+            self.clear_board(team, &leftover)?;
         }
-        own.remember_created(config)?;
-        if let Some(seen) = own.seen()? {
-            seen.roster(self.clock.as_ref(), Some(by), Some(config))?;
+        team_state.record_created(config)?;
+        if let Some(seen) = team_state.lock_seen()? {
+            seen.record_roster(self.clock.as_ref(), Some(by), Some(config))?;
         }
-        self.settle(Some(&dir))?;
+        self.sync_if_power_safe(Some(&dir))?;
         Ok(document::revision(config))
     }
 
-    /// Deletes a team, and what was decided in it.
-    pub(super) fn unmake_team(&self, team: &TeamName, by: &Actor) -> Result<(), StoreError> {
+    /// Deletes a team and the answers decided in it.
+    pub(super) fn delete_team_files(&self, team: &TeamName, by: &Actor) -> Result<(), StoreError> {
         self.team_dir(team)?;
-        let own = self.own(team)?;
-        // Until it is written down whose deed it was, nobody who watches writes that it was somebody's.
-        let seen = own.seen()?;
-        let mut gone = Vec::new();
-        // Out of sight first, as Claude Code does it: nobody sees half a team.
+        let team_state = self.team_state(team)?;
+        // Held until the deletion is recorded under the caller's name. Otherwise a watching process
+        // could record it first, without a name.
+        let seen = team_state.lock_seen()?;
+        let mut renamed = Vec::new();
+        // Rename the folders first, as Claude Code does, so that no process sees half a team.
         for parent in ["teams", "tasks"] {
             let parent = self.options.claude_dir.join(parent);
             let from = parent.join(team.as_str());
             let to = parent.join(format!("{team}.deleted-{}", uuid::Uuid::new_v4()));
             match std::fs::rename(&from, &to) {
-                Ok(()) => gone.push(to),
+                Ok(()) => renamed.push(to),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(source) => return Err(StoreError::Io { doing: "delete", path: from, source }),
             }
         }
         if let Some(seen) = seen {
-            seen.roster(self.clock.as_ref(), Some(by), None)?;
+            seen.record_roster(self.clock.as_ref(), Some(by), None)?;
         }
-        for path in gone {
+        for path in renamed {
             let removed = std::fs::remove_dir_all(&path);
             removed.map_err(|source| StoreError::Io { doing: "delete", path, source })?;
         }
-        // Each is about this very team; in another of its name the same question is another one.
-        if let Some(decided) = own.dir.child(DECIDED)? {
+        // The answers belong to this team only. In a later team of the same name, the same question
+        // is a different one.
+        if let Some(decided) = team_state.dir.child(DECIDED)? {
             for question in decided.names()? {
                 decided.remove_quietly(&question);
             }
-            own.dir.remove_dir_quietly(DECIDED);
+            team_state.dir.remove_dir_quietly(DECIDED);
         }
         Ok(())
     }

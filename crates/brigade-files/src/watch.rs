@@ -1,11 +1,12 @@
-//! What happens in a team, as it happens.
+//! Reports events of a team as they happen.
 //!
-//! Everything of note ends up in a journal, so a watch follows the journals. What other programs do
-//! to the native files is first brought there by whoever notices. The kernel tells when a file
-//! changes; behind it stands a slow look at everything, for what the kernel did not tell.
+//! Every event ends up in a journal, so a watch follows the journals. Changes that other programs
+//! make to the native files are first recorded there by the process that notices them. The kernel
+//! reports changed files. A full scan every few seconds finds changes that the kernel did not
+//! report.
 //!
-//! All watches of one team and scope in one store share a follower, for each would read and compare the
-//! same.
+//! All watches of one team and scope in one store share a follower, because each of them would read
+//! and compare the same files.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -20,167 +21,184 @@ use brigade_wire::name::{MemberName, TaskId, TeamName};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::board::{file, task_id};
+use super::board::{task_file, task_id};
 use super::dir::{Dir, identity};
 use super::journal::Journal;
-use super::lock::Patience;
-use super::mailbox::{Work, World};
-use super::own::{MAIL, Own, TEAM_LOG, WORK};
-use super::{FileStore, Options, held};
+use super::lock::LockWaiter;
+use super::mailbox::{MailboxContext, MailboxWork};
+use super::own::{MAIL, TEAM_LOG, TeamStateDir, WORK};
+use super::{FileStore, Options, lock_mutex};
 use brigade_core::event::Record;
 use brigade_core::store::{StoreError, Watch};
 
-/// How often everything is looked at.
-const SLOW_LOOK: Duration = Duration::from_secs(2);
+/// Interval between two full scans.
+const FULL_SCAN_INTERVAL: Duration = Duration::from_secs(2);
 
-/// What of a team is followed, or read.
+/// The events of a team that a reader wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Scope {
-    /// Everything.
+pub(super) enum WatchScope {
+    /// All events.
     All,
-    /// Everything but members' work.
-    Proceedings,
+    /// All events except members' work.
+    WithoutWork,
 }
 
-impl Scope {
-    /// The folders that hold a journal for each of some members.
-    pub(super) fn folders(self, own: &Own) -> Vec<&Dir> {
+impl WatchScope {
+    /// Returns the folders to read that hold one journal per member.
+    pub(super) fn folders(self, team_state: &TeamStateDir) -> Vec<&Dir> {
         match self {
-            Self::All => own.folders().to_vec(),
-            Self::Proceedings => vec![&own.mail],
+            Self::All => team_state.folders().to_vec(),
+            Self::WithoutWork => vec![&team_state.mail],
         }
     }
 }
 
-/// What the watches of a team share; the thread ends when the last of them is dropped.
-pub(super) struct Shared {
-    follower: Mutex<Follower>,
+/// The follower that the watches of a team share. Its thread ends when the last watch is dropped.
+pub(super) struct SharedFollower {
+    follower: Mutex<TeamFollower>,
     wake: Sender<PathBuf>,
 }
 
-impl Drop for Shared {
+impl Drop for SharedFollower {
     fn drop(&mut self) {
-        let _ended = self.wake.send(PathBuf::new());
+        let _thread_ended = self.wake.send(PathBuf::new());
     }
 }
 
-impl std::fmt::Debug for Shared {
+impl std::fmt::Debug for SharedFollower {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Shared")
+        f.write_str("SharedFollower")
     }
 }
 
-/// What is followed, and for whom.
-struct Follower {
+/// Follows the files of a team and sends new records to its subscribers.
+struct TeamFollower {
     store: FileStore,
     team: TeamName,
-    scope: Scope,
-    own: Arc<Own>,
+    scope: WatchScope,
+    team_state: Arc<TeamStateDir>,
     watcher: RecommendedWatcher,
-    /// The folders, and which each was when it was found.
+    /// The watched folders, with their device and inode when the watch was set.
     watched: HashMap<PathBuf, (u64, u64)>,
-    /// The journals, and how far each was read.
+    /// The journals, and the offset up to which each was read.
     journals: HashMap<PathBuf, (Journal, u64)>,
-    /// Those who watch.
+    /// Subscribers that receive each record.
     events: Vec<UnboundedSender<Arc<Record>>>,
-    /// Those who read the journals themselves, and only want to know when.
-    bells: Vec<SyncSender<()>>,
+    /// Subscribers that read the journals themselves and only need to know when.
+    signals: Vec<SyncSender<()>>,
 }
 
-/// Rings when a journal of a team may have grown.
+/// Signals that a journal of a team may have grown, until dropped.
 #[derive(Debug)]
-pub(super) struct Bell {
-    ring: SyncSender<()>,
-    _shared: Arc<Shared>,
+pub(super) struct ChangeSignal {
+    notify: SyncSender<()>,
+    _shared: Arc<SharedFollower>,
 }
 
-impl Drop for Bell {
-    /// For the last time, so that who waits for it sees that nobody cares any more.
+impl Drop for ChangeSignal {
+    /// Signals once more, so that a waiting receiver notices that it is no longer needed.
     fn drop(&mut self) {
-        let _rings_already = self.ring.try_send(());
+        let _already_signalled = self.notify.try_send(());
     }
 }
 
 /// Starts watching a team.
-pub(super) fn start(store: &FileStore, team: &TeamName, scope: Scope) -> Result<Watch, StoreError> {
-    let shared = shared(store, team, scope)?;
+pub(super) fn start(
+    store: &FileStore,
+    team: &TeamName,
+    scope: WatchScope,
+) -> Result<Watch, StoreError> {
+    let shared = shared_follower(store, team, scope)?;
     let (events, receiver) = tokio::sync::mpsc::unbounded_channel();
-    held(&shared.follower).begin()?.events.push(events);
+    lock_mutex(&shared.follower).catch_up()?.events.push(events);
     Ok(Watch::new(receiver, shared))
 }
 
-/// A bell that rings after every change of the journals from now on, for as long as it is kept, and now
-/// and then for nothing. A ring that is not yet heard stands for all that follow.
-pub(super) fn bell(store: &FileStore, team: &TeamName) -> Result<(Bell, Receiver<()>), StoreError> {
-    let shared = shared(store, team, Scope::All)?;
-    let (ring, rings) = sync_channel(1);
-    held(&shared.follower).begin()?.bells.push(ring.clone());
-    Ok((Bell { ring, _shared: shared }, rings))
+/// Returns a signal for every change of the journals from now on, while the [`ChangeSignal`]
+/// exists. Spurious signals are possible. Signals that arrive before one was received are merged
+/// into it.
+pub(super) fn change_signal(
+    store: &FileStore,
+    team: &TeamName,
+) -> Result<(ChangeSignal, Receiver<()>), StoreError> {
+    let shared = shared_follower(store, team, WatchScope::All)?;
+    let (notify, changes) = sync_channel(1);
+    lock_mutex(&shared.follower).catch_up()?.signals.push(notify.clone());
+    Ok((ChangeSignal { notify, _shared: shared }, changes))
 }
 
-/// What the watches of a team share.
-fn shared(store: &FileStore, team: &TeamName, scope: Scope) -> Result<Arc<Shared>, StoreError> {
+/// Returns the follower of a team and scope, starting it if needed.
+fn shared_follower(
+    store: &FileStore,
+    team: &TeamName,
+    scope: WatchScope,
+) -> Result<Arc<SharedFollower>, StoreError> {
     let key = (team.clone(), scope);
-    let mut watches = held(&store.watches);
-    // One whose own folder is gone follows nothing any more.
-    let there = watches.get(&key).and_then(Weak::upgrade);
-    if let Some(shared) = there.filter(|shared| held(&shared.follower).own.is_there()) {
+    let mut watches = lock_mutex(&store.watches);
+    // A follower whose state folder was deleted no longer finds anything.
+    let existing = watches.get(&key).and_then(Weak::upgrade);
+    if let Some(shared) = existing.filter(|shared| lock_mutex(&shared.follower).team_state.exists())
+    {
         return Ok(shared);
     }
-    let shared = share(store, team, scope)?;
+    let shared = start_follower(store, team, scope)?;
     watches.insert(key, Arc::downgrade(&shared));
     Ok(shared)
 }
 
-/// A follower for watches to share, and its thread.
-fn share(store: &FileStore, team: &TeamName, scope: Scope) -> Result<Arc<Shared>, StoreError> {
+/// Starts a follower and its thread.
+fn start_follower(
+    store: &FileStore,
+    team: &TeamName,
+    scope: WatchScope,
+) -> Result<Arc<SharedFollower>, StoreError> {
     let (wake, paths) = channel();
-    let tell = wake.clone();
+    let notify_sender = wake.clone();
     let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        // Reading is not news; and without an answer the slow look will find it.
+        // Ignore reads. If a change is not delivered here, the full scan finds it.
         if let Ok(event) = event
             && !event.kind.is_access()
         {
             for path in event.paths {
-                let _ended = tell.send(path);
+                let _thread_ended = notify_sender.send(path);
             }
         }
     });
-    let failed = |error: notify::Error| StoreError::Io {
+    let io_error = |error: notify::Error| StoreError::Io {
         doing: "watch",
-        path: store.own_teams.join(team.as_str()),
+        path: store.team_states_path.join(team.as_str()),
         source: std::io::Error::other(error),
     };
-    let own = store.own(team)?;
-    let mut follower = Follower {
+    let team_state = store.team_state(team)?;
+    let mut follower = TeamFollower {
         store: FileStore::new(Options::clone(&store.options), Arc::clone(&store.clock)),
         team: team.clone(),
         scope,
-        own,
-        watcher: watcher.map_err(failed)?,
+        team_state,
+        watcher: watcher.map_err(io_error)?,
         watched: HashMap::new(),
         journals: HashMap::new(),
         events: Vec::new(),
-        bells: Vec::new(),
+        signals: Vec::new(),
     };
     follower.watch_folders();
     follower.skip_to_end()?;
-    let shared = Arc::new(Shared { follower: Mutex::new(follower), wake });
-    let followed = Arc::downgrade(&shared);
+    let shared = Arc::new(SharedFollower { follower: Mutex::new(follower), wake });
+    let weak = Arc::downgrade(&shared);
     let thread = std::thread::Builder::new().name("brigade-watch".into());
-    thread.spawn(move || run(&followed, &paths)).map_err(|source| {
-        let path = store.own_teams.join(team.as_str());
+    thread.spawn(move || run(&weak, &paths)).map_err(|source| {
+        let path = store.team_states_path.join(team.as_str());
         StoreError::Io { doing: "start a thread to watch", path, source }
     })?;
     Ok(shared)
 }
 
-/// Follows for as long as anybody watches.
-fn run(shared: &Weak<Shared>, paths: &Receiver<PathBuf>) {
-    let mut looked = Instant::now();
+/// Runs the follower until the last watch is dropped.
+fn run(shared: &Weak<SharedFollower>, paths: &Receiver<PathBuf>) {
+    let mut last_full_scan = Instant::now();
     loop {
         let mut changed = HashSet::new();
-        match paths.recv_timeout(SLOW_LOOK.saturating_sub(looked.elapsed())) {
+        match paths.recv_timeout(FULL_SCAN_INTERVAL.saturating_sub(last_full_scan.elapsed())) {
             Ok(path) => {
                 changed.insert(path);
                 changed.extend(paths.try_iter());
@@ -189,42 +207,42 @@ fn run(shared: &Weak<Shared>, paths: &Receiver<PathBuf>) {
             Err(RecvTimeoutError::Disconnected) => return,
         }
         let Some(shared) = shared.upgrade() else { return };
-        let mut follower = held(&shared.follower);
-        let mut done = follower.look_at(&changed);
-        // However busy the team is.
-        let all = looked.elapsed() >= SLOW_LOOK;
+        let mut follower = lock_mutex(&shared.follower);
+        let mut scanned = follower.scan_changed(&changed);
+        // Scan regularly, even if changes keep arriving.
+        let all = last_full_scan.elapsed() >= FULL_SCAN_INTERVAL;
         if all {
             follower.watch_folders();
-            done = done.and(follower.look_at_all());
-            looked = Instant::now();
+            scanned = scanned.and(follower.scan_all());
+            last_full_scan = Instant::now();
         }
-        let followed = if all { follower.follow() } else { follower.follow_changed(&changed) };
-        for error in [done.err(), followed.err()].into_iter().flatten() {
-            tracing::warn!(team = %follower.team, %error, "watching the team");
+        let published = if all { follower.publish_new() } else { follower.publish_from(&changed) };
+        for error in [scanned.err(), published.err()].into_iter().flatten() {
+            tracing::warn!(team = %follower.team, %error, "error while watching the team");
         }
-        follower.ring();
+        follower.signal_change();
     }
 }
 
-impl Follower {
-    /// Makes ready for one more who watches: what others did before is history, not news; what is there
-    /// from here on is.
-    fn begin(&mut self) -> Result<&mut Self, StoreError> {
-        self.look_at_all()?;
-        self.follow()?;
+impl TeamFollower {
+    /// Publishes all changes so far, so that a new subscriber receives only those that come later.
+    fn catch_up(&mut self) -> Result<&mut Self, StoreError> {
+        self.scan_all()?;
+        self.publish_new()?;
         Ok(self)
     }
 
-    /// Watches the folders that are there; those that are not come with the slow look.
+    /// Watches the folders that exist. The full scan adds folders that are created later.
     fn watch_folders(&mut self) {
         let claude = &self.store.options.claude_dir;
         let team = claude.join("teams").join(self.team.as_str());
         let native =
             [team.join("inboxes"), team, claude.join("tasks").join(self.team.as_str())].into_iter();
-        let own = [&self.own.dir].into_iter().chain(self.scope.folders(&self.own));
-        let own: Vec<PathBuf> = own.map(|dir| dir.itself().to_owned()).collect();
-        for folder in own.into_iter().chain(native) {
-            // A folder that was made again is another, though it has the same name.
+        let team_state =
+            [&self.team_state.dir].into_iter().chain(self.scope.folders(&self.team_state));
+        let team_state: Vec<PathBuf> = team_state.map(|dir| dir.dir_path().to_owned()).collect();
+        for folder in team_state.into_iter().chain(native) {
+            // A folder that was re-created is another one, although it has the same name.
             let now = identity(&folder);
             let was = self.watched.get(&folder).copied();
             if now == was {
@@ -239,8 +257,8 @@ impl Follower {
         }
     }
 
-    /// Brings into the journals what changed in the native files.
-    fn look_at(&mut self, changed: &HashSet<PathBuf>) -> Result<(), StoreError> {
+    /// Records in the journals what changed in these native files.
+    fn scan_changed(&mut self, changed: &HashSet<PathBuf>) -> Result<(), StoreError> {
         let mut roster = false;
         let mut tasks = BTreeSet::new();
         for path in changed {
@@ -248,7 +266,7 @@ impl Follower {
             match path.parent().and_then(Path::file_name).and_then(|name| name.to_str()) {
                 Some("inboxes") => {
                     if let Some(Ok(member)) = name.strip_suffix(".json").map(str::parse) {
-                        self.try_look_at_inbox(&member);
+                        self.try_scan_inbox(&member);
                     }
                 }
                 Some(MAIL | WORK) => {}
@@ -258,24 +276,24 @@ impl Follower {
             }
         }
         if roster {
-            self.look_at_roster()?;
+            self.scan_roster()?;
         }
         for id in tasks {
-            self.look_at_task(id)?;
+            self.scan_task(id)?;
         }
         Ok(())
     }
 
-    fn look_at_all(&mut self) -> Result<(), StoreError> {
-        if let Ok(native) = self.store.native(&self.team) {
+    fn scan_all(&mut self) -> Result<(), StoreError> {
+        if let Ok(native) = self.store.native_dirs(&self.team) {
             for name in native.inboxes.names()? {
                 if let Some(Ok(member)) = name.strip_suffix(".json").map(str::parse) {
-                    self.try_look_at_inbox(&member);
+                    self.try_scan_inbox(&member);
                 }
             }
         }
-        self.look_at_roster()?;
-        let there: HashSet<_> = match self.store.board(&self.team) {
+        self.scan_roster()?;
+        let existing: HashSet<_> = match self.store.board(&self.team) {
             Ok(board) => match board.dir() {
                 Some(dir) => dir.names()?.iter().filter_map(|name| task_id(name)).collect(),
                 None => HashSet::new(),
@@ -283,37 +301,41 @@ impl Follower {
             Err(StoreError::NoTeam { .. }) => HashSet::new(),
             Err(error) => return Err(error),
         };
-        let seen = self.own.seen_tasks()?.into_iter();
+        let seen = self.team_state.seen_tasks()?.into_iter();
         let seen = seen.filter_map(TaskId::new);
-        for id in seen.chain(there.iter().copied()).collect::<BTreeSet<_>>() {
-            self.look_at_task(id)?;
+        for id in seen.chain(existing.iter().copied()).collect::<BTreeSet<_>>() {
+            self.scan_task(id)?;
         }
         Ok(())
     }
 
-    /// One inbox that cannot be read hides no other.
-    fn try_look_at_inbox(&self, member: &MemberName) {
-        if let Err(error) = self.look_at_inbox(member) {
-            tracing::warn!(team = %self.team, %member, %error, "cannot look at the inbox");
+    /// Logs an error instead of returning it, so that one unreadable inbox does not hide the
+    /// others.
+    fn try_scan_inbox(&self, member: &MemberName) {
+        if let Err(error) = self.scan_inbox(member) {
+            tracing::warn!(team = %self.team, %member, %error, "cannot read the inbox");
         }
     }
 
-    fn look_at_inbox(&self, member: &MemberName) -> Result<(), StoreError> {
-        let Ok(native) = self.store.native(&self.team) else { return Ok(()) };
+    fn scan_inbox(&self, member: &MemberName) -> Result<(), StoreError> {
+        let Ok(native) = self.store.native_dirs(&self.team) else { return Ok(()) };
         let mailbox = self.store.mailbox(&self.team, member)?;
-        let world = World {
+        let context = MailboxContext {
             inboxes: &native.inboxes,
             clock: self.store.clock.as_ref(),
             team_created: &|| self.store.team_created(&self.team),
         };
-        // One try: if somebody is at it, what it does will wake us again.
-        held(&mailbox).attempt(&world, Work::Look, &mut Patience::default()).map(drop)
+        // One attempt: if another process holds the lock, its write triggers another scan.
+        lock_mutex(&mailbox)
+            .attempt(&context, MailboxWork::Refresh, &mut LockWaiter::default())
+            .map(drop)
     }
 
-    fn look_at_roster(&self) -> Result<(), StoreError> {
-        // First the right to compare, then the file: what we then find new, nobody is about to write
-        // down.
-        let Some(seen) = self.own.seen()? else { return Ok(()) };
+    fn scan_roster(&self) -> Result<(), StoreError> {
+        // Lock the seen state before reading the file. A process that changes the roster holds that
+        // lock until the change is recorded, so a difference found here is not being recorded by
+        // another process.
+        let Some(seen) = self.team_state.lock_seen()? else { return Ok(()) };
         let config = match self.store.team_dir(&self.team) {
             Ok(dir) => dir.read("config.json")?,
             Err(StoreError::NoTeam { .. }) => None,
@@ -321,16 +343,16 @@ impl Follower {
         };
         let bytes = config.as_ref().map(|config| config.bytes.as_slice());
         if bytes.is_some_and(|bytes| super::check_team(bytes).is_err()) {
-            // Written in place, and not finished; the end of the writing will wake us.
+            // The file is being written in place. The end of that write triggers another scan.
             return Ok(());
         }
-        seen.roster(self.store.clock.as_ref(), None, bytes)
+        seen.record_roster(self.store.clock.as_ref(), None, bytes)
     }
 
-    fn look_at_task(&self, id: TaskId) -> Result<(), StoreError> {
-        let Some(seen) = self.own.seen()? else { return Ok(()) };
+    fn scan_task(&self, id: TaskId) -> Result<(), StoreError> {
+        let Some(seen) = self.team_state.lock_seen()? else { return Ok(()) };
         let task = match self.store.board(&self.team) {
-            Ok(board) => board.dir().map(|dir| dir.read(&file(id))).transpose()?.flatten(),
+            Ok(board) => board.dir().map(|dir| dir.read(&task_file(id))).transpose()?.flatten(),
             Err(StoreError::NoTeam { .. }) => None,
             Err(error) => return Err(error),
         };
@@ -338,57 +360,59 @@ impl Follower {
         if bytes.is_some_and(|bytes| brigade_wire::task::Task::read(bytes).is_err()) {
             return Ok(());
         }
-        seen.task(self.store.clock.as_ref(), None, id.get(), bytes)
+        seen.record_task(self.store.clock.as_ref(), None, id.get(), bytes)
     }
 
-    /// Opens journals that are new, and gives out what was added to any.
-    fn follow(&mut self) -> Result<(), StoreError> {
+    /// Opens new journals, and publishes the records added to any journal.
+    fn publish_new(&mut self) -> Result<(), StoreError> {
         self.open_journals()?;
-        let news = news(self.journals.values_mut())?;
-        self.tell(news);
+        let records = read_new(self.journals.values_mut())?;
+        self.publish(records);
         Ok(())
     }
 
-    /// The same after these files changed. Mostly they are journals that are known, and no others need be
-    /// looked at.
-    fn follow_changed(&mut self, changed: &HashSet<PathBuf>) -> Result<(), StoreError> {
+    /// Publishes the records added to these files. Usually they are known journals, and no others
+    /// need to be read.
+    fn publish_from(&mut self, changed: &HashSet<PathBuf>) -> Result<(), StoreError> {
         let known = |path: &PathBuf| {
             let journal = self.journals.get(path);
-            journal.is_some_and(|(journal, _)| journal.is_there())
+            journal.is_some_and(|(journal, _)| journal.exists())
         };
         let state = |path: &PathBuf| path.extension().is_some_and(|end| end == "state");
         if !changed.iter().all(|path| state(path) || known(path)) {
-            return self.follow();
+            return self.publish_new();
         }
         let journals = self.journals.iter_mut().filter(|(path, _)| changed.contains(*path));
-        let news = news(journals.map(|(_, journal)| journal))?;
-        self.tell(news);
+        let records = read_new(journals.map(|(_, journal)| journal))?;
+        self.publish(records);
         Ok(())
     }
 
-    fn tell(&mut self, mut news: Vec<Record>) {
-        news.sort_by_key(|record| record.at);
-        for record in news.into_iter().map(Arc::new) {
-            // Who watches no longer is told no more.
+    fn publish(&mut self, mut records: Vec<Record>) {
+        records.sort_by_key(|record| record.at);
+        for record in records.into_iter().map(Arc::new) {
+            // Drop subscribers that are gone.
             self.events.retain(|events| events.send(Arc::clone(&record)).is_ok());
         }
     }
 
-    fn ring(&mut self) {
-        let gone = |rung| matches!(rung, Err(TrySendError::Disconnected(())));
-        self.bells.retain(|bell| !gone(bell.try_send(())));
+    fn signal_change(&mut self) {
+        let gone = |result| matches!(result, Err(TrySendError::Disconnected(())));
+        self.signals.retain(|signal| !gone(signal.try_send(())));
     }
 
     fn open_journals(&mut self) -> Result<(), StoreError> {
-        if !self.own.is_there() {
-            let Some(own) = self.store.own_if_there(&self.team)? else { return Ok(()) };
-            self.own = own;
+        if !self.team_state.exists() {
+            let Some(team_state) = self.store.existing_team_state(&self.team)? else {
+                return Ok(());
+            };
+            self.team_state = team_state;
             self.watch_folders();
         }
-        // One that was removed may be begun anew, under the same name.
-        self.journals.retain(|_, (journal, _)| journal.is_there());
-        let mut journals = vec![(&self.own.dir, TEAM_LOG.to_owned())];
-        for folder in self.scope.folders(&self.own) {
+        // A deleted journal may be re-created under the same name.
+        self.journals.retain(|_, (journal, _)| journal.exists());
+        let mut journals = vec![(&self.team_state.dir, TEAM_LOG.to_owned())];
+        for folder in self.scope.folders(&self.team_state) {
             let names = folder.names()?.into_iter().filter(|name| name.ends_with(".jsonl"));
             journals.extend(names.map(|name| (folder, name)));
         }
@@ -409,17 +433,17 @@ impl Follower {
     }
 }
 
-/// What was added to these journals.
-fn news<'j>(
+/// Reads the records added to these journals.
+fn read_new<'j>(
     journals: impl Iterator<Item = &'j mut (Journal, u64)>,
 ) -> Result<Vec<Record>, StoreError> {
-    let mut news = Vec::new();
+    let mut records = Vec::new();
     for (journal, upto) in journals {
         if journal.len()? > *upto {
             let tail = journal.read_from(*upto)?;
             *upto = tail.end.offset;
-            news.extend(tail.records);
+            records.extend(tail.records);
         }
     }
-    Ok(news)
+    Ok(records)
 }

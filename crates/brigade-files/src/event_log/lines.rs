@@ -1,109 +1,111 @@
-//! The lines of one journal, from one place to another, read in pieces.
+//! Reads the lines of a range of one journal, in chunks.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::place::Place;
-use super::round::{Piece, Spots};
+use super::place::JournalSource;
+use super::round::{JournalIndex, JournalRange};
 use super::time;
 
-/// The lines, with one of them in hand.
+/// A cursor over the lines of a journal, positioned at one line.
 #[derive(Debug)]
-pub(super) struct Lines {
-    place: Arc<Place>,
-    spots: Spots,
+pub(super) struct LineReader {
+    source: Arc<JournalSource>,
+    index: JournalIndex,
     upto: u64,
-    /// A piece of the journal, and where it begins there.
+    /// A chunk of the journal, and its offset in the file.
     buffer: Vec<u8>,
     base: u64,
-    /// Where in the buffer that begins which was not looked at.
+    /// Where the part of the buffer that was not scanned yet begins.
     next: usize,
-    /// How much is read at once.
-    piece: usize,
-    /// The line in hand, in the buffer.
+    /// Number of bytes to read at once.
+    buffer_size: usize,
+    /// The current line, as a range of the buffer.
     line: (usize, usize),
-    /// When it was, and how much of the line says so where it is put in our way.
+    /// The time of the current line, and the length of the `at` field at its start if it has our
+    /// usual form.
     at: Timestamp,
-    said: usize,
-    /// How many lines were no records.
-    pub(super) passed_over: u64,
+    time_len: usize,
+    /// How many lines were skipped because they are not records.
+    pub(super) skipped: u64,
     failed: bool,
 }
 
-impl Lines {
-    pub(super) fn new(piece: Piece, size: usize) -> Self {
+impl LineReader {
+    pub(super) fn new(range: JournalRange, size: usize) -> Self {
         Self {
-            place: piece.place,
-            spots: piece.spots,
-            upto: piece.upto,
+            source: range.source,
+            index: range.index,
+            upto: range.upto,
             buffer: Vec::new(),
-            base: piece.from,
+            base: range.from,
             next: 0,
-            piece: size,
+            buffer_size: size,
             line: (0, 0),
             at: Timestamp::UNIX_EPOCH,
-            said: 0,
-            passed_over: 0,
+            time_len: 0,
+            skipped: 0,
             failed: false,
         }
     }
 
-    /// Up to where it was read, if it could not be read to its end.
-    pub(super) fn stuck_at(&self) -> Option<(Spots, u64)> {
-        self.failed.then_some((self.spots, self.base + self.next as u64))
+    /// Returns the offset where reading failed, if it did.
+    pub(super) fn unread_from(&self) -> Option<(JournalIndex, u64)> {
+        self.failed.then_some((self.index, self.base + self.next as u64))
     }
 
-    /// The line in hand: its place, its bytes, and how many of them say when it was, which is known.
+    /// Returns the current line: its position, its bytes, the length of the parsed time prefix, and
+    /// the time.
     pub(super) fn line(&self) -> (brigade_core::event_log::Spot, &[u8], usize, Timestamp) {
         let (start, end) = self.line;
-        let spot = self.spots.spot(self.base + start as u64);
-        (spot, self.buffer.get(start..end).unwrap_or_default(), self.said, self.at)
+        let spot = self.index.spot(self.base + start as u64);
+        (spot, self.buffer.get(start..end).unwrap_or_default(), self.time_len, self.at)
     }
 
-    /// Takes the next line in hand; when it was.
+    /// Moves to the next line and returns its time.
     pub(super) fn advance(&mut self) -> Option<Timestamp> {
         loop {
             let rest = self.buffer.get(self.next..).unwrap_or_default();
             let Some(len) = memchr::memchr(b'\n', rest) else {
-                if self.read_on() {
+                if self.read_more() {
                     continue;
                 }
                 if self.failed {
                     return None;
                 }
-                // Only a file that somebody wrote ends without a line break.
+                // Only a file that another program wrote can end without a line break.
                 let (start, end) = (self.next, self.buffer.len());
                 self.next = end;
-                return if start < end && self.take(start, end) { Some(self.at) } else { None };
+                return if start < end && self.accept(start, end) { Some(self.at) } else { None };
             };
             let start = self.next;
             self.next += len + 1;
-            if len > 0 && self.take(start, start + len) {
+            if len > 0 && self.accept(start, start + len) {
                 return Some(self.at);
             }
         }
     }
 
-    fn take(&mut self, start: usize, end: usize) -> bool {
+    fn accept(&mut self, start: usize, end: usize) -> bool {
         let line = self.buffer.get(start..end).unwrap_or_default();
-        let known = time::quick(line).or_else(|| time::slow(line).map(|at| (at, 0)));
+        let known = time::parse_prefix(line).or_else(|| time::parse_json(line).map(|at| (at, 0)));
         match known {
-            Some((at, said)) => {
-                (self.line, self.at, self.said) = ((start, end), at, said);
+            Some((at, time_len)) => {
+                (self.line, self.at, self.time_len) = ((start, end), at, time_len);
                 true
             }
             None => {
-                let path = self.place.path();
-                tracing::warn!(path = %path.display(), "a line of the journal is no record");
-                self.passed_over += 1;
+                let path = self.source.path();
+                tracing::warn!(path = %path.display(), "skipping a journal line that is not a record");
+                self.skipped += 1;
                 false
             }
         }
     }
 
-    /// Reads some more behind what is left in the buffer; whether there was any.
-    fn read_on(&mut self) -> bool {
+    /// Reads another chunk into the buffer. Returns whether there was any data.
+    fn read_more(&mut self) -> bool {
         let end = self.base + self.buffer.len() as u64;
         let left = usize::try_from(self.upto.saturating_sub(end)).unwrap_or(usize::MAX);
         if left == 0 {
@@ -113,25 +115,25 @@ impl Lines {
         self.base += self.next as u64;
         self.next = 0;
         let old = self.buffer.len();
-        // A line that is longer than a piece takes ever larger ones.
-        let room = self.piece.max(old).min(left);
-        self.buffer.resize(old + room, 0);
-        let read = match self.place.file() {
+        // For a line longer than the buffer, the buffer doubles until the line fits.
+        let wanted = self.buffer_size.max(old).min(left);
+        self.buffer.resize(old + wanted, 0);
+        let read = match self.source.file() {
             Ok(Some(file)) => {
-                let room = self.buffer.get_mut(old..).unwrap_or_default();
-                self.place.fill(&file, room, end)
+                let wanted = self.buffer.get_mut(old..).unwrap_or_default();
+                self.source.fill(&file, wanted, end)
             }
             Ok(None) => Ok(0),
             Err(error) => Err(error),
         };
         let read = read.unwrap_or_else(|error| {
-            tracing::warn!(%error, "reading a journal");
+            tracing::warn!(%error, "cannot read a journal");
             self.failed = true;
             0
         });
         self.buffer.truncate(old + read);
-        if read < room {
-            // It was cut meanwhile; the next round sees that.
+        if read < wanted {
+            // The file was truncated meanwhile; the next round notices.
             self.upto = end + read as u64;
         }
         read > 0

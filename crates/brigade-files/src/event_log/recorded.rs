@@ -1,4 +1,4 @@
-//! The chronicle of a file of records, as `brigade log --json` writes it.
+//! Streams the records of a file written by `brigade log --json`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,59 +9,61 @@ use rustix::fs::{FileType, Mode, OFlags, fstat};
 use thiserror::Error;
 use tokio::sync::mpsc;
 
-use super::place::Place;
-use super::round::{Piece, Round};
-use super::{Volumes, thread};
+use super::place::JournalSource;
+use super::round::{JournalRange, MergeRound};
+use super::{JournalLookup, spawn_reader};
 use brigade_core::event_log::{BATCHES, Feed, Library};
 
-/// What the first line of a team's export has.
-const EXPORT: &[u8] = b"{\"brigade_team\":";
+/// The first line of a team export begins with this.
+const EXPORT_PREFIX: &[u8] = b"{\"brigade_team\":";
 
-/// Why a file has no chronicle.
+/// Why a file of records cannot be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RecordedError {
-    /// The operating system said no.
+    /// Reading failed.
     #[error("cannot read {path}")]
     Io {
         /// The file.
         path: PathBuf,
-        /// What it said.
+        /// The error from the operating system.
         source: io::Error,
     },
-    /// It cannot be read at any place.
-    #[error("{path} is not a regular file; write the records to one first")]
+    /// The path is not a regular file (for example a pipe), so it cannot be read at an offset.
+    #[error("{path} is not a regular file; write the records to a file first")]
     NotAFile {
-        /// What it is called.
+        /// The file.
         path: PathBuf,
     },
-    /// There is nothing in it.
-    #[error("{path} is empty; `brigade log --json` writes what is wanted")]
+    /// The file is empty.
+    #[error("{path} is empty; expected the output of `brigade log --json`")]
     Empty {
         /// The file.
         path: PathBuf,
     },
-    /// It is a team, not its journal.
-    #[error("{path} is the export of a team; `brigade log --json` writes what is wanted")]
+    /// The file is a team export, not a journal.
+    #[error("{path} is a team export; expected the output of `brigade log --json`")]
     Export {
         /// The file.
         path: PathBuf,
     },
-    /// It is something else.
-    #[error("{path} has no record in it; `brigade log --json` writes what is wanted")]
+    /// The file contains no records.
+    #[error("{path} contains no records; expected the output of `brigade log --json`")]
     NoRecord {
         /// The file.
         path: PathBuf,
     },
 }
 
-/// The records of a file, in its order, as it is now. Lines that are no records are passed over.
+/// Streams the records of a file as it is now, in file order. Lines that are not records are
+/// skipped.
 pub fn of_file(path: &Path) -> Result<(Feed, Library), RecordedError> {
-    let failed = |error: io::Error| RecordedError::Io { path: path.to_owned(), source: error };
-    // A pipe without a writer would keep us waiting.
+    let io_error = |error: io::Error| RecordedError::Io { path: path.to_owned(), source: error };
+    // Without `NONBLOCK`, opening a pipe that has no writer would block.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| failed(error.into()))?;
-    let stat = fstat(&fd).map_err(|error| failed(error.into()))?;
+    let fd =
+        rustix::fs::open(path, flags, Mode::empty()).map_err(|error| io_error(error.into()))?;
+    let stat = fstat(&fd).map_err(|error| io_error(error.into()))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(RecordedError::NotAFile { path: path.to_owned() });
     }
@@ -69,24 +71,24 @@ pub fn of_file(path: &Path) -> Result<(Feed, Library), RecordedError> {
     if upto == 0 {
         return Err(RecordedError::Empty { path: path.to_owned() });
     }
-    let place = Arc::new(Place::open(fd, path.to_owned()));
-    let library = Arc::<Volumes>::default();
-    let none = || RecordedError::NoRecord { path: path.to_owned() };
-    let spots = library.add(Arc::clone(&place)).ok_or_else(none)?;
+    let source = Arc::new(JournalSource::open(fd, path.to_owned()));
+    let lookup = Arc::<JournalLookup>::default();
+    let no_record = || RecordedError::NoRecord { path: path.to_owned() };
+    let index = lookup.add(Arc::clone(&source)).ok_or_else(no_record)?;
     let round = || {
-        let place = Arc::clone(&place);
-        Round::new(vec![Piece { place, spots, from: 0, upto }])
+        let source = Arc::clone(&source);
+        MergeRound::new(vec![JournalRange { source, index, from: 0, upto }])
     };
-    if place.begins_with(EXPORT) {
+    if source.begins_with(EXPORT_PREFIX) {
         return Err(RecordedError::Export { path: path.to_owned() });
     }
     if !round().has_record() {
-        return Err(none());
+        return Err(no_record());
     }
-    let passed_over = Arc::<AtomicU64>::default();
+    let skipped = Arc::<AtomicU64>::default();
     let (sender, batches) = mpsc::channel(BATCHES);
-    let feed = Feed::of(batches, Arc::clone(&passed_over), ());
+    let feed = Feed::of(batches, Arc::clone(&skipped), ());
     let round = round();
-    thread(move || drop(round.give(&sender, &passed_over))).map_err(failed)?;
-    Ok((feed, library))
+    spawn_reader(move || drop(round.send_all(&sender, &skipped))).map_err(io_error)?;
+    Ok((feed, lookup))
 }

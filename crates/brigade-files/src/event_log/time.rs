@@ -1,15 +1,15 @@
-//! When a record was written down, from the beginning of its line.
+//! Parses the time of a record from the beginning of its line.
 
 use jiff::Timestamp;
 use serde::Deserialize;
 
-/// What a line begins with that we wrote.
-const BEFORE: &[u8] = b"{\"at\":\"";
+/// The start of every line that brigade writes.
+const AT_PREFIX: &[u8] = b"{\"at\":\"";
 
-/// When it was, and how long what says so is. `None` if it is put in another way than ours, which says
-/// nothing about the line.
-pub(super) fn quick(line: &[u8]) -> Option<(Timestamp, usize)> {
-    let text = line.strip_prefix(BEFORE)?;
+/// Returns the time and the length of the prefix that contains it. Returns `None` if the line does
+/// not have our usual form; it may be valid nevertheless.
+pub(super) fn parse_prefix(line: &[u8]) -> Option<(Timestamp, usize)> {
+    let text = line.strip_prefix(AT_PREFIX)?;
     let (fixed, rest) = text.split_first_chunk::<19>()?;
     let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2, b'T', h1, h2, b':', n1, n2, b':', s1, s2] =
         *fixed
@@ -18,7 +18,7 @@ pub(super) fn quick(line: &[u8]) -> Option<(Timestamp, usize)> {
     };
     let (year, month, day) = (number(&[y1, y2, y3, y4])?, number(&[m1, m2])?, number(&[d1, d2])?);
     let (hour, minute, second) = (number(&[h1, h2])?, number(&[n1, n2])?, number(&[s1, s2])?);
-    // A month has at least this many days; the few others are left to who knows the calendar.
+    // Every month has at least 28 days; `has_day` checks the rest.
     if !(1..=12).contains(&month) || !(1..=28).contains(&day) && !has_day(year, month, day) {
         return None;
     }
@@ -32,16 +32,16 @@ pub(super) fn quick(line: &[u8]) -> Option<(Timestamp, usize)> {
     }
     let seconds = ((days(year, month, day) * 24 + hour) * 60 + minute) * 60 + second;
     let at = Timestamp::new(seconds, nanos).ok()?;
-    Some((at, BEFORE.len() + fixed.len() + len + 3))
+    Some((at, AT_PREFIX.len() + fixed.len() + len + 3))
 }
 
-/// The same, however it is put.
-pub(super) fn slow(line: &[u8]) -> Option<Timestamp> {
+/// Parses the time from any valid JSON.
+pub(super) fn parse_json(line: &[u8]) -> Option<Timestamp> {
     #[derive(Deserialize)]
-    struct Only {
+    struct AtOnly {
         at: Timestamp,
     }
-    serde_json::from_slice::<Only>(line).ok().map(|only| only.at)
+    serde_json::from_slice::<AtOnly>(line).ok().map(|parsed| parsed.at)
 }
 
 fn number(digits: &[u8]) -> Option<i64> {
@@ -50,7 +50,7 @@ fn number(digits: &[u8]) -> Option<i64> {
     })
 }
 
-/// The nanoseconds, and how long they are; both nothing if there are none.
+/// Returns the nanoseconds and the length of their text; both are zero if there are none.
 fn fraction(text: &[u8]) -> Option<(i32, usize)> {
     let Some(digits) = text.strip_prefix(b".") else { return Some((0, 0)) };
     let mut nanos = 0;
@@ -78,7 +78,7 @@ fn has_day(year: i64, month: i64, day: i64) -> bool {
     (1..=last).contains(&day)
 }
 
-/// The days since 1970, counted in years that begin with March, so that the leap day is the last.
+/// Returns the days since 1970. Years are counted from March, so that the leap day is the last day.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let in_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;

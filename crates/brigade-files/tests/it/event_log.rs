@@ -1,4 +1,4 @@
-//! The chronicle of a team in files, and of a file of records.
+//! Tests of the event stream of a team in files, and of a file of records.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -17,12 +17,12 @@ use tempfile::TempDir;
 
 use brigade_testkit::files::{Files, store};
 
-/// A record that says which it is, written down at this time.
+/// A record with this time and name.
 fn record(at: &str, name: &str) -> String {
     format!(r#"{{"at":"{at}","event":{{"member_left":{{"name":"{name}"}}}}}}"#)
 }
 
-/// The second of a minute.
+/// A time at this second of a fixed minute.
 fn second(number: usize) -> String {
     format!("2026-11-15T12:00:{number:02}.5Z")
 }
@@ -34,28 +34,28 @@ fn name((_, record): &(Spot, Arc<Record>)) -> String {
     }
 }
 
-/// All that is told until the feed ends, or is caught up.
-async fn past(feed: &mut Feed) -> Vec<(Spot, Arc<Record>)> {
-    let mut told = Vec::new();
+/// Returns all records until the stream ends or has caught up.
+async fn read_history(feed: &mut Feed) -> Vec<(Spot, Arc<Record>)> {
+    let mut records = Vec::new();
     while let Some(batch) = feed.next().await {
-        told.extend(batch.records);
+        records.extend(batch.records);
         if batch.caught_up {
             break;
         }
     }
-    told
+    records
 }
 
-/// Every record is found again at its spot.
-fn look_up(library: &Library, told: &[(Spot, Arc<Record>)]) {
-    for (spot, record) in told {
+/// Checks that each record can be looked up by its position.
+fn check_lookup(library: &Library, records: &[(Spot, Arc<Record>)]) {
+    for (spot, record) in records {
         let line = |record: &Record| serde_json::to_string(record).unwrap();
         assert_eq!(line(&library.record(*spot).unwrap()), line(record));
     }
 }
 
-/// Brigade's own folder of a team that was deleted: there is nothing but its journals.
-fn deleted() -> (TempDir, PathBuf) {
+/// Creates brigade's folder for a deleted team, which contains only journals.
+fn deleted_team() -> (TempDir, PathBuf) {
     let home = tempfile::tempdir().unwrap();
     let files = home.path().join("state/brigade/files");
     let own = files.join(folder_key(&home.path().join("claude"))).join("demo");
@@ -65,24 +65,24 @@ fn deleted() -> (TempDir, PathBuf) {
     (home, own)
 }
 
-/// The names in the order in which the chronicle of these journals has them.
-fn told(journals: &[(&str, String)]) -> Vec<String> {
-    let (home, own) = deleted();
+/// Returns the names in the order in which these journals are streamed.
+fn streamed_names(journals: &[(&str, String)]) -> Vec<String> {
+    let (home, own) = deleted_team();
     for (journal, text) in journals {
         fs::write(own.join(journal), text).unwrap();
     }
     let mut names = Vec::new();
     run(async {
         let (mut feed, library) = store(&home).chronicle(&team()).await.unwrap();
-        let told = past(&mut feed).await;
-        look_up(&library, &told);
-        names = told.iter().map(name).collect();
-        assert!(feed.next().await.is_none(), "nothing more comes of a deleted team");
+        let records = read_history(&mut feed).await;
+        check_lookup(&library, &records);
+        names = records.iter().map(name).collect();
+        assert!(feed.next().await.is_none(), "the stream of a deleted team should end");
     });
     names
 }
 
-/// A journal of these lines, as it is written.
+/// Returns the text of a journal with these lines.
 fn journal(lines: &[String]) -> String {
     lines.iter().fold(String::new(), |mut text, line| {
         let _infallible = write!(text, "\n{line}\n");
@@ -91,7 +91,7 @@ fn journal(lines: &[String]) -> String {
 }
 
 #[test]
-fn times_are_understood_however_they_are_put() {
+fn times_are_parsed_in_any_valid_form() {
     let at = |at: &str| record(at, at);
     let times = [
         "2024-02-29T23:59:59.999999999Z",
@@ -102,19 +102,19 @@ fn times_are_understood_however_they_are_put() {
         "2024-12-31T23:59:59Z",
         "2025-01-01T00:00:00Z",
     ];
-    // Each in a journal of its own: only their times put them in order.
+    // Each record is in a journal of its own, so only the times determine the order.
     let names: Vec<String> = (0..times.len()).map(|n| format!("mail/m{}.jsonl", 9 - n)).collect();
     let journals: Vec<(&str, String)> =
         names.iter().zip(times).map(|(name, time)| (name.as_str(), journal(&[at(time)]))).collect();
-    assert_eq!(told(&journals), times);
-    // No such day, and no such time: no record.
+    assert_eq!(streamed_names(&journals), times);
+    // Invalid dates and times are not records.
     for time in ["2026-02-29T12:00:00Z", "2026-13-01T12:00:00Z", "2026-11-15T24:00:00Z", "soon"] {
-        assert!(told(&[("team.jsonl", journal(&[at(time)]))]).is_empty(), "{time}");
+        assert!(streamed_names(&[("team.jsonl", journal(&[at(time)]))]).is_empty(), "{time}");
     }
 }
 
 #[test]
-fn what_is_no_record_is_passed_over() {
+fn lines_that_are_not_records_are_skipped() {
     let lines = [
         record(&second(1), "first"),
         record(&second(2), "torn").chars().take(30).collect(),
@@ -123,14 +123,15 @@ fn what_is_no_record_is_passed_over() {
         record(&second(3), "second"),
     ];
     let unfinished = journal(&lines) + "\n" + &record(&second(4), "without an end");
-    let names = told(&[("team.jsonl", unfinished), ("mail/bob.jsonl", "\n\n\u{0}\n".into())]);
+    let names =
+        streamed_names(&[("team.jsonl", unfinished), ("mail/bob.jsonl", "\n\n\u{0}\n".into())]);
     assert_eq!(names, ["first", "second"]);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// The order is that of time; inside a journal it is the journal's own; of the same time the team's
+    /// Records are sorted by time, but keep the order within a journal. For equal times the team's
     /// journal comes first, then mail, then work.
     #[test]
     fn journals_are_merged_by_time(
@@ -145,7 +146,7 @@ proptest! {
         };
         let texts: Vec<String> = seconds.iter().enumerate().map(text).collect();
         let journals: Vec<(&str, String)> = paths.into_iter().zip(texts).collect();
-        // Again and again the earliest of those that are first.
+        // Repeatedly take the earliest of the first records.
         let mut places = vec![0; seconds.len()];
         let mut expected = Vec::new();
         let next = |places: &[usize]| {
@@ -156,13 +157,13 @@ proptest! {
             expected.push(label(journal, places[journal]));
             places[journal] += 1;
         }
-        prop_assert_eq!(told(&journals), expected);
+        prop_assert_eq!(streamed_names(&journals), expected);
     }
 }
 
 #[test]
-fn long_journals_come_whole_and_in_order() {
-    // More than several threads take at once, with lines longer than what is read at once.
+fn long_journals_are_streamed_completely_and_in_order() {
+    // More data than the threads take at once, with lines longer than one read.
     let line = |number: usize, long: usize| {
         let at = format!(
             "2026-11-15T12:{:02}:{:02}.{:03}Z",
@@ -178,85 +179,92 @@ fn long_journals_come_whole_and_in_order() {
         let lines = all.iter().filter(|&&number| number % 3 == of);
         journal(&lines.map(|&number| line(number, long(number))).collect::<Vec<_>>())
     };
-    let names =
-        told(&[("team.jsonl", part(0)), ("mail/bob.jsonl", part(1)), ("work/bob.jsonl", part(2))]);
+    let names = streamed_names(&[
+        ("team.jsonl", part(0)),
+        ("mail/bob.jsonl", part(1)),
+        ("work/bob.jsonl", part(2)),
+    ]);
     let numbers: Vec<usize> =
         names.iter().map(|n| n.trim_end_matches('.').parse().unwrap()).collect();
     assert_eq!(numbers, all);
     assert!(all.iter().zip(&names).all(|(&n, name)| name.len() == n.to_string().len() + long(n)));
 }
 
-/// Waits until this was told; what came before it.
-async fn until(feed: &mut Feed, wanted: &str) -> Vec<String> {
+/// Waits for the record with this name. Returns the names before it.
+async fn names_before(feed: &mut Feed, expected: &str) -> Vec<String> {
     let mut names = Vec::new();
-    let listen = async {
+    let wait = async {
         while let Some(batch) = feed.next().await {
-            for told in &batch.records {
-                if name(told) == wanted {
+            for record in &batch.records {
+                if name(record) == expected {
                     return;
                 }
-                names.push(name(told));
+                names.push(name(record));
             }
         }
-        panic!("the feed has ended");
+        panic!("the stream ended");
     };
-    tokio::time::timeout(Duration::from_secs(20), listen).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(20), wait).await.unwrap();
     names
 }
 
 fn append(path: &Path, lines: &[String]) {
     let old = fs::read(path).unwrap_or_default();
     let new = journal(lines);
-    // As a writer does it: in one piece, at the end.
+    // In one write at the end, as the store does it.
     let mut file = fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
     std::io::Write::write_all(&mut file, new.as_bytes()).unwrap();
     assert_eq!(fs::metadata(path).unwrap().len(), (old.len() + new.len()) as u64);
 }
 
 #[test]
-fn a_journal_may_be_cut_or_replaced_meanwhile() {
+fn a_journal_may_be_truncated_or_replaced_meanwhile() {
     Files::run(async |files| {
         let path = files.own().join("work/carol.jsonl");
         let (mut feed, library) = files.house.store.chronicle(&team()).await.unwrap();
-        past(&mut feed).await;
+        read_history(&mut feed).await;
         append(&path, &[record(&second(1), "one"), record(&second(2), "two")]);
-        assert_eq!(until(&mut feed, "two").await, ["one"]);
-        // Cut: what is left was told, what comes is new.
+        assert_eq!(names_before(&mut feed, "two").await, ["one"]);
+        // Truncated: the remaining records were already sent; only later ones are new.
         let text = fs::read(&path).unwrap();
         fs::write(&path, &text[..text.len() / 2]).unwrap();
         append(&path, &[record(&second(3), "three")]);
-        append(&path, &[record(&second(4), "four, which is longer than what was cut off")]);
-        let missed = until(&mut feed, "four, which is longer than what was cut off").await;
-        assert!(missed.iter().all(|name| name == "three"), "{missed:?}");
-        // Removed and begun anew: all of it is new, and the old records are gone.
+        append(
+            &path,
+            &[record(&second(4), "four, which is longer than the part that was removed")],
+        );
+        let skipped =
+            names_before(&mut feed, "four, which is longer than the part that was removed").await;
+        assert!(skipped.iter().all(|name| name == "three"), "{skipped:?}");
+        // Deleted and re-created: all records are new, and the old ones cannot be looked up.
         fs::remove_file(&path).unwrap();
         append(&path, &[record(&second(5), "five")]);
-        assert!(until(&mut feed, "five").await.is_empty());
+        assert!(names_before(&mut feed, "five").await.is_empty());
         append(&path, &[record(&second(6), "six")]);
         let batch = feed.next().await.unwrap();
         assert_eq!(batch.records.iter().map(name).collect::<Vec<_>>(), ["six"]);
-        look_up(&library, &batch.records);
-        // The whole folder.
+        check_lookup(&library, &batch.records);
+        // Replace the whole folder.
         let own = files.own();
         fs::rename(&own, own.with_extension("gone")).unwrap();
         fs::remove_dir_all(own.with_extension("gone")).unwrap();
         files.house.store.inbox(&team(), &"alice".parse().unwrap()).await.unwrap();
         append(&path, &[record(&second(7), "seven")]);
-        let listen = async {
+        let wait = async {
             loop {
-                let batch = feed.next().await.expect("the feed goes on");
-                let is_it = |(_, record): &(Spot, Arc<Record>)| matches!(&record.event, Event::MemberLeft { name } if name == "seven");
-                if batch.records.iter().any(is_it) {
+                let batch = feed.next().await.expect("the stream should continue");
+                let is_seven = |(_, record): &(Spot, Arc<Record>)| matches!(&record.event, Event::MemberLeft { name } if name == "seven");
+                if batch.records.iter().any(is_seven) {
                     break;
                 }
             }
         };
-        tokio::time::timeout(Duration::from_secs(20), listen).await.unwrap();
+        tokio::time::timeout(Duration::from_secs(20), wait).await.unwrap();
     });
 }
 
 #[test]
-fn a_file_of_records_is_told_in_its_order() {
+fn a_file_of_records_is_streamed_in_file_order() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("journal.jsonl");
     let lines = [
@@ -268,34 +276,35 @@ fn a_file_of_records_is_told_in_its_order() {
     fs::write(&path, lines.join("\n") + "\r\n" + &record(&second(3), "three")).unwrap();
     run(async {
         let (mut feed, library) = of_file(&path).unwrap();
-        let told = past(&mut feed).await;
-        assert_eq!(told.iter().map(name).collect::<Vec<_>>(), ["one", "two", "three"]);
+        let records = read_history(&mut feed).await;
+        assert_eq!(records.iter().map(name).collect::<Vec<_>>(), ["one", "two", "three"]);
         assert!(feed.next().await.is_none());
         assert_eq!(feed.passed_over(), 2);
-        look_up(&library, &told);
+        check_lookup(&library, &records);
     });
 }
 
 #[test]
-fn a_file_without_records_is_refused() {
+fn a_file_without_records_is_rejected() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("x");
-    let refused = |path: &Path| {
+    let error_for = |path: &Path| {
         let error = of_file(path).unwrap_err().to_string();
         error.replace(&home.path().display().to_string(), "")
     };
-    assert_eq!(refused(&path), "cannot read /x");
+    assert_eq!(error_for(&path), "cannot read /x");
     assert!(
-        refused(home.path()).ends_with(" is not a regular file; write the records to one first")
+        error_for(home.path())
+            .ends_with(" is not a regular file; write the records to a file first")
     );
-    let wanted = "`brigade log --json` writes what is wanted";
+    let expected = "expected the output of `brigade log --json`";
     for (text, why) in [
         ("", "is empty"),
-        ("hello\n{}\n\n[1,2]", "has no record in it"),
-        ("{\"brigade_team\":{\"version\":1,", "is the export of a team"),
-        ("\n\n\n", "has no record in it"),
+        ("hello\n{}\n\n[1,2]", "contains no records"),
+        ("{\"brigade_team\":{\"version\":1,", "is a team export"),
+        ("\n\n\n", "contains no records"),
     ] {
         fs::write(&path, text).unwrap();
-        assert_eq!(refused(&path), format!("/x {why}; {wanted}"));
+        assert_eq!(error_for(&path), format!("/x {why}; {expected}"));
     }
 }

@@ -1,4 +1,4 @@
-//! Teams that Claude Code made, and the modes of files.
+//! Tests of teams that Claude Code created, and of file modes.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -40,9 +40,9 @@ fn teams_of_both_generations_are_found_and_joined() {
             let after = fs::read(dir.join("config.json")).unwrap();
             let (before, after) = (Team::read(&bytes).unwrap(), Team::read(&after).unwrap());
             assert!(after.member("carol").is_some());
-            for was in before.members() {
-                let is = after.member(&was.name().unwrap()).unwrap();
-                assert_eq!(is.json(), was.json(), "{name}");
+            for old_member in before.members() {
+                let new_member = after.member(&old_member.name().unwrap()).unwrap();
+                assert_eq!(new_member.json(), old_member.json(), "{name}");
             }
         }
         let teams = files.house.store.teams().await.unwrap();
@@ -52,7 +52,7 @@ fn teams_of_both_generations_are_found_and_joined() {
 }
 
 #[test]
-fn a_roster_that_its_writer_never_finished_is_put_back() {
+fn an_unfinished_roster_is_restored() {
     Files::run(async |files| {
         let config = files.home.path().join("claude/teams/demo/config.json");
         let whole = fs::read(&config).unwrap();
@@ -62,9 +62,9 @@ fn a_roster_that_its_writer_never_finished_is_put_back() {
             let read = files.house.store.team(&team()).await.unwrap().unwrap();
             assert_eq!(read.bytes, whole);
             assert_eq!(fs::read(&config).unwrap(), whole);
-            files.house.say("alice", "bob", "we can go on").await;
+            files.house.say("alice", "bob", "still works").await;
         }
-        // What was there is kept, unless it was nothing.
+        // A copy of the torn file is kept, unless it was empty.
         let state = files.home.path().join("state/brigade/files");
         let state = fs::read_dir(state).unwrap().next().unwrap().unwrap().path();
         let copies: Vec<_> = fs::read_dir(state.join("demo/aside")).unwrap().collect();
@@ -75,22 +75,22 @@ fn a_roster_that_its_writer_never_finished_is_put_back() {
 }
 
 #[test]
-fn a_team_stays_ours_while_its_roster_is_written_in_place() {
+fn is_ours_waits_for_a_roster_write_in_place() {
     Files::run(async |files| {
         let config = files.home.path().join("claude/teams/demo/config.json");
         let whole = fs::read(&config).unwrap();
         fs::write(&config, "").unwrap();
-        let writes = std::thread::spawn(move || {
+        let writer = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(100));
             fs::write(&config, whole).unwrap();
         });
         assert!(files.house.store.is_ours(&team()).await.unwrap());
-        writes.join().unwrap();
+        writer.join().unwrap();
     });
 }
 
 #[test]
-fn a_torn_roster_of_a_team_of_claude_codes_is_left_alone() {
+fn a_torn_roster_of_a_claude_code_team_is_not_restored() {
     Files::run(async |files| {
         let bytes = fs::read(format!("{FIXTURES}/2.1.50/0041-teams__labtui__config.json")).unwrap();
         let dir = files.home.path().join("claude/teams/labtui");
@@ -106,10 +106,10 @@ fn a_torn_roster_of_a_team_of_claude_codes_is_left_alone() {
     });
 }
 
-/// Two programs that write a roster in place at once leave the end of the longer text behind the shorter.
-/// The shorter came last and is whole; in anybody's team it is what counts.
+/// If two programs write a roster in place at once, the end of the longer text follows the shorter
+/// one. The shorter text came last and is complete, so it is kept in any team.
 #[test]
-fn of_two_rosters_written_over_each_other_the_last_counts() {
+fn of_two_overlapping_roster_writes_the_last_one_is_kept() {
     Files::run(async |files| {
         let bytes = fs::read(format!("{FIXTURES}/2.1.50/0041-teams__labtui__config.json")).unwrap();
         let dir = files.home.path().join("claude/teams/labtui");
@@ -124,7 +124,7 @@ fn of_two_rosters_written_over_each_other_the_last_counts() {
 }
 
 #[test]
-fn own_files_are_private_and_native_ones_keep_their_mode() {
+fn own_files_are_private_and_native_files_keep_their_mode() {
     Files::run(async |files| {
         let house = &files.house;
         house.say("alice", "bob", "one").await;
@@ -150,7 +150,7 @@ fn own_files_are_private_and_native_ones_keep_their_mode() {
 }
 
 #[test]
-fn numbers_go_on_from_what_claude_code_gave() {
+fn task_numbers_continue_after_those_of_claude_code() {
     Files::run(async |files| {
         let house = &files.house;
         let lead = house.seat("team-lead");
@@ -160,12 +160,12 @@ fn numbers_go_on_from_what_claude_code_gave() {
                 "{{\n  \"id\": \"{id}\",\n  \"subject\": \"theirs\",\n  \"description\": \"d\",\n  \"status\": \"pending\",\n  \"blocks\": [],\n  \"blockedBy\": []\n}}"
             )
         };
-        // A board with tasks and no mark yet.
+        // A board with tasks and without a high-water mark.
         for id in [1, 2, 7] {
             fs::write(files.task(id), native(id)).unwrap();
         }
         assert_eq!(board::add(&lead, &plan).await.unwrap().get(), 8);
-        // Claude Code adds two, and deletes the last, which raises the mark.
+        // Claude Code adds tasks and deletes the last one, which raises the mark.
         fs::write(files.task(9), native(9)).unwrap();
         assert_eq!(board::add(&lead, &plan).await.unwrap().get(), 10);
         fs::write(files.task(0).with_file_name(".highwatermark"), "12").unwrap();
@@ -177,7 +177,7 @@ fn numbers_go_on_from_what_claude_code_gave() {
 }
 
 #[test]
-fn a_watch_tells_what_claude_code_does() {
+fn a_watch_reports_changes_by_claude_code() {
     Files::run(async |files| {
         let house = &files.house;
         let mut watch = files.anew().store.watch(&team()).await.unwrap();
@@ -187,19 +187,19 @@ fn a_watch_tells_what_claude_code_does() {
         let config = fs::read(files.config()).unwrap();
         let without = Team::read(&config).unwrap().without_member("alice").into_owned();
         fs::write(files.config(), without).unwrap();
-        let mut told = std::collections::BTreeSet::new();
-        while told.len() < 3 {
+        let mut reported = std::collections::BTreeSet::new();
+        while reported.len() < 3 {
             let next = tokio::time::timeout(Duration::from_secs(5), watch.next()).await;
-            let record = next.expect("told in time").unwrap();
-            told.insert(match record.event {
+            let record = next.expect("an event within five seconds").unwrap();
+            reported.insert(match record.event {
                 Event::Seen { to, .. } => format!("mail for {to}"),
                 Event::Task { id, .. } => format!("task {id}"),
                 Event::MemberLeft { name } => format!("{name} left"),
                 other => format!("{other:?}"),
             });
         }
-        let told: Vec<String> = told.into_iter().collect();
-        assert_eq!(told, ["alice left", "mail for bob", "task 1"]);
+        let reported: Vec<String> = reported.into_iter().collect();
+        assert_eq!(reported, ["alice left", "mail for bob", "task 1"]);
         fs::remove_file(files.task(1)).unwrap();
         let next = tokio::time::timeout(Duration::from_secs(5), watch.next()).await;
         assert!(matches!(next.unwrap().unwrap().event, Event::TaskDeleted { id: 1 }));
@@ -207,13 +207,13 @@ fn a_watch_tells_what_claude_code_does() {
     });
 }
 
-/// The watches of one store share what they follow with; each is told all that happens while it is there.
+/// The watches of one store share a follower. Each reports all events that happen while it exists.
 #[test]
-fn each_of_many_watches_tells_what_happens_from_its_beginning() {
+fn each_watch_reports_events_from_its_start() {
     async fn texts(watch: &mut Watch) -> Vec<String> {
         let mut texts = Vec::new();
-        let patience = Duration::from_millis(400);
-        while let Ok(Some(record)) = tokio::time::timeout(patience, watch.next()).await {
+        let quiet_time = Duration::from_millis(400);
+        while let Ok(Some(record)) = tokio::time::timeout(quiet_time, watch.next()).await {
             if let Event::Sent { message, .. } = record.event {
                 let text = |message: Option<Message<'_>>| message.unwrap().text().into_owned();
                 texts.push(mail::with_message(message.get().as_bytes(), text).unwrap());
@@ -240,16 +240,16 @@ fn each_of_many_watches_tells_what_happens_from_its_beginning() {
     });
 }
 
-/// What killed processes leave is swept by those who come after.
+/// Later processes remove the temporary files of killed ones.
 #[test]
-fn litter_is_swept() {
+fn leftover_temporary_files_are_removed() {
     Files::run(async |files| {
         let house: &House = &files.house;
         let plan = TaskPlan { subject: "ours".into(), ..TaskPlan::default() };
         board::add(&house.seat("team-lead"), &plan).await.unwrap();
         house.say("alice", "bob", "one").await;
-        // No process has this number: the kernel's limit is below it.
-        let litter = [
+        // No process has this id: it is above the kernel's limit.
+        let leftovers = [
             files.inbox("bob").with_file_name("bob.json.tmp.brigade-99999999-1"),
             files.task(1).with_file_name("1.json.tmp.brigade-99999999-7"),
             files.own().join("pulse/bob.json.tmp.brigade-99999999-3"),
@@ -258,22 +258,22 @@ fn litter_is_swept() {
             house.store.keep(&team(), &member("bob"), Shelf::Pulse, note).await.unwrap();
         };
         pulse(Some(b"{}".as_slice())).await;
-        // Claude Code's own, which may be at work.
-        let theirs = files.inbox("bob").with_file_name("bob.json.tmp.0123abcd");
-        for path in litter.iter().chain([&theirs]) {
+        // A temporary file of Claude Code, which may still be in use.
+        let native_temp = files.inbox("bob").with_file_name("bob.json.tmp.0123abcd");
+        for path in leftovers.iter().chain([&native_temp]) {
             fs::write(path, "x").unwrap();
         }
         house.texts("bob").await;
         house.store.tasks(&team()).await.unwrap();
         pulse(None).await;
-        assert_eq!(litter.each_ref().map(|path| path.exists()), [false, false, false]);
-        assert!(theirs.exists());
+        assert_eq!(leftovers.each_ref().map(|path| path.exists()), [false, false, false]);
+        assert!(native_temp.exists());
         assert!(house.store.task(&team(), TaskId::new(1).unwrap()).await.unwrap().is_some());
     });
 }
 
 #[test]
-fn the_answers_of_a_team_go_with_it() {
+fn deleting_a_team_deletes_its_answers() {
     Files::run(async |files| {
         let question = Question::new(&member("alice"), "shutdown-1@alice");
         files.house.store.decide(&team(), &question, b"yes").await.unwrap();
@@ -284,14 +284,14 @@ fn the_answers_of_a_team_go_with_it() {
     });
 }
 
-/// 2.1.50 writes a roster back that it read before we wrote, without a lock: who joined stays joined,
-/// who left stays gone.
+/// Claude Code 2.1.50 writes back a roster that it read before our change, without a lock. A member
+/// that joined stays, and a member that left stays gone.
 #[test]
-fn an_old_roster_written_back_undoes_nothing() {
+fn an_old_roster_written_back_does_not_undo_changes() {
     Files::run(async |files| {
         let config = || fs::read(files.config()).unwrap();
         let has = |name: &str| Team::read(&config()).is_ok_and(|team| team.member(name).is_some());
-        // The sign that another program writes this roster.
+        // Shows the store that another program writes this roster.
         let text = String::from_utf8(config()).unwrap();
         fs::write(files.config(), text.replace("\"a test\"", "\"theirs\"")).unwrap();
         for (name, presence) in [("carol", true), ("bob", false)] {

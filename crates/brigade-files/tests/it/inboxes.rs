@@ -1,5 +1,5 @@
-//! Inboxes that Claude Code shares: what it writes is kept, what it throws away is remembered, and
-//! what was acknowledged gets there.
+//! Tests of inboxes shared with Claude Code: its messages are kept, the ones it removes are
+//! recorded, and acknowledged messages are delivered.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,8 +12,8 @@ use brigade_testkit::env::{House, member, team};
 
 use brigade_testkit::files::{Files, leave_locked};
 
-/// An entry as Claude Code 2.1.50 writes one.
-fn native(text: &str, read: bool) -> String {
+/// An inbox entry as Claude Code 2.1.50 writes it.
+fn native_entry(text: &str, read: bool) -> String {
     format!(
         "  {{\n    \"from\": \"team-lead\",\n    \"text\": \"{text}\",\n    \"timestamp\": \"2026-11-15T00:00:00.000Z\",\n    \"read\": {read}\n  }}"
     )
@@ -27,85 +27,91 @@ async fn history(house: &House) -> Vec<Record> {
     house.store.history(&team()).await.unwrap()
 }
 
-/// What the history says of messages, each in a word or two.
-async fn said(house: &House) -> Vec<String> {
+/// Returns the message events of the history as short strings.
+async fn message_events(house: &House) -> Vec<String> {
     let text = |json: &str| {
         mail::with_message(json.as_bytes(), |m| m.unwrap().text().into_owned()).unwrap()
     };
     let mut texts = std::collections::HashMap::new();
-    let mut said = Vec::new();
+    let mut events = Vec::new();
     for record in history(house).await {
         match record.event {
             Event::Sent { key, message, .. } => {
                 texts.insert(key, text(message.get()));
-                said.push(format!("sent {}", texts[&key]));
+                events.push(format!("sent {}", texts[&key]));
             }
             Event::Seen { key, message, .. } => {
                 texts.insert(key, text(message.get()));
-                said.push(format!("seen {}", texts[&key]));
+                events.push(format!("seen {}", texts[&key]));
             }
-            Event::Read { key, .. } => said.push(format!("read {}", texts[&key])),
-            Event::Shown { key, .. } => said.push(format!("shown {}", texts[&key])),
-            Event::Salvaged { kept, .. } => said.push(format!("salvaged {kept}")),
+            Event::Read { key, .. } => events.push(format!("read {}", texts[&key])),
+            Event::Shown { key, .. } => events.push(format!("shown {}", texts[&key])),
+            Event::Salvaged { kept, .. } => events.push(format!("salvaged {kept}")),
             _ => {}
         }
     }
-    said
+    events
 }
 
-async fn texts(house: &House, of: &str) -> Vec<String> {
-    house.texts(of).await.into_iter().map(|(text, _)| text).collect()
+async fn texts(house: &House, member_name: &str) -> Vec<String> {
+    house.texts(member_name).await.into_iter().map(|(text, _)| text).collect()
 }
 
 #[test]
-fn what_others_write_and_prune_is_remembered() {
+fn messages_that_others_write_and_prune_are_recorded() {
     Files::run(async |files| {
         let house = &files.house;
-        fs::write(files.inbox("bob"), inbox_of(&[native("theirs", false)])).unwrap();
+        fs::write(files.inbox("bob"), inbox_of(&[native_entry("theirs", false)])).unwrap();
         house.say("alice", "bob", "ours").await;
         assert_eq!(texts(house, "bob").await, ["theirs", "ours"]);
-        // 2.1.325 empties the inbox at its next look.
+        // Claude Code 2.1.325 empties the inbox when it next reads it.
         fs::write(files.inbox("bob"), "[]").unwrap();
         assert!(texts(house, "bob").await.is_empty());
         house.say("alice", "bob", "more").await;
         assert_eq!(texts(house, "bob").await, ["more"]);
         let expected = ["sent ours", "seen theirs", "read theirs", "read ours", "sent more"];
-        assert_eq!(said(house).await, expected);
+        assert_eq!(message_events(house).await, expected);
     });
 }
 
 #[test]
-fn a_native_mark_is_seen() {
+fn a_native_read_mark_is_recorded() {
     Files::run(async |files| {
         let house = &files.house;
-        fs::write(files.inbox("bob"), inbox_of(&[native("one", false), native("two", true)]))
-            .unwrap();
+        fs::write(
+            files.inbox("bob"),
+            inbox_of(&[native_entry("one", false), native_entry("two", true)]),
+        )
+        .unwrap();
         house.texts("bob").await;
-        fs::write(files.inbox("bob"), inbox_of(&[native("one", true), native("two", true)]))
-            .unwrap();
+        fs::write(
+            files.inbox("bob"),
+            inbox_of(&[native_entry("one", true), native_entry("two", true)]),
+        )
+        .unwrap();
         house.texts("bob").await;
-        assert_eq!(said(house).await, ["seen one", "seen two", "read two", "read one"]);
+        assert_eq!(message_events(house).await, ["seen one", "seen two", "read two", "read one"]);
     });
 }
 
-/// Two messages of one millisecond that say the same are two.
+/// Two messages with the same text and the same timestamp are two messages.
 #[test]
-fn the_very_same_words_twice_are_two_messages() {
+fn identical_messages_are_kept_apart() {
     Files::run(async |files| {
         let house = &files.house;
-        let twice = [native("same", false), native("same", false)];
+        let twice = [native_entry("same", false), native_entry("same", false)];
         fs::write(files.inbox("bob"), inbox_of(&twice)).unwrap();
         let mail = house.store.inbox(&team(), &member("bob")).await.unwrap();
         assert_ne!(mail[0].key, mail[1].key);
         mail::mark(&house.seat("bob"), &[mail[1].key], Mark::Read).await.unwrap();
         let read: Vec<bool> = house.texts("bob").await.iter().map(|(_, read)| *read).collect();
         assert_eq!(read, [false, true]);
-        assert_eq!(said(house).await, ["seen same", "seen same", "read same"]);
+        assert_eq!(message_events(house).await, ["seen same", "seen same", "read same"]);
     });
 }
 
 #[test]
-fn a_live_inbox_is_bounded_and_its_history_is_not() {
+fn a_live_inbox_is_pruned_and_its_history_is_kept() {
     Files::run(async |files| {
         let house = &files.house;
         let bob = house.seat("bob");
@@ -118,22 +124,23 @@ fn a_live_inbox_is_bounded_and_its_history_is_not() {
             mail::mark(&bob, &keys, Mark::Shown).await.unwrap();
         }
         assert!(house.texts("bob").await.len() <= 8 + 30, "{}", house.texts("bob").await.len());
-        let said = said(house).await;
+        let events = message_events(house).await;
         for kind in ["sent", "read", "shown"] {
-            let said: std::collections::HashSet<_> =
-                said.iter().filter(|said| said.starts_with(kind)).collect();
-            assert_eq!(said.len(), 300, "{kind}");
+            let distinct: std::collections::HashSet<_> =
+                events.iter().filter(|event| event.starts_with(kind)).collect();
+            assert_eq!(distinct.len(), 300, "{kind}");
         }
     });
 }
 
-/// 2.1.50 marks a message by its place, so a place must not move while a message is unread.
+/// Claude Code 2.1.50 marks a message by its index, so an index must not change while a message is
+/// unread.
 #[test]
-fn an_unread_message_keeps_its_place() {
+fn an_unread_message_keeps_its_index() {
     Files::run(async |files| {
         let mut entries: Vec<String> =
-            (0..200).map(|number| native(&format!("old {number}"), true)).collect();
-        entries.push(native("unread", false));
+            (0..200).map(|number| native_entry(&format!("old {number}"), true)).collect();
+        entries.push(native_entry("unread", false));
         fs::write(files.inbox("bob"), inbox_of(&entries)).unwrap();
         files.house.say("alice", "bob", "new").await;
         let texts = texts(&files.house, "bob").await;
@@ -142,7 +149,7 @@ fn an_unread_message_keeps_its_place() {
 }
 
 #[test]
-fn a_torn_inbox_is_copied_and_mended_and_never_taken_for_empty() {
+fn a_torn_inbox_is_copied_and_repaired() {
     Files::run(async |files| {
         let house = &files.house;
         for text in ["one", "two", "three"] {
@@ -163,10 +170,11 @@ fn a_torn_inbox_is_copied_and_mended_and_never_taken_for_empty() {
     });
 }
 
-/// Claude Code 2.1.50 makes an inbox, and then locks it; it does not wait for the lock, and loses what it
-/// cannot write. So who looks at an inbox in that moment keeps its hands off.
+/// Claude Code 2.1.50 creates an inbox and then locks it. It does not wait for the lock, and loses
+/// its message if it cannot write. Therefore brigade does not lock an inbox that is just being
+/// created.
 #[test]
-fn an_inbox_that_is_being_made_is_not_locked() {
+fn an_inbox_that_is_being_created_is_not_locked() {
     Files::run(async |files| {
         let house = &files.house;
         house.texts("bob").await;
@@ -174,24 +182,24 @@ fn an_inbox_that_is_being_made_is_not_locked() {
         let folder = files.inbox("bob").with_file_name("");
         let changed = || fs::metadata(&folder).unwrap().modified().unwrap();
         let before = changed();
-        // The kernel's clock for files is a coarse one.
+        // The kernel's clock for file times has a coarse resolution.
         std::thread::sleep(Duration::from_millis(20));
         let (team, bob) = (team(), member("bob"));
-        let whole = inbox_of(&[native("first", false)]);
-        let made = async { fs::write(files.inbox("bob"), whole).unwrap() };
-        // The look comes first, and goes on when it is whole.
-        let (mail, ()) = tokio::join!(biased; house.store.inbox(&team, &bob), made);
+        let whole = inbox_of(&[native_entry("first", false)]);
+        let create_inbox = async { fs::write(files.inbox("bob"), whole).unwrap() };
+        // The read starts first and continues once the inbox is complete.
+        let (mail, ()) = tokio::join!(biased; house.store.inbox(&team, &bob), create_inbox);
         assert_eq!(mail.unwrap().len(), 1);
         assert_eq!(changed(), before, "a lock was taken");
     });
 }
 
 #[test]
-fn what_others_wrote_is_salvaged_too() {
+fn native_messages_are_salvaged_too() {
     Files::run(async |files| {
-        let entries: Vec<String> = (0..20).map(|n| native(&format!("m{n}"), false)).collect();
+        let entries: Vec<String> = (0..20).map(|n| native_entry(&format!("m{n}"), false)).collect();
         let whole = inbox_of(&entries);
-        // Torn before we ever saw it: what is whole is kept.
+        // Torn before brigade first read it: complete entries are kept.
         fs::write(files.inbox("bob"), whole.get(..whole.len() - 30).unwrap()).unwrap();
         files.house.say("alice", "bob", "ours").await;
         let texts = texts(&files.house, "bob").await;
@@ -199,28 +207,29 @@ fn what_others_wrote_is_salvaged_too() {
     });
 }
 
-/// A process that died between its intent and its rename has delivered nothing; the next one does.
+/// A process that died between writing the intent and the rename has delivered nothing; the next
+/// process delivers.
 #[test]
 fn an_unfinished_rename_is_finished_once() {
     Files::run(async |files| {
         files.house.say("alice", "bob", "one").await;
         let before = fs::read(files.inbox("bob")).unwrap();
         files.house.say("alice", "bob", "two").await;
-        // The rename undone: the temporary file is back under its name, and the old inbox in place.
+        // Undo the rename: the temporary file has its name again, and the old inbox is back.
         let state = fs::read(files.own().join("mail/bob.state")).unwrap();
         let temp = u64::from_le_bytes(state[56..64].try_into().unwrap());
         let name = format!("bob.json.tmp.brigade-{}-{}", temp >> 32, temp & 0xffff_ffff);
         fs::rename(files.inbox("bob"), files.inbox("bob").with_file_name(&name)).unwrap();
         fs::write(files.inbox("bob"), &before).unwrap();
-        let anew = files.anew();
-        assert_eq!(texts(&anew, "bob").await, ["one", "two"]);
-        anew.say("alice", "bob", "three").await;
-        assert_eq!(texts(&anew, "bob").await, ["one", "two", "three"]);
+        let reopened = files.anew();
+        assert_eq!(texts(&reopened, "bob").await, ["one", "two"]);
+        reopened.say("alice", "bob", "three").await;
+        assert_eq!(texts(&reopened, "bob").await, ["one", "two", "three"]);
         assert!(!files.inbox_names().contains(&name));
     });
 }
 
-/// Without state, after a power cut, nothing that is not read is missing.
+/// If power loss destroys the state, no unread message is missing.
 #[test]
 fn a_lost_state_loses_no_message() {
     Files::run(async |files| {
@@ -232,39 +241,41 @@ fn a_lost_state_loses_no_message() {
         mail::mark(&house.seat("bob"), &[mail[0].key], Mark::Read).await.unwrap();
         fs::write(files.own().join("mail/bob.state"), "").unwrap();
         fs::write(files.inbox("bob"), "[]").unwrap();
-        let anew = files.anew();
-        anew.say("alice", "bob", "three").await;
-        assert_eq!(texts(&anew, "bob").await, ["two", "three"]);
+        let reopened = files.anew();
+        reopened.say("alice", "bob", "three").await;
+        assert_eq!(texts(&reopened, "bob").await, ["two", "three"]);
     });
 }
 
 #[test]
-fn what_waits_behind_a_lock_is_seen_and_delivered() {
+fn messages_pending_behind_a_lock_are_shown_and_delivered() {
     Files::run(async |files| {
         let lock = files.lock("bob");
         fs::create_dir(&lock).unwrap();
-        let patient = files.impatient(Duration::from_millis(50));
-        let words = mail::Words { text: "hello", summary: None };
-        let sent = mail::send(&patient.seat("alice"), "bob", words).await.unwrap();
-        let Receipt { waits: Some(why), .. } = sent.receipt else { panic!("it is locked") };
+        let impatient = files.impatient(Duration::from_millis(50));
+        let message = mail::Words { text: "hello", summary: None };
+        let sent = mail::send(&impatient.seat("alice"), "bob", message).await.unwrap();
+        let Receipt { waits: Some(why), .. } = sent.receipt else {
+            panic!("the message should wait for the lock")
+        };
         assert!(why.to_string().starts_with("another program holds the lock "), "{why}");
         assert!(!files.inbox("bob").exists());
-        assert_eq!(texts(&patient, "bob").await, ["hello"], "shown from the outbox");
+        assert_eq!(texts(&impatient, "bob").await, ["hello"], "should be shown from the outbox");
         fs::remove_dir(&lock).unwrap();
         assert_eq!(texts(&files.anew(), "bob").await, ["hello"]);
         assert!(fs::read_to_string(files.inbox("bob")).unwrap().contains("hello"));
     });
 }
 
-/// The lock of a brigade process that died is known, and not waited for.
+/// The lock of a dead brigade process is recognized, so no process waits for it.
 #[test]
-fn the_lock_of_a_dead_brigade_is_taken_at_once() {
+fn the_lock_of_a_dead_brigade_process_is_taken_immediately() {
     Files::run(async |files| {
         files.house.say("alice", "bob", "one").await;
         let lock = files.lock("bob");
         fs::create_dir(&lock).unwrap();
         let meta = fs::metadata(&lock).unwrap();
-        // As the dead one would have left it.
+        // The state as the dead process would have left it.
         let path = files.own().join("mail/bob.state");
         let mut state = fs::read(&path).unwrap();
         use std::os::unix::fs::MetadataExt;
@@ -284,26 +295,27 @@ fn the_lock_of_a_dead_brigade_is_taken_at_once() {
     });
 }
 
-/// A native holder that slept while its lock was taken writes its old copy back: what was merged
-/// meanwhile is put back.
+/// While a native program was suspended, brigade stole its lock. The program then writes its old
+/// copy back. Messages merged meanwhile are restored.
 #[test]
-fn a_stale_copy_written_back_costs_nothing() {
+fn messages_overwritten_by_a_stale_copy_are_restored() {
     Files::run(async |files| {
-        fs::write(files.inbox("bob"), inbox_of(&[native("old", false)])).unwrap();
+        fs::write(files.inbox("bob"), inbox_of(&[native_entry("old", false)])).unwrap();
         let lock = files.lock("bob");
         leave_locked(&lock);
         files.house.say("alice", "bob", "one").await;
         files.house.say("alice", "bob", "two").await;
-        let stale = inbox_of(&[native("old", false), native("slept", false)]);
+        let stale = inbox_of(&[native_entry("old", false), native_entry("slept", false)]);
         fs::write(files.inbox("bob"), stale).unwrap();
         assert_eq!(texts(&files.anew(), "bob").await, ["old", "slept", "one", "two"]);
     });
 }
 
-/// The same holder, asleep until somebody has read the inbox: nobody can tell its old copy from what
-/// the reader left, so what was merged since comes once more. Never twice more.
+/// The same program stays suspended until a reader has emptied the inbox. Its old copy cannot be
+/// told apart from what the reader left, so messages merged since then are delivered once more, but
+/// only once.
 #[test]
-fn after_a_taken_lock_a_message_comes_again_at_most_once() {
+fn after_a_stolen_lock_a_message_is_redelivered_at_most_once() {
     Files::run(async |files| {
         let lock = files.lock("bob");
         leave_locked(&lock);
@@ -315,25 +327,25 @@ fn after_a_taken_lock_a_message_comes_again_at_most_once() {
     });
 }
 
-/// Where every native program is known to be dead there is no such doubt: its lock is nobody's, what it
-/// overwrote before comes back, and what the next one takes out of the inbox stays out.
+/// If every native program is known to be dead, that doubt does not exist: its lock has no owner,
+/// messages it overwrote are restored, and messages that the next program removes stay removed.
 #[test]
-fn what_a_dead_program_left_locked_is_free_at_once_and_in_no_doubt() {
+fn natives_ended_frees_the_lock_and_clears_the_risk() {
     Files::run(async |files| {
-        let (bob, ended) = (member("bob"), brigade_testkit::files::store(&files.home));
+        let (bob, store) = (member("bob"), brigade_testkit::files::store(&files.home));
         let lock = files.lock("bob");
         fs::create_dir(&lock).unwrap();
         files.impatient(Duration::ZERO).say("alice", "bob", "one").await;
-        ended.natives_ended(&team(), &bob).await.unwrap();
+        store.natives_ended(&team(), &bob).await.unwrap();
         assert!(!lock.exists());
         assert_eq!(texts(&files.anew(), "bob").await, ["one"]);
 
-        // One that is older was taken from it by now.
+        // The lock is stale, so brigade takes it.
         leave_locked(&lock);
         files.house.say("alice", "bob", "two").await;
         fs::write(files.inbox("bob"), "[]").unwrap();
-        ended.natives_ended(&team(), &bob).await.unwrap();
-        // It may have been overwritten, and stands there before anybody reads.
+        store.natives_ended(&team(), &bob).await.unwrap();
+        // The message may have been overwritten, and is in the inbox before any program reads it.
         assert!(fs::read_to_string(files.inbox("bob")).unwrap().contains("two"));
         assert_eq!(texts(&files.anew(), "bob").await, ["two"]);
         files.house.say("alice", "bob", "three").await;
@@ -342,45 +354,45 @@ fn what_a_dead_program_left_locked_is_free_at_once_and_in_no_doubt() {
     });
 }
 
-/// After a power cut the journal may be shorter than the state says; what is sent then must not hide
-/// below the mark.
+/// After power loss the journal may be shorter than the state records. Later messages must not be
+/// skipped because they are below the recorded offset.
 #[test]
-fn a_shortened_journal_hides_no_later_message() {
+fn a_truncated_journal_hides_no_later_message() {
     Files::run(async |files| {
         files.house.say("alice", "bob", "one").await;
         let journal = files.own().join("mail/bob.jsonl");
         let whole = fs::read(&journal).unwrap();
         files.house.say("alice", "bob", "two").await;
-        // The disk kept the state and lost the last record; the next one is exactly as long.
+        // The disk kept the state and lost the last record. The next record is exactly as long.
         fs::write(&journal, &whole).unwrap();
-        let anew = files.anew();
-        anew.say("alice", "bob", "six").await;
-        assert_eq!(texts(&anew, "bob").await, ["one", "two", "six"]);
+        let reopened = files.anew();
+        reopened.say("alice", "bob", "six").await;
+        assert_eq!(texts(&reopened, "bob").await, ["one", "two", "six"]);
     });
 }
 
 #[test]
-fn a_link_is_not_followed() {
+fn a_symbolic_link_is_not_followed() {
     Files::run(async |files| {
         let target = files.home.path().join("target.json");
         fs::write(&target, "[]").unwrap();
         symlink(&target, files.inbox("bob")).unwrap();
-        let words = mail::Words { text: "hello", summary: None };
-        let error = mail::send(&files.house.seat("alice"), "bob", words).await.unwrap_err();
+        let message = mail::Words { text: "hello", summary: None };
+        let error = mail::send(&files.house.seat("alice"), "bob", message).await.unwrap_err();
         assert!(error.to_string().ends_with("bob.json is not touched: it is a symbolic link"));
         assert_eq!(fs::read_to_string(&target).unwrap(), "[]");
-        assert!(said(&files.house).await.is_empty(), "nothing was acknowledged");
+        assert!(message_events(&files.house).await.is_empty(), "nothing was acknowledged");
     });
 }
 
 #[test]
-fn a_lock_that_is_a_file_is_named() {
+fn a_lock_that_is_a_file_is_reported() {
     Files::run(async |files| {
         let lock = files.lock("bob");
         fs::write(&lock, "").unwrap();
-        let words = mail::Words { text: "hello", summary: None };
-        let sent = mail::send(&files.house.seat("alice"), "bob", words).await.unwrap();
-        let why = sent.receipt.waits.expect("no program can take it").to_string();
+        let message = mail::Words { text: "hello", summary: None };
+        let sent = mail::send(&files.house.seat("alice"), "bob", message).await.unwrap();
+        let why = sent.receipt.waits.expect("the message should wait for the lock").to_string();
         assert!(
             why.ends_with("is a file, where a lock is a directory; remove it, for no program can")
         );
@@ -389,9 +401,9 @@ fn a_lock_that_is_a_file_is_named() {
     });
 }
 
-/// What is shown from the outbox can be marked, though it is not in the inbox yet.
+/// A message shown from the outbox can be marked before it is in the inbox.
 #[test]
-fn what_waits_can_be_marked() {
+fn a_pending_message_can_be_marked() {
     Files::run(async |files| {
         let lock = files.lock("bob");
         fs::create_dir(&lock).unwrap();

@@ -1,4 +1,4 @@
-//! What went wrong once.
+//! Regression tests.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -14,8 +14,8 @@ use brigade_wire::change::Change;
 
 use brigade_testkit::files::{Files, leave_locked};
 
-async fn texts(house: &House, of: &str) -> Vec<String> {
-    house.texts(of).await.into_iter().map(|(text, _)| text).collect()
+async fn texts(house: &House, member_name: &str) -> Vec<String> {
+    house.texts(member_name).await.into_iter().map(|(text, _)| text).collect()
 }
 
 async fn mark_all(house: &House, mark: Mark) {
@@ -24,36 +24,37 @@ async fn mark_all(house: &House, mark: Mark) {
     mail::mark(&house.seat("bob"), &keys, mark).await.unwrap();
 }
 
-/// The write after a salvage fails once; the inbox must be mended by the next.
+/// The write after a salvage fails once. The next write must repair the inbox.
 #[test]
-fn a_salvage_that_could_not_be_written_is_done_again() {
+fn a_salvage_that_failed_to_write_is_repeated() {
     Files::run(async |files| {
         let house = &files.house;
         house.say("alice", "bob", "one").await;
         house.say("alice", "bob", "two").await;
         let whole = fs::read(files.inbox("bob")).unwrap();
         fs::write(files.inbox("bob"), &whole[..whole.len() - 20]).unwrap();
-        // Temporary files cannot be made in the folder of inboxes for now.
+        // Directories with the next names block the creation of temporary files.
         let pid = std::process::id();
         let state = fs::read(files.own().join("mail/bob.state")).unwrap();
         let last = u32::from_le_bytes(state[56..60].try_into().unwrap());
-        let blocks: Vec<_> = (last + 1..last + 3000)
+        let blockers: Vec<_> = (last + 1..last + 3000)
             .map(|n| files.inbox("bob").with_extension(format!("json.tmp.brigade-{pid}-{n}")))
             .collect();
-        blocks.iter().for_each(|block| fs::create_dir(block).unwrap());
-        let words = mail::Words { text: "three", summary: None };
-        let sent = mail::send(&house.seat("alice"), "bob", words).await.unwrap();
+        blockers.iter().for_each(|path| fs::create_dir(path).unwrap());
+        let message = mail::Words { text: "three", summary: None };
+        let sent = mail::send(&house.seat("alice"), "bob", message).await.unwrap();
         assert!(sent.receipt.waits.is_some());
-        blocks.iter().for_each(|block| fs::remove_dir(block).unwrap());
-        let sent = mail::send(&house.seat("alice"), "bob", words).await.unwrap();
+        blockers.iter().for_each(|path| fs::remove_dir(path).unwrap());
+        let sent = mail::send(&house.seat("alice"), "bob", message).await.unwrap();
         assert!(sent.receipt.waits.is_none(), "{:?}", sent.receipt.waits);
         assert_eq!(texts(house, "bob").await, ["one", "two", "three", "three"]);
     });
 }
 
-/// Read first, shown later: the write that says so must not prune it away unsaid.
+/// Messages are marked read first and shown later. The second write must not prune them without
+/// recording that they were shown.
 #[test]
-fn shown_after_read_is_written_down() {
+fn shown_after_read_is_recorded() {
     Files::run(async |files| {
         let house = &files.house;
         for number in 0..16 {
@@ -67,7 +68,7 @@ fn shown_after_read_is_written_down() {
     });
 }
 
-/// One inbox that is not touched must not end the watching of all others.
+/// One inbox that brigade refuses to touch must not stop the watch of all others.
 #[test]
 fn one_bad_inbox_does_not_stop_a_watch() {
     Files::run(async |files| {
@@ -76,9 +77,10 @@ fn one_bad_inbox_does_not_stop_a_watch() {
     });
 }
 
-/// Who watches a team may see that it is gone before it is written down who deleted it.
+/// A watching process may notice that the team is gone before the deletion is recorded. It must not
+/// record the deletion without the name of its author.
 #[test]
-fn who_deletes_a_team_is_told_though_others_watch() {
+fn the_deleter_of_a_watched_team_is_recorded() {
     for _ in 0..10 {
         Files::run(async |files| {
             let store = files.anew().store;
@@ -103,22 +105,22 @@ fn who_deletes_a_team_is_told_though_others_watch() {
     }
 }
 
-/// What was read does not come again because a lock was held at the wrong moment.
+/// A read message is not delivered again because a lock was held at the wrong moment.
 #[test]
-fn what_was_read_does_not_come_again_behind_a_lock() {
+fn read_messages_are_not_delivered_again_after_a_lock() {
     Files::run(async |files| {
         let house = &files.house;
         let lock = files.lock("bob");
         leave_locked(&lock);
         house.say("alice", "bob", "one").await; // takes the lock
         mark_all(house, Mark::Read).await;
-        // The sleeper wakes, writes its old copy, and holds the lock once more.
+        // The suspended program resumes, writes its old copy, and takes the lock again.
         fs::write(files.inbox("bob"), "[]").unwrap();
         fs::create_dir(&lock).unwrap();
-        let later = lock.clone();
+        let lock_path = lock.clone();
         let thread = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(60));
-            fs::remove_dir(later).unwrap();
+            fs::remove_dir(lock_path).unwrap();
         });
         let found = house.texts("bob").await;
         thread.join().unwrap();
@@ -126,13 +128,13 @@ fn what_was_read_does_not_come_again_behind_a_lock() {
     });
 }
 
-/// Killed between the rename and the look back; nobody stole anything.
+/// The process is killed between the rename and the lock check. No other process took its lock.
 #[test]
-fn a_kill_before_the_look_back_brings_nothing_twice() {
+fn a_kill_before_the_lock_check_delivers_nothing_twice() {
     Files::run(async |files| {
         let house = &files.house;
         house.say("alice", "bob", "one").await;
-        // As a process killed right behind its rename leaves it.
+        // The state as a process killed right after its rename leaves it.
         let state = files.own().join("mail/bob.state");
         let mut bytes = fs::read(&state).unwrap();
         bytes[128] &= !4; // closed
@@ -143,18 +145,18 @@ fn a_kill_before_the_look_back_brings_nothing_twice() {
         fs::write(&state, bytes).unwrap();
         let lock = files.lock("bob");
         fs::rename(files.own().join("mail/bob.lock"), &lock).unwrap();
-        // One of us looks, and removes the lock of the dead.
+        // A brigade process reads the inbox and removes the lock of the dead process.
         assert_eq!(texts(&files.anew(), "bob").await, ["one"]);
         assert!(!lock.exists());
-        // 2.1.325 takes the message out.
+        // Claude Code 2.1.325 removes the message.
         fs::write(files.inbox("bob"), "[]").unwrap();
         assert!(texts(&files.anew(), "bob").await.is_empty());
     });
 }
 
-/// What fails leaves the board as it was.
+/// A failed update leaves the board unchanged.
 #[test]
-fn an_update_that_fails_changes_nothing() {
+fn a_failed_update_changes_nothing() {
     Files::run(async |files| {
         let lead = files.house.seat("team-lead");
         let plan = TaskPlan { subject: "one".into(), ..TaskPlan::default() };
@@ -167,7 +169,8 @@ fn an_update_that_fails_changes_nothing() {
     });
 }
 
-/// What the board calls ready can be claimed, though another program stated half a dependency.
+/// A task that the board reports as ready can be claimed, even if another program recorded only one
+/// side of a dependency.
 #[test]
 fn claim_and_graph_agree_on_what_is_blocked() {
     Files::run(async |files| {
@@ -183,7 +186,7 @@ fn claim_and_graph_agree_on_what_is_blocked() {
     });
 }
 
-async fn new_team_of_the_name(house: &House) {
+async fn recreate_team(house: &House) {
     use brigade_testkit::env::{member_plan, team_plan};
     let lead = house.seat("team-lead");
     brigade_core::roster::delete(&lead, brigade_core::roster::Force::Yes).await.unwrap();
@@ -193,26 +196,26 @@ async fn new_team_of_the_name(house: &House) {
     }
 }
 
-/// Deleted and made again within a second.
+/// The team is deleted and re-created within a second.
 #[test]
-fn a_namesake_made_at_once_gets_no_old_mail() {
+fn a_recreated_team_receives_no_old_mail() {
     Files::run(async |files| {
         let lock = files.lock("bob");
         fs::create_dir(&lock).unwrap();
         files.impatient(Duration::ZERO).say("alice", "bob", "old").await;
-        new_team_of_the_name(&files.house).await;
+        recreate_team(&files.house).await;
         assert!(texts(&files.house, "bob").await.is_empty());
     });
 }
 
-/// What waits for another team is not shown either.
+/// Pending mail of the deleted team is not shown either.
 #[test]
-fn a_namesake_is_shown_no_old_mail() {
+fn a_recreated_team_does_not_see_pending_old_mail() {
     Files::run(async |files| {
         let lock = files.lock("bob");
         fs::create_dir(&lock).unwrap();
         files.impatient(Duration::ZERO).say("alice", "bob", "old").await;
-        new_team_of_the_name(&files.house).await;
+        recreate_team(&files.house).await;
         fs::create_dir(&lock).unwrap();
         let found = texts(&files.impatient(Duration::ZERO), "bob").await;
         assert!(found.is_empty(), "{found:?}");

@@ -1,23 +1,23 @@
-//! A brigade process: sends its messages, or only flushes what others left in the journal.
+//! A brigade process that sends messages, or that only delivers messages left in the journal.
 
 use crate::ids::Ids;
 use crate::merge::{self, ours};
-use crate::rules::{Intent, Rewind, Rules};
-use crate::world::{Header, Inbox, Lock, NEW, Process, World, fault};
+use crate::rules::{Intent, ProtocolRules, Rewind};
+use crate::world::{ModelHeader, ModelInbox, ModelLock, ModelProcess, ModelState, NEW, fault};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub(crate) enum At {
+pub(crate) enum BrigadeStep {
     Append,
     #[default]
     Flock,
     Resolve,
-    /// Writes what `Resolve` found into the header.
-    Settle,
+    /// Writes the result of `Resolve` into the header.
+    WriteResolved,
     Decide,
     Lock,
-    RiskThenTake,
-    /// Renames a lock away that it may take.
-    Take,
+    RiskThenRemoveLock,
+    /// Renames a lock that it may remove.
+    RemoveLock,
     /// Writes the identity of its lock into the header.
     Record,
     Merge,
@@ -26,9 +26,9 @@ pub(crate) enum At {
     Intent,
     Withdraw,
     Rename,
-    LookBack,
-    /// Writes the header with the merge behind it.
-    Close,
+    CheckLockAfter,
+    /// Writes the header after the merge.
+    WriteMerged,
     Release,
     RiskThenUnflock,
     Unflock,
@@ -36,264 +36,299 @@ pub(crate) enum At {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub(crate) struct Brigade {
-    pub(crate) at: At,
+pub(crate) struct BrigadeProcess {
+    pub(crate) step: BrigadeStep,
     unsent: Ids,
-    /// The end of its newest message in the journal; none for one that only flushes.
-    goal: Option<u8>,
-    /// It is the last process of the run: it starts when all others are done, and does not give up.
+    /// The end of its newest message in the journal; `None` for a process that only delivers.
+    target: Option<u8>,
+    /// The last process of the run: it starts when all others are done, and does not give up.
     pub(crate) last: bool,
     pub(crate) merged: u8,
-    /// The lock directory it made.
+    /// The lock directory it created.
     pub(crate) dir: u8,
-    /// The lock directory it is about to take away, and whether that one was stale.
+    /// The lock directory it is about to remove, and whether it was stale.
     pub(crate) seen: u8,
     seen_stale: bool,
-    /// The inbox that it read, and what it will put in its place.
+    /// The inbox that it read, and the new contents.
     pub(crate) file: u8,
     pub(crate) tmp: u8,
     pub(crate) content: Ids,
     /// The header that it will write.
-    pub(crate) next: Header,
+    pub(crate) next: ModelHeader,
 }
 
-impl Brigade {
-    pub(crate) fn sending(messages: &[u8]) -> Self {
-        let at = if messages.is_empty() { At::Done } else { At::Append };
-        Self { at, unsent: Ids::of(messages), ..Self::default() }
+impl BrigadeProcess {
+    pub(crate) fn sender(messages: &[u8]) -> Self {
+        let step = if messages.is_empty() { BrigadeStep::Done } else { BrigadeStep::Append };
+        Self { step, unsent: Ids::from_slice(messages), ..Self::default() }
     }
 
-    pub(crate) fn flushing(last: bool) -> Self {
+    pub(crate) fn flusher(last: bool) -> Self {
         Self { last, ..Self::default() }
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        self.at == At::Done
+        self.step == BrigadeStep::Done
     }
 
-    pub(crate) fn can_step(&self, world: &World, alone: bool) -> bool {
-        match self.at {
-            At::Done => false,
-            At::Flock => world.flock.is_none() && (alone || !self.last),
+    pub(crate) fn can_step(&self, state: &ModelState, alone: bool) -> bool {
+        match self.step {
+            BrigadeStep::Done => false,
+            BrigadeStep::Flock => state.flock.is_none() && (alone || !self.last),
             _ => true,
         }
     }
 
     pub(crate) fn can_give_up(&self) -> bool {
-        self.at == At::Flock && !self.last
+        self.step == BrigadeStep::Flock && !self.last
     }
 
-    pub(crate) fn turn_to_next(&mut self) {
-        let at = if self.unsent.is_empty() { At::Done } else { At::Append };
-        *self = Self { at, unsent: self.unsent, last: self.last, ..Self::default() };
+    pub(crate) fn start_next_message(&mut self) {
+        let step = if self.unsent.is_empty() { BrigadeStep::Done } else { BrigadeStep::Append };
+        *self = Self { step, unsent: self.unsent, last: self.last, ..Self::default() };
     }
 
-    pub(crate) fn fault_of_age(&self, dir: u8) -> u16 {
-        match self.at {
-            At::Take if self.seen == dir && !self.seen_stale => fault::LATE_ELSEWHERE,
+    pub(crate) fn fault_if_stale(&self, dir: u8) -> u16 {
+        match self.step {
+            BrigadeStep::RemoveLock if self.seen == dir && !self.seen_stale => {
+                fault::PAUSED_ELSEWHERE
+            }
             _ if self.dir != dir => 0,
-            At::Rename => fault::LATE_RENAME,
-            _ => fault::LATE_ELSEWHERE,
+            BrigadeStep::Rename => fault::PAUSED_BEFORE_RENAME,
+            _ => fault::PAUSED_ELSEWHERE,
         }
     }
 }
 
-pub(crate) fn step(world: &mut World, rules: &Rules, index: u8, mut me: Brigade) {
-    let held = world.lock.is_some_and(|lock| lock.dir == me.dir);
-    let stale = world.lock.is_some_and(|lock| lock.stale);
-    match me.at {
-        At::Append => {
-            let message = me.unsent.get(0);
-            me.unsent = me.unsent.starting_at(1);
-            world.journal.push(message);
-            me.goal = Some(world.journal.len());
-            me.at = At::Flock;
+pub(crate) fn step(
+    state: &mut ModelState,
+    rules: &ProtocolRules,
+    index: u8,
+    mut this: BrigadeProcess,
+) {
+    let held = state.lock.is_some_and(|lock| lock.dir == this.dir);
+    let stale = state.lock.is_some_and(|lock| lock.stale);
+    match this.step {
+        BrigadeStep::Append => {
+            let message = this.unsent.get(0);
+            this.unsent = this.unsent.starting_at(1);
+            state.journal.push(message);
+            this.target = Some(state.journal.len());
+            this.step = BrigadeStep::Flock;
         }
-        At::Flock => {
-            world.flock = Some(index);
-            me.at = At::Resolve;
+        BrigadeStep::Flock => {
+            state.flock = Some(index);
+            this.step = BrigadeStep::Resolve;
         }
-        At::Resolve => resolve(world, rules, &mut me),
-        At::Decide => decide(world, &mut me),
-        At::Lock => lock(world, rules, &mut me),
-        At::Take => take(world, rules, &mut me),
-        At::Merge => merge::merge(world, rules, &mut me),
-        At::CheckInbox | At::CheckLock => {
-            let held = held && !(rules.mind_age && stale);
-            let kept = if me.at == At::CheckLock { held } else { world.inbox.file == me.file };
-            if !kept {
-                me.next = Header { upto: world.header.base, tmp: 0, ..world.header };
-                me.at =
-                    if rules.check_last { At::Withdraw } else { after_withdrawal(&mut me, held) };
-            } else if rules.check_last {
-                me.at = if me.at == At::CheckInbox { At::CheckLock } else { At::Rename };
+        BrigadeStep::Resolve => resolve(state, rules, &mut this),
+        BrigadeStep::Decide => decide(state, &mut this),
+        BrigadeStep::Lock => lock(state, rules, &mut this),
+        BrigadeStep::RemoveLock => remove_lock(state, rules, &mut this),
+        BrigadeStep::Merge => merge::merge(state, rules, &mut this),
+        BrigadeStep::CheckInbox | BrigadeStep::CheckLock => {
+            let held = held && !(rules.check_age && stale);
+            let kept = if this.step == BrigadeStep::CheckLock {
+                held
             } else {
-                me.at = if me.at == At::CheckLock { At::CheckInbox } else { At::Intent };
+                state.inbox.file == this.file
+            };
+            if !kept {
+                this.next = ModelHeader { upto: state.header.base, tmp: 0, ..state.header };
+                this.step = if rules.check_last {
+                    BrigadeStep::Withdraw
+                } else {
+                    step_after_withdrawal(&mut this, held)
+                };
+            } else if rules.check_last {
+                this.step = if this.step == BrigadeStep::CheckInbox {
+                    BrigadeStep::CheckLock
+                } else {
+                    BrigadeStep::Rename
+                };
+            } else {
+                this.step = if this.step == BrigadeStep::CheckLock {
+                    BrigadeStep::CheckInbox
+                } else {
+                    BrigadeStep::Intent
+                };
             }
         }
-        At::Rename => {
-            world.inbox = Inbox { file: me.tmp, ids: me.content };
-            world.tmp = 0;
-            (me.content, me.file, me.tmp) = (Ids::default(), 0, 0);
-            me.at = match rules.intent {
-                Intent::Late => At::Close,
-                _ if rules.look_back => At::LookBack,
-                _ => At::Release,
+        BrigadeStep::Rename => {
+            state.inbox = ModelInbox { file: this.tmp, ids: this.content };
+            state.tmp = 0;
+            (this.content, this.file, this.tmp) = (Ids::default(), 0, 0);
+            this.step = match rules.intent {
+                Intent::AfterRename => BrigadeStep::WriteMerged,
+                _ if rules.check_lock_after => BrigadeStep::CheckLockAfter,
+                _ => BrigadeStep::Release,
             };
         }
-        At::LookBack => {
-            let header = world.header;
-            me.next = Header { base: header.upto, tmp: 0, ours: header.tmp, ..header };
+        BrigadeStep::CheckLockAfter => {
+            let header = state.header;
+            this.next = ModelHeader { base: header.upto, tmp: 0, ours: header.tmp, ..header };
             if !held {
-                me.next = me.next.at_risk(rules, header.base, world.inbox);
+                this.next = this.next.with_risk(rules, header.base, state.inbox);
             }
-            me.merged = header.upto;
-            me.dir = if held && !(rules.mind_age && stale) { me.dir } else { 0 };
-            me.at = At::Close;
+            this.merged = header.upto;
+            this.dir = if held && !(rules.check_age && stale) { this.dir } else { 0 };
+            this.step = BrigadeStep::WriteMerged;
         }
-        At::Release => {
-            let moved = world.lock.take();
-            me.at = At::Unflock;
-            if let Some(moved) = moved.filter(|lock| lock.dir != me.dir) {
-                took_wrong(world, rules, &mut me, moved);
+        BrigadeStep::Release => {
+            let moved = state.lock.take();
+            this.step = BrigadeStep::Unflock;
+            if let Some(moved) = moved.filter(|lock| lock.dir != this.dir) {
+                removed_wrong_lock(state, rules, &mut this, moved);
             }
-            me.dir = 0;
+            this.dir = 0;
         }
-        At::Unflock => {
-            world.flock = None;
-            me.turn_to_next();
+        BrigadeStep::Unflock => {
+            state.flock = None;
+            this.start_next_message();
         }
-        At::Settle
-        | At::RiskThenTake
-        | At::Record
-        | At::Intent
-        | At::Withdraw
-        | At::Close
-        | At::RiskThenUnflock => {
-            world.header = me.next;
-            me.next = Header::default();
-            me.at = match me.at {
-                At::Settle => At::Decide,
-                At::RiskThenTake => At::Take,
-                At::Record => At::Merge,
-                At::Intent if rules.check_last && rules.recheck => At::CheckInbox,
-                At::Intent => At::Rename,
-                At::Withdraw => after_withdrawal(&mut me, held && !(rules.mind_age && stale)),
-                At::Close if me.dir != 0 => At::Release,
-                _ => At::Unflock,
+        BrigadeStep::WriteResolved
+        | BrigadeStep::RiskThenRemoveLock
+        | BrigadeStep::Record
+        | BrigadeStep::Intent
+        | BrigadeStep::Withdraw
+        | BrigadeStep::WriteMerged
+        | BrigadeStep::RiskThenUnflock => {
+            state.header = this.next;
+            this.next = ModelHeader::default();
+            this.step = match this.step {
+                BrigadeStep::WriteResolved => BrigadeStep::Decide,
+                BrigadeStep::RiskThenRemoveLock => BrigadeStep::RemoveLock,
+                BrigadeStep::Record => BrigadeStep::Merge,
+                BrigadeStep::Intent if rules.check_last && rules.recheck => BrigadeStep::CheckInbox,
+                BrigadeStep::Intent => BrigadeStep::Rename,
+                BrigadeStep::Withdraw => {
+                    step_after_withdrawal(&mut this, held && !(rules.check_age && stale))
+                }
+                BrigadeStep::WriteMerged if this.dir != 0 => BrigadeStep::Release,
+                _ => BrigadeStep::Unflock,
             };
         }
-        At::Done => unreachable!("a process that is done takes no step"),
+        BrigadeStep::Done => unreachable!("a process that is done takes no step"),
     }
-    world.processes[usize::from(index)] = Process::Brigade(me);
+    state.processes[usize::from(index)] = ModelProcess::Brigade(this);
 }
 
-/// What is merged, by the header and by whether its temp file is still there.
-fn resolve(world: &mut World, rules: &Rules, me: &mut Brigade) {
-    let header = world.header;
+/// Determines how much is merged, from the header and from whether its temp file still exists.
+fn resolve(state: &mut ModelState, rules: &ProtocolRules, this: &mut BrigadeProcess) {
+    let header = state.header;
     if header.tmp == 0 {
-        me.merged = header.upto;
-        decide(world, me);
-    } else if header.tmp == world.tmp {
-        me.merged = header.base;
-        if rules.disown_first {
-            me.next = Header { upto: header.base, tmp: 0, ..header };
-            me.at = At::Settle;
+        this.merged = header.upto;
+        decide(state, this);
+    } else if header.tmp == state.tmp {
+        this.merged = header.base;
+        if rules.clear_header_first {
+            this.next = ModelHeader { upto: header.base, tmp: 0, ..header };
+            this.step = BrigadeStep::WriteResolved;
         } else {
-            world.tmp = 0;
-            me.at = At::Decide;
+            state.tmp = 0;
+            this.step = BrigadeStep::Decide;
         }
     } else {
-        me.merged = header.upto;
-        me.next = Header { base: header.upto, tmp: 0, ours: header.tmp, ..header };
-        // Its maker died before it looked back.
-        if world.lock.is_none_or(|lock| lock.dir != header.lock) {
-            me.next = me.next.at_risk(rules, header.base, world.inbox);
+        this.merged = header.upto;
+        this.next = ModelHeader { base: header.upto, tmp: 0, ours: header.tmp, ..header };
+        // Its writer died before it could check the lock again.
+        if state.lock.is_none_or(|lock| lock.dir != header.lock) {
+            this.next = this.next.with_risk(rules, header.base, state.inbox);
         }
-        me.at = At::Settle;
-        if !rules.look_back {
-            me.next = Header::default();
-            decide(world, me);
+        this.step = BrigadeStep::WriteResolved;
+        if !rules.check_lock_after {
+            this.next = ModelHeader::default();
+            decide(state, this);
         }
     }
 }
 
-/// Is there anything to do?
-fn decide(world: &World, me: &mut Brigade) {
-    let reached = me.merged >= me.goal.unwrap_or_else(|| world.journal.len());
-    let rewritten = world.inbox.file != ours(world);
-    me.at = if reached && (world.header.risks.is_empty() || !rewritten) {
-        At::Unflock
+/// Decides whether there is anything to do.
+fn decide(state: &ModelState, this: &mut BrigadeProcess) {
+    let reached = this.merged >= this.target.unwrap_or_else(|| state.journal.len());
+    let rewritten = state.inbox.file != ours(state);
+    this.step = if reached && (state.header.risks.is_empty() || !rewritten) {
+        BrigadeStep::Unflock
     } else {
-        At::Lock
+        BrigadeStep::Lock
     };
 }
 
-/// mkdir, and on EEXIST a look at what is there.
-fn lock(world: &mut World, rules: &Rules, me: &mut Brigade) {
-    let merged = me.merged;
-    let at_steal = |world: &World, mut header: Header| {
-        header = header.at_risk(rules, merged, world.inbox);
-        // Read kindly: rewrites before the steal are not those that it must fear.
-        if rules.rewind == Rewind::First && header.tmp == 0 {
-            header.ours = world.inbox.file;
+/// `mkdir`, and on EEXIST a check of the existing lock.
+fn lock(state: &mut ModelState, rules: &ProtocolRules, this: &mut BrigadeProcess) {
+    let merged = this.merged;
+    let at_steal = |state: &ModelState, mut header: ModelHeader| {
+        header = header.with_risk(rules, merged, state.inbox);
+        // A favourable reading of the original protocol: writes before the steal do not count as
+        // overwrites.
+        if rules.rewind == Rewind::Original && header.tmp == 0 {
+            header.ours = state.inbox.file;
         }
         header
     };
-    let Some(lock) = world.lock else {
-        world.lock = Some(Lock { dir: NEW, stale: false, by_brigade: true });
-        me.dir = NEW;
-        me.next = Header { lock: NEW, ..world.header };
-        if me.seen_stale && !rules.risk_first {
-            me.next = at_steal(world, me.next);
+    let Some(lock) = state.lock else {
+        state.lock = Some(ModelLock { dir: NEW, stale: false, by_brigade: true });
+        this.dir = NEW;
+        this.next = ModelHeader { lock: NEW, ..state.header };
+        if this.seen_stale && !rules.record_risk_first {
+            this.next = at_steal(state, this.next);
         }
-        (me.seen, me.seen_stale) = (0, false);
-        me.at = At::Record;
+        (this.seen, this.seen_stale) = (0, false);
+        this.step = BrigadeStep::Record;
         return;
     };
-    (me.seen, me.seen_stale) = (lock.dir, lock.stale);
-    let known = lock.dir == world.header.lock;
-    if known && !(lock.stale && rules.risk_first) {
-        // What is known to be a dead one's is taken at once. If it is stale a native process may be
-        // about to take it too, and then it counts as unknown.
-        me.seen_stale = false;
-        me.at = At::Take;
+    (this.seen, this.seen_stale) = (lock.dir, lock.stale);
+    let known = lock.dir == state.header.lock;
+    if known && !(lock.stale && rules.record_risk_first) {
+        // The lock of a dead brigade process is removed immediately. If it is stale, a native
+        // process may be about to remove it too, so it is treated as unknown.
+        this.seen_stale = false;
+        this.step = BrigadeStep::RemoveLock;
     } else if lock.stale {
-        me.at = At::Take;
-        if rules.risk_first {
-            me.next = at_steal(world, world.header);
-            me.at = At::RiskThenTake;
+        this.step = BrigadeStep::RemoveLock;
+        if rules.record_risk_first {
+            this.next = at_steal(state, state.header);
+            this.step = BrigadeStep::RiskThenRemoveLock;
         }
     } else {
-        world.flock = None;
-        *me = Brigade { unsent: me.unsent, goal: me.goal, last: me.last, ..Brigade::default() };
+        state.flock = None;
+        *this = BrigadeProcess {
+            unsent: this.unsent,
+            target: this.target,
+            last: this.last,
+            ..BrigadeProcess::default()
+        };
     }
 }
 
-fn take(world: &mut World, rules: &Rules, me: &mut Brigade) {
-    me.at = At::Lock;
-    let wrong = world.lock.take().filter(|moved| moved.dir != me.seen);
-    me.seen = 0;
-    me.seen_stale &= !rules.risk_first;
+fn remove_lock(state: &mut ModelState, rules: &ProtocolRules, this: &mut BrigadeProcess) {
+    this.step = BrigadeStep::Lock;
+    let wrong = state.lock.take().filter(|moved| moved.dir != this.seen);
+    this.seen = 0;
+    this.seen_stale &= !rules.record_risk_first;
     if let Some(wrong) = wrong {
-        took_wrong(world, rules, me, wrong);
+        removed_wrong_lock(state, rules, this, wrong);
     }
 }
 
-fn took_wrong(world: &mut World, rules: &Rules, me: &mut Brigade, lock: Lock) {
+fn removed_wrong_lock(
+    state: &mut ModelState,
+    rules: &ProtocolRules,
+    this: &mut BrigadeProcess,
+    lock: ModelLock,
+) {
     assert!(!lock.by_brigade, "the flock keeps brigade processes apart");
-    world.faults |= fault::TOOK_WRONG;
-    if rules.look_at_taken {
-        me.next = world.header.at_risk(rules, me.merged, world.inbox);
-        me.at = At::RiskThenUnflock;
+    state.faults |= fault::REMOVED_WRONG;
+    if rules.verify_removed {
+        this.next = state.header.with_risk(rules, this.merged, state.inbox);
+        this.step = BrigadeStep::RiskThenUnflock;
     }
 }
 
-fn after_withdrawal(me: &mut Brigade, held: bool) -> At {
-    (me.file, me.tmp, me.content, me.next) = (0, 0, Ids::default(), Header::default());
+fn step_after_withdrawal(this: &mut BrigadeProcess, held: bool) -> BrigadeStep {
+    (this.file, this.tmp, this.content, this.next) = (0, 0, Ids::default(), ModelHeader::default());
     if held {
-        return At::Merge;
+        return BrigadeStep::Merge;
     }
-    me.dir = 0;
-    At::Lock
+    this.dir = 0;
+    BrigadeStep::Lock
 }

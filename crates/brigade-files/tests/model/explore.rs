@@ -1,115 +1,133 @@
-//! Every world that can be reached, breadth first, so that the first breach has a shortest run.
+//! Explores every reachable state, breadth first, so that the first violation found has a shortest
+//! run.
 //!
-//! By hand, because the crates for it bring a web server and second versions of other crates.
+//! Written by hand, because the available crates bring a web server and second versions of other
+//! crates.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hasher};
 use std::time::{Duration, Instant};
 
-use crate::rules::Rules;
-use crate::world::{Action, World};
+use crate::rules::ProtocolRules;
+use crate::world::{ModelAction, ModelState};
 
-/// Does a world break the promise?
-pub(crate) type Law = fn(&World) -> bool;
+/// Returns whether a state violates the property.
+pub(crate) type Property = fn(&ModelState) -> bool;
 
-pub(crate) struct Outcome {
-    pub(crate) worlds: usize,
-    pub(crate) finals: usize,
+pub(crate) struct Exploration {
+    pub(crate) states: usize,
+    pub(crate) final_states: usize,
     pub(crate) time: Duration,
-    /// For each law the shortest run to a world that breaks it.
-    pub(crate) breaches: Vec<Option<Vec<Action>>>,
+    /// For each property, the shortest run to a state that violates it.
+    pub(crate) violations: Vec<Option<Vec<ModelAction>>>,
 }
 
-/// Walks all worlds, or until each law is broken.
-pub(crate) fn explore(start: World, rules: &Rules, laws: &[Law]) -> Outcome {
+/// Explores all states, or stops when each property is violated.
+pub(crate) fn explore(
+    start: ModelState,
+    rules: &ProtocolRules,
+    properties: &[Property],
+) -> Exploration {
     let clock = Instant::now();
-    // Worlds are known by 64 bits of hash: at 10^8 of them, one is mistaken for another in one run
-    // of four thousand.
-    let mut seen = HashSet::<u64, BuildHasherDefault<Same>>::default();
+    // States are identified by a 64-bit hash. With 10^8 states, the chance that two of them collide
+    // is one in four thousand.
+    let mut seen = HashSet::<u64, BuildHasherDefault<IdentityHasher>>::default();
     let hasher = BuildHasherDefault::<DefaultHasher>::default();
-    let mut trail: Vec<(u32, Action)> = vec![(0, Action::Age)];
-    let mut level = vec![(0, start)];
-    let mut outcome =
-        Outcome { worlds: 1, finals: 0, time: Duration::ZERO, breaches: vec![None; laws.len()] };
+    let mut predecessors: Vec<(u32, ModelAction)> = vec![(0, ModelAction::LockGetsStale)];
+    let mut frontier = vec![(0, start)];
+    let mut outcome = Exploration {
+        states: 1,
+        final_states: 0,
+        time: Duration::ZERO,
+        violations: vec![None; properties.len()],
+    };
     let mut actions = Vec::new();
     seen.insert(hasher.hash_one(start));
-    while !level.is_empty() && (laws.is_empty() || outcome.breaches.iter().any(Option::is_none)) {
-        let mut below = Vec::new();
-        for (place, world) in level {
+    while !frontier.is_empty()
+        && (properties.is_empty() || outcome.violations.iter().any(Option::is_none))
+    {
+        let mut next_frontier = Vec::new();
+        for (index, state) in frontier {
             actions.clear();
-            world.actions(&mut actions);
-            outcome.finals += usize::from(world.is_final());
-            assert!(!actions.is_empty() || world.is_final(), "stuck: {world:#?}");
-            for (law, breach) in laws.iter().zip(&mut outcome.breaches) {
-                if breach.is_none() && law(&world) {
-                    *breach = Some(run_to(&trail, place));
+            state.actions(&mut actions);
+            outcome.final_states += usize::from(state.is_final());
+            assert!(
+                !actions.is_empty() || state.is_final(),
+                "no action is possible, but the run is not finished: {state:#?}"
+            );
+            for (property, violation) in properties.iter().zip(&mut outcome.violations) {
+                if violation.is_none() && property(&state) {
+                    *violation = Some(path_to(&predecessors, index));
                 }
             }
             for &action in &actions {
-                let next = world.next(rules, action);
+                let next = state.next(rules, action);
                 if seen.insert(hasher.hash_one(next)) {
-                    below.push((u32::try_from(trail.len()).expect("fewer worlds"), next));
-                    trail.push((place, action));
+                    next_frontier.push((
+                        u32::try_from(predecessors.len()).expect("at most 2^32 states"),
+                        next,
+                    ));
+                    predecessors.push((index, action));
                 }
             }
         }
-        level = below;
+        frontier = next_frontier;
     }
-    outcome.worlds = trail.len();
+    outcome.states = predecessors.len();
     outcome.time = clock.elapsed();
     outcome
 }
 
-fn run_to(trail: &[(u32, Action)], mut place: u32) -> Vec<Action> {
+fn path_to(predecessors: &[(u32, ModelAction)], mut index: u32) -> Vec<ModelAction> {
     let mut run = Vec::new();
-    while place != 0 {
-        let (before, action) = trail[usize::try_from(place).expect("small")];
+    while index != 0 {
+        let (before, action) = predecessors[usize::try_from(index).expect("fits usize")];
         run.push(action);
-        place = before;
+        index = before;
     }
     run.reverse();
     run
 }
 
-/// A run in words: who did what, and the files where they changed.
-pub(crate) fn told(start: World, rules: &Rules, run: &[Action]) -> String {
-    let mut world = start;
+/// Describes a run: the steps, and the files where they changed.
+pub(crate) fn describe(start: ModelState, rules: &ProtocolRules, run: &[ModelAction]) -> String {
+    let mut state = start;
     let mut text = String::new();
     for &action in run {
-        let next = world.next(rules, action);
+        let next = state.next(rules, action);
         let what = match action {
-            Action::Step(index) => world.processes[usize::from(index)].told(),
+            ModelAction::Step(index) => state.processes[usize::from(index)].describe(),
             _ => String::new(),
         };
         let _ = write!(text, "\n  {action:?} {what}");
-        if (next.inbox, next.lock) != (world.inbox, world.lock) {
+        if (next.inbox, next.lock) != (state.inbox, state.lock) {
             let _ = write!(text, " -> inbox {:?}, lock {:?}", next.inbox, next.lock);
         }
-        if next.header != world.header {
+        if next.header != state.header {
             let _ = write!(text, " -> {:?}", next.header);
         }
-        world = next;
+        state = next;
     }
     let _ = write!(
         text,
         "\n  end: inbox {:?}, delivered {:?}, journal {:?}, faults {:#b}",
-        world.inbox.ids, world.delivered, world.journal, world.faults
+        state.inbox.ids, state.delivered, state.journal, state.faults
     );
     text
 }
 
-/// Hashes are hashed enough.
+/// A hasher that returns its input, because the keys are hashes already.
 #[derive(Default)]
-struct Same(u64);
+struct IdentityHasher(u64);
 
-impl Hasher for Same {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }
 
     fn write(&mut self, _: &[u8]) {
-        unreachable!("only whole numbers are hashed");
+        unreachable!("only u64 keys are hashed");
     }
 
     fn write_u64(&mut self, number: u64) {

@@ -1,4 +1,4 @@
-//! A short list of small numbers, packed so that a whole world is one flat value.
+//! A short list of small numbers, packed so that a whole state is one flat value.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use std::fmt;
 pub(crate) struct Ids(u64);
 
 impl Ids {
-    pub(crate) fn of(ids: &[u8]) -> Self {
+    pub(crate) fn from_slice(ids: &[u8]) -> Self {
         let mut list = Self::default();
         for &id in ids {
             list.push(id);
@@ -36,7 +36,7 @@ impl Ids {
         (0..self.len()).map(move |index| self.get(index))
     }
 
-    pub(crate) fn has(self, id: u8) -> bool {
+    pub(crate) fn contains(self, id: u8) -> bool {
         self.iter().any(|other| other == id)
     }
 

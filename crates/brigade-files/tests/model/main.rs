@@ -1,14 +1,16 @@
-//! The mailbox protocol, checked in every order of its system calls, with kills and long pauses.
+//! Model checker for the mailbox protocol: explores every order of its system calls, with kills and
+//! long pauses.
 //!
-//! `world` holds the files and who works on them, `brigade` with `merge` and `native` are the two
-//! kinds of process, `rules` the choices of the protocol, `laws` what it promises.
+//! `world` holds the files and the processes that use them. `brigade` (with `merge`) and `native`
+//! are the two kinds of process. `rules` lists the design choices of the protocol, and `laws` the
+//! properties it guarantees.
 
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::print_stdout,
-    reason = "a test stops at the first thing that is not as it should be, and prints what it saw"
+    reason = "a test stops at the first failure and prints the run that led to it"
 )]
 
 mod brigade;
@@ -20,56 +22,56 @@ mod native;
 mod rules;
 mod world;
 
-use brigade::Brigade;
-use explore::{Law, explore, told};
+use brigade::BrigadeProcess;
+use explore::{Property, describe, explore};
 use ids::Ids;
-use laws::{CORNERS, CORNERS_OF_KILLS, LAWS};
-use native::Native;
-use rules::{Intent, Rewind, Rules};
-use world::{Header, Inbox, Process, World};
+use laws::{EXCEPTIONS, EXCEPTIONS_WITH_KILLS, PROPERTIES};
+use native::NativeProcess;
+use rules::{Intent, ProtocolRules, Rewind};
+use world::{ModelHeader, ModelInbox, ModelProcess, ModelState};
 
-/// Who takes part, and what may befall them.
+/// The processes of a run, and the faults that may happen.
 #[derive(Clone, Copy, Debug)]
-struct Case {
-    /// The messages of the two senders, each under its own numbers; see [`laws::SENDERS`].
+struct ModelScenario {
+    /// The messages of the two senders; see [`laws::SENDERS`] for the ids each may use.
     senders: [&'static [u8]; 2],
-    /// How often the native reader comes.
-    rounds: u8,
-    /// What stands in the inbox at the start.
+    /// How often the native reader reads the inbox.
+    reads: u8,
+    /// The messages in the inbox at the start.
     old: &'static [u8],
     kills: u8,
     pauses: u8,
-    /// How often all natives die, and one is started that reads.
+    /// How often all native processes die and a new reader starts.
     restarts: u8,
 }
 
-const CASE: Case =
-    Case { senders: [&[1], &[]], rounds: 1, old: &[7], kills: 0, pauses: 0, restarts: 0 };
-const PAIR: Case = Case { senders: [&[1], &[3]], ..CASE };
-const PAUSE: Case = Case { pauses: 1, ..CASE };
-const RESTART: Case = Case { restarts: 1, ..PAUSE };
-const TWO_AND_RESTART: Case = Case { senders: [&[1, 2], &[]], ..RESTART };
-const KILL_AND_PAUSE: Case = Case { kills: 1, ..PAUSE };
+const BASE: ModelScenario =
+    ModelScenario { senders: [&[1], &[]], reads: 1, old: &[7], kills: 0, pauses: 0, restarts: 0 };
+const PAIR: ModelScenario = ModelScenario { senders: [&[1], &[3]], ..BASE };
+const PAUSE: ModelScenario = ModelScenario { pauses: 1, ..BASE };
+const RESTART: ModelScenario = ModelScenario { restarts: 1, ..PAUSE };
+const TWO_AND_RESTART: ModelScenario = ModelScenario { senders: [&[1, 2], &[]], ..RESTART };
+const KILL_AND_PAUSE: ModelScenario = ModelScenario { kills: 1, ..PAUSE };
 
-impl Case {
-    fn start(&self) -> World {
-        World {
-            inbox: Inbox { file: 1, ids: Ids::of(self.old) },
+impl ModelScenario {
+    fn start(&self) -> ModelState {
+        ModelState {
+            inbox: ModelInbox { file: 1, ids: Ids::from_slice(self.old) },
             lock: None,
             flock: None,
             journal: Ids::default(),
-            header: Header { ours: 1, ..Header::default() },
+            header: ModelHeader { ours: 1, ..ModelHeader::default() },
             tmp: 0,
             processes: [
-                Process::Brigade(Brigade::sending(self.senders[0])),
-                Process::Brigade(Brigade::sending(self.senders[1])),
-                Process::Native(Native::writer(9)),
-                Process::Native(Native::reader(self.rounds)),
-                Process::Brigade(Brigade::flushing(true)),
+                ModelProcess::Brigade(BrigadeProcess::sender(self.senders[0])),
+                ModelProcess::Brigade(BrigadeProcess::sender(self.senders[1])),
+                ModelProcess::Native(NativeProcess::writer(9)),
+                ModelProcess::Native(NativeProcess::reader(self.reads)),
+                ModelProcess::Brigade(BrigadeProcess::flusher(true)),
             ],
             delivered: Ids::default(),
             delivered_before: Ids::default(),
-            native_sent: Ids::of(self.old),
+            native_sent: Ids::from_slice(self.old),
             kills: self.kills,
             pauses: self.pauses,
             restarts: self.restarts,
@@ -78,122 +80,171 @@ impl Case {
     }
 }
 
-/// No world that the case can lead to breaks a law.
-fn check(case: Case) {
-    let mut names = LAWS.map(|(name, _)| name).to_vec();
-    let mut laws = LAWS.map(|(_, law)| law).to_vec();
-    if case.kills == 0 {
+/// Checks that no reachable state violates a property.
+fn check(scenario: ModelScenario) {
+    let mut names = PROPERTIES.map(|(name, _)| name).to_vec();
+    let mut properties = PROPERTIES.map(|(_, property)| property).to_vec();
+    if scenario.kills == 0 {
         names.push("lost without a kill");
-        laws.push(laws::lost_without_kill);
+        properties.push(laws::lost_without_kill);
     }
-    let rules = Rules::MENDED;
-    let outcome = explore(case.start(), &rules, &laws);
-    println!("{case:?}: {} worlds, {} ends, {:.1?}", outcome.worlds, outcome.finals, outcome.time);
-    assert!(outcome.finals > 0, "no run of {case:?} comes to its end");
-    for (name, breach) in names.iter().zip(outcome.breaches) {
-        if let Some(run) = breach {
-            panic!("{name} in {case:?}:{}", told(case.start(), &rules, &run));
+    let rules = ProtocolRules::CURRENT;
+    let outcome = explore(scenario.start(), &rules, &properties);
+    println!(
+        "{scenario:?}: {} states, {} final states, {:.1?}",
+        outcome.states, outcome.final_states, outcome.time
+    );
+    assert!(outcome.final_states > 0, "no run of {scenario:?} finishes");
+    for (name, violation) in names.iter().zip(outcome.violations) {
+        if let Some(run) = violation {
+            panic!("{name} in {scenario:?}:{}", describe(scenario.start(), &rules, &run));
         }
     }
 }
 
-/// Some world that the case can lead to breaks the law.
-fn check_breach(what: &str, rules: &Rules, case: Case, law: Law) {
-    let outcome = explore(case.start(), rules, &[law]);
-    let Some(Some(run)) = outcome.breaches.first() else {
-        panic!("{what}: none of {} worlds breaks the law", outcome.worlds);
+/// Checks that some reachable state violates the property.
+fn check_violation(what: &str, rules: &ProtocolRules, scenario: ModelScenario, property: Property) {
+    let outcome = explore(scenario.start(), rules, &[property]);
+    let Some(Some(run)) = outcome.violations.first() else {
+        panic!("{what}: none of {} states violates the property", outcome.states);
     };
-    let told = told(case.start(), rules, run);
-    println!("{what}: {} steps, {} worlds:{told}", run.len(), outcome.worlds);
+    let description = describe(scenario.start(), rules, run);
+    println!("{what}: {} steps, {} states:{description}", run.len(), outcome.states);
 }
 
 #[test]
-fn nothing_befalls_them() {
-    check(Case { senders: [&[1, 2], &[3]], ..CASE });
-    check(Case { senders: [&[1, 2], &[3, 4]], rounds: 2, old: &[], ..CASE });
+fn no_faults() {
+    check(ModelScenario { senders: [&[1, 2], &[3]], ..BASE });
+    check(ModelScenario { senders: [&[1, 2], &[3, 4]], reads: 2, old: &[], ..BASE });
 }
 
 #[test]
-fn one_is_killed() {
-    check(Case { kills: 1, senders: [&[1, 2], &[]], ..CASE });
-    check(Case { kills: 1, old: &[], ..PAIR });
+fn one_kill() {
+    check(ModelScenario { kills: 1, senders: [&[1, 2], &[]], ..BASE });
+    check(ModelScenario { kills: 1, old: &[], ..PAIR });
 }
 
 #[test]
-fn one_is_paused() {
-    check(Case { senders: [&[1, 2], &[]], ..PAUSE });
-    check(Case { old: &[], pauses: 1, ..PAIR });
+fn one_pause() {
+    check(ModelScenario { senders: [&[1, 2], &[]], ..PAUSE });
+    check(ModelScenario { old: &[], pauses: 1, ..PAIR });
 }
 
 #[test]
-fn one_is_killed_and_one_is_paused() {
+fn one_kill_and_one_pause() {
     check(KILL_AND_PAUSE);
 }
 
 #[test]
-fn the_natives_die_and_one_is_started() {
+fn natives_die_and_one_restarts() {
     check(TWO_AND_RESTART);
-    check(Case { kills: 1, ..RESTART });
+    check(ModelScenario { kills: 1, ..RESTART });
 }
 
 #[test]
-#[ignore = "two minutes and more, in a release build: `just model`"]
-fn many_are_killed_and_paused() {
-    check(Case { rounds: 2, pauses: 2, ..CASE });
-    check(Case { pauses: 1, ..PAIR });
-    check(Case { kills: 2, ..PAIR });
-    check(Case { kills: 2, pauses: 1, senders: [&[1, 2], &[]], ..CASE });
-    check(Case { kills: 1, pauses: 2, ..CASE });
-    check(Case { kills: 1, pauses: 1, ..PAIR });
-    check(Case { pauses: 1, restarts: 1, ..PAIR });
-    check(Case { kills: 1, pauses: 2, restarts: 1, ..CASE });
+#[ignore = "takes more than two minutes in a release build: `just model`"]
+fn many_kills_and_pauses() {
+    check(ModelScenario { reads: 2, pauses: 2, ..BASE });
+    check(ModelScenario { pauses: 1, ..PAIR });
+    check(ModelScenario { kills: 2, ..PAIR });
+    check(ModelScenario { kills: 2, pauses: 1, senders: [&[1, 2], &[]], ..BASE });
+    check(ModelScenario { kills: 1, pauses: 2, ..BASE });
+    check(ModelScenario { kills: 1, pauses: 1, ..PAIR });
+    check(ModelScenario { pauses: 1, restarts: 1, ..PAIR });
+    check(ModelScenario { kills: 1, pauses: 2, restarts: 1, ..BASE });
 }
 
 #[test]
 fn every_rule_is_needed() {
-    let [lost, native_lost, doubled, stands_twice, _] = LAWS.map(|(_, law)| law);
-    let all = Rules::MENDED;
-    let kill = Case { kills: 1, ..CASE };
-    let kills = Case { kills: 2, ..CASE };
-    let two = Case { senders: [&[1, 2], &[]], ..PAUSE };
+    let [lost, native_lost, delivered_twice, duplicated_in_inbox, _] =
+        PROPERTIES.map(|(_, property)| property);
+    let all = ProtocolRules::CURRENT;
+    let kill = ModelScenario { kills: 1, ..BASE };
+    let kills = ModelScenario { kills: 2, ..BASE };
+    let two = ModelScenario { senders: [&[1, 2], &[]], ..PAUSE };
     let table = [
-        ("told of the merge after it", Rules { intent: Intent::Late, ..all }, kill, doubled),
-        ("told of the merge as done", Rules { intent: Intent::Blind, ..all }, kill, lost),
-        ("no second look", Rules { recheck: false, ..all }, PAUSE, native_lost),
-        ("second look too early", Rules { check_last: false, ..all }, PAUSE, native_lost),
-        ("second look without age", Rules { mind_age: false, ..all }, PAUSE, native_lost),
-        ("no look at ids", Rules { dedup: false, ..all }, two, stands_twice),
-        ("temp file not disowned", Rules { disown_first: false, ..all }, kills, lost),
-        ("no rewind", Rules { rewind: Rewind::Never, ..all }, PAUSE, lost),
-        ("rewind by content, once", Rules { rewind: Rewind::First, ..all }, PAUSE, lost),
-        ("risk after the steal", Rules { risk_first: false, ..all }, KILL_AND_PAUSE, lost),
-        ("no look back", Rules { look_back: false, ..all }, PAUSE, lost),
-        ("no last look", Rules { last_look: false, ..all }, RESTART, lost),
-        ("merged later", Rules { merge_at_once: false, ..all }, TWO_AND_RESTART, doubled),
-        ("in doubt after a restart", Rules { no_doubt: false, ..all }, RESTART, doubled),
+        (
+            "header written after the merge",
+            ProtocolRules { intent: Intent::AfterRename, ..all },
+            kill,
+            delivered_twice,
+        ),
+        (
+            "header written as if merged",
+            ProtocolRules { intent: Intent::AsDone, ..all },
+            kill,
+            lost,
+        ),
+        ("no recheck", ProtocolRules { recheck: false, ..all }, PAUSE, native_lost),
+        ("recheck too early", ProtocolRules { check_last: false, ..all }, PAUSE, native_lost),
+        ("recheck without age", ProtocolRules { check_age: false, ..all }, PAUSE, native_lost),
+        ("no deduplication", ProtocolRules { dedup: false, ..all }, two, duplicated_in_inbox),
+        (
+            "temp file unlinked before the header",
+            ProtocolRules { clear_header_first: false, ..all },
+            kills,
+            lost,
+        ),
+        ("no rewind", ProtocolRules { rewind: Rewind::Never, ..all }, PAUSE, lost),
+        (
+            "rewind of the original protocol",
+            ProtocolRules { rewind: Rewind::Original, ..all },
+            PAUSE,
+            lost,
+        ),
+        (
+            "risk recorded after the steal",
+            ProtocolRules { record_risk_first: false, ..all },
+            KILL_AND_PAUSE,
+            lost,
+        ),
+        (
+            "no lock check after the rename",
+            ProtocolRules { check_lock_after: false, ..all },
+            PAUSE,
+            lost,
+        ),
+        ("no final comparison", ProtocolRules { final_compare: false, ..all }, RESTART, lost),
+        (
+            "no merge on restart",
+            ProtocolRules { merge_on_restart: false, ..all },
+            TWO_AND_RESTART,
+            delivered_twice,
+        ),
+        (
+            "risk kept after a restart",
+            ProtocolRules { clear_risk_on_restart: false, ..all },
+            RESTART,
+            delivered_twice,
+        ),
     ];
-    for (what, rules, case, law) in table {
-        check_breach(what, &rules, case, law);
+    for (what, rules, scenario, property) in table {
+        check_violation(what, &rules, scenario, property);
     }
-    let rules = Rules { look_at_taken: false, ..all };
-    check_breach("no look at the lock taken", &rules, two, laws::lost_without_kill);
+    let rules = ProtocolRules { verify_removed: false, ..all };
+    check_violation("removed lock not verified", &rules, two, laws::lost_without_kill);
 }
 
 #[test]
-fn as_first_written_it_loses_messages() {
-    let [lost, native_lost, ..] = LAWS.map(|(_, law)| law);
-    check_breach("lost by a kill", &Rules::FIRST, Case { kills: 1, ..CASE }, lost);
-    check_breach("lost by a pause", &Rules::FIRST, PAUSE, lost);
-    check_breach("native lost", &Rules::FIRST, PAUSE, native_lost);
+fn the_original_protocol_loses_messages() {
+    let [lost, native_lost, ..] = PROPERTIES.map(|(_, property)| property);
+    check_violation(
+        "lost by a kill",
+        &ProtocolRules::ORIGINAL,
+        ModelScenario { kills: 1, ..BASE },
+        lost,
+    );
+    check_violation("lost by a pause", &ProtocolRules::ORIGINAL, PAUSE, lost);
+    check_violation("native message lost", &ProtocolRules::ORIGINAL, PAUSE, native_lost);
 }
 
-/// Each excuse in a law stands for runs that do happen.
+/// Every exception in a property covers runs that can happen.
 #[test]
-fn no_corner_is_idle() {
-    for (what, law) in CORNERS {
-        check_breach(what, &Rules::MENDED, PAUSE, law);
+fn every_exception_is_needed() {
+    for (what, property) in EXCEPTIONS {
+        check_violation(what, &ProtocolRules::CURRENT, PAUSE, property);
     }
-    for (what, law) in CORNERS_OF_KILLS {
-        check_breach(what, &Rules::MENDED, KILL_AND_PAUSE, law);
+    for (what, property) in EXCEPTIONS_WITH_KILLS {
+        check_violation(what, &ProtocolRules::CURRENT, KILL_AND_PAUSE, property);
     }
 }

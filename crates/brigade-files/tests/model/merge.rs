@@ -1,54 +1,56 @@
-//! The merge of the journal into the inbox, and what it puts back.
+//! Merges the journal into the inbox, and restores overwritten messages.
 
-use crate::brigade::{At, Brigade};
+use crate::brigade::{BrigadeProcess, BrigadeStep};
 use crate::ids::Ids;
-use crate::rules::{Intent, Rewind, Rules};
-use crate::world::{Header, Inbox, NEW, World};
+use crate::rules::{Intent, ProtocolRules, Rewind};
+use crate::world::{ModelHeader, ModelInbox, ModelState, NEW};
 
 /// Reads journal and inbox, and writes the temp file.
-pub(crate) fn merge(world: &mut World, rules: &Rules, me: &mut Brigade) {
-    let Inbox { file, ids } = world.inbox;
-    let mut next = Header { base: me.merged, upto: world.journal.len(), tmp: NEW, ..world.header };
-    if !next.risks.is_empty() && file != ours(world) {
-        rewind(rules, world, me.merged, &mut next);
+pub(crate) fn merge(state: &mut ModelState, rules: &ProtocolRules, this: &mut BrigadeProcess) {
+    let ModelInbox { file, ids } = state.inbox;
+    let mut next =
+        ModelHeader { base: this.merged, upto: state.journal.len(), tmp: NEW, ..state.header };
+    if !next.risks.is_empty() && file != ours(state) {
+        rewind(rules, state, this.merged, &mut next);
     }
-    let unmerged = world.journal.starting_at(next.base);
-    let missing = unmerged.filtered(|id| !rules.dedup || !ids.has(id));
-    me.merged = next.base;
+    let unmerged = state.journal.starting_at(next.base);
+    let missing = unmerged.filtered(|id| !rules.dedup || !ids.contains(id));
+    this.merged = next.base;
     if missing.is_empty() {
-        me.next = Header { base: next.upto, tmp: 0, ours: file, ..next };
-        me.at = At::Close;
+        this.next = ModelHeader { base: next.upto, tmp: 0, ours: file, ..next };
+        this.step = BrigadeStep::WriteMerged;
         return;
     }
-    next.ours = ours(world);
-    if rules.intent != Intent::Named {
-        next = Header { base: next.upto, tmp: 0, ours: NEW, ..next };
+    next.ours = ours(state);
+    if rules.intent != Intent::NamesTempFile {
+        next = ModelHeader { base: next.upto, tmp: 0, ours: NEW, ..next };
     }
-    (me.file, me.tmp, me.content, me.next) = (file, NEW, ids.followed_by(missing), next);
-    world.tmp = NEW;
-    me.at = match rules {
-        Rules { recheck: true, check_last: false, .. } => At::CheckLock,
-        Rules { intent: Intent::Late, recheck: true, .. } => At::CheckInbox,
-        Rules { intent: Intent::Late, .. } => At::Rename,
-        _ => At::Intent,
+    (this.file, this.tmp, this.content, this.next) = (file, NEW, ids.followed_by(missing), next);
+    state.tmp = NEW;
+    this.step = match rules {
+        ProtocolRules { recheck: true, check_last: false, .. } => BrigadeStep::CheckLock,
+        ProtocolRules { intent: Intent::AfterRename, recheck: true, .. } => BrigadeStep::CheckInbox,
+        ProtocolRules { intent: Intent::AfterRename, .. } => BrigadeStep::Rename,
+        _ => BrigadeStep::Intent,
     };
 }
 
-fn rewind(rules: &Rules, world: &World, merged: u8, next: &mut Header) {
-    let stands = |id| world.inbox.ids.has(id);
+fn rewind(rules: &ProtocolRules, state: &ModelState, merged: u8, next: &mut ModelHeader) {
+    let present = |id| state.inbox.ids.contains(id);
     match rules.rewind {
         Rewind::Never => {}
-        Rewind::First => {
-            if next.known.is_empty() || next.known.iter().any(stands) {
+        Rewind::Original => {
+            if next.known.is_empty() || next.known.iter().any(present) {
                 next.base = next.base.min(next.risks.get(0) - 1);
             }
             (next.risks, next.known) = (Ids::default(), Ids::default());
         }
         Rewind::Once => {
             let oldest = next.risks.iter().min().expect("not empty");
-            // A robbed holder's copy is older than all that was merged since; and a reader prunes
-            // in order. So if the newest stands, nothing was overwritten.
-            if oldest <= merged && !stands(world.journal.get(merged - 1)) {
+            // The copy of a process whose lock was stolen is older than all messages merged since,
+            // and a reader prunes in order. So if the newest message is present, nothing was
+            // overwritten.
+            if oldest <= merged && !present(state.journal.get(merged - 1)) {
                 next.base = oldest - 1;
                 let mut moved = false;
                 let rest = next
@@ -61,57 +63,58 @@ fn rewind(rules: &Rules, world: &World, merged: u8, next: &mut Header) {
     }
 }
 
-/// All native processes are known to be dead: their lock is taken away, what they may have overwritten is
-/// looked for once more and put back, and then nothing is in doubt. In one step: no native is started before.
-pub(crate) fn natives_ended(world: &mut World, rules: &Rules) {
-    let before = world.header;
-    let mut header = Header { tmp: 0, ..before };
-    if before.tmp != 0 && before.tmp == world.tmp {
+/// All native processes are known to be dead. Removes their lock, compares the inbox once more,
+/// restores overwritten messages, and clears the risk. This is one step, because no native process
+/// starts before it ends.
+pub(crate) fn natives_ended(state: &mut ModelState, rules: &ProtocolRules) {
+    let before = state.header;
+    let mut header = ModelHeader { tmp: 0, ..before };
+    if before.tmp != 0 && before.tmp == state.tmp {
         header.upto = before.base;
-        world.tmp = 0;
+        state.tmp = 0;
     } else if before.tmp != 0 {
         header.ours = before.tmp;
-        if world.lock.is_none_or(|lock| lock.dir != before.lock) {
-            header = header.at_risk(rules, before.base, world.inbox);
+        if state.lock.is_none_or(|lock| lock.dir != before.lock) {
+            header = header.with_risk(rules, before.base, state.inbox);
         }
     }
     header.base = header.upto;
-    world.lock = None;
-    if rules.last_look && !header.risks.is_empty() && world.inbox.file != header.ours {
-        rewind(rules, world, header.upto, &mut header);
-        header = Header { upto: header.base, ours: world.inbox.file, ..header };
+    state.lock = None;
+    if rules.final_compare && !header.risks.is_empty() && state.inbox.file != header.ours {
+        rewind(rules, state, header.upto, &mut header);
+        header = ModelHeader { upto: header.base, ours: state.inbox.file, ..header };
     }
-    if rules.no_doubt {
+    if rules.clear_risk_on_restart {
         header.risks = Ids::default();
     }
-    let (stands, unmerged) = (world.inbox.ids, world.journal.starting_at(header.base));
-    let missing = unmerged.filtered(|id| !stands.has(id));
-    if rules.merge_at_once && !missing.is_empty() {
-        world.inbox = Inbox { file: NEW, ids: stands.followed_by(missing) };
+    let (present, unmerged) = (state.inbox.ids, state.journal.starting_at(header.base));
+    let missing = unmerged.filtered(|id| !present.contains(id));
+    if rules.merge_on_restart && !missing.is_empty() {
+        state.inbox = ModelInbox { file: NEW, ids: present.followed_by(missing) };
         header.ours = NEW;
-        (header.base, header.upto) = (world.journal.len(), world.journal.len());
+        (header.base, header.upto) = (state.journal.len(), state.journal.len());
     }
-    world.header = header;
+    state.header = header;
 }
 
-/// The inbox as a brigade process last left it.
-pub(crate) fn ours(world: &World) -> u8 {
-    let Header { tmp, ours, .. } = world.header;
-    if tmp != 0 && tmp != world.tmp { tmp } else { ours }
+/// Returns the inbox as a brigade process last left it.
+pub(crate) fn ours(state: &ModelState) -> u8 {
+    let ModelHeader { tmp, ours, .. } = state.header;
+    if tmp != 0 && tmp != state.tmp { tmp } else { ours }
 }
 
-impl Header {
-    /// With the messages from this offset on at risk, in the manner of the rules.
-    pub(crate) fn at_risk(mut self, rules: &Rules, from: u8, inbox: Inbox) -> Self {
+impl ModelHeader {
+    /// Marks the messages from this offset on as at risk, as the rules prescribe.
+    pub(crate) fn with_risk(mut self, rules: &ProtocolRules, from: u8, inbox: ModelInbox) -> Self {
         match rules.rewind {
             Rewind::Never => {}
-            Rewind::First => {
+            Rewind::Original => {
                 if self.risks.is_empty() {
                     self.risks.push(from + 1);
                     self.known = inbox.ids;
                 }
             }
-            // What an older risk covers may be gone just now, and is put back only later.
+            // Messages covered by an older risk may be missing now and are restored only later.
             Rewind::Once => self.risks.push(self.risks.iter().fold(from + 1, u8::min)),
         }
         self

@@ -1,14 +1,15 @@
-//! Claude Code 2.1.325 at its own inbox: a writer that appends, a reader that prunes what it showed.
+//! Claude Code 2.1.325 using its own inbox: a writer that appends, and a reader that prunes the
+//! messages it has shown.
 
 use crate::ids::Ids;
-use crate::world::{Lock, NEW, Process, World, fault};
+use crate::world::{ModelLock, ModelProcess, ModelState, NEW, fault};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum At {
-    /// The reader looks without a lock.
+pub(crate) enum NativeStep {
+    /// The reader reads without a lock.
     Show,
     Lock,
-    /// Removes a lock that it saw to be stale.
+    /// Removes a lock that it found stale.
     Steal,
     Read,
     Rename,
@@ -17,26 +18,26 @@ pub(crate) enum At {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Native {
-    pub(crate) at: At,
-    /// The message to append; the reader has none.
+pub(crate) struct NativeProcess {
+    pub(crate) step: NativeStep,
+    /// The message to append; `None` for the reader.
     message: Option<u8>,
-    /// How often the reader will look once more.
-    rounds: u8,
-    /// The lock directory it made.
+    /// How many more times the reader will read.
+    reads: u8,
+    /// The lock directory it created.
     pub(crate) dir: u8,
     pub(crate) seen: u8,
     shown: Ids,
     read: Ids,
 }
 
-impl Native {
+impl NativeProcess {
     pub(crate) fn writer(message: u8) -> Self {
         let empty = Ids::default();
         Self {
-            at: At::Lock,
+            step: NativeStep::Lock,
             message: Some(message),
-            rounds: 0,
+            reads: 0,
             dir: 0,
             seen: 0,
             shown: empty,
@@ -44,94 +45,94 @@ impl Native {
         }
     }
 
-    pub(crate) fn reader(rounds: u8) -> Self {
+    pub(crate) fn reader(reads: u8) -> Self {
         let empty = Ids::default();
-        let at = if rounds == 0 { At::Done } else { At::Show };
-        Self { at, message: None, rounds, dir: 0, seen: 0, shown: empty, read: empty }
+        let step = if reads == 0 { NativeStep::Done } else { NativeStep::Show };
+        Self { step, message: None, reads, dir: 0, seen: 0, shown: empty, read: empty }
     }
 
-    pub(crate) fn absent() -> Self {
+    pub(crate) fn finished() -> Self {
         Self::reader(0)
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        self.at == At::Done
+        self.step == NativeStep::Done
     }
 
-    pub(crate) fn can_step(&self, world: &World) -> bool {
-        match self.at {
-            At::Done => false,
-            At::Lock => world.lock.is_none_or(|lock| lock.stale),
+    pub(crate) fn can_step(&self, state: &ModelState) -> bool {
+        match self.step {
+            NativeStep::Done => false,
+            NativeStep::Lock => state.lock.is_none_or(|lock| lock.stale),
             _ => true,
         }
     }
 }
 
-pub(crate) fn step(world: &mut World, index: u8, mut me: Native) {
-    match me.at {
-        At::Show => {
-            me.shown = world.inbox.ids;
-            // With nothing shown there is nothing to prune.
-            me.at = if me.shown.is_empty() { At::Done } else { At::Lock };
+pub(crate) fn step(state: &mut ModelState, index: u8, mut this: NativeProcess) {
+    match this.step {
+        NativeStep::Show => {
+            this.shown = state.inbox.ids;
+            // If nothing was shown, there is nothing to prune.
+            this.step = if this.shown.is_empty() { NativeStep::Done } else { NativeStep::Lock };
         }
-        At::Lock => match world.lock {
+        NativeStep::Lock => match state.lock {
             None => {
-                me.dir = NEW;
-                me.seen = 0;
-                world.lock = Some(Lock { dir: NEW, stale: false, by_brigade: false });
-                me.at = At::Read;
+                this.dir = NEW;
+                this.seen = 0;
+                state.lock = Some(ModelLock { dir: NEW, stale: false, by_brigade: false });
+                this.step = NativeStep::Read;
             }
             Some(lock) => {
-                me.seen = lock.dir;
-                me.at = At::Steal;
+                this.seen = lock.dir;
+                this.step = NativeStep::Steal;
             }
         },
-        At::Steal => {
-            if world.lock.is_some_and(|lock| lock.dir != me.seen) {
-                world.faults |= fault::NATIVE_TOOK_WRONG;
+        NativeStep::Steal => {
+            if state.lock.is_some_and(|lock| lock.dir != this.seen) {
+                state.faults |= fault::NATIVE_REMOVED_WRONG;
             }
-            remove_lock(world, fault::NATIVE_ROBBED_NATIVE);
-            me.seen = 0;
-            me.at = At::Lock;
+            remove_lock(state, fault::NATIVE_STOLE_FROM_NATIVE);
+            this.seen = 0;
+            this.step = NativeStep::Lock;
         }
-        At::Read => {
-            me.read = world.inbox.ids;
-            me.at = At::Rename;
+        NativeStep::Read => {
+            this.read = state.inbox.ids;
+            this.step = NativeStep::Rename;
         }
-        At::Rename => {
-            world.inbox.file = NEW;
-            world.inbox.ids = me.read;
-            if let Some(message) = me.message {
-                world.inbox.ids.push(message);
-                world.native_sent.push(message);
+        NativeStep::Rename => {
+            state.inbox.file = NEW;
+            state.inbox.ids = this.read;
+            if let Some(message) = this.message {
+                state.inbox.ids.push(message);
+                state.native_sent.push(message);
             } else {
-                world.inbox.ids = me.read.filtered(|id| !me.shown.has(id));
-                let pruned = me.read.filtered(|id| me.shown.has(id));
-                world.delivered = world.delivered.followed_by(pruned);
+                state.inbox.ids = this.read.filtered(|id| !this.shown.contains(id));
+                let pruned = this.read.filtered(|id| this.shown.contains(id));
+                state.delivered = state.delivered.followed_by(pruned);
             }
-            me.read = Ids::default();
-            me.shown = Ids::default();
-            me.at = At::Unlock;
+            this.read = Ids::default();
+            this.shown = Ids::default();
+            this.step = NativeStep::Unlock;
         }
-        At::Unlock => {
-            // It does not look whose lock it removes.
-            if world.lock.is_some_and(|lock| lock.dir == me.dir) {
-                world.lock = None;
+        NativeStep::Unlock => {
+            // It does not check whose lock it removes.
+            if state.lock.is_some_and(|lock| lock.dir == this.dir) {
+                state.lock = None;
             } else {
-                remove_lock(world, fault::NATIVE_FREED_NATIVE);
+                remove_lock(state, fault::NATIVE_RELEASED_NATIVE);
             }
-            me = match me.message {
-                Some(_) => Native::absent(),
-                None => Native::reader(me.rounds - 1),
+            this = match this.message {
+                Some(_) => NativeProcess::finished(),
+                None => NativeProcess::reader(this.reads - 1),
             };
         }
-        At::Done => unreachable!("a process that is done takes no step"),
+        NativeStep::Done => unreachable!("a process that is done takes no step"),
     }
-    world.processes[usize::from(index)] = Process::Native(me);
+    state.processes[usize::from(index)] = ModelProcess::Native(this);
 }
 
-fn remove_lock(world: &mut World, from_native: u16) {
-    if let Some(lock) = world.lock.take() {
-        world.faults |= if lock.by_brigade { 0 } else { from_native };
+fn remove_lock(state: &mut ModelState, from_native: u16) {
+    if let Some(lock) = state.lock.take() {
+        state.faults |= if lock.by_brigade { 0 } else { from_native };
     }
 }

@@ -1,47 +1,49 @@
-//! The files of one mailbox and the processes that work on them; one step is one system call.
+//! The files of one mailbox and the processes that use them. One step is one system call.
 
-use crate::brigade::{self, Brigade};
+use crate::brigade::{self, BrigadeProcess};
 use crate::ids::Ids;
 use crate::merge;
-use crate::native::{self, Native};
-use crate::rules::Rules;
+use crate::native::{self, NativeProcess};
+use crate::rules::ProtocolRules;
 
-/// The identity that a file or lock gets when it is made; [`World::renumber`] gives it a small one.
+/// The identity of a newly created file or lock; [`ModelState::renumber`] replaces it with a small
+/// one.
 pub(crate) const NEW: u8 = 255;
 pub(crate) const PROCESSES: usize = 5;
-/// Which of them is the native reader.
+/// Index of the native reader.
 const READER: usize = 3;
 
-/// What went wrong in a run, to say which promises still hold in it.
+/// Faults in a run. They determine which properties must still hold.
 pub(crate) mod fault {
-    /// Some lock grew stale.
-    pub(crate) const AGED: u16 = 1;
+    /// A lock became stale.
+    pub(crate) const LOCK_STALE: u16 = 1;
     /// A native process was paused while it held the lock.
-    pub(crate) const NATIVE_LATE: u16 = 2;
-    /// A native process saw a stale lock, and took away the one that was made after it.
-    pub(crate) const NATIVE_TOOK_WRONG: u16 = 4;
-    /// A native process took a lock from a native one.
-    pub(crate) const NATIVE_ROBBED_NATIVE: u16 = 8;
-    /// A native process gave back a lock that was no longer its own, but another native one's.
-    pub(crate) const NATIVE_FREED_NATIVE: u16 = 16;
-    /// A brigade process was paused between its last look and the rename.
-    pub(crate) const LATE_RENAME: u16 = 32;
-    /// … anywhere else while it relied on the lock.
-    pub(crate) const LATE_ELSEWHERE: u16 = 64;
-    /// A brigade process looked at a lock, and took away the one that a native one made after it.
-    pub(crate) const TOOK_WRONG: u16 = 128;
-    /// Some lock grew stale before all natives died.
-    pub(crate) const AGED_BEFORE: u16 = 256;
+    pub(crate) const NATIVE_PAUSED: u16 = 2;
+    /// A native process saw a stale lock, but removed the lock that replaced it.
+    pub(crate) const NATIVE_REMOVED_WRONG: u16 = 4;
+    /// A native process took a lock from another native process.
+    pub(crate) const NATIVE_STOLE_FROM_NATIVE: u16 = 8;
+    /// A native process released a lock that by then belonged to another native process.
+    pub(crate) const NATIVE_RELEASED_NATIVE: u16 = 16;
+    /// A brigade process was paused between its last check and the rename.
+    pub(crate) const PAUSED_BEFORE_RENAME: u16 = 32;
+    /// A brigade process was paused anywhere else while it relied on the lock.
+    pub(crate) const PAUSED_ELSEWHERE: u16 = 64;
+    /// A brigade process inspected a lock, but removed the one that a native process created after
+    /// it.
+    pub(crate) const REMOVED_WRONG: u16 = 128;
+    /// A lock became stale before all native processes died.
+    pub(crate) const LOCK_STALE_BEFORE_RESTART: u16 = 256;
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Inbox {
+pub(crate) struct ModelInbox {
     pub(crate) file: u8,
     pub(crate) ids: Ids,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Lock {
+pub(crate) struct ModelLock {
     pub(crate) dir: u8,
     pub(crate) stale: bool,
     /// For the report only; no process can see this.
@@ -50,53 +52,53 @@ pub(crate) struct Lock {
 
 /// The header of the state file. Offsets count journal records, and 0 stands for no file or lock.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Header {
+pub(crate) struct ModelHeader {
     pub(crate) base: u8,
     pub(crate) upto: u8,
     pub(crate) tmp: u8,
     pub(crate) lock: u8,
-    /// The inbox as a brigade process last wrote it or looked into it, unless `tmp` became it.
+    /// The inbox that a brigade process last wrote or read, unless `tmp` became it.
     pub(crate) ours: u8,
-    /// One more than the offset from which messages are at risk; an entry for each steal.
+    /// One more than the offset from which on messages are at risk; one entry for each steal.
     pub(crate) risks: Ids,
-    /// What stood in the inbox at the first steal.
+    /// The messages in the inbox at the first steal.
     pub(crate) known: Ids,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Process {
-    Brigade(Brigade),
-    Native(Native),
+pub(crate) enum ModelProcess {
+    Brigade(BrigadeProcess),
+    Native(NativeProcess),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Action {
+pub(crate) enum ModelAction {
     Step(u8),
-    /// A sender has tried often enough; its message stays in the journal for the next process.
+    /// A sender stops trying; its message stays in the journal for the next process.
     GiveUp(u8),
     Kill(u8),
-    /// Ten seconds pass in which nobody touches the lock.
-    Age,
-    /// All native processes die; one that is started, by somebody who knows, reads.
+    /// Ten seconds pass without any process touching the lock.
+    LockGetsStale,
+    /// All native processes die, brigade is notified, and a new reader starts.
     Restart,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct World {
-    pub(crate) inbox: Inbox,
-    pub(crate) lock: Option<Lock>,
-    /// Which process holds the flock.
+pub(crate) struct ModelState {
+    pub(crate) inbox: ModelInbox,
+    pub(crate) lock: Option<ModelLock>,
+    /// The process that holds the flock.
     pub(crate) flock: Option<u8>,
     pub(crate) journal: Ids,
-    pub(crate) header: Header,
-    /// The one temp file that matters: the one that the header names or its holder is writing.
+    pub(crate) header: ModelHeader,
+    /// The only relevant temp file: the one that the header names or that its holder is writing.
     pub(crate) tmp: u8,
-    pub(crate) processes: [Process; PROCESSES],
-    /// What the native reader has shown and pruned, in order.
+    pub(crate) processes: [ModelProcess; PROCESSES],
+    /// The messages that the native reader has shown and pruned, in order.
     pub(crate) delivered: Ids,
-    /// The same, of readers that are dead.
+    /// The same for readers that are dead.
     pub(crate) delivered_before: Ids,
-    /// What native processes were told is in the inbox.
+    /// The messages that native processes believe are in the inbox.
     pub(crate) native_sent: Ids,
     pub(crate) kills: u8,
     pub(crate) pauses: u8,
@@ -104,107 +106,108 @@ pub(crate) struct World {
     pub(crate) faults: u16,
 }
 
-impl World {
+impl ModelState {
     pub(crate) fn is_final(&self) -> bool {
-        self.processes.iter().all(Process::is_done)
+        self.processes.iter().all(ModelProcess::is_done)
     }
 
-    pub(crate) fn actions(&self, actions: &mut Vec<Action>) {
+    pub(crate) fn actions(&self, actions: &mut Vec<ModelAction>) {
         let alone = self.processes.iter().filter(|process| !process.is_done()).count() == 1;
         for (index, process) in (0..).zip(&self.processes) {
             match process {
-                Process::Brigade(me) => {
-                    if me.can_step(self, alone) {
-                        actions.push(Action::Step(index));
+                ModelProcess::Brigade(this) => {
+                    if this.can_step(self, alone) {
+                        actions.push(ModelAction::Step(index));
                     }
-                    if me.can_give_up() {
-                        actions.push(Action::GiveUp(index));
+                    if this.can_give_up() {
+                        actions.push(ModelAction::GiveUp(index));
                     }
-                    // One that holds nothing dies as one that gives up.
+                    // A process that holds nothing dies in the same way as it gives up.
                     if self.kills > 0 && self.flock == Some(index) {
-                        actions.push(Action::Kill(index));
+                        actions.push(ModelAction::Kill(index));
                     }
                 }
-                Process::Native(me) => {
-                    if me.can_step(self) {
-                        actions.push(Action::Step(index));
+                ModelProcess::Native(this) => {
+                    if this.can_step(self) {
+                        actions.push(ModelAction::Step(index));
                     }
                 }
             }
         }
         if self.restarts > 0 && self.flock.is_none() {
-            actions.push(Action::Restart);
+            actions.push(ModelAction::Restart);
         }
         let fresh = self.lock.filter(|lock| !lock.stale);
-        if fresh.is_some_and(|lock| self.pauses > 0 || self.fault_of_age(lock.dir) == 0) {
-            actions.push(Action::Age);
+        if fresh.is_some_and(|lock| self.pauses > 0 || self.fault_if_stale(lock.dir) == 0) {
+            actions.push(ModelAction::LockGetsStale);
         }
     }
 
-    pub(crate) fn next(&self, rules: &Rules, action: Action) -> Self {
-        let mut world = *self;
+    pub(crate) fn next(&self, rules: &ProtocolRules, action: ModelAction) -> Self {
+        let mut state = *self;
         match action {
-            Action::Step(index) => match world.processes[usize::from(index)] {
-                Process::Brigade(me) => brigade::step(&mut world, rules, index, me),
-                Process::Native(me) => native::step(&mut world, index, me),
+            ModelAction::Step(index) => match state.processes[usize::from(index)] {
+                ModelProcess::Brigade(this) => brigade::step(&mut state, rules, index, this),
+                ModelProcess::Native(this) => native::step(&mut state, index, this),
             },
-            Action::GiveUp(index) => {
-                if let Process::Brigade(me) = &mut world.processes[usize::from(index)] {
-                    me.turn_to_next();
+            ModelAction::GiveUp(index) => {
+                if let ModelProcess::Brigade(this) = &mut state.processes[usize::from(index)] {
+                    this.start_next_message();
                 }
             }
-            Action::Kill(index) => {
-                world.kills -= 1;
-                world.flock = None;
-                if let Process::Brigade(me) = &mut world.processes[usize::from(index)] {
-                    *me = Brigade::flushing(me.last);
+            ModelAction::Kill(index) => {
+                state.kills -= 1;
+                state.flock = None;
+                if let ModelProcess::Brigade(this) = &mut state.processes[usize::from(index)] {
+                    *this = BrigadeProcess::flusher(this.last);
                 }
             }
-            Action::Age => {
-                let lock = world.lock.as_mut().expect("a lock that ages");
+            ModelAction::LockGetsStale => {
+                let lock = state.lock.as_mut().expect("a lock that can become stale");
                 lock.stale = true;
-                let fault = self.fault_of_age(lock.dir);
-                world.faults |= fault | fault::AGED;
-                world.pauses -= u8::from(fault != 0);
+                let fault = self.fault_if_stale(lock.dir);
+                state.faults |= fault | fault::LOCK_STALE;
+                state.pauses -= u8::from(fault != 0);
             }
-            Action::Restart => {
-                world.restarts -= 1;
-                for process in &mut world.processes {
-                    if let Process::Native(me) = process {
-                        *me = Native::absent();
+            ModelAction::Restart => {
+                state.restarts -= 1;
+                for process in &mut state.processes {
+                    if let ModelProcess::Native(this) = process {
+                        *this = NativeProcess::finished();
                     }
                 }
-                merge::natives_ended(&mut world, rules);
-                world.processes[READER] = Process::Native(Native::reader(1));
-                world.delivered_before = world.delivered_before.followed_by(world.delivered);
-                world.delivered = Ids::default();
-                // From here on nothing is to come twice because of what was before.
-                if world.faults & fault::AGED != 0 {
-                    world.faults = world.faults & !fault::AGED | fault::AGED_BEFORE;
+                merge::natives_ended(&mut state, rules);
+                state.processes[READER] = ModelProcess::Native(NativeProcess::reader(1));
+                state.delivered_before = state.delivered_before.followed_by(state.delivered);
+                state.delivered = Ids::default();
+                // From here on, no message may be delivered twice because of earlier faults.
+                if state.faults & fault::LOCK_STALE != 0 {
+                    state.faults =
+                        state.faults & !fault::LOCK_STALE | fault::LOCK_STALE_BEFORE_RESTART;
                 }
             }
         }
-        world.renumber();
-        world
+        state.renumber();
+        state
     }
 
-    /// Whose pause it is if this lock grows old now; 0 if nobody relies on its being young.
-    fn fault_of_age(&self, dir: u8) -> u16 {
+    /// Returns which process counts as paused if this lock becomes stale now; 0 if no process
+    /// relies on the lock being fresh.
+    fn fault_if_stale(&self, dir: u8) -> u16 {
         self.processes.iter().fold(0, |faults, process| {
             faults
                 | match process {
-                    Process::Brigade(me) => me.fault_of_age(dir),
-                    Process::Native(me) if me.dir == dir => fault::NATIVE_LATE,
-                    Process::Native(_) => 0,
+                    ModelProcess::Brigade(this) => this.fault_if_stale(dir),
+                    ModelProcess::Native(this) if this.dir == dir => fault::NATIVE_PAUSED,
+                    ModelProcess::Native(_) => 0,
                 }
         })
     }
 
-    /// Identities matter only in being the same or not, so worlds that differ in nothing else are
-    /// made equal.
+    /// Only equality of identities matters, so states that differ in nothing else are made equal.
     fn renumber(&mut self) {
-        let mut dirs = Numbers::default();
-        let mut files = Numbers::default();
+        let mut dirs = Renumbering::default();
+        let mut files = Renumbering::default();
         if let Some(lock) = &mut self.lock {
             dirs.renumber(&mut lock.dir);
         }
@@ -214,50 +217,50 @@ impl World {
         files.renumber(&mut self.header.tmp);
         for process in &mut self.processes {
             match process {
-                Process::Brigade(me) => {
-                    dirs.renumber(&mut me.dir);
-                    dirs.renumber(&mut me.seen);
-                    dirs.renumber(&mut me.next.lock);
-                    files.renumber(&mut me.file);
-                    files.renumber(&mut me.tmp);
-                    files.renumber(&mut me.next.ours);
-                    files.renumber(&mut me.next.tmp);
+                ModelProcess::Brigade(this) => {
+                    dirs.renumber(&mut this.dir);
+                    dirs.renumber(&mut this.seen);
+                    dirs.renumber(&mut this.next.lock);
+                    files.renumber(&mut this.file);
+                    files.renumber(&mut this.tmp);
+                    files.renumber(&mut this.next.ours);
+                    files.renumber(&mut this.next.tmp);
                 }
-                Process::Native(me) => {
-                    dirs.renumber(&mut me.dir);
-                    dirs.renumber(&mut me.seen);
+                ModelProcess::Native(this) => {
+                    dirs.renumber(&mut this.dir);
+                    dirs.renumber(&mut this.seen);
                 }
             }
         }
-        // A temp file that nobody knows is litter.
+        // A temp file that no process or header refers to is irrelevant.
         self.tmp = files.known(self.tmp);
     }
 }
 
-impl Process {
-    pub(crate) fn told(&self) -> String {
+impl ModelProcess {
+    pub(crate) fn describe(&self) -> String {
         match self {
-            Self::Brigade(me) => format!("brigade {:?}", me.at),
-            Self::Native(me) => format!("native {:?}", me.at),
+            Self::Brigade(this) => format!("brigade {:?}", this.step),
+            Self::Native(this) => format!("native {:?}", this.step),
         }
     }
 
     pub(crate) fn is_done(&self) -> bool {
         match self {
-            Self::Brigade(me) => me.is_done(),
-            Self::Native(me) => me.is_done(),
+            Self::Brigade(this) => this.is_done(),
+            Self::Native(this) => this.is_done(),
         }
     }
 }
 
-/// Old identities by their new ones.
+/// Old identities, indexed by new ones.
 #[derive(Default)]
-struct Numbers {
+struct Renumbering {
     old: [u8; 15],
     len: u8,
 }
 
-impl Numbers {
+impl Renumbering {
     fn renumber(&mut self, number: &mut u8) {
         if *number == 0 {
             return;
