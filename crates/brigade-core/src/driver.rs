@@ -120,7 +120,7 @@ pub struct Launch {
     pub instructions: String,
     /// The MCP server for the team's tools.
     pub tools: ToolServer,
-    /// What the agent may do without asking.
+    /// The agent's level of access.
     pub access: Access,
     /// The session to resume, by the agent's own id.
     pub resume: Option<String>,
@@ -161,12 +161,12 @@ pub struct ToolServer {
 /// The name of the team's MCP server in the agents' configuration.
 pub const TOOLS: &str = "team";
 
-/// What an agent may do without asking.
+/// How much an agent may do without asking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Read only. Its plan must be approved first.
     ReadOnly,
-    /// Whatever its own rules allow. It asks for everything else.
+    /// Everything its own rules allow. It asks for the rest.
     Ask,
     /// Everything.
     Full,

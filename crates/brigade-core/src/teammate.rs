@@ -39,7 +39,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use self::conversation::{ConversationEnd, TeamChange, next_line};
+use self::conversation::{ConversationEnd, EventEffect, next_line};
 pub use self::life::Player;
 use self::life::RunningAgent;
 pub use self::plan::Plan;
@@ -454,9 +454,9 @@ impl<S: FnMut(Sight)> Teammate<S> {
             tokio::select! {
                 () = tokio::time::sleep(BEAT) => {}
                 record = watch.next_shared() => match record.map(|record| self.on_team_event(&record)) {
-                    Some(TeamChange::Mail) => return true,
-                    Some(TeamChange::None) => {}
-                    Some(TeamChange::Left) | None => return false,
+                    Some(EventEffect::Mail) => return true,
+                    Some(EventEffect::None) => {}
+                    Some(EventEffect::Left) | None => return false,
                 },
                 line = next_line(typed) => {
                     self.typed(line).await;

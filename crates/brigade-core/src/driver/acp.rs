@@ -33,8 +33,8 @@ pub(super) struct Acp {
     session: Option<String>,
     /// Whether [`Event::Ready`] has come.
     ready: bool,
-    /// What must happen before [`Event::Ready`]: the responses to this many settings, and the end of a
-    /// replay.
+    /// The number of settings to be confirmed before [`Event::Ready`], and whether a replay is still
+    /// running, which also delays it.
     outstanding: usize,
     replaying: bool,
     /// Whether the session contains the agent's instructions.

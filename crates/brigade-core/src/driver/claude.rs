@@ -420,7 +420,7 @@ impl Driver for Claude {
     }
 }
 
-/// What a tool is used for, in one line: the most informative field of its input.
+/// Describes a tool use in one line: the most informative field of its input.
 fn about(input: &Value) -> String {
     let fields = ["/command", "/file_path", "/path", "/pattern", "/url", "/query", "/description"];
     match fields.iter().map(|field| text(input, field)).find(|value| !value.is_empty()) {

@@ -48,7 +48,7 @@ pub enum Event {
         id: String,
         /// The tool, as the agent names it.
         tool: String,
-        /// What it is used for, in one line.
+        /// The purpose of the tool use, in one line.
         about: String,
     },
     /// The agent changed a file. Comes before the end of the tool use that changed it.
@@ -96,7 +96,7 @@ pub struct Ask {
     pub tool: String,
     /// The agent's own id of this tool use.
     pub tool_use_id: String,
-    /// What it is used for, in one line.
+    /// The purpose of the tool use, in one line.
     pub description: String,
     /// The input of the tool.
     pub input: Value,

@@ -46,9 +46,9 @@ impl<S: FnMut(Sight)> Teammate<S> {
                 },
                 record = watch.next_shared() => match record {
                     Some(record) => match self.on_team_event(&record) {
-                        TeamChange::Mail => next_check = Instant::now(),
-                        TeamChange::Left => return ConversationEnd::Left,
-                        TeamChange::None => {}
+                        EventEffect::Mail => next_check = Instant::now(),
+                        EventEffect::Left => return ConversationEnd::Left,
+                        EventEffect::None => {}
                     },
                     None => return ConversationEnd::Left,
                 },
@@ -245,35 +245,35 @@ impl<S: FnMut(Sight)> Teammate<S> {
         }
     }
 
-    /// What a team event means for this member.
-    pub(super) fn on_team_event(&mut self, record: &event::Record) -> TeamChange {
+    /// The effect of a team event on this member.
+    pub(super) fn on_team_event(&mut self, record: &event::Record) -> EventEffect {
         let me = self.plan.seat.name.as_str();
         match &record.event {
             event::Event::Sent { to, .. } | event::Event::Seen { to, .. } if to == me => {
-                TeamChange::Mail
+                EventEffect::Mail
             }
             // Its agent may have read the message with a tool.
             event::Event::Shown { to, key } if to == me => {
                 if let Some(seen) = &mut self.seen {
                     seen.insert(*key);
                 }
-                TeamChange::None
+                EventEffect::None
             }
-            event::Event::MemberLeft { name } if name == me => TeamChange::Left,
-            event::Event::TeamDeleted {} => TeamChange::Left,
+            event::Event::MemberLeft { name } if name == me => EventEffect::Left,
+            event::Event::TeamDeleted {} => EventEffect::Left,
             _ => {
                 if record.by.as_deref() == Some(me) {
                     self.turn.on_own_event(record, self.lead.as_ref());
                 }
-                TeamChange::None
+                EventEffect::None
             }
         }
     }
 }
 
-/// What a team event means for this member.
+/// The effect of a team event on this member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TeamChange {
+pub(super) enum EventEffect {
     Mail,
     Left,
     None,

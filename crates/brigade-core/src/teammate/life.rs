@@ -1,11 +1,11 @@
-//! What runs a member: an agent's program, or a worker in this process.
+//! The program or worker that runs a member.
 
 use std::io;
 
 use crate::program::{Program, Start};
 use crate::worker::{self, Workers};
 
-/// What runs a member.
+/// The program or worker that runs a member.
 #[derive(Clone, Debug)]
 pub enum Player {
     /// An agent's program. The driver supplies its arguments.

@@ -68,7 +68,7 @@ pub(super) fn tool(item: &Value) -> Option<String> {
     }
 }
 
-/// What a tool is used for.
+/// Describes the purpose of a tool use.
 pub(super) fn about(item: &Value) -> String {
     match text(item, "/type") {
         // The command without the wrapping shell, if Codex reports it.

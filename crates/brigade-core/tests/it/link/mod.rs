@@ -1,4 +1,4 @@
-//! One team on several hosts.
+//! Tests of links: one team on several hosts.
 
 mod board;
 pub(crate) mod flaky;
