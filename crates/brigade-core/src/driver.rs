@@ -185,7 +185,6 @@ pub struct Invocation {
 ///
 /// The caller reports each event with a method call, and then calls [`Driver::next`] until it returns
 /// `None`.
-/// until there is no more.
 // ANCHOR: driver
 pub trait Driver: Send + std::fmt::Debug {
     /// How the agent's program is started for this conversation.

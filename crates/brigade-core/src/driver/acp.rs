@@ -145,7 +145,7 @@ impl Acp {
             let (method, params) = opening::model(self.session.as_deref(), result, &model);
             self.peer.request(method, &params, AcpRequest::Setting);
         }
-        if let Some(mode) = self.mode_wanted() {
+        if let Some(mode) = self.missing_mode() {
             self.outstanding += 1;
             self.set_mode(mode);
         }
@@ -153,14 +153,14 @@ impl Acp {
     }
 
     /// The mode the agent should be in, if it is not in it yet.
-    fn mode_wanted(&self) -> Option<&'static str> {
+    fn missing_mode(&self) -> Option<&'static str> {
         let modes = &self.quirks.modes;
-        let wanted = match self.access {
+        let mode = match self.access {
             Access::ReadOnly => modes.read_only,
             Access::Ask => modes.ask,
             Access::Full => modes.full.or(modes.ask),
         }?;
-        (self.mode.as_deref() != Some(wanted)).then_some(wanted)
+        (self.mode.as_deref() != Some(mode)).then_some(mode)
     }
 
     fn set_mode(&mut self, mode: &str) {
@@ -332,7 +332,7 @@ impl Driver for Acp {
     fn invocation(&self) -> Invocation {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let mut args = self.launch.arguments.clone();
-        args.extend(self.quirks.args.iter().map(|word| (*word).to_owned()));
+        args.extend(self.quirks.args.iter().map(|arg| (*arg).to_owned()));
         if let (Some(resume), Some(session)) = (self.quirks.resume, &self.launch.resume) {
             args.extend([resume.flag.to_owned(), session.clone()]);
         }
@@ -381,7 +381,7 @@ impl Driver for Acp {
             self.peer.emit(Event::NotTaken(note));
             return;
         }
-        match self.mode_wanted() {
+        match self.missing_mode() {
             // Agents handle several requests concurrently, so the mode must be set before the turn
             // starts.
             Some(mode) => {

@@ -148,9 +148,9 @@ pub struct Choice {
 /// Client Protocol. Arguments may follow the command.
 pub fn agent(name: &str) -> Option<Choice> {
     if let Some(command) = name.strip_prefix("acp:") {
-        let mut words = command.split_whitespace().map(str::to_owned);
-        let program = words.next()?;
-        return Some(Choice { agent: GENERIC_ACP, program, arguments: words.collect() });
+        let mut parts = command.split_whitespace().map(str::to_owned);
+        let program = parts.next()?;
+        return Some(Choice { agent: GENERIC_ACP, program, arguments: parts.collect() });
     }
     let agent = AGENTS.iter().find(|agent| agent.name == name)?;
     Some(Choice { agent: *agent, program: agent.program.to_owned(), arguments: Vec::new() })

@@ -128,8 +128,8 @@ impl Codex {
                 self.peer.emit(Event::TurnEnded(End::Failed(error.text)));
             }
             (CodexRequest::Steer(note), Err(_)) => self.reject(note),
-            // Codex reports the start of a turn, the arrival of a text and the end of an interrupted
-            // turn separately. A failed interrupt means the turn had already ended.
+            // Nothing to do: Codex reports the start of a turn, the arrival of a text and the end of an
+            // interrupted turn in notifications. A failed interrupt means the turn had already ended.
             (CodexRequest::Turn(_) | CodexRequest::Steer(_) | CodexRequest::Interrupt, _) => {}
         }
     }
@@ -196,9 +196,9 @@ impl Codex {
                 });
             }
             "item/agentMessage/delta" => {
-                let said = text(params, "/delta").to_owned();
+                let delta = text(params, "/delta").to_owned();
                 self.items.mark_streamed(text(params, "/itemId"));
-                self.peer.emit(Event::Said(said));
+                self.peer.emit(Event::Said(delta));
             }
             _ => {}
         }

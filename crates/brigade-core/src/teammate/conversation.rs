@@ -144,7 +144,7 @@ impl<S: FnMut(Sight)> Teammate<S> {
         if self.delivery.has_unknown_batches()
             && let Ok(record) = read_first_match(path)
         {
-            let text = self.driver.recalled(&whole_lines(&record)).into_owned();
+            let text = self.driver.recalled(&complete_lines(&record)).into_owned();
             let _no_actions = self.delivery.on_event(&Event::Remembers { text });
         }
     }
@@ -301,19 +301,19 @@ fn read_first_match(path: &str) -> io::Result<Vec<u8>> {
 
 /// The complete lines of a record. A killed program may have left an unfinished last line, which it
 /// cannot read again itself.
-fn whole_lines(record: &[u8]) -> String {
+fn complete_lines(record: &[u8]) -> String {
     let end = record.iter().rposition(|byte| *byte == b'\n').unwrap_or_default();
     String::from_utf8_lossy(record.get(..end).unwrap_or_default()).into_owned()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::whole_lines;
+    use super::complete_lines;
 
     #[test]
     fn an_unfinished_last_line_is_ignored() {
         for (record, whole) in [("", ""), ("cut", ""), ("a\n", "a"), ("a\nb\ncut", "a\nb")] {
-            assert_eq!(whole_lines(record.as_bytes()), whole, "{record:?}");
+            assert_eq!(complete_lines(record.as_bytes()), whole, "{record:?}");
         }
     }
 }

@@ -13,7 +13,7 @@ pub(super) struct Vitals {
     /// The last pulse that was published.
     last: Option<Pulse>,
     /// When the agent last reported an event.
-    heard: Option<Timestamp>,
+    last_event: Option<Timestamp>,
     used: Usage,
     /// The vendor's rate or usage limit that was hit, as the agent reported it.
     limited: Option<String>,
@@ -27,7 +27,7 @@ pub(super) struct Vitals {
 
 impl Vitals {
     pub(super) fn on_event(&mut self, event: &Event, now: Timestamp) {
-        self.heard = Some(now);
+        self.last_event = Some(now);
         match event {
             Event::TurnEnded(End::Failed(why)) => self.failed = Some(why.clone()),
             Event::TurnEnded(_) => self.failed = None,
@@ -83,7 +83,7 @@ impl<S: FnMut(Sight)> Teammate<S> {
             at: now,
             since,
             state,
-            heard: self.vitals.heard,
+            heard: self.vitals.last_event,
             session: self.delivery.saved().session.clone(),
             tokens: (self.vitals.used.input, self.vitals.used.output),
             cost: self.vitals.used.cost,

@@ -111,17 +111,17 @@ impl Worker for InputRecorder {
 fn mail_becomes_turns_once_and_in_order() {
     check(async |house| {
         let log = WorkLog::default();
-        house.say("team-lead", "bob", "letter 000").await;
+        house.say("team-lead", "bob", "item 000").await;
         let log_copy = log.clone();
         let bob = start(&house, "bob", move || InputRecorder(log_copy.clone()));
         for number in 1..60 {
             let from = if number % 2 == 0 { "team-lead" } else { "alice" };
-            house.say(from, "bob", &format!("letter {number:03}")).await;
+            house.say(from, "bob", &format!("item {number:03}")).await;
             if number % 7 == 0 {
                 sleep(Duration::from_millis(8)).await;
             }
         }
-        until("every message is read", async || log.count("letter ") >= 60).await;
+        until("every message is read", async || log.count("item ") >= 60).await;
         until("every message is marked", async || {
             house.texts("bob").await.iter().all(|(_, read)| *read)
         })
@@ -130,7 +130,7 @@ fn mail_becomes_turns_once_and_in_order() {
             .await;
         let all = log.lines().concat();
         let numbers: Vec<&str> =
-            all.split("letter ").skip(1).filter_map(|rest| rest.get(..3)).collect();
+            all.split("item ").skip(1).filter_map(|rest| rest.get(..3)).collect();
         let expected: Vec<String> = (0..60).map(|number| format!("{number:03}")).collect();
         assert_eq!(numbers, expected);
         assert!(log.lines().len() > 1, "the messages should need several turns");
@@ -151,8 +151,8 @@ fn the_history_of_a_mailbox_is_read_once() {
         let bob = start(&house, "bob", move || InputRecorder(log_copy.clone()));
         let mut read = Vec::new();
         for number in 1..=5 {
-            house.say("team-lead", "bob", &format!("letter {number}")).await;
-            until("it is read", async || log.count("letter ") == number).await;
+            house.say("team-lead", "bob", &format!("item {number}")).await;
+            until("it is read", async || log.count("item ") == number).await;
             read.push(store.history_reads());
         }
         assert!(read.iter().all(|reads| reads == read.first().unwrap()), "{read:?}");
@@ -358,15 +358,15 @@ fn dropping_a_permission_request_withdraws_it() {
 /// The first worker panics at its second message.
 struct PanicsOnce {
     log: WorkLog,
-    life: usize,
+    run: usize,
     turns: usize,
 }
 
 impl Worker for PanicsOnce {
     async fn turn(&mut self, _desk: &Desk, text: &str) -> Result<String, String> {
         self.turns += 1;
-        self.log.write(format!("life {} reads {text}", self.life));
-        assert!(self.life > 0 || self.turns < 2, "simulated panic");
+        self.log.write(format!("run {} reads {text}", self.run));
+        assert!(self.run > 0 || self.turns < 2, "simulated panic");
         if text.contains("refuse") { Err("I would rather not".to_owned()) } else { Ok("ok".into()) }
     }
 }
@@ -378,12 +378,12 @@ fn a_panicked_worker_is_replaced_and_its_mail_sent_again() {
         let (log_copy, starts) = (log.clone(), AtomicUsize::new(0));
         let bob = start(&house, "bob", move || PanicsOnce {
             log: log_copy.clone(),
-            life: starts.fetch_add(1, Ordering::Relaxed),
+            run: starts.fetch_add(1, Ordering::Relaxed),
             turns: 0,
         });
         for (number, message) in ["one", "two", "three"].iter().enumerate() {
             house.say("team-lead", "bob", message).await;
-            until("it is read", async || log.count("life ") > number).await;
+            until("it is read", async || log.count("run ") > number).await;
             until("it is idle", async || lead_received(&house, "idle_notification").await).await;
         }
         until("the next one has read all", async || log.count("three") == 1).await;
@@ -391,22 +391,22 @@ fn a_panicked_worker_is_replaced_and_its_mail_sent_again() {
             .lines()
             .iter()
             .map(|line| {
-                let (life, rest) = line.split_once(" reads ").unwrap();
+                let (run, rest) = line.split_once(" reads ").unwrap();
                 let messages = ["one", "two", "three"].into_iter();
                 let messages: Vec<_> = messages.filter(|message| rest.contains(message)).collect();
-                (life.to_owned(), messages.join("+"))
+                (run.to_owned(), messages.join("+"))
             })
             .collect();
-        let read: Vec<String> = read.iter().map(|(life, read)| format!("{life}: {read}")).collect();
-        assert_eq!(read, ["life 0: one", "life 0: two", "life 1: two", "life 1: three"]);
+        let read: Vec<String> = read.iter().map(|(run, read)| format!("{run}: {read}")).collect();
+        assert_eq!(read, ["run 0: one", "run 0: two", "run 1: two", "run 1: three"]);
 
         // A failed turn does not end the worker: the lead is informed, and the same worker continues.
         house.say("team-lead", "bob", "refuse").await;
         until("the lead knows why", async || lead_received(&house, "I would rather not").await)
             .await;
         house.say("team-lead", "bob", "the last").await;
-        until("it continues", async || log.count("life 1 reads") == 4).await;
-        assert_eq!(log.count("life 2"), 0);
+        until("it continues", async || log.count("run 1 reads") == 4).await;
+        assert_eq!(log.count("run 2"), 0);
         bob.abort();
     });
 }

@@ -54,11 +54,11 @@ impl ToolCalls {
         self.start(&id)
     }
 
-    /// The turn is over, and with it what was not told the end of.
+    /// The turn is over: ends the calls whose end was not reported.
     pub(super) fn end(&mut self) -> Vec<Event> {
         let open = std::mem::take(&mut self.open).into_iter();
-        let begun = open.filter(|(_, call)| call.started);
-        begun.map(|(id, _)| Event::ToolEnded { id, ok: false }).collect()
+        let started_calls = open.filter(|(_, call)| call.started);
+        started_calls.map(|(id, _)| Event::ToolEnded { id, ok: false }).collect()
     }
 
     /// The first title of a call.

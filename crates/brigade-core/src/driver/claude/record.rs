@@ -25,14 +25,14 @@ mod tests {
         let prompt = r#"{"type":"user","message":{"role":"user","content":"[mail 1]"}}"#;
         let joined =
             r#"{"attachment":{"type":"queued_command","prompt":"[mail 2]"},"type":"attachment"}"#;
-        let said = r#"{"type":"assistant","message":{"role":"assistant","content":[]}}"#;
+        let reply = r#"{"type":"assistant","message":{"role":"assistant","content":[]}}"#;
         for (record, expected) in [
             (vec![], vec![]),
             (vec![prompt], vec![]),
-            (vec![prompt, said, queued], vec![prompt]),
-            (vec![prompt, said, queued, sent], vec![prompt]),
-            (vec![prompt, said, queued, joined], vec![prompt, said]),
-            (vec![prompt, said, queued, joined, sent, said], vec![prompt, said, joined]),
+            (vec![prompt, reply, queued], vec![prompt]),
+            (vec![prompt, reply, queued, sent], vec![prompt]),
+            (vec![prompt, reply, queued, joined], vec![prompt, reply]),
+            (vec![prompt, reply, queued, joined, sent, reply], vec![prompt, reply, joined]),
         ] {
             assert_eq!(conversation(&record.join("\n")), expected.join("\n"), "{record:?}");
         }

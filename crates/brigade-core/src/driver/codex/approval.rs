@@ -68,7 +68,9 @@ impl Approval {
             ApprovalKind::Elicitation => {
                 json!({ "action": "accept", "content": {}, "_meta": null })
             }
-            ApprovalKind::Permissions(wanted) => json!({ "permissions": wanted, "scope": "turn" }),
+            ApprovalKind::Permissions(permissions) => {
+                json!({ "permissions": permissions, "scope": "turn" })
+            }
         }
     }
 
@@ -85,8 +87,8 @@ impl Approval {
 }
 
 /// A request has null for permissions that are not wanted. A grant must omit them.
-fn without_nulls(wanted: Option<&Value>) -> Value {
-    let fields = wanted.and_then(Value::as_object).into_iter().flatten();
+fn without_nulls(permissions: Option<&Value>) -> Value {
+    let fields = permissions.and_then(Value::as_object).into_iter().flatten();
     let fields = fields.filter(|(_, value)| !value.is_null());
     Value::Object(fields.map(|(name, value)| (name.clone(), value.clone())).collect())
 }

@@ -63,7 +63,7 @@ impl FlakyStore {
         self.history_reads.load(Ordering::Relaxed)
     }
 
-    /// From now on, `rate` of 1000 calls fail before and as many after they took effect.
+    /// From now on, `rate` of 1000 calls fail, half of them after they took effect.
     pub(crate) fn fail(&self, rate: u64, seed: u64) {
         self.rate.store(rate, Ordering::Relaxed);
         self.seed.store(seed | 1, Ordering::Relaxed);
