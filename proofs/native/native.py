@@ -190,7 +190,7 @@ def killed(house, report, agent, rounds):
     texts = [record["event"].get("sent", {}).get("message", {}).get("text") for record in log(house)]
     report.figure("times the killed program left config.json torn", torn)
     report.figure("messages sent again", sum(max(texts.count(words) - 1, 0) for words in said))
-    report.figure("times it was told to go on", sum("Go on where you were" in (text or "") for text in texts))
+    report.figure("times it was told to continue", sum("Continue where you left off" in (text or "") for text in texts))
 
 
 def requests(house):

@@ -1,8 +1,9 @@
-//! Unread mail becoming turns of an agent, exactly once as its model sees it.
+//! Turns unread mail into agent turns, so that the model sees each message exactly once.
 //!
-//! A pure state machine: it is told what arrived and what the agent did, and says what is to be
-//! done. What is given to the agent is numbered, and written down before it is given. If the agent
-//! dies, its own session tells afterwards which numbers it remembers; the others are given again.
+//! This is a pure state machine: the caller reports what arrived and what the agent did, and gets back
+//! the actions to take. Every batch sent to the agent is numbered and persisted first. After a crash,
+//! the agent's own session shows which numbers it remembers; the remaining batches are sent again under
+//! the same number.
 
 use std::collections::VecDeque;
 
@@ -12,348 +13,358 @@ use crate::driver::{End, Event, MidTurn, Note};
 use brigade_core::event::MessageKey;
 use brigade_core::hash::Fnv;
 
-/// How much text goes into one turn. What is more waits for the next.
-const MOST: usize = 200_000;
+/// Upper bound on the text of one turn, in bytes. A longer backlog is split over several turns.
+const MAX_TURN_TEXT: usize = 200_000;
 
-/// The turn that follows a restart in the middle of one.
+/// The prompt for an agent whose program was restarted in the middle of a turn.
 pub(crate) const GO_ON: &str =
-    "Your program was restarted in the middle of a turn. Go on where you were.";
+    "Your program was restarted in the middle of a turn. Continue where you left off.";
 
-/// Something for the agent to read.
+/// One message, or one line a person typed, waiting to be shown to the agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Parcel {
-    /// The message it is, unless a person typed it.
-    pub key: Option<MessageKey>,
-    /// What the agent reads.
+pub struct Item {
+    /// The message this text comes from; `None` for text a person typed.
+    #[serde(rename = "key")]
+    pub message: Option<MessageKey>,
+    /// The text the agent reads.
     pub text: String,
 }
 
-/// Parcels given to the agent in one piece.
+/// Items sent to the agent together, identified by a number that survives restarts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Flight {
+struct Batch {
     number: u64,
-    parcels: Vec<Parcel>,
+    #[serde(rename = "parcels")]
+    items: Vec<Item>,
     #[serde(skip)]
-    place: Place,
+    state: BatchState,
 }
 
-/// Where a flight is. After a crash nobody knows.
+/// How far a batch got. Not saved: after a crash, every saved batch is `Unknown`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Place {
-    /// Perhaps with the agent; if it does not say so, it is given again, under the same number.
+enum BatchState {
+    /// The agent may or may not have received it. If its session does not contain it, the batch is sent
+    /// again under the same number.
     #[default]
     Unknown,
-    /// On its way to the agent.
-    InTheAir,
-    /// The agent said it has it, or was found to remember it.
-    Arrived,
+    /// Written to the agent; not yet acknowledged.
+    Sent,
+    /// The agent acknowledged it, or remembers it from before a restart.
+    Received,
 }
 
-/// What has to be known after a crash.
+/// State that must survive a crash. It is saved before the action that depends on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Memory {
-    /// The agent's own session.
+pub struct SavedState {
+    /// The vendor's session id, used to resume.
     pub session: Option<String>,
-    /// What nobody who writes to the agent can know.
-    #[serde(default)]
-    secret: u64,
-    /// The last number that was given out.
-    last: u64,
-    /// What was given to the agent in the turn that is on.
-    given: Vec<Flight>,
-    /// Whether a turn is on.
-    turn: bool,
+    /// Makes batch headings unpredictable. A sender who could forge a heading could make a later
+    /// batch look as if the agent had already received it.
+    #[serde(default, rename = "secret")]
+    heading_secret: u64,
+    /// The number of the newest batch.
+    #[serde(rename = "last")]
+    last_number: u64,
+    /// The batches sent to the agent in the current turn.
+    #[serde(rename = "given")]
+    sent: Vec<Batch>,
+    /// Whether a turn is running.
+    #[serde(rename = "turn")]
+    in_turn: bool,
 }
 
-impl Memory {
-    /// What is known at the very beginning. The caller brings the randomness.
-    pub fn new(secret: u64) -> Self {
-        Self { secret, ..Self::default() }
+impl SavedState {
+    /// The state of a new member. The caller provides a random `heading_secret`.
+    pub fn new(heading_secret: u64) -> Self {
+        Self { heading_secret, ..Self::default() }
     }
 
-    /// The line by which a text is known again. Nobody can write it beforehand, for of two texts
-    /// with one line the second would pass for given.
+    /// The first line of a batch's text, by which the batch is found in the agent's session.
+    /// Unpredictable, so that a sender cannot forge it and make a later batch look received.
     fn heading(&self, address: &str, number: u64) -> String {
-        let secret = Fnv::default().field(&self.secret.to_le_bytes());
+        let secret = Fnv::default().field(&self.heading_secret.to_le_bytes());
         let mark = secret.field(&number.to_le_bytes()).finish() >> 32;
         format!("[mail {number}-{mark:08x} for {address}]")
     }
 }
 
-/// What is to be done, in this order.
+/// An action for the caller. Actions must be carried out in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Write this down; what follows is done afterwards.
-    Keep(Memory),
-    /// Begin a turn with this text.
-    Prompt(Note, String),
-    /// Put this text into the turn that is on.
+    /// Save this state before carrying out the actions that follow.
+    Persist(SavedState),
+    /// Start a turn with this text.
+    StartTurn(Note, String),
+    /// Add this text to the running turn.
     Steer(Note, String),
-    /// The agent has these messages.
-    Shown(Vec<MessageKey>),
-    /// A turn has begun.
-    Busy,
-    /// The turn has ended and nothing waits.
-    Idle(End),
+    /// Mark these messages as shown: the agent has received them.
+    MarkShown(Vec<MessageKey>),
+    /// A turn has started.
+    TurnStarted,
+    /// The turn has ended, and no further turn starts now.
+    TurnEnded(End),
 }
 
-/// What the agent is doing.
+/// Whether the agent can receive text now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// It cannot be prompted yet, or not any more.
-    Away,
+    /// The agent is not ready yet, or its program has ended.
+    NotReady,
     Idle,
     Busy,
 }
 
-/// The delivery of one member.
+/// Delivers mail to the agent of one member.
 #[derive(Clone, Debug)]
 pub struct Delivery {
-    /// Who the mail is for, as in `bob@demo`.
+    /// The member's address, such as `bob@demo`.
     address: String,
     mid_turn: MidTurn,
     phase: Phase,
-    memory: Memory,
-    waiting: VecDeque<Parcel>,
-    /// Whether the agent has got on since it was last steered: a steer cuts short what the model is
-    /// saying, and one after the other would never let it speak.
+    saved: SavedState,
+    waiting: VecDeque<Item>,
+    /// Whether the agent has made progress since it was last steered. Steering interrupts the model's
+    /// output, so steering repeatedly without waiting for progress would never let it answer.
     may_steer: bool,
-    /// Whether the turn that is on was begun with what an agent that died may have had already, and
-    /// has not begun: then the agent knew it, and takes it for done.
-    given_again: bool,
+    /// Whether the current turn was started by resending a batch and the agent has not reported its
+    /// start yet. If such a turn ends without having started, the agent already knew the batch and
+    /// regards it as done.
+    is_resend: bool,
 }
 
 impl Delivery {
-    /// The delivery for `address`, going on from what was written down.
-    pub fn new(address: String, mid_turn: MidTurn, memory: Memory) -> Self {
+    /// Creates the delivery for `address`, continuing from the saved state.
+    pub fn new(address: String, mid_turn: MidTurn, saved: SavedState) -> Self {
         let mut delivery = Self {
             address,
             mid_turn,
-            phase: Phase::Away,
-            memory,
+            phase: Phase::NotReady,
+            saved,
             waiting: VecDeque::new(),
             may_steer: false,
-            given_again: false,
+            is_resend: false,
         };
-        delivery.down();
+        delivery.agent_exited();
         delivery
     }
 
-    /// What is written down of it.
-    pub fn memory(&self) -> &Memory {
-        &self.memory
+    /// The state to save.
+    pub fn saved(&self) -> &SavedState {
+        &self.saved
     }
 
-    /// Whether something was given to the agent of which it is not known what became of it.
-    pub fn is_in_doubt(&self) -> bool {
-        self.memory.given.iter().any(|flight| flight.place == Place::Unknown)
+    /// Whether the agent may or may not have received some batch.
+    pub fn has_unknown_batches(&self) -> bool {
+        self.saved.sent.iter().any(|batch| batch.state == BatchState::Unknown)
     }
 
-    /// Whether the message is on its way to the agent, or was given to it in the turn that is on.
-    pub fn has(&self, key: MessageKey) -> bool {
-        let given = self.memory.given.iter().flat_map(|flight| &flight.parcels);
-        given.chain(&self.waiting).any(|parcel| parcel.key == Some(key))
+    /// Whether the message is waiting, or was sent to the agent in the current turn.
+    pub fn contains(&self, key: MessageKey) -> bool {
+        let sent = self.saved.sent.iter().flat_map(|batch| &batch.items);
+        sent.chain(&self.waiting).any(|item| item.message == Some(key))
     }
 
-    /// Something arrived.
-    pub fn arrived(&mut self, parcels: impl IntoIterator<Item = Parcel>) -> Vec<Action> {
-        for parcel in parcels {
-            if parcel.key.is_none_or(|key| !self.has(key)) {
-                self.waiting.push_back(parcel);
+    /// Queues new items, except messages it already holds.
+    pub fn enqueue(&mut self, items: impl IntoIterator<Item = Item>) -> Vec<Action> {
+        for item in items {
+            if item.message.is_none_or(|key| !self.contains(key)) {
+                self.waiting.push_back(item);
             }
         }
         let mut actions = Vec::new();
-        self.give(&mut actions);
+        self.send_next(&mut actions);
         actions
     }
 
-    /// The agent did something.
-    pub fn heard(&mut self, event: &Event) -> Vec<Action> {
+    /// Handles an event reported by the agent's driver.
+    pub fn on_event(&mut self, event: &Event) -> Vec<Action> {
         let mut actions = Vec::new();
         match event {
-            Event::Remembers { text } => self.remembered(text),
+            Event::Remembers { text } => self.mark_remembered(text),
             Event::Ready { session } => self.ready(session, &mut actions),
-            Event::Taken(note) => self.taken(*note, &mut actions),
-            Event::NotTaken(note) => self.not_taken(*note, &mut actions),
+            Event::Taken(note) => self.on_received(*note, &mut actions),
+            Event::NotTaken(note) => self.on_rejected(*note, &mut actions),
             Event::TurnStarted => {
                 self.phase = Phase::Busy;
                 self.may_steer = true;
-                self.given_again = false;
-                actions.push(Action::Busy);
+                self.is_resend = false;
+                actions.push(Action::TurnStarted);
             }
             Event::ToolStarted { .. } | Event::ToolEnded { .. } => self.may_steer = true,
             Event::TurnEnded(end) => {
                 self.phase = Phase::Idle;
-                if std::mem::take(&mut self.given_again) {
-                    self.waiting.push_front(go_on());
+                if std::mem::take(&mut self.is_resend) {
+                    self.waiting.push_front(resume_item());
                 }
                 self.turn_ended(&mut actions);
-                // What failed would most likely fail again at once; it is tried with the next look.
+                // After a failure an immediate retry would most likely fail as well; the next check of
+                // the inbox retries.
                 if !matches!(end, End::Failed(_) | End::Limited(_)) {
-                    self.give(&mut actions);
+                    self.send_next(&mut actions);
                 }
                 if self.phase == Phase::Idle {
-                    actions.push(Action::Idle(end.clone()));
+                    actions.push(Action::TurnEnded(end.clone()));
                 }
                 return actions;
             }
-            Event::Broken { .. } => self.phase = Phase::Away,
+            Event::Broken { .. } => self.phase = Phase::NotReady,
             _ => {}
         }
-        self.give(&mut actions);
+        self.send_next(&mut actions);
         actions
     }
 
     /// The agent's program has ended.
-    pub fn down(&mut self) {
-        self.phase = Phase::Away;
-        for flight in &mut self.memory.given {
-            flight.place = Place::Unknown;
+    pub fn agent_exited(&mut self) {
+        self.phase = Phase::NotReady;
+        for batch in &mut self.saved.sent {
+            batch.state = BatchState::Unknown;
         }
     }
 
-    /// The agent's session is no more. What it was given in it is given again; whether there was one.
+    /// Forgets a session that cannot be resumed, so that its batches are sent again. Returns whether
+    /// there was a session.
     pub fn forget_session(&mut self) -> bool {
-        self.memory.session.take().is_some()
+        self.saved.session.take().is_some()
     }
 
-    /// A session that is resumed holds this text.
-    fn remembered(&mut self, text: &str) {
-        let memory = &self.memory;
-        let remembered: Vec<bool> = memory
-            .given
+    /// Marks the batches whose heading appears in this text of a resumed session.
+    fn mark_remembered(&mut self, text: &str) {
+        let saved = &self.saved;
+        let remembered: Vec<bool> = saved
+            .sent
             .iter()
-            .map(|flight| text.contains(&memory.heading(&self.address, flight.number)))
+            .map(|batch| text.contains(&saved.heading(&self.address, batch.number)))
             .collect();
-        for (flight, remembered) in self.memory.given.iter_mut().zip(remembered) {
+        for (batch, remembered) in self.saved.sent.iter_mut().zip(remembered) {
             if remembered {
-                flight.place = Place::Arrived;
+                batch.state = BatchState::Received;
             }
         }
     }
 
-    /// The agent can be prompted. What it does not remember is given again, before all else.
+    /// The agent is ready. Batches it does not remember are sent again before anything else.
     fn ready(&mut self, session: &str, actions: &mut Vec<Action>) {
-        let given = std::mem::take(&mut self.memory.given);
-        let (there, lost): (Vec<Flight>, Vec<Flight>) =
-            given.into_iter().partition(|flight| flight.place == Place::Arrived);
-        self.memory.given = lost;
-        if !there.is_empty() && self.memory.turn {
-            self.waiting.push_front(go_on());
+        let sent = std::mem::take(&mut self.saved.sent);
+        let (received, lost): (Vec<Batch>, Vec<Batch>) =
+            sent.into_iter().partition(|batch| batch.state == BatchState::Received);
+        self.saved.sent = lost;
+        if !received.is_empty() && self.saved.in_turn {
+            self.waiting.push_front(resume_item());
         }
-        self.memory.turn = false;
-        self.memory.session = Some(session.to_owned());
+        self.saved.in_turn = false;
+        self.saved.session = Some(session.to_owned());
         self.phase = Phase::Idle;
-        // Before what was given is forgotten: whoever dies in between would find them unread, and
-        // give them once more.
-        let shown = keys(&there);
+        // Mark before persisting: after a crash in between, the messages would be unread and unknown
+        // here, and would be sent once more.
+        let shown = keys(&received);
         if !shown.is_empty() {
-            actions.push(Action::Shown(shown));
+            actions.push(Action::MarkShown(shown));
         }
-        actions.push(Action::Keep(self.memory.clone()));
+        actions.push(Action::Persist(self.saved.clone()));
     }
 
-    fn taken(&mut self, note: Note, actions: &mut Vec<Action>) {
-        let found = self.memory.given.iter_mut().find(|flight| flight.number == note.0);
-        if let Some(flight) = found.filter(|flight| flight.place != Place::Arrived) {
-            flight.place = Place::Arrived;
-            let shown = keys(std::slice::from_ref(flight));
+    fn on_received(&mut self, note: Note, actions: &mut Vec<Action>) {
+        let found = self.saved.sent.iter_mut().find(|batch| batch.number == note.0);
+        if let Some(batch) = found.filter(|batch| batch.state != BatchState::Received) {
+            batch.state = BatchState::Received;
+            let shown = keys(std::slice::from_ref(batch));
             if !shown.is_empty() {
-                actions.push(Action::Shown(shown));
+                actions.push(Action::MarkShown(shown));
             }
         }
     }
 
-    fn not_taken(&mut self, note: Note, actions: &mut Vec<Action>) {
-        let Some(at) = self.memory.given.iter().position(|flight| flight.number == note.0) else {
+    fn on_rejected(&mut self, note: Note, actions: &mut Vec<Action>) {
+        let Some(at) = self.saved.sent.iter().position(|batch| batch.number == note.0) else {
             return;
         };
-        let flight = self.memory.given.remove(at);
-        for parcel in flight.parcels.into_iter().rev() {
-            self.waiting.push_front(parcel);
+        let batch = self.saved.sent.remove(at);
+        for item in batch.items.into_iter().rev() {
+            self.waiting.push_front(item);
         }
-        actions.push(Action::Keep(self.memory.clone()));
+        actions.push(Action::Persist(self.saved.clone()));
     }
 
     fn turn_ended(&mut self, actions: &mut Vec<Action>) {
-        // What was given and not yet said to be taken may have come too late for the turn; the
-        // agent says which.
-        self.memory.given.retain(|flight| flight.place != Place::Arrived);
-        self.memory.turn = false;
-        actions.push(Action::Keep(self.memory.clone()));
+        // Keep unacknowledged batches: they may have come too late for this turn. The agent reports
+        // which.
+        self.saved.sent.retain(|batch| batch.state != BatchState::Received);
+        self.saved.in_turn = false;
+        actions.push(Action::Persist(self.saved.clone()));
     }
 
-    /// Gives the agent what waits, if it can have it now.
-    fn give(&mut self, actions: &mut Vec<Action>) {
-        // One at a time: two that cross could change their order.
-        let in_the_air = self.memory.given.iter().any(|flight| flight.place == Place::InTheAir);
-        let steer = self.mid_turn == MidTurn::Steered && self.may_steer;
-        let now = match self.phase {
+    /// Sends the next batch, if the agent can receive one now.
+    fn send_next(&mut self, actions: &mut Vec<Action>) {
+        // Only one unacknowledged batch at a time, because the agent could reorder two.
+        let is_sending = self.saved.sent.iter().any(|batch| batch.state == BatchState::Sent);
+        let can_steer = self.mid_turn == MidTurn::Steered && self.may_steer;
+        let can_send = match self.phase {
             Phase::Idle => true,
-            Phase::Busy => steer,
-            Phase::Away => false,
+            Phase::Busy => can_steer,
+            Phase::NotReady => false,
         };
-        if !now || in_the_air {
+        if !can_send || is_sending {
             return;
         }
-        let again = self.memory.given.iter().position(|flight| flight.place == Place::Unknown);
-        let at = match again {
+        let resend = self.saved.sent.iter().position(|batch| batch.state == BatchState::Unknown);
+        let at = match resend {
             Some(at) => at,
             None if self.waiting.is_empty() => return,
             None => {
-                self.memory.last += 1;
-                let number = self.memory.last;
-                let flight = Flight { number, parcels: self.load(), place: Place::Unknown };
-                self.memory.given.push(flight);
-                self.memory.given.len() - 1
+                self.saved.last_number += 1;
+                let number = self.saved.last_number;
+                let batch = Batch { number, items: self.take_items(), state: BatchState::Unknown };
+                self.saved.sent.push(batch);
+                self.saved.sent.len() - 1
             }
         };
-        let Some(flight) = self.memory.given.get_mut(at) else { return };
-        flight.place = Place::InTheAir;
-        let flight = flight.clone();
-        let (note, text) = (Note(flight.number), self.text(&flight));
-        let begins = self.phase == Phase::Idle;
-        if begins {
-            self.given_again = again.is_some();
-            self.memory.turn = true;
+        let Some(batch) = self.saved.sent.get_mut(at) else { return };
+        batch.state = BatchState::Sent;
+        let batch = batch.clone();
+        let (note, text) = (Note(batch.number), self.render(&batch));
+        let starts_turn = self.phase == Phase::Idle;
+        if starts_turn {
+            self.is_resend = resend.is_some();
+            self.saved.in_turn = true;
             self.phase = Phase::Busy;
             self.may_steer = false;
         }
-        actions.push(Action::Keep(self.memory.clone()));
-        if begins {
-            actions.push(Action::Prompt(note, text));
+        actions.push(Action::Persist(self.saved.clone()));
+        if starts_turn {
+            actions.push(Action::StartTurn(note, text));
         } else {
             self.may_steer = false;
             actions.push(Action::Steer(note, text));
         }
     }
 
-    /// As much of what waits as goes into one turn, in order.
-    fn load(&mut self) -> Vec<Parcel> {
-        let mut parcels = Vec::new();
+    /// Takes as many waiting items as fit into one turn, in order.
+    fn take_items(&mut self) -> Vec<Item> {
+        let mut items = Vec::new();
         let mut size = 0;
         while let Some(next) = self.waiting.front() {
             size += next.text.len();
-            if size > MOST && !parcels.is_empty() {
+            if size > MAX_TURN_TEXT && !items.is_empty() {
                 break;
             }
-            parcels.extend(self.waiting.pop_front());
+            items.extend(self.waiting.pop_front());
         }
-        parcels
+        items
     }
 
-    fn text(&self, flight: &Flight) -> String {
-        let texts: Vec<&str> = flight.parcels.iter().map(|parcel| parcel.text.as_str()).collect();
-        let heading = self.memory.heading(&self.address, flight.number);
+    fn render(&self, batch: &Batch) -> String {
+        let texts: Vec<&str> = batch.items.iter().map(|item| item.text.as_str()).collect();
+        let heading = self.saved.heading(&self.address, batch.number);
         format!("{heading}\n{}", texts.join("\n"))
     }
 }
 
-fn go_on() -> Parcel {
-    Parcel { key: None, text: GO_ON.to_owned() }
+fn resume_item() -> Item {
+    Item { message: None, text: GO_ON.to_owned() }
 }
 
-fn keys(flights: &[Flight]) -> Vec<MessageKey> {
-    let parcels = flights.iter().flat_map(|flight| &flight.parcels);
-    parcels.filter_map(|parcel| parcel.key).collect()
+fn keys(batches: &[Batch]) -> Vec<MessageKey> {
+    let items = batches.iter().flat_map(|batch| &batch.items);
+    items.filter_map(|item| item.message).collect()
 }

@@ -1,8 +1,8 @@
-//! Which agent CLI, and how it is started, fed and heard.
+//! Drivers: how each agent CLI is started, prompted and understood.
 //!
-//! A driver does no I/O. It is given what the agent's program wrote, and what its member wants; it
-//! gives back bytes for the program and [`Event`]s for the house. A table has a row for
-//! each agent: a new one is a row, or a row and a file.
+//! A driver does no I/O. It receives the bytes the agent's program wrote and the calls of its member,
+//! and returns bytes for the program and [`Event`]s for the member. [`AGENTS`] has one row for each
+//! agent. A new agent is a new row, sometimes with a new file.
 //!
 //! ```
 //! use brigade_agents::driver::{self, AGENTS};
@@ -37,101 +37,102 @@ pub use self::event::{Ask, End, Event, Output, Usage, Verdict};
 pub struct Agent {
     /// Its name, which is also the agent type a lead asks for.
     pub name: &'static str,
-    /// What people call it.
+    /// Its display name.
     pub title: &'static str,
-    /// The program, found on the path.
+    /// The program, found through `PATH`.
     pub program: &'static str,
-    /// The npm package that brings it.
+    /// The npm package that installs it.
     pub package: &'static str,
-    /// The oldest version it was seen to work with.
+    /// The oldest version it was tested with.
     pub tested: &'static str,
-    /// Whether a team's files are its own, so that it is a teammate without any help.
+    /// Whether it reads and writes Claude Code's team files itself, so that it can be a teammate
+    /// without a driver.
     pub native: bool,
-    /// What it can do.
+    /// Its capabilities.
     pub can: Can,
-    /// Its driver for one conversation.
+    /// Creates its driver for one conversation.
     pub driver: fn(Launch) -> Box<dyn Driver>,
 }
 
-/// What an agent can do, beside what all can: be prompted, interrupted, asked for its session.
+/// Capabilities in which agents differ. All agents can be prompted, interrupted and resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Can {
-    /// What becomes of mail that arrives in the middle of a turn.
+    /// How mail that arrives in the middle of a turn is delivered.
     pub mid_turn: MidTurn,
-    /// What keeps it from changing anything until its plan is approved.
+    /// How it is kept from changing anything until its plan is approved.
     pub read_only: ReadOnly,
-    /// What it tells of its use of the model.
+    /// How it reports its use of the model.
     pub usage: Told,
-    /// When a session of its can be gone on with.
+    /// When one of its sessions can be resumed.
     pub resumes: Resumes,
 }
 
-/// When a session can be gone on with.
+/// When a session can be resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resumes {
-    /// Whenever.
+    /// At any time.
     AtOnce,
-    /// Not in the minute of the clock in which it was begun: the agent names its record of a session by
-    /// the minute it is opened in, and would write over it.
+    /// Not in the clock minute in which it was started: the agent names its session record after the
+    /// minute, and would overwrite it.
     NextMinute,
 }
 
-/// What becomes of mail that arrives in the middle of a turn.
+/// How mail that arrives in the middle of a turn is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MidTurn {
-    /// It joins the turn.
+    /// It is added to the running turn.
     Steered,
-    /// It is kept until the turn has ended: the agent would end the turn for it, or lose it.
+    /// It waits for the end of the turn: the agent would end the turn, or lose the text.
     Held,
 }
 
-/// What keeps an agent from changing anything.
+/// How an agent is kept from changing anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadOnly {
-    /// The kernel.
+    /// By a sandbox that the kernel enforces.
     Sandbox,
-    /// The agent's own plan mode.
+    /// By the agent's own plan mode.
     PlanMode,
-    /// Every call is asked for, and nobody says yes.
+    /// The agent asks for every call, and every request is denied.
     Asking,
 }
 
-/// What an agent tells of its use of the model.
+/// How an agent reports its use of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// Tokens.
+    /// In tokens.
     Tokens,
-    /// Tokens and money.
+    /// In tokens and cost.
     TokensAndCost,
-    /// Nothing.
+    /// It does not report usage.
     Nothing,
 }
 
-/// What a conversation begins with.
+/// The settings of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Launch {
-    /// Where the agent works.
+    /// The agent's working directory.
     pub cwd: String,
-    /// The model, if it is not the agent's own choice.
+    /// The model, unless the agent chooses its own default.
     pub model: Option<String>,
-    /// Who the agent is on the team, beyond any one prompt.
+    /// The agent's role on the team, in force for the whole conversation.
     pub instructions: String,
-    /// The team's tools.
+    /// The MCP server for the team's tools.
     pub tools: ToolServer,
-    /// What it may do without asking.
+    /// The agent's level of access.
     pub access: Access,
-    /// The session to go on with, by the agent's own id.
+    /// The session to resume, by the agent's own id.
     pub resume: Option<String>,
-    /// More arguments for the program, before all others.
+    /// Additional arguments for the program, placed before all others.
     pub arguments: Vec<String>,
-    /// Claude Code's folder, where it records its sessions, if that is known.
+    /// Claude Code's configuration folder, which contains its session records, if known.
     pub claude_dir: Option<String>,
 }
 
 impl Launch {
-    /// A new conversation in this folder with these tools, in which the agent asks for what its own rules do
-    /// not allow.
+    /// A new conversation in this folder with these tools. The agent asks for permission where its own
+    /// rules require it.
     pub fn new(cwd: impl Into<String>, tools: ToolServer) -> Self {
         Self {
             cwd: cwd.into(),
@@ -146,91 +147,93 @@ impl Launch {
     }
 }
 
-/// The server of the team's tools, as the agent is to start it.
+/// How the agent starts the MCP server for the team's tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolServer {
     /// The program.
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Variables it needs.
+    /// Its environment variables.
     pub env: Vec<(String, String)>,
 }
 
-/// The name under which agents know the team's tools.
+/// The name of the team's MCP server in the agents' configuration.
 pub const TOOLS: &str = "team";
 
-/// What an agent may do without asking.
+/// How much an agent may do without asking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Look, and change nothing: a plan is wanted first.
+    /// Read only. Its plan must be approved first.
     ReadOnly,
-    /// What its own rules allow; for the rest it asks.
+    /// Everything its own rules allow. It asks for the rest.
     Ask,
     /// Everything.
     Full,
 }
 
-/// How a program is started.
+/// The arguments and environment of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Invocation {
     /// Its arguments.
     pub args: Vec<String>,
-    /// Variables set for it, beside those it inherits.
+    /// Environment variables, in addition to those it inherits.
     pub env: Vec<(String, String)>,
 }
 
 /// One conversation with an agent.
 ///
-/// Whoever holds a driver calls a method when something happens, and then takes [`Driver::next`]
-/// until there is no more.
+/// The caller reports each event with a method call, and then calls [`Driver::next`] until it returns
+/// `None`.
 // ANCHOR: driver
 pub trait Driver: Send + std::fmt::Debug {
     /// How the agent's program is started for this conversation.
     fn invocation(&self) -> Invocation;
 
-    /// The program runs: say hello.
+    /// The program is running: begin the protocol's handshake.
     fn start(&mut self);
 
-    /// The program wrote this to its standard output, cut anywhere.
+    /// The program wrote these bytes to its standard output. They may be split anywhere.
     fn hear(&mut self, bytes: &[u8]);
 
-    /// The program ended by itself, with this code. To some agents that is a word.
+    /// The program ended by itself with this exit code. Some agents report failure through it.
     fn ended(&mut self, _code: i32) {}
 
-    /// Begins a turn with this text. Only when [`Event::Ready`] has come and no turn is on. The turn's end
-    /// comes even if it never began: the agent refused it, or held the text already.
+    /// Starts a turn with this text. Only after [`Event::Ready`], and while no turn is running.
+    /// [`Event::TurnEnded`] follows even if the turn never started, because the agent refused the text
+    /// or already had it.
     fn prompt(&mut self, note: Note, text: &str);
 
-    /// Puts this text into the turn that is on. Only for agents that are [`MidTurn::Steered`]; what
-    /// comes too late is [`Event::NotTaken`].
+    /// Adds this text to the running turn. Only for agents with [`MidTurn::Steered`]. A text that comes
+    /// too late is reported as [`Event::NotTaken`].
     fn steer(&mut self, note: Note, text: &str);
 
-    /// Answers a question of the agent's.
+    /// Answers a permission request of the agent.
     fn answer(&mut self, ask: AskId, verdict: &Verdict);
 
-    /// Ends the turn that is on.
+    /// Interrupts the running turn.
     fn interrupt(&mut self);
 
-    /// What the agent may do from the next turn on.
+    /// Sets what the agent may do from the next turn on.
     fn set_access(&mut self, access: Access);
 
-    /// Of the agent's own record of a session, as [`Event::RemembersIn`] names it, what its model will see
-    /// again.
+    /// Extracts what the model will see again from the agent's own session record, which
+    /// [`Event::RemembersIn`] names.
     fn recalled<'a>(&self, record: &'a str) -> Cow<'a, str> {
         Cow::Borrowed(record)
     }
 
-    /// What came of it, in order.
+    /// Returns the next output, in order.
     fn next(&mut self) -> Option<Output>;
 }
 // ANCHOR_END: driver
 
-/// A text that is given to an agent, by its giver's number. A text that is given again to a resumed session
-/// bears the number it had, and no other text of that session does: an agent that can, takes it once.
+/// A text sent to an agent, identified by the sender's number. A text sent again to a resumed session
+/// keeps its number, and no other text of that session has it, so that an agent that supports it
+/// processes the text once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Note(pub u64);
 
-/// A question of the agent's, by the driver's number.
+/// A permission request of the agent, identified by the driver's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AskId(pub u64);

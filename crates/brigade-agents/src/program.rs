@@ -1,14 +1,15 @@
-//! An agent's program: how it is started, and ended with everything it started.
+//! Starts an agent's program, and ends it together with everything it started.
 //!
-//! Beside each agent stands the program `brigade`: as its guard, so that nothing the agent started outlives
-//! it, and as the server of the team's tools, so that it can write to the others and take tasks.
+//! The `brigade` program runs next to each agent: as its guard, so that no process the agent started
+//! outlives it, and as the MCP server for the team's tools.
 //!
 //! ```
-//! use brigade_agents::program::Brigade;
-//! use brigade_files::Options;
+//! use std::path::Path;
 //!
-//! let files = Options::new("/home/ann/.claude", "/home/ann/.local/state/brigade");
-//! let brigade = Brigade::on_files("/usr/bin/brigade", &files);
+//! use brigade_agents::program::Brigade;
+//!
+//! let (claude_dir, state_dir) = (Path::new("/home/ann/.claude"), Path::new("/home/ann/.local/state/brigade"));
+//! let brigade = Brigade::on_files("/usr/bin/brigade", claude_dir, state_dir);
 //! assert!(brigade.env.contains(&("CLAUDE_CONFIG_DIR".into(), "/home/ann/.claude".into())));
 //! ```
 
@@ -31,106 +32,106 @@ use brigade_core::seat::Seat;
 use crate::driver::ToolServer;
 
 /// How many lines of standard error are kept.
-const LAST_WORDS: usize = 20;
-/// How long a program has to end by itself when its input is closed. Some never do.
+const MAX_STDERR_LINES: usize = 20;
+/// How long a program may take to end when its input is closed. Some never do.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// The program `brigade`, as the guard of agents and the server of their tools.
+/// The `brigade` program, as guard of agents and server of their tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Brigade {
-    /// Where it is.
+    /// Its path.
     pub program: PathBuf,
-    /// The variables by which it finds the team's store.
+    /// The environment variables by which it finds the team's store.
     pub env: Vec<(String, String)>,
 }
 
 impl Brigade {
-    /// The program, for teams it finds by these variables: those in docs/cli.md, `BRIGADE_STORE` for one.
+    /// The program, with these environment variables, such as `BRIGADE_STORE`; docs/cli.md lists them.
     pub fn new(program: impl Into<PathBuf>, env: Vec<(String, String)>) -> Self {
         Self { program: program.into(), env }
     }
 
-    /// The program, for teams in the files below Claude Code's folder `claude_dir`. The program itself
-    /// expects brigade's own folder `state_dir` to have the name `brigade`.
+    /// The program, for teams in the files below Claude Code's folder `claude_dir`. The program expects
+    /// brigade's own folder `state_dir` to have the name `brigade`.
     pub fn on_files(program: impl Into<PathBuf>, claude_dir: &Path, state_dir: &Path) -> Self {
-        let word = |path: &Path| {
+        let absolute = |path: &Path| {
             std::path::absolute(path).unwrap_or_default().to_string_lossy().into_owned()
         };
         let state = state_dir.parent().unwrap_or(state_dir);
         let env = [
             ("BRIGADE_STORE", "files".to_owned()),
-            (CLAUDE_DIR, word(claude_dir)),
-            ("XDG_STATE_HOME", word(state)),
+            (CLAUDE_DIR, absolute(claude_dir)),
+            ("XDG_STATE_HOME", absolute(state)),
         ];
         Self::new(program, env.map(|(name, value)| (name.to_owned(), value)).into())
     }
 
-    /// The tools of the team for an agent in this seat, whose mail comes to it by itself.
+    /// The team's tools for an agent in this seat, whose mail is delivered automatically.
     pub(crate) fn tools(&self, seat: &Seat) -> ToolServer {
-        let who = [
+        let identity = [
             ("BRIGADE_TEAM", seat.team.as_str()),
             ("BRIGADE_AS", seat.name.as_str()),
             ("BRIGADE_DELIVERED", "1"),
-            AN_AGENT,
+            RUN_BY_AGENT,
         ];
-        let who = who.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let identity = identity.map(|(name, value)| (name.to_owned(), value.to_owned()));
         ToolServer {
             command: self.program.to_string_lossy().into_owned(),
             args: vec!["mcp".to_owned()],
-            env: who.into_iter().chain(self.env.iter().cloned()).collect(),
+            env: identity.into_iter().chain(self.env.iter().cloned()).collect(),
         }
     }
 
-    /// Claude Code's folder, if the variables say which.
+    /// Claude Code's folder, if the environment variables name it.
     pub(crate) fn claude_dir(&self) -> Option<&str> {
         let folder = self.env.iter().find(|(name, _)| name == CLAUDE_DIR);
         folder.map(|(_, folder)| folder.as_str())
     }
 
-    /// How an agent's program is started behind it.
+    /// How to start an agent's program behind the guard.
     pub(crate) fn start(&self, program: &str, cwd: PathBuf) -> Start {
         let guard = vec![self.program.clone().into_os_string(), "guard".into()];
         let mut start = Start::new(guard, program, cwd);
-        // What the agent does with `brigade` in its shell is an agent's doing, and in this store. Its own
-        // folders are where they were.
+        // When the agent runs `brigade` in its shell, the command acts as an agent and uses this store.
+        // The agent's own folders stay unchanged.
         let env = self.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let env = env.filter(|(name, _)| name.starts_with("BRIGADE_"));
         start.env =
-            env.chain([AN_AGENT]).map(|(name, value)| (name.into(), value.into())).collect();
+            env.chain([RUN_BY_AGENT]).map(|(name, value)| (name.into(), value.into())).collect();
         start
     }
 }
 
-/// Claude Code's own variable for its folder.
+/// Claude Code's environment variable for its folder.
 const CLAUDE_DIR: &str = "CLAUDE_CONFIG_DIR";
-/// Says that an agent acts, and that a person answers what is asked of the lead.
-const AN_AGENT: (&str, &str) = ("BRIGADE_ANSWERS", "person");
+/// Marks commands as run by an agent, whose lead's questions a person answers.
+const RUN_BY_AGENT: (&str, &str) = ("BRIGADE_ANSWERS", "person");
 
-/// How a program is started.
+/// How to start a program.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Start {
-    /// What it is started with: a program that makes a session for it, and ends all of that session
-    /// when it ends, when it is told to, or when we die.
+    /// The guard command: it starts the program in a session of its own, and ends that session when the
+    /// program ends, when it receives a signal, or when we die.
     pub guard: Vec<OsString>,
-    /// Ends what a guard left behind that was itself killed, by the process it was.
+    /// Ends the processes left behind by a guard that was killed. Receives the guard's process id.
     pub sweep: fn(u32),
     /// The program.
     pub program: OsString,
     /// Its arguments.
     pub args: Vec<OsString>,
-    /// Variables set for it, beside those it inherits.
+    /// Environment variables, in addition to those it inherits.
     pub env: Vec<(OsString, OsString)>,
-    /// The only variables it inherits, if not all.
+    /// The only variables it inherits. `None` for all.
     pub inherits: Option<Vec<(OsString, OsString)>>,
-    /// Where it works.
+    /// Its working directory.
     pub cwd: PathBuf,
 }
 
 impl Start {
-    /// This program in this folder behind this guard, with all variables there are. What is left of a guard
-    /// that was killed is ended as far as it is still in the guard's process group.
+    /// Starts this program in this folder behind this guard, with all inherited variables. If the guard
+    /// is killed, the remaining processes in its process group are ended.
     pub fn new(
         guard: Vec<OsString>,
         program: impl Into<OsString>,
@@ -155,34 +156,35 @@ fn end_group(guard: u32) {
     }
 }
 
-/// A program that was started.
+/// A running program.
 #[derive(Debug)]
 pub(crate) struct Program {
     child: Child,
-    /// The process that guards it, until it is known to have ended.
+    /// Its guard process, until the guard is known to have ended.
     guard: Option<Pid>,
     sweep: fn(u32),
-    /// Ends what its guard left behind.
-    sweeping: Option<JoinHandle<()>>,
-    /// Written by a task of its own: a program that does not read must not keep us from hearing it.
+    /// The task that ends what a killed guard left behind.
+    sweep_task: Option<JoinHandle<()>>,
+    /// A separate task writes the input: a program that does not read must not keep us from reading its
+    /// output.
     input: Option<mpsc::UnboundedSender<Vec<u8>>>,
     output: ChildStdout,
-    said: Arc<Mutex<VecDeque<String>>>,
-    /// Reads what it says on standard error, to the end of that.
-    listening: Option<JoinHandle<()>>,
+    last_lines: Arc<Mutex<VecDeque<String>>>,
+    /// The task that reads standard error to its end.
+    stderr_task: Option<JoinHandle<()>>,
 }
 
 impl Program {
     /// Starts a program.
     pub(crate) fn start(start: &Start) -> io::Result<Self> {
-        let mut words = start.guard.iter().chain([&start.program]).chain(&start.args);
-        let first = words.next().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut argv = start.guard.iter().chain([&start.program]).chain(&start.args);
+        let first = argv.next().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(first);
         if let Some(inherits) = &start.inherits {
             command.env_clear().envs(inherits.iter().map(|(name, value)| (name, value)));
         }
         command
-            .args(words)
+            .args(argv)
             .envs(start.env.iter().map(|(name, value)| (name, value)))
             .current_dir(&start.cwd)
             .stdin(Stdio::piped())
@@ -195,61 +197,62 @@ impl Program {
         let stderr = child.stderr.take().ok_or_else(pipe)?;
         let (input, lines) = mpsc::unbounded_channel();
         tokio::spawn(feed(stdin, lines));
-        let said = Arc::default();
-        let listening = Some(tokio::spawn(listen(stderr, Arc::clone(&said))));
+        let last_lines = Arc::default();
+        let stderr_task = Some(tokio::spawn(read_stderr(stderr, Arc::clone(&last_lines))));
         let guard = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
         let sweep = start.sweep;
         let input = Some(input);
-        Ok(Self { child, guard, sweep, sweeping: None, input, output, said, listening })
+        Ok(Self { child, guard, sweep, sweep_task: None, input, output, last_lines, stderr_task })
     }
 
-    /// Writes to its standard input, sooner or later. If it has ended, nobody reads it.
+    /// Queues bytes for its standard input. Ignored if it has ended.
     pub(crate) fn write(&self, bytes: Vec<u8>) {
         if let Some(input) = &self.input {
             let _ended = input.send(bytes);
         }
     }
 
-    /// What it wrote to its standard output; nothing once it has ended.
-    pub(crate) async fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+    /// Reads its standard output. Returns 0 once it has ended.
+    pub(crate) async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             tokio::select! {
-                read = self.output.read(room) => return read,
-                // A program whose guard was killed goes on, with nobody to end it.
+                read = self.output.read(buffer) => return read,
+                // A program whose guard was killed keeps running without a process to end it.
                 status = self.child.wait(), if self.guard.is_some() => self.guard_ended(status?),
             }
         }
     }
 
-    /// The last lines that it wrote to its standard error before it ended.
-    pub(crate) async fn last_words(&mut self) -> String {
-        // They may come behind the end of its output. What it started can hold the other end for longer.
-        if let Some(listening) = self.listening.take() {
-            let _heard_to_the_end = tokio::time::timeout(GRACE, listening).await;
+    /// The last lines it wrote to standard error before it ended.
+    pub(crate) async fn last_output(&mut self) -> String {
+        // They may arrive after the end of its output. Child processes can keep the pipe open for
+        // longer.
+        if let Some(stderr_task) = self.stderr_task.take() {
+            let _complete = tokio::time::timeout(GRACE, stderr_task).await;
         }
-        let said: Vec<String> = held(&self.said).iter().cloned().collect();
-        said.join("\n")
+        let lines: Vec<String> = lock(&self.last_lines).iter().cloned().collect();
+        lines.join("\n")
     }
 
-    /// Ends it, and everything it started; gives the code with which it ended by itself, if it did.
+    /// Ends it and everything it started. Returns the exit code if it ended by itself.
     pub(crate) async fn end(mut self) -> io::Result<Option<i32>> {
         drop(self.input.take());
         let by_itself = tokio::time::timeout(GRACE, self.child.wait()).await;
         let (status, code) = match by_itself {
             Ok(status) => status.map(|status| (status, status.code()))?,
             Err(_elapsed) => {
-                self.tell_guard();
+                self.signal_guard();
                 (self.child.wait().await?, None)
             }
         };
         self.guard_ended(status);
-        if let Some(sweeping) = self.sweeping.take() {
-            sweeping.await?;
+        if let Some(sweep_task) = self.sweep_task.take() {
+            sweep_task.await?;
         }
         Ok(code)
     }
 
-    fn tell_guard(&self) {
+    fn signal_guard(&self) {
         if let Some(guard) = self.guard {
             let _gone = kill_process(guard, Signal::TERM);
         }
@@ -262,15 +265,15 @@ impl Program {
             && status.code().is_none()
         {
             let guard = guard.as_raw_nonzero().get().unsigned_abs();
-            self.sweeping = Some(spawn_blocking(move || sweep(guard)));
+            self.sweep_task = Some(spawn_blocking(move || sweep(guard)));
         }
     }
 }
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // There is none once it was waited for, so that nobody else's process is told.
-        self.tell_guard();
+        // `guard` is `None` once it was waited for, so a reused process id is not signalled.
+        self.signal_guard();
     }
 }
 
@@ -282,20 +285,20 @@ async fn feed(mut stdin: ChildStdin, mut lines: mpsc::UnboundedReceiver<Vec<u8>>
     }
 }
 
-async fn listen(stderr: ChildStderr, said: Arc<Mutex<VecDeque<String>>>) {
+async fn read_stderr(stderr: ChildStderr, last_lines: Arc<Mutex<VecDeque<String>>>) {
     let mut lines = BufReader::new(stderr).lines();
     while let Ok(Some(line)) = lines.next_line().await {
-        tracing::debug!(line, "the agent said on standard error");
-        let mut said = held(&said);
-        if said.len() == LAST_WORDS {
-            said.pop_front();
+        tracing::debug!(line, "the agent wrote to standard error");
+        let mut last_lines = lock(&last_lines);
+        if last_lines.len() == MAX_STDERR_LINES {
+            last_lines.pop_front();
         }
-        said.push_back(line);
+        last_lines.push_back(line);
     }
 }
 
-fn held(said: &Mutex<VecDeque<String>>) -> MutexGuard<'_, VecDeque<String>> {
-    said.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(last_lines: &Mutex<VecDeque<String>>) -> MutexGuard<'_, VecDeque<String>> {
+    last_lines.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -303,12 +306,12 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn why_it_ended_is_heard_though_its_output_ended_before() {
+    async fn standard_error_is_read_after_the_output_ended() {
         let mut start = Start::new(vec!["sh".into()], "-c", ".");
         start.args = vec!["exec 1>&-; sleep 0.2; echo no licence >&2".into()];
         let mut program = Program::start(&start).unwrap();
         assert_eq!(program.read(&mut [0; 16]).await.unwrap(), 0);
-        assert_eq!(program.last_words().await, "no licence");
+        assert_eq!(program.last_output().await, "no licence");
         program.end().await.unwrap();
     }
 }

@@ -1,9 +1,9 @@
-//! An agent as a member of a team, from its start to its end.
+//! Runs an agent as a member of a team, from its start to its end.
 //!
-//! One loop owns everything: it hears the agent's program, the team and whoever types, and does what
-//! [`Delivery`] and the rules of a good member say. `conversation` is one life of the agent,
-//! `mailroom` what becomes of a message, `report` what the team hears of the member, `scribe` what is
-//! written down of its work.
+//! One loop owns everything: it reads the agent's program, the team's events and the lines a person
+//! types, and carries out what [`Delivery`] and the rules for members decide. `conversation` covers one
+//! run of the agent's program, `mailroom` sorts incoming messages, `report` informs the lead, and
+//! `work_recorder` records the member's work in the journal.
 //!
 //! ```no_run
 //! use brigade_agents::driver;
@@ -14,7 +14,7 @@
 //!
 //! async fn codex(bob: Seat, files: &Options) -> Result<(), Box<dyn std::error::Error>> {
 //!     let codex = driver::agent("codex").ok_or("no such agent")?;
-//!     let brigade = Brigade::on_files("brigade", files);
+//!     let brigade = Brigade::on_files("brigade", &files.claude_dir, &files.state_dir);
 //!     let plan = Plan::agent(bob, codex, &brigade, "/work").await?;
 //!     Ok(teammate::run(plan).await?)
 //! }
@@ -39,14 +39,14 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use self::conversation::{News, Over, next_line};
-use self::life::Life;
+use self::conversation::{ConversationEnd, EventEffect, next_line};
 pub use self::life::Player;
+use self::life::RunningAgent;
 pub use self::plan::Plan;
 use self::report::Turn;
 use self::vitals::Vitals;
-use self::work_recorder::Scribe;
-use crate::delivery::{Delivery, Memory};
+use self::work_recorder::WorkRecorder;
+use crate::delivery::{Delivery, SavedState};
 use crate::driver::{Access, AskId, Driver, End, Event, Launch, Resumes};
 use crate::program::Program;
 use crate::worker;
@@ -60,54 +60,54 @@ use brigade_core::roster::{Activity, RosterError};
 use brigade_core::seat::Seat;
 use brigade_core::store::{Shelf, StoreError, Watch};
 
-/// How often the inbox is looked at though nothing was heard of it.
-const SLOW_LOOK: Duration = Duration::from_secs(10);
-/// How long a member waits for its entry in the roster, and how often it looks for it.
+/// How often the inbox is checked when no event announces new mail.
+const INBOX_CHECK_INTERVAL: Duration = Duration::from_secs(10);
+/// How long a member waits for its roster entry to appear, and how often it checks.
 const ENTRY_WAIT: Duration = Duration::from_secs(10);
-const ENTRY_LOOK: Duration = Duration::from_millis(50);
-/// How long the first restart of an agent waits; each one after waits twice as long.
-const FIRST_WAIT: Duration = Duration::from_millis(500);
-/// How often in a row an agent is started in vain before it is given up. The next message begins
-/// anew.
-const TRIES: u32 = 5;
-/// How long is waited before something that has to be done is tried again.
-const TRY_AGAIN: Duration = Duration::from_secs(1);
-/// An agent that ran for this long did not start in vain, nor did one that ended a turn.
-const RAN: Duration = Duration::from_secs(60);
+const ENTRY_CHECK_INTERVAL: Duration = Duration::from_millis(50);
+/// Delay before the first restart of an agent. Each further restart waits twice as long.
+const FIRST_RESTART_DELAY: Duration = Duration::from_millis(500);
+/// How many failed starts in a row until the agent is marked failed. The next message starts again from
+/// zero.
+const MAX_FAILED_STARTS: u32 = 5;
+/// Delay before a failed store operation is retried.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+/// A run of at least this length counts as a successful start, and so does one that ended a turn.
+const SUCCESSFUL_RUN: Duration = Duration::from_secs(60);
 
-/// What can be seen of a member at work.
+/// An observable event of a running member.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Sight {
-    /// Its program was started, or started again.
+    /// The agent's program was started or restarted.
     Started,
-    /// A message was given to it.
+    /// Text was sent to the agent.
     Given(String),
-    /// The agent did something.
+    /// The agent's driver reported an event.
     Did(Event),
-    /// It waits for somebody to answer a request.
+    /// The agent waits for the answer to a request.
     Waits {
-        /// Which.
+        /// The id of the request.
         request_id: String,
-        /// For what.
+        /// The tool and its description.
         what: String,
     },
     /// A request was answered.
     Answered {
-        /// Which.
+        /// The id of the request.
         request_id: String,
-        /// Whether with yes.
+        /// Whether it was approved.
         yes: bool,
     },
-    /// Something went wrong, and what is done about it.
+    /// Something went wrong. The text contains the error and how the member reacts.
     Trouble(String),
 }
 
-/// Why a member could not go on.
+/// The reason why a member stopped running.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TeammateError {
-    /// Nobody put it on the roster.
+    /// The member is not on the roster.
     #[error(transparent)]
     Denied(#[from] Denied),
     /// A handshake failed.
@@ -116,35 +116,36 @@ pub enum TeammateError {
     /// The roster could not be changed.
     #[error(transparent)]
     Roster(#[from] RosterError),
-    /// Mail could not be had or sent.
+    /// Mail could not be read or sent.
     #[error(transparent)]
     Mail(#[from] MailError),
-    /// Its tasks could not be given back.
+    /// Its tasks could not be released.
     #[error(transparent)]
     Board(#[from] BoardError),
-    /// The store said no.
+    /// A store operation failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// What is kept of a member between two lives of its process.
+/// The state of a member that survives a restart of its process.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Kept {
-    /// Which team of that name, by the time it was created.
+struct SavedTeammate {
+    /// When the team was created. Tells teams of the same name apart.
     team_created: u64,
-    /// Which member of that name, by the time it joined: a newcomer has nobody's session, and nobody's
-    /// plan was approved.
+    /// When the member joined. A new member of the same name must not inherit a session or an approved
+    /// plan.
     joined: u64,
-    memory: Memory,
+    #[serde(rename = "memory")]
+    delivery: SavedState,
     /// Whether its plan was approved.
-    #[serde(default)]
-    planned: bool,
-    /// In which minute since 1970 its session was begun.
-    #[serde(default)]
-    minute: i64,
+    #[serde(default, rename = "planned")]
+    plan_approved: bool,
+    /// The minute, counted from 1970, in which its session was started.
+    #[serde(default, rename = "minute")]
+    session_minute: i64,
 }
 
-/// A member at work.
+/// A running member.
 struct Teammate<S> {
     plan: Plan,
     driver: Box<dyn Driver>,
@@ -154,127 +155,130 @@ struct Teammate<S> {
     generation: Generation,
     lead: Option<MemberName>,
     access: Access,
-    planned: bool,
-    /// In which minute since 1970 its session was begun.
-    minute: i64,
-    /// Requests that wait for an answer, and what the agent asked.
+    plan_approved: bool,
+    /// The minute, counted from 1970, in which its session was started.
+    session_minute: i64,
+    /// Requests waiting for an answer, by request id, with the driver's id of each question.
     asks: HashMap<String, (Kind, AskId)>,
-    /// Whether its program got as far as a conversation.
+    /// Whether the current run of its program reported that it is ready.
     ready: bool,
-    /// Whether it said since then that it cannot go on, and was not ready. To have died is no such word.
-    refused: bool,
+    /// Whether the current run reported a fatal error before it was ready. A program that just exits
+    /// does not count.
+    failed_to_start: bool,
     turn: Turn,
-    /// Whether the agent has ended a turn since its program was started.
-    got_on: bool,
-    /// What the agent has, and is not marked yet.
+    /// Whether the agent has completed a turn since its program was started.
+    completed_turn: bool,
+    /// Messages the agent has received that are not marked in the store yet.
     shown: Vec<MessageKey>,
-    /// What was ever put before its model; not known before the first message.
+    /// Every message its model ever saw. Loaded when the first message arrives.
     seen: Option<HashSet<MessageKey>>,
-    /// Why its last turn failed, if it did and the lead was told.
+    /// Why its last turn failed, if the lead was informed of it.
     failed: Option<String>,
     activity: Option<Activity>,
     vitals: Vitals,
-    sights: S,
+    observer: S,
 }
 
-/// Runs a member until it leaves the team. What can be seen of it goes into the journal.
+/// Runs a member until it leaves the team. Its work is recorded in the journal.
 ///
-/// Whoever drops it ends the agent's program and everything that started, and leaves the member on the team:
-/// run again, it goes on with its session and the mail it has not seen.
+/// Dropping the future ends the agent's program and all processes it started, but leaves the member on
+/// the team. Running the member again resumes its session and delivers the mail it has not seen.
 pub async fn run(plan: Plan) -> Result<(), TeammateError> {
-    let (_nobody, typed) = mpsc::unbounded_channel();
+    let (_sender, typed) = mpsc::unbounded_channel();
     run_seen(plan, typed, |_| {}).await
 }
 
-/// The same, where somebody looks: what can be seen of the member goes to `sights`, too, and what somebody types
-/// comes from `typed`, whose end changes nothing.
+/// Like [`run`], but also passes each event to `observer` and accepts typed lines from `typed`. The
+/// member keeps running when `typed` is closed.
 pub async fn run_seen<S: FnMut(Sight)>(
     plan: Plan,
     typed: mpsc::UnboundedReceiver<String>,
-    mut sights: S,
+    mut observer: S,
 ) -> Result<(), TeammateError> {
-    let scribe = Scribe::new(plan.seat.clone());
-    let seen = |sight| {
-        scribe.see(&sight);
-        sights(sight);
+    let recorder = WorkRecorder::new(plan.seat.clone());
+    let observe = |event| {
+        recorder.observe(&event);
+        observer(event);
     };
-    let stayed = stay(plan, typed, seen).await;
-    scribe.end().await;
-    stayed
+    let result = run_until_left(plan, typed, observe).await;
+    recorder.finish().await;
+    result
 }
 
-async fn stay<S: FnMut(Sight)>(
+async fn run_until_left<S: FnMut(Sight)>(
     plan: Plan,
     typed: mpsc::UnboundedReceiver<String>,
-    sights: S,
+    observer: S,
 ) -> Result<(), TeammateError> {
     let mut watch = plan.seat.store.watch_proceedings(&plan.seat.team).await?;
-    expected(&plan.seat).await?;
-    let mut teammate = Teammate::sit_down(plan, sights).await?;
+    wait_for_roster_entry(&plan.seat).await?;
+    let mut teammate = Teammate::new(plan, observer).await?;
     let mut typed = Some(typed);
-    let mut tries = 0;
+    let mut failed_starts = 0;
     loop {
         let began = Instant::now();
         teammate.wait_to_resume().await;
-        // A program that begins has asked for nothing; what an earlier one asked for ended with it.
-        teammate.take_back(|_| true).await;
-        let over = match teammate.start() {
-            Ok(mut life) => {
-                let over = teammate.converse(&mut life, &mut watch, &mut typed).await;
-                let died = match over {
-                    Over::Left => None,
-                    Over::Died(why) => Some(with_last_words(why, &life.last_words().await)),
+        // A new program has no open requests. Those of the previous one ended with it.
+        teammate.withdraw_requests(|_| true).await;
+        let exit_reason = match teammate.start() {
+            Ok(mut agent) => {
+                let end = teammate.converse(&mut agent, &mut watch, &mut typed).await;
+                let died = match end {
+                    ConversationEnd::Left => None,
+                    ConversationEnd::Died(why) => {
+                        Some(with_last_output(why, &agent.last_output().await))
+                    }
                 };
-                // The conversation is over; what it left behind goes, too.
-                if let Ok(Some(code)) = life.end().await {
-                    teammate.ended(code).await;
+                // Also ends the processes the agent left behind.
+                if let Ok(Some(code)) = agent.end().await {
+                    teammate.program_exited(code).await;
                 }
                 died
             }
             Err(error) => Some(format!("cannot start {}: {error}", teammate.plan.agent.program)),
         };
-        let Some(why) = over else { return clear_up(&teammate.plan.seat).await };
-        let in_vain = began.elapsed() < RAN && !teammate.got_on;
-        tries = if in_vain { tries + 1 } else { 1 };
-        teammate.down(&why);
+        let Some(why) = exit_reason else { return release_tasks(&teammate.plan.seat).await };
+        let start_failed = began.elapsed() < SUCCESSFUL_RUN && !teammate.completed_turn;
+        failed_starts = if start_failed { failed_starts + 1 } else { 1 };
+        teammate.handle_exit(&why);
         teammate.beat().await;
-        if tries > 1 && teammate.refused && teammate.delivery.forget_session() {
-            let new = "its session cannot be resumed; it begins a new one";
-            (teammate.sights)(Sight::Trouble(new.to_owned()));
+        if failed_starts > 1 && teammate.failed_to_start && teammate.delivery.forget_session() {
+            let new = "its session cannot be resumed; starting a new one";
+            (teammate.observer)(Sight::Trouble(new.to_owned()));
         }
-        if tries < TRIES {
-            tokio::time::sleep(FIRST_WAIT * 2u32.pow(tries - 1)).await;
+        if failed_starts < MAX_FAILED_STARTS {
+            tokio::time::sleep(FIRST_RESTART_DELAY * 2u32.pow(failed_starts - 1)).await;
             continue;
         }
-        teammate.give_up(&why).await;
+        teammate.mark_failed(&why).await;
         if !teammate.wait_for_mail(&mut watch, &mut typed).await {
             return Ok(());
         }
-        tries = 0;
-        // Whoever writes to it anew shall hear anew what became of it.
+        failed_starts = 0;
+        // A new message was sent, so its sender must hear of a failure again.
         teammate.failed = None;
     }
 }
 
-/// Waits until the seat is on the roster. Claude Code 2.1.50 starts a teammate first and writes its
-/// entry afterwards.
-async fn expected(seat: &Seat) -> Result<(), TeammateError> {
+/// Waits until the member is on the roster. Claude Code 2.1.50 starts a teammate before it writes the
+/// roster entry.
+async fn wait_for_roster_entry(seat: &Seat) -> Result<(), TeammateError> {
     let began = Instant::now();
     while seat.role().await?.is_none() {
         if began.elapsed() >= ENTRY_WAIT {
             return Err(seat.absent().await?.into());
         }
-        tokio::time::sleep(ENTRY_LOOK).await;
+        tokio::time::sleep(ENTRY_CHECK_INTERVAL).await;
     }
     Ok(())
 }
 
-/// Gives its tasks back once it has left. Its tools began to, and may have been ended with the agent
-/// before they were through.
-async fn clear_up(seat: &Seat) -> Result<(), TeammateError> {
+/// Releases the tasks of a member that has left. The tool that removed it releases them as well, but
+/// may have been killed together with the agent before it finished.
+async fn release_tasks(seat: &Seat) -> Result<(), TeammateError> {
     match seat.role().await {
         Ok(None) => {}
-        // It is still a member, or there is no team any more.
+        // The member is still on the team, or the team was deleted.
         Ok(Some(_)) | Err(StoreError::NoTeam { .. }) => return Ok(()),
         Err(error) => return Err(error.into()),
     }
@@ -282,42 +286,44 @@ async fn clear_up(seat: &Seat) -> Result<(), TeammateError> {
     Ok(())
 }
 
-fn with_last_words(why: String, words: &str) -> String {
-    match words.lines().last() {
-        Some(words) => format!("{why}; it said last: {words}"),
+fn with_last_output(why: String, output: &str) -> String {
+    match output.lines().last() {
+        Some(line) => format!("{why}; last output: {line}"),
         None => why,
     }
 }
 
 impl<S: FnMut(Sight)> Teammate<S> {
-    async fn sit_down(plan: Plan, sights: S) -> Result<Self, TeammateError> {
+    async fn new(plan: Plan, observer: S) -> Result<Self, TeammateError> {
         let seat = &plan.seat;
         let (team_created, joined, generation, lead) = {
             let config = seat.config().await?;
             let team = seat.read(&config)?;
-            // Who leads has nobody to report to.
+            // A lead reports to no other member.
             let lead = team.lead().and_then(|lead| lead.name()?.parse().ok());
             let lead = lead.filter(|lead| *lead != seat.name);
             let joined = team.member(seat.name.as_str()).and_then(|member| member.joined_at());
             let created = team.created_at().unwrap_or_default();
             (created, joined.unwrap_or_default(), team.generation(), lead)
         };
-        let kept = seat.store.kept(&seat.team, &seat.name, Shelf::Memory).await?;
-        let kept: Option<Kept> = kept.and_then(|kept| serde_json::from_slice(&kept).ok());
-        let same = |kept: &Kept| (kept.team_created, kept.joined) == (team_created, joined);
-        let kept = kept.filter(same).unwrap_or_else(|| Kept {
+        let saved = seat.store.kept(&seat.team, &seat.name, Shelf::Memory).await?;
+        let saved: Option<SavedTeammate> =
+            saved.and_then(|note| serde_json::from_slice(&note).ok());
+        let is_same =
+            |saved: &SavedTeammate| (saved.team_created, saved.joined) == (team_created, joined);
+        let saved = saved.filter(is_same).unwrap_or_else(|| SavedTeammate {
             team_created,
             joined,
-            memory: Memory::new(Uuid::new_v4().as_u64_pair().0),
-            planned: false,
-            minute: 0,
+            delivery: SavedState::new(Uuid::new_v4().as_u64_pair().0),
+            plan_approved: false,
+            session_minute: 0,
         });
         let access = match plan.launch.access {
-            Access::ReadOnly if kept.planned => Access::Ask,
+            Access::ReadOnly if saved.plan_approved => Access::Ask,
             access => access,
         };
         let address = format!("{}@{}", seat.name, seat.team);
-        let delivery = Delivery::new(address, plan.agent.can.mid_turn, kept.memory);
+        let delivery = Delivery::new(address, plan.agent.can.mid_turn, saved.delivery);
         let driver = (plan.agent.driver)(plan.launch.clone());
         Ok(Self {
             driver,
@@ -327,115 +333,117 @@ impl<S: FnMut(Sight)> Teammate<S> {
             generation,
             lead,
             access,
-            planned: kept.planned,
-            minute: kept.minute,
+            plan_approved: saved.plan_approved,
+            session_minute: saved.session_minute,
             asks: HashMap::new(),
             ready: false,
-            refused: false,
+            failed_to_start: false,
             turn: Turn::default(),
-            got_on: false,
+            completed_turn: false,
             shown: Vec::new(),
             seen: None,
             failed: None,
             activity: None,
             vitals: Vitals::default(),
-            sights,
+            observer,
             plan,
         })
     }
 
-    /// Waits until the agent's session can be gone on with.
+    /// Waits until the agent's session can be resumed.
     async fn wait_to_resume(&mut self) {
         let waits = self.plan.agent.can.resumes == Resumes::NextMinute
-            && self.delivery.memory().session.is_some();
-        if waits && self.this_minute() == self.minute {
-            (self.sights)(Sight::Trouble(
-                "its session is free again in the next minute".to_owned(),
+            && self.delivery.saved().session.is_some();
+        if waits && self.this_minute() == self.session_minute {
+            (self.observer)(Sight::Trouble(
+                "its session can be resumed in the next minute; waiting".to_owned(),
             ));
-            while self.this_minute() == self.minute {
+            while self.this_minute() == self.session_minute {
                 self.beat().await;
-                tokio::time::sleep(TRY_AGAIN).await;
+                tokio::time::sleep(RETRY_DELAY).await;
             }
         }
     }
 
-    /// The minute of the clock, since 1970.
+    /// The current minute, counted from 1970.
     fn this_minute(&self) -> i64 {
         self.plan.seat.clock.now().as_second().div_euclid(60)
     }
 
-    /// Starts the agent's program, with its session if it has one; or makes the next worker.
-    fn start(&mut self) -> std::io::Result<Life> {
-        let resume = self.delivery.memory().session.clone();
+    /// Starts the agent's program and resumes its session if it has one, or creates the next worker.
+    fn start(&mut self) -> std::io::Result<RunningAgent> {
+        let resume = self.delivery.saved().session.clone();
         let launch = Launch { access: self.access, resume, ..self.plan.launch.clone() };
         self.driver = (self.plan.agent.driver)(launch);
-        let life = match &self.plan.player {
+        let agent = match &self.plan.player {
             Player::Program(start) => {
                 let invocation = self.driver.invocation();
                 let mut start = start.clone();
                 start.args = invocation.args.into_iter().map(Into::into).collect();
                 let env = invocation.env.into_iter();
                 start.env.extend(env.map(|(name, value)| (name.into(), value.into())));
-                Life::Program(Box::new(Program::start(&start)?))
+                RunningAgent::Program(Box::new(Program::start(&start)?))
             }
-            Player::Workers(workers) => Life::Worker(worker::Life::start(workers, &self.plan.seat)),
+            Player::Workers(workers) => {
+                RunningAgent::Worker(worker::RunningWorker::start(workers, &self.plan.seat))
+            }
         };
-        (self.sights)(Sight::Started);
+        (self.observer)(Sight::Started);
         self.ready = false;
-        self.refused = false;
-        self.got_on = false;
+        self.failed_to_start = false;
+        self.completed_turn = false;
         self.driver.start();
-        Ok(life)
+        Ok(agent)
     }
 
-    /// Writes down what has to be known after a crash. Nothing goes on before it stands: what is
-    /// given to the agent without it would be given twice.
-    async fn keep(&mut self) {
-        let memory = self.delivery.memory().clone();
-        let kept = Kept {
+    /// Saves the state that must survive a crash, and retries until it succeeds. Sending text to the
+    /// agent without saving first could show a message twice.
+    async fn save(&mut self) {
+        let delivery = self.delivery.saved().clone();
+        let saved = SavedTeammate {
             team_created: self.team_created,
             joined: self.joined,
-            memory,
-            planned: self.planned,
-            minute: self.minute,
+            delivery,
+            plan_approved: self.plan_approved,
+            session_minute: self.session_minute,
         };
         // Plain data; this cannot fail.
-        let note = serde_json::to_vec(&kept).unwrap_or_default();
+        let note = serde_json::to_vec(&saved).unwrap_or_default();
         let seat = self.plan.seat.clone();
         while let Err(error) =
             seat.store.keep(&seat.team, &seat.name, Shelf::Memory, Some(&note)).await
         {
-            self.trouble("nothing can be written down", &error);
-            tokio::time::sleep(TRY_AGAIN).await;
+            self.trouble("cannot save the member's state", &error);
+            tokio::time::sleep(RETRY_DELAY).await;
         }
     }
 
-    /// Something went wrong that a later try may mend.
+    /// Logs and reports an error that a later attempt may resolve.
     fn trouble(&mut self, what: &str, error: &dyn std::error::Error) {
         let (team, member) = (&self.plan.seat.team, &self.plan.seat.name);
         tracing::warn!(%team, %member, %error, what);
-        (self.sights)(Sight::Trouble(format!("{what}: {error}")));
+        (self.observer)(Sight::Trouble(format!("{what}: {error}")));
     }
 
-    /// The agent's program has ended, and is to be started again.
-    fn down(&mut self, why: &str) {
-        tracing::warn!(team = %self.plan.seat.team, member = %self.plan.seat.name, why, "the agent died");
-        (self.sights)(Sight::Trouble(why.to_owned()));
-        self.delivery.down();
+    /// Handles the end of the agent's program before it is restarted.
+    fn handle_exit(&mut self, why: &str) {
+        tracing::warn!(team = %self.plan.seat.team, member = %self.plan.seat.name, why, "the agent's program ended");
+        (self.observer)(Sight::Trouble(why.to_owned()));
+        self.delivery.agent_exited();
         self.ready = false;
         self.asks.clear();
     }
 
-    /// Says honestly that nothing goes on here.
-    async fn give_up(&mut self, why: &str) {
+    /// Marks the agent failed and informs the lead.
+    async fn mark_failed(&mut self, why: &str) {
         self.set_activity(Activity::Idle).await;
-        self.vitals.given_up = Some(why.to_owned());
+        self.vitals.failure = Some(why.to_owned());
         if let Err(error) = self.report(&End::Failed(why.to_owned())).await {
-            self.trouble("the lead could not be told", &error);
+            self.trouble("cannot inform the lead", &error);
         }
     }
 
-    /// Waits until there is a reason to try again; whether there was one.
+    /// Waits for a reason to start the agent again. Returns `false` if the member has left the team.
     async fn wait_for_mail(
         &mut self,
         watch: &mut Watch,
@@ -445,10 +453,10 @@ impl<S: FnMut(Sight)> Teammate<S> {
             self.beat().await;
             tokio::select! {
                 () = tokio::time::sleep(BEAT) => {}
-                record = watch.next_shared() => match record.map(|record| self.happened(&record)) {
-                    Some(News::Mail) => return true,
-                    Some(News::None) => {}
-                    Some(News::Left) | None => return false,
+                record = watch.next_shared() => match record.map(|record| self.on_team_event(&record)) {
+                    Some(EventEffect::Mail) => return true,
+                    Some(EventEffect::None) => {}
+                    Some(EventEffect::Left) | None => return false,
                 },
                 line = next_line(typed) => {
                     self.typed(line).await;

@@ -1,11 +1,11 @@
-//! A Rust value as a member of a team, in our own process.
+//! Runs a Rust value as a member of a team, in our own process.
 //!
-//! A [`Worker`] is to a team what an agent's program is: its mail becomes turns, it asks its lead for
-//! leave, it is asked to stop, and when it dies another takes its place. What it does to the team it
-//! does from the seat at its [`Desk`], by the same functions that everybody calls.
+//! A [`Worker`] takes the place of an agent's program: its mail becomes turns, it asks its lead for
+//! permission, it can be asked to stop, and it is replaced when it panics. It acts on the team through
+//! the seat in its [`Desk`], with the same functions as all other members.
 //!
-//! A worker remembers nothing beyond its own life. What it was given in a turn that it did not end is
-//! given again to the one that comes after it.
+//! A new worker knows nothing of its predecessor. Items of a turn that the predecessor did not finish
+//! are sent to it again.
 //!
 //! ```
 //! use brigade_core::handshake::{self, Answer};
@@ -21,7 +21,7 @@
 //!
 //! impl Worker for Echo {
 //!     async fn turn(&mut self, desk: &Desk, text: &str) -> Result<String, String> {
-//!         // Whoever is asked to stop says yes or no, and leaves if it is yes.
+//!         // A member that is asked to stop answers yes or no. On yes it leaves the team.
 //!         for request in handshake::open(&desk.seat).await.map_err(|error| error.to_string())? {
 //!             let answer = handshake::answer_shutdown(&desk.seat, &request.id, Answer::Yes);
 //!             answer.await.map_err(|error| error.to_string())?;
@@ -56,21 +56,21 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
-pub(crate) use self::life::Life;
+pub(crate) use self::life::RunningWorker;
 use crate::driver::Verdict;
-use crate::driver::in_process::Tells;
+use crate::driver::in_process::WorkerOutput;
 use brigade_core::seat::Seat;
 
-/// The wire's word for members that run in somebody's own process.
+/// The backend name for members that run inside another process.
 pub const BACKEND: &str = "in-process";
 
-/// A value that does a member's turns.
+/// A value that performs a member's turns.
 pub trait Worker: Send + 'static {
-    /// Does one turn: `text` is what there is to read, in the form in which a model would read it. Gives
-    /// back its last words, or why the turn failed; the lead hears of either. If it panics, that is the
-    /// end of this value: a new one is made, and is given again what this one had.
+    /// Performs one turn. `text` is the mail in the form a model would read it. Returns the final text,
+    /// or why the turn failed; the lead receives either. If it panics, this value is dropped, a new one
+    /// is created, and the items are sent again.
     ///
-    /// Between two of its awaits a turn may be ended from outside: when the member has left the team, or
+    /// The turn's future may be dropped at any await point: when the member has left the team, or when
     /// the program that runs it ends.
     fn turn(
         &mut self,
@@ -79,7 +79,7 @@ pub trait Worker: Send + 'static {
     ) -> impl Future<Output = Result<String, String>> + Send;
 }
 
-/// The same behind a pointer.
+/// An object-safe version of [`Worker`].
 #[async_trait]
 trait AnyWorker: Send {
     async fn any_turn(&mut self, desk: &Desk, text: &str) -> Result<String, String>;
@@ -92,12 +92,12 @@ impl<W: Worker> AnyWorker for W {
     }
 }
 
-/// Where workers come from: one for each life of the member.
+/// Creates workers: one for each start of the member.
 #[derive(Clone)]
 pub struct Workers(Arc<dyn Fn() -> Box<dyn AnyWorker> + Send + Sync>);
 
 impl Workers {
-    /// Each is made by `make`. If that panics, it is as if the worker did.
+    /// Creates each worker with `make`. A panic in `make` counts as a panic of the worker.
     pub fn new<W: Worker>(make: impl Fn() -> W + Send + Sync + 'static) -> Self {
         Self(Arc::new(move || Box::new(make())))
     }
@@ -109,29 +109,29 @@ impl fmt::Debug for Workers {
     }
 }
 
-/// Where a worker sits.
+/// The context of a worker's turn: its seat, and its connection to the lead.
 #[derive(Debug)]
 pub struct Desk {
-    /// Its seat in the team.
+    /// The worker's seat on the team.
     pub seat: Seat,
-    tells: mpsc::UnboundedSender<Vec<u8>>,
-    asks: Mutex<Asks>,
+    output: mpsc::UnboundedSender<Vec<u8>>,
+    asks: Mutex<PendingAsks>,
 }
 
-/// Questions that wait for their answer.
+/// Permission requests that wait for an answer.
 #[derive(Debug, Default)]
-struct Asks {
+struct PendingAsks {
     last: u64,
     open: HashMap<u64, oneshot::Sender<Verdict>>,
 }
 
 impl Desk {
-    fn new(seat: Seat, tells: mpsc::UnboundedSender<Vec<u8>>) -> Self {
-        Self { seat, tells, asks: Mutex::default() }
+    fn new(seat: Seat, output: mpsc::UnboundedSender<Vec<u8>>) -> Self {
+        Self { seat, output, asks: Mutex::default() }
     }
 
-    /// Asks the lead for leave to use a tool, and waits for the answer, however long. Whoever no longer
-    /// waits for it no longer asks.
+    /// Asks the lead for permission to use a tool, and waits for the answer without a time limit.
+    /// Dropping the future withdraws the request.
     pub async fn may(&self, tool: &str, description: &str, input: &Value) -> Verdict {
         let (answer, verdict) = oneshot::channel();
         let ask = {
@@ -141,48 +141,49 @@ impl Desk {
             asks.open.insert(ask, answer);
             ask
         };
-        let _waits = Waits { desk: self, ask };
-        self.tell(&Tells::Asks {
+        let _withdraw = WithdrawOnDrop { desk: self, ask };
+        self.send(&WorkerOutput::Asks {
             ask,
             tool: tool.to_owned(),
             description: description.to_owned(),
             input: input.clone(),
         });
         let verdict = verdict.await;
-        verdict.unwrap_or_else(|_| Verdict::Deny("nobody can be asked any more".to_owned()))
+        verdict
+            .unwrap_or_else(|_| Verdict::Deny("the request can no longer be answered".to_owned()))
     }
 
-    /// The lead has answered.
+    /// Delivers the lead's answer.
     fn answered(&self, ask: u64, verdict: Verdict) {
         if let Some(answer) = self.asks().open.remove(&ask) {
-            let _waits_no_longer = answer.send(verdict);
+            let _no_longer_waiting = answer.send(verdict);
         }
     }
 
-    fn tell(&self, tells: &Tells) {
+    fn send(&self, output: &WorkerOutput) {
         // Plain data; this cannot fail.
-        let mut line = serde_json::to_vec(tells).unwrap_or_default();
+        let mut line = serde_json::to_vec(output).unwrap_or_default();
         line.push(b'\n');
-        // If nobody hears it, its life is about to be ended.
-        let _heard = self.tells.send(line);
+        // If the receiver is gone, the worker is about to be ended.
+        let _receiver_gone = self.output.send(line);
     }
 
-    fn asks(&self) -> MutexGuard<'_, Asks> {
+    fn asks(&self) -> MutexGuard<'_, PendingAsks> {
         self.asks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Calls the question off when nobody waits for its answer any more.
-struct Waits<'d> {
+/// Withdraws a request when its future is dropped.
+struct WithdrawOnDrop<'d> {
     desk: &'d Desk,
     ask: u64,
 }
 
-impl Drop for Waits<'_> {
+impl Drop for WithdrawOnDrop<'_> {
     fn drop(&mut self) {
         let open = self.desk.asks().open.remove(&self.ask);
         if open.is_some() {
-            self.desk.tell(&Tells::AsksNoLonger { ask: self.ask });
+            self.desk.send(&WorkerOutput::AsksNoLonger { ask: self.ask });
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Tasks. The far board is right; what was changed here counts if it was changed there by nobody since.
+//! Synchronizes tasks. The shared board wins: a local change counts only if the task was not changed
+//! there since.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -6,92 +7,107 @@ use std::time::Duration;
 use brigade_wire::name::{MemberName, TaskId};
 use brigade_wire::task::Task;
 
-use super::memory::Base;
-use super::pass::Work;
-use super::roster::Sides;
-use super::step::{Past, Step, decide};
-use super::{Link, LinkError, News, link};
+use super::memory::SyncedTask;
+use super::pass::PendingSync;
+use super::roster::MemberSides;
+use super::step::{TaskAction, TaskHistory, decide};
+use super::{Link, LinkError, News, link_actor};
 use brigade_core::event::Event;
 use brigade_core::store::{Actor, Document, Store as _};
 
-/// How often one task is looked at before the rest is left to the next time.
-const TRIES: usize = 10;
-/// How long after a task was written here a native program may still write what it made of the state
-/// before: Claude Code 2.1.50 takes no lock on tasks.
+/// How many attempts to synchronize one task, before it waits for the next pass.
+const MAX_ATTEMPTS: usize = 10;
+/// How long after the link wrote a task a native program may still write a change based on the previous
+/// state: Claude Code 2.1.50 takes no lock on tasks.
 const LATE_WRITE: Duration = Duration::from_secs(2);
 
 impl Link {
-    /// Brings the boards into step.
-    pub(super) async fn board(&mut self, work: &Work, sides: &Sides) -> Result<(), LinkError> {
+    /// Synchronizes the boards.
+    pub(super) async fn sync_board(
+        &mut self,
+        work: &PendingSync,
+        sides: &MemberSides,
+    ) -> Result<(), LinkError> {
         if !work.every_task && work.tasks.is_empty() {
             return Ok(());
         }
         let ends = self.ends.clone();
         self.recall().await?;
         let mut ids = work.tasks.clone();
-        let here = ends.local.tasks(&ends.team).await.map_err(LinkError::Here)?;
-        // Those made here first: what names them has to know their numbers.
-        let mut new: BTreeSet<TaskId> = here.iter().map(|(id, _)| *id).collect();
+        let local = ends.local.tasks(&ends.team).await.map_err(LinkError::Here)?;
+        // Tasks created here come first, because tasks that refer to them need their numbers.
+        let mut new: BTreeSet<TaskId> = local.iter().map(|(id, _)| *id).collect();
         if work.every_task {
-            let there = ends.far(ends.far.tasks(&ends.team)).await?;
-            // Most are in step, and need no second look.
-            for (id, document) in &there {
-                let same = here.iter().any(|(its, here)| its == id && here.bytes == document.bytes);
+            let shared = ends.far(ends.far.tasks(&ends.team)).await?;
+            // Most are in step and need no further check.
+            for (id, document) in &shared {
+                let same = local
+                    .iter()
+                    .any(|(other, local_task)| other == id && local_task.bytes == document.bytes);
                 if same {
-                    self.in_step(*id, document);
+                    self.set_synced(*id, document);
                 } else {
                     ids.insert(*id);
                 }
             }
-            let known = self.memory.tasks.keys().copied().filter_map(TaskId::new);
-            ids.extend(known.filter(|id| !there.iter().any(|(its, _)| its == id)));
+            let known = self.state.tasks.keys().copied().filter_map(TaskId::new);
+            ids.extend(known.filter(|id| !shared.iter().any(|(other, _)| other == id)));
         }
-        new.retain(|id| !self.memory.tasks.contains_key(&id.get()));
+        new.retain(|id| !self.state.tasks.contains_key(&id.get()));
         for id in new {
-            let done = self.settle_task(id, sides).await;
-            self.pass_over(done, &format!("task {id}"))?;
+            let done = self.sync_task(id, sides).await;
+            self.report_part(done, &format!("task {id}"))?;
         }
-        ids.append(&mut self.again);
+        ids.append(&mut self.recheck);
         for id in ids {
-            let done = self.settle_task(id, sides).await;
-            self.pass_over(done, &format!("task {id}"))?;
+            let done = self.sync_task(id, sides).await;
+            self.report_part(done, &format!("task {id}"))?;
         }
         Ok(())
     }
 
-    /// Without a memory, what the journal of the files knows of tasks that were in step.
+    /// If the saved state is lost, finds the tasks that were in step in the journal of the files.
     async fn recall(&mut self) -> Result<(), LinkError> {
-        if !self.memory.fresh || self.once_in_step.is_some() {
+        if !self.state.fresh || self.synced_before.is_some() {
             return Ok(());
         }
         let ends = &self.ends;
         let history = ends.local.proceedings(&ends.team).await.map_err(LinkError::Here)?;
-        let mut once = std::collections::HashSet::new();
+        let mut synced = std::collections::HashSet::new();
         for record in history {
             match record.event {
-                Event::TeamCreated { .. } => once.clear(),
-                Event::Task { id, .. } if record.by.as_deref() == Some(super::LINK) => {
-                    once.insert(id);
+                Event::TeamCreated { .. } => synced.clear(),
+                Event::Task { id, .. } if record.by.as_deref() == Some(super::LINK_ACTOR) => {
+                    synced.insert(id);
                 }
                 _ => {}
             }
         }
-        self.once_in_step = Some(once);
+        self.synced_before = Some(synced);
         Ok(())
     }
 
-    /// Brings one task into step.
-    pub(super) async fn settle_task(&mut self, id: TaskId, sides: &Sides) -> Result<(), LinkError> {
+    /// Synchronizes one task.
+    pub(super) async fn sync_task(
+        &mut self,
+        id: TaskId,
+        sides: &MemberSides,
+    ) -> Result<(), LinkError> {
         let ends = self.ends.clone();
-        for _ in 0..TRIES {
-            let here = ends.local.task(&ends.team, id).await.map_err(LinkError::Here)?;
-            let there = ends.far(ends.far.task(&ends.team, id)).await?;
-            let late = self.placed.get(&id).is_some_and(|at| at.elapsed() < LATE_WRITE);
-            let once = self.was_in_step(id, here.as_ref());
-            let same = once || self.is_same(here.as_ref(), there.as_ref());
-            let base = self.memory.tasks.get(&id.get());
-            let step = decide(here.as_ref(), there.as_ref(), Past { base, same, once, late });
-            match self.take_step(id, step, (here.as_ref(), there.as_ref()), sides).await {
+        for _ in 0..MAX_ATTEMPTS {
+            let local = ends.local.task(&ends.team, id).await.map_err(LinkError::Here)?;
+            let shared = ends.far(ends.far.task(&ends.team, id)).await?;
+            let recently_written =
+                self.written_tasks.get(&id).is_some_and(|at| at.elapsed() < LATE_WRITE);
+            let synced_before = self.was_synced(id, local.as_ref());
+            let same = synced_before || self.is_same(local.as_ref(), shared.as_ref());
+            let base = self.state.tasks.get(&id.get());
+            let action = decide(
+                local.as_ref(),
+                shared.as_ref(),
+                TaskHistory { base, same, synced_before, recently_written },
+            );
+            match self.apply_task(id, action, (local.as_ref(), shared.as_ref()), sides).await {
                 Err(error) if error.is_conflict() || error.is_no_task() => {}
                 done => return done,
             }
@@ -99,22 +115,24 @@ impl Link {
         Ok(())
     }
 
-    async fn take_step(
+    async fn apply_task(
         &mut self,
         id: TaskId,
-        step: Step,
-        (here, there): (Option<&Document>, Option<&Document>),
-        sides: &Sides,
+        action: TaskAction,
+        (local, shared): (Option<&Document>, Option<&Document>),
+        sides: &MemberSides,
     ) -> Result<(), LinkError> {
         let ends = self.ends.clone();
         let number = id.get();
-        match (step, here, there) {
-            (Step::Same, _, Some(there)) => self.in_step(id, there),
-            (Step::New, Some(here), _) => self.make_task(id, here, there, sides).await?,
-            (Step::Out, Some(here), Some(there)) => {
-                let done = match self.author(id, [Some(here), Some(there)], sides) {
+        match (action, local, shared) {
+            (TaskAction::Same, _, Some(shared)) => self.set_synced(id, shared),
+            (TaskAction::New, Some(local), _) => {
+                self.publish_task(id, local, shared, sides).await?
+            }
+            (TaskAction::Out, Some(local), Some(shared)) => {
+                let done = match self.author(id, [Some(local), Some(shared)], sides) {
                     Some(by) => {
-                        let (task, at) = (&here.bytes, there.revision);
+                        let (task, at) = (&local.bytes, shared.revision);
                         let call = ends.far.replace_task(&ends.team, id, task, at, &by);
                         ends.far(call).await.map(Some)
                     }
@@ -122,183 +140,190 @@ impl Link {
                 };
                 match done {
                     Ok(Some(revision)) => {
-                        self.memory.tasks.insert(number, Base::of(&here.bytes, revision));
+                        self.state.tasks.insert(number, SyncedTask::new(&local.bytes, revision));
                         self.changed_by.remove(&id);
-                        self.say(&News::TaskOut { id: number, was: None });
+                        self.emit(&News::TaskOut { id: number, was: None });
                     }
-                    Ok(None) => self.lose(id, here, Some(there), sides).await?,
+                    Ok(None) => self.reject_change(id, local, Some(shared), sides).await?,
                     Err(error) if error.is_forbidden() => {
-                        self.complain(format!("task {id}: {error}"));
-                        self.lose(id, here, Some(there), sides).await?;
+                        self.report_problem(format!("task {id}: {error}"));
+                        self.reject_change(id, local, Some(shared), sides).await?;
                     }
                     Err(error) => return Err(error),
                 }
             }
-            (Step::In { lost: true }, Some(here), Some(there)) => {
-                self.lose(id, here, Some(there), sides).await?;
+            (TaskAction::In { lost: true }, Some(local), Some(shared)) => {
+                self.reject_change(id, local, Some(shared), sides).await?;
             }
-            (Step::In { .. }, Some(here), Some(there)) => self.write_task(id, here, there).await?,
-            (Step::Place, _, Some(there)) => {
-                let placed = ends.local.place_task(&ends.team, id, &there.bytes, &link()).await;
+            (TaskAction::In { .. }, Some(local), Some(shared)) => {
+                self.write_task(id, local, shared).await?
+            }
+            (TaskAction::Create, _, Some(shared)) => {
+                let placed =
+                    ends.local.place_task(&ends.team, id, &shared.bytes, &link_actor()).await;
                 placed.map_err(LinkError::Here)?;
-                self.placed.insert(id, tokio::time::Instant::now());
-                self.in_step(id, there);
-                self.say(&News::TaskIn { id: number });
+                self.written_tasks.insert(id, tokio::time::Instant::now());
+                self.set_synced(id, shared);
+                self.emit(&News::TaskIn { id: number });
             }
-            (Step::DeleteHere { lost }, Some(here), _) => {
+            (TaskAction::DeleteLocal { lost }, Some(local), _) => {
                 if lost {
-                    self.lose(id, here, None, sides).await?;
+                    self.reject_change(id, local, None, sides).await?;
                 } else {
-                    self.delete_here(id).await?;
+                    self.delete_local(id).await?;
                 }
             }
-            (Step::DeleteThere, _, Some(there)) => {
-                // With a team go its tasks, and nobody deleted those.
+            (TaskAction::DeleteShared, _, Some(shared)) => {
+                // Deleting a team removes its tasks; these were not deleted one by one.
                 if ends.local.team(&ends.team).await.map_err(LinkError::Here)?.is_none() {
                     let team = ends.team.clone();
                     return Err(LinkError::Here(brigade_core::store::StoreError::NoTeam { team }));
                 }
-                let by = self.author(id, [Some(there), None], sides);
+                let by = self.author(id, [Some(shared), None], sides);
                 let by = by.unwrap_or_else(|| Actor(ends.host.clone()));
                 match ends.far(ends.far.delete_task(&ends.team, id, &by)).await {
                     Err(error) if error.is_forbidden() => {
-                        self.complain(format!("task {id}: {error}"));
-                        // It is still there, so it comes back.
-                        self.memory.tasks.remove(&number);
+                        self.report_problem(format!("task {id}: {error}"));
+                        // It still exists in the shared store, so it is restored here.
+                        self.state.tasks.remove(&number);
                         return Err(LinkError::Here(brigade_core::store::StoreError::Conflict));
                     }
                     Err(error) if error.is_no_task() => {}
                     done => done?,
                 }
-                self.memory.tasks.remove(&number);
-                self.say(&News::TaskGone { id: number });
+                self.state.tasks.remove(&number);
+                self.emit(&News::TaskGone { id: number });
             }
             _ => {
-                self.memory.tasks.remove(&number);
-                self.memory.making.remove(&number);
+                self.state.tasks.remove(&number);
+                self.state.creating.remove(&number);
             }
         }
         Ok(())
     }
 
-    pub(super) fn in_step(&mut self, id: TaskId, there: &Document) {
-        self.memory.tasks.insert(id.get(), Base::of(&there.bytes, there.revision));
-        self.memory.making.remove(&id.get());
+    pub(super) fn set_synced(&mut self, id: TaskId, shared: &Document) {
+        self.state.tasks.insert(id.get(), SyncedTask::new(&shared.bytes, shared.revision));
+        self.state.creating.remove(&id.get());
         self.changed_by.remove(&id);
     }
 
-    /// Writes the far state of a task over the one here.
+    /// Overwrites the local task with the shared one.
     pub(super) async fn write_task(
         &mut self,
         id: TaskId,
-        here: &Document,
-        there: &Document,
+        local: &Document,
+        shared: &Document,
     ) -> Result<(), LinkError> {
         let Self { ends, .. } = self;
-        let written =
-            ends.local.replace_task(&ends.team, id, &there.bytes, here.revision, &link()).await;
+        let written = ends
+            .local
+            .replace_task(&ends.team, id, &shared.bytes, local.revision, &link_actor())
+            .await;
         written.map_err(LinkError::Here)?;
-        self.placed.insert(id, tokio::time::Instant::now());
-        self.in_step(id, there);
-        self.say(&News::TaskIn { id: id.get() });
+        self.written_tasks.insert(id, tokio::time::Instant::now());
+        self.set_synced(id, shared);
+        self.emit(&News::TaskIn { id: id.get() });
         Ok(())
     }
 
-    pub(super) async fn delete_here(&mut self, id: TaskId) -> Result<(), LinkError> {
+    pub(super) async fn delete_local(&mut self, id: TaskId) -> Result<(), LinkError> {
         let ends = &self.ends;
-        match ends.local.delete_task(&ends.team, id, &link()).await.map_err(LinkError::Here) {
+        match ends.local.delete_task(&ends.team, id, &link_actor()).await.map_err(LinkError::Here) {
             Err(error) if !error.is_no_task() => return Err(error),
             _ => {}
         }
-        self.memory.tasks.remove(&id.get());
-        self.say(&News::TaskGone { id: id.get() });
+        self.state.tasks.remove(&id.get());
+        self.emit(&News::TaskGone { id: id.get() });
         Ok(())
     }
 
-    /// What was done here did not count. First whoever did it is told, then it is as it is there.
-    async fn lose(
+    /// Rejects a local change: informs its author, then restores the shared state.
+    async fn reject_change(
         &mut self,
         id: TaskId,
-        here: &Document,
-        there: Option<&Document>,
-        sides: &Sides,
+        local: &Document,
+        shared: Option<&Document>,
+        sides: &MemberSides,
     ) -> Result<(), LinkError> {
-        self.tell_loser(id, here, there, sides).await?;
-        match there {
-            Some(there) => self.write_task(id, here, there).await,
-            None => self.delete_here(id).await,
+        self.notify_loser(id, local, shared, sides).await?;
+        match shared {
+            Some(shared) => self.write_task(id, local, shared).await,
+            None => self.delete_local(id).await,
         }
     }
 
-    /// Tells whoever changed a task here that it did not count.
-    pub(super) async fn tell_loser(
+    /// Informs the author of a local change that it was rejected.
+    pub(super) async fn notify_loser(
         &mut self,
         id: TaskId,
-        here: &Document,
-        there: Option<&Document>,
-        sides: &Sides,
+        local: &Document,
+        shared: Option<&Document>,
+        sides: &MemberSides,
     ) -> Result<(), LinkError> {
-        let loser = self.loser(id, here, sides);
+        let loser = self.loser(id, local, sides);
         if let Some(loser) = &loser {
-            let text = lost_words(id, loser.as_str(), here, there);
-            let at = there.map_or_else(|| "gone".into(), |there| there.revision.0.to_string());
-            self.tell(loser, &["lost", &id.to_string(), &at], &text, sides).await?;
+            let text = rejection_text(id, loser.as_str(), local, shared);
+            let at = shared.map_or_else(|| "gone".into(), |shared| shared.revision.0.to_string());
+            self.notify(loser, &["lost", &id.to_string(), &at], &text, sides).await?;
         }
-        self.say(&News::Lost { id: id.get(), told: loser.map(|loser| loser.to_string()) });
+        self.emit(&News::Lost { id: id.get(), told: loser.map(|loser| loser.to_string()) });
         Ok(())
     }
 
-    /// Who changed a task here, as far as that can be told: whoever is known to have, who has it here,
-    /// who had it, the lead.
-    fn loser(&self, id: TaskId, here: &Document, sides: &Sides) -> Option<MemberName> {
-        let task = Task::read(&here.bytes).ok();
+    /// The likely author of a local change: the known author, else the owner here, the previous owner,
+    /// or the lead.
+    fn loser(&self, id: TaskId, local: &Document, sides: &MemberSides) -> Option<MemberName> {
+        let task = Task::read(&local.bytes).ok();
         let owner = task.as_ref().and_then(|task| Some(task.owner()?.into_owned()));
-        let had = self.memory.tasks.get(&id.get()).and_then(|base| base.owner.clone());
-        let who = [self.changed_by.get(&id).cloned(), owner, had, sides.lead.clone()];
-        let local = who.into_iter().flatten().find(|who| sides.is_local(who))?;
-        local.parse().ok()
+        let previous = self.state.tasks.get(&id.get()).and_then(|base| base.owner.clone());
+        let candidates = [self.changed_by.get(&id).cloned(), owner, previous, sides.lead.clone()];
+        let author = candidates.into_iter().flatten().find(|name| sides.is_local(name))?;
+        author.parse().ok()
     }
 
-    /// In whose name a change is made in the far store; nobody's if nobody lives here.
+    /// The member in whose name a change is made in the shared store. `None` if no member is local.
     pub(super) fn author(
         &self,
         id: TaskId,
         states: [Option<&Document>; 2],
-        sides: &Sides,
+        sides: &MemberSides,
     ) -> Option<Actor> {
         let owner = |document: &Document| {
             Task::read(&document.bytes).ok().and_then(|task| Some(task.owner()?.into_owned()))
         };
         let owners = states.into_iter().flatten().filter_map(owner);
         let known = self.changed_by.get(&id).cloned();
-        let who = known.into_iter().chain(owners).chain(sides.lead.clone());
+        let candidates = known.into_iter().chain(owners).chain(sides.lead.clone());
         let first = sides.local.first().map(ToString::to_string);
-        let who = who.into_iter().find(|who| sides.is_local(who)).or(first);
-        who.map(Actor)
+        let author = candidates.into_iter().find(|name| sides.is_local(name)).or(first);
+        author.map(Actor)
     }
 }
 
-/// What the loser is told.
-fn lost_words(id: TaskId, loser: &str, here: &Document, there: Option<&Document>) -> String {
-    let Some(there) = there else {
-        return format!("Your change to task {id} did not count: the task was deleted.");
+/// The notice about a rejected change.
+fn rejection_text(id: TaskId, loser: &str, local: &Document, shared: Option<&Document>) -> String {
+    let Some(shared) = shared else {
+        return format!("Your change to task {id} was rejected: the task was deleted.");
     };
     let owner = |document: &Document| {
         let owner =
             Task::read(&document.bytes).ok().and_then(|task| Some(task.owner()?.into_owned()));
         owner.filter(|owner| !owner.is_empty())
     };
-    let status = Task::read(&there.bytes).ok().and_then(|task| task.status());
-    let status = status.map_or_else(|| "of no status".into(), |status| status.to_string());
-    match (owner(here), owner(there)) {
+    let status = Task::read(&shared.bytes).ok().and_then(|task| task.status());
+    let status = status.map_or_else(|| "without a status".into(), |status| status.to_string());
+    match (owner(local), owner(shared)) {
         (Some(mine), Some(theirs)) if mine == loser && theirs != mine => {
-            format!("Your claim of task {id} did not count: {theirs} was first. It is {status}.")
+            format!(
+                "Your claim of task {id} was rejected: {theirs} claimed it first. It is {status}."
+            )
         }
         (_, Some(theirs)) => format!(
-            "Your change to task {id} did not count: somebody changed it before you. It is {status} and belongs to {theirs}; look at it again."
+            "Your change to task {id} was rejected: it was changed on another host first. It is {status} and belongs to {theirs}; read it again."
         ),
         (_, None) => format!(
-            "Your change to task {id} did not count: somebody changed it before you. It is {status} and belongs to nobody; look at it again."
+            "Your change to task {id} was rejected: it was changed on another host first. It is {status} and has no owner; read it again."
         ),
     }
 }

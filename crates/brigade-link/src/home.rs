@@ -1,4 +1,4 @@
-//! Where a member lives, as the far store keeps it.
+//! The host of each member, as stored in the shared store.
 
 use brigade_wire::name::MemberName;
 use serde::{Deserialize, Serialize};
@@ -7,27 +7,27 @@ use super::{Ends, LinkError};
 use brigade_core::event::Event;
 use brigade_core::store::Shelf;
 
-/// On which host's files a member lives.
+/// The host on which a member runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Home {
-    /// What the host is called.
+    /// The name of the host.
     pub host: String,
-    /// When the member joined, as its entry says: a later one of the same name is another. The note is
-    /// written behind the joining and outlives the leaving, so that a late write here does not bring
-    /// back who has left.
+    /// When the member joined, according to its entry; a later member of the same name is a different
+    /// one. The note is written after the member joined and is kept after it left, so that a late write
+    /// here does not bring back a member that left.
     pub joined_at: Option<u64>,
 }
 
 impl Ends {
-    /// Where a member lives, if that is said.
-    pub(super) async fn home(&self, of: &MemberName) -> Result<Option<Home>, LinkError> {
-        let note = self.far(self.far.kept(&self.team, of, Shelf::Home)).await?;
-        // A note nobody can read says nothing.
+    /// The host of a member, if the shared store knows it.
+    pub(super) async fn home(&self, member: &MemberName) -> Result<Option<Home>, LinkError> {
+        let note = self.far(self.far.kept(&self.team, member, Shelf::Home)).await?;
+        // An unreadable note counts as missing.
         Ok(note.and_then(|note| serde_json::from_slice(&note).ok()))
     }
 
-    /// Whether the last that the far journal tells of a member is that it left.
+    /// Whether the member's last roster event in the shared journal is that it left.
     pub(super) async fn has_left(&self, member: &MemberName) -> Result<bool, LinkError> {
         let history = self.far(self.far.proceedings(&self.team)).await?;
         let mut left = false;
@@ -42,14 +42,14 @@ impl Ends {
         Ok(left)
     }
 
-    /// Whether somebody plays a member in the far store itself.
-    pub(super) async fn is_played(&self, member: &MemberName) -> Result<bool, LinkError> {
+    /// Whether a process runs the member directly on the shared store.
+    pub(super) async fn has_pulse(&self, member: &MemberName) -> Result<bool, LinkError> {
         let pulse = self.far(self.far.kept(&self.team, member, Shelf::Pulse)).await?;
         Ok(pulse.is_some())
     }
 
-    /// Says that a member lives here.
-    pub(super) async fn settle(
+    /// Records that a member runs on this host.
+    pub(super) async fn record_home(
         &self,
         member: &MemberName,
         joined_at: Option<u64>,

@@ -1,146 +1,162 @@
-//! Where a member lives, and what is to be done about it, by its two entries and what is known besides. No
-//! I/O.
+//! Decides on which side a member is, and how to synchronize it, from its two roster entries and other
+//! facts. No I/O.
 
 use brigade_wire::member::{Copied, Member};
 
 use super::REMOTE;
 use super::home::Home;
-use super::memory::Known;
+use super::memory::KnownMember;
 
-/// A member as one side has it.
+/// The roster entry of a member on one side.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(super) struct RosterEntry {
     pub(super) joined: Option<u64>,
-    /// Whether a link wrote it, for one who lives elsewhere.
+    /// Whether a link wrote it, for a member on another host.
     pub(super) remote: bool,
     pub(super) copied: Copied,
-    /// What natives of another host are to see of it.
+    /// The entry to write on other hosts.
     pub(super) mirror: Copied,
 }
 
-impl Entry {
-    pub(super) fn of(member: &Member<'_>) -> Option<Self> {
+impl RosterEntry {
+    pub(super) fn new(member: &Member<'_>) -> Option<Self> {
         let copied = member.copied()?;
         let mut mirror = copied.clone();
-        // No pane of this host is its.
+        // It has no pane on the other host.
         mirror.set("tmuxPaneId", &"");
         mirror.set("backendType", &REMOTE);
-        // Where nothing is said Claude Code takes a member for active, and its lead cannot end the team.
+        // Without this field Claude Code assumes the member is active, and its lead cannot end the
+        // team.
         mirror.set("isActive", &member.is_active().unwrap_or(false));
-        let remote = member.backend_type().is_some_and(|word| word == REMOTE);
+        let remote = member.backend_type().is_some_and(|backend| backend == REMOTE);
         Some(Self { joined: member.joined_at(), remote, copied, mirror })
     }
 }
 
-/// What is to be done about a member.
+/// How to synchronize a member.
 #[derive(Debug)]
-pub(super) enum Deed {
+pub(super) enum RosterAction {
     /// Nothing.
     None,
-    /// It joins the far roster.
-    Join(Entry),
-    /// The far store is told that it lives here.
-    Settle(Option<u64>),
-    /// The far roster has its entry.
-    Update(Entry),
-    /// Its entry is written here.
-    Mirror(Entry),
-    /// It leaves the roster of this host.
-    LeaveHere,
-    /// It leaves the far roster.
-    LeaveThere,
+    /// Add it to the shared roster.
+    Join(RosterEntry),
+    /// Record in the shared store that it runs here.
+    RecordHome(Option<u64>),
+    /// Update its entry in the shared roster.
+    Update(RosterEntry),
+    /// Write its entry to the local roster.
+    Mirror(RosterEntry),
+    /// Remove it from the local roster.
+    LeaveLocal,
+    /// Remove it from the shared roster.
+    LeaveShared,
 }
 
-/// Where a member lives.
+/// On which side a member is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum MemberSide {
     Local,
     Remote,
-    /// It is about to be nowhere.
+    /// On neither side, or about to be removed from both.
     Neither,
-    /// Two have its name.
+    /// Two hosts have a member of this name.
     Taken,
-    /// It is said to live here, and does not; and we do not remember that it left.
+    /// The shared store says that it runs here, but it is not in the files, and we do not remember that
+    /// it left.
     Missing,
 }
 
-/// What is known of a member besides its entries.
-pub(super) struct Told<'k> {
+/// Facts about a member apart from its entries.
+pub(super) struct MemberFacts<'k> {
     pub(super) home: Option<&'k Home>,
-    pub(super) known: Option<Known>,
+    pub(super) known: Option<KnownMember>,
     pub(super) host: &'k str,
-    /// Whether an entry of it that is not here was taken out on purpose, by the lead who lives here.
+    /// Whether a missing local entry was removed on purpose, by a local lead.
     pub(super) dismissed: bool,
-    /// Whether it is to live here by the link's credentials, as soon as somebody starts it.
+    /// Whether the link's credentials say that it will run here once it is started.
     pub(super) expected: bool,
-    /// Whether the far journal tells that it left. A server that is behind shows a roster in which it is
-    /// not yet, and nothing of its leaving.
+    /// Whether the shared journal records that it left. A NATS server that lags behind shows a roster
+    /// without the member, but no such record.
     pub(super) left: bool,
-    /// Whether nobody plays it elsewhere, and its place is kept for who comes.
+    /// Whether no process runs it elsewhere, so that its entry is reserved for the member here.
     pub(super) vacant: bool,
 }
 
-impl Told<'_> {
-    /// Whether it lived here and joined then.
-    fn was_here(&self, joined: Option<u64>) -> bool {
-        self.known == Some(Known { here: true, joined }) || self.noted(joined)
+impl MemberFacts<'_> {
+    /// Whether the member that joined at this time was local.
+    fn was_local(&self, joined: Option<u64>) -> bool {
+        self.known == Some(KnownMember { local: true, joined }) || self.recorded_here(joined)
     }
 
-    fn noted(&self, joined: Option<u64>) -> bool {
+    fn recorded_here(&self, joined: Option<u64>) -> bool {
         self.home.is_some_and(|home| home.host == self.host && home.joined_at == joined)
     }
 
-    fn lives_elsewhere(&self) -> bool {
+    fn is_on_another_host(&self) -> bool {
         self.home.is_some_and(|home| home.host != self.host)
     }
 }
 
-/// Where a member lives, and what is to be done about it.
-pub(super) fn judge(here: Option<Entry>, there: Option<Entry>, known: &Told<'_>) -> (Side, Deed) {
-    match (here, there) {
-        (None, None) => (Side::Neither, Deed::None),
-        (Some(here), None) if here.remote => (Side::Neither, Deed::LeaveHere),
-        (Some(here), None) if known.was_here(here.joined) => {
+/// Decides on which side a member is, and how to synchronize it.
+pub(super) fn judge(
+    local: Option<RosterEntry>,
+    shared: Option<RosterEntry>,
+    known: &MemberFacts<'_>,
+) -> (MemberSide, RosterAction) {
+    match (local, shared) {
+        (None, None) => (MemberSide::Neither, RosterAction::None),
+        (Some(local), None) if local.remote => (MemberSide::Neither, RosterAction::LeaveLocal),
+        (Some(local), None) if known.was_local(local.joined) => {
             if known.left {
-                (Side::Neither, Deed::LeaveHere)
+                (MemberSide::Neither, RosterAction::LeaveLocal)
             } else {
-                (Side::Local, Deed::None)
+                (MemberSide::Local, RosterAction::None)
             }
         }
-        (Some(here), None) => (Side::Local, Deed::Join(here)),
-        (Some(here), Some(there)) if here.remote => {
-            let same = there.mirror.means(&here.copied);
-            (Side::Remote, if same { Deed::None } else { Deed::Mirror(there) })
+        (Some(local), None) => (MemberSide::Local, RosterAction::Join(local)),
+        (Some(local), Some(shared)) if local.remote => {
+            let same = shared.mirror.means(&local.copied);
+            (
+                MemberSide::Remote,
+                if same { RosterAction::None } else { RosterAction::Mirror(shared) },
+            )
         }
-        (Some(here), Some(there)) => {
-            let same = here.joined == there.joined;
-            if known.known == Some(Known { here: true, joined: here.joined }) && same {
-                let says = here.copied.means(&there.copied);
-                return (Side::Local, if says { Deed::None } else { Deed::Update(here) });
+        (Some(local), Some(shared)) => {
+            let same = local.joined == shared.joined;
+            if known.known == Some(KnownMember { local: true, joined: local.joined }) && same {
+                let is_equal = local.copied.means(&shared.copied);
+                return (
+                    MemberSide::Local,
+                    if is_equal { RosterAction::None } else { RosterAction::Update(local) },
+                );
             }
             let ours = known.home.is_some_and(|home| home.host == known.host);
             if ours && !same {
-                // It left and came again before we looked.
-                (Side::Local, Deed::Update(here))
-            } else if same && !known.lives_elsewhere() {
-                (Side::Local, Deed::Settle(here.joined))
+                // It left and joined again between two checks.
+                (MemberSide::Local, RosterAction::Update(local))
+            } else if same && !known.is_on_another_host() {
+                (MemberSide::Local, RosterAction::RecordHome(local.joined))
             } else if known.vacant {
-                // The lead made room for it before it came.
-                (Side::Local, Deed::Update(here))
+                // The lead added it before it started.
+                (MemberSide::Local, RosterAction::Update(local))
             } else {
-                (Side::Taken, Deed::None)
+                (MemberSide::Taken, RosterAction::None)
             }
         }
-        (None, Some(there)) => match known.known {
-            Some(Known { here: true, joined }) if joined == there.joined => {
-                (Side::Neither, Deed::LeaveThere)
+        (None, Some(shared)) => match known.known {
+            Some(KnownMember { local: true, joined }) if joined == shared.joined => {
+                (MemberSide::Neither, RosterAction::LeaveShared)
             }
-            Some(Known { here: false, joined }) if joined == there.joined && known.dismissed => {
-                (Side::Neither, Deed::LeaveThere)
+            Some(KnownMember { local: false, joined })
+                if joined == shared.joined && known.dismissed =>
+            {
+                (MemberSide::Neither, RosterAction::LeaveShared)
             }
-            _ if known.noted(there.joined) => (Side::Missing, Deed::None),
-            _ if known.expected && known.home.is_none() => (Side::Neither, Deed::None),
-            _ => (Side::Remote, Deed::Mirror(there)),
+            _ if known.recorded_here(shared.joined) => (MemberSide::Missing, RosterAction::None),
+            _ if known.expected && known.home.is_none() => {
+                (MemberSide::Neither, RosterAction::None)
+            }
+            _ => (MemberSide::Remote, RosterAction::Mirror(shared)),
         },
     }
 }
@@ -151,33 +167,33 @@ mod tests {
 
     use super::*;
 
-    fn entry(joined: u64, backend: &str) -> Entry {
+    fn entry(joined: u64, backend: &str) -> RosterEntry {
         let config = format!(
             r#"{{"members":[{{"name":"bob","joinedAt":{joined},"backendType":"{backend}","isActive":false,"tmuxPaneId":""}}]}}"#
         );
         let team = Team::read(config.as_bytes()).unwrap();
-        Entry::of(&team.member("bob").unwrap()).unwrap()
+        RosterEntry::new(&team.member("bob").unwrap()).unwrap()
     }
 
     #[test]
-    fn who_is_not_seen_has_not_left() {
-        let known = Some(Known { here: true, joined: Some(1) });
+    fn a_member_missing_from_a_lagging_roster_has_not_left() {
+        let known = Some(KnownMember { local: true, joined: Some(1) });
         let (dismissed, expected, left, vacant) = (false, false, false, false);
-        let known = Told { home: None, known, host: "a", dismissed, expected, left, vacant };
-        let (side, deed) = judge(Some(entry(1, "tmux")), None, &known);
-        assert!(matches!((side, deed), (Side::Local, Deed::None)));
+        let known = MemberFacts { home: None, known, host: "a", dismissed, expected, left, vacant };
+        let (side, action) = judge(Some(entry(1, "tmux")), None, &known);
+        assert!(matches!((side, action), (MemberSide::Local, RosterAction::None)));
     }
 
     fn check(
-        (here, there): (Option<Entry>, Option<Entry>),
+        (local, shared): (Option<RosterEntry>, Option<RosterEntry>),
         home: Option<(&str, u64)>,
         known: Option<(bool, u64)>,
-        expected: (Side, &str),
+        expected: (MemberSide, &str),
     ) {
         let home = home.map(|(host, joined)| Home { host: host.into(), joined_at: Some(joined) });
-        let known = known.map(|(here, joined)| Known { here, joined: Some(joined) });
-        let given = format!("{home:?} {known:?}");
-        let known = Told {
+        let known = known.map(|(local, joined)| KnownMember { local, joined: Some(joined) });
+        let facts = format!("{home:?} {known:?}");
+        let known = MemberFacts {
             home: home.as_ref(),
             known,
             host: "a",
@@ -186,36 +202,36 @@ mod tests {
             left: true,
             vacant: false,
         };
-        let (side, deed) = judge(here, there, &known);
-        let deed = format!("{deed:?}");
-        let word = deed.split('(').next().unwrap();
-        assert_eq!((side, word), expected, "{given}");
+        let (side, action) = judge(local, shared, &known);
+        let action = format!("{action:?}");
+        let action_name = action.split('(').next().unwrap();
+        assert_eq!((side, action_name), expected, "{facts}");
     }
 
     #[test]
-    fn where_a_member_lives_is_told_from_its_entries() {
-        use Side::{Local, Missing, Neither, Remote, Taken};
+    fn entries_and_facts_decide_the_side_of_a_member() {
+        use MemberSide::{Local, Missing, Neither, Remote, Taken};
         let ours = || Some(entry(1, "tmux"));
         let mirror = || Some(entry(1, REMOTE));
         let far = || Some(entry(1, "tmux"));
         let again = || Some(entry(2, "tmux"));
         check((ours(), None), None, None, (Local, "Join"));
-        check((ours(), None), Some(("a", 1)), None, (Neither, "LeaveHere"));
-        check((ours(), None), None, Some((true, 1)), (Neither, "LeaveHere"));
-        // One of the same name who came later is another.
+        check((ours(), None), Some(("a", 1)), None, (Neither, "LeaveLocal"));
+        check((ours(), None), None, Some((true, 1)), (Neither, "LeaveLocal"));
+        // A later member of the same name is a different one.
         check((again(), None), Some(("a", 1)), Some((true, 1)), (Local, "Join"));
-        check((mirror(), None), None, None, (Neither, "LeaveHere"));
+        check((mirror(), None), None, None, (Neither, "LeaveLocal"));
         check((mirror(), far()), None, None, (Remote, "None"));
         check((mirror(), again()), None, None, (Remote, "Mirror"));
-        check((ours(), far()), None, None, (Local, "Settle"));
+        check((ours(), far()), None, None, (Local, "RecordHome"));
         check((ours(), far()), Some(("b", 1)), None, (Taken, "None"));
         check((ours(), far()), None, Some((true, 1)), (Local, "None"));
         check((ours(), again()), Some(("b", 2)), None, (Taken, "None"));
         check((again(), far()), Some(("a", 1)), Some((true, 1)), (Local, "Update"));
         check((None, far()), None, None, (Remote, "Mirror"));
         check((None, far()), Some(("b", 1)), Some((false, 1)), (Remote, "Mirror"));
-        check((None, far()), None, Some((true, 1)), (Neither, "LeaveThere"));
-        // Nobody leaves because the link forgot.
+        check((None, far()), None, Some((true, 1)), (Neither, "LeaveShared"));
+        // A lost link state removes no member.
         check((None, far()), Some(("a", 1)), None, (Missing, "None"));
     }
 }

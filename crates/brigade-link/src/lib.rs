@@ -1,32 +1,35 @@
-//! One team on several hosts: the files of this host and the engine, kept in step.
+//! Keeps the team files of this host and the shared store in step, so that one team spans several
+//! hosts.
 //!
-//! Claude Code knows its own files and nothing else. So on each host that has native members a link
-//! stands between those files and the store that all hosts share, the *far* one, and carries mail,
-//! tasks and the roster both ways. It asks of the far store nothing but [`Store`].
+//! Claude Code only knows its own files. On each host that has native members, a link therefore copies
+//! mail, tasks and the roster between these files and the store that all hosts share. It uses the
+//! shared store only through [`Store`].
 //!
-//! - `roster`: who lives here and who elsewhere, as `judge` has it; `home`: how the far store says so;
-//! - `mail`: what goes out, what comes in, and what was read of it;
-//! - `board`: tasks, of which the far store has the last word, by `step`; `new_task`: those made here;
-//! - `memory`: what the link remembers over a restart; `news`: what it says of its doings.
+//! - `roster` synchronizes the rosters. `judge` decides which members run here. `home` stores the host
+//!   of each member in the shared store.
+//! - `mail` carries mail out and in, and reports which mail was read.
+//! - `board` synchronizes tasks, with `step` deciding; the shared store wins. `new_task` handles tasks
+//!   created here.
+//! - `memory` is the state that survives a restart. `news` contains the events a link reports.
 //!
-//! # Why nothing goes round in circles
+//! # Why nothing is copied in circles
 //!
-//! A member of the team is *local* or *remote*, never both: its entry in the files of this host either
-//! bears the mark of a link ([`REMOTE`]) or does not. Mail is taken out of the files only from inboxes
-//! of remote members, and only if a local member wrote it. Mail is put into the files only into
-//! inboxes of local members. So nothing that a link put somewhere is ever where a link takes from, on
-//! this host or on another.
+//! Each member is *local* or *remote*, never both: its entry in the files of this host either has the
+//! marker of a link ([`REMOTE`]) or does not. Mail leaves the files only from inboxes of remote
+//! members, and only if a local member wrote it. Mail enters the files only in inboxes of local
+//! members. So no link, on any host, picks up mail that a link has put somewhere.
 //!
-//! # Why everything arrives once
+//! # Why every message arrives once
 //!
-//! A message keeps its id on its way, and one without gets one that is made of what it says. Before a
-//! message whose fate is unknown is sent, the history of its mailbox is asked whether it is there: that
-//! of the far store on the way out, that of the files on the way in. The fate is unknown when the link
-//! starts and after every error. Only behind the sending the message is marked. So whoever dies in
-//! between finds it unmarked, asks, and marks it.
+//! A message keeps its id on its way; a message without one gets an id derived from its content. If it
+//! is unknown whether a message was sent, the link first searches the history of its mailbox: in the
+//! shared store on the way out, in the files on the way in. That is the case after a start and after
+//! every error. A message is marked only after it was sent. A link that dies in between therefore finds
+//! the message unmarked, searches, and marks it.
 //!
-//! What the link remembers ([`Notebook`]) tells a change from what was there, and may be lost: then the
-//! far store is right about tasks, whose losers are told, and nobody leaves the team by it.
+//! The link's saved state ([`Notebook`]) is used to distinguish a change from an old state. It may be
+//! lost: then the shared store wins for all tasks, the authors of lost changes are informed, and no
+//! member is removed from the team.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -85,51 +88,51 @@ use thiserror::Error;
 use tokio::time::Instant;
 
 pub use self::home::Home;
-use self::mail::Post;
-use self::memory::Memory;
+use self::mail::MailboxSync;
+use self::memory::LinkState;
 pub use self::memory::Notebook;
 pub use self::news::News;
 pub use self::place::is_mirror;
-use self::roster::Sides;
+use self::roster::MemberSides;
 use brigade_core::clock::Clock;
 use brigade_core::event::MessageKey;
 use brigade_core::signature::Signer;
 use brigade_core::store::{Actor, Store, StoreError};
 use brigade_files::FileStore;
 
-/// What stands as `backendType` in the entry of a member that lives on another host.
+/// The `backendType` of a member that runs on another host.
 ///
-/// Claude Code keeps a word it does not know there. `tmux` and `in-process` would be wrong: it looks for
-/// a pane or a task of its own, and a lead of the new generation would take the member for one that it
-/// started itself.
+/// Claude Code preserves unknown values here. `tmux` and `in-process` would be wrong: Claude Code would
+/// look for a pane or task of its own, and a lead of the new generation would assume that it started
+/// the member itself.
 pub const REMOTE: &str = "remote";
 
-/// Who writes in the files of this host what happened elsewhere, for the record.
-const LINK: &str = "link";
+/// The actor that a link records for its changes to the files of this host.
+const LINK_ACTOR: &str = "link";
 
-/// What a link is between.
+/// The two sides of a link, and its settings.
 #[derive(Clone)]
 pub struct Ends {
-    /// The files of this host.
+    /// The store in the files of this host.
     pub local: Arc<FileStore>,
-    /// Where all hosts meet.
+    /// The store that all hosts share.
     pub far: Arc<dyn Store>,
-    /// What time it is.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// What this host is called. No two hosts of a team may be called the same.
+    /// The name of this host. It must be unique within the team.
     pub host: String,
-    /// Which team.
+    /// The team.
     pub team: TeamName,
-    /// Those for whom the link may speak in the far store, and who are to live here; nobody in particular
-    /// where it may speak for all.
+    /// The members that the link's credentials allow it to act for, and that are expected to run here.
+    /// Empty if it may act for all.
     pub speaks_for: BTreeSet<MemberName>,
-    /// Who signs what the lead writes to those here who know it by a key.
+    /// Signs the lead's messages for local members that verify them with a key.
     pub signer: Option<Arc<dyn Signer>>,
-    /// Where the link remembers.
+    /// Stores the link's state.
     pub notebook: Arc<dyn Notebook>,
-    /// Who hears of what the link does.
+    /// Receives the link's events.
     pub hears: Arc<dyn Fn(&News) + Send + Sync>,
-    /// How patient it is.
+    /// The link's timing.
     pub pace: Pace,
 }
 
@@ -140,72 +143,72 @@ impl fmt::Debug for Ends {
     }
 }
 
-/// How patient a link is.
+/// The link's timing.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// How often everything is looked at, behind the watches.
+    /// Interval of the full check that backs up the event streams.
     pub sweep: Duration,
-    /// How long one call to the far store may take.
+    /// Time limit of one call to the shared store.
     pub patience: Duration,
-    /// How long to wait before it is tried again, at first; the wait doubles up to five times as long.
+    /// First delay before a retry. The delay doubles up to five times this value.
     pub retry: Duration,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        // A call lasts through an election of the engine's servers.
+        // Long enough for the NATS servers to elect a new leader.
         let (sweep, patience) = (Duration::from_secs(30), Duration::from_secs(20));
         Self { sweep, patience, retry: Duration::from_secs(1) }
     }
 }
 
-/// Why a link did not do what it should.
+/// An error of a link.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LinkError {
-    /// The far store did not answer, or refused.
-    #[error("the engine: {0}")]
+    /// The shared store did not answer, or refused.
+    #[error("NATS store: {0}")]
     Far(#[source] StoreError),
-    /// The files of this host did not let us.
+    /// The files of this host could not be read or written.
     #[error(transparent)]
     Here(StoreError),
-    /// There is no such team on either side.
-    #[error("there is no team {team}, neither here nor in the engine")]
+    /// The team exists on neither side.
+    #[error("team {team} exists neither on this host nor in the NATS store")]
     NoTeam {
-        /// Which.
+        /// The team.
         team: TeamName,
     },
-    /// Two teams have the name.
+    /// The two sides have different teams of the same name.
     #[error(
-        "the team {team} here and the one in the engine were created at different times: they are two"
+        "the team {team} on this host and the one in the NATS store are different teams with the same name"
     )]
     OtherTeam {
-        /// Which name.
+        /// The name.
         team: TeamName,
     },
-    /// The team came to its end on one side.
-    #[error("team {team} is gone {side}")]
+    /// The team was deleted on one side.
+    #[error("team {team} was deleted {side}")]
     Ended {
-        /// Which team.
+        /// The team.
         team: TeamName,
-        /// From where.
+        /// The side it was deleted from.
         side: &'static str,
     },
-    /// What is to be remembered cannot be kept.
-    #[error("cannot keep the link's notes")]
+    /// The link's state could not be saved.
+    #[error("cannot save the link's state")]
     Notes(#[source] io::Error),
 }
 
 impl LinkError {
-    /// Whether the far store cannot be reached, as against: would not.
-    fn is_cut(&self) -> bool {
-        let cut = |error: &StoreError| {
+    /// Whether the shared store cannot be reached, as opposed to having refused.
+    fn is_unreachable(&self) -> bool {
+        let is_unreachable = |error: &StoreError| {
             matches!(
                 error,
                 StoreError::Engine { .. } | StoreError::Io { .. } | StoreError::Locked(_)
             )
         };
-        matches!(self, Self::Far(error) if cut(error))
+        matches!(self, Self::Far(error) if is_unreachable(error))
     }
 
     fn is_conflict(&self) -> bool {
@@ -222,28 +225,29 @@ impl LinkError {
     }
 }
 
-/// A link of one team.
+/// The link of one team.
 pub struct Link {
     ends: Ends,
-    memory: Memory,
-    /// Who lives where, as of the last look.
-    sides: Option<Sides>,
-    /// What is known of the mailboxes of local members, on both sides.
-    posts: HashMap<MemberName, Post>,
-    /// What the far mailboxes of remote members are known to hold.
-    sent: HashMap<MemberName, HashSet<MessageKey>>,
-    /// When a remote member's entry was last written here.
-    mirrored: HashMap<MemberName, Instant>,
-    /// When a task was last written here from elsewhere.
-    placed: HashMap<TaskId, Instant>,
-    /// Who of ours changed a task last, where that is known.
+    state: LinkState,
+    /// Which members are local and remote, as of the last check.
+    sides: Option<MemberSides>,
+    /// The known state of local members' mailboxes on both sides.
+    mailboxes: HashMap<MemberName, MailboxSync>,
+    /// The messages known to be in remote members' mailboxes in the shared store.
+    forwarded: HashMap<MemberName, HashSet<MessageKey>>,
+    /// When a remote member's entry was last written to the files.
+    written_entries: HashMap<MemberName, Instant>,
+    /// When a task was last written to the files from the shared store.
+    written_tasks: HashMap<TaskId, Instant>,
+    /// The local member that last changed a task, if known.
     changed_by: HashMap<TaskId, String>,
-    /// The tasks that were in step once, by the journal; asked for where the memory is lost.
-    once_in_step: Option<HashSet<u64>>,
-    /// Tasks that got their number a moment ago, and are to be looked at again.
-    again: BTreeSet<TaskId>,
-    /// What was said already, and is not said again.
-    said: HashSet<String>,
+    /// The tasks that were in step at some time, according to the journal. Loaded only if the saved
+    /// state is lost.
+    synced_before: Option<HashSet<u64>>,
+    /// Tasks that just got their number and must be checked again.
+    recheck: BTreeSet<TaskId>,
+    /// Problems that were already reported.
+    reported: HashSet<String>,
 }
 
 impl fmt::Debug for Link {
@@ -253,57 +257,57 @@ impl fmt::Debug for Link {
 }
 
 impl Link {
-    /// A link between these ends, with what the notebook remembers of an earlier one.
+    /// Creates a link, with the saved state of an earlier one.
     pub fn new(ends: Ends) -> Result<Self, LinkError> {
-        let memory = Memory::load(ends.notebook.as_ref()).map_err(LinkError::Notes)?;
+        let state = LinkState::load(ends.notebook.as_ref()).map_err(LinkError::Notes)?;
         Ok(Self {
             ends,
-            memory,
+            state,
             sides: None,
-            posts: HashMap::new(),
-            sent: HashMap::new(),
-            mirrored: HashMap::new(),
-            placed: HashMap::new(),
+            mailboxes: HashMap::new(),
+            forwarded: HashMap::new(),
+            written_entries: HashMap::new(),
+            written_tasks: HashMap::new(),
             changed_by: HashMap::new(),
-            once_in_step: None,
-            again: BTreeSet::new(),
-            said: HashSet::new(),
+            synced_before: None,
+            recheck: BTreeSet::new(),
+            reported: HashSet::new(),
         })
     }
 
-    fn say(&self, news: &News) {
-        (self.ends.hears)(news);
+    fn emit(&self, event: &News) {
+        (self.ends.hears)(event);
     }
 
-    /// Says what is wrong, once.
-    fn complain(&mut self, why: String) {
-        if self.said.insert(why.clone()) {
-            self.say(&News::Trouble { why });
+    /// Reports a problem, once.
+    fn report_problem(&mut self, why: String) {
+        if self.reported.insert(why.clone()) {
+            self.emit(&News::Trouble { why });
         }
     }
 
     fn save(&mut self) -> Result<(), LinkError> {
-        self.memory.save(self.ends.notebook.as_ref()).map_err(LinkError::Notes)
+        self.state.save(self.ends.notebook.as_ref()).map_err(LinkError::Notes)
     }
 }
 
 impl Ends {
-    /// One call to the far store, which has its time.
+    /// Runs one call to the shared store with a time limit.
     async fn far<T>(
         &self,
         call: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, LinkError> {
         match tokio::time::timeout(self.pace.patience, call).await {
-            Ok(done) => done.map_err(LinkError::Far),
+            Ok(result) => result.map_err(LinkError::Far),
             Err(_) => Err(LinkError::Far(StoreError::Engine {
-                doing: "do it in time".into(),
-                source: "there was no answer".into(),
+                doing: "complete the call in time".into(),
+                source: "no answer".into(),
             })),
         }
     }
 }
 
-/// For the record of the files.
-fn link() -> Actor {
-    Actor(LINK.to_owned())
+/// The actor for changes to the files.
+fn link_actor() -> Actor {
+    Actor(LINK_ACTOR.to_owned())
 }

@@ -1,45 +1,45 @@
-//! Mail: what goes out, what comes in, and what was read of it.
+//! Carries mail out and in, and reports which mail was read.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
 use brigade_wire::name::MemberName;
 
-use super::roster::Sides;
-use super::tell::id_of;
+use super::roster::MemberSides;
+use super::tell::message_id;
 use super::{Link, LinkError, News};
 use brigade_core::event::{Event, MessageKey, Record};
 use brigade_core::mail::{signed, with_message};
 use brigade_core::store::{Actor, Mark, Outgoing, Store as _, StoreError};
 
-/// How many messages the inbox of a remote member may hold before they are taken out: whoever writes to it
-/// writes all of it.
-const MANY: usize = 64;
-/// How far the clocks of two hosts may be apart before mail of this team counts as that of an earlier
-/// one of its name.
+/// The inbox of a remote member is emptied when it has this many messages. Each write to it rewrites
+/// the whole file.
+const MAX_INBOX: usize = 64;
+/// How far the clocks of two hosts may differ. Older mail counts as that of an earlier team of the same
+/// name.
 const SKEW_MS: u64 = 5 * 60 * 1000;
 
-/// What is known of a local member's mailbox, on both sides.
+/// The known state of a local member's mailbox on both sides.
 #[derive(Debug, Default)]
-pub(super) struct Post {
-    here: Known,
-    there: Known,
-    /// What came here from here, and the far journal does not have yet.
-    untold: Vec<Record>,
+pub(super) struct MailboxSync {
+    local: MailboxKnowledge,
+    shared: MailboxKnowledge,
+    /// Messages between local members that the shared journal does not have yet.
+    unreported: Vec<Record>,
 }
 
-/// What one side knows of a mailbox.
+/// The known state of a mailbox on one side.
 #[derive(Debug, Default)]
-struct Known {
-    /// The messages that came into it.
+struct MailboxKnowledge {
+    /// Messages that were sent to it.
     sent: HashSet<MessageKey>,
-    /// Those that were only seen in it: they are elsewhere.
+    /// Messages that are only recorded for it; they are stored elsewhere.
     seen: HashSet<MessageKey>,
     read: HashSet<MessageKey>,
     shown: HashSet<MessageKey>,
 }
 
-impl Known {
+impl MailboxKnowledge {
     fn note(&mut self, event: &Event) {
         match event {
             Event::Sent { key, .. } => drop(self.sent.insert(*key)),
@@ -55,84 +55,93 @@ impl Known {
     }
 }
 
-impl Post {
-    pub(super) fn note_here(&mut self, record: &Record) {
-        if record.event.message().is_some_and(|key| !self.here.has(key)) {
-            self.untold.push(record.clone());
+impl MailboxSync {
+    pub(super) fn note_local(&mut self, record: &Record) {
+        if record.event.message().is_some_and(|key| !self.local.has(key)) {
+            self.unreported.push(record.clone());
         }
-        self.here.note(&record.event);
+        self.local.note(&record.event);
     }
 
-    pub(super) fn note_there(&mut self, record: &Record) {
-        self.there.note(&record.event);
+    pub(super) fn note_shared(&mut self, record: &Record) {
+        self.shared.note(&record.event);
     }
 
-    /// Whether the message came here at any time.
+    /// Whether the message was ever in the local mailbox.
     pub(super) fn had(&self, key: MessageKey) -> bool {
-        self.here.has(key)
+        self.local.has(key)
     }
 
-    /// What was done here with mail from elsewhere, and the far store does not know yet.
+    /// Messages from the shared store that were read or shown here, and are not marked there yet.
     fn unmarked(&self) -> [(Mark, Vec<MessageKey>); 2] {
-        let Self { here, there, .. } = self;
+        let Self { local, shared, .. } = self;
         let shown: Vec<MessageKey> =
-            there.sent.iter().filter(|key| here.shown.contains(key)).copied().collect();
+            shared.sent.iter().filter(|key| local.shown.contains(key)).copied().collect();
         let shown: Vec<MessageKey> =
-            shown.into_iter().filter(|key| !there.shown.contains(key)).collect();
-        let read = there.sent.iter().filter(|key| here.read.contains(key));
-        let read = read.filter(|key| !there.read.contains(key) && !there.shown.contains(key));
+            shown.into_iter().filter(|key| !shared.shown.contains(key)).collect();
+        let read = shared.sent.iter().filter(|key| local.read.contains(key));
+        let read = read.filter(|key| !shared.read.contains(key) && !shared.shown.contains(key));
         let read = read.filter(|key| !shown.contains(key)).copied().collect();
         [(Mark::Shown, shown), (Mark::Read, read)]
     }
 }
 
 impl Link {
-    /// Sees to the mailbox of a local member.
-    pub(super) async fn inward(&mut self, of: &MemberName, sides: &Sides) -> Result<(), LinkError> {
-        let mut post = match self.posts.remove(of) {
-            Some(post) => post,
-            None => self.look_up(of, sides).await?,
+    /// Synchronizes the mailbox of a local member.
+    pub(super) async fn inward(
+        &mut self,
+        member: &MemberName,
+        sides: &MemberSides,
+    ) -> Result<(), LinkError> {
+        let mut mailbox = match self.mailboxes.remove(member) {
+            Some(mailbox) => mailbox,
+            None => self.load_mailbox(member, sides).await?,
         };
-        // A line in the far journal of which it is not known whether it stands would be written twice, so both
-        // sides are asked again, which takes as long as the mailbox is old. A message is delivered once and marked
-        // once however often that is tried.
-        let mut done = self.deliver(of, sides, &mut post).await;
-        if done.is_ok() {
-            self.report(of, sides, &mut post).await?;
-            done = self.mark(of, &mut post).await;
+        // If `report` fails, the mailbox state is dropped and read again from both sides, which takes
+        // time for an old mailbox: retrying a journal record of unknown fate could write it twice.
+        // Delivering and marking can be retried safely.
+        let mut result = self.deliver(member, sides, &mut mailbox).await;
+        if result.is_ok() {
+            self.report(member, sides, &mut mailbox).await?;
+            result = self.mark(member, &mut mailbox).await;
         }
-        self.posts.insert(of.clone(), post);
-        done
+        self.mailboxes.insert(member.clone(), mailbox);
+        result
     }
 
-    async fn look_up(&self, of: &MemberName, sides: &Sides) -> Result<Post, LinkError> {
-        let (ends, mut post) = (&self.ends, Post::default());
-        for record in ends.far(ends.far.mailbox_history(&ends.team, of)).await? {
-            post.note_there(&record);
+    async fn load_mailbox(
+        &self,
+        member: &MemberName,
+        sides: &MemberSides,
+    ) -> Result<MailboxSync, LinkError> {
+        let (ends, mut mailbox) = (&self.ends, MailboxSync::default());
+        for record in ends.far(ends.far.mailbox_history(&ends.team, member)).await? {
+            mailbox.note_shared(&record);
         }
-        let here = ends.local.mailbox_history(&ends.team, of).await.map_err(LinkError::Here)?;
-        for record in &here {
-            post.note_here(record);
+        let local =
+            ends.local.mailbox_history(&ends.team, member).await.map_err(LinkError::Here)?;
+        for record in &local {
+            mailbox.note_local(record);
         }
-        // An earlier team of the name has left its history.
+        // The history may contain records of an earlier team of the same name.
         let created = sides.created.unwrap_or_default().saturating_sub(SKEW_MS);
-        let this = |record: &Record| {
+        let is_current = |record: &Record| {
             u64::try_from(record.at.as_millisecond()).unwrap_or_default() >= created
         };
-        post.untold.retain(this);
-        Ok(post)
+        mailbox.unreported.retain(is_current);
+        Ok(mailbox)
     }
 
-    /// Puts into the files what waits for a local member.
+    /// Writes waiting mail of a local member to the files.
     async fn deliver(
         &self,
-        of: &MemberName,
-        sides: &Sides,
-        post: &mut Post,
+        member: &MemberName,
+        sides: &MemberSides,
+        mailbox: &mut MailboxSync,
     ) -> Result<(), LinkError> {
         let ends = &self.ends;
-        for mail in ends.far(ends.far.inbox(&ends.team, of)).await? {
-            if post.here.has(mail.key) {
+        for mail in ends.far(ends.far.inbox(&ends.team, member)).await? {
+            if mailbox.local.has(mail.key) {
                 continue;
             }
             let message = with_message(&mail.json, |message| {
@@ -142,78 +151,82 @@ impl Link {
             });
             let Ok(Some(message)) = message else { continue };
             let message = Outgoing { team_created: sides.created.unwrap_or_default(), ..message };
-            // The lead's own signature is for the readers of its host; here it is known by other keys.
+            // The lead's own signature is valid on its host only. Here it is verified with other keys.
             let message = match &ends.signer {
                 Some(signer) if sides.lead.as_deref() == Some(message.from.as_str()) => {
-                    signed(signer.as_ref(), of, message)
+                    signed(signer.as_ref(), member, message)
                 }
                 _ => message,
             };
-            post.there.sent.insert(mail.key);
-            ends.local.send(&ends.team, of, &message).await.map_err(LinkError::Here)?;
-            post.here.sent.insert(mail.key);
+            mailbox.shared.sent.insert(mail.key);
+            ends.local.send(&ends.team, member, &message).await.map_err(LinkError::Here)?;
+            mailbox.local.sent.insert(mail.key);
             let Outgoing { from, msg_id: id, .. } = message;
-            self.say(&News::In { from, to: of.to_string(), id });
+            self.emit(&News::In { from, to: member.to_string(), id });
         }
         Ok(())
     }
 
-    /// Tells the far journal what went from one to another on this host.
+    /// Records mail between local members in the shared journal.
     async fn report(
         &self,
-        of: &MemberName,
-        sides: &Sides,
-        post: &mut Post,
+        member: &MemberName,
+        sides: &MemberSides,
+        mailbox: &mut MailboxSync,
     ) -> Result<(), LinkError> {
         let ends = &self.ends;
-        while let Some(record) = post.untold.first() {
+        while let Some(record) = mailbox.unreported.first() {
             if let Event::Sent { key, message, .. } | Event::Seen { key, message, .. } =
                 &record.event
-                && !post.there.has(*key)
+                && !mailbox.shared.has(*key)
             {
                 let key = *key;
                 let from = with_message(message.get().as_bytes(), |message| {
                     message.map(|message| message.from().into_owned())
                 });
                 let from = from.ok().flatten().filter(|from| sides.is_local(from));
-                let by = Actor(from.unwrap_or_else(|| of.to_string()));
-                let event = Event::Seen { to: of.to_string(), key, message: message.clone() };
+                let by = Actor(from.unwrap_or_else(|| member.to_string()));
+                let event = Event::Seen { to: member.to_string(), key, message: message.clone() };
                 match ends.far(ends.far.record(&ends.team, event, &by)).await {
                     Ok(()) => {}
-                    // A line less in a journal; the mail itself is here.
+                    // Only a journal record is missing; the mail itself is here.
                     Err(error) if error.is_forbidden() => {}
                     Err(error) => return Err(error),
                 }
-                post.there.seen.insert(key);
+                mailbox.shared.seen.insert(key);
             }
-            post.untold.remove(0);
+            mailbox.unreported.remove(0);
         }
         Ok(())
     }
 
-    /// Tells the far store what natives here have read.
-    async fn mark(&self, of: &MemberName, post: &mut Post) -> Result<(), LinkError> {
+    /// Marks mail in the shared store that native members here have read.
+    async fn mark(&self, member: &MemberName, mailbox: &mut MailboxSync) -> Result<(), LinkError> {
         let ends = &self.ends;
-        for (mark, keys) in post.unmarked() {
+        for (mark, keys) in mailbox.unmarked() {
             if keys.is_empty() {
                 continue;
             }
-            ends.far(ends.far.mark(&ends.team, of, &keys, mark)).await?;
-            let marked =
-                if mark == Mark::Shown { &mut post.there.shown } else { &mut post.there.read };
+            ends.far(ends.far.mark(&ends.team, member, &keys, mark)).await?;
+            let marked = if mark == Mark::Shown {
+                &mut mailbox.shared.shown
+            } else {
+                &mut mailbox.shared.read
+            };
             marked.extend(keys);
         }
         Ok(())
     }
 
-    /// Sees to the inbox here of a remote member: what local members wrote to it goes out.
+    /// Synchronizes the local inbox of a remote member: sends out what local members wrote to it.
     ///
-    /// It is marked only `at_rest`. To mark it takes Claude Code's lock, and a native of the old generation
-    /// loses what it wants to write at that moment; meanwhile it is known what went out.
+    /// Marks the messages only if `at_rest`. Marking takes Claude Code's lock, and a native program of
+    /// the old generation loses what it tries to write at that moment. Until then the link remembers
+    /// what it has sent.
     pub(super) async fn outward(
         &mut self,
         to: &MemberName,
-        sides: &Sides,
+        sides: &MemberSides,
         at_rest: bool,
     ) -> Result<(), LinkError> {
         let ends = self.ends.clone();
@@ -226,7 +239,7 @@ impl Link {
                 let id = message.msg_id().map(Cow::into_owned);
                 let id = id.unwrap_or_else(|| {
                     let key = mail.key.to_string();
-                    id_of(&[ends.team.as_str(), to.as_str(), &key], sides.created)
+                    message_id(&[ends.team.as_str(), to.as_str(), &key], sides.created)
                 });
                 Some(Outgoing::again(&message, id))
             });
@@ -237,7 +250,7 @@ impl Link {
         if unread.is_empty() {
             return Ok(());
         }
-        let mut sent = match self.sent.remove(to) {
+        let mut sent = match self.forwarded.remove(to) {
             Some(sent) => sent,
             None => {
                 let history = ends.far(ends.far.mailbox_history(&ends.team, to)).await?;
@@ -247,25 +260,25 @@ impl Link {
         let mut keys = Vec::new();
         for (key, message) in unread {
             let message = Outgoing { team_created: sides.created.unwrap_or_default(), ..message };
-            self.carry(to, sides, message, &mut sent).await?;
+            self.forward(to, sides, message, &mut sent).await?;
             keys.push(key);
         }
-        self.sent.insert(to.clone(), sent);
+        self.forwarded.insert(to.clone(), sent);
         if at_rest {
             let marked = ends.local.mark(&ends.team, to, &keys, Mark::Read).await;
             marked.map_err(LinkError::Here)?;
-            if count >= MANY {
+            if count >= MAX_INBOX {
                 ends.local.tidy(&ends.team, to).await.map_err(LinkError::Here)?;
             }
         }
         Ok(())
     }
 
-    /// Carries one message out, unless it is out already or not for us to carry.
-    async fn carry(
+    /// Sends one message out, unless it was sent already or its sender is not local.
+    async fn forward(
         &mut self,
         to: &MemberName,
-        sides: &Sides,
+        sides: &MemberSides,
         message: Outgoing,
         sent: &mut HashSet<MessageKey>,
     ) -> Result<(), LinkError> {
@@ -275,7 +288,7 @@ impl Link {
         let refused = |from: String, why: String| News::Refused { from, to: to.to_string(), why };
         let key = message.key();
         if !sides.is_local(&message.from) {
-            self.say(&refused(message.from, "its sender does not live here".into()));
+            self.emit(&refused(message.from, "its sender does not run on this host".into()));
             sent.insert(key);
             return Ok(());
         }
@@ -284,14 +297,14 @@ impl Link {
             Ok(_) => {
                 sent.insert(key);
                 let Outgoing { from, msg_id: id, .. } = message;
-                self.say(&News::Out { from, to: to.to_string(), id });
+                self.emit(&News::Out { from, to: to.to_string(), id });
                 Ok(())
             }
             Err(LinkError::Far(error @ StoreError::Forbidden { .. })) => {
-                let text = format!("your message to {to} was not carried to its host: {error}");
-                self.say(&refused(message.from.clone(), error.to_string()));
+                let text = format!("Your message to {to} was not forwarded to its host: {error}");
+                self.emit(&refused(message.from.clone(), error.to_string()));
                 if let Ok(from) = message.from.parse() {
-                    self.tell(&from, &["refused", &message.msg_id], &text, sides).await?;
+                    self.notify(&from, &["refused", &message.msg_id], &text, sides).await?;
                 }
                 sent.insert(key);
                 Ok(())

@@ -1,7 +1,7 @@
-//! Tasks that were made here, and get the number of the far board.
+//! Publishes tasks that were created here, under a number of the shared board.
 //!
-//! The far copy bears a mark in its metadata, where Claude Code keeps what it does not know: the host
-//! and the number the task had there. Whoever dies behind the making finds it by that.
+//! The shared copy has a mark in its metadata, where Claude Code preserves unknown fields: the host and
+//! the task's number there. A link that died after creating the copy finds it by this mark.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -10,11 +10,11 @@ use brigade_wire::name::TaskId;
 use brigade_wire::task::{Task, TaskChange};
 use serde_json::Value;
 
-use super::roster::Sides;
-use super::{Link, LinkError, News, link};
+use super::roster::MemberSides;
+use super::{Link, LinkError, News, link_actor};
 use brigade_core::store::{Document, Store as _, StoreError};
 
-/// The mark's key in the metadata of a task.
+/// The metadata key of the mark.
 const ORIGIN: &str = "brigadeOrigin";
 
 /// The mark of a task, if it has one.
@@ -24,8 +24,8 @@ fn origin(bytes: &[u8]) -> Option<String> {
     metadata.get(ORIGIN)?.as_str().map(str::to_owned)
 }
 
-/// The task with another number, this mark, and other names for the tasks it names; `rename` leaves out
-/// what it gives no name.
+/// The task with another number and this mark, and with renamed references to other tasks. References
+/// for which `rename` returns `None` are dropped.
 fn rewritten(
     bytes: &[u8],
     id: TaskId,
@@ -51,13 +51,19 @@ fn rewritten(
     }
 }
 
-/// The task `far`, with what `here` names besides: what had no number when it was made may have one now.
-fn with_names(far: &[u8], here: &[u8]) -> Vec<u8> {
-    let (Ok(far_task), Ok(here)) = (Task::read(far), Task::read(here)) else { return far.to_vec() };
-    let both = |far: Option<Vec<Cow<'_, str>>>, here: Option<Vec<Cow<'_, str>>>| {
-        let mut all: Vec<Cow<'static, str>> =
-            far.unwrap_or_default().into_iter().map(|name| Cow::Owned(name.into_owned())).collect();
-        for name in here.unwrap_or_default() {
+/// The task `shared_task` with the additional references of `local`: tasks that had no number when it was
+/// created may have one now.
+fn with_references(shared_task: &[u8], local: &[u8]) -> Vec<u8> {
+    let (Ok(parsed), Ok(local)) = (Task::read(shared_task), Task::read(local)) else {
+        return shared_task.to_vec();
+    };
+    let both = |shared_task: Option<Vec<Cow<'_, str>>>, local: Option<Vec<Cow<'_, str>>>| {
+        let mut all: Vec<Cow<'static, str>> = shared_task
+            .unwrap_or_default()
+            .into_iter()
+            .map(|name| Cow::Owned(name.into_owned()))
+            .collect();
+        for name in local.unwrap_or_default() {
             if !all.contains(&name) {
                 all.push(Cow::Owned(name.into_owned()));
             }
@@ -65,174 +71,181 @@ fn with_names(far: &[u8], here: &[u8]) -> Vec<u8> {
         all
     };
     let change = TaskChange {
-        blocks: Some(both(far_task.blocks(), here.blocks())),
-        blocked_by: Some(both(far_task.blocked_by(), here.blocked_by())),
+        blocks: Some(both(parsed.blocks(), local.blocks())),
+        blocked_by: Some(both(parsed.blocked_by(), local.blocked_by())),
         ..TaskChange::default()
     };
-    far_task.with(&change).into_owned()
+    parsed.with(&change).into_owned()
 }
 
-/// Whether two states of a task differ in what a member would mind.
-fn says_otherwise(here: &[u8], far: &[u8]) -> bool {
-    let (Ok(here), Ok(far)) = (Task::read(here), Task::read(far)) else { return false };
-    here.owner() != far.owner()
-        || here.status() != far.status()
-        || here.subject() != far.subject()
-        || here.description() != far.description()
+/// Whether two states of a task differ in a way that matters to members.
+fn differs(local: &[u8], shared_task: &[u8]) -> bool {
+    let (Ok(local), Ok(shared_task)) = (Task::read(local), Task::read(shared_task)) else {
+        return false;
+    };
+    local.owner() != shared_task.owner()
+        || local.status() != shared_task.status()
+        || local.subject() != shared_task.subject()
+        || local.description() != shared_task.description()
 }
 
 impl Link {
-    fn mark_of(&self, id: TaskId) -> String {
+    fn origin_mark(&self, id: TaskId) -> String {
         format!("{}/{id}", self.ends.host)
     }
 
-    /// Whether a task was in step at some time, where nothing is remembered of it.
-    pub(super) fn was_in_step(&self, id: TaskId, here: Option<&Document>) -> bool {
-        let marked = here.is_some_and(|here| origin(&here.bytes).is_some());
-        marked || self.once_in_step.as_ref().is_some_and(|once| once.contains(&id.get()))
+    /// Without saved state: whether a task was in step at some time.
+    pub(super) fn was_synced(&self, id: TaskId, local: Option<&Document>) -> bool {
+        let marked = local.is_some_and(|local| origin(&local.bytes).is_some());
+        marked || self.synced_before.as_ref().is_some_and(|synced| synced.contains(&id.get()))
     }
 
-    /// Whether both sides speak of one task, where nothing is remembered of it.
-    pub(super) fn is_same(&self, here: Option<&Document>, there: Option<&Document>) -> bool {
-        let (Some(here), Some(there)) = (here, there) else { return false };
-        let mark = origin(&there.bytes);
+    /// Without saved state: whether both sides have the same task.
+    pub(super) fn is_same(&self, local: Option<&Document>, shared: Option<&Document>) -> bool {
+        let (Some(local), Some(shared)) = (local, shared) else { return false };
+        let mark = origin(&shared.bytes);
         if mark.is_some() {
-            return mark == origin(&here.bytes);
+            return mark == origin(&local.bytes);
         }
         let subject = |document: &Document| {
             Task::read(&document.bytes).ok().and_then(|task| Some(task.subject()?.into_owned()))
         };
-        // Only without a memory: otherwise two of one subject are two.
-        self.memory.fresh && subject(here).is_some() && subject(here) == subject(there)
+        // Only without saved state. Otherwise two tasks with the same subject are different tasks.
+        self.state.fresh && subject(local).is_some() && subject(local) == subject(shared)
     }
 
-    /// Puts a task that was made here on the far board.
-    pub(super) async fn make_task(
+    /// Creates a local task on the shared board.
+    pub(super) async fn publish_task(
         &mut self,
         id: TaskId,
-        here: &Document,
-        there: Option<&Document>,
-        sides: &Sides,
+        local: &Document,
+        shared: Option<&Document>,
+        sides: &MemberSides,
     ) -> Result<(), LinkError> {
         let ends = self.ends.clone();
-        let Some(by) = self.author(id, [Some(here), None], sides) else {
-            self.complain(format!("task {id} was made here, where no member lives; it stays here"));
+        let Some(by) = self.author(id, [Some(local), None], sides) else {
+            self.report_problem(format!(
+                "task {id} was created on this host, which has no members; it is not shared"
+            ));
             return Ok(());
         };
-        let mark = self.mark_of(id);
-        // What is not on the far board has no number there yet; it is named when it has.
-        let unmade = self.unmade().await?;
-        let marked = there.is_some_and(|there| origin(&there.bytes).as_ref() == Some(&mark));
-        let unsure = marked || self.memory.making.contains(&id.get()) || self.memory.fresh;
+        let mark = self.origin_mark(id);
+        // References to tasks that are not on the shared board yet are added once these have a number.
+        let unpublished = self.unpublished().await?;
+        let marked = shared.is_some_and(|shared| origin(&shared.bytes).as_ref() == Some(&mark));
+        let unsure = marked || self.state.creating.contains(&id.get()) || self.state.fresh;
         let found = if unsure { self.find(&mark).await? } else { None };
         let is_new = found.is_none();
-        let (number, far, whole) = match found {
-            Some((number, far)) => {
-                let whole = with_names(&far.bytes, &here.bytes);
-                (number, far, whole)
+        let (number, shared_task, complete) = match found {
+            Some((number, shared_task)) => {
+                let complete = with_references(&shared_task.bytes, &local.bytes);
+                (number, shared_task, complete)
             }
             None => {
-                self.memory.making.insert(id.get());
+                self.state.creating.insert(id.get());
                 self.save()?;
                 let write = |number: TaskId| {
-                    let name = |name: &str| (!unmade.contains(name)).then(|| name.to_owned());
-                    rewritten(&here.bytes, number, Some(&mark), name)
+                    let name = |name: &str| (!unpublished.contains(name)).then(|| name.to_owned());
+                    rewritten(&local.bytes, number, Some(&mark), name)
                 };
                 let call = ends.far.create_task(&ends.team, &write, &by);
                 let (number, revision) = ends.far(call).await?;
-                let whole =
-                    rewritten(&here.bytes, number, Some(&mark), |name| Some(name.to_owned()));
-                (number, Document { bytes: write(number), revision }, whole)
+                let complete =
+                    rewritten(&local.bytes, number, Some(&mark), |name| Some(name.to_owned()));
+                (number, Document { bytes: write(number), revision }, complete)
             }
         };
-        if says_otherwise(&here.bytes, &far.bytes) {
-            // It was made in an earlier life of the link, and then both sides changed it.
-            self.tell_loser(id, here, Some(&far), sides).await?;
+        if differs(&local.bytes, &shared_task.bytes) {
+            // An earlier run of the link created it, and then both sides changed it.
+            self.notify_loser(id, local, Some(&shared_task), sides).await?;
         }
         if number == id {
             if is_new {
-                // A change that comes in between is one to this.
-                self.in_step(id, &far);
+                // A local change that comes in between is a change to this state.
+                self.set_synced(id, &shared_task);
             }
-            let written =
-                ends.local.replace_task(&ends.team, id, &whole, here.revision, &link()).await;
+            let written = ends
+                .local
+                .replace_task(&ends.team, id, &complete, local.revision, &link_actor())
+                .await;
             written.map_err(LinkError::Here)?;
-            self.in_step(id, &far);
+            self.set_synced(id, &shared_task);
         } else {
-            self.move_task((id, number), (&far, &whole), &mark, (here, there), sides).await?;
+            self.move_task((id, number), (&shared_task, &complete), &mark, (local, shared), sides)
+                .await?;
         }
-        self.memory.making.remove(&id.get());
+        self.state.creating.remove(&id.get());
         self.save()?;
-        self.again.insert(number);
+        self.recheck.insert(number);
         let was = (number != id).then_some(id.get());
-        self.say(&News::TaskOut { id: number.get(), was });
+        self.emit(&News::TaskOut { id: number.get(), was });
         Ok(())
     }
 
-    /// The task with that mark on the far board.
+    /// The task with this mark on the shared board.
     async fn find(&self, mark: &str) -> Result<Option<(TaskId, Document)>, LinkError> {
         let tasks = self.ends.far(self.ends.far.tasks(&self.ends.team)).await?;
         let mut tasks = tasks.into_iter();
         Ok(tasks.find(|(_, task)| origin(&task.bytes).as_deref() == Some(mark)))
     }
 
-    /// The numbers of tasks that are here and not on the far board.
-    async fn unmade(&self) -> Result<BTreeSet<String>, LinkError> {
+    /// The numbers of local tasks that are not on the shared board.
+    async fn unpublished(&self) -> Result<BTreeSet<String>, LinkError> {
         let ends = &self.ends;
-        let here = ends.local.tasks(&ends.team).await.map_err(LinkError::Here)?;
-        let unmade = here.iter().filter(|(id, _)| !self.memory.tasks.contains_key(&id.get()));
-        Ok(unmade.map(|(id, _)| id.to_string()).collect())
+        let local = ends.local.tasks(&ends.team).await.map_err(LinkError::Here)?;
+        let unpublished = local.iter().filter(|(id, _)| !self.state.tasks.contains_key(&id.get()));
+        Ok(unpublished.map(|(id, _)| id.to_string()).collect())
     }
 
-    /// Gives a task the number it has on the far board, here and where others of this host name it. Done
-    /// again from any point, it comes to the same.
+    /// Renumbers a task to its number on the shared board, and updates references to it on this host.
+    /// Can be repeated from any point.
     async fn move_task(
         &mut self,
         (from, to): (TaskId, TaskId),
-        (far, whole): (&Document, &[u8]),
+        (shared_task, complete): (&Document, &[u8]),
         mark: &str,
-        (here, there): (&Document, Option<&Document>),
-        sides: &Sides,
+        (local, shared): (&Document, Option<&Document>),
+        sides: &MemberSides,
     ) -> Result<(), LinkError> {
         let ends = self.ends.clone();
-        let placed = ends.local.place_task(&ends.team, to, whole, &link()).await;
+        let placed = ends.local.place_task(&ends.team, to, complete, &link_actor()).await;
         if let Err(StoreError::Conflict) = placed {
             let taken = ends.local.task(&ends.team, to).await.map_err(LinkError::Here)?;
-            // If it bears the mark, it was moved before. Otherwise it was made here as well and has a number
-            // that is not its own: it moves first, and this one is looked at again.
-            if let Some(taken) = taken.filter(|its| origin(&its.bytes).as_deref() != Some(mark)) {
-                self.memory.tasks.remove(&to.get());
-                Box::pin(self.make_task(to, &taken, None, sides)).await?;
+            // If it has the mark, it was moved before. Otherwise it was also created here and has a
+            // wrong number: it moves first, and this task is checked again.
+            if let Some(taken) = taken.filter(|task| origin(&task.bytes).as_deref() != Some(mark)) {
+                self.state.tasks.remove(&to.get());
+                Box::pin(self.publish_task(to, &taken, None, sides)).await?;
                 return Err(LinkError::Here(StoreError::Conflict));
             }
         } else {
             placed.map_err(LinkError::Here)?;
         }
-        self.in_step(to, far);
+        self.set_synced(to, shared_task);
         self.rename(from, to).await?;
-        if let Some(author) = self.author(from, [Some(here), None], sides)
+        if let Some(author) = self.author(from, [Some(local), None], sides)
             && let Ok(author) = author.0.parse()
         {
             let text = format!(
-                "Task {from}, which was made here, is number {to} on the board of the team: {from} was taken on another host."
+                "Task {from}, created on this host, is now task {to}: another host already used number {from}."
             );
-            let words = ["moved", &from.to_string(), &to.to_string()];
-            self.tell(&author, &words, &text, sides).await?;
+            let subject = ["moved", &from.to_string(), &to.to_string()];
+            self.notify(&author, &subject, &text, sides).await?;
         }
-        match there {
-            Some(there) => self.write_task(from, here, there).await,
-            None => self.delete_here(from).await,
+        match shared {
+            Some(shared) => self.write_task(from, local, shared).await,
+            None => self.delete_local(from).await,
         }
     }
 
-    /// Has the tasks of this host that name one by its old number name it by the new one.
+    /// Updates the references to a task on this host.
     async fn rename(&mut self, from: TaskId, to: TaskId) -> Result<(), LinkError> {
         let ends = &self.ends;
         let (old, new) = (from.to_string(), to.to_string());
         for (id, task) in ends.local.tasks(&ends.team).await.map_err(LinkError::Here)? {
-            let base = self.memory.tasks.get(&id.get());
-            // What it named when it was in step is a number of the far board.
-            if id == from || base.is_some_and(|base| base.names.contains(&old)) {
+            let base = self.state.tasks.get(&id.get());
+            // References from when it was in step are numbers of the shared board.
+            if id == from || base.is_some_and(|base| base.references.contains(&old)) {
                 continue;
             }
             let name = |name: &str| Some(if name == old { new.clone() } else { name.to_owned() });
@@ -240,7 +253,11 @@ impl Link {
             if renamed == task.bytes {
                 continue;
             }
-            match ends.local.replace_task(&ends.team, id, &renamed, task.revision, &link()).await {
+            match ends
+                .local
+                .replace_task(&ends.team, id, &renamed, task.revision, &link_actor())
+                .await
+            {
                 Ok(_) | Err(StoreError::Conflict | StoreError::NoTask { .. }) => {}
                 Err(error) => return Err(LinkError::Here(error)),
             }

@@ -1,97 +1,97 @@
-//! What a link says of its doings.
+//! The events a link reports.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// One thing a link did, or could not do.
+/// One thing that a link did or could not do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "what")]
 #[non_exhaustive]
 pub enum News {
-    /// A team was made on one side, after that of the other.
+    /// The team was created on one side from the other.
     Made {
-        /// On which.
+        /// The side.
         side: &'static str,
     },
-    /// A member of this host is known to the others.
+    /// A member of this host was added to the shared roster.
     Joined {
-        /// Who.
+        /// The member.
         member: String,
     },
-    /// A member of another host is known here.
+    /// A member of another host was added to the local roster.
     Mirrored {
-        /// Who.
+        /// The member.
         member: String,
-        /// Where it lives, if that is said.
+        /// Its host, if known.
         home: Option<String>,
     },
-    /// A member that left on one side left on the other.
+    /// A member that left on one side was removed from the other.
     Left {
-        /// Who.
+        /// The member.
         member: String,
     },
     /// A message went to another host.
     Out {
-        /// From whom.
+        /// The sender.
         from: String,
-        /// To whom.
+        /// The recipient.
         to: String,
-        /// Which.
+        /// The message id.
         id: String,
     },
     /// A message came from another host.
     In {
-        /// From whom.
+        /// The sender.
         from: String,
-        /// To whom.
+        /// The recipient.
         to: String,
-        /// Which.
+        /// The message id.
         id: String,
     },
-    /// A message was not carried.
+    /// A message was not forwarded.
     Refused {
-        /// From whom it says it is.
+        /// The claimed sender.
         from: String,
-        /// To whom.
+        /// The recipient.
         to: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// A task of this host is on the board of all.
+    /// A local task or change was written to the shared board.
     TaskOut {
         /// Its number.
         id: u64,
-        /// Its number here before, if it had another.
+        /// Its previous local number, if it was renumbered.
         was: Option<u64>,
     },
-    /// A task of the board of all is as it is there.
+    /// A task was updated from the shared board.
     TaskIn {
         /// Its number.
         id: u64,
     },
-    /// A task was deleted on one side and then on the other.
+    /// A task that was deleted on one side was deleted on the other.
     TaskGone {
         /// Its number.
         id: u64,
     },
-    /// A change made here did not count: somebody was first.
+    /// A local change was rejected, because the task was changed in the shared store first.
     Lost {
-        /// Which task.
+        /// The task's number.
         id: u64,
-        /// Who was told.
+        /// The member that was informed.
         told: Option<String>,
     },
-    /// The far store cannot be reached. What happens here waits.
+    /// The shared store cannot be reached. Local changes wait.
     Cut {
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// The far store is there again.
+    /// The shared store can be reached again.
     Back,
-    /// Something that a person may want to see to.
+    /// A problem that may need a person's attention.
     Trouble {
-        /// What.
+        /// The problem.
         why: String,
     },
 }
@@ -99,24 +99,28 @@ pub enum News {
 impl fmt::Display for News {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Made { side } => write!(f, "made the team {side}"),
-            Self::Joined { member } => write!(f, "{member} lives here"),
-            Self::Mirrored { member, home: Some(home) } => write!(f, "{member} lives on {home}"),
-            Self::Mirrored { member, home: None } => write!(f, "{member} lives elsewhere"),
+            Self::Made { side } => write!(f, "created the team {side}"),
+            Self::Joined { member } => write!(f, "{member} runs on this host"),
+            Self::Mirrored { member, home: Some(home) } => {
+                write!(f, "{member} runs on host {home}")
+            }
+            Self::Mirrored { member, home: None } => write!(f, "{member} runs on another host"),
             Self::Left { member } => write!(f, "{member} left"),
             Self::Out { from, to, .. } => write!(f, "mail out: {from} to {to}"),
             Self::In { from, to, .. } => write!(f, "mail in: {from} to {to}"),
-            Self::Refused { from, to, why } => write!(f, "not carried: {from} to {to}: {why}"),
-            Self::TaskOut { id, was: None } => write!(f, "task {id} out"),
-            Self::TaskOut { id, was: Some(was) } => write!(f, "task {was} out, as number {id}"),
-            Self::TaskIn { id } => write!(f, "task {id} in"),
+            Self::Refused { from, to, why } => {
+                write!(f, "mail not forwarded: {from} to {to}: {why}")
+            }
+            Self::TaskOut { id, was: None } => write!(f, "task {id} sent"),
+            Self::TaskOut { id, was: Some(was) } => write!(f, "task {was} sent as task {id}"),
+            Self::TaskIn { id } => write!(f, "task {id} received"),
             Self::TaskGone { id } => write!(f, "task {id} deleted"),
             Self::Lost { id, told: Some(told) } => {
-                write!(f, "a change to task {id} did not count; {told} was told")
+                write!(f, "a change to task {id} was rejected; {told} was informed")
             }
-            Self::Lost { id, told: None } => write!(f, "a change to task {id} did not count"),
-            Self::Cut { why } => write!(f, "cut off: {why}; what happens here waits"),
-            Self::Back => f.write_str("reached the engine again"),
+            Self::Lost { id, told: None } => write!(f, "a change to task {id} was rejected"),
+            Self::Cut { why } => write!(f, "connection lost: {why}; local changes wait"),
+            Self::Back => f.write_str("reconnected to the NATS store"),
             Self::Trouble { why } => f.write_str(why),
         }
     }

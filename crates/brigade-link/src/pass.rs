@@ -1,37 +1,37 @@
-//! One pass over what there is to do, and what tells that there is something.
+//! One synchronization pass, and the events that cause work for it.
 
 use std::collections::BTreeSet;
 
 use brigade_wire::name::TaskId;
 
-use super::{LINK, Link, LinkError};
+use super::{LINK_ACTOR, Link, LinkError};
 use brigade_core::event::{Event, Record};
 
-/// What there is to do.
+/// The parts that need synchronization.
 #[derive(Debug, Default)]
-pub(super) struct Work {
+pub(super) struct PendingSync {
     pub(super) roster: bool,
-    pub(super) every_box: bool,
-    boxes: BTreeSet<String>,
+    pub(super) every_mailbox: bool,
+    mailboxes: BTreeSet<String>,
     pub(super) every_task: bool,
     pub(super) tasks: BTreeSet<TaskId>,
 }
 
-impl Work {
+impl PendingSync {
     /// Everything.
     pub(super) fn all() -> Self {
-        Self { roster: true, every_box: true, every_task: true, ..Self::default() }
+        Self { roster: true, every_mailbox: true, every_task: true, ..Self::default() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        let parts = self.boxes.is_empty() && self.tasks.is_empty();
-        !self.roster && !self.every_box && !self.every_task && parts
+        let parts = self.mailboxes.is_empty() && self.tasks.is_empty();
+        !self.roster && !self.every_mailbox && !self.every_task && parts
     }
 
-    /// What something that happened, on either side, gives to do.
+    /// Adds the work caused by an event on either side.
     fn note(&mut self, event: &Event) {
-        if let Some(of) = event.mailbox() {
-            self.boxes.insert(of.to_owned());
+        if let Some(member) = event.mailbox() {
+            self.mailboxes.insert(member.to_owned());
         }
         match event {
             Event::Task { id, .. } | Event::TaskDeleted { id } => {
@@ -47,84 +47,87 @@ impl Work {
 }
 
 impl Link {
-    /// Takes in what happened in the files.
-    pub(super) fn heard_here(&mut self, record: &Record, work: &mut Work) {
+    /// Handles an event in the files.
+    pub(super) fn on_local_event(&mut self, record: &Record, work: &mut PendingSync) {
         work.note(&record.event);
-        if let Some(of) = record.event.mailbox()
-            && let Some(post) = of.parse().ok().and_then(|of| self.posts.get_mut(&of))
+        if let Some(member) = record.event.mailbox()
+            && let Some(mailbox) =
+                member.parse().ok().and_then(|member| self.mailboxes.get_mut(&member))
         {
-            post.note_here(record);
+            mailbox.note_local(record);
         }
         if let (Event::Task { id, .. }, Some(by)) = (&record.event, &record.by)
-            && by != LINK
+            && by != LINK_ACTOR
             && let Some(id) = TaskId::new(*id)
         {
             self.changed_by.insert(id, by.clone());
         }
     }
 
-    /// Takes in what happened in the far store.
-    pub(super) fn heard_there(&mut self, record: &Record, work: &mut Work) {
+    /// Handles an event in the shared store.
+    pub(super) fn on_shared_event(&mut self, record: &Record, work: &mut PendingSync) {
         work.note(&record.event);
-        if let Some(of) = record.event.mailbox()
-            && let Some(post) = of.parse().ok().and_then(|of| self.posts.get_mut(&of))
+        if let Some(member) = record.event.mailbox()
+            && let Some(mailbox) =
+                member.parse().ok().and_then(|member| self.mailboxes.get_mut(&member))
         {
-            post.note_there(record);
+            mailbox.note_shared(record);
         }
     }
 
-    /// Does what there is to do. What could not be done for reasons of its own is said, and done with the
-    /// next sweep; if the far store cannot be reached, all of it is left.
-    pub(super) async fn pass(&mut self, work: &mut Work) -> Result<(), LinkError> {
-        let done = self.try_pass(work).await;
-        // What is in step is so whatever came after.
+    /// Does the pending work. A problem with one part is reported, and that part is retried with the
+    /// next full check. If the shared store cannot be reached, the whole pass fails.
+    pub(super) async fn pass(&mut self, work: &mut PendingSync) -> Result<(), LinkError> {
+        let result = self.try_pass(work).await;
+        // Parts that are in step stay so even if a later part failed.
         self.save()?;
-        done
+        result
     }
 
-    async fn try_pass(&mut self, work: &mut Work) -> Result<(), LinkError> {
+    async fn try_pass(&mut self, work: &mut PendingSync) -> Result<(), LinkError> {
         let sides = match self.sides.take() {
             Some(sides) if !work.roster => sides,
             before => {
-                let sides = self.meet().await?;
+                let sides = self.sync_rosters().await?;
                 work.roster = false;
-                // Whose inbox is carried which way may be another now.
+                // The direction in which an inbox is copied may have changed.
                 if before.is_none_or(|before| before != sides) {
-                    work.every_box = true;
+                    work.every_mailbox = true;
                 }
                 sides
             }
         };
         self.sides = Some(sides.clone());
         for member in sides.local.iter().chain(&sides.remote) {
-            if !work.every_box && !work.boxes.contains(member.as_str()) {
+            if !work.every_mailbox && !work.mailboxes.contains(member.as_str()) {
                 continue;
             }
-            let done = if sides.local.contains(member) {
+            let result = if sides.local.contains(member) {
                 self.inward(member, &sides).await
             } else {
-                self.outward(member, &sides, work.every_box).await
+                self.outward(member, &sides, work.every_mailbox).await
             };
-            self.pass_over(done, &format!("the mail of {member}"))?;
+            self.report_part(result, &format!("mail of {member}"))?;
         }
-        (work.every_box, work.boxes) = (false, BTreeSet::new());
-        let done = self.board(work, &sides).await;
-        self.pass_over(done, "the board")?;
+        (work.every_mailbox, work.mailboxes) = (false, BTreeSet::new());
+        let result = self.sync_board(work, &sides).await;
+        self.report_part(result, "task board")?;
         (work.every_task, work.tasks) = (false, BTreeSet::new());
-        self.memory.fresh = false;
+        self.state.fresh = false;
         Ok(())
     }
 
-    /// Lets pass what is wrong with one part, so that the others go on.
-    pub(super) fn pass_over(
+    /// Reports a problem with one part, so that the others continue. Fails only if the shared store
+    /// cannot be reached.
+    pub(super) fn report_part(
         &mut self,
-        done: Result<(), LinkError>,
+        result: Result<(), LinkError>,
         what: &str,
     ) -> Result<(), LinkError> {
-        match done {
-            Err(error) if error.is_cut() => Err(error),
+        match result {
+            Err(error) if error.is_unreachable() => Err(error),
             Err(error) => {
-                self.complain(format!("{what}: {error}"));
+                self.report_problem(format!("{what}: {error}"));
                 Ok(())
             }
             Ok(()) => Ok(()),

@@ -1,4 +1,4 @@
-//! The team itself on both sides, and one entry written on either.
+//! The team's configuration on both sides, and writes of single entries.
 
 use std::borrow::Cow;
 
@@ -6,65 +6,65 @@ use brigade_wire::member::{Copied, Member};
 use brigade_wire::name::MemberName;
 use brigade_wire::team::{NewTeam, Team};
 
-use super::judge::Entry;
-use super::{Link, LinkError, News, REMOTE, link};
+use super::judge::RosterEntry;
+use super::{Link, LinkError, News, REMOTE, link_actor};
 use brigade_core::store::{Actor, Document, Store as _, StoreError};
 
 impl Link {
-    /// The configurations of both sides. What is missing on one side is made after the other, unless it
-    /// was there and is gone.
+    /// The configurations of both sides. A missing one is created from the other, unless it existed
+    /// before and was deleted.
     pub(super) async fn teams(&mut self) -> Result<(Document, Document), LinkError> {
         let ends = self.ends.clone();
         let team = &ends.team;
-        // Two rounds: what is not there is made in the first.
+        // Two rounds: the first creates what is missing.
         for _ in 0..2 {
-            let here = ends.local.team(team).await.map_err(LinkError::Here)?;
-            let there = ends.far(ends.far.team(team)).await?;
-            match (here, there) {
+            let local = ends.local.team(team).await.map_err(LinkError::Here)?;
+            let shared = ends.far(ends.far.team(team)).await?;
+            match (local, shared) {
                 (None, None) => return Err(LinkError::NoTeam { team: team.clone() }),
-                (Some(here), None) => self.make_there(&here).await?,
-                (None, Some(there)) => self.make_here(&there).await?,
-                (Some(here), Some(there)) => {
-                    let (read_here, read_there) = (self.read(&here)?, self.read(&there)?);
-                    let created = read_there.created_at();
-                    if read_here.created_at() == created {
-                        if self.memory.created != created {
-                            self.posts.clear();
-                            self.sent.clear();
+                (Some(local), None) => self.create_shared(&local).await?,
+                (None, Some(shared)) => self.create_local(&shared).await?,
+                (Some(local), Some(shared)) => {
+                    let (local_team, shared_team) = (self.read(&local)?, self.read(&shared)?);
+                    let created = shared_team.created_at();
+                    if local_team.created_at() == created {
+                        if self.state.created != created {
+                            self.mailboxes.clear();
+                            self.forwarded.clear();
                         }
-                        self.memory.be_about(created);
-                        self.memory.linked = true;
-                        return Ok((here, there));
+                        self.state.reset_unless_created(created);
+                        self.state.linked = true;
+                        return Ok((local, shared));
                     }
-                    if !is_mirror(&read_here) {
+                    if !is_mirror(&local_team) {
                         return Err(LinkError::OtherTeam { team: team.clone() });
                     }
-                    // The mirror of an earlier team of the name.
-                    let gone = ends.local.delete_team(team, &link()).await;
-                    gone.map_err(LinkError::Here)?;
-                    self.make_here(&there).await?;
+                    // The mirror of an earlier team of the same name.
+                    let deleted = ends.local.delete_team(team, &link_actor()).await;
+                    deleted.map_err(LinkError::Here)?;
+                    self.create_local(&shared).await?;
                 }
             }
         }
         Err(LinkError::Far(StoreError::Conflict))
     }
 
-    /// The team in the far store, after the one here.
-    async fn make_there(&mut self, here: &Document) -> Result<(), LinkError> {
+    /// Creates the team in the shared store from the local one.
+    async fn create_shared(&mut self, local: &Document) -> Result<(), LinkError> {
         let team = self.ends.team.clone();
-        let read = self.read(here)?;
-        let ended = LinkError::Ended { team: team.clone(), side: "from the engine" };
+        let read = self.read(local)?;
+        let deleted_error = LinkError::Ended { team: team.clone(), side: "from the NATS store" };
         if is_mirror(&read) {
-            let gone = self.ends.local.delete_team(&team, &link()).await;
-            gone.map_err(LinkError::Here)?;
-            return Err(ended);
+            let deleted = self.ends.local.delete_team(&team, &link_actor()).await;
+            deleted.map_err(LinkError::Here)?;
+            return Err(deleted_error);
         }
-        if self.memory.linked && self.memory.created == read.created_at() {
-            return Err(ended);
+        if self.state.linked && self.state.created == read.created_at() {
+            return Err(deleted_error);
         }
         let lead = read.lead().and_then(|lead| Some(lead.name()?.into_owned()));
         let by = Actor(lead.unwrap_or_else(|| MemberName::lead().to_string()));
-        let mut config = here.bytes.clone();
+        let mut config = local.bytes.clone();
         let remote: Vec<String> = read
             .members()
             .filter(|member| member.backend_type().as_deref() == Some(REMOTE))
@@ -76,27 +76,30 @@ impl Link {
         }
         match self.ends.far(self.ends.far.create_team(&team, &config, &by)).await {
             Ok(_) => {
-                self.say(&News::Made { side: "in the engine" });
+                self.emit(&News::Made { side: "in the NATS store" });
                 Ok(())
             }
-            // Somebody else was faster, or an answer got lost.
+            // Another link created it first, or the answer to our call was lost.
             Err(LinkError::Far(StoreError::TeamExists { .. })) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    /// The team in the files, after the one in the far store: its lead lives elsewhere.
+    /// Creates the team in the files from the one in the shared store. Its lead runs on another host.
     ///
-    /// It has the old form whatever the other has, for the new one names a process of its host.
-    async fn make_here(&mut self, there: &Document) -> Result<(), LinkError> {
+    /// The files always use the old format, because the new one names a process on the lead's host.
+    async fn create_local(&mut self, shared: &Document) -> Result<(), LinkError> {
         let team = self.ends.team.clone();
-        let read = self.read(there)?;
-        if self.memory.lead_here && self.memory.created == read.created_at() {
-            // Its lead ended it. Whether the others go on without is not for a link to say.
-            return Err(LinkError::Ended { team, side: "from the files here, where its lead was" });
+        let read = self.read(shared)?;
+        if self.state.lead_here && self.state.created == read.created_at() {
+            // Its lead deleted it. The link does not decide whether the other members continue.
+            return Err(LinkError::Ended {
+                team,
+                side: "from the files of this host, where its lead ran",
+            });
         }
         let lead = read.lead();
-        let text = |of: Option<Cow<'_, str>>| of.unwrap_or_default().into_owned();
+        let text = |field: Option<Cow<'_, str>>| field.unwrap_or_default().into_owned();
         let new = NewTeam {
             name: &team,
             description: &text(read.description()),
@@ -106,17 +109,18 @@ impl Link {
             lead_cwd: &text(lead.as_ref().and_then(Member::cwd)),
         };
         let mut config = new.to_bytes();
-        if let Some(entry) = lead.as_ref().and_then(Entry::of)
+        if let Some(entry) = lead.as_ref().and_then(RosterEntry::new)
             && let Ok(made) = Team::read(&config)
         {
             config = made.with_entry(MemberName::lead().as_str(), &entry.mirror);
         }
-        match self.ends.local.create_team(&team, &config, &link()).await {
+        match self.ends.local.create_team(&team, &config, &link_actor()).await {
             Ok(_) => {
-                // One that was here before is gone with its board, and nobody deleted a task of it.
-                self.memory.tasks.clear();
-                self.memory.making.clear();
-                self.say(&News::Made { side: "here" });
+                // An earlier local team was deleted with its board. That does not mean its tasks were
+                // deleted one by one.
+                self.state.tasks.clear();
+                self.state.creating.clear();
+                self.emit(&News::Made { side: "here" });
                 Ok(())
             }
             Err(StoreError::TeamExists { .. }) => Ok(()),
@@ -131,8 +135,8 @@ impl Link {
         })
     }
 
-    /// Writes an entry into the far roster.
-    pub(super) async fn write_there(
+    /// Writes an entry to the shared roster.
+    pub(super) async fn write_shared(
         &self,
         name: &MemberName,
         entry: &Copied,
@@ -142,31 +146,31 @@ impl Link {
             return Err(LinkError::Far(StoreError::NoTeam { team: self.ends.team.clone() }));
         };
         let edited = self.read(&config)?.with_entry(name.as_str(), entry);
-        self.replace_there(&config, &edited, by).await
+        self.replace_shared(&config, &edited, by).await
     }
 
-    /// Writes an entry into the roster here; whether there was none.
-    pub(super) async fn write_here(
+    /// Writes an entry to the local roster. Returns whether it is new.
+    pub(super) async fn write_local(
         &self,
         name: &MemberName,
         entry: &Copied,
     ) -> Result<bool, LinkError> {
-        let config = self.config_here().await?;
+        let config = self.local_config().await?;
         let (edited, new) = {
             let team = self.read(&config)?;
             (team.with_entry(name.as_str(), entry), team.member(name.as_str()).is_none())
         };
-        self.replace_here(&config, &edited).await?;
+        self.replace_local(&config, &edited).await?;
         Ok(new)
     }
 
-    pub(super) async fn take_off_here(&self, name: &MemberName) -> Result<(), LinkError> {
-        let config = self.config_here().await?;
+    pub(super) async fn remove_local(&self, name: &MemberName) -> Result<(), LinkError> {
+        let config = self.local_config().await?;
         let edited = self.read(&config)?.without_member(name.as_str()).into_owned();
-        self.replace_here(&config, &edited).await
+        self.replace_local(&config, &edited).await
     }
 
-    pub(super) async fn take_off_there(
+    pub(super) async fn remove_shared(
         &self,
         name: &MemberName,
         by: String,
@@ -175,24 +179,25 @@ impl Link {
             return Ok(());
         };
         let edited = self.read(&config)?.without_member(name.as_str()).into_owned();
-        self.replace_there(&config, &edited, by).await
+        self.replace_shared(&config, &edited, by).await
     }
 
-    async fn config_here(&self) -> Result<Document, LinkError> {
+    async fn local_config(&self) -> Result<Document, LinkError> {
         let config = self.ends.local.team(&self.ends.team).await.map_err(LinkError::Here)?;
         config.ok_or_else(|| LinkError::Here(StoreError::NoTeam { team: self.ends.team.clone() }))
     }
 
-    async fn replace_here(&self, config: &Document, edited: &[u8]) -> Result<(), LinkError> {
+    async fn replace_local(&self, config: &Document, edited: &[u8]) -> Result<(), LinkError> {
         if edited == config.bytes {
             return Ok(());
         }
         let Self { ends, .. } = self;
-        let written = ends.local.replace_team(&ends.team, edited, config.revision, &link()).await;
+        let written =
+            ends.local.replace_team(&ends.team, edited, config.revision, &link_actor()).await;
         written.map(drop).map_err(LinkError::Here)
     }
 
-    async fn replace_there(
+    async fn replace_shared(
         &self,
         config: &Document,
         edited: &[u8],
@@ -207,7 +212,7 @@ impl Link {
     }
 }
 
-/// Whether a team is the image of one whose lead lives elsewhere: a link made it.
+/// Whether a team is the mirror of one whose lead runs on another host. Only a link creates these.
 pub fn is_mirror(team: &Team<'_>) -> bool {
     team.lead().is_some_and(|lead| lead.backend_type().as_deref() == Some(REMOTE))
 }

@@ -1,4 +1,4 @@
-//! Who lives here and who elsewhere, and both rosters brought to say so.
+//! Determines which members are local and remote, and synchronizes the rosters.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -7,59 +7,59 @@ use brigade_wire::name::MemberName;
 use brigade_wire::team::Team;
 
 use super::home::Home;
-use super::judge::{Deed, Entry, Side, Told, judge};
-use super::memory::Known;
+use super::judge::{MemberFacts, MemberSide, RosterAction, RosterEntry, judge};
+use super::memory::KnownMember;
 use super::{Link, LinkError, News, REMOTE};
 
-/// How often the rosters are compared before the rest is left to the next time.
+/// How many rounds of comparing and changing the rosters, before the rest waits for the next pass.
 const ROUNDS: usize = 10;
-/// How long an entry that was written here may still be lost to a native program that takes no lock, and
-/// so does not tell that somebody left.
+/// How long an entry written here may still be lost to a native program that takes no lock. A missing
+/// entry means nothing during that time.
 const LATE_WRITE: Duration = Duration::from_secs(3);
 
-/// Who lives where.
+/// Which members are local and which are remote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sides {
-    /// Those whose inboxes natives of this host read.
+pub(super) struct MemberSides {
+    /// Members whose inboxes are read on this host.
     pub(super) local: BTreeSet<MemberName>,
-    /// The others.
+    /// Members on other hosts.
     pub(super) remote: BTreeSet<MemberName>,
-    /// Who leads.
+    /// The lead.
     pub(super) lead: Option<String>,
     /// When the team was created.
     pub(super) created: Option<u64>,
 }
 
-impl Sides {
+impl MemberSides {
     pub(super) fn is_local(&self, name: &str) -> bool {
         self.local.iter().any(|local| local.as_str() == name)
     }
 
-    /// Whether the lead lives here.
-    pub(super) fn leads(&self) -> bool {
+    /// Whether the lead is local.
+    pub(super) fn lead_is_local(&self) -> bool {
         self.lead.as_deref().is_some_and(|lead| self.is_local(lead))
     }
 }
 
 impl Link {
-    /// Brings the rosters into step, and tells who lives where.
-    pub(super) async fn meet(&mut self) -> Result<Sides, LinkError> {
+    /// Synchronizes the rosters, and returns which members are local and remote.
+    pub(super) async fn sync_rosters(&mut self) -> Result<MemberSides, LinkError> {
         let mut stuck = BTreeSet::new();
-        let mut sides = Sides::default();
+        let mut sides = MemberSides::default();
         for _ in 0..ROUNDS {
-            let deeds;
-            (sides, deeds) = self.compare(&stuck).await?;
-            self.memory.lead_here = sides.leads();
-            if deeds.is_empty() {
+            let actions;
+            (sides, actions) = self.compare(&stuck).await?;
+            self.state.lead_here = sides.lead_is_local();
+            if actions.is_empty() {
                 break;
             }
-            for (name, deed) in deeds {
-                match self.act(&name, deed, &sides).await {
+            for (name, action) in actions {
+                match self.apply_member(&name, action, &sides).await {
                     Ok(()) => {}
-                    // Somebody else changed the roster; the next round sees what is left to do.
+                    // The roster was changed concurrently; the next round continues.
                     Err(error) if error.is_conflict() => {}
                     Err(error) if error.is_forbidden() => {
-                        self.complain(format!("{name} cannot be brought into step: {error}"));
+                        self.report_problem(format!("cannot synchronize member {name}: {error}"));
                         stuck.insert(name);
                     }
                     Err(error) => return Err(error),
@@ -69,160 +69,191 @@ impl Link {
         Ok(sides)
     }
 
-    /// One look at both rosters.
+    /// Compares both rosters.
     async fn compare(
         &mut self,
         stuck: &BTreeSet<MemberName>,
-    ) -> Result<(Sides, Vec<(MemberName, Deed)>), LinkError> {
-        let (here, there) = self.teams().await?;
-        let here = self.read(&here)?;
-        let there = self.read(&there)?;
-        let lead = there.lead().and_then(|lead| Some(lead.name()?.into_owned()));
-        let mut sides = Sides { lead, created: there.created_at(), ..Sides::default() };
-        let mut deeds = Vec::new();
-        let lead_here = sides.lead.as_deref().and_then(|lead| here.member(lead));
+    ) -> Result<(MemberSides, Vec<(MemberName, RosterAction)>), LinkError> {
+        let (local, shared) = self.teams().await?;
+        let local = self.read(&local)?;
+        let shared = self.read(&shared)?;
+        let lead = shared.lead().and_then(|lead| Some(lead.name()?.into_owned()));
+        let mut sides =
+            MemberSides { lead, created: shared.created_at(), ..MemberSides::default() };
+        let mut actions = Vec::new();
+        let lead_here = sides.lead.as_deref().and_then(|lead| local.member(lead));
         let lead_here =
             lead_here.is_some_and(|lead| lead.backend_type().as_deref() != Some(REMOTE));
-        for name in self.names(&here, &there) {
+        for name in self.names(&local, &shared) {
             if stuck.contains(&name) {
                 continue;
             }
-            let entry = |team: &Team<'_>| team.member(name.as_str()).as_ref().and_then(Entry::of);
-            let (l, f) = (entry(&here), entry(&there));
-            let known = self.memory.members.get(name.as_str()).copied();
-            // Asked for only where it decides something.
-            let home = match (&l, &f) {
-                (Some(l), _) if l.remote => None,
-                (Some(l), Some(_)) if known == Some(Known { here: true, joined: l.joined }) => None,
-                (None, Some(f)) if known.is_some_and(|known| known.joined == f.joined) => None,
+            let entry =
+                |team: &Team<'_>| team.member(name.as_str()).as_ref().and_then(RosterEntry::new);
+            let (local_entry, shared_entry) = (entry(&local), entry(&shared));
+            let known = self.state.members.get(name.as_str()).copied();
+            // Read only where it makes a difference.
+            let home = match (&local_entry, &shared_entry) {
+                (Some(local_entry), _) if local_entry.remote => None,
+                (Some(local_entry), Some(_))
+                    if known == Some(KnownMember { local: true, joined: local_entry.joined }) =>
+                {
+                    None
+                }
+                (None, Some(shared_entry))
+                    if known.is_some_and(|known| known.joined == shared_entry.joined) =>
+                {
+                    None
+                }
                 (None, None) => None,
                 _ => self.ends.home(&name).await?,
             };
             let speaks_for = &self.ends.speaks_for;
             let expected = speaks_for.contains(&name);
-            let may = speaks_for.is_empty() || expected;
-            let vacant = match (&l, &f, &home) {
-                (Some(l), Some(f), None) if !l.remote && l.joined != f.joined => {
-                    may && !self.ends.is_played(&name).await?
+            let allowed = speaks_for.is_empty() || expected;
+            let vacant = match (&local_entry, &shared_entry, &home) {
+                (Some(local_entry), Some(shared_entry), None)
+                    if !local_entry.remote && local_entry.joined != shared_entry.joined =>
+                {
+                    allowed && !self.ends.has_pulse(&name).await?
                 }
                 _ => false,
             };
-            let left = match (&l, &f) {
-                (Some(l), None) if !l.remote && self.was_here(known, home.as_ref(), l.joined) => {
+            let left = match (&local_entry, &shared_entry) {
+                (Some(local_entry), None)
+                    if !local_entry.remote
+                        && self.was_local(known, home.as_ref(), local_entry.joined) =>
+                {
                     self.ends.has_left(&name).await?
                 }
                 _ => false,
             };
-            let settled = self.mirrored.get(&name).is_none_or(|at| at.elapsed() > LATE_WRITE);
+            let stable = self.written_entries.get(&name).is_none_or(|at| at.elapsed() > LATE_WRITE);
             let host = &self.ends.host;
-            let dismissed = lead_here && settled;
+            let dismissed = lead_here && stable;
             let home_note = home.as_ref();
-            let known = Told { home: home_note, known, host, dismissed, expected, left, vacant };
-            let (side, deed) = judge(l, f, &known);
+            let known =
+                MemberFacts { home: home_note, known, host, dismissed, expected, left, vacant };
+            let (side, action) = judge(local_entry, shared_entry, &known);
             match side {
-                Side::Local => drop(sides.local.insert(name.clone())),
-                Side::Remote => drop(sides.remote.insert(name.clone())),
-                Side::Neither => {}
-                Side::Taken => {
+                MemberSide::Local => drop(sides.local.insert(name.clone())),
+                MemberSide::Remote => drop(sides.remote.insert(name.clone())),
+                MemberSide::Neither => {}
+                MemberSide::Taken => {
                     let host = home.map_or_else(|| "another host".into(), |home| home.host);
-                    self.complain(format!("{name} lives on {host}, and here is one of that name"));
+                    self.report_problem(format!("{name} runs on {host}, but a member of that name is in the files of this host"));
                 }
-                Side::Missing => {
-                    let why = "is said to live here, and is not in the files; take it off the team";
-                    self.complain(format!("{name} {why}"));
+                MemberSide::Missing => {
+                    let why =
+                        "should run on this host but is not in its files; remove it from the team";
+                    self.report_problem(format!("{name} {why}"));
                 }
             }
-            if !matches!(deed, Deed::None) {
-                deeds.push((name, deed));
+            if !matches!(action, RosterAction::None) {
+                actions.push((name, action));
             }
         }
-        self.forget(&here, &there);
-        Ok((sides, deeds))
+        self.forget(&local, &shared);
+        Ok((sides, actions))
     }
 
-    /// Whether a member lived here and joined then, by what is remembered and what the far store says.
-    fn was_here(&self, known: Option<Known>, home: Option<&Home>, joined: Option<u64>) -> bool {
+    /// Whether the member that joined at this time was local, according to the saved state or the
+    /// shared store.
+    fn was_local(
+        &self,
+        known: Option<KnownMember>,
+        home: Option<&Home>,
+        joined: Option<u64>,
+    ) -> bool {
         let noted =
             home.is_some_and(|home| home.host == self.ends.host && home.joined_at == joined);
-        noted || known == Some(Known { here: true, joined })
+        noted || known == Some(KnownMember { local: true, joined })
     }
 
-    /// The names of both rosters that can be carried, the lead's first.
-    fn names(&mut self, here: &Team<'_>, there: &Team<'_>) -> Vec<MemberName> {
+    /// The valid names of both rosters, the lead's first.
+    fn names(&mut self, local: &Team<'_>, shared: &Team<'_>) -> Vec<MemberName> {
         let mut names: Vec<MemberName> = Vec::new();
-        for member in there.members().chain(here.members()) {
+        for member in shared.members().chain(local.members()) {
             let Some(name) = member.name() else { continue };
             match name.parse::<MemberName>() {
                 Ok(name) if names.contains(&name) => {}
                 Ok(name) => names.push(name),
-                Err(error) => self.complain(format!("a member is left out: {error}")),
+                Err(error) => {
+                    self.report_problem(format!("skipped a member with an invalid name: {error}"))
+                }
             }
         }
         names
     }
 
-    /// Forgets who is on neither side.
-    fn forget(&mut self, here: &Team<'_>, there: &Team<'_>) {
-        let there = |name: &str| here.member(name).or(there.member(name)).is_some();
-        self.memory.members.retain(|name, _| there(name));
+    /// Forgets members that are on neither side.
+    fn forget(&mut self, local: &Team<'_>, shared: &Team<'_>) {
+        let exists = |name: &str| local.member(name).or(shared.member(name)).is_some();
+        self.state.members.retain(|name, _| exists(name));
     }
 
-    async fn act(&mut self, name: &MemberName, deed: Deed, sides: &Sides) -> Result<(), LinkError> {
-        match deed {
-            Deed::None => {}
-            Deed::Join(entry) => {
-                // A lead may add whom it likes; with a member's credentials the engine may say no.
-                let by = sides.lead.clone().filter(|_| sides.leads());
+    async fn apply_member(
+        &mut self,
+        name: &MemberName,
+        action: RosterAction,
+        sides: &MemberSides,
+    ) -> Result<(), LinkError> {
+        match action {
+            RosterAction::None => {}
+            RosterAction::Join(entry) => {
+                // A lead may add any member. With the credentials of another member, the NATS server
+                // may refuse.
+                let by = sides.lead.clone().filter(|_| sides.lead_is_local());
                 let by = by.unwrap_or_else(|| name.to_string());
-                self.write_there(name, &entry.copied, by).await?;
-                self.ends.settle(name, entry.joined).await?;
-                self.know(name, true, entry.joined);
-                self.say(&News::Joined { member: name.to_string() });
+                self.write_shared(name, &entry.copied, by).await?;
+                self.ends.record_home(name, entry.joined).await?;
+                self.remember(name, true, entry.joined);
+                self.emit(&News::Joined { member: name.to_string() });
             }
-            Deed::Settle(joined) => {
-                self.ends.settle(name, joined).await?;
-                self.know(name, true, joined);
-                self.say(&News::Joined { member: name.to_string() });
+            RosterAction::RecordHome(joined) => {
+                self.ends.record_home(name, joined).await?;
+                self.remember(name, true, joined);
+                self.emit(&News::Joined { member: name.to_string() });
             }
-            Deed::Update(entry) => {
-                self.write_there(name, &entry.copied, name.to_string()).await?;
-                if self.memory.members.get(name.as_str()).map(|known| known.joined)
+            RosterAction::Update(entry) => {
+                self.write_shared(name, &entry.copied, name.to_string()).await?;
+                if self.state.members.get(name.as_str()).map(|known| known.joined)
                     != Some(entry.joined)
                 {
-                    self.ends.settle(name, entry.joined).await?;
-                    self.know(name, true, entry.joined);
-                    self.say(&News::Joined { member: name.to_string() });
+                    self.ends.record_home(name, entry.joined).await?;
+                    self.remember(name, true, entry.joined);
+                    self.emit(&News::Joined { member: name.to_string() });
                 }
             }
-            Deed::Mirror(entry) => {
-                let new = self.write_here(name, &entry.mirror).await?;
-                self.mirrored.insert(name.clone(), tokio::time::Instant::now());
-                self.know(name, false, entry.joined);
+            RosterAction::Mirror(entry) => {
+                let new = self.write_local(name, &entry.mirror).await?;
+                self.written_entries.insert(name.clone(), tokio::time::Instant::now());
+                self.remember(name, false, entry.joined);
                 if new {
                     let home = self.ends.home(name).await?.map(|home| home.host);
-                    self.say(&News::Mirrored { member: name.to_string(), home });
+                    self.emit(&News::Mirrored { member: name.to_string(), home });
                 }
             }
-            Deed::LeaveHere => {
-                self.take_off_here(name).await?;
-                self.memory.members.remove(name.as_str());
-                self.say(&News::Left { member: name.to_string() });
+            RosterAction::LeaveLocal => {
+                self.remove_local(name).await?;
+                self.state.members.remove(name.as_str());
+                self.emit(&News::Left { member: name.to_string() });
             }
-            Deed::LeaveThere => {
-                let by = if self.memory.members.get(name.as_str()).is_some_and(|known| known.here) {
+            RosterAction::LeaveShared => {
+                let by = if self.state.members.get(name.as_str()).is_some_and(|known| known.local) {
                     name.to_string()
                 } else {
                     sides.lead.clone().unwrap_or_else(|| name.to_string())
                 };
-                self.take_off_there(name, by).await?;
-                self.memory.members.remove(name.as_str());
-                self.say(&News::Left { member: name.to_string() });
+                self.remove_shared(name, by).await?;
+                self.state.members.remove(name.as_str());
+                self.emit(&News::Left { member: name.to_string() });
             }
         }
         Ok(())
     }
 
-    fn know(&mut self, name: &MemberName, here: bool, joined: Option<u64>) {
-        self.memory.members.insert(name.to_string(), Known { here, joined });
+    fn remember(&mut self, name: &MemberName, local: bool, joined: Option<u64>) {
+        self.state.members.insert(name.to_string(), KnownMember { local, joined });
     }
 }

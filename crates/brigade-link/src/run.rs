@@ -1,29 +1,29 @@
-//! A link at work: woken by both sides, and behind that by a slow sweep.
+//! Runs a link: it reacts to events of both sides, and regularly checks everything.
 
 use std::future::{Future, pending, ready};
 use std::pin::pin;
 
 use tokio::time::{Instant, sleep_until};
 
-use super::pass::Work;
+use super::pass::PendingSync;
 use super::{Link, LinkError, News};
 use brigade_core::event::Record;
 use brigade_core::store::{Store as _, Watch};
 
-/// How often everything is gone over to bring two sides into step once.
-const ROUNDS: usize = 3;
+/// How many passes a one-time synchronization makes.
+const PASSES: usize = 3;
 
-/// What both sides tell.
+/// The event streams of both sides.
 #[derive(Debug, Default)]
-struct Watches {
-    here: Option<Watch>,
-    there: Option<Watch>,
+struct SideWatches {
+    local: Option<Watch>,
+    shared: Option<Watch>,
 }
 
-/// What woke a link.
-enum Wake {
-    Here(Option<Record>),
-    There(Option<Record>),
+/// Why a link woke up.
+enum WakeReason {
+    Local(Option<Record>),
+    Shared(Option<Record>),
     Time,
     Stop,
 }
@@ -35,7 +35,7 @@ async fn next(watch: &mut Option<Watch>) -> Option<Record> {
     }
 }
 
-/// What a watch has to tell at once.
+/// Returns the next event if it is already available.
 async fn ready_now(watch: &mut Option<Watch>) -> Option<Record> {
     let watch = watch.as_mut()?;
     tokio::select! {
@@ -46,106 +46,111 @@ async fn ready_now(watch: &mut Option<Watch>) -> Option<Record> {
 }
 
 impl Link {
-    /// Brings both sides into step, once.
+    /// Synchronizes both sides once.
     pub async fn once(&mut self) -> Result<(), LinkError> {
-        // What one part does may give another something to do.
-        for _ in 0..ROUNDS {
-            self.pass(&mut Work::all()).await?;
+        // One part of a pass may create work for another.
+        for _ in 0..PASSES {
+            self.pass(&mut PendingSync::all()).await?;
         }
         Ok(())
     }
 
-    /// Keeps both sides in step until `stop`.
+    /// Keeps both sides in step until `stop` completes.
     pub async fn run(&mut self, stop: impl Future<Output = ()> + Send) -> Result<(), LinkError> {
         let mut stop = pin!(stop);
-        let mut watches = Watches::default();
-        let mut work = Work::all();
+        let mut watches = SideWatches::default();
+        let mut work = PendingSync::all();
         let mut retry = self.ends.pace.retry;
-        let mut cut = false;
-        // Nothing before this, while the far store cannot be reached.
+        let mut unreachable = false;
+        // While the shared store cannot be reached, the next attempt is not before this time.
         let mut not_before = Instant::now();
-        // However much is heard that gives nothing to do.
-        let mut sweep = Instant::now() + self.ends.pace.sweep;
+        // The next full check. Events do not postpone it.
+        let mut next_sweep = Instant::now() + self.ends.pace.sweep;
         loop {
             if !work.is_empty() && Instant::now() >= not_before {
-                let done = tokio::select! {
+                let result = tokio::select! {
                     biased;
                     () = &mut stop => return Ok(()),
-                    done = self.go(&mut work, &mut watches) => done,
+                    result = self.open_and_pass(&mut work, &mut watches) => result,
                 };
-                match done {
+                match result {
                     Ok(()) => {
-                        if std::mem::take(&mut cut) {
-                            self.say(&News::Back);
+                        if std::mem::take(&mut unreachable) {
+                            self.emit(&News::Back);
                         }
                         retry = self.ends.pace.retry;
                         not_before = Instant::now();
                     }
                     Err(error @ LinkError::Notes(_)) => return Err(error),
                     Err(error) => {
-                        if error.is_cut() {
-                            if !std::mem::replace(&mut cut, true) {
-                                self.say(&News::Cut { why: error.to_string() });
+                        if error.is_unreachable() {
+                            if !std::mem::replace(&mut unreachable, true) {
+                                self.emit(&News::Cut { why: error.to_string() });
                             }
                         } else {
-                            self.complain(error.to_string());
+                            self.report_problem(error.to_string());
                         }
-                        // Who lives where may have changed meanwhile. What is known of mail stays true, but
-                        // for what was under way: see there.
+                        // Members may have moved meanwhile. The known mailbox state stays valid except
+                        // for what was in progress, which `inward` and `outward` discard.
                         self.sides = None;
-                        work = Work::all();
+                        work = PendingSync::all();
                         not_before = Instant::now() + retry;
                         retry = (retry * 2).min(self.ends.pace.retry * 5);
                     }
                 }
             }
-            let time = if work.is_empty() { sweep } else { not_before };
+            let time = if work.is_empty() { next_sweep } else { not_before };
             let wake = tokio::select! {
                 biased;
-                () = &mut stop => Wake::Stop,
-                record = next(&mut watches.here) => Wake::Here(record),
-                record = next(&mut watches.there) => Wake::There(record),
-                () = sleep_until(time) => Wake::Time,
+                () = &mut stop => WakeReason::Stop,
+                record = next(&mut watches.local) => WakeReason::Local(record),
+                record = next(&mut watches.shared) => WakeReason::Shared(record),
+                () = sleep_until(time) => WakeReason::Time,
             };
             match wake {
-                Wake::Stop => return Ok(()),
-                Wake::Time => {
-                    work = Work::all();
-                    sweep = Instant::now() + self.ends.pace.sweep;
+                WakeReason::Stop => return Ok(()),
+                WakeReason::Time => {
+                    work = PendingSync::all();
+                    next_sweep = Instant::now() + self.ends.pace.sweep;
                 }
-                Wake::Here(Some(record)) => self.heard_here(&record, &mut work),
-                Wake::There(Some(record)) => self.heard_there(&record, &mut work),
-                // One that ended is begun anew, and everything looked at.
-                Wake::Here(None) => (watches.here, work) = (None, Work::all()),
-                Wake::There(None) => (watches.there, work) = (None, Work::all()),
+                WakeReason::Local(Some(record)) => self.on_local_event(&record, &mut work),
+                WakeReason::Shared(Some(record)) => self.on_shared_event(&record, &mut work),
+                // Re-create an event stream that ended, and check everything.
+                WakeReason::Local(None) => (watches.local, work) = (None, PendingSync::all()),
+                WakeReason::Shared(None) => (watches.shared, work) = (None, PendingSync::all()),
             }
-            while let Some(record) = ready_now(&mut watches.here).await {
-                self.heard_here(&record, &mut work);
+            while let Some(record) = ready_now(&mut watches.local).await {
+                self.on_local_event(&record, &mut work);
             }
-            while let Some(record) = ready_now(&mut watches.there).await {
-                self.heard_there(&record, &mut work);
+            while let Some(record) = ready_now(&mut watches.shared).await {
+                self.on_shared_event(&record, &mut work);
             }
         }
     }
 
-    /// Watches what is not watched, and does what there is to do.
-    async fn go(&mut self, work: &mut Work, watches: &mut Watches) -> Result<(), LinkError> {
-        if watches.here.is_none() || watches.there.is_none() {
+    /// Opens missing event streams, then does the pending work.
+    async fn open_and_pass(
+        &mut self,
+        work: &mut PendingSync,
+        watches: &mut SideWatches,
+    ) -> Result<(), LinkError> {
+        if watches.local.is_none() || watches.shared.is_none() {
             self.teams().await?;
             let ends = &self.ends;
-            if watches.here.is_none() {
+            if watches.local.is_none() {
                 let watch =
                     ends.local.watch_proceedings(&ends.team).await.map_err(LinkError::Here)?;
-                watches.here = Some(watch);
-                // Whatever was missed there is done once more, to no effect; here it would not be done at all.
-                self.posts.clear();
+                watches.local = Some(watch);
+                // Missed events of the shared store only cause repeated work. Missed local events would
+                // be lost, so the mailbox state is rebuilt.
+                self.mailboxes.clear();
             }
-            if watches.there.is_none() {
-                watches.there = Some(ends.far(ends.far.watch_proceedings(&ends.team)).await?);
+            if watches.shared.is_none() {
+                watches.shared = Some(ends.far(ends.far.watch_proceedings(&ends.team)).await?);
             }
-            // What happened before is not told.
+            // The new streams do not report earlier events.
             self.sides = None;
-            *work = Work::all();
+            *work = PendingSync::all();
         }
         self.pass(work).await
     }

@@ -1,72 +1,82 @@
-//! What is to be done about a task, by its two states and what is known of its past. No I/O.
+//! Decides how to synchronize a task, from its two states and its known history. No I/O.
 
 use brigade_wire::task::Task;
 
-use super::memory::Base;
+use super::memory::SyncedTask;
 use brigade_core::store::Document;
 
-/// What is to be done about a task.
+/// How to synchronize a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    /// It is on neither side.
+pub(super) enum TaskAction {
+    /// It exists on neither side.
     Forget,
-    /// Both sides have the same.
+    /// Both sides are equal.
     Same,
-    /// It was made here.
+    /// It was created here.
     New,
     /// It was changed here.
     Out,
-    /// It was changed there, and here as well if it is lost.
+    /// It was changed in the shared store. `lost`: the files have a change that is overwritten.
     In { lost: bool },
-    /// It was made there, or changed there after it was deleted here.
-    Place,
-    /// It was deleted there, and changed here if it is lost.
-    DeleteHere { lost: bool },
+    /// It was created in the shared store, or changed there after it was deleted here.
+    Create,
+    /// It was deleted in the shared store. `lost`: the files have a change that is lost.
+    DeleteLocal { lost: bool },
     /// It was deleted here.
-    DeleteThere,
+    DeleteShared,
 }
 
-/// What else is known of a task.
+/// The known history of a task.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Past<'p> {
-    /// How it was when it was last in step.
-    pub(super) base: Option<&'p Base>,
-    /// Whether both sides are known to speak of the same task, without a base.
+pub(super) struct TaskHistory<'p> {
+    /// Its state when it was last in step.
+    pub(super) base: Option<&'p SyncedTask>,
+    /// Without a base: whether both sides are known to have the same task.
     pub(super) same: bool,
-    /// Whether it was in step at some time, without a base.
-    pub(super) once: bool,
-    /// Whether it was written here from there a moment ago.
-    pub(super) late: bool,
+    /// Without a base: whether it was in step at some time.
+    pub(super) synced_before: bool,
+    /// Whether it was just written to the files from the shared store.
+    pub(super) recently_written: bool,
 }
 
-/// What is to be done about a task with these two states.
-pub(super) fn decide(here: Option<&Document>, there: Option<&Document>, past: Past<'_>) -> Step {
-    match (here, there, past.base) {
-        (None, None, _) => Step::Forget,
-        (Some(here), Some(there), _) if here.bytes == there.bytes => Step::Same,
-        (Some(_), Some(_), None) if past.same => Step::In { lost: true },
-        (Some(_), None, None) if past.once => Step::DeleteHere { lost: false },
-        (Some(_), _, None) => Step::New,
-        (Some(here), Some(there), Some(base)) => {
-            let (mine, theirs) = (!base.is(&here.bytes), there.revision.0 != base.revision);
+/// Decides how to synchronize a task with these two states.
+pub(super) fn decide(
+    local: Option<&Document>,
+    shared: Option<&Document>,
+    history: TaskHistory<'_>,
+) -> TaskAction {
+    match (local, shared, history.base) {
+        (None, None, _) => TaskAction::Forget,
+        (Some(local), Some(shared), _) if local.bytes == shared.bytes => TaskAction::Same,
+        (Some(_), Some(_), None) if history.same => TaskAction::In { lost: true },
+        (Some(_), None, None) if history.synced_before => TaskAction::DeleteLocal { lost: false },
+        (Some(_), _, None) => TaskAction::New,
+        (Some(local), Some(shared), Some(base)) => {
+            let (mine, theirs) = (!base.matches(&local.bytes), shared.revision.0 != base.revision);
             match (mine, theirs) {
-                (true, false) if past.late && takes_away(base, here) => Step::In { lost: true },
-                (true, false) => Step::Out,
-                (lost, _) => Step::In { lost },
+                (true, false) if history.recently_written && changes_owner(base, local) => {
+                    TaskAction::In { lost: true }
+                }
+                (true, false) => TaskAction::Out,
+                (lost, _) => TaskAction::In { lost },
             }
         }
-        (Some(here), None, Some(base)) => Step::DeleteHere { lost: !base.is(&here.bytes) },
-        (None, Some(there), Some(base)) if there.revision.0 == base.revision => Step::DeleteThere,
-        (None, Some(_), _) => Step::Place,
+        (Some(local), None, Some(base)) => {
+            TaskAction::DeleteLocal { lost: !base.matches(&local.bytes) }
+        }
+        (None, Some(shared), Some(base)) if shared.revision.0 == base.revision => {
+            TaskAction::DeleteShared
+        }
+        (None, Some(_), _) => TaskAction::Create,
     }
 }
 
-/// Whether a change takes a task from somebody who has it. Right after it was written here that is a
-/// write by one who had not seen so.
-fn takes_away(base: &Base, here: &Document) -> bool {
-    let owner = Task::read(&here.bytes).ok().and_then(|task| Some(task.owner()?.into_owned()));
-    let had = base.owner.as_deref().filter(|owner| !owner.is_empty());
-    had.is_some() && had != owner.as_deref()
+/// Whether a change takes a task away from its owner. Directly after the link wrote the task, this is a
+/// write by a program that had not seen the new owner.
+fn changes_owner(base: &SyncedTask, local: &Document) -> bool {
+    let owner = Task::read(&local.bytes).ok().and_then(|task| Some(task.owner()?.into_owned()));
+    let previous = base.owner.as_deref().filter(|owner| !owner.is_empty());
+    previous.is_some() && previous != owner.as_deref()
 }
 
 #[cfg(test)]
@@ -79,40 +89,52 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_about_a_task() {
+    fn each_combination_of_states_has_its_action() {
         let (old, mine, theirs) = (task("{}", 1), task(r#"{"m":1}"#, 1), task(r#"{"t":1}"#, 2));
-        let base = Base::of(&old.bytes, old.revision);
-        let known = Past { base: Some(&base), ..Past::default() };
-        let once = Past { once: true, same: true, ..Past::default() };
-        let none = Past::default();
-        let check = |here: Option<&Document>, there: Option<&Document>, past, expected| {
-            assert_eq!(decide(here, there, past), expected, "{here:?} {there:?} {past:?}");
+        let base = SyncedTask::new(&old.bytes, old.revision);
+        let known = TaskHistory { base: Some(&base), ..TaskHistory::default() };
+        let synced_before =
+            TaskHistory { synced_before: true, same: true, ..TaskHistory::default() };
+        let none = TaskHistory::default();
+        let check = |local: Option<&Document>, shared: Option<&Document>, history, expected| {
+            assert_eq!(
+                decide(local, shared, history),
+                expected,
+                "{local:?} {shared:?} {history:?}"
+            );
         };
-        check(None, None, known, Step::Forget);
-        check(Some(&old), Some(&old), none, Step::Same);
-        check(Some(&mine), Some(&old), known, Step::Out);
-        check(Some(&old), Some(&theirs), known, Step::In { lost: false });
-        check(Some(&mine), Some(&theirs), known, Step::In { lost: true });
-        check(Some(&mine), Some(&theirs), once, Step::In { lost: true });
-        check(Some(&mine), Some(&theirs), none, Step::New);
-        check(Some(&mine), None, none, Step::New);
-        check(Some(&mine), None, once, Step::DeleteHere { lost: false });
-        check(Some(&mine), None, known, Step::DeleteHere { lost: true });
-        check(Some(&old), None, known, Step::DeleteHere { lost: false });
-        check(None, Some(&old), known, Step::DeleteThere);
-        check(None, Some(&theirs), known, Step::Place);
-        check(None, Some(&theirs), none, Step::Place);
+        check(None, None, known, TaskAction::Forget);
+        check(Some(&old), Some(&old), none, TaskAction::Same);
+        check(Some(&mine), Some(&old), known, TaskAction::Out);
+        check(Some(&old), Some(&theirs), known, TaskAction::In { lost: false });
+        check(Some(&mine), Some(&theirs), known, TaskAction::In { lost: true });
+        check(Some(&mine), Some(&theirs), synced_before, TaskAction::In { lost: true });
+        check(Some(&mine), Some(&theirs), none, TaskAction::New);
+        check(Some(&mine), None, none, TaskAction::New);
+        check(Some(&mine), None, synced_before, TaskAction::DeleteLocal { lost: false });
+        check(Some(&mine), None, known, TaskAction::DeleteLocal { lost: true });
+        check(Some(&old), None, known, TaskAction::DeleteLocal { lost: false });
+        check(None, Some(&old), known, TaskAction::DeleteShared);
+        check(None, Some(&theirs), known, TaskAction::Create);
+        check(None, Some(&theirs), none, TaskAction::Create);
     }
 
     #[test]
-    fn a_late_write_takes_nothing_away() {
+    fn a_late_write_does_not_take_a_task_from_its_owner() {
         let bobs = task(r#"{"owner":"bob"}"#, 7);
         let alices = task(r#"{"owner":"alice"}"#, 1);
-        let base = Base::of(&bobs.bytes, bobs.revision);
-        let past = |late| Past { base: Some(&base), late, ..Past::default() };
-        assert_eq!(decide(Some(&alices), Some(&bobs), past(true)), Step::In { lost: true });
-        assert_eq!(decide(Some(&alices), Some(&bobs), past(false)), Step::Out);
+        let base = SyncedTask::new(&bobs.bytes, bobs.revision);
+        let history = |recently_written| TaskHistory {
+            base: Some(&base),
+            recently_written,
+            ..TaskHistory::default()
+        };
+        assert_eq!(
+            decide(Some(&alices), Some(&bobs), history(true)),
+            TaskAction::In { lost: true }
+        );
+        assert_eq!(decide(Some(&alices), Some(&bobs), history(false)), TaskAction::Out);
         let done = task(r#"{"owner":"bob","status":"completed"}"#, 1);
-        assert_eq!(decide(Some(&done), Some(&bobs), past(true)), Step::Out);
+        assert_eq!(decide(Some(&done), Some(&bobs), history(true)), TaskAction::Out);
     }
 }

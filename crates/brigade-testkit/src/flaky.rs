@@ -1,4 +1,4 @@
-//! A store that fails on demand: before it did the thing, or after.
+//! A store that fails on demand, before or after the operation took effect.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,38 +12,38 @@ use brigade_core::store::{
 };
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 
-/// A store that fails on demand, around another.
+/// A wrapper that makes another store fail on demand.
 #[derive(Debug)]
-pub struct Flaky {
+pub struct FlakyStore {
     inner: Arc<dyn Store>,
-    /// Nothing gets through.
+    /// All calls fail.
     cut: AtomicBool,
-    /// Nothing gets through, and no answer comes.
+    /// All calls hang.
     hung: AtomicBool,
-    /// What members did is never written down, and no answer comes.
+    /// Calls that record work hang.
     work_hung: AtomicBool,
-    /// Chance of failing, of 1000, and the state of what chooses.
+    /// How many of 1000 calls fail, and the state of the random generator.
     rate: AtomicU64,
     seed: AtomicU64,
-    /// How often the whole past of a mailbox was read.
-    pasts: AtomicU64,
+    /// How often the whole history of a mailbox was read.
+    history_reads: AtomicU64,
 }
 
-/// What becomes of one call.
+/// The outcome of one call.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    Done,
+enum CallOutcome {
+    Succeeds,
     FailsBefore,
     FailsAfter,
 }
 
-impl Flaky {
+impl FlakyStore {
     /// A store that works until it is told to fail.
     pub fn new(inner: Arc<dyn Store>) -> Self {
         let off = || AtomicBool::new(false);
         let zero = || AtomicU64::new(0);
         let [cut, hung, work_hung] = [off(), off(), off()];
-        Self { inner, cut, hung, work_hung, rate: zero(), seed: zero(), pasts: zero() }
+        Self { inner, cut, hung, work_hung, rate: zero(), seed: zero(), history_reads: zero() }
     }
 
     /// Every call fails at once, or no longer.
@@ -56,34 +56,34 @@ impl Flaky {
         self.hung.store(hung, Ordering::Relaxed);
     }
 
-    /// From now on what members do is never written down.
+    /// From now on, recording work hangs.
     pub fn hang_work(&self) {
         self.work_hung.store(true, Ordering::Relaxed);
     }
 
-    /// How often the whole past of a mailbox was read.
-    pub fn pasts(&self) -> u64 {
-        self.pasts.load(Ordering::Relaxed)
+    /// How often the whole history of a mailbox was read.
+    pub fn history_reads(&self) -> u64 {
+        self.history_reads.load(Ordering::Relaxed)
     }
 
-    /// From now on so many of a thousand calls fail, half of them after having done the thing.
+    /// From now on, `rate` of 1000 calls fail, half of them after they took effect.
     pub fn fail(&self, rate: u64, seed: u64) {
         self.rate.store(rate, Ordering::Relaxed);
         self.seed.store(seed | 1, Ordering::Relaxed);
     }
 
-    async fn fate(&self) -> Fate {
-        // Every call is a place at which whoever made it may be dropped.
+    async fn outcome(&self) -> CallOutcome {
+        // The caller may be dropped at any call.
         tokio::task::yield_now().await;
         if self.hung.load(Ordering::Relaxed) {
             tokio::time::sleep(Duration::from_hours(1)).await;
         }
         if self.cut.load(Ordering::Relaxed) {
-            return Fate::FailsBefore;
+            return CallOutcome::FailsBefore;
         }
         let rate = self.rate.load(Ordering::Relaxed);
         if rate == 0 {
-            return Fate::Done;
+            return CallOutcome::Succeeds;
         }
         let mut seed = self.seed.load(Ordering::Relaxed);
         seed ^= seed << 13;
@@ -91,32 +91,32 @@ impl Flaky {
         seed ^= seed << 17;
         self.seed.store(seed, Ordering::Relaxed);
         match seed % 2000 {
-            n if n < rate => Fate::FailsBefore,
-            n if n < rate * 2 => Fate::FailsAfter,
-            _ => Fate::Done,
+            n if n < rate => CallOutcome::FailsBefore,
+            n if n < rate * 2 => CallOutcome::FailsAfter,
+            _ => CallOutcome::Succeeds,
         }
     }
 }
 
 fn failure() -> StoreError {
-    StoreError::Engine { doing: "reach it".into(), source: "the test says no".into() }
+    StoreError::Engine { doing: "reach it".into(), source: "simulated failure".into() }
 }
 
-/// One call, with its fate.
+/// Runs one call with its chosen outcome.
 macro_rules! call {
     ($self:ident, $call:expr) => {{
-        let fate = $self.fate().await;
-        if fate == Fate::FailsBefore {
+        let outcome = $self.outcome().await;
+        if outcome == CallOutcome::FailsBefore {
             return Err(failure());
         }
-        let done = $call.await;
+        let result = $call.await;
         tokio::task::yield_now().await;
-        if fate == Fate::FailsAfter { Err(failure()) } else { done }
+        if outcome == CallOutcome::FailsAfter { Err(failure()) } else { result }
     }};
 }
 
 #[async_trait]
-impl Store for Flaky {
+impl Store for FlakyStore {
     async fn teams(&self) -> Result<Vec<TeamName>, StoreError> {
         call!(self, self.inner.teams())
     }
@@ -167,10 +167,12 @@ impl Store for Flaky {
         to: &MemberName,
         message: &Outgoing,
     ) -> Result<Receipt, StoreError> {
-        // An engine knows an id for two minutes only: the test is as if they were over.
-        let again = self.inner.mailbox_history(team, to).await?;
-        let again = again.iter().any(|record| record.event.message() == Some(message.key()));
-        assert!(!again, "{} was sent to {to} twice", message.msg_id);
+        // A NATS server detects a repeated id for two minutes only. The test behaves as if that time
+        // had passed.
+        let history = self.inner.mailbox_history(team, to).await?;
+        let is_duplicate =
+            history.iter().any(|record| record.event.message() == Some(message.key()));
+        assert!(!is_duplicate, "{} was sent to {to} twice", message.msg_id);
         call!(self, self.inner.send(team, to, message))
     }
 
@@ -268,7 +270,7 @@ impl Store for Flaky {
         team: &TeamName,
         of: &MemberName,
     ) -> Result<Vec<Record>, StoreError> {
-        self.pasts.fetch_add(1, Ordering::Relaxed);
+        self.history_reads.fetch_add(1, Ordering::Relaxed);
         call!(self, self.inner.mailbox_history(team, of))
     }
 

@@ -1,13 +1,13 @@
-//! The agents that speak the Agent Client Protocol, version 1. What differs from one to the next stands
-//! in its [`Quirks`], not in code.
+//! Driver for agents that speak the Agent Client Protocol, version 1. Differences between agents are
+//! data in their [`Quirks`], not code.
 //!
-//! The protocol has no word for "I have your message". The first sign of work on a prompt is taken for it.
+//! The protocol has no acknowledgement for a prompt. The first sign of work on it counts as one.
 
 use serde_json::{Value, json};
 
-use super::asks::Asks;
+use super::asks::OpenAsks;
 use super::limit;
-use super::rpc::{Fault, Heard, Peer};
+use super::rpc::{RpcError, RpcMessage, RpcPeer};
 use super::words::text;
 use super::{Access, AskId, Driver, End, Event, Invocation, Launch, Note, Output, Usage, Verdict};
 
@@ -17,8 +17,8 @@ mod permission;
 mod quirks;
 mod usage;
 
-use calls::Calls;
-use permission::Permission;
+use calls::ToolCalls;
+use permission::AcpPermission;
 pub(super) use quirks::{COPILOT, GEMINI, GENERIC, OPENCODE, QWEN};
 use quirks::{Quirks, Replay, Servers};
 
@@ -27,38 +27,38 @@ use quirks::{Quirks, Replay, Servers};
 pub(super) struct Acp {
     quirks: &'static Quirks,
     launch: Launch,
-    peer: Peer<Purpose>,
-    asks: Asks<Permission>,
-    calls: Calls,
+    peer: RpcPeer<AcpRequest>,
+    asks: OpenAsks<AcpPermission>,
+    calls: ToolCalls,
     session: Option<String>,
     /// Whether [`Event::Ready`] has come.
     ready: bool,
-    /// What stands between the session and [`Event::Ready`]: settings not yet answered for, and the end
-    /// of a replay.
+    /// The number of settings to be confirmed before [`Event::Ready`], and whether a replay is still
+    /// running, which also delays it.
     outstanding: usize,
     replaying: bool,
-    /// Whether the session knows who it is on the team.
+    /// Whether the session contains the agent's instructions.
     introduced: bool,
-    turn: Option<Turn>,
-    /// A prompt that waits for the mode it is to run in.
-    held: Option<(Note, String)>,
+    turn: Option<AcpTurn>,
+    /// A prompt that waits until its mode is set.
+    waiting_prompt: Option<(Note, String)>,
     mode: Option<String>,
     access: Access,
     used: Usage,
 }
 
 #[derive(Debug)]
-struct Turn {
+struct AcpTurn {
     note: Note,
-    taken: bool,
+    received: bool,
     interrupted: bool,
 }
 
 #[derive(Debug)]
-enum Purpose {
+enum AcpRequest {
     Initialize,
     Session,
-    /// A setting on the way to [`Event::Ready`].
+    /// A setting that must be confirmed before [`Event::Ready`].
     Setting,
     Mode(String),
     Prompt,
@@ -70,42 +70,42 @@ impl Acp {
             quirks,
             access: launch.access,
             launch,
-            peer: Peer::new(json!({ "jsonrpc": "2.0" })),
-            asks: Asks::new(),
-            calls: Calls::default(),
+            peer: RpcPeer::new(json!({ "jsonrpc": "2.0" })),
+            asks: OpenAsks::new(),
+            calls: ToolCalls::default(),
             session: None,
             ready: false,
             outstanding: 0,
             replaying: false,
             introduced: false,
             turn: None,
-            held: None,
+            waiting_prompt: None,
             mode: None,
             used: Usage::default(),
         }
     }
 
-    fn answered(&mut self, purpose: Purpose, result: Result<Value, Fault>) {
+    fn on_response(&mut self, purpose: AcpRequest, result: Result<Value, RpcError>) {
         match (purpose, result) {
-            (Purpose::Initialize, Ok(result)) => self.open_session(&result),
-            (Purpose::Session, Ok(result)) => self.session_opened(&result),
-            (Purpose::Setting, Ok(_)) => self.setting_done(),
-            (Purpose::Mode(mode), Ok(_)) => {
+            (AcpRequest::Initialize, Ok(result)) => self.open_session(&result),
+            (AcpRequest::Session, Ok(result)) => self.session_opened(&result),
+            (AcpRequest::Setting, Ok(_)) => self.setting_done(),
+            (AcpRequest::Mode(mode), Ok(_)) => {
                 self.mode = Some(mode);
-                match self.held.take() {
+                match self.waiting_prompt.take() {
                     Some((note, text)) => self.write_prompt(note, &text),
                     None => self.setting_done(),
                 }
             }
-            (Purpose::Prompt, result) => self.turn_ended(&result),
-            (Purpose::Mode(mode), Err(fault)) if self.held.is_some() => {
-                self.held = None;
-                let words = format!("no mode {mode}: {}", fault.words);
-                self.turn_ended(&Err(Fault { words, ..fault }));
+            (AcpRequest::Prompt, result) => self.turn_ended(&result),
+            (AcpRequest::Mode(mode), Err(error)) if self.waiting_prompt.is_some() => {
+                self.waiting_prompt = None;
+                let text = format!("cannot switch to mode {mode}: {}", error.text);
+                self.turn_ended(&Err(RpcError { text, ..error }));
             }
-            // The prompt that wanted the mode was interrupted.
-            (Purpose::Mode(_), Err(_)) if self.ready => {}
-            (_, Err(fault)) => self.peer.tell(Event::Broken { why: fault.words }),
+            // The prompt that needed the mode was interrupted.
+            (AcpRequest::Mode(_), Err(_)) if self.ready => {}
+            (_, Err(error)) => self.peer.emit(Event::Broken { why: error.text }),
         }
     }
 
@@ -116,11 +116,11 @@ impl Acp {
         };
         let mut params = json!({ "cwd": self.launch.cwd, "mcpServers": servers });
         let Some(session) = self.launch.resume.clone() else {
-            self.peer.request("session/new", &params, Purpose::Session);
+            self.peer.request("session/new", &params, AcpRequest::Session);
             return;
         };
         if result.pointer("/agentCapabilities/loadSession") != Some(&Value::Bool(true)) {
-            self.peer.tell(Event::Broken { why: "the agent cannot load a session".to_owned() });
+            self.peer.emit(Event::Broken { why: "the agent cannot load a session".to_owned() });
             return;
         }
         if let Value::Object(fields) = &mut params {
@@ -128,11 +128,11 @@ impl Acp {
         }
         self.replaying = true;
         self.session = Some(session);
-        self.peer.request("session/load", &params, Purpose::Session);
+        self.peer.request("session/load", &params, AcpRequest::Session);
     }
 
     fn session_opened(&mut self, result: &Value) {
-        // The answer to a load need not repeat the id.
+        // The response to a load may omit the id.
         if let Some(session) = result.get("sessionId").and_then(Value::as_str) {
             self.session = Some(session.to_owned());
         }
@@ -143,47 +143,47 @@ impl Acp {
         if let Some(model) = self.launch.model.clone() {
             self.outstanding += 1;
             let (method, params) = opening::model(self.session.as_deref(), result, &model);
-            self.peer.request(method, &params, Purpose::Setting);
+            self.peer.request(method, &params, AcpRequest::Setting);
         }
-        if let Some(mode) = self.mode_wanted() {
+        if let Some(mode) = self.missing_mode() {
             self.outstanding += 1;
             self.set_mode(mode);
         }
-        self.perhaps_ready();
+        self.emit_ready_if_done();
     }
 
-    /// The mode the agent is to be in and is not.
-    fn mode_wanted(&self) -> Option<&'static str> {
+    /// The mode the agent should be in, if it is not in it yet.
+    fn missing_mode(&self) -> Option<&'static str> {
         let modes = &self.quirks.modes;
-        let wanted = match self.access {
+        let mode = match self.access {
             Access::ReadOnly => modes.read_only,
             Access::Ask => modes.ask,
             Access::Full => modes.full.or(modes.ask),
         }?;
-        (self.mode.as_deref() != Some(wanted)).then_some(wanted)
+        (self.mode.as_deref() != Some(mode)).then_some(mode)
     }
 
     fn set_mode(&mut self, mode: &str) {
         let params = json!({ "sessionId": self.session, "modeId": mode });
-        self.peer.request("session/set_mode", &params, Purpose::Mode(mode.to_owned()));
+        self.peer.request("session/set_mode", &params, AcpRequest::Mode(mode.to_owned()));
     }
 
     fn setting_done(&mut self) {
         self.outstanding = self.outstanding.saturating_sub(1);
-        self.perhaps_ready();
+        self.emit_ready_if_done();
     }
 
-    fn perhaps_ready(&mut self) {
+    fn emit_ready_if_done(&mut self) {
         if self.ready || self.replaying || self.outstanding > 0 {
             return;
         }
         if let Some(session) = self.session.clone() {
             self.ready = true;
-            self.peer.tell(Event::Ready { session });
+            self.peer.emit(Event::Ready { session });
         }
     }
 
-    fn noticed(&mut self, method: &str, params: &Value) {
+    fn on_notification(&mut self, method: &str, params: &Value) {
         if method != "session/update" || self.session.as_deref() != Some(text(params, "/sessionId"))
         {
             return;
@@ -195,10 +195,10 @@ impl Acp {
         }
         if self.replaying {
             match kind {
-                "user_message_chunk" => self.remembered(text(update, "/content/text")),
+                "user_message_chunk" => self.on_replayed_text(text(update, "/content/text")),
                 "available_commands_update" if self.quirks.replay == Replay::UntilCommands => {
                     self.replaying = false;
-                    self.perhaps_ready();
+                    self.emit_ready_if_done();
                 }
                 _ => {}
             }
@@ -208,109 +208,111 @@ impl Acp {
             return;
         }
         match kind {
-            "user_message_chunk" | "agent_thought_chunk" | "plan" => self.taken(),
+            "user_message_chunk" | "agent_thought_chunk" | "plan" => self.mark_received(),
             "agent_message_chunk" => {
-                self.taken();
-                let said = text(update, "/content/text");
-                if !said.is_empty() {
-                    self.peer.tell(Event::Said(said.to_owned()));
+                self.mark_received();
+                let chunk = text(update, "/content/text");
+                if !chunk.is_empty() {
+                    self.peer.emit(Event::Said(chunk.to_owned()));
                 }
             }
             "tool_call" | "tool_call_update" => {
-                self.taken();
-                for event in self.calls.heard(update) {
-                    self.peer.tell(event);
+                self.mark_received();
+                for event in self.calls.on_update(update) {
+                    self.peer.emit(event);
                 }
             }
             _ => {}
         }
     }
 
-    fn remembered(&mut self, said: &str) {
-        let said = match said.strip_prefix(self.launch.instructions.as_str()) {
-            // Between the two blocks of the first prompt some agents put something of their own.
+    fn on_replayed_text(&mut self, chunk: &str) {
+        let chunk = match chunk.strip_prefix(self.launch.instructions.as_str()) {
+            // Some agents insert text of their own between the two blocks of the first prompt.
             Some(rest) if !self.launch.instructions.is_empty() => {
                 self.introduced = true;
                 rest.trim_start()
             }
-            _ => said,
+            _ => chunk,
         };
-        if !said.is_empty() {
-            self.peer.tell(Event::Remembers { text: said.to_owned() });
+        if !chunk.is_empty() {
+            self.peer.emit(Event::Remembers { text: chunk.to_owned() });
         }
     }
 
-    fn taken(&mut self) {
-        if let Some(turn) = self.turn.as_mut().filter(|turn| !turn.taken) {
-            turn.taken = true;
+    fn mark_received(&mut self) {
+        if let Some(turn) = self.turn.as_mut().filter(|turn| !turn.received) {
+            turn.received = true;
             self.introduced = true;
-            self.peer.tell(Event::Taken(turn.note));
+            self.peer.emit(Event::Taken(turn.note));
         }
     }
 
-    fn turn_ended(&mut self, result: &Result<Value, Fault>) {
+    fn turn_ended(&mut self, result: &Result<Value, RpcError>) {
         let end = match result {
             Ok(result) => match text(result, "/stopReason") {
-                "end_turn" if self.quirks.fails_unsaid && result.get("usage").is_none() => {
+                "end_turn" if self.quirks.hides_failure && result.get("usage").is_none() => {
                     End::Failed("the model gave no answer".to_owned())
                 }
                 "end_turn" => End::Done,
                 "cancelled" => End::Interrupted,
-                other => End::Failed(format!("it stopped: {other}")),
+                other => End::Failed(format!("the agent stopped: {other}")),
             },
-            // Some are so surprised by it that the prompt fails.
+            // Some agents fail the prompt when it is interrupted.
             Err(_) if self.turn.as_ref().is_some_and(|turn| turn.interrupted) => End::Interrupted,
-            Err(fault) if limit::is_limit_status(fault.code.unsigned_abs()) => {
-                End::Limited(fault.words.clone())
+            Err(error) if limit::is_limit_status(error.code.unsigned_abs()) => {
+                End::Limited(error.text.clone())
             }
-            Err(fault) => limit::failed(fault.words.clone()),
+            Err(error) => limit::failed(error.text.clone()),
         };
         if end == End::Done {
-            self.taken();
+            self.mark_received();
         }
-        self.call_off();
+        self.cancel_asks();
         for event in self.calls.end() {
-            self.peer.tell(event);
+            self.peer.emit(event);
         }
-        if let Some(turn) = self.turn.take().filter(|turn| !turn.taken) {
-            self.peer.tell(Event::NotTaken(turn.note));
+        if let Some(turn) = self.turn.take().filter(|turn| !turn.received) {
+            self.peer.emit(Event::NotTaken(turn.note));
         }
         if let Ok(result) = result
             && let Some(used) = self.quirks.usage.after(self.used, result)
         {
             self.used = used;
-            self.peer.tell(Event::Used(used));
+            self.peer.emit(Event::Used(used));
         }
-        self.peer.tell(Event::TurnEnded(end));
+        self.peer.emit(Event::TurnEnded(end));
     }
 
-    /// Nobody waits for an answer any longer: each request is told so.
-    fn call_off(&mut self) {
+    /// Cancels all open permission requests.
+    fn cancel_asks(&mut self) {
         for (ask, permission) in self.asks.close_all() {
             self.peer.reply(&permission.request, &permission::cancelled());
-            self.peer.tell(Event::AsksNoLonger(ask));
+            self.peer.emit(Event::AsksNoLonger(ask));
         }
     }
 
-    fn asked(&mut self, id: Value, method: &str, params: &Value) {
+    fn on_request(&mut self, id: Value, method: &str, params: &Value) {
         if method != "session/request_permission" {
+            // The recorded transcripts in `fixtures/agents` contain this text.
             self.peer.refuse(&id, "not to be had here");
             return;
         }
-        self.taken();
+        self.mark_received();
         let call = params.get("toolCall").unwrap_or(&Value::Null);
-        if let Some(event) = self.calls.asked(call) {
-            self.peer.tell(event);
+        if let Some(event) = self.calls.on_permission_request(call) {
+            self.peer.emit(event);
         }
-        let permission = Permission::new(id, params);
-        let ours = (self.quirks.ours)(call, self.calls.name(text(call, "/toolCallId")));
-        if ours || self.access == Access::Full {
+        let permission = AcpPermission::new(id, params);
+        let is_team_tool =
+            (self.quirks.is_team_tool)(call, self.calls.name(text(call, "/toolCallId")));
+        if is_team_tool || self.access == Access::Full {
             self.peer.reply(&permission.request, &permission.allow());
             return;
         }
         let id = self.asks.open(permission);
         let ask = permission::ask(id, call, &self.calls);
-        self.peer.tell(Event::Asks(ask));
+        self.peer.emit(Event::Asks(ask));
     }
 
     fn write_prompt(&mut self, note: Note, text: &str) {
@@ -319,10 +321,10 @@ impl Acp {
             prompt
                 .insert(0, json!({ "type": "text", "text": opening::introduction(&self.launch) }));
         }
-        self.turn = Some(Turn { note, taken: false, interrupted: false });
+        self.turn = Some(AcpTurn { note, received: false, interrupted: false });
         let params = json!({ "sessionId": self.session, "prompt": prompt });
-        self.peer.request("session/prompt", &params, Purpose::Prompt);
-        self.peer.tell(Event::TurnStarted);
+        self.peer.request("session/prompt", &params, AcpRequest::Prompt);
+        self.peer.emit(Event::TurnStarted);
     }
 }
 
@@ -330,7 +332,7 @@ impl Driver for Acp {
     fn invocation(&self) -> Invocation {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let mut args = self.launch.arguments.clone();
-        args.extend(self.quirks.args.iter().map(|word| (*word).to_owned()));
+        args.extend(self.quirks.args.iter().map(|arg| (*arg).to_owned()));
         if let (Some(resume), Some(session)) = (self.quirks.resume, &self.launch.resume) {
             args.extend([resume.flag.to_owned(), session.clone()]);
         }
@@ -350,45 +352,49 @@ impl Driver for Acp {
             },
             "clientInfo": { "name": "brigade", "title": "Brigade", "version": env!("CARGO_PKG_VERSION") },
         });
-        self.peer.request("initialize", &hello, Purpose::Initialize);
+        self.peer.request("initialize", &hello, AcpRequest::Initialize);
     }
 
     fn hear(&mut self, bytes: &[u8]) {
-        self.peer.hear(bytes);
-        while let Some(heard) = self.peer.heard() {
-            match heard {
-                Heard::Answer { purpose, result } => self.answered(purpose, result),
-                Heard::Request { id, method, params } => self.asked(id, &method, &params),
-                Heard::Notice { method, params } => self.noticed(&method, &params),
+        self.peer.push(bytes);
+        while let Some(message) = self.peer.next_message() {
+            match message {
+                RpcMessage::Answer { purpose, result } => self.on_response(purpose, result),
+                RpcMessage::Request { id, method, params } => self.on_request(id, &method, &params),
+                RpcMessage::Notification { method, params } => {
+                    self.on_notification(&method, &params)
+                }
             }
         }
     }
 
     fn ended(&mut self, code: i32) {
-        let none = self.quirks.resume.filter(|_| self.launch.resume.is_some());
-        if !self.ready && none.is_some_and(|resume| resume.none == code) {
-            self.peer.tell(Event::Broken { why: "it has no such session".to_owned() });
+        let resume = self.quirks.resume.filter(|_| self.launch.resume.is_some());
+        if !self.ready && resume.is_some_and(|resume| resume.unknown_session_code == code) {
+            self.peer
+                .emit(Event::Broken { why: "the agent does not know this session".to_owned() });
         }
     }
 
     fn prompt(&mut self, note: Note, text: &str) {
-        if !self.ready || self.turn.is_some() || self.held.is_some() {
-            self.peer.tell(Event::NotTaken(note));
+        if !self.ready || self.turn.is_some() || self.waiting_prompt.is_some() {
+            self.peer.emit(Event::NotTaken(note));
             return;
         }
-        match self.mode_wanted() {
-            // Agents work on several requests at once: the mode must be set before the turn begins.
+        match self.missing_mode() {
+            // Agents handle several requests concurrently, so the mode must be set before the turn
+            // starts.
             Some(mode) => {
-                self.held = Some((note, text.to_owned()));
+                self.waiting_prompt = Some((note, text.to_owned()));
                 self.set_mode(mode);
             }
             None => self.write_prompt(note, text),
         }
     }
 
-    /// A second prompt would end the first in some agents and wait for it in others.
+    /// A second prompt would end the first in some agents and be queued in others.
     fn steer(&mut self, note: Note, _text: &str) {
-        self.peer.tell(Event::NotTaken(note));
+        self.peer.emit(Event::NotTaken(note));
     }
 
     fn answer(&mut self, ask: AskId, verdict: &Verdict) {
@@ -401,13 +407,13 @@ impl Driver for Acp {
     }
 
     fn interrupt(&mut self) {
-        if let Some((note, _)) = self.held.take() {
-            self.peer.tell(Event::NotTaken(note));
-            self.peer.tell(Event::TurnEnded(End::Interrupted));
+        if let Some((note, _)) = self.waiting_prompt.take() {
+            self.peer.emit(Event::NotTaken(note));
+            self.peer.emit(Event::TurnEnded(End::Interrupted));
         } else if let Some(turn) = &mut self.turn {
             turn.interrupted = true;
             self.peer.notify("session/cancel", &json!({ "sessionId": self.session }));
-            self.call_off();
+            self.cancel_asks();
         }
     }
 

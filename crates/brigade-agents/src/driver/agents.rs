@@ -2,7 +2,7 @@
 
 use super::{Agent, Can, MidTurn, ReadOnly, Resumes, Told, acp, claude, codex, in_process};
 
-/// The agents. A row is all there is to know of one outside of its driver.
+/// The known agents. Each row contains everything about an agent that its driver does not.
 pub const AGENTS: &[Agent] = &[
     Agent {
         name: "codex",
@@ -99,9 +99,9 @@ pub const AGENTS: &[Agent] = &[
 ];
 
 /// Any other program that speaks the Agent Client Protocol.
-const SPEAKS_ACP: Agent = Agent {
+const GENERIC_ACP: Agent = Agent {
     name: "acp",
-    title: "an agent that speaks ACP",
+    title: "an ACP agent",
     program: "",
     package: "",
     tested: "",
@@ -115,7 +115,8 @@ const SPEAKS_ACP: Agent = Agent {
     driver: |launch| Box::new(acp::Acp::new(&acp::GENERIC, launch)),
 };
 
-/// A value in our own process. No lead can ask for one by name: it is the builder of the program who has it.
+/// A worker in our own process. A lead cannot ask for it by name; only the program that embeds this
+/// library can add one.
 pub(crate) const IN_PROCESS: Agent = Agent {
     name: "in-process",
     title: "a worker",
@@ -132,7 +133,7 @@ pub(crate) const IN_PROCESS: Agent = Agent {
     driver: |launch| Box::new(in_process::InProcess::new(&launch)),
 };
 
-/// An agent, and the program it is.
+/// An agent and the program to run.
 #[derive(Clone, Debug)]
 pub struct Choice {
     /// The agent.
@@ -143,13 +144,13 @@ pub struct Choice {
     pub arguments: Vec<String>,
 }
 
-/// The agent of that name: a row of [`AGENTS`], or `acp:COMMAND` for any program that speaks the Agent
-/// Client Protocol, its arguments behind it.
+/// Finds an agent by name: a row of [`AGENTS`], or `acp:COMMAND` for any program that speaks the Agent
+/// Client Protocol. Arguments may follow the command.
 pub fn agent(name: &str) -> Option<Choice> {
     if let Some(command) = name.strip_prefix("acp:") {
-        let mut words = command.split_whitespace().map(str::to_owned);
-        let program = words.next()?;
-        return Some(Choice { agent: SPEAKS_ACP, program, arguments: words.collect() });
+        let mut parts = command.split_whitespace().map(str::to_owned);
+        let program = parts.next()?;
+        return Some(Choice { agent: GENERIC_ACP, program, arguments: parts.collect() });
     }
     let agent = AGENTS.iter().find(|agent| agent.name == name)?;
     Some(Choice { agent: *agent, program: agent.program.to_owned(), arguments: Vec::new() })

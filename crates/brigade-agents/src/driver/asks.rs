@@ -1,41 +1,41 @@
-//! The questions of an agent that wait for their answer.
+//! Permission requests of an agent that wait for an answer.
 
 use std::collections::BTreeMap;
 
 use super::AskId;
 
-/// Open questions, each with what is needed to answer it.
+/// Open requests, each with the data needed to answer it.
 #[derive(Debug)]
-pub(super) struct Asks<T> {
+pub(super) struct OpenAsks<T> {
     last: u64,
     open: BTreeMap<AskId, T>,
 }
 
-impl<T> Asks<T> {
+impl<T> OpenAsks<T> {
     pub(super) fn new() -> Self {
         Self { last: 0, open: BTreeMap::new() }
     }
 
-    /// A new question.
-    pub(super) fn open(&mut self, how: T) -> AskId {
+    /// Adds a request.
+    pub(super) fn open(&mut self, data: T) -> AskId {
         self.last += 1;
         let id = AskId(self.last);
-        self.open.insert(id, how);
+        self.open.insert(id, data);
         id
     }
 
-    /// A question that is answered now; none if it is open no longer.
+    /// Removes a request that is answered now. `None` if it is no longer open.
     pub(super) fn close(&mut self, id: AskId) -> Option<T> {
         self.open.remove(&id)
     }
 
-    /// A question the agent itself calls off.
-    pub(super) fn close_where(&mut self, is: impl Fn(&T) -> bool) -> Option<(AskId, T)> {
-        let id = self.open.iter().find(|(_, how)| is(how)).map(|(id, _)| *id)?;
+    /// Removes a request that the agent withdrew.
+    pub(super) fn close_where(&mut self, matches: impl Fn(&T) -> bool) -> Option<(AskId, T)> {
+        let id = self.open.iter().find(|(_, data)| matches(data)).map(|(id, _)| *id)?;
         self.open.remove_entry(&id)
     }
 
-    /// All that are open: the turn they belong to is over.
+    /// Removes all requests, because their turn is over.
     pub(super) fn close_all(&mut self) -> BTreeMap<AskId, T> {
         std::mem::take(&mut self.open)
     }

@@ -1,30 +1,30 @@
-//! What an agent changed in a file. Some tell texts, before and after, and some hunks of a diff; both are
-//! parts of a file that were one text and are another.
+//! File changes made by an agent. Some agents report the text before and after, others the hunks of a
+//! diff. Both become parts of a file with a text before and after.
 
 use std::time::Duration;
 
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
-/// How long it is looked for the fewest lines that changed, before more will do.
-const PATIENCE: Duration = Duration::from_millis(20);
+/// Time limit for the search for a minimal diff. After that, a longer diff is accepted.
+const DIFF_TIMEOUT: Duration = Duration::from_millis(20);
 
-/// What became of a file, as far as the agent tells.
+/// A change of one file, as the agent reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileChange {
-    /// The file, as the agent names it; where it is now, if it was moved.
+    /// The file, as the agent names it. For a moved file, its new path.
     pub path: String,
-    /// Those parts of it that changed, in order; lines around them may be among them.
+    /// The parts that changed, in order. They may include unchanged lines around the change.
     pub parts: Vec<Part>,
 }
 
 impl FileChange {
-    /// How many lines are new, and how many are gone.
+    /// How many lines were added and removed.
     pub fn lines(&self) -> (usize, usize) {
         let (mut added, mut removed) = (0, 0);
         for part in &self.parts {
             let diff =
-                TextDiff::configure().timeout(PATIENCE).diff_lines(&part.before, &part.after);
+                TextDiff::configure().timeout(DIFF_TIMEOUT).diff_lines(&part.before, &part.after);
             for change in diff.iter_all_changes() {
                 match change.tag() {
                     ChangeTag::Equal => {}
@@ -37,32 +37,32 @@ impl FileChange {
     }
 }
 
-/// A part of a file. What is new was nothing, and what is gone has become nothing.
+/// A part of a file. `before` is empty for new text, `after` for deleted text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Part {
-    /// What stood there.
+    /// The old text.
     pub before: String,
-    /// What stands there now.
+    /// The new text.
     pub after: String,
 }
 
 impl Part {
-    /// The part of a file that a hunk is about: lines that begin with a blank, a minus or a plus.
-    fn of_hunk<'a>(lines: impl IntoIterator<Item = &'a str>) -> Self {
+    /// The part described by a hunk: lines that begin with a space, a minus or a plus.
+    fn from_hunk<'a>(lines: impl IntoIterator<Item = &'a str>) -> Self {
         let mut part = Self::default();
         for line in lines {
-            let (was, is) = match line.as_bytes().first() {
+            let (in_before, in_after) = match line.as_bytes().first() {
                 Some(b' ') => (true, true),
                 Some(b'-') => (true, false),
                 Some(b'+') => (false, true),
-                // Remarks, such as that the file has no last line break.
+                // Remarks, such as the one about a missing newline at the end of the file.
                 _ => continue,
             };
             let line = line.get(1..).unwrap_or_default().trim_end_matches('\n');
-            if was {
+            if in_before {
                 part.before.extend([line, "\n"]);
             }
-            if is {
+            if in_after {
                 part.after.extend([line, "\n"]);
             }
         }
@@ -70,25 +70,25 @@ impl Part {
     }
 }
 
-/// The parts that a diff is about, one for each of its hunks.
+/// Parses a diff into parts, one for each hunk.
 pub(super) fn parts_of_diff(diff: &str) -> Vec<Part> {
     let mut hunks: Vec<Vec<&str>> = Vec::new();
     for line in diff.split_inclusive('\n') {
         if line.starts_with("@@") {
             hunks.push(Vec::new());
         } else if let Some(hunk) = hunks.last_mut() {
-            // What stands before the first hunk are the names of the file.
+            // The lines before the first hunk name the file.
             hunk.push(line);
         }
     }
-    hunks.into_iter().map(Part::of_hunk).collect()
+    hunks.into_iter().map(Part::from_hunk).collect()
 }
 
-/// The same of a diff that is JSON, each hunk with its lines.
+/// Parses a diff in JSON form, where each hunk has an array of lines.
 pub(super) fn parts_of_hunks(hunks: &[Value]) -> Vec<Part> {
     let lines = |hunk: &Value| {
         let lines = hunk.get("lines").and_then(Value::as_array);
-        Part::of_hunk(lines.into_iter().flatten().filter_map(Value::as_str))
+        Part::from_hunk(lines.into_iter().flatten().filter_map(Value::as_str))
     };
     hunks.iter().map(lines).collect()
 }
@@ -106,10 +106,10 @@ mod tests {
     }
 
     #[test]
-    fn a_hunk_is_what_was_and_what_is() {
+    fn a_hunk_becomes_the_text_before_and_after() {
         check("@@ -1,2 +1,2 @@\n one\n-two\n+TWO\n", &[("one\ntwo\n", "one\nTWO\n")]);
         check("@@ -1 +1 @@\n-a\n+b\n@@ -9 +9 @@\n-c\n", &[("a\n", "b\n"), ("c\n", "")]);
-        // A line that begins like a file's name is a line of the file, once a hunk has begun.
+        // Inside a hunk, a line that looks like a file header is content.
         check("--- x\n+++ x\n@@ -1,2 +1 @@\n--- x\n+++ y\n", &[("-- x\n", "++ y\n")]);
         check("@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+é", &[("a\n", "é\n")]);
         check("@@ -1 +1 @@\n-\n+@@\n", &[("\n", "@@\n")]);

@@ -1,10 +1,11 @@
-//! Claude Code as a member that does not read the team's files itself: `claude -p` with lines of JSON in
-//! and out.
+//! Driver for Claude Code as a member that does not read the team's files itself: `claude -p` with
+//! lines of JSON as input and output.
 //!
-//! A text we give bears an id made from itself. The session keeps it, and Claude Code shows the text with
-//! its id again when it has taken it. One that a resumed session already holds is shown at once and begins
-//! no turn: so a text that is given a second time, because nobody heard that it was taken, counts once.
-//! But for one that joined a turn: that it does not know again, so its own record is read.
+//! Each text we send has an id derived from its content and number. Claude Code stores the id in the
+//! session and echoes the text when it has received it. A text that a resumed session already contains
+//! is echoed immediately and starts no turn. A text sent a second time because its receipt was not
+//! reported therefore counts once. This does not work for texts that were added to a running turn, so
+//! for those the session record is read.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
@@ -12,8 +13,8 @@ use std::collections::{BTreeMap, VecDeque};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::asks::Asks;
-use super::lines::{Lines, line};
+use super::asks::OpenAsks;
+use super::lines::{JsonLines, line};
 use super::words::{brief, brief_input, text};
 use super::{
     Access, Ask, AskId, Driver, End, Event, Invocation, Launch, Note, Output, TOOLS, Verdict,
@@ -24,7 +25,7 @@ mod args;
 mod record;
 mod result;
 
-/// The tool by which it asks whether its plan is good.
+/// The tool with which it submits its plan for approval.
 const EXIT_PLAN: &str = "ExitPlanMode";
 
 /// One session of Claude Code.
@@ -32,46 +33,46 @@ const EXIT_PLAN: &str = "ExitPlanMode";
 pub(super) struct Claude {
     launch: Launch,
     session: String,
-    lines: Lines,
+    lines: JsonLines,
     out: VecDeque<Output>,
     last_request: u64,
-    pending: BTreeMap<String, Purpose>,
-    asks: Asks<Permission>,
-    /// Given and not yet shown again, by their ids.
-    given: BTreeMap<String, Note>,
-    turn: Turn,
-    /// The id of the text the turn began with.
-    prompted: String,
-    /// A prompt that waits for the mode it is to run in.
-    held: Option<(Note, String)>,
+    pending: BTreeMap<String, ClaudeRequest>,
+    asks: OpenAsks<ClaudePermission>,
+    /// Texts that were sent and not echoed yet, by their ids.
+    unconfirmed: BTreeMap<String, Note>,
+    turn: ClaudeTurn,
+    /// The id of the text that started the turn.
+    turn_text: String,
+    /// A prompt that waits until its mode is set.
+    waiting_prompt: Option<(Note, String)>,
     mode: String,
     access: Access,
-    /// The plan it last wrote down, for when it asks about it.
+    /// The plan it last submitted, for the permission request that follows.
     plan: String,
 }
 
 #[derive(Debug)]
-enum Purpose {
+enum ClaudeRequest {
     Initialize,
     Mode,
     Interrupt,
 }
 
-/// A request for leave, by its id, and what the tool would be given.
+/// A permission request: its id and the tool's input.
 #[derive(Debug)]
-struct Permission {
+struct ClaudePermission {
     request: Value,
     input: Value,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Turn {
-    Off,
-    /// Asked for, and not begun: to interrupt it now would be to interrupt nothing.
-    Begun {
+enum ClaudeTurn {
+    Idle,
+    /// Requested, but not started: an interrupt now would have no effect.
+    Requested {
         interrupted: bool,
     },
-    On {
+    Running {
         interrupted: bool,
     },
 }
@@ -79,25 +80,25 @@ enum Turn {
 impl Claude {
     pub(super) fn new(launch: Launch) -> Self {
         Self {
-            // Its own choice of an id is told with the first turn only.
+            // An id chosen by Claude Code would be known only after the first turn.
             session: launch.resume.clone().unwrap_or_else(|| Uuid::new_v4().to_string()),
             mode: args::mode(launch.access).to_owned(),
             access: launch.access,
             launch,
-            lines: Lines::default(),
+            lines: JsonLines::default(),
             out: VecDeque::new(),
             last_request: 0,
             pending: BTreeMap::new(),
-            asks: Asks::new(),
-            given: BTreeMap::new(),
-            turn: Turn::Off,
-            prompted: String::new(),
-            held: None,
+            asks: OpenAsks::new(),
+            unconfirmed: BTreeMap::new(),
+            turn: ClaudeTurn::Idle,
+            turn_text: String::new(),
+            waiting_prompt: None,
             plan: String::new(),
         }
     }
 
-    fn tell(&mut self, event: Event) {
+    fn emit(&mut self, event: Event) {
         self.out.push_back(Output::Event(event));
     }
 
@@ -105,144 +106,145 @@ impl Claude {
         self.out.push_back(Output::Write(line(message)));
     }
 
-    fn request(&mut self, request: &Value, purpose: Purpose) {
+    fn request(&mut self, request: &Value, purpose: ClaudeRequest) {
         self.last_request += 1;
         let id = format!("brigade-{}", self.last_request);
         self.write(&json!({ "type": "control_request", "request_id": id, "request": request }));
         self.pending.insert(id, purpose);
     }
 
-    fn heard(&mut self, message: &Value) {
-        // What its own helpers say and do is told by what it makes of it.
-        let of_helper = message.get("parent_tool_use_id").is_some_and(|id| !id.is_null());
+    fn on_message(&mut self, message: &Value) {
+        // Subagents' messages are ignored. Their result appears in the main conversation.
+        let is_subagent = message.get("parent_tool_use_id").is_some_and(|id| !id.is_null());
         match text(message, "/type") {
-            "control_response" => self.answered(message),
-            "control_request" => self.asked(message),
+            "control_response" => self.on_response(message),
+            "control_request" => self.on_request(message),
             "control_cancel_request" => {
                 let id = message.get("request_id");
-                let gone = self.asks.close_where(|permission| Some(&permission.request) == id);
-                if let Some((ask, _)) = gone {
-                    self.tell(Event::AsksNoLonger(ask));
+                let withdrawn = self.asks.close_where(|permission| Some(&permission.request) == id);
+                if let Some((ask, _)) = withdrawn {
+                    self.emit(Event::AsksNoLonger(ask));
                 }
             }
-            "system" => self.noticed(message),
-            "command_lifecycle" => self.moved_on(message),
-            "assistant" if !of_helper => self.spoke(message),
-            "user" if !of_helper => self.shown(message),
+            "system" => self.on_system_message(message),
+            "command_lifecycle" => self.on_text_status(message),
+            "assistant" if !is_subagent => self.on_assistant_message(message),
+            "user" if !is_subagent => self.on_user_message(message),
             "result" => self.turn_ended(message),
             _ => {}
         }
     }
 
-    fn answered(&mut self, message: &Value) {
-        // It also repeats our own answers, which are to nothing we asked.
+    fn on_response(&mut self, message: &Value) {
+        // It also echoes our own responses, which match no pending request.
         let Some(purpose) = self.pending.remove(text(message, "/response/request_id")) else {
             return;
         };
         let ok = text(message, "/response/subtype") == "success";
         match (purpose, ok) {
-            (Purpose::Initialize, true) => {
+            (ClaudeRequest::Initialize, true) => {
                 if let (Some(folder), Some(session)) =
                     (&self.launch.claude_dir, &self.launch.resume)
                 {
-                    // The folder in between is named after the working directory, cut and hashed if long.
+                    // The folder at `*` is named after the working directory, shortened and hashed if
+                    // long.
                     let path = format!("{folder}/projects/*/{session}.jsonl");
-                    self.tell(Event::RemembersIn { path });
+                    self.emit(Event::RemembersIn { path });
                 }
-                self.tell(Event::Ready { session: self.session.clone() });
+                self.emit(Event::Ready { session: self.session.clone() });
             }
-            (Purpose::Initialize, false) => {
-                self.tell(Event::Broken { why: text(message, "/response/error").to_owned() });
+            (ClaudeRequest::Initialize, false) => {
+                self.emit(Event::Broken { why: text(message, "/response/error").to_owned() });
             }
-            (Purpose::Mode, true) => {
+            (ClaudeRequest::Mode, true) => {
                 text(message, "/response/response/mode").clone_into(&mut self.mode);
-                if let Some((note, text)) = self.held.take() {
+                if let Some((note, text)) = self.waiting_prompt.take() {
                     self.write_prompt(note, &text);
                 }
             }
-            (Purpose::Mode, false) => {
-                if let Some((note, _)) = self.held.take() {
-                    self.tell(Event::NotTaken(note));
+            (ClaudeRequest::Mode, false) => {
+                if let Some((note, _)) = self.waiting_prompt.take() {
+                    self.emit(Event::NotTaken(note));
                     let why = text(message, "/response/error").to_owned();
-                    self.tell(Event::TurnEnded(End::Failed(why)));
+                    self.emit(Event::TurnEnded(End::Failed(why)));
                 }
             }
-            (Purpose::Interrupt, _) => {}
+            (ClaudeRequest::Interrupt, _) => {}
         }
     }
 
-    fn noticed(&mut self, message: &Value) {
-        // Its mode may change without us: an approved plan ends plan mode.
+    fn on_system_message(&mut self, message: &Value) {
+        // Its mode may change by itself: an approved plan ends plan mode.
         if let Some(mode) = message.get("permissionMode").and_then(Value::as_str) {
             mode.clone_into(&mut self.mode);
         }
         match text(message, "/subtype") {
-            // Each turn begins with this.
-            "init" => self.turn_began(),
-            // It tries again for minutes, and later each time.
+            // Each turn starts with this message.
+            "init" => self.on_turn_started(),
+            // It retries for minutes, with growing delays.
             "api_retry" => {
-                self.tell(result::retry(message));
+                self.emit(result::retry(message));
             }
             _ => {}
         }
     }
 
-    fn turn_began(&mut self) {
+    fn on_turn_started(&mut self) {
         match self.turn {
-            Turn::Off => self.turn = Turn::On { interrupted: false },
-            Turn::Begun { interrupted } => {
-                self.turn = Turn::On { interrupted: false };
+            ClaudeTurn::Idle => self.turn = ClaudeTurn::Running { interrupted: false },
+            ClaudeTurn::Requested { interrupted } => {
+                self.turn = ClaudeTurn::Running { interrupted: false };
                 if interrupted {
                     self.interrupt();
                 }
             }
-            Turn::On { .. } => return,
+            ClaudeTurn::Running { .. } => return,
         }
-        self.tell(Event::TurnStarted);
+        self.emit(Event::TurnStarted);
     }
 
-    /// A text of ours goes its way.
-    fn moved_on(&mut self, message: &Value) {
+    /// Handles a status change of one of our texts.
+    fn on_text_status(&mut self, message: &Value) {
         let id = text(message, "/command_uuid");
         let end = match text(message, "/state") {
-            // Through with it, and no turn began: the session held it already.
+            // Completed without a turn: the session already contained the text.
             "completed" => End::Done,
             state @ ("cancelled" | "discarded" | "refused") => {
-                if let Some(note) = self.given.remove(id) {
-                    self.tell(Event::NotTaken(note));
+                if let Some(note) = self.unconfirmed.remove(id) {
+                    self.emit(Event::NotTaken(note));
                 }
                 End::Failed(format!("the prompt was {state}"))
             }
             _ => return,
         };
-        if matches!(self.turn, Turn::Begun { .. }) && self.prompted == id {
-            self.turn = Turn::Off;
-            self.tell(Event::TurnEnded(end));
+        if matches!(self.turn, ClaudeTurn::Requested { .. }) && self.turn_text == id {
+            self.turn = ClaudeTurn::Idle;
+            self.emit(Event::TurnEnded(end));
         }
     }
 
-    fn spoke(&mut self, message: &Value) {
+    fn on_assistant_message(&mut self, message: &Value) {
         let parts = message.pointer("/message/content").and_then(Value::as_array);
         for part in parts.into_iter().flatten() {
             match text(part, "/type") {
-                "text" => self.tell(Event::Said(text(part, "/text").to_owned())),
+                "text" => self.emit(Event::Said(text(part, "/text").to_owned())),
                 "tool_use" => {
                     let tool = text(part, "/name").to_owned();
                     if tool == EXIT_PLAN {
                         text(part, "/input/plan").clone_into(&mut self.plan);
                     }
                     let about = about(part.get("input").unwrap_or(&Value::Null));
-                    self.tell(Event::ToolStarted { id: text(part, "/id").to_owned(), tool, about });
+                    self.emit(Event::ToolStarted { id: text(part, "/id").to_owned(), tool, about });
                 }
                 _ => {}
             }
         }
     }
 
-    /// In the user's place stand our own texts, shown again, and what tools gave.
-    fn shown(&mut self, message: &Value) {
-        if let Some(note) = self.given.remove(text(message, "/uuid")) {
-            self.tell(Event::Taken(note));
+    /// Handles a user message: the echo of one of our texts, or tool results.
+    fn on_user_message(&mut self, message: &Value) {
+        if let Some(note) = self.unconfirmed.remove(text(message, "/uuid")) {
+            self.emit(Event::Taken(note));
         }
         let mut change = result::change(message);
         let parts = message.pointer("/message/content").and_then(Value::as_array);
@@ -250,35 +252,35 @@ impl Claude {
         {
             let ok = part.get("is_error") != Some(&Value::Bool(true));
             if let Some(change) = change.take().filter(|_| ok) {
-                self.tell(Event::Changed(change));
+                self.emit(Event::Changed(change));
             }
-            self.tell(Event::ToolEnded { id: text(part, "/tool_use_id").to_owned(), ok });
+            self.emit(Event::ToolEnded { id: text(part, "/tool_use_id").to_owned(), ok });
         }
     }
 
     fn turn_ended(&mut self, message: &Value) {
-        let interrupted = matches!(self.turn, Turn::On { interrupted: true });
-        self.turn = Turn::Off;
+        let interrupted = matches!(self.turn, ClaudeTurn::Running { interrupted: true });
+        self.turn = ClaudeTurn::Idle;
         for ask in self.asks.close_all().into_keys() {
-            self.tell(Event::AsksNoLonger(ask));
+            self.emit(Event::AsksNoLonger(ask));
         }
-        self.tell(Event::Used(result::usage(message)));
-        self.tell(Event::TurnEnded(result::end(message, interrupted)));
+        self.emit(Event::Used(result::usage(message)));
+        self.emit(Event::TurnEnded(result::end(message, interrupted)));
     }
 
-    fn asked(&mut self, message: &Value) {
+    fn on_request(&mut self, message: &Value) {
         let request = message.get("request_id").cloned().unwrap_or_default();
         if text(message, "/request/subtype") != "can_use_tool" {
-            let why = "not to be had here";
+            let why = "not supported by this client";
             let error = json!({ "subtype": "error", "request_id": request, "error": why });
             self.write(&json!({ "type": "control_response", "response": error }));
             return;
         }
         let tool = text(message, "/request/tool_name").to_owned();
         let input = message.pointer("/request/input").cloned().unwrap_or_default();
-        let permission = Permission { request, input: input.clone() };
-        let ours = tool.starts_with(&format!("mcp__{TOOLS}__"));
-        if ours || self.access == Access::Full {
+        let permission = ClaudePermission { request, input: input.clone() };
+        let is_team_tool = tool.starts_with(&format!("mcp__{TOOLS}__"));
+        if is_team_tool || self.access == Access::Full {
             self.allow(&permission);
             return;
         }
@@ -297,14 +299,14 @@ impl Claude {
             input,
             plan,
         };
-        self.tell(Event::Asks(ask));
+        self.emit(Event::Asks(ask));
     }
 
-    fn allow(&mut self, permission: &Permission) {
+    fn allow(&mut self, permission: &ClaudePermission) {
         self.respond(permission, &json!({ "behavior": "allow", "updatedInput": permission.input }));
     }
 
-    fn respond(&mut self, permission: &Permission, response: &Value) {
+    fn respond(&mut self, permission: &ClaudePermission, response: &Value) {
         let success = json!({
             "subtype": "success",
             "request_id": permission.request,
@@ -313,17 +315,17 @@ impl Claude {
         self.write(&json!({ "type": "control_response", "response": success }));
     }
 
-    fn write_prompt(&mut self, note: Note, words: &str) {
-        self.turn = Turn::Begun { interrupted: false };
-        self.prompted = self.give(note, words);
+    fn write_prompt(&mut self, note: Note, content: &str) {
+        self.turn = ClaudeTurn::Requested { interrupted: false };
+        self.turn_text = self.send_text(note, content);
     }
 
-    fn give(&mut self, note: Note, words: &str) -> String {
-        let id = text_id(note, words);
-        self.given.insert(id.clone(), note);
+    fn send_text(&mut self, note: Note, content: &str) -> String {
+        let id = text_id(note, content);
+        self.unconfirmed.insert(id.clone(), note);
         self.write(&json!({
             "type": "user",
-            "message": { "role": "user", "content": words },
+            "message": { "role": "user", "content": content },
             "parent_tool_use_id": null,
             "session_id": self.session,
             "uuid": id,
@@ -338,41 +340,44 @@ impl Driver for Claude {
     }
 
     fn start(&mut self) {
-        self.request(&json!({ "subtype": "initialize" }), Purpose::Initialize);
+        self.request(&json!({ "subtype": "initialize" }), ClaudeRequest::Initialize);
     }
 
     fn hear(&mut self, bytes: &[u8]) {
-        self.lines.hear(bytes);
+        self.lines.push(bytes);
         while let Some(message) = self.lines.next() {
-            self.heard(&message);
+            self.on_message(&message);
         }
     }
 
     fn prompt(&mut self, note: Note, text: &str) {
-        if self.held.is_some() {
-            self.tell(Event::NotTaken(note));
+        if self.waiting_prompt.is_some() {
+            self.emit(Event::NotTaken(note));
             return;
         }
-        if self.turn != Turn::Off {
-            // A steered text that came late has begun a turn of its own: this one goes into it.
-            self.give(note, text);
+        if self.turn != ClaudeTurn::Idle {
+            // A steer that came too late has started a turn of its own; this text joins it.
+            self.send_text(note, text);
             return;
         }
         let mode = args::mode(self.access);
         if self.mode == mode {
             self.write_prompt(note, text);
         } else {
-            self.held = Some((note, text.to_owned()));
-            self.request(&json!({ "subtype": "set_permission_mode", "mode": mode }), Purpose::Mode);
+            self.waiting_prompt = Some((note, text.to_owned()));
+            self.request(
+                &json!({ "subtype": "set_permission_mode", "mode": mode }),
+                ClaudeRequest::Mode,
+            );
         }
     }
 
-    /// A text that comes too late for the turn begins another.
+    /// A text that comes too late for the turn starts another one.
     fn steer(&mut self, note: Note, text: &str) {
-        if self.turn == Turn::Off {
-            self.tell(Event::NotTaken(note));
+        if self.turn == ClaudeTurn::Idle {
+            self.emit(Event::NotTaken(note));
         } else {
-            self.give(note, text);
+            self.send_text(note, text);
         }
     }
 
@@ -387,17 +392,17 @@ impl Driver for Claude {
     }
 
     fn interrupt(&mut self) {
-        if let Some((note, _)) = self.held.take() {
-            self.tell(Event::NotTaken(note));
-            self.tell(Event::TurnEnded(End::Interrupted));
+        if let Some((note, _)) = self.waiting_prompt.take() {
+            self.emit(Event::NotTaken(note));
+            self.emit(Event::TurnEnded(End::Interrupted));
             return;
         }
         match &mut self.turn {
-            Turn::Off => {}
-            Turn::Begun { interrupted } => *interrupted = true,
-            Turn::On { interrupted } => {
+            ClaudeTurn::Idle => {}
+            ClaudeTurn::Requested { interrupted } => *interrupted = true,
+            ClaudeTurn::Running { interrupted } => {
                 *interrupted = true;
-                self.request(&json!({ "subtype": "interrupt" }), Purpose::Interrupt);
+                self.request(&json!({ "subtype": "interrupt" }), ClaudeRequest::Interrupt);
             }
         }
     }
@@ -415,20 +420,20 @@ impl Driver for Claude {
     }
 }
 
-/// What a tool is for, in a line: what is most telling of what it is given.
+/// Describes a tool use in one line: the most informative field of its input.
 fn about(input: &Value) -> String {
     let fields = ["/command", "/file_path", "/path", "/pattern", "/url", "/query", "/description"];
-    match fields.iter().map(|field| text(input, field)).find(|words| !words.is_empty()) {
-        Some(words) => brief(words),
+    match fields.iter().map(|field| text(input, field)).find(|value| !value.is_empty()) {
+        Some(value) => brief(value),
         None => brief_input(input),
     }
 }
 
-/// An id in the form of a UUID, the same whenever the same text is given under the same number.
-fn text_id(note: Note, words: &str) -> String {
+/// An id in the form of a UUID, always the same for the same text and number.
+fn text_id(note: Note, content: &str) -> String {
     let hash = |salt: &[u8]| {
         let hash = Fnv::default().field(salt).field(&note.0.to_le_bytes());
-        u128::from(hash.field(words.as_bytes()).finish())
+        u128::from(hash.field(content.as_bytes()).finish())
     };
     let bits = (hash(b"high") << 64) | hash(b"low");
     uuid::Builder::from_custom_bytes(bits.to_be_bytes()).into_uuid().to_string()

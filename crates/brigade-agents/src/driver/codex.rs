@@ -1,15 +1,15 @@
-//! Codex, by `codex app-server`: JSON-RPC on lines, without the `jsonrpc` member.
+//! Driver for Codex through `codex app-server`: JSON-RPC over lines, without the `jsonrpc` field.
 //!
-//! A thread is a session. A text we give bears our number as its client id, and the thread's own copy
-//! of the text shows that number again: then it is taken. A thread that is killed within milliseconds of
-//! it may yet have forgotten it: what a resumed thread remembers is the last word.
+//! A thread is a session. Each text we send has our number as its client id. The text counts as
+//! received when it appears with that id in the thread. A thread that is killed within milliseconds may
+//! still lose it, so after a resume the thread's own content decides.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::asks::Asks;
-use super::rpc::{Fault, Heard, Peer};
+use super::asks::OpenAsks;
+use super::rpc::{RpcError, RpcMessage, RpcPeer};
 use super::words::{count, text};
 use super::{
     Access, Ask, AskId, Driver, End, Event, Invocation, Launch, Note, Output, TOOLS, Usage, Verdict,
@@ -26,21 +26,21 @@ use item::Items;
 #[derive(Debug)]
 pub(super) struct Codex {
     launch: Launch,
-    peer: Peer<Purpose>,
-    asks: Asks<Approval>,
+    peer: RpcPeer<CodexRequest>,
+    asks: OpenAsks<Approval>,
     thread: Option<String>,
-    turn: Turn,
-    /// What the thread itself is set to.
-    applied: Access,
-    /// What it shall be from the next turn on.
+    turn: CodexTurn,
+    /// The access the thread is configured for.
+    thread_access: Access,
+    /// The access from the next turn on.
     access: Access,
-    /// Given, and not yet seen in the thread.
-    given: BTreeSet<Note>,
+    /// Texts that were sent and have not appeared in the thread yet.
+    unconfirmed: BTreeSet<Note>,
     items: Items,
 }
 
 #[derive(Debug)]
-enum Purpose {
+enum CodexRequest {
     Initialize,
     Thread,
     Turn(Note),
@@ -49,31 +49,33 @@ enum Purpose {
 }
 
 #[derive(Debug)]
-enum Turn {
-    Off,
-    /// Asked for, and not yet said to have started: until then Codex takes no word for it.
-    Begun {
+enum CodexTurn {
+    Idle,
+    /// Requested, but Codex has not reported its start. Until then Codex accepts no interrupt or steer
+    /// for it.
+    Requested {
         interrupted: bool,
     },
-    On(String),
+    Running(String),
 }
 
 impl Codex {
     pub(super) fn new(launch: Launch) -> Self {
         Self {
-            applied: launch.access,
+            thread_access: launch.access,
             access: launch.access,
             launch,
-            peer: Peer::new(json!({})),
-            asks: Asks::new(),
+            peer: RpcPeer::new(json!({})),
+            asks: OpenAsks::new(),
             thread: None,
-            turn: Turn::Off,
-            given: BTreeSet::new(),
+            turn: CodexTurn::Idle,
+            unconfirmed: BTreeSet::new(),
             items: Items::default(),
         }
     }
 
-    /// Begins a thread, or goes on with one: the same settings either way, for none is kept with it.
+    /// Starts or resumes a thread. Both need the same settings, because Codex does not save them with
+    /// the thread.
     fn open_thread(&mut self) {
         let tools = &self.launch.tools;
         let env: serde_json::Map<_, _> =
@@ -81,7 +83,7 @@ impl Codex {
         let mut params = json!({
             "cwd": self.launch.cwd,
             "approvalPolicy": approval_policy(self.access),
-            // What is asked shall come to us, and not to a model that reviews.
+            // Requests must come to us, not to a reviewing model.
             "approvalsReviewer": "user",
             "sandbox": sandbox_mode(self.access),
             "developerInstructions": self.launch.instructions,
@@ -91,8 +93,8 @@ impl Codex {
                     "args": tools.args,
                     "env": env,
                     "default_tools_approval_mode": "approve",
-                    // The newer models are told of few tools, and have to look for the others; of
-                    // these they shall be told.
+                    // Newer models see only a few tools and search for the others. These must always be
+                    // visible.
                     "omit_tools_from": ["code_mode", "deferred"],
                 } },
             },
@@ -107,28 +109,28 @@ impl Codex {
             }
             None => "thread/start",
         };
-        self.peer.request(method, &params, Purpose::Thread);
+        self.peer.request(method, &params, CodexRequest::Thread);
     }
 
-    fn answered(&mut self, purpose: Purpose, result: Result<Value, Fault>) {
+    fn on_response(&mut self, purpose: CodexRequest, result: Result<Value, RpcError>) {
         match (purpose, result) {
-            (Purpose::Initialize, Ok(_)) => {
+            (CodexRequest::Initialize, Ok(_)) => {
                 self.peer.notify("initialized", &json!({}));
                 self.open_thread();
             }
-            (Purpose::Thread, Ok(result)) => self.thread_opened(&result),
-            (Purpose::Initialize | Purpose::Thread, Err(fault)) => {
-                self.peer.tell(Event::Broken { why: fault.words });
+            (CodexRequest::Thread, Ok(result)) => self.thread_opened(&result),
+            (CodexRequest::Initialize | CodexRequest::Thread, Err(error)) => {
+                self.peer.emit(Event::Broken { why: error.text });
             }
-            (Purpose::Turn(note), Err(fault)) => {
-                self.not_taken(note);
-                self.turn = Turn::Off;
-                self.peer.tell(Event::TurnEnded(End::Failed(fault.words)));
+            (CodexRequest::Turn(note), Err(error)) => {
+                self.reject(note);
+                self.turn = CodexTurn::Idle;
+                self.peer.emit(Event::TurnEnded(End::Failed(error.text)));
             }
-            (Purpose::Steer(note), Err(_)) => self.not_taken(note),
-            // A turn begins when it says so, a text is taken when it is seen in the thread, and an
-            // interrupted turn is over when it says so. One that could not be interrupted had ended.
-            (Purpose::Turn(_) | Purpose::Steer(_) | Purpose::Interrupt, _) => {}
+            (CodexRequest::Steer(note), Err(_)) => self.reject(note),
+            // Nothing to do: Codex reports the start of a turn, the arrival of a text and the end of an
+            // interrupted turn in notifications. A failed interrupt means the turn had already ended.
+            (CodexRequest::Turn(_) | CodexRequest::Steer(_) | CodexRequest::Interrupt, _) => {}
         }
     }
 
@@ -137,28 +139,28 @@ impl Codex {
         let turns = result.pointer("/thread/turns").and_then(Value::as_array);
         let items = turns.into_iter().flatten().filter_map(|turn| turn.get("items")?.as_array());
         for item in items.flatten().filter(|item| text(item, "/type") == "userMessage") {
-            self.peer.tell(Event::Remembers { text: item::user_text(item) });
+            self.peer.emit(Event::Remembers { text: item::user_text(item) });
         }
-        // The turns it tells of are made from one line of its record, what its model sees from another
-        // that is written before it; killed in between, it has a text of which it does not tell.
+        // Codex writes the text for its model and the turn it reports to us on different lines of its
+        // record, the former first. If it was killed in between, it has a text that it does not report.
         let path = text(result, "/thread/path");
         if self.launch.resume.is_some() && !path.is_empty() {
-            self.peer.tell(Event::RemembersIn { path: path.to_owned() });
+            self.peer.emit(Event::RemembersIn { path: path.to_owned() });
         }
         self.thread = Some(thread.clone());
-        self.peer.tell(Event::Ready { session: thread });
+        self.peer.emit(Event::Ready { session: thread });
     }
 
     fn turn_started(&mut self, id: &str) {
-        let begun = std::mem::replace(&mut self.turn, Turn::On(id.to_owned()));
-        self.peer.tell(Event::TurnStarted);
-        if matches!(begun, Turn::Begun { interrupted: true }) {
+        let previous = std::mem::replace(&mut self.turn, CodexTurn::Running(id.to_owned()));
+        self.peer.emit(Event::TurnStarted);
+        if matches!(previous, CodexTurn::Requested { interrupted: true }) {
             self.interrupt();
         }
     }
 
-    fn noticed(&mut self, method: &str, params: &Value) {
-        // Threads of other kinds, for titles or reviews, tell of themselves too.
+    fn on_notification(&mut self, method: &str, params: &Value) {
+        // Other threads, for titles or reviews, send notifications too.
         if self.thread.as_deref() != Some(text(params, "/threadId")) {
             return;
         }
@@ -166,81 +168,83 @@ impl Codex {
             "turn/started" => self.turn_started(text(params, "/turn/id")),
             "turn/completed" => self.turn_completed(params),
             "thread/tokenUsage/updated" => {
-                self.peer.tell(Event::Used(usage(params)));
+                self.peer.emit(Event::Used(usage(params)));
             }
             "serverRequest/resolved" => {
                 let id = params.get("requestId");
-                if let Some((ask, _)) = self.asks.close_where(|asked| Some(asked.request()) == id) {
-                    self.peer.tell(Event::AsksNoLonger(ask));
+                if let Some((ask, _)) =
+                    self.asks.close_where(|approval| Some(approval.request()) == id)
+                {
+                    self.peer.emit(Event::AsksNoLonger(ask));
                 }
             }
             "item/started" | "item/completed" => {
                 let item = params.get("item").unwrap_or(&Value::Null);
-                if let Some(note) = item::note(item).filter(|note| self.given.remove(note)) {
-                    self.peer.tell(Event::Taken(note));
+                if let Some(note) = item::note(item).filter(|note| self.unconfirmed.remove(note)) {
+                    self.peer.emit(Event::Taken(note));
                 }
-                for event in self.items.heard(item, method == "item/completed") {
-                    self.peer.tell(event);
+                for event in self.items.on_item(item, method == "item/completed") {
+                    self.peer.emit(event);
                 }
             }
             "error" if params.get("willRetry") == Some(&Value::Bool(true)) => {
                 let error = params.get("error").unwrap_or(&Value::Null);
-                let why = fault::words(error);
-                self.peer.tell(match fault::is_limit(error) {
+                let why = fault::error_text(error);
+                self.peer.emit(match fault::is_limit(error) {
                     true => Event::Limited { why },
                     false => Event::Retries { why },
                 });
             }
             "item/agentMessage/delta" => {
-                let said = text(params, "/delta").to_owned();
-                self.items.said(text(params, "/itemId"));
-                self.peer.tell(Event::Said(said));
+                let delta = text(params, "/delta").to_owned();
+                self.items.mark_streamed(text(params, "/itemId"));
+                self.peer.emit(Event::Said(delta));
             }
             _ => {}
         }
     }
 
     fn turn_completed(&mut self, params: &Value) {
-        for note in std::mem::take(&mut self.given) {
-            self.peer.tell(Event::NotTaken(note));
+        for note in std::mem::take(&mut self.unconfirmed) {
+            self.peer.emit(Event::NotTaken(note));
         }
         for ask in self.asks.close_all().into_keys() {
-            self.peer.tell(Event::AsksNoLonger(ask));
+            self.peer.emit(Event::AsksNoLonger(ask));
         }
         self.items = Items::default();
-        self.turn = Turn::Off;
-        self.peer.tell(Event::TurnEnded(match text(params, "/turn/status") {
+        self.turn = CodexTurn::Idle;
+        self.peer.emit(Event::TurnEnded(match text(params, "/turn/status") {
             "completed" => End::Done,
             "interrupted" => End::Interrupted,
             _ => fault::end(params.pointer("/turn/error").unwrap_or(&Value::Null)),
         }));
     }
 
-    /// A question. It is heard from any thread: what works for ours waits for its answer.
-    fn asked(&mut self, id: &Value, method: &str, params: &Value) {
+    /// Handles a request from any thread: helpers of our thread wait for their answers too.
+    fn on_request(&mut self, id: &Value, method: &str, params: &Value) {
         let Some(approval) = Approval::new(id.clone(), method, params) else {
-            self.peer.refuse(id, "not to be had here");
+            self.peer.refuse(id, "not supported by this client");
             return;
         };
         if approval.is_for_team(params) {
             self.peer.reply(id, &approval.allow());
             return;
         }
-        let about = approval::about(method, params, &self.items);
+        let details = approval::details(method, params, &self.items);
         let ask = self.asks.open(approval);
-        self.peer.tell(Event::Asks(Ask {
+        self.peer.emit(Event::Asks(Ask {
             id: ask,
-            tool: about.tool,
-            tool_use_id: about.tool_use_id,
-            description: about.description,
-            input: about.input,
+            tool: details.tool,
+            tool_use_id: details.tool_use_id,
+            description: details.description,
+            input: details.input,
             plan: None,
         }));
     }
 
-    fn not_taken(&mut self, note: Note) {
-        if self.given.remove(&note) {
-            self.peer.tell(Event::NotTaken(note));
+    fn reject(&mut self, note: Note) {
+        if self.unconfirmed.remove(&note) {
+            self.peer.emit(Event::NotTaken(note));
         }
     }
 }
@@ -257,23 +261,27 @@ impl Driver for Codex {
             "clientInfo": { "name": "brigade", "title": "Brigade", "version": env!("CARGO_PKG_VERSION") },
             "capabilities": { "experimentalApi": true },
         });
-        self.peer.request("initialize", &hello, Purpose::Initialize);
+        self.peer.request("initialize", &hello, CodexRequest::Initialize);
     }
 
     fn hear(&mut self, bytes: &[u8]) {
-        self.peer.hear(bytes);
-        while let Some(heard) = self.peer.heard() {
-            match heard {
-                Heard::Answer { purpose, result } => self.answered(purpose, result),
-                Heard::Request { id, method, params } => self.asked(&id, &method, &params),
-                Heard::Notice { method, params } => self.noticed(&method, &params),
+        self.peer.push(bytes);
+        while let Some(message) = self.peer.next_message() {
+            match message {
+                RpcMessage::Answer { purpose, result } => self.on_response(purpose, result),
+                RpcMessage::Request { id, method, params } => {
+                    self.on_request(&id, &method, &params)
+                }
+                RpcMessage::Notification { method, params } => {
+                    self.on_notification(&method, &params)
+                }
             }
         }
     }
 
     fn prompt(&mut self, note: Note, text: &str) {
-        let (Some(thread), Turn::Off) = (&self.thread, &self.turn) else {
-            self.peer.tell(Event::NotTaken(note));
+        let (Some(thread), CodexTurn::Idle) = (&self.thread, &self.turn) else {
+            self.peer.emit(Event::NotTaken(note));
             return;
         };
         let mut params = json!({
@@ -281,21 +289,21 @@ impl Driver for Codex {
             "clientUserMessageId": item::client_id(note),
             "input": input(text),
         });
-        // A thread keeps what a turn was given. A change is said once, so that what a user configured
-        // for the sandbox holds otherwise; read-only is said each time.
-        if self.access != self.applied || self.access == Access::ReadOnly {
+        // A thread keeps the settings of its last turn. We send a change only once, so that the user's
+        // own sandbox configuration otherwise stays in force. Read-only is sent every time.
+        if self.access != self.thread_access || self.access == Access::ReadOnly {
             set(&mut params, "approvalPolicy", json!(approval_policy(self.access)));
             set(&mut params, "sandboxPolicy", sandbox_policy(self.access));
-            self.applied = self.access;
+            self.thread_access = self.access;
         }
-        self.turn = Turn::Begun { interrupted: false };
-        self.given.insert(note);
-        self.peer.request("turn/start", &params, Purpose::Turn(note));
+        self.turn = CodexTurn::Requested { interrupted: false };
+        self.unconfirmed.insert(note);
+        self.peer.request("turn/start", &params, CodexRequest::Turn(note));
     }
 
     fn steer(&mut self, note: Note, text: &str) {
-        let (Some(thread), Turn::On(turn)) = (&self.thread, &self.turn) else {
-            self.peer.tell(Event::NotTaken(note));
+        let (Some(thread), CodexTurn::Running(turn)) = (&self.thread, &self.turn) else {
+            self.peer.emit(Event::NotTaken(note));
             return;
         };
         let params = json!({
@@ -304,8 +312,8 @@ impl Driver for Codex {
             "clientUserMessageId": item::client_id(note),
             "input": input(text),
         });
-        self.given.insert(note);
-        self.peer.request("turn/steer", &params, Purpose::Steer(note));
+        self.unconfirmed.insert(note);
+        self.peer.request("turn/steer", &params, CodexRequest::Steer(note));
     }
 
     fn answer(&mut self, ask: AskId, verdict: &Verdict) {
@@ -319,11 +327,11 @@ impl Driver for Codex {
 
     fn interrupt(&mut self) {
         match &mut self.turn {
-            Turn::Off => {}
-            Turn::Begun { interrupted } => *interrupted = true,
-            Turn::On(turn) => {
+            CodexTurn::Idle => {}
+            CodexTurn::Requested { interrupted } => *interrupted = true,
+            CodexTurn::Running(turn) => {
                 let params = json!({ "threadId": self.thread, "turnId": turn });
-                self.peer.request("turn/interrupt", &params, Purpose::Interrupt);
+                self.peer.request("turn/interrupt", &params, CodexRequest::Interrupt);
             }
         }
     }
@@ -347,7 +355,7 @@ fn input(text: &str) -> Value {
     json!([{ "type": "text", "text": text, "text_elements": [] }])
 }
 
-/// Read-only never asks: a yes would lift the sandbox.
+/// Read-only never asks, because an approval would lift the sandbox.
 fn approval_policy(access: Access) -> &'static str {
     match access {
         Access::Ask => "on-request",

@@ -1,139 +1,140 @@
-//! What comes out of a driver: what an agent does, asks, and comes to.
+//! The outputs of a driver: bytes for the program, and events.
 
 use serde_json::Value;
 
 use super::{AskId, FileChange, Note};
 
-/// What comes out of a driver.
+/// One output of a driver.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
-    /// For the program's standard input.
+    /// Bytes for the program's standard input.
     Write(Vec<u8>),
-    /// For the house.
+    /// An event for the member.
     Event(Event),
 }
 
-/// What an agent does.
+/// An event of an agent.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
-    /// It can be prompted; this is its session, for another time. Comes once.
+    /// The agent can be prompted. Comes once, with the session id for a later resume.
     Ready {
-        /// The agent's own id for it.
+        /// The agent's own id of the session.
         session: String,
     },
-    /// A session that was resumed holds this text of its user's. Before [`Event::Ready`].
+    /// The resumed session contains this user text. Comes before [`Event::Ready`].
     Remembers {
-        /// The text, whole.
+        /// The complete text.
         text: String,
     },
-    /// A session that was resumed is recorded in this file, of which each whole line counts: it may
-    /// hold texts that the agent does not tell of. [`Driver::recalled`](super::Driver::recalled) tells
-    /// which. Before [`Event::Ready`].
+    /// The resumed session is recorded in this file. It may contain texts that the agent does not
+    /// report; [`Driver::recalled`](super::Driver::recalled) extracts them. Only complete lines count.
+    /// Comes before [`Event::Ready`].
     RemembersIn {
-        /// Where it is; in place of one folder's name may stand `*`.
+        /// The path. One folder name in it may be `*`.
         path: String,
     },
-    /// The agent has a text we gave it, and will put it before its model.
+    /// The agent has received this text and will show it to its model.
     Taken(Note),
-    /// It has not, and will not.
+    /// The agent has not received this text, and will not.
     NotTaken(Note),
-    /// A turn has begun.
+    /// A turn has started.
     TurnStarted,
-    /// A piece of what it says.
+    /// A piece of the agent's text.
     Said(String),
-    /// It has begun to use a tool.
+    /// The agent started to use a tool.
     ToolStarted {
-        /// Which use, by the agent's own id.
+        /// The agent's own id of this tool use.
         id: String,
         /// The tool, as the agent names it.
         tool: String,
-        /// What it is used for, in a line.
+        /// The purpose of the tool use, in one line.
         about: String,
     },
-    /// It has changed a file. Before the end of the tool that did.
+    /// The agent changed a file. Comes before the end of the tool use that changed it.
     Changed(FileChange),
-    /// It is through with that.
+    /// The agent finished a tool use.
     ToolEnded {
-        /// Which use.
+        /// The agent's own id of this tool use.
         id: String,
-        /// Whether it came to what it was to.
+        /// Whether it succeeded.
         ok: bool,
     },
-    /// It asks leave.
+    /// The agent asks for permission.
     Asks(Ask),
-    /// It no longer asks: it gave up, or somebody else answered.
+    /// The agent no longer asks: it withdrew the request, or it was answered elsewhere.
     AsksNoLonger(AskId),
-    /// What it used of its model in this conversation so far.
+    /// The usage of its model in this conversation so far.
     Used(Usage),
-    /// Its vendor takes no more for now, and it tries again by itself. What it says or does next
-    /// ends that.
+    /// The vendor's limit was hit, and the agent retries by itself. Its next output or action ends this
+    /// state.
     Limited {
-        /// In the agent's words.
+        /// The reason, as the agent reports it.
         why: String,
     },
-    /// It does not get through to its vendor, and tries again by itself. What it says or does next ends that.
+    /// The agent cannot reach its vendor and retries by itself. Its next output or action ends this
+    /// state.
     Retries {
-        /// In the agent's words.
+        /// The reason, as the agent reports it.
         why: String,
     },
     /// The turn has ended.
     TurnEnded(End),
-    /// The conversation cannot go on. The program is to be started again.
+    /// The conversation cannot continue. The program must be restarted.
     Broken {
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
-/// A question: may I?
+/// A permission request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ask {
-    /// The driver's number for it.
+    /// The driver's number of the request.
     pub id: AskId,
     /// The tool, as the agent names it.
     pub tool: String,
-    /// The agent's own id for this use of it.
+    /// The agent's own id of this tool use.
     pub tool_use_id: String,
-    /// What it is for, in a line.
+    /// The purpose of the tool use, in one line.
     pub description: String,
-    /// What the tool would be given.
+    /// The input of the tool.
     pub input: Value,
-    /// The plan it wants to go on with, if that is what it asks.
+    /// The plan to be approved, if the agent asks for that.
     pub plan: Option<String>,
 }
 
-/// The answer.
+/// The answer to a permission request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Yes, this once.
+    /// Allowed, this once.
     Allow,
-    /// No, and why; the agent goes on without it where it can.
+    /// Denied, with the reason. The agent continues without it where it can.
     Deny(String),
 }
 
 /// How a turn ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// By itself.
+    /// It completed.
     Done,
     /// It was interrupted.
     Interrupted,
     /// It failed, for this reason.
     Failed(String),
-    /// It failed because its vendor takes no more for now, in the agent's words.
+    /// It failed because of the vendor's limit, as the agent reports it.
     Limited(String),
 }
 
-/// What was used of a model.
+/// Usage of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
-    /// Tokens read by the model, those from a cache included.
+    /// Input tokens, including cached ones.
     pub input: u64,
-    /// Of these, from a cache.
+    /// Cached input tokens.
     pub cached: u64,
-    /// Tokens written by it.
+    /// Output tokens.
     pub output: u64,
-    /// What it cost in US dollars, where the agent says.
+    /// Cost in US dollars, if the agent reports it.
     pub cost: Option<f64>,
 }

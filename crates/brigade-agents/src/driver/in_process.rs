@@ -1,44 +1,44 @@
-//! A value in our own process: it speaks plain lines of JSON, as a program would.
+//! Driver for a worker in our own process. It exchanges lines of JSON like an agent's program.
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::asks::Asks;
+use super::asks::OpenAsks;
 use super::limit;
-use super::lines::{Lines, line};
+use super::lines::{JsonLines, line};
 use super::{Access, Ask, AskId, Driver, End, Event, Invocation, Launch, Note, Output, Verdict};
 
-/// What a worker is told.
+/// A message to a worker.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Told {
-    /// A turn begins with this text.
+pub(crate) enum WorkerInput {
+    /// Start a turn with this text.
     Turn { note: u64, text: String },
-    /// The answer to a question; why not, if it is no.
+    /// The answer to a permission request. `no` holds the reason of a denial.
     Answer { ask: u64, no: Option<String> },
-    /// The turn that is on is to end.
+    /// Interrupt the running turn.
     Interrupt {},
 }
 
-/// What a worker tells.
+/// A message from a worker.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Tells {
-    /// It is there.
+pub(crate) enum WorkerOutput {
+    /// It is ready.
     Ready { session: String },
-    /// It has begun the turn.
+    /// It has started the turn.
     Began { note: u64 },
-    /// It asks leave.
+    /// It asks for permission.
     Asks { ask: u64, tool: String, description: String, input: Value },
-    /// It no longer asks.
+    /// It no longer waits for the answer.
     AsksNoLonger { ask: u64 },
-    /// The turn came to this.
-    Done { words: String },
-    /// It failed.
+    /// The turn ended with this text.
+    Done { text: String },
+    /// The turn failed.
     Failed { why: String },
-    /// It was interrupted.
+    /// The turn was interrupted.
     Interrupted {},
 }
 
@@ -46,9 +46,9 @@ pub(crate) enum Tells {
 #[derive(Debug)]
 pub(super) struct InProcess {
     access: Access,
-    lines: Lines,
-    /// Open questions, by the worker's own number.
-    asks: Asks<u64>,
+    lines: JsonLines,
+    /// Open permission requests, by the worker's own number.
+    asks: OpenAsks<u64>,
     outputs: VecDeque<Output>,
 }
 
@@ -56,53 +56,53 @@ impl InProcess {
     pub(super) fn new(launch: &Launch) -> Self {
         Self {
             access: launch.access,
-            lines: Lines::default(),
-            asks: Asks::new(),
+            lines: JsonLines::default(),
+            asks: OpenAsks::new(),
             outputs: VecDeque::new(),
         }
     }
 
-    fn tell(&mut self, told: &Told) {
+    fn send(&mut self, input: &WorkerInput) {
         // Plain data; this cannot fail.
-        let told = serde_json::to_value(told).unwrap_or_default();
-        self.outputs.push_back(Output::Write(line(&told)));
+        let input = serde_json::to_value(input).unwrap_or_default();
+        self.outputs.push_back(Output::Write(line(&input)));
     }
 
     fn event(&mut self, event: Event) {
         self.outputs.push_back(Output::Event(event));
     }
 
-    fn told(&mut self, tells: Tells) {
-        match tells {
-            Tells::Ready { session } => self.event(Event::Ready { session }),
-            Tells::Began { note } => {
+    fn on_output(&mut self, output: WorkerOutput) {
+        match output {
+            WorkerOutput::Ready { session } => self.event(Event::Ready { session }),
+            WorkerOutput::Began { note } => {
                 self.event(Event::Taken(Note(note)));
                 self.event(Event::TurnStarted);
             }
-            Tells::Asks { ask, .. } if self.access == Access::Full => {
-                self.tell(&Told::Answer { ask, no: None });
+            WorkerOutput::Asks { ask, .. } if self.access == Access::Full => {
+                self.send(&WorkerInput::Answer { ask, no: None });
             }
-            Tells::Asks { ask, tool, description, input } => {
+            WorkerOutput::Asks { ask, tool, description, input } => {
                 let id = self.asks.open(ask);
                 let tool_use_id = format!("ask-{ask}");
                 let ask = Ask { id, tool, tool_use_id, description, input, plan: None };
                 self.event(Event::Asks(ask));
             }
-            Tells::AsksNoLonger { ask } => {
-                if let Some((id, _)) = self.asks.close_where(|its| *its == ask) {
+            WorkerOutput::AsksNoLonger { ask } => {
+                if let Some((id, _)) = self.asks.close_where(|open| *open == ask) {
                     self.event(Event::AsksNoLonger(id));
                 }
             }
-            Tells::Done { words } => {
-                self.event(Event::Said(words));
-                self.ended(End::Done);
+            WorkerOutput::Done { text } => {
+                self.event(Event::Said(text));
+                self.end_turn(End::Done);
             }
-            Tells::Failed { why } => self.ended(limit::failed(why)),
-            Tells::Interrupted {} => self.ended(End::Interrupted),
+            WorkerOutput::Failed { why } => self.end_turn(limit::failed(why)),
+            WorkerOutput::Interrupted {} => self.end_turn(End::Interrupted),
         }
     }
 
-    fn ended(&mut self, end: End) {
+    fn end_turn(&mut self, end: End) {
         for id in self.asks.close_all().into_keys() {
             self.event(Event::AsksNoLonger(id));
         }
@@ -118,16 +118,16 @@ impl Driver for InProcess {
     fn start(&mut self) {}
 
     fn hear(&mut self, bytes: &[u8]) {
-        self.lines.hear(bytes);
+        self.lines.push(bytes);
         while let Some(line) = self.lines.next() {
-            if let Ok(tells) = serde_json::from_value(line) {
-                self.told(tells);
+            if let Ok(output) = serde_json::from_value(line) {
+                self.on_output(output);
             }
         }
     }
 
     fn prompt(&mut self, note: Note, text: &str) {
-        self.tell(&Told::Turn { note: note.0, text: text.to_owned() });
+        self.send(&WorkerInput::Turn { note: note.0, text: text.to_owned() });
     }
 
     fn steer(&mut self, note: Note, _text: &str) {
@@ -140,11 +140,11 @@ impl Driver for InProcess {
             Verdict::Allow => None,
             Verdict::Deny(why) => Some(why.clone()),
         };
-        self.tell(&Told::Answer { ask, no });
+        self.send(&WorkerInput::Answer { ask, no });
     }
 
     fn interrupt(&mut self) {
-        self.tell(&Told::Interrupt {});
+        self.send(&WorkerInput::Interrupt {});
     }
 
     fn set_access(&mut self, access: Access) {
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_do_everything_is_told_so_at_once() {
+    fn full_access_is_granted_without_asking() {
         let mut free = driver(Access::Full);
         free.hear(&asks());
         assert_eq!(written(&mut free), [json!({ "answer": { "ask": 7, "no": null } })]);
@@ -199,13 +199,13 @@ mod tests {
         asking.hear(&asks());
         assert_eq!(written(&mut asking), Vec::<Value>::new());
         asking.answer(AskId(1), &Verdict::Deny("no".to_owned()));
-        // A second answer to one question is none.
+        // A second answer to the same request is ignored.
         asking.answer(AskId(1), &Verdict::Allow);
         assert_eq!(written(&mut asking), [json!({ "answer": { "ask": 7, "no": "no" } })]);
     }
 
     #[test]
-    fn what_is_open_at_the_end_of_a_turn_is_asked_no_longer() {
+    fn requests_still_open_at_the_end_of_a_turn_are_withdrawn() {
         let mut driver = driver(Access::Ask);
         driver.hear(&asks());
         driver.hear(b"noise\n{\"asks\":7}\n");

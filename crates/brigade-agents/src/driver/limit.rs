@@ -1,20 +1,20 @@
-//! Whether a vendor takes no more for now: by the status it answered with, or, where the agent tells
-//! nothing else, by the words with which its program failed. What the model says proves nothing.
+//! Recognizes a vendor's rate or usage limit: by the HTTP status, or, if the agent reports nothing
+//! else, by the text of its program's error. The model's own text proves nothing.
 
 use super::End;
 
-/// Whether the status says so: too many requests, or the model is overloaded, in Anthropic's own status.
+/// Whether the status means a limit: 429 (too many requests) or 529 (overloaded, used by Anthropic).
 pub(super) fn is_limit_status(status: u64) -> bool {
     matches!(status, 429 | 529)
 }
 
-/// How a turn ended that failed with these words, of which nothing else is known.
+/// Classifies a failed turn of which only this error text is known.
 pub(super) fn failed(why: String) -> End {
     if is_limit(&why) { End::Limited(why) } else { End::Failed(why) }
 }
 
 fn is_limit(why: &str) -> bool {
-    const SAID: [&str; 9] = [
+    const PHRASES: [&str; 9] = [
         "rate limit",
         "rate_limit",
         "ratelimit",
@@ -26,7 +26,7 @@ fn is_limit(why: &str) -> bool {
         "resource_exhausted",
     ];
     let why = why.to_lowercase();
-    SAID.iter().any(|said| why.contains(said))
+    PHRASES.iter().any(|phrase| why.contains(phrase))
 }
 
 #[cfg(test)]
@@ -34,9 +34,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_is_known_by_the_vendors_words() {
-        for said in ["429 Too Many Requests", "You've hit your usage limit", "RESOURCE_EXHAUSTED"] {
-            assert_eq!(failed(said.to_owned()), End::Limited(said.to_owned()));
+    fn limits_are_recognized_by_the_error_text() {
+        for error in ["429 Too Many Requests", "You've hit your usage limit", "RESOURCE_EXHAUSTED"]
+        {
+            assert_eq!(failed(error.to_owned()), End::Limited(error.to_owned()));
         }
         let other = "the model refused";
         assert_eq!(failed(other.to_owned()), End::Failed(other.to_owned()));

@@ -1,50 +1,50 @@
-//! Lines of JSON out of bytes that come cut anywhere.
+//! Splits a byte stream, received in arbitrary pieces, into lines of JSON.
 
 use brigade_wire::legible::legible;
 use serde_json::Value;
 
-/// A line longer than this is given up. Histories of many megabytes are real; a program that never
-/// ends its line must not take all memory.
-const LONGEST: usize = 256 << 20;
+/// A longer line is skipped. Session histories of many megabytes occur, but a program that never ends
+/// its line must not use up all memory.
+const MAX_LINE: usize = 256 << 20;
 
-/// What was heard and not yet taken.
+/// The bytes that are not consumed yet.
 #[derive(Default)]
-pub(super) struct Lines {
-    heard: Vec<u8>,
-    /// Everything before this is taken.
-    taken: usize,
-    /// Between `taken` and this there is no end of a line.
+pub(super) struct JsonLines {
+    buffer: Vec<u8>,
+    /// Everything before this index is consumed.
+    consumed: usize,
+    /// There is no newline between `consumed` and this index.
     searched: usize,
-    /// The rest of the present line is passed over.
+    /// Whether to skip the rest of the current line.
     skipping: bool,
 }
 
-impl Lines {
-    /// The program wrote this.
-    pub(super) fn hear(&mut self, bytes: &[u8]) {
-        self.heard.drain(..self.taken);
-        self.searched -= self.taken;
-        self.taken = 0;
-        self.heard.extend_from_slice(bytes);
+impl JsonLines {
+    /// Appends bytes that the program wrote.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.buffer.drain(..self.consumed);
+        self.searched -= self.consumed;
+        self.consumed = 0;
+        self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next whole line that is a JSON object. Whatever else programs print is passed over.
+    /// Returns the next complete line that is a JSON object. Skips all other lines.
     pub(super) fn next(&mut self) -> Option<Value> {
         loop {
-            let ahead = self.heard.get(self.searched..).unwrap_or_default();
+            let ahead = self.buffer.get(self.searched..).unwrap_or_default();
             let Some(length) = ahead.iter().position(|byte| *byte == b'\n') else {
-                self.searched = self.heard.len();
-                if self.searched - self.taken > LONGEST {
-                    self.taken = self.searched;
+                self.searched = self.buffer.len();
+                if self.searched - self.consumed > MAX_LINE {
+                    self.consumed = self.searched;
                     self.skipping = true;
                 }
                 return None;
             };
             let end = self.searched + length;
-            let line = self.heard.get(self.taken..end).unwrap_or_default();
+            let line = self.buffer.get(self.consumed..end).unwrap_or_default();
             let value = serde_json::from_str::<Value>(&legible(line)).ok();
-            self.taken = end + 1;
-            self.searched = self.taken;
+            self.consumed = end + 1;
+            self.searched = self.consumed;
             if std::mem::take(&mut self.skipping) {
                 continue;
             }
@@ -55,9 +55,9 @@ impl Lines {
     }
 }
 
-impl std::fmt::Debug for Lines {
+impl std::fmt::Debug for JsonLines {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Lines").field("waiting", &(self.heard.len() - self.taken)).finish()
+        f.debug_struct("JsonLines").field("waiting", &(self.buffer.len() - self.consumed)).finish()
     }
 }
 
@@ -75,17 +75,17 @@ mod tests {
     use super::*;
 
     fn all(pieces: &[&[u8]]) -> Vec<Value> {
-        let mut lines = Lines::default();
+        let mut lines = JsonLines::default();
         let mut found = Vec::new();
         for piece in pieces {
-            lines.hear(piece);
+            lines.push(piece);
             found.extend(std::iter::from_fn(|| lines.next()));
         }
         found
     }
 
     #[test]
-    fn a_line_may_be_cut_anywhere() {
+    fn a_line_may_be_split_anywhere() {
         let bytes = "{\"a\":\"ö\"}\r\n{\"b\":1}\n".as_bytes();
         let whole = [json!({"a": "ö"}), json!({"b": 1})];
         for cut in 0..=bytes.len() {
@@ -95,12 +95,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_passed_over() {
+    fn lines_that_are_not_objects_are_skipped() {
         assert_eq!(all(&[b"hello\n\n[1]\n7\n{\"a\":\n{\"a\":1}\n{\"b\":"]), [json!({"a": 1})]);
     }
 
     #[test]
-    fn what_only_javascript_writes_is_read() {
+    fn lone_surrogates_and_invalid_utf8_are_replaced() {
         assert_eq!(all(&[b"{\"a\":\"\\ud83d\"}\n"]), [json!({"a": "\u{fffd}"})]);
         assert_eq!(all(&[b"{\"a\":\"\xff\"}\n"]), [json!({"a": "?"})]);
     }

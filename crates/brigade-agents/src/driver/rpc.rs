@@ -1,65 +1,65 @@
-//! JSON-RPC over lines: who asked what, and what came back. Codex and ACP are spoken on it.
+//! JSON-RPC over lines, used by Codex and by ACP agents: matches responses to requests.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::{Map, Value, json};
 
-use super::lines::{Lines, line};
+use super::lines::{JsonLines, line};
 use super::{Event, Output};
 
-/// The error code for a method one does not have.
+/// The error code of an unknown method.
 pub(super) const UNKNOWN_METHOD: i64 = -32601;
 
-/// Our end of a conversation. `P` says what a pending request was for.
+/// Our side of a conversation. `P` is the purpose of a pending request.
 #[derive(Debug)]
-pub(super) struct Peer<P> {
-    /// What every message has beside its own fields: Codex leaves the `jsonrpc` member away.
+pub(super) struct RpcPeer<P> {
+    /// Fields that every message has. Codex omits `jsonrpc`.
     frame: Map<String, Value>,
-    lines: Lines,
+    lines: JsonLines,
     last_id: u64,
     pending: BTreeMap<u64, P>,
     out: VecDeque<Output>,
 }
 
-/// What the other end wrote.
+/// A message from the peer.
 #[derive(Debug)]
-pub(super) enum Heard<P> {
-    /// The answer to a request of ours.
+pub(super) enum RpcMessage<P> {
+    /// The response to one of our requests.
     Answer {
-        /// What the request was for.
+        /// The purpose of the request.
         purpose: P,
-        /// What it gave.
-        result: Result<Value, Fault>,
+        /// The result or error.
+        result: Result<Value, RpcError>,
     },
-    /// A request, which wants an answer.
+    /// A request that must be answered.
     Request {
-        /// To answer by.
+        /// The id for the response.
         id: Value,
-        /// What it wants.
+        /// The method.
         method: String,
-        /// With what.
+        /// The parameters.
         params: Value,
     },
     /// A notification.
-    Notice {
-        /// What happened.
+    Notification {
+        /// The method.
         method: String,
-        /// To what.
+        /// The parameters.
         params: Value,
     },
 }
 
-/// Why a request of ours failed.
+/// The error returned for one of our requests.
 #[derive(Debug)]
-pub(super) struct Fault {
-    /// By its number. Some put the status of the vendor's answer here.
+pub(super) struct RpcError {
+    /// The error code. Some agents put the vendor's HTTP status here.
     pub(super) code: i64,
-    /// In words, with what the other end adds to them.
-    pub(super) words: String,
+    /// The error text, with the additional data of the response.
+    pub(super) text: String,
 }
 
-impl<P> Peer<P> {
-    /// A conversation of messages that each have the fields of `frame`, an object.
+impl<P> RpcPeer<P> {
+    /// A conversation in which every message has the fields of the object `frame`.
     pub(super) fn new(frame: Value) -> Self {
         let frame = match frame {
             Value::Object(fields) => fields,
@@ -67,33 +67,35 @@ impl<P> Peer<P> {
         };
         Self {
             frame,
-            lines: Lines::default(),
+            lines: JsonLines::default(),
             last_id: 0,
             pending: BTreeMap::new(),
             out: VecDeque::new(),
         }
     }
 
-    /// The other end wrote this; [`Peer::heard`] has what is whole.
-    pub(super) fn hear(&mut self, bytes: &[u8]) {
-        self.lines.hear(bytes);
+    /// Appends bytes from the peer. [`RpcPeer::next_message`] returns the complete messages.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.lines.push(bytes);
     }
 
-    /// The next message that makes sense. An answer to nothing we asked does not.
-    pub(super) fn heard(&mut self) -> Option<Heard<P>> {
+    /// Returns the next valid message. A response to an unknown request is skipped.
+    pub(super) fn next_message(&mut self) -> Option<RpcMessage<P>> {
         loop {
             let mut message = self.lines.next()?;
             let id = message.get("id").filter(|id| !id.is_null()).cloned();
             let method = message.get("method").and_then(Value::as_str).map(str::to_owned);
             let params = message.get_mut("params").map(Value::take).unwrap_or_default();
             match (id, method) {
-                (Some(id), Some(method)) => return Some(Heard::Request { id, method, params }),
-                (None, Some(method)) => return Some(Heard::Notice { method, params }),
-                // An answer says one or the other, or it is none.
+                (Some(id), Some(method)) => {
+                    return Some(RpcMessage::Request { id, method, params });
+                }
+                (None, Some(method)) => return Some(RpcMessage::Notification { method, params }),
+                // A response has `result` or `error`.
                 (Some(id), None) if message.get("result").or(message.get("error")).is_some() => {
                     let purpose = id.as_u64().and_then(|id| self.pending.remove(&id));
                     if let Some(purpose) = purpose {
-                        return Some(Heard::Answer { purpose, result: outcome(&mut message) });
+                        return Some(RpcMessage::Answer { purpose, result: outcome(&mut message) });
                     }
                 }
                 (_, None) => {}
@@ -101,14 +103,14 @@ impl<P> Peer<P> {
         }
     }
 
-    /// Asks for something.
+    /// Sends a request.
     pub(super) fn request(&mut self, method: &str, params: &Value, purpose: P) {
         self.last_id += 1;
         self.pending.insert(self.last_id, purpose);
         self.write(json!({ "id": self.last_id, "method": method, "params": params }));
     }
 
-    /// Says something that wants no answer.
+    /// Sends a notification.
     pub(super) fn notify(&mut self, method: &str, params: &Value) {
         self.write(json!({ "method": method, "params": params }));
     }
@@ -118,17 +120,17 @@ impl<P> Peer<P> {
         self.write(json!({ "id": id, "result": result }));
     }
 
-    /// Answers a request that nobody here can fulfil.
+    /// Answers a request that we do not support.
     pub(super) fn refuse(&mut self, id: &Value, why: &str) {
         self.write(json!({ "id": id, "error": { "code": UNKNOWN_METHOD, "message": why } }));
     }
 
-    /// Tells the house.
-    pub(super) fn tell(&mut self, event: Event) {
+    /// Emits an event for the member.
+    pub(super) fn emit(&mut self, event: Event) {
         self.out.push_back(Output::Event(event));
     }
 
-    /// What came of it all, in order.
+    /// Returns the next output, in order.
     pub(super) fn next(&mut self) -> Option<Output> {
         self.out.pop_front()
     }
@@ -141,20 +143,20 @@ impl<P> Peer<P> {
     }
 }
 
-fn outcome(message: &mut Value) -> Result<Value, Fault> {
+fn outcome(message: &mut Value) -> Result<Value, RpcError> {
     let Some(error) = message.get("error").filter(|error| !error.is_null()) else {
         return Ok(message.get_mut("result").map(Value::take).unwrap_or_default());
     };
-    let mut words = match error.get("message") {
+    let mut text = match error.get("message") {
         Some(Value::String(text)) => text.clone(),
         _ => error.to_string(),
     };
-    // What is wrong often stands only here: "Internal error" is a whole message to some.
+    // The cause is often only in `data`: some agents send no message but "Internal error".
     match error.get("data") {
         None | Some(Value::Null) => {}
-        Some(Value::String(data)) => words = format!("{words}: {data}"),
-        Some(data) => words = format!("{words}: {data}"),
+        Some(Value::String(data)) => text = format!("{text}: {data}"),
+        Some(data) => text = format!("{text}: {data}"),
     }
     let code = error.get("code").and_then(Value::as_i64).unwrap_or_default();
-    Err(Fault { code, words })
+    Err(RpcError { code, text })
 }

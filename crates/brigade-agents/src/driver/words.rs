@@ -1,28 +1,28 @@
-//! What an agent is about, in a line.
+//! Helpers to shorten texts and to read JSON values.
 
 use serde_json::Value;
 
-/// More than this does not fit on a line.
+/// Longest line, in characters.
 const WIDTH: usize = 160;
 
-/// The text as one short line.
+/// Shortens a text to one line.
 pub(super) fn brief(text: &str) -> String {
-    let mut words = String::new();
+    let mut line = String::new();
     for word in text.split_whitespace() {
-        if !words.is_empty() {
-            words.push(' ');
+        if !line.is_empty() {
+            line.push(' ');
         }
-        words.push_str(word);
-        if words.chars().count() > WIDTH {
-            let mut short: String = words.chars().take(WIDTH - 1).collect();
+        line.push_str(word);
+        if line.chars().count() > WIDTH {
+            let mut short: String = line.chars().take(WIDTH - 1).collect();
             short.push('…');
             return short;
         }
     }
-    words
+    line
 }
 
-/// What a tool is given, in a line: a text as it stands, anything else as JSON.
+/// Shortens a tool's input to one line: a string as it is, anything else as JSON.
 pub(super) fn brief_input(input: &Value) -> String {
     match input {
         Value::Null => String::new(),
@@ -32,7 +32,7 @@ pub(super) fn brief_input(input: &Value) -> String {
     }
 }
 
-/// The text at `pointer`, or nothing.
+/// The string at `pointer`, or an empty one.
 pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }

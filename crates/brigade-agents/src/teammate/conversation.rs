@@ -1,13 +1,13 @@
-//! One conversation with an agent: what is heard, and what is done about it.
+//! Runs one conversation with an agent: reads its events and the team's, and acts on them.
 
 use std::io;
 
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use super::life::Life;
-use super::{SLOW_LOOK, Sight, Teammate, TeammateError};
-use crate::delivery::{Action, Parcel};
+use super::life::RunningAgent;
+use super::{INBOX_CHECK_INTERVAL, Sight, Teammate, TeammateError};
+use crate::delivery::{Action, Item};
 use crate::driver::{Access, Ask, End, Event, Output, Verdict};
 use brigade_core::event;
 use brigade_core::handshake::{self, Kind, Leave};
@@ -16,68 +16,69 @@ use brigade_core::roster::{self, Activity, RosterError};
 use brigade_core::store::{Mark, StoreError, Watch};
 
 /// How a conversation ended.
-pub(super) enum Over {
-    /// The member is no longer on the team, or nobody wants it any more.
+pub(super) enum ConversationEnd {
+    /// The member is no longer on the team, or the team's event stream ended.
     Left,
-    /// The agent's program ended or broke.
+    /// The agent's program ended or failed.
     Died(String),
 }
 
 impl<S: FnMut(Sight)> Teammate<S> {
-    /// Talks with the agent for as long as it lives and is wanted.
+    /// Handles events until the agent's program ends or the member leaves the team.
     pub(super) async fn converse(
         &mut self,
-        life: &mut Life,
+        agent: &mut RunningAgent,
         watch: &mut Watch,
         typed: &mut Option<mpsc::UnboundedReceiver<String>>,
-    ) -> Over {
-        let mut room = vec![0; 64 * 1024];
-        let mut look_at = Instant::now();
+    ) -> ConversationEnd {
+        let mut buffer = vec![0; 64 * 1024];
+        let mut next_check = Instant::now();
         loop {
-            if let Some(why) = self.pump(life).await {
-                return Over::Died(why);
+            if let Some(why) = self.pump(agent).await {
+                return ConversationEnd::Died(why);
             }
             self.beat().await;
             tokio::select! {
-                read = life.read(&mut room) => match read {
-                    Ok(0) => return Over::Died(life.ended().to_owned()),
-                    Ok(count) => self.driver.hear(room.get(..count).unwrap_or_default()),
-                    Err(error) => return Over::Died(format!("it cannot be heard: {error}")),
+                read = agent.read(&mut buffer) => match read {
+                    Ok(0) => return ConversationEnd::Died(agent.end_message().to_owned()),
+                    Ok(count) => self.driver.hear(buffer.get(..count).unwrap_or_default()),
+                    Err(error) => return ConversationEnd::Died(format!("cannot read its output: {error}")),
                 },
                 record = watch.next_shared() => match record {
-                    Some(record) => match self.happened(&record) {
-                        News::Mail => look_at = Instant::now(),
-                        News::Left => return Over::Left,
-                        News::None => {}
+                    Some(record) => match self.on_team_event(&record) {
+                        EventEffect::Mail => next_check = Instant::now(),
+                        EventEffect::Left => return ConversationEnd::Left,
+                        EventEffect::None => {}
                     },
-                    None => return Over::Left,
+                    None => return ConversationEnd::Left,
                 },
                 line = next_line(typed) => self.typed(line).await,
-                () = sleep_until(look_at) => {
-                    look_at = Instant::now() + SLOW_LOOK;
-                    match self.look().await {
+                () = sleep_until(next_check) => {
+                    next_check = Instant::now() + INBOX_CHECK_INTERVAL;
+                    match self.check_inbox().await {
                         Ok(true) => {}
                         Ok(false) | Err(TeammateError::Store(StoreError::NoTeam { .. })) => {
-                            return Over::Left;
+                            return ConversationEnd::Left;
                         }
-                        Err(error) => self.trouble("the mail could not be looked at", &error),
+                        Err(error) => self.trouble("cannot check the inbox", &error),
                     }
                 }
             }
         }
     }
 
-    /// Brings what the driver has to the program and to the house; a reason if it broke.
-    async fn pump(&mut self, life: &Life) -> Option<String> {
+    /// Passes the driver's output to the program and to the member. Returns the reason if the
+    /// conversation cannot continue.
+    async fn pump(&mut self, agent: &RunningAgent) -> Option<String> {
         while let Some(output) = self.driver.next() {
             match output {
-                Output::Write(bytes) => life.write(bytes),
+                Output::Write(bytes) => agent.write(bytes),
                 Output::Event(event) => {
                     let broken = match &event {
                         Event::Broken { why } => Some(why.clone()),
                         _ => None,
                     };
-                    self.heard(event).await;
+                    self.on_agent_event(event).await;
                     if broken.is_some() {
                         return broken;
                     }
@@ -87,97 +88,101 @@ impl<S: FnMut(Sight)> Teammate<S> {
         None
     }
 
-    /// The program ended by itself, which may tell something, too.
-    pub(super) async fn ended(&mut self, code: i32) {
+    /// Passes the program's exit code to the driver, since some agents report failure through it.
+    pub(super) async fn program_exited(&mut self, code: i32) {
         self.driver.ended(code);
         while let Some(output) = self.driver.next() {
             if let Output::Event(event) = output {
-                self.heard(event).await;
+                self.on_agent_event(event).await;
             }
         }
     }
 
-    async fn heard(&mut self, event: Event) {
-        // Before the actions: they write down the session, and it belongs to it.
+    async fn on_agent_event(&mut self, event: Event) {
+        // Set this before the actions run: they save it together with the session.
         if let Event::Ready { session } = &event
-            && self.delivery.memory().session.as_ref() != Some(session)
+            && self.delivery.saved().session.as_ref() != Some(session)
         {
-            self.minute = self.this_minute();
+            self.session_minute = self.this_minute();
         }
-        let actions = self.delivery.heard(&event);
-        self.turn.heard(&event);
-        self.vitals.heard(&event, self.plan.seat.clock.now());
+        let actions = self.delivery.on_event(&event);
+        self.turn.on_event(&event);
+        self.vitals.on_event(&event, self.plan.seat.clock.now());
         match &event {
             Event::Asks(ask) => {
-                if let Err(error) = self.asked(ask.clone()).await {
-                    self.trouble("the lead could not be asked", &error);
-                    let no = Verdict::Deny(format!("the lead could not be asked: {error}"));
-                    self.driver.answer(ask.id, &no);
+                if let Err(error) = self.forward_request(ask.clone()).await {
+                    self.trouble("cannot ask the lead", &error);
+                    let denied = Verdict::Deny(format!("cannot ask the lead: {error}"));
+                    self.driver.answer(ask.id, &denied);
                 }
             }
             Event::RemembersIn { path } => self.recall(path),
             Event::Ready { .. } => self.ready = true,
-            Event::Broken { .. } => self.refused = !self.ready,
-            Event::TurnEnded(End::Done) => self.got_on = true,
+            Event::Broken { .. } => self.failed_to_start = !self.ready,
+            Event::TurnEnded(End::Done) => self.completed_turn = true,
             Event::AsksNoLonger(id) => {
-                let gone = self.asks.extract_if(|_, (_, ask)| ask == id);
-                let gone: Vec<String> = gone.map(|(request_id, _)| request_id).collect();
-                if !gone.is_empty() {
-                    self.take_back(|request_id| gone.iter().any(|gone| gone == request_id)).await;
+                let withdrawn = self.asks.extract_if(|_, (_, ask)| ask == id);
+                let withdrawn: Vec<String> = withdrawn.map(|(request_id, _)| request_id).collect();
+                if !withdrawn.is_empty() {
+                    self.withdraw_requests(|request_id| {
+                        withdrawn.iter().any(|withdrawn| withdrawn == request_id)
+                    })
+                    .await;
                 }
             }
             _ => {}
         }
-        (self.sights)(Sight::Did(event));
-        // The scribe comes first, if it can: what was said stands before what came of it.
+        (self.observer)(Sight::Did(event));
+        // Let the recorder run first, so that the journal shows an event before its consequences.
         tokio::task::yield_now().await;
-        self.act(actions).await;
+        self.carry_out(actions).await;
     }
 
-    /// Looks into the agent's own record for what it was given last. One that cannot be read tells
-    /// nothing, as if it held nothing.
+    /// Searches the agent's own session record for the batches it may have received. An unreadable
+    /// record counts as empty.
     fn recall(&mut self, path: &str) {
-        if self.delivery.is_in_doubt()
-            && let Ok(record) = read_one(path)
+        if self.delivery.has_unknown_batches()
+            && let Ok(record) = read_first_match(path)
         {
-            let text = self.driver.recalled(&whole_lines(&record)).into_owned();
-            let _away = self.delivery.heard(&Event::Remembers { text });
+            let text = self.driver.recalled(&complete_lines(&record)).into_owned();
+            let _no_actions = self.delivery.on_event(&Event::Remembers { text });
         }
     }
 
     pub(super) async fn typed(&mut self, line: String) {
-        let actions = self.delivery.arrived([Parcel { key: None, text: line }]);
-        self.act(actions).await;
+        let actions = self.delivery.enqueue([Item { message: None, text: line }]);
+        self.carry_out(actions).await;
     }
 
-    pub(super) async fn act(&mut self, actions: Vec<Action>) {
+    pub(super) async fn carry_out(&mut self, actions: Vec<Action>) {
         for action in actions {
             match action {
-                Action::Keep(_) => self.keep().await,
-                Action::Prompt(note, text) => {
+                Action::Persist(_) => self.save().await,
+                Action::StartTurn(note, text) => {
                     self.driver.prompt(note, &text);
-                    (self.sights)(Sight::Given(text));
+                    (self.observer)(Sight::Given(text));
                 }
                 Action::Steer(note, text) => {
                     self.driver.steer(note, &text);
-                    (self.sights)(Sight::Given(text));
+                    (self.observer)(Sight::Given(text));
                 }
-                Action::Shown(keys) => {
+                Action::MarkShown(keys) => {
                     self.shown.extend(keys);
                     self.mark_shown().await;
                 }
-                Action::Busy => self.set_activity(Activity::Active).await,
-                Action::Idle(end) => {
+                Action::TurnStarted => self.set_activity(Activity::Active).await,
+                Action::TurnEnded(end) => {
                     self.set_activity(Activity::Idle).await;
                     if let Err(error) = self.report(&end).await {
-                        self.trouble("the lead could not be told", &error);
+                        self.trouble("cannot inform the lead", &error);
                     }
                 }
             }
         }
     }
 
-    /// Marks what the agent has. What cannot be marked now is marked later, and not given again.
+    /// Marks the messages the agent has received. If that fails, it is retried later; the messages are
+    /// not sent again.
     pub(super) async fn mark_shown(&mut self) {
         if self.shown.is_empty() {
             return;
@@ -189,40 +194,42 @@ impl<S: FnMut(Sight)> Teammate<S> {
                     seen.extend(marked);
                 }
             }
-            Err(error) => self.trouble("the agent's mail cannot be marked yet", &error),
+            Err(error) => self.trouble("cannot mark the agent's mail yet; retrying", &error),
         }
     }
 
-    /// The agent asks leave: its lead decides. With a plan still to be approved nobody does.
-    async fn asked(&mut self, ask: Ask) -> Result<(), TeammateError> {
+    /// Forwards the agent's permission request or plan to the lead. While a plan still needs approval,
+    /// permission requests are denied.
+    async fn forward_request(&mut self, ask: Ask) -> Result<(), TeammateError> {
         let seat = &self.plan.seat;
-        let (kind, asked) = if let Some(plan) = &ask.plan {
+        let (kind, forward_request) = if let Some(plan) = &ask.plan {
             (Kind::Plan, handshake::submit_plan(seat, plan, None).await?)
         } else if self.access == Access::ReadOnly {
-            let first = "nothing may be changed before your plan is approved; use submit_plan";
-            let no = Verdict::Deny(first.to_owned());
-            self.driver.answer(ask.id, &no);
+            let why = "you may not change anything before your plan is approved; use submit_plan";
+            let denied = Verdict::Deny(why.to_owned());
+            self.driver.answer(ask.id, &denied);
             return Ok(());
         } else {
-            let leave = Leave {
+            let request = Leave {
                 tool: &ask.tool,
                 tool_use_id: &ask.tool_use_id,
                 description: &ask.description,
                 input: &ask.input,
                 cwd: &self.plan.launch.cwd,
             };
-            (Kind::Permission, handshake::request_permission(seat, &leave).await?)
+            (Kind::Permission, handshake::request_permission(seat, &request).await?)
         };
-        self.asks.insert(asked.request_id.clone(), (kind, ask.id));
+        self.asks.insert(forward_request.request_id.clone(), (kind, ask.id));
         let what = format!("{}: {}", ask.tool, ask.description);
-        (self.sights)(Sight::Waits { request_id: asked.request_id, what });
+        (self.observer)(Sight::Waits { request_id: forward_request.request_id, what });
         Ok(())
     }
 
-    /// Takes back what the agent no longer asks for, so that nobody answers it in vain.
-    pub(super) async fn take_back(&mut self, gone: impl Fn(&str) -> bool) {
-        if let Err(error) = handshake::take_back(&self.plan.seat, gone).await {
-            self.trouble("a request could not be taken back", &error);
+    /// Withdraws requests that the agent no longer waits for, so that the lead does not answer them for
+    /// nothing.
+    pub(super) async fn withdraw_requests(&mut self, withdrawn: impl Fn(&str) -> bool) {
+        if let Err(error) = handshake::take_back(&self.plan.seat, withdrawn).await {
+            self.trouble("cannot withdraw a request", &error);
         }
     }
 
@@ -232,45 +239,47 @@ impl<S: FnMut(Sight)> Teammate<S> {
         }
         let seat = &self.plan.seat;
         match roster::set_activity(seat, &seat.name, activity).await {
-            // It has left meanwhile; the watch will tell.
+            // The member has left meanwhile; the event stream will report it.
             Ok(()) | Err(RosterError::NoMember { .. }) => self.activity = Some(activity),
-            Err(error) => self.trouble("whether it is at work could not be told", &error),
+            Err(error) => self.trouble("cannot update the member's activity", &error),
         }
     }
 
-    /// What something that happened in the team means to this member.
-    pub(super) fn happened(&mut self, record: &event::Record) -> News {
+    /// The effect of a team event on this member.
+    pub(super) fn on_team_event(&mut self, record: &event::Record) -> EventEffect {
         let me = self.plan.seat.name.as_str();
         match &record.event {
-            event::Event::Sent { to, .. } | event::Event::Seen { to, .. } if to == me => News::Mail,
-            // Its agent may have looked for itself, with a tool.
+            event::Event::Sent { to, .. } | event::Event::Seen { to, .. } if to == me => {
+                EventEffect::Mail
+            }
+            // Its agent may have read the message with a tool.
             event::Event::Shown { to, key } if to == me => {
                 if let Some(seen) = &mut self.seen {
                     seen.insert(*key);
                 }
-                News::None
+                EventEffect::None
             }
-            event::Event::MemberLeft { name } if name == me => News::Left,
-            event::Event::TeamDeleted {} => News::Left,
+            event::Event::MemberLeft { name } if name == me => EventEffect::Left,
+            event::Event::TeamDeleted {} => EventEffect::Left,
             _ => {
                 if record.by.as_deref() == Some(me) {
-                    self.turn.did(record, self.lead.as_ref());
+                    self.turn.on_own_event(record, self.lead.as_ref());
                 }
-                News::None
+                EventEffect::None
             }
         }
     }
 }
 
-/// What something that happened in the team means to a member.
+/// The effect of a team event on this member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum News {
+pub(super) enum EventEffect {
     Mail,
     Left,
     None,
 }
 
-/// The next line somebody types; never, once nobody can.
+/// Returns the next typed line. Never completes once the sender is closed.
 pub(super) async fn next_line(typed: &mut Option<mpsc::UnboundedReceiver<String>>) -> String {
     if let Some(lines) = typed {
         if let Some(line) = lines.recv().await {
@@ -281,8 +290,8 @@ pub(super) async fn next_line(typed: &mut Option<mpsc::UnboundedReceiver<String>
     std::future::pending().await
 }
 
-/// Reads the file of a path, in which `*` may stand in place of one folder's name: the first there is.
-fn read_one(path: &str) -> io::Result<Vec<u8>> {
+/// Reads the file at `path`. One folder name in it may be `*`; then the first readable match is used.
+fn read_first_match(path: &str) -> io::Result<Vec<u8>> {
     let Some((folder, rest)) = path.split_once("/*/") else {
         return std::fs::read(path);
     };
@@ -290,21 +299,21 @@ fn read_one(path: &str) -> io::Result<Vec<u8>> {
     found.map(std::fs::read).find(Result::is_ok).unwrap_or(Err(io::ErrorKind::NotFound.into()))
 }
 
-/// What a program that was killed had written as far as it can read it again: without a last line that
-/// has no end.
-fn whole_lines(record: &[u8]) -> String {
+/// The complete lines of a record. A killed program may have left an unfinished last line, which it
+/// cannot read again itself.
+fn complete_lines(record: &[u8]) -> String {
     let end = record.iter().rposition(|byte| *byte == b'\n').unwrap_or_default();
     String::from_utf8_lossy(record.get(..end).unwrap_or_default()).into_owned()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::whole_lines;
+    use super::complete_lines;
 
     #[test]
-    fn a_line_without_an_end_was_not_written() {
+    fn an_unfinished_last_line_is_ignored() {
         for (record, whole) in [("", ""), ("cut", ""), ("a\n", "a"), ("a\nb\ncut", "a\nb")] {
-            assert_eq!(whole_lines(record.as_bytes()), whole, "{record:?}");
+            assert_eq!(complete_lines(record.as_bytes()), whole, "{record:?}");
         }
     }
 }

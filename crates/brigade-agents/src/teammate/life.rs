@@ -1,28 +1,28 @@
-//! Who plays a member, and one life of it: a program of its own, or a value in this process.
+//! The program or worker that runs a member.
 
 use std::io;
 
 use crate::program::{Program, Start};
 use crate::worker::{self, Workers};
 
-/// Who plays a member.
+/// The program or worker that runs a member.
 #[derive(Clone, Debug)]
 pub enum Player {
-    /// An agent's program; the arguments are the driver's.
+    /// An agent's program. The driver supplies its arguments.
     Program(Start),
-    /// Values in this process.
+    /// Workers in this process.
     Workers(Workers),
 }
 
-/// One life of it.
+/// A running program or worker.
 #[derive(Debug)]
-pub(super) enum Life {
+pub(super) enum RunningAgent {
     Program(Box<Program>),
-    Worker(worker::Life),
+    Worker(worker::RunningWorker),
 }
 
-impl Life {
-    /// Tells it something, sooner or later.
+impl RunningAgent {
+    /// Queues input for it.
     pub(super) fn write(&self, bytes: Vec<u8>) {
         match self {
             Self::Program(program) => program.write(bytes),
@@ -30,31 +30,31 @@ impl Life {
         }
     }
 
-    /// What it told; nothing once it has ended.
-    pub(super) async fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+    /// Reads its output. Returns 0 once it has ended.
+    pub(super) async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
-            Self::Program(program) => program.read(room).await,
-            Self::Worker(worker) => Ok(worker.read(room).await),
+            Self::Program(program) => program.read(buffer).await,
+            Self::Worker(worker) => Ok(worker.read(buffer).await),
         }
     }
 
-    /// That it ended, in words.
-    pub(super) fn ended(&self) -> &'static str {
+    /// Describes the end of its output.
+    pub(super) fn end_message(&self) -> &'static str {
         match self {
-            Self::Program(_) => "the program ended",
+            Self::Program(_) => "the program exited",
             Self::Worker(_) => "the worker ended",
         }
     }
 
-    /// The last it said beside the conversation.
-    pub(super) async fn last_words(&mut self) -> String {
+    /// Its last diagnostic output: standard error, or a panic message.
+    pub(super) async fn last_output(&mut self) -> String {
         match self {
-            Self::Program(program) => program.last_words().await,
-            Self::Worker(worker) => worker.last_words(),
+            Self::Program(program) => program.last_output().await,
+            Self::Worker(worker) => worker.last_output(),
         }
     }
 
-    /// Ends it, and everything it started; gives the code with which a program ended by itself.
+    /// Ends it and everything it started. Returns the exit code if a program ended by itself.
     pub(super) async fn end(self) -> io::Result<Option<i32>> {
         match self {
             Self::Program(program) => program.end().await,

@@ -1,5 +1,4 @@
-//! What becomes of a message that arrives: something for the agent to read, or an answer to what it
-//! asked.
+//! Sorts incoming messages: text for the agent to read, or the answer to a request of the agent.
 
 use std::collections::HashSet;
 
@@ -11,7 +10,7 @@ use brigade_wire::protocol::{PlanApprovalResponse, Protocol};
 use brigade_wire::team::Team;
 
 use super::{Sight, Teammate, TeammateError};
-use crate::delivery::Parcel;
+use crate::delivery::Item;
 use crate::driver::{Access, Verdict};
 use brigade_core::event::{Event, MessageKey};
 use brigade_core::handshake::{self, Kind};
@@ -20,113 +19,116 @@ use brigade_core::protocol_text;
 use brigade_core::seat::Seat;
 use brigade_core::store::Mark;
 
-/// How much of one message an agent is given, in characters; each may become four in the envelope.
-/// There is an end to what agents take at once, and what they do not take would be given for ever.
-const LONGEST: usize = 250_000;
-/// How much of its summary.
-const LONGEST_SUMMARY: usize = 1_000;
+/// Longest message an agent receives, in characters; escaping in the envelope can make four of one.
+/// Agents limit the size of their input, and a message above the limit would be rejected and sent again
+/// for ever.
+const MAX_MESSAGE_CHARS: usize = 250_000;
+/// Longest summary of a message, in characters.
+const MAX_SUMMARY_CHARS: usize = 1_000;
 
-/// What a message comes to.
-enum Mail {
+/// A message, sorted by how it is handled.
+enum SortedMail {
     /// The agent reads it.
-    Read(Parcel),
-    /// The lead answered a request for leave.
+    Read(Item),
+    /// The lead answered a permission request.
     Permission(PermissionResponse),
     /// The lead answered a plan.
-    Plan(PlanApprovalResponse, Parcel),
+    Plan(PlanApprovalResponse, Item),
 }
 
 impl<S: FnMut(Sight)> Teammate<S> {
-    /// Looks at the inbox and deals with what is new; whether the member is still on the team.
-    pub(super) async fn look(&mut self) -> Result<bool, TeammateError> {
+    /// Checks the inbox and handles new messages. Returns whether the member is still on the team.
+    pub(super) async fn check_inbox(&mut self) -> Result<bool, TeammateError> {
         let seat = self.plan.seat.clone();
         if seat.role().await?.is_none() {
             return Ok(false);
         }
         self.mark_shown().await;
         let mut new = mail::inbox(&seat, &seat.name, Which::Unread).await?;
-        new.retain(|mail| !self.delivery.has(mail.key) && !self.shown.contains(&mail.key));
+        new.retain(|mail| !self.delivery.contains(mail.key) && !self.shown.contains(&mail.key));
         if new.is_empty() {
-            let actions = self.delivery.arrived([]);
-            self.act(actions).await;
+            let actions = self.delivery.enqueue([]);
+            self.carry_out(actions).await;
             return Ok(true);
         }
-        // Once: the past of a mailbox only grows.
+        // Loaded once. Later events are added as they arrive.
         if self.seen.is_none() {
-            self.seen = Some(seen_before(&seat).await?);
+            self.seen = Some(shown_messages(&seat).await?);
         }
-        let sorted: Vec<(MessageKey, Option<Mail>)> = {
+        let sorted: Vec<(MessageKey, Option<SortedMail>)> = {
             let config = seat.config().await?;
             let team = seat.read(&config)?;
             new.iter().map(|mail| (mail.key, self.sort(&team, mail.key, &mail.json))).collect()
         };
-        let mut parcels = Vec::new();
-        let mut dealt_with = Vec::new();
+        let mut items = Vec::new();
+        let mut handled = Vec::new();
         for (key, mail) in sorted {
             match mail {
-                // Put back by somebody: whoever read it once need not again.
+                // The message was put back into the inbox after the model saw it, so it is not shown
+                // again.
                 _ if self.seen.as_ref().is_some_and(|seen| seen.contains(&key)) => {
-                    dealt_with.push(key);
+                    handled.push(key);
                 }
-                Some(Mail::Read(parcel)) => parcels.push(parcel),
-                Some(Mail::Permission(answer)) => {
+                Some(SortedMail::Read(item)) => items.push(item),
+                Some(SortedMail::Permission(answer)) => {
                     self.permission_answered(&answer, key).await?;
-                    dealt_with.push(key);
+                    handled.push(key);
                 }
-                Some(Mail::Plan(answer, parcel)) => {
+                Some(SortedMail::Plan(answer, item)) => {
                     if self.plan_answered(&answer, key).await? {
-                        parcels.push(parcel);
+                        items.push(item);
                     } else {
-                        dealt_with.push(key);
+                        handled.push(key);
                     }
                 }
                 None => {}
             }
         }
-        if !dealt_with.is_empty() {
-            mail::mark(&seat, &dealt_with, Mark::Read).await?;
+        if !handled.is_empty() {
+            mail::mark(&seat, &handled, Mark::Read).await?;
         }
-        let actions = self.delivery.arrived(parcels);
-        self.act(actions).await;
+        let actions = self.delivery.enqueue(items);
+        self.carry_out(actions).await;
         Ok(true)
     }
 
-    /// Tells what a message is. Only what the lead said, as far as can be told, is an answer; all
-    /// else is words.
-    fn sort(&self, team: &Team<'_>, key: MessageKey, json: &[u8]) -> Option<Mail> {
+    /// Sorts a message. Only a message verified as the lead's counts as an answer; every other message
+    /// is shown as text.
+    fn sort(&self, team: &Team<'_>, key: MessageKey, json: &[u8]) -> Option<SortedMail> {
         let sorted = mail::with_message(json, |message| {
             let message = message?;
-            let vouched = self.plan.seat.vouches_for(team, &message);
+            let verified = self.plan.seat.vouches_for(team, &message);
             let from_lead = self.lead.as_ref().is_some_and(|lead| message.from() == lead.as_str());
             let body = message.body();
             let sender = message.from().into_owned();
-            let parcel = |text: &str, sender: Sender<'_>| Parcel {
-                key: Some(key),
+            let item = |text: &str, sender: Sender<'_>| Item {
+                message: Some(key),
                 text: envelope(&message, text, sender),
             };
             Some(match body {
-                Body::Protocol(protocol) if vouched && from_lead => {
-                    let text = told(&sender, &protocol);
-                    let parcel = parcel(&text, Sender::Member(&sender));
+                Body::Protocol(protocol) if verified && from_lead => {
+                    let text = render_protocol(&sender, &protocol);
+                    let item = item(&text, Sender::Member(&sender));
                     match protocol {
-                        Protocol::PermissionResponse(answer) => Mail::Permission(answer),
-                        Protocol::PlanApprovalResponse(answer) => Mail::Plan(answer, parcel),
-                        _ => Mail::Read(parcel),
+                        Protocol::PermissionResponse(answer) => SortedMail::Permission(answer),
+                        Protocol::PlanApprovalResponse(answer) => SortedMail::Plan(answer, item),
+                        _ => SortedMail::Read(item),
                     }
                 }
                 Body::Protocol(
                     protocol @ (Protocol::TaskAssignment(_) | Protocol::IdleNotification(_)),
-                ) if vouched => {
-                    Mail::Read(parcel(&told(&sender, &protocol), Sender::Member(&sender)))
-                }
-                _ if vouched => Mail::Read(parcel(&message.text(), Sender::Member(&sender))),
-                _ => Mail::Read(parcel(&message.text(), Sender::Unverified(&sender))),
+                ) if verified => SortedMail::Read(item(
+                    &render_protocol(&sender, &protocol),
+                    Sender::Member(&sender),
+                )),
+                _ if verified => SortedMail::Read(item(&message.text(), Sender::Member(&sender))),
+                _ => SortedMail::Read(item(&message.text(), Sender::Unverified(&sender))),
             })
         });
         sorted.ok().flatten()
     }
 
-    /// The lead's answer goes to the agent, if it was asked for and is the first.
+    /// Passes the lead's answer to the agent, if the agent asked and this is the first answer.
     async fn permission_answered(
         &mut self,
         answer: &PermissionResponse,
@@ -143,11 +145,11 @@ impl<S: FnMut(Sight)> Teammate<S> {
         };
         self.driver.answer(ask, &verdict);
         let yes = verdict == Verdict::Allow;
-        (self.sights)(Sight::Answered { request_id: id.clone(), yes });
+        (self.observer)(Sight::Answered { request_id: id.clone(), yes });
         Ok(())
     }
 
-    /// The lead's word on the plan; whether it counts.
+    /// Applies the lead's answer to a plan. Returns whether the answer counts.
     async fn plan_answered(
         &mut self,
         answer: &PlanApprovalResponse,
@@ -158,29 +160,29 @@ impl<S: FnMut(Sight)> Teammate<S> {
             return Ok(false);
         }
         if answer.approved {
-            self.planned = true;
+            self.plan_approved = true;
             self.access = match answer.permission_mode.as_deref() {
                 Some("bypassPermissions") => Access::Full,
                 _ => Access::Ask,
             };
             self.driver.set_access(self.access);
-            self.keep().await;
+            self.save().await;
         }
         if let Some((_, ask)) = self.asks.remove(id) {
             let verdict = match (&answer.feedback, answer.approved) {
                 (_, true) => Verdict::Allow,
                 (Some(feedback), false) => Verdict::Deny(feedback.clone()),
-                (None, false) => Verdict::Deny("the lead rejects the plan".to_owned()),
+                (None, false) => Verdict::Deny("the lead rejected the plan".to_owned()),
             };
             self.driver.answer(ask, &verdict);
         }
-        (self.sights)(Sight::Answered { request_id: id.clone(), yes: answer.approved });
+        (self.observer)(Sight::Answered { request_id: id.clone(), yes: answer.approved });
         Ok(true)
     }
 }
 
-/// The messages that were put before the member's model at any time.
-async fn seen_before(seat: &Seat) -> Result<HashSet<MessageKey>, TeammateError> {
+/// All messages that the member's model ever saw.
+async fn shown_messages(seat: &Seat) -> Result<HashSet<MessageKey>, TeammateError> {
     let records = seat.store.mailbox_history(&seat.team, &seat.name).await?;
     let shown = records.iter().filter_map(|record| match record.event {
         Event::Shown { key, .. } => Some(key),
@@ -189,40 +191,40 @@ async fn seen_before(seat: &Seat) -> Result<HashSet<MessageKey>, TeammateError> 
     Ok(shown.collect())
 }
 
-/// A message of the protocol for a model: in words, with what it needs to answer.
-fn told(from: &str, protocol: &Protocol) -> String {
-    let said = format!("{from} {}", protocol_text::of(protocol));
+/// Renders a protocol message for a model, with the information needed to answer it.
+fn render_protocol(from: &str, protocol: &Protocol) -> String {
+    let text = format!("{from} {}", protocol_text::of(protocol));
     match protocol {
         Protocol::ShutdownRequest(asked) => {
             let id = &asked.request_id;
-            format!("request_id {id}: {said}\nAnswer with the tool answer_shutdown.")
+            format!("request_id {id}: {text}\nAnswer with the tool answer_shutdown.")
         }
         Protocol::TaskAssignment(task) => {
-            format!("{said}\nTake it with task_claim (taskId {}) and do it.", task.task_id)
+            format!("{text}\nTake it with task_claim (taskId {}) and do it.", task.task_id)
         }
-        _ => said,
+        _ => text,
     }
 }
 
 fn envelope(message: &Message<'_>, text: &str, sender: Sender<'_>) -> String {
     let summary = message.summary();
-    let summary = summary.as_deref().map(|summary| cut(summary, LONGEST_SUMMARY).0);
+    let summary = summary.as_deref().map(|summary| split_after(summary, MAX_SUMMARY_CHARS).0);
     let color = message.color().and_then(|color| color.parse().ok());
-    let (kept, more) = cut(text, LONGEST);
+    let (kept, more) = split_after(text, MAX_MESSAGE_CHARS);
     let notice;
     let text = match more.chars().count() {
         0 => kept,
         more => {
-            notice = format!("{kept}\n[{more} more characters of this message are left out]");
+            notice = format!("{kept}\n[{more} more characters of this message were cut]");
             &notice
         }
     };
     Envelope { sender, color, summary, text }.to_string()
 }
 
-/// The first characters of a text, so many at most, and the rest.
-fn cut(text: &str, most: usize) -> (&str, &str) {
-    let end = text.char_indices().nth(most).map_or(text.len(), |(end, _)| end);
+/// Splits a text after at most `max` characters.
+fn split_after(text: &str, max: usize) -> (&str, &str) {
+    let end = text.char_indices().nth(max).map_or(text.len(), |(end, _)| end);
     text.split_at_checked(end).unwrap_or((text, ""))
 }
 
@@ -232,11 +234,11 @@ mod tests {
 
     use super::*;
 
-    /// Codex takes no more than a MiB at once, and what it does not take would be given for ever.
+    /// Codex accepts at most 1 MiB of input. A rejected message would be sent again for ever.
     #[test]
-    fn no_message_is_too_long_for_an_agent() {
-        for sign in ['m', '<', '\u{1f600}'] {
-            let text = sign.to_string().repeat(2_000_000);
+    fn messages_are_cut_to_what_agents_accept() {
+        for character in ['m', '<', '\u{1f600}'] {
+            let text = character.to_string().repeat(2_000_000);
             let json = serde_json::json!([{
                 "from": "bob", "text": text, "summary": text, "timestamp": "t", "read": false,
             }]);
@@ -244,9 +246,9 @@ mod tests {
             let inbox = Inbox::read(json.as_bytes()).unwrap();
             let message = inbox.messages().next().unwrap();
             let envelope = envelope(&message, &text, Sender::Member("bob"));
-            assert!(envelope.chars().count() < 1 << 20, "{sign}");
-            assert!(envelope.contains("[1750000 more characters"), "{sign}");
-            assert!(envelope.ends_with("\n</teammate-message>"), "{sign}");
+            assert!(envelope.chars().count() < 1 << 20, "{character}");
+            assert!(envelope.contains("[1750000 more characters"), "{character}");
+            assert!(envelope.ends_with("\n</teammate-message>"), "{character}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A member to be: its seat, its agent, who plays it.
+//! The plan for running a member: its seat, its agent, and what runs it.
 
 use std::path::PathBuf;
 
@@ -12,28 +12,28 @@ use brigade_core::pulse::Process;
 use brigade_core::seat::Seat;
 use brigade_core::store::StoreError;
 
-/// A member to be.
+/// The plan for running a member.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Plan {
-    /// Its seat.
+    /// The member's seat.
     pub seat: Seat,
-    /// Its agent.
+    /// The agent that runs it.
     pub agent: Agent,
-    /// Who plays it.
+    /// The program or worker that runs it.
     pub player: Player,
-    /// What the conversation begins with.
+    /// The settings of the conversation.
     pub launch: Launch,
-    /// The process that plays it, for those who ask.
+    /// The process that runs it, published in its pulse.
     pub process: Process,
-    /// The host that process is on.
+    /// The host of that process.
     pub host: String,
 }
 
 impl Plan {
-    /// A member that is played by this agent in this folder, guarded and given its tools by `brigade`. It is
-    /// told who it is on the team, and asks its lead for what its own rules do not allow; both can be changed
-    /// in [`Plan::launch`].
+    /// A member run by this agent in this folder. `brigade` guards the agent's program and serves its
+    /// team tools. The agent's instructions describe its role on the team, and it asks its lead for
+    /// permission where its own rules require that; both can be changed in [`Plan::launch`].
     pub async fn agent(
         seat: Seat,
         choice: Choice,
@@ -52,13 +52,13 @@ impl Plan {
         Ok(Self::new(seat, choice.agent, player, launch))
     }
 
-    /// A member that is played by values in this process.
+    /// A member run by workers in this process.
     pub fn in_process(seat: Seat, workers: Workers) -> Self {
         let launch = Launch::new("", ToolServer::default());
         Self::new(seat, IN_PROCESS, Player::Workers(workers), launch)
     }
 
-    /// A member of all its parts, played by this process.
+    /// A member with these parts, run by the current process.
     pub fn new(seat: Seat, agent: Agent, player: Player, launch: Launch) -> Self {
         let process = Process { pid: std::process::id(), began: String::new() };
         Self { seat, agent, player, launch, process, host: String::new() }

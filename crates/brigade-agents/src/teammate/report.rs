@@ -1,4 +1,4 @@
-//! What the team hears of a member: when it is idle, and what came of its turn.
+//! Reports to the lead when a member becomes idle and what its turn achieved.
 
 use brigade_wire::generation::Generation;
 use brigade_wire::name::MemberName;
@@ -11,35 +11,35 @@ use brigade_core::clock::wire_time;
 use brigade_core::event::{self, Record};
 use brigade_core::mail::{self, MailError, with_message};
 
-/// How much of an agent's last words goes into its report.
-const LAST_WORDS: usize = 2_000;
-/// How much of a message to a peer goes into a summary.
-const SUMMARY: usize = 80;
+/// Longest final text or failure reason in a report, in characters.
+const MAX_RESULT: usize = 2_000;
+/// Longest excerpt of a message to a peer in a summary, in characters.
+const MAX_SUMMARY: usize = 80;
 
-/// What a turn came to so far.
+/// The results of the current turn.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
-    /// What it said since it last used a tool.
-    words: String,
-    /// Whom it wrote to last, beside the lead, and about what.
-    wrote: Option<String>,
+    /// The agent's text since its last use of a tool.
+    text: String,
+    /// The last message to a member other than the lead: recipient and excerpt.
+    last_message: Option<String>,
     /// The task it completed last.
     completed: Option<u64>,
 }
 
 impl Turn {
-    /// The agent did something.
-    pub(super) fn heard(&mut self, event: &Event) {
+    /// Handles an event reported by the agent.
+    pub(super) fn on_event(&mut self, event: &Event) {
         match event {
             Event::TurnStarted => *self = Self::default(),
-            Event::ToolStarted { .. } => self.words.clear(),
-            Event::Said(words) => self.words.push_str(words),
+            Event::ToolStarted { .. } => self.text.clear(),
+            Event::Said(text) => self.text.push_str(text),
             _ => {}
         }
     }
 
-    /// The member did something to the team.
-    pub(super) fn did(&mut self, record: &Record, lead: Option<&MemberName>) {
+    /// Handles a team event caused by this member.
+    pub(super) fn on_own_event(&mut self, record: &Record, lead: Option<&MemberName>) {
         match &record.event {
             event::Event::Sent { to, message, .. }
                 if lead.is_none_or(|lead| to != lead.as_str()) =>
@@ -47,10 +47,10 @@ impl Turn {
                 let about = with_message(message.get().as_bytes(), |message| {
                     let message = message?;
                     let about = message.summary().unwrap_or_else(|| message.text());
-                    Some(cut(&about.replace('\n', " "), SUMMARY))
+                    Some(truncate(&about.replace('\n', " "), MAX_SUMMARY))
                 });
                 if let Ok(Some(about)) = about {
-                    self.wrote = Some(format!("[to {to}] {about}"));
+                    self.last_message = Some(format!("[to {to}] {about}"));
                 }
             }
             event::Event::Task { id, task } => {
@@ -65,7 +65,7 @@ impl Turn {
 }
 
 impl<S: FnMut(Sight)> Teammate<S> {
-    /// Tells the lead that the member is idle, and why.
+    /// Informs the lead that the member is idle, and why.
     pub(super) async fn report(&mut self, end: &End) -> Result<(), TeammateError> {
         let seat = &self.plan.seat;
         let Some(lead) = &self.lead else { return Ok(()) };
@@ -74,7 +74,7 @@ impl<S: FnMut(Sight)> Teammate<S> {
             End::Failed(why) | End::Limited(why) => Some(why.clone()),
             _ => None,
         };
-        // Whoever tries in vain again and again says so once.
+        // Report a repeated failure only once.
         if failed.is_some() && failed == self.failed {
             return Ok(());
         }
@@ -83,33 +83,33 @@ impl<S: FnMut(Sight)> Teammate<S> {
             End::Done => (IdleReason::Available, None),
             End::Interrupted => (IdleReason::Interrupted, None),
             End::Failed(why) | End::Limited(why) => {
-                (IdleReason::Failed, Some(cut(why, LAST_WORDS)))
+                (IdleReason::Failed, Some(truncate(why, MAX_RESULT)))
             }
         };
-        let words = Some(cut(turn.words.trim(), LAST_WORDS)).filter(|words| !words.is_empty());
+        let text = Some(truncate(turn.text.trim(), MAX_RESULT)).filter(|text| !text.is_empty());
         let idle = IdleNotification {
             from: seat.name.to_string(),
             timestamp: wire_time(seat.clock.now()),
             idle_reason,
-            summary: turn.wrote,
+            summary: turn.last_message,
             completed_task_id: turn.completed.map(|id| id.to_string()),
             completed_status: turn.completed.map(|_| "resolved".to_owned()),
             failure_reason,
-            result: words.filter(|_| self.generation == Generation::New),
+            result: text.filter(|_| self.generation == Generation::New),
         };
-        let text = Protocol::from(idle).to_text();
-        match mail::send_protocol(seat, lead, &text).await {
-            // It left the team in the turn that has ended.
+        let message = Protocol::from(idle).to_text();
+        match mail::send_protocol(seat, lead, &message).await {
+            // The member left the team during the turn.
             Ok(_) | Err(MailError::Denied(_)) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 }
 
-fn cut(text: &str, most: usize) -> String {
-    let mut cut: String = text.chars().take(most).collect();
-    if cut.len() < text.len() {
-        cut.push('…');
+fn truncate(text: &str, max: usize) -> String {
+    let mut truncate: String = text.chars().take(max).collect();
+    if truncate.len() < text.len() {
+        truncate.push('…');
     }
-    cut
+    truncate
 }

@@ -1,4 +1,4 @@
-//! What a member's process says of itself, for those who ask how the member is.
+//! Tracks a member's state and publishes it as the member's pulse.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -7,34 +7,34 @@ use crate::driver::{End, Event, Usage};
 use brigade_core::pulse::{self, BEAT, Pulse, State};
 use brigade_core::roster::Activity;
 
-/// What is known of the member's state beside its conversation.
+/// The member's state apart from its conversation.
 #[derive(Debug, Default)]
 pub(super) struct Vitals {
-    /// What was said last.
+    /// The last pulse that was published.
     last: Option<Pulse>,
-    /// When the agent was last heard.
-    heard: Option<Timestamp>,
+    /// When the agent last reported an event.
+    last_event: Option<Timestamp>,
     used: Usage,
-    /// The vendor takes no more, in its words.
+    /// The vendor's rate or usage limit that was hit, as the agent reported it.
     limited: Option<String>,
-    /// It does not get through to its vendor, in its words.
+    /// Why the agent retries its vendor, as the agent reported it.
     retries: Option<String>,
     /// Why the last turn failed, if it did.
     failed: Option<String>,
-    /// Why the agent was given up, if it was.
-    pub(super) given_up: Option<String>,
+    /// Why the agent was marked failed, if it was.
+    pub(super) failure: Option<String>,
 }
 
 impl Vitals {
-    pub(super) fn heard(&mut self, event: &Event, now: Timestamp) {
-        self.heard = Some(now);
+    pub(super) fn on_event(&mut self, event: &Event, now: Timestamp) {
+        self.last_event = Some(now);
         match event {
             Event::TurnEnded(End::Failed(why)) => self.failed = Some(why.clone()),
             Event::TurnEnded(_) => self.failed = None,
             _ => {}
         }
         match event {
-            Event::Ready { .. } => self.given_up = None,
+            Event::Ready { .. } => self.failure = None,
             Event::Used(used) => self.used = *used,
             Event::Limited { why } | Event::TurnEnded(End::Limited(why)) => {
                 self.limited = Some(why.clone());
@@ -48,7 +48,8 @@ impl Vitals {
             | Event::TurnEnded(End::Done | End::Interrupted | End::Failed(_)) => {
                 (self.limited, self.retries) = (None, None);
             }
-            // That it is asked anew does not say that its vendor answers: some then try in silence.
+            // A new turn does not show that the vendor answers again: some agents retry without
+            // reporting it.
             Event::TurnStarted
             | Event::Remembers { .. }
             | Event::RemembersIn { .. }
@@ -61,7 +62,7 @@ impl Vitals {
 }
 
 impl<S: FnMut(Sight)> Teammate<S> {
-    /// Says how the member is, if that is new or was not said for a while.
+    /// Publishes the member's pulse if its state changed or the last pulse is old.
     pub(super) async fn beat(&mut self) {
         let state = self.state();
         let now = self.plan.seat.clock.now();
@@ -71,7 +72,7 @@ impl<S: FnMut(Sight)> Teammate<S> {
         if same.is_some_and(|last| now.duration_since(last.at) < beat) {
             return;
         }
-        // How often its agent tried by now does not make it another turn.
+        // A changed retry count does not start a new working period.
         let is_working = |state: &State| matches!(state, State::Working { .. });
         let since = last
             .filter(|last| same.is_some() || (is_working(&last.state) && is_working(&state)))
@@ -82,21 +83,21 @@ impl<S: FnMut(Sight)> Teammate<S> {
             at: now,
             since,
             state,
-            heard: self.vitals.heard,
-            session: self.delivery.memory().session.clone(),
+            heard: self.vitals.last_event,
+            session: self.delivery.saved().session.clone(),
             tokens: (self.vitals.used.input, self.vitals.used.output),
             cost: self.vitals.used.cost,
             strain: self.plan.seat.store.strain(),
         };
         if let Err(error) = pulse::beat(&self.plan.seat, &pulse).await {
-            // The next beat tries again.
-            tracing::warn!(member = %self.plan.seat.name, %error, "its state cannot be written down");
+            // The next pulse tries again.
+            tracing::warn!(member = %self.plan.seat.name, %error, "cannot publish its state");
         }
         self.vitals.last = Some(pulse);
     }
 
     fn state(&self) -> State {
-        if let Some(why) = &self.vitals.given_up {
+        if let Some(why) = &self.vitals.failure {
             return State::Failed { why: why.clone() };
         }
         if !self.ready {
@@ -108,7 +109,7 @@ impl<S: FnMut(Sight)> Teammate<S> {
             return State::Waiting { requests };
         }
         match (&self.vitals.limited, self.activity) {
-            // In a turn or not: an agent may try again by itself for minutes.
+            // Regardless of whether a turn is running: an agent may retry by itself for minutes.
             (Some(why), _) => State::Limited { why: why.clone() },
             (None, Some(Activity::Active)) => {
                 State::Working { retries: self.vitals.retries.clone() }
@@ -125,7 +126,7 @@ mod tests {
     fn limited_after(events: &[Event]) -> Option<String> {
         let mut vitals = Vitals::default();
         for event in events {
-            vitals.heard(event, Timestamp::UNIX_EPOCH);
+            vitals.on_event(event, Timestamp::UNIX_EPOCH);
         }
         vitals.limited
     }
@@ -134,7 +135,7 @@ mod tests {
     fn a_failure_is_remembered_until_a_turn_ends_well() {
         let mut vitals = Vitals::default();
         let mut after = |event| {
-            vitals.heard(&event, Timestamp::UNIX_EPOCH);
+            vitals.on_event(&event, Timestamp::UNIX_EPOCH);
             vitals.failed.clone()
         };
         let failed = Event::TurnEnded(End::Failed("not logged in".to_owned()));
@@ -144,10 +145,10 @@ mod tests {
     }
 
     #[test]
-    fn that_it_does_not_get_through_is_over_with_the_next_word() {
+    fn retrying_ends_with_the_next_output() {
         let mut vitals = Vitals::default();
         let mut after = |event| {
-            vitals.heard(&event, Timestamp::UNIX_EPOCH);
+            vitals.on_event(&event, Timestamp::UNIX_EPOCH);
             vitals.retries.clone()
         };
         let why = || "Reconnecting... 2/5".to_owned();
@@ -157,14 +158,14 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_lasts_until_the_agent_gets_on() {
+    fn a_limit_lasts_until_the_agent_makes_progress() {
         let why = || "529 overloaded".to_owned();
         let limit = || Event::Limited { why: why() };
         let ended = Event::TurnEnded(End::Limited(why()));
         assert_eq!(limited_after(&[Event::TurnStarted, limit()]), Some(why()));
         assert_eq!(limited_after(&[limit(), Event::TurnStarted]), Some(why()));
         assert_eq!(limited_after(&[limit(), Event::Used(Usage::default())]), Some(why()));
-        // What the agent's program says of its failure stands in the place of the model's words.
+        // The agent's program reports its failure as if the model had said it.
         assert_eq!(
             limited_after(&[limit(), Event::Said("API Error".to_owned()), ended]),
             Some(why())

@@ -1,7 +1,7 @@
-//! What can be seen of a member at work, written into the journal.
+//! Records a member's work in the journal.
 //!
-//! What is seen of work is no promise: it is noted here in no time, and written down by a task of its
-//! own. If the store is slow, the oldest of what waits is lost; the agent is never held up.
+//! Work events are not promised to be complete: they are queued in memory and written by a separate
+//! task. If the store is slow, the oldest queued events are dropped, so that the agent never waits.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,295 +18,301 @@ use brigade_core::event::{Act, Ending};
 use brigade_core::seat::Seat;
 use brigade_core::store::StoreError;
 
-/// How many acts may wait to be written down.
-const WAITING: usize = 256;
-/// How much of what an agent says in one go is kept, in bytes; and of any other of its words.
-const SPEECH: usize = 8 * 1024;
-const WORDS: usize = 1024;
-/// How long an agent is silent before what it said is written down, though it may go on.
+/// How many events may wait to be written.
+const MAX_QUEUED: usize = 256;
+/// Longest uninterrupted text of an agent that is recorded, in bytes; and longest other field.
+const MAX_SPEECH: usize = 8 * 1024;
+const MAX_FIELD: usize = 1024;
+/// How long an agent must be silent until its text is recorded, even though it may continue.
 const SILENCE: Duration = Duration::from_secs(1);
-/// How long is waited at the member's end for what is not written down yet.
-const LAST: Duration = Duration::from_secs(1);
+/// How long to wait at the member's end for events that are not written yet.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Who writes down what a member does.
+/// Records what a member does.
 #[derive(Debug)]
-pub(super) struct Scribe {
-    sheet: Arc<Sheet>,
-    /// Goes with the member; with it gone, what is noted is written down and that is the end.
+pub(super) struct WorkRecorder {
+    queue: Arc<RecorderQueue>,
+    /// Dropped at the member's end, which makes the writer finish its queue and stop.
     member: oneshot::Sender<()>,
     writer: JoinHandle<()>,
 }
 
-impl Scribe {
-    /// One for the member of this seat.
+impl WorkRecorder {
+    /// Starts recording for the member of this seat.
     pub(super) fn new(seat: Seat) -> Self {
-        let sheet = Arc::<Sheet>::default();
-        let (member, gone) = oneshot::channel();
-        let writer = tokio::spawn(write(seat, Arc::clone(&sheet), gone));
-        Self { sheet, member, writer }
+        let queue = Arc::<RecorderQueue>::default();
+        let (member, ended) = oneshot::channel();
+        let writer = tokio::spawn(write(seat, Arc::clone(&queue), ended));
+        Self { queue, member, writer }
     }
 
-    /// Notes what is seen.
-    pub(super) fn see(&self, sight: &Sight) {
-        self.sheet.notes().see(sight);
-        self.sheet.news.notify_one();
+    /// Queues an event.
+    pub(super) fn observe(&self, observed: &Sight) {
+        self.queue.pending().observe(observed);
+        self.queue.changed.notify_one();
     }
 
-    /// The member's end: waits a little for what is not written down yet.
-    pub(super) async fn end(self) {
+    /// Ends recording, and waits briefly for events that are not written yet.
+    pub(super) async fn finish(self) {
         drop(self.member);
-        // It ends by itself in time; if it panicked, there is nothing to wait for.
+        // The task has its own time limit. If it panicked, there is nothing to wait for.
         let _ended = self.writer.await;
     }
 }
 
-/// What is noted, and that there is something new.
+/// The queue shared with the writer, and a signal for new entries.
 #[derive(Debug, Default)]
-struct Sheet {
-    notes: Mutex<Notes>,
-    news: Notify,
+struct RecorderQueue {
+    pending: Mutex<PendingWork>,
+    changed: Notify,
 }
 
-impl Sheet {
-    fn notes(&self) -> MutexGuard<'_, Notes> {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+impl RecorderQueue {
+    fn pending(&self) -> MutexGuard<'_, PendingWork> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What is noted and not written down yet.
+/// Events that are not written yet.
 #[derive(Debug, Default)]
-struct Notes {
-    acts: VecDeque<Act>,
-    /// What the agent says, as far as it is kept; whether there was more; and when it last said
-    /// something.
+struct PendingWork {
+    events: VecDeque<Act>,
+    /// The agent's current text, cut to `MAX_SPEECH`; whether text was cut off; and when the last piece
+    /// came.
     speech: String,
     is_cut: bool,
-    spoke: Option<Instant>,
-    /// The last thing that went wrong, so that it is noted once.
-    wrong: Option<Act>,
+    last_speech: Option<Instant>,
+    /// The last problem, so that a repetition is not recorded again.
+    last_problem: Option<Act>,
     used: Usage,
-    /// What it had used when that was last noted.
-    told: Usage,
-    /// How many acts were lost since that was last said.
+    /// The usage that was last recorded.
+    recorded_usage: Usage,
+    /// How many events were dropped since the last warning.
     lost: usize,
-    /// Whether nothing will come any more.
-    over: bool,
+    /// Whether the member has ended and no more events follow.
+    finished: bool,
 }
 
-impl Notes {
-    fn see(&mut self, sight: &Sight) {
-        match sight {
+impl PendingWork {
+    fn observe(&mut self, observed: &Sight) {
+        match observed {
             Sight::Started => self.note(Act::Started {}),
-            Sight::Did(event) => self.did(event),
+            Sight::Did(event) => self.observe_agent(event),
             Sight::Waits { .. } => self.end_speech(),
-            Sight::Trouble(why) => self.go_wrong(Act::Trouble { why: cut(why, WORDS) }),
+            Sight::Trouble(why) => {
+                self.note_problem(Act::Trouble { why: truncate(why, MAX_FIELD) })
+            }
             Sight::Given(_) | Sight::Answered { .. } => {}
         }
     }
 
-    fn did(&mut self, event: &driver::Event) {
-        use driver::Event as Did;
+    fn observe_agent(&mut self, event: &driver::Event) {
+        use driver::Event as AgentEvent;
         match event {
-            Did::Ready { .. } => self.note(Act::Ready {}),
-            Did::TurnStarted => self.note(Act::TurnStarted {}),
-            Did::Said(piece) => self.say(piece),
-            Did::ToolStarted { id, tool, about } => self.note(Act::ToolStarted {
-                id: cut(id, WORDS),
-                tool: cut(tool, WORDS),
-                about: cut(about, WORDS),
+            AgentEvent::Ready { .. } => self.note(Act::Ready {}),
+            AgentEvent::TurnStarted => self.note(Act::TurnStarted {}),
+            AgentEvent::Said(piece) => self.append_speech(piece),
+            AgentEvent::ToolStarted { id, tool, about } => self.note(Act::ToolStarted {
+                id: truncate(id, MAX_FIELD),
+                tool: truncate(tool, MAX_FIELD),
+                about: truncate(about, MAX_FIELD),
             }),
-            Did::ToolEnded { id, ok } => {
-                self.note(Act::ToolEnded { id: cut(id, WORDS), ok: *ok });
+            AgentEvent::ToolEnded { id, ok } => {
+                self.note(Act::ToolEnded { id: truncate(id, MAX_FIELD), ok: *ok });
             }
-            Did::Changed(change) => {
+            AgentEvent::Changed(change) => {
                 let (added, removed) = change.lines();
-                self.note(Act::Changed { path: cut(&change.path, WORDS), added, removed });
+                self.note(Act::Changed { path: truncate(&change.path, MAX_FIELD), added, removed });
             }
-            Did::Asks(_) => self.end_speech(),
-            Did::Used(used) => self.used = *used,
-            Did::Limited { why } => self.go_wrong(Act::Limited { why: cut(why, WORDS) }),
-            Did::TurnEnded(end) => self.end_turn(end),
-            // What is known otherwise: from the mailbox, or when the program is started again.
-            Did::Remembers { .. }
-            | Did::RemembersIn { .. }
-            | Did::Taken(_)
-            | Did::NotTaken(_)
-            | Did::AsksNoLonger(_)
-            | Did::Retries { .. }
-            | Did::Broken { .. } => {}
+            AgentEvent::Asks(_) => self.end_speech(),
+            AgentEvent::Used(used) => self.used = *used,
+            AgentEvent::Limited { why } => {
+                self.note_problem(Act::Limited { why: truncate(why, MAX_FIELD) })
+            }
+            AgentEvent::TurnEnded(end) => self.end_turn(end),
+            // Known from other records: the mailbox, or the restart of the program.
+            AgentEvent::Remembers { .. }
+            | AgentEvent::RemembersIn { .. }
+            | AgentEvent::Taken(_)
+            | AgentEvent::NotTaken(_)
+            | AgentEvent::AsksNoLonger(_)
+            | AgentEvent::Retries { .. }
+            | AgentEvent::Broken { .. } => {}
         }
     }
 
-    fn say(&mut self, piece: &str) {
-        self.spoke = Some(Instant::now());
+    fn append_speech(&mut self, piece: &str) {
+        self.last_speech = Some(Instant::now());
         if !self.is_cut {
-            let room = SPEECH - self.speech.len();
+            let room = MAX_SPEECH - self.speech.len();
             self.is_cut = piece.len() > room;
-            self.speech.push_str(&cut(piece, room));
+            self.speech.push_str(&truncate(piece, room));
         }
     }
 
     fn end_turn(&mut self, end: &End) {
         self.end_speech();
-        if self.used != self.told {
-            self.told = self.used;
+        if self.used != self.recorded_usage {
+            self.recorded_usage = self.used;
             let Usage { input, output, cost, .. } = self.used;
             self.note(Act::Used { input, output, cost });
         }
         let (end, why) = match end {
             End::Done => (Ending::Done, None),
             End::Interrupted => (Ending::Interrupted, None),
-            End::Failed(why) => (Ending::Failed, Some(cut(why, WORDS))),
-            End::Limited(why) => (Ending::Limited, Some(cut(why, WORDS))),
+            End::Failed(why) => (Ending::Failed, Some(truncate(why, MAX_FIELD))),
+            End::Limited(why) => (Ending::Limited, Some(truncate(why, MAX_FIELD))),
         };
         self.note(Act::TurnEnded { end, why });
     }
 
-    /// Whoever tries in vain again and again says so once.
-    fn go_wrong(&mut self, act: Act) {
+    /// Records a repeated problem only once.
+    fn note_problem(&mut self, event: Act) {
         self.end_speech();
-        if self.wrong.as_ref() != Some(&act) {
-            self.note(act.clone());
-            self.wrong = Some(act);
+        if self.last_problem.as_ref() != Some(&event) {
+            self.note(event.clone());
+            self.last_problem = Some(event);
         }
     }
 
-    fn note(&mut self, act: Act) {
+    fn note(&mut self, event: Act) {
         self.end_speech();
-        self.wrong = None;
-        self.put(act);
+        self.last_problem = None;
+        self.put(event);
     }
 
-    /// What was said is whole.
+    /// Queues the agent's text as one event.
     fn end_speech(&mut self) {
-        self.spoke = None;
+        self.last_speech = None;
         self.is_cut = false;
         let text = std::mem::take(&mut self.speech);
         if !text.trim().is_empty() {
-            self.wrong = None;
+            self.last_problem = None;
             self.put(Act::Said { text });
         }
     }
 
-    fn put(&mut self, act: Act) {
-        if self.acts.len() >= WAITING {
-            // The newest say how things are.
-            self.acts.pop_front();
+    fn put(&mut self, event: Act) {
+        if self.events.len() >= MAX_QUEUED {
+            // Keep the newest, which show the current state.
+            self.events.pop_front();
             self.lost += 1;
         }
-        self.acts.push_back(act);
+        self.events.push_back(event);
     }
 
-    /// What is to be done next.
-    fn next(&mut self, now: Instant) -> Next {
-        if self.over || self.spoke.is_some_and(|spoke| now >= spoke + SILENCE) {
+    /// Decides what the writer does next.
+    fn next(&mut self, now: Instant) -> WriterStep {
+        if self.finished || self.last_speech.is_some_and(|last_speech| now >= last_speech + SILENCE)
+        {
             self.end_speech();
         }
-        match (self.acts.pop_front(), self.spoke) {
-            (Some(act), _) => Next::Write(act, std::mem::take(&mut self.lost)),
-            (None, _) if self.over => Next::End,
-            (None, Some(spoke)) => Next::WaitUntil(spoke + SILENCE),
-            (None, None) => Next::Wait,
+        match (self.events.pop_front(), self.last_speech) {
+            (Some(event), _) => WriterStep::Write(event, std::mem::take(&mut self.lost)),
+            (None, _) if self.finished => WriterStep::End,
+            (None, Some(last_speech)) => WriterStep::WaitUntil(last_speech + SILENCE),
+            (None, None) => WriterStep::Wait,
         }
     }
 }
 
-/// What a scribe has to do.
+/// The next step of the writer.
 #[derive(Debug, PartialEq)]
-enum Next {
-    /// To write this down; and so many before it were lost.
+enum WriterStep {
+    /// Write this event. The number is how many were dropped before it.
     Write(Act, usize),
     WaitUntil(Instant),
     Wait,
     End,
 }
 
-/// Writes down what is noted, until the member is gone.
-async fn write(seat: Seat, sheet: Arc<Sheet>, gone: oneshot::Receiver<()>) {
-    let patience = async {
-        // Nothing is sent; the member's going is all there is to hear.
-        let _gone = gone.await;
-        sheet.notes().over = true;
-        sheet.news.notify_one();
-        sleep(LAST).await;
+/// Writes queued events until the member has ended.
+async fn write(seat: Seat, queue: Arc<RecorderQueue>, ended: oneshot::Receiver<()>) {
+    let deadline = async {
+        // Nothing is ever sent: the channel closes when the member ends.
+        let _closed = ended.await;
+        queue.pending().finished = true;
+        queue.changed.notify_one();
+        sleep(FINISH_TIMEOUT).await;
     };
     tokio::select! {
-        () = write_all(&seat, &sheet) => {}
-        () = patience => {
-            tracing::warn!(team = %seat.team, member = %seat.name, "the last of its work is not written down");
+        () = write_all(&seat, &queue) => {}
+        () = deadline => {
+            tracing::warn!(team = %seat.team, member = %seat.name, "the member's last work events were not recorded in time");
         }
     }
 }
 
-async fn write_all(seat: &Seat, sheet: &Sheet) {
+async fn write_all(seat: &Seat, queue: &RecorderQueue) {
     let (team, member) = (&seat.team, &seat.name);
     loop {
-        let next = sheet.notes().next(Instant::now());
+        let next = queue.pending().next(Instant::now());
         match next {
-            Next::Write(act, lost) => {
+            WriterStep::Write(event, lost) => {
                 if lost > 0 {
-                    tracing::warn!(%team, %member, lost, "the store is slow; some work is not written down");
+                    tracing::warn!(%team, %member, lost, "the store is slow; some work events were dropped");
                 }
-                let event = Event::Worked { name: member.to_string(), act };
+                let event = Event::Worked { name: member.to_string(), act: event };
                 match seat.store.record(team, event, &seat.actor()).await {
-                    // The member's going is told otherwise.
+                    // The member's departure is recorded elsewhere.
                     Ok(()) | Err(StoreError::NoTeam { .. }) => {}
                     Err(error) => {
-                        tracing::warn!(%team, %member, %error, "its work cannot be written down");
+                        tracing::warn!(%team, %member, %error, "cannot record a work event");
                     }
                 }
             }
-            Next::WaitUntil(time) => drop(timeout_at(time, sheet.news.notified()).await),
-            Next::Wait => sheet.news.notified().await,
-            Next::End => return,
+            WriterStep::WaitUntil(time) => drop(timeout_at(time, queue.changed.notified()).await),
+            WriterStep::Wait => queue.changed.notified().await,
+            WriterStep::End => return,
         }
     }
 }
 
-/// The beginning of a text, so many bytes at most, and a sign that there was more.
-fn cut(text: &str, most: usize) -> String {
-    if text.len() <= most {
+/// The first `max` bytes of a text, with an ellipsis if it was longer.
+fn truncate(text: &str, max: usize) -> String {
+    if text.len() <= max {
         return text.to_owned();
     }
-    format!("{}…", text.get(..text.floor_char_boundary(most)).unwrap_or_default())
+    format!("{}…", text.get(..text.floor_char_boundary(max)).unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver::Event as Did;
+    use crate::driver::Event as AgentEvent;
 
     fn said(text: &str) -> Act {
         Act::Said { text: text.to_owned() }
     }
 
     fn saying(text: &str) -> Sight {
-        Sight::Did(Did::Said(text.to_owned()))
+        Sight::Did(AgentEvent::Said(text.to_owned()))
     }
 
-    /// What is to be written down after some sights.
-    fn acts(sights: impl IntoIterator<Item = Sight>) -> Vec<Act> {
-        let mut notes = Notes::default();
-        sights.into_iter().for_each(|sight| notes.see(&sight));
-        notes.over = true;
-        let next = || match notes.next(Instant::now()) {
-            Next::Write(act, _) => Some(act),
+    /// The events written after some observations.
+    fn events(observed: impl IntoIterator<Item = Sight>) -> Vec<Act> {
+        let mut pending = PendingWork::default();
+        observed.into_iter().for_each(|observed| pending.observe(&observed));
+        pending.finished = true;
+        let next = || match pending.next(Instant::now()) {
+            WriterStep::Write(event, _) => Some(event),
             _ => None,
         };
         std::iter::from_fn(next).collect()
     }
 
     #[test]
-    fn what_is_said_in_one_go_is_one_act() {
-        let tool = || Did::ToolStarted { id: "1".into(), tool: "Bash".into(), about: "ls".into() };
-        let mut sights = vec![Sight::Started, Sight::Did(Did::TurnStarted)];
-        sights.extend((0..50).map(|number| saying(&format!("{number} "))));
-        sights.push(Sight::Did(tool()));
-        sights.push(Sight::Did(Did::ToolEnded { id: "1".into(), ok: false }));
-        sights.extend(["Do", "ne."].map(saying));
-        sights.push(Sight::Did(Did::TurnEnded(End::Failed("tired".into()))));
-        // Nothing but blanks says nothing.
-        sights.push(saying("\n"));
+    fn uninterrupted_text_is_one_event() {
+        let tool =
+            || AgentEvent::ToolStarted { id: "1".into(), tool: "Bash".into(), about: "ls".into() };
+        let mut observed = vec![Sight::Started, Sight::Did(AgentEvent::TurnStarted)];
+        observed.extend((0..50).map(|number| saying(&format!("{number} "))));
+        observed.push(Sight::Did(tool()));
+        observed.push(Sight::Did(AgentEvent::ToolEnded { id: "1".into(), ok: false }));
+        observed.extend(["Do", "ne."].map(saying));
+        observed.push(Sight::Did(AgentEvent::TurnEnded(End::Failed("tired".into()))));
+        // Whitespace alone is not recorded.
+        observed.push(saying("\n"));
         let counted: String = (0..50).map(|number| format!("{number} ")).collect();
         let expected = [
             Act::Started {},
@@ -317,64 +323,66 @@ mod tests {
             said("Done."),
             Act::TurnEnded { end: Ending::Failed, why: Some("tired".into()) },
         ];
-        assert_eq!(acts(sights), expected);
+        assert_eq!(events(observed), expected);
     }
 
     #[test]
-    fn silence_ends_what_was_said() {
-        let mut notes = Notes::default();
-        notes.see(&saying("Let me"));
-        let spoke = notes.spoke.unwrap();
-        assert_eq!(notes.next(spoke), Next::WaitUntil(spoke + SILENCE));
-        notes.see(&saying(" see."));
-        let spoke = notes.spoke.unwrap();
-        assert_eq!(notes.next(spoke + SILENCE), Next::Write(said("Let me see."), 0));
-        assert_eq!(notes.next(spoke + SILENCE), Next::Wait);
+    fn silence_completes_the_text() {
+        let mut pending = PendingWork::default();
+        pending.observe(&saying("Let me"));
+        let last_speech = pending.last_speech.unwrap();
+        assert_eq!(pending.next(last_speech), WriterStep::WaitUntil(last_speech + SILENCE));
+        pending.observe(&saying(" see."));
+        let last_speech = pending.last_speech.unwrap();
+        assert_eq!(pending.next(last_speech + SILENCE), WriterStep::Write(said("Let me see."), 0));
+        assert_eq!(pending.next(last_speech + SILENCE), WriterStep::Wait);
     }
 
-    /// However it comes, and whatever its signs.
+    /// For any split into pieces and any character width.
     #[test]
-    fn a_long_speech_is_cut_between_two_signs() {
-        for sign in ["m", "ü", "€", "\u{1f600}"] {
+    fn long_text_is_cut_between_characters() {
+        for character in ["m", "ü", "€", "\u{1f600}"] {
             for pieces in [1, 7, 4096] {
-                let piece = sign.repeat(3 * SPEECH / sign.len() / pieces + 1);
-                let acts = acts((0..pieces).map(|_| saying(&piece)));
-                let [Act::Said { text }] = acts.as_slice() else { panic!("{acts:?}") };
+                let piece = character.repeat(3 * MAX_SPEECH / character.len() / pieces + 1);
+                let events = events((0..pieces).map(|_| saying(&piece)));
+                let [Act::Said { text }] = events.as_slice() else { panic!("{events:?}") };
                 let kept = text.strip_suffix('…').unwrap();
-                assert!(kept.len() > SPEECH - 4 && kept.len() <= SPEECH, "{}", kept.len());
-                assert_eq!(kept.replace(sign, ""), "");
+                assert!(kept.len() > MAX_SPEECH - 4 && kept.len() <= MAX_SPEECH, "{}", kept.len());
+                assert_eq!(kept.replace(character, ""), "");
             }
         }
-        assert_eq!(acts([saying(&"m".repeat(SPEECH))]), [said(&"m".repeat(SPEECH))]);
+        assert_eq!(events([saying(&"m".repeat(MAX_SPEECH))]), [said(&"m".repeat(MAX_SPEECH))]);
     }
 
     #[test]
-    fn use_is_told_at_the_end_of_a_turn_if_it_is_new() {
-        let used = |input| Sight::Did(Did::Used(Usage { input, ..Usage::default() }));
-        let ended = || Sight::Did(Did::TurnEnded(End::Done));
+    fn usage_is_recorded_at_the_end_of_a_turn_if_it_changed() {
+        let used = |input| Sight::Did(AgentEvent::Used(Usage { input, ..Usage::default() }));
+        let ended = || Sight::Did(AgentEvent::TurnEnded(End::Done));
         let is = |input| Act::Used { input, output: 0, cost: None };
         let end = || Act::TurnEnded { end: Ending::Done, why: None };
-        let acts = acts([used(1), used(2), ended(), ended(), used(2), ended(), used(3), ended()]);
-        assert_eq!(acts, [is(2), end(), end(), end(), is(3), end()]);
+        let events =
+            events([used(1), used(2), ended(), ended(), used(2), ended(), used(3), ended()]);
+        assert_eq!(events, [is(2), end(), end(), end(), is(3), end()]);
     }
 
     #[test]
-    fn the_same_trouble_is_told_once() {
+    fn repeated_trouble_is_recorded_once() {
         let trouble = || Sight::Trouble("no disk".into());
         let is = || Act::Trouble { why: "no disk".into() };
-        assert_eq!(acts([trouble(), trouble(), trouble()]), [is()]);
-        let acts = acts([trouble(), saying("I try."), trouble(), trouble()]);
-        assert_eq!(acts, [is(), said("I try."), is()]);
+        assert_eq!(events([trouble(), trouble(), trouble()]), [is()]);
+        let events = events([trouble(), saying("I try."), trouble(), trouble()]);
+        assert_eq!(events, [is(), said("I try."), is()]);
     }
 
     #[test]
-    fn of_too_much_the_newest_is_kept() {
-        let mut notes = Notes::default();
-        for number in 0..WAITING + 10 {
-            notes.see(&Sight::Did(Did::ToolEnded { id: number.to_string(), ok: true }));
+    fn a_full_queue_keeps_the_newest_events() {
+        let mut pending = PendingWork::default();
+        for number in 0..MAX_QUEUED + 10 {
+            pending
+                .observe(&Sight::Did(AgentEvent::ToolEnded { id: number.to_string(), ok: true }));
         }
         let first = Act::ToolEnded { id: "10".into(), ok: true };
-        assert_eq!(notes.next(Instant::now()), Next::Write(first, 10));
-        assert_eq!(notes.acts.len(), WAITING - 1);
+        assert_eq!(pending.next(Instant::now()), WriterStep::Write(first, 10));
+        assert_eq!(pending.events.len(), MAX_QUEUED - 1);
     }
 }

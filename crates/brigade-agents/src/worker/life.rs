@@ -1,4 +1,4 @@
-//! One life of a worker: a task that is fed and heard as a program is.
+//! A running worker: a task that is written to and read from like a program.
 
 use std::any::Any;
 use std::time::Duration;
@@ -9,61 +9,61 @@ use uuid::Uuid;
 
 use super::{Desk, Workers};
 use crate::driver::Verdict;
-use crate::driver::in_process::{Tells, Told};
+use crate::driver::in_process::{WorkerInput, WorkerOutput};
 use brigade_core::seat::Seat;
 
-/// How long a worker has to end its turn when it is no longer wanted.
+/// How long a worker may take to finish its turn when it is being stopped.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// A worker that was made, and is at work.
+/// A worker and the task that runs it.
 #[derive(Debug)]
-pub(crate) struct Life {
+pub(crate) struct RunningWorker {
     input: Option<mpsc::UnboundedSender<Vec<u8>>>,
     output: mpsc::UnboundedReceiver<Vec<u8>>,
-    /// What it told and nobody has read yet.
-    told: Vec<u8>,
-    /// None once it was waited for.
+    /// Output that was not read yet.
+    unread: Vec<u8>,
+    /// `None` once the task has ended.
     task: Option<JoinHandle<()>>,
-    last_words: String,
+    last_output: String,
 }
 
-impl Life {
+impl RunningWorker {
     pub(crate) fn start(workers: &Workers, seat: &Seat) -> Self {
         let (input, lines) = mpsc::unbounded_channel();
-        let (tells, output) = mpsc::unbounded_channel();
-        let task = tokio::spawn(live(workers.clone(), Desk::new(seat.clone(), tells), lines));
+        let (sender, output) = mpsc::unbounded_channel();
+        let task = tokio::spawn(run(workers.clone(), Desk::new(seat.clone(), sender), lines));
         let (input, task) = (Some(input), Some(task));
-        Self { input, output, told: Vec::new(), task, last_words: String::new() }
+        Self { input, output, unread: Vec::new(), task, last_output: String::new() }
     }
 
-    /// Tells it something. If it has ended, nobody hears it.
+    /// Sends it a line. Ignored if it has ended.
     pub(crate) fn write(&self, line: Vec<u8>) {
         if let Some(input) = &self.input {
             let _ended = input.send(line);
         }
     }
 
-    /// What it told; nothing once it has ended.
-    pub(crate) async fn read(&mut self, room: &mut [u8]) -> usize {
-        if self.told.is_empty() {
+    /// Reads its output. Returns 0 once it has ended.
+    pub(crate) async fn read(&mut self, buffer: &mut [u8]) -> usize {
+        if self.unread.is_empty() {
             match self.output.recv().await {
-                Some(line) => self.told = line,
+                Some(line) => self.unread = line,
                 None => self.wait().await,
             }
         }
-        let count = self.told.len().min(room.len());
-        for (to, from) in room.iter_mut().zip(self.told.drain(..count)) {
+        let count = self.unread.len().min(buffer.len());
+        for (to, from) in buffer.iter_mut().zip(self.unread.drain(..count)) {
             *to = from;
         }
         count
     }
 
-    /// Why it ended, if it did not mean to.
-    pub(crate) fn last_words(&self) -> String {
-        self.last_words.clone()
+    /// The panic message, if it panicked.
+    pub(crate) fn last_output(&self) -> String {
+        self.last_output.clone()
     }
 
-    /// Ends it.
+    /// Stops the worker.
     pub(crate) async fn end(mut self) {
         drop(self.input.take());
         if tokio::time::timeout(GRACE, self.wait()).await.is_err() {
@@ -79,7 +79,7 @@ impl Life {
         if let Err(error) = ended
             && let Ok(panic) = error.try_into_panic()
         {
-            self.last_words = format!("it panicked: {}", words(panic.as_ref()));
+            self.last_output = format!("it panicked: {}", panic_message(panic.as_ref()));
         }
     }
 
@@ -90,48 +90,49 @@ impl Life {
     }
 }
 
-impl Drop for Life {
+impl Drop for RunningWorker {
     fn drop(&mut self) {
         self.abort();
     }
 }
 
-/// What a panic said.
-fn words(panic: &(dyn Any + Send)) -> &str {
-    let word = panic.downcast_ref::<&str>().copied();
-    word.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a word")
+/// The message of a panic.
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no panic message")
 }
 
-async fn live(workers: Workers, desk: Desk, mut lines: mpsc::UnboundedReceiver<Vec<u8>>) {
-    // Made here, so that a panic in the making is one of the worker's.
+async fn run(workers: Workers, desk: Desk, mut lines: mpsc::UnboundedReceiver<Vec<u8>>) {
+    // Created inside the task, so that a panic in the constructor counts as the worker's.
     let mut worker = (workers.0)();
-    desk.tell(&Tells::Ready { session: Uuid::new_v4().to_string() });
+    desk.send(&WorkerOutput::Ready { session: Uuid::new_v4().to_string() });
     while let Some(line) = lines.recv().await {
-        let Ok(Told::Turn { note, text }) = serde_json::from_slice(&line) else { continue };
-        desk.tell(&Tells::Began { note });
+        let Ok(WorkerInput::Turn { note, text }) = serde_json::from_slice(&line) else { continue };
+        desk.send(&WorkerOutput::Began { note });
         let mut turn = worker.any_turn(&desk, &text);
-        let mut wanted = true;
+        let mut input_open = true;
         let end = loop {
             tokio::select! {
                 end = &mut turn => break match end {
-                    Ok(words) => Tells::Done { words },
-                    Err(why) => Tells::Failed { why },
+                    Ok(text) => WorkerOutput::Done { text },
+                    Err(why) => WorkerOutput::Failed { why },
                 },
-                line = lines.recv(), if wanted => {
-                    let told = line.map(|line| serde_json::from_slice(&line));
-                    match told {
-                        Some(Ok(Told::Answer { ask, no })) => {
+                line = lines.recv(), if input_open => {
+                    let input = line.map(|line| serde_json::from_slice(&line));
+                    match input {
+                        Some(Ok(WorkerInput::Answer { ask, no })) => {
                             desk.answered(ask, no.map_or(Verdict::Allow, Verdict::Deny));
                         }
-                        Some(Ok(Told::Interrupt {})) => break Tells::Interrupted {},
-                        // One turn at a time is all that is ever begun.
-                        Some(Ok(Told::Turn { .. }) | Err(_)) => {}
-                        None => wanted = false,
+                        Some(Ok(WorkerInput::Interrupt {})) => break WorkerOutput::Interrupted {},
+                        // Only one turn runs at a time.
+                        Some(Ok(WorkerInput::Turn { .. }) | Err(_)) => {}
+                        None => input_open = false,
                     }
                 }
             }
         };
         drop(turn);
-        desk.tell(&end);
+        desk.send(&end);
     }
 }

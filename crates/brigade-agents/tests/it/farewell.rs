@@ -1,4 +1,4 @@
-//! A native teammate agrees to stop, and its lead takes it off the team.
+//! Tests that a native teammate that agrees to stop is removed from the team by its lead.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use brigade_testkit::contract::run;
 use brigade_testkit::env::{House, member, member_plan, team, team_plan};
 use brigade_wire::team::Team;
 
-/// A team whose clock is that of its store.
-fn in_time<F: Future<Output = ()>>(test: impl FnOnce(House) -> F) {
+/// Runs a test on a team whose store uses the system clock.
+fn with_team<F: Future<Output = ()>>(test: impl FnOnce(House) -> F) {
     run(async {
         let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
         let house = House { store, clock: Arc::new(SystemClock) };
@@ -26,7 +26,7 @@ fn in_time<F: Future<Output = ()>>(test: impl FnOnce(House) -> F) {
     });
 }
 
-/// What a native teammate writes to the lead when it agrees.
+/// Writes the message by which a native teammate agrees to stop.
 async fn agree(house: &House, writer: &str, from: &str, id: &str) {
     let config = house.store.team(&team()).await.unwrap().unwrap();
     let text = format!(
@@ -47,20 +47,20 @@ async fn agree(house: &House, writer: &str, from: &str, id: &str) {
 }
 
 #[test]
-fn who_agreed_is_gone_once_and_its_tasks_are_free() {
-    in_time(async |house| {
+fn a_member_that_agreed_is_removed_once_and_its_tasks_are_released() {
+    with_team(async |house| {
         let lead = house.seat("team-lead");
         let plan = TaskPlan { subject: "work".into(), ..TaskPlan::default() };
         let task = board::add(&lead, &plan).await.unwrap();
         board::claim(&house.seat("bob"), task).await.unwrap();
-        let asked = handshake::request_shutdown(&lead, "bob", None).await.unwrap();
+        let request = handshake::request_shutdown(&lead, "bob", None).await.unwrap();
         assert_eq!(farewell(&lead).await.unwrap(), []);
-        agree(&house, "bob", "bob", &asked.request_id).await;
+        agree(&house, "bob", "bob", &request.request_id).await;
         assert_eq!(farewell(&lead).await.unwrap(), [member("bob")]);
         assert_eq!(house.seat("bob").role().await.unwrap(), None);
         board::claim(&house.seat("alice"), task).await.unwrap();
         assert_eq!(farewell(&lead).await.unwrap(), []);
-        // A successor of the same name has agreed to nothing.
+        // A later member of the same name has agreed to nothing.
         tokio::time::sleep(std::time::Duration::from_millis(2)).await;
         roster::join(&lead, &member("bob"), member_plan()).await.unwrap();
         assert_eq!(farewell(&lead).await.unwrap(), []);
@@ -68,15 +68,15 @@ fn who_agreed_is_gone_once_and_its_tasks_are_free() {
 }
 
 #[test]
-fn nobody_goes_who_was_not_asked_or_did_not_say_so() {
-    in_time(async |house| {
+fn unasked_or_forged_agreements_remove_no_member() {
+    with_team(async |house| {
         let lead = house.seat("team-lead");
         agree(&house, "bob", "bob", "shutdown-1@bob").await;
-        let asked = handshake::request_shutdown(&lead, "bob", None).await.unwrap();
-        agree(&house, "alice", "bob", &asked.request_id).await;
-        agree(&house, "alice", "alice", &asked.request_id).await;
+        let request = handshake::request_shutdown(&lead, "bob", None).await.unwrap();
+        agree(&house, "alice", "bob", &request.request_id).await;
+        agree(&house, "alice", "alice", &request.request_id).await;
         assert_eq!(farewell(&lead).await.unwrap(), []);
         assert!(house.seat("bob").role().await.unwrap().is_some());
-        assert!(farewell(&house.seat("alice")).await.is_err(), "only the lead says farewell");
+        assert!(farewell(&house.seat("alice")).await.is_err(), "only the lead removes members");
     });
 }

@@ -1,4 +1,4 @@
-//! What is kept of members' work.
+//! Tests the record of members' work.
 
 use std::fs;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use brigade_testkit::env::{House, clock, team};
 use tokio::sync::mpsc;
 
 use brigade_testkit::files::Files;
-use brigade_testkit::flaky::Flaky;
+use brigade_testkit::flaky::FlakyStore;
 
-async fn note(house: &House, name: &str, text: &str) {
+async fn record_text(house: &House, name: &str, text: &str) {
     let event = Event::Worked { name: name.to_owned(), act: Act::Said { text: text.to_owned() } };
     house.store.record(&team(), event, &Actor(name.to_owned())).await.unwrap();
 }
 
-/// The next word that a watch tells.
-async fn heard(watch: &mut Watch) -> String {
+/// The next recorded text in an event stream.
+async fn next_text(watch: &mut Watch) -> String {
     let next = async {
         loop {
             if let Event::Worked { act: Act::Said { text }, .. } = watch.next().await.unwrap().event
@@ -35,7 +35,7 @@ async fn heard(watch: &mut Watch) -> String {
     tokio::time::timeout(Duration::from_secs(10), next).await.unwrap()
 }
 
-async fn kept(house: &House) -> Vec<String> {
+async fn recorded_texts(house: &House) -> Vec<String> {
     let history = house.store.history(&team()).await.unwrap();
     let said = |event| match event {
         Event::Worked { act: Act::Said { text }, .. } => Some(text),
@@ -45,83 +45,83 @@ async fn kept(house: &House) -> Vec<String> {
 }
 
 #[test]
-fn work_stands_in_a_journal_of_its_own() {
+fn work_has_its_own_journal() {
     Files::run(async |files| {
         let before = fs::read(files.own().join("team.jsonl")).unwrap();
-        note(&files.house, "alice", "hello").await;
-        let its = fs::read_to_string(files.own().join("work/alice.jsonl")).unwrap();
-        assert!(its.contains("hello"), "{its}");
+        record_text(&files.house, "alice", "hello").await;
+        let journal = fs::read_to_string(files.own().join("work/alice.jsonl")).unwrap();
+        assert!(journal.contains("hello"), "{journal}");
         assert_eq!(fs::read(files.own().join("team.jsonl")).unwrap(), before);
         assert!(!files.own().join("mail/alice.jsonl").exists());
-        // What is no member's name is no file's name either.
-        note(&files.house, "../alice", "from elsewhere").await;
-        assert_eq!(kept(&files.house).await, ["hello", "from elsewhere"]);
+        // An invalid member name must not become a file name.
+        record_text(&files.house, "../alice", "from elsewhere").await;
+        assert_eq!(recorded_texts(&files.house).await, ["hello", "from elsewhere"]);
         assert!(!files.own().join("alice.jsonl").exists());
     });
 }
 
 #[test]
-fn who_has_no_use_for_work_is_not_woken_by_it() {
+fn work_does_not_wake_watchers_without_interest_in_it() {
     Files::run(async |files| {
         let reader = files.anew();
         let mut watch = reader.store.watch_proceedings(&team()).await.unwrap();
         for house in [&files.house, &reader] {
-            note(house, "alice", "hello").await;
+            record_text(house, "alice", "hello").await;
             house.say("bob", "alice", "mail").await;
-            let told = tokio::time::timeout(Duration::from_secs(10), watch.next()).await;
-            let told = told.unwrap().unwrap().event;
-            assert!(matches!(told, Event::Sent { .. }), "{told:?}");
+            let event = tokio::time::timeout(Duration::from_secs(10), watch.next()).await;
+            let event = event.unwrap().unwrap().event;
+            assert!(matches!(event, Event::Sent { .. }), "{event:?}");
         }
     });
 }
 
-/// Whoever wants it gone removes the files, or the folder, and nobody has to be started again.
+/// A person may delete the files or the folder while processes are running.
 #[test]
-fn work_that_was_removed_is_gone_and_goes_on() {
+fn recording_continues_after_the_files_were_removed() {
     Files::run(async |files| {
         let (writer, reader) = (&files.house, files.anew());
         let mut watch = reader.store.watch(&team()).await.unwrap();
-        note(writer, "alice", "one").await;
-        assert_eq!(heard(&mut watch).await, "one");
+        record_text(writer, "alice", "one").await;
+        assert_eq!(next_text(&mut watch).await, "one");
         fs::remove_file(files.own().join("work/alice.jsonl")).unwrap();
-        note(writer, "alice", "two").await;
-        assert_eq!(heard(&mut watch).await, "two");
-        assert_eq!(kept(&reader).await, ["two"]);
+        record_text(writer, "alice", "two").await;
+        assert_eq!(next_text(&mut watch).await, "two");
+        assert_eq!(recorded_texts(&reader).await, ["two"]);
         fs::remove_dir_all(files.own().join("work")).unwrap();
-        note(writer, "alice", "three").await;
-        assert_eq!(heard(&mut watch).await, "three");
-        assert_eq!(kept(&reader).await, ["three"]);
+        record_text(writer, "alice", "three").await;
+        assert_eq!(next_text(&mut watch).await, "three");
+        assert_eq!(recorded_texts(&reader).await, ["three"]);
         writer.say("bob", "alice", "mail goes on").await;
-        let told =
+        let delivered =
             async { while !matches!(watch.next().await.unwrap().event, Event::Sent { .. }) {} };
-        tokio::time::timeout(Duration::from_secs(10), told).await.unwrap();
+        tokio::time::timeout(Duration::from_secs(10), delivered).await.unwrap();
     });
 }
 
-/// Says how much it was given, and stops when it is asked to.
-struct Counter;
+/// Reports the size of its input, and agrees to stop when asked.
+struct ByteCounter;
 
-impl Worker for Counter {
+impl Worker for ByteCounter {
     async fn turn(&mut self, desk: &Desk, text: &str) -> Result<String, String> {
         for request in handshake::open(&desk.seat).await.unwrap() {
             handshake::answer_shutdown(&desk.seat, &request.id, Answer::Yes).await.unwrap();
         }
         if text.contains("fail") {
-            return Err("as it was told".to_owned());
+            return Err("as requested".to_owned());
         }
         Ok(format!("{} bytes", text.len()))
     }
 }
 
-/// Has a member do some turns and leave.
-async fn work_and_leave(house: &House, letters: &[&str]) {
-    let plan = Plan::in_process(house.seat("bob"), Workers::new(|| Counter));
-    let (_nobody, typed) = mpsc::unbounded_channel();
+/// Runs a member for some turns until it leaves.
+async fn work_and_leave(house: &House, texts: &[&str]) {
+    let plan = Plan::in_process(house.seat("bob"), Workers::new(|| ByteCounter));
+    let (_sender, typed) = mpsc::unbounded_channel();
     let bob = tokio::spawn(teammate::run_seen(plan, typed, |_| {}));
     let lead = house.seat("team-lead");
-    for letter in letters {
+    for text in texts {
         let before = reports(house).await;
-        house.say("team-lead", "bob", letter).await;
+        house.say("team-lead", "bob", text).await;
         while reports(house).await == before {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -130,21 +130,21 @@ async fn work_and_leave(house: &House, letters: &[&str]) {
     bob.await.unwrap().unwrap();
 }
 
-/// How often the lead heard that somebody is idle.
+/// How many idle notifications the lead has received.
 async fn reports(house: &House) -> usize {
     let texts = house.texts("team-lead").await;
     texts.iter().filter(|(text, _)| text.contains("idle_notification")).count()
 }
 
 #[test]
-fn what_a_member_does_is_written_down_in_order() {
+fn work_is_recorded_in_order() {
     Files::run(async |files| {
         work_and_leave(&files.house, &["begin", "fail"]).await;
         let history = files.anew().store.history(&team()).await.unwrap();
-        let acts = history.into_iter().filter_map(|record| match record.event {
+        let events = history.into_iter().filter_map(|record| match record.event {
             Event::Worked { name, act } => {
                 assert_eq!((name.as_str(), record.by.as_deref()), ("bob", Some("bob")));
-                // How long the text is that it was given is no matter.
+                // The length of its input does not matter here.
                 Some(match act {
                     Act::Said { text } => Act::Said { text: text.replace(char::is_numeric, "") },
                     act => act,
@@ -161,27 +161,27 @@ fn what_a_member_does_is_written_down_in_order() {
             said(),
             ended(Ending::Done, None),
             Act::TurnStarted {},
-            ended(Ending::Failed, Some("as it was told")),
+            ended(Ending::Failed, Some("as requested")),
         ];
-        // What follows is the turn in which it leaves. It is ended as soon as it has left, whether or not that
-        // was written down.
-        let acts: Vec<Act> = acts.take(expected.len()).collect();
-        assert_eq!(acts, expected);
+        // The remaining events belong to the turn in which it leaves. That turn is ended as soon as it
+        // has left, recorded or not.
+        let events: Vec<Act> = events.take(expected.len()).collect();
+        assert_eq!(events, expected);
     });
 }
 
 #[test]
-fn a_store_that_hangs_does_not_hold_up_the_agent() {
+fn a_hanging_store_does_not_block_the_agent() {
     run(async {
         let memory = Arc::new(MemoryStore::new(clock()));
-        let store = Arc::new(Flaky::new(memory));
-        let house = House::build(Arc::<Flaky>::clone(&store)).await;
+        let store = Arc::new(FlakyStore::new(memory));
+        let house = House::build(Arc::<FlakyStore>::clone(&store)).await;
         store.hang_work();
         let began = Instant::now();
-        // More than can wait to be written down.
-        let letters = vec!["go on"; 100];
-        work_and_leave(&house, &letters).await;
+        // More events than fit into the queue.
+        let texts = vec!["go on"; 100];
+        work_and_leave(&house, &texts).await;
         assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
-        assert!(kept(&house).await.is_empty());
+        assert!(recorded_texts(&house).await.is_empty());
     });
 }

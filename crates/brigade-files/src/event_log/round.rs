@@ -16,9 +16,9 @@ use tokio::sync::mpsc::Sender;
 
 use super::lines::LineReader;
 use super::place::JournalSource;
+use crate::lock_mutex;
 use brigade_core::event::{Event, Record};
 use brigade_core::event_log::{Batch, Spot};
-use brigade_core::lock_mutex;
 
 /// Maximum number of lines in a batch, and its approximate maximum size in bytes.
 const BATCH_LINES: usize = 2048;

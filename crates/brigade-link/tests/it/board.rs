@@ -1,4 +1,4 @@
-//! One board on several hosts.
+//! Tests of one task board on several hosts.
 
 use brigade_core::store::Store as _;
 use brigade_link::News;
@@ -7,7 +7,7 @@ use brigade_testkit::env::team;
 use brigade_wire::change::Change;
 use brigade_wire::task::{Status, Task, TaskChange};
 
-use super::world::{Host, board, sync, two};
+use super::world::{TestHost, board, sync, two_hosts};
 
 fn claim(owner: &str) -> TaskChange<'_> {
     let status = Some(Status::InProgress);
@@ -23,15 +23,15 @@ fn row(id: u64, subject: &str, owner: &str, status: &str) -> (u64, String, Strin
 }
 
 /// The bytes of every task of a host.
-async fn bytes(host: &Host) -> Vec<Vec<u8>> {
+async fn bytes(host: &TestHost) -> Vec<Vec<u8>> {
     let tasks = host.store.tasks(&team()).await.unwrap();
     tasks.into_iter().map(|(_, document)| document.bytes).collect()
 }
 
 #[test]
-fn a_task_is_made_claimed_done_and_deleted_on_all_hosts() {
+fn task_changes_are_visible_on_all_hosts() {
     run(async {
-        let (engine, a, b) = two().await;
+        let (shared_store, a, b) = two_hosts().await;
         let one = a.make_task("one", &[]);
         sync(&[&a, &b]).await;
         b.change_task(one, &claim("bob"));
@@ -44,8 +44,8 @@ fn a_task_is_made_claimed_done_and_deleted_on_all_hosts() {
         a.delete_task(one);
         sync(&[&a, &b]).await;
         assert_eq!(b.board().await, []);
-        assert_eq!(board(engine.as_ref()).await, []);
-        // Its number stays taken.
+        assert_eq!(board(shared_store.as_ref()).await, []);
+        // Its number is not reused.
         assert_eq!(a.make_task("two", &[]), 2);
         sync(&[&a, &b]).await;
         assert_eq!(b.board().await, [row(2, "two", "", "pending")]);
@@ -53,25 +53,25 @@ fn a_task_is_made_claimed_done_and_deleted_on_all_hosts() {
 }
 
 #[test]
-fn a_mirror_that_is_gone_takes_no_task_along() {
+fn deleting_a_mirror_deletes_no_task() {
     run(async {
-        let (engine, a, b) = two().await;
+        let (shared_store, a, b) = two_hosts().await;
         a.make_task("one", &[]);
         sync(&[&a, &b]).await;
-        let link = brigade_core::store::Actor("somebody".into());
+        let link = brigade_core::store::Actor("alice".into());
         b.store.delete_team(&team(), &link).await.unwrap();
         sync(&[&b, &a, &b]).await;
         let all = [row(1, "one", "", "pending")];
-        assert_eq!(board(engine.as_ref()).await, all);
+        assert_eq!(board(shared_store.as_ref()).await, all);
         assert_eq!(a.board().await, all);
         assert_eq!(b.board().await, all);
     });
 }
 
 #[test]
-fn unknown_fields_and_what_is_nested_go_along() {
+fn unknown_and_nested_fields_are_preserved() {
     run(async {
-        let (_, a, b) = two().await;
+        let (_, a, b) = two_hosts().await;
         let text = "{\n  \"id\": \"1\",\n  \"subject\": \"s\",\n  \"description\": \"\\ud83d\",\n  \"status\": \"pending\",\n  \"blocks\": [],\n  \"blockedBy\": [],\n  \"odd\": 1.50,\n  \"metadata\": {\"x\": {\"y\": [1]}}\n}";
         std::fs::create_dir_all(a.path("tasks/demo")).unwrap();
         std::fs::write(a.path("tasks/demo/1.json"), text).unwrap();
@@ -84,9 +84,9 @@ fn unknown_fields_and_what_is_nested_go_along() {
 }
 
 #[test]
-fn of_two_claims_one_counts_and_the_other_is_told() {
+fn the_first_of_two_claims_wins_and_the_other_member_is_informed() {
     run(async {
-        let (engine, a, b) = two().await;
+        let (shared_store, a, b) = two_hosts().await;
         a.make_task("one", &[]);
         sync(&[&a, &b]).await;
         a.change_task(1, &claim("alice"));
@@ -96,22 +96,22 @@ fn of_two_claims_one_counts_and_the_other_is_told() {
         let won = [row(1, "one", "alice", "in_progress")];
         assert_eq!(a.board().await, won);
         assert_eq!(b.board().await, won);
-        assert_eq!(board(engine.as_ref()).await, won);
+        assert_eq!(board(shared_store.as_ref()).await, won);
         assert_eq!(
             b.texts("bob").await,
-            ["Your claim of task 1 did not count: alice was first. It is in_progress."]
+            ["Your claim of task 1 was rejected: alice claimed it first. It is in_progress."]
         );
         assert!(a.texts("alice").await.is_empty());
         let lost = News::Lost { id: 1, told: Some("bob".into()) };
-        assert_eq!(b.said().iter().filter(|news| **news == lost).count(), 1);
+        assert_eq!(b.drain_events().iter().filter(|event| **event == lost).count(), 1);
     });
 }
 
 #[test]
-fn numbers_given_twice_are_set_right_with_all_that_name_them() {
+fn duplicate_numbers_are_resolved_with_all_references() {
     run(async {
-        let (_, a, b) = two().await;
-        // Neither knows of the other's.
+        let (_, a, b) = two_hosts().await;
+        // Neither host knows the tasks of the other.
         a.make_task("a one", &[]);
         a.make_task("a two", &[1]);
         b.make_task("b one", &[]);
@@ -126,30 +126,32 @@ fn numbers_given_twice_are_set_right_with_all_that_name_them() {
             let found = boards.iter().find(|(id, ..)| id.to_string() == number);
             &found.unwrap().1
         };
-        for (task, (_, its, ..)) in bytes(&a).await.iter().zip(&boards) {
+        for (task, (_, name, ..)) in bytes(&a).await.iter().zip(&boards) {
             let task = Task::read(task).unwrap();
-            let waits: Vec<&str> =
+            let blockers: Vec<&str> =
                 task.blocked_by().unwrap().iter().map(|number| subject(number)).collect();
-            let expected: &[&str] = match its.as_str() {
+            let expected: &[&str] = match name.as_str() {
                 "a two" => &["a one"],
                 "b two" => &["b one"],
                 "b three" => &["b one", "b two"],
                 _ => &[],
             };
-            assert_eq!(waits, expected, "{its}");
+            assert_eq!(blockers, expected, "{name}");
         }
-        let told = b.texts("bob").await;
-        assert_eq!(told.len(), 3, "{told:?}");
+        let notices = b.texts("bob").await;
+        assert_eq!(notices.len(), 3, "{notices:?}");
         assert!(
-            told.iter().any(|text| text.starts_with("Task 1, which was made here, is number "))
+            notices
+                .iter()
+                .any(|text| text.starts_with("Task 1, created on this host, is now task "))
         );
     });
 }
 
 #[test]
-fn a_task_that_blocks_a_later_one_keeps_its_name_right() {
+fn references_to_later_tasks_are_renumbered() {
     run(async {
-        let (_, a, b) = two().await;
+        let (_, a, b) = two_hosts().await;
         a.make_task("a one", &[]);
         b.make_task("b one", &[]);
         b.make_task("b two", &[1]);
@@ -165,49 +167,49 @@ fn a_task_that_blocks_a_later_one_keeps_its_name_right() {
 }
 
 #[test]
-fn a_link_that_forgot_everything_makes_nothing_twice() {
+fn a_lost_link_state_duplicates_no_task() {
     run(async {
-        let (engine, a, b) = two().await;
+        let (shared_store, a, b) = two_hosts().await;
         a.make_task("one", &[]);
         b.make_task("two", &[]);
         sync(&[&a, &b]).await;
         b.change_task(1, &claim("bob"));
         sync(&[&b, &a]).await;
-        let before = board(engine.as_ref()).await;
+        let before = board(shared_store.as_ref()).await;
         for host in [&a, &b] {
-            host.notes.lose();
+            host.notebook.lose();
         }
         sync(&[&a, &b]).await;
-        assert_eq!(board(engine.as_ref()).await, before);
+        assert_eq!(board(shared_store.as_ref()).await, before);
         assert_eq!(a.board().await, before);
         assert_eq!(b.board().await, before);
-        // One that was deleted meanwhile does not come back.
+        // A task that was deleted meanwhile does not come back.
         let id = "1".parse().unwrap();
         let by = brigade_core::store::Actor("alice".into());
-        engine.delete_task(&team(), id, &by).await.unwrap();
+        shared_store.delete_task(&team(), id, &by).await.unwrap();
         for host in [&a, &b] {
-            host.notes.lose();
+            host.notebook.lose();
         }
         sync(&[&a, &b]).await;
-        assert_eq!(board(engine.as_ref()).await.len(), 1);
+        assert_eq!(board(shared_store.as_ref()).await.len(), 1);
         assert_eq!((a.board().await.len(), b.board().await.len()), (1, 1));
     });
 }
 
 #[test]
-fn a_task_changed_here_and_deleted_there_is_gone_and_its_changer_told() {
+fn a_locally_changed_task_deleted_remotely_is_removed_and_the_author_informed() {
     run(async {
-        let (engine, a, b) = two().await;
+        let (shared_store, a, b) = two_hosts().await;
         a.make_task("one", &[]);
         sync(&[&a, &b]).await;
         b.change_task(1, &claim("bob"));
         let by = brigade_core::store::Actor("alice".into());
-        engine.delete_task(&team(), "1".parse().unwrap(), &by).await.unwrap();
+        shared_store.delete_task(&team(), "1".parse().unwrap(), &by).await.unwrap();
         sync(&[&b, &a]).await;
         assert_eq!(b.board().await, []);
         assert_eq!(
             b.texts("bob").await,
-            ["Your change to task 1 did not count: the task was deleted."]
+            ["Your change to task 1 was rejected: the task was deleted."]
         );
     });
 }

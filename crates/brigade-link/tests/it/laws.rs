@@ -1,6 +1,6 @@
-//! What holds whatever happens: natives write, read and claim; links crash anywhere; the engine is cut off,
-//! fails before and after it did the thing; what links remember is lost. In the end every message was taken
-//! by the one it was for exactly once, and there is one board.
+//! Property test: native members write, read and claim at random; links crash at any point; the shared
+//! store disconnects and fails before or after an operation took effect; link states are lost. In the
+//! end each recipient has read every message exactly once, and all boards are equal.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,37 +14,37 @@ use brigade_wire::generation::Generation::{self, New, Old};
 use brigade_wire::task::{Status, TaskChange};
 use proptest::prelude::*;
 
-use super::world::{Host, board, engine, sync};
+use super::world::{TestHost, board, shared_store, sync};
 
-/// How many lives are lived.
+/// How many random runs.
 const CASES: u32 = 16;
 /// The members, and the host of each.
 const MEMBERS: [(&str, usize); 5] =
     [("team-lead", 0), ("alice", 0), ("bob", 1), ("carol", 2), ("dora", 2)];
 
-/// One thing that happens.
+/// One random step.
 #[derive(Clone, Debug)]
-enum Deed {
+enum SimStep {
     Write {
         from: usize,
         to: usize,
         old: bool,
     },
     Take {
-        of: usize,
+        member_index: usize,
         old: bool,
     },
     MakeTask {
         host: usize,
     },
     Claim {
-        by: usize,
+        claimant: usize,
         task: u64,
     },
     Sync {
         host: usize,
     },
-    /// The link of a host goes on for so many polls, and is killed.
+    /// The link of a host is polled this many times and then killed.
     Crash {
         host: usize,
         polls: u16,
@@ -63,21 +63,21 @@ enum Deed {
     },
 }
 
-fn deed() -> impl Strategy<Value = Deed> {
+fn step() -> impl Strategy<Value = SimStep> {
     let member = 0..MEMBERS.len();
     let host = 0..3_usize;
     prop_oneof![
         6 => (member.clone(), member.clone(), any::<bool>())
-            .prop_map(|(from, to, old)| Deed::Write { from, to, old }),
-        2 => (member.clone(), any::<bool>()).prop_map(|(of, old)| Deed::Take { of, old }),
-        2 => host.clone().prop_map(|host| Deed::MakeTask { host }),
-        3 => (member, 1..6_u64).prop_map(|(by, task)| Deed::Claim { by, task }),
-        3 => host.clone().prop_map(|host| Deed::Sync { host }),
-        4 => (host.clone(), 0..200_u16).prop_map(|(host, polls)| Deed::Crash { host, polls }),
-        1 => (host.clone(), any::<bool>()).prop_map(|(host, cut)| Deed::Cut { host, cut }),
+            .prop_map(|(from, to, old)| SimStep::Write { from, to, old }),
+        2 => (member.clone(), any::<bool>()).prop_map(|(member_index, old)| SimStep::Take { member_index, old }),
+        2 => host.clone().prop_map(|host| SimStep::MakeTask { host }),
+        3 => (member, 1..6_u64).prop_map(|(claimant, task)| SimStep::Claim { claimant, task }),
+        3 => host.clone().prop_map(|host| SimStep::Sync { host }),
+        4 => (host.clone(), 0..200_u16).prop_map(|(host, polls)| SimStep::Crash { host, polls }),
+        1 => (host.clone(), any::<bool>()).prop_map(|(host, cut)| SimStep::Cut { host, cut }),
         1 => (host.clone(), 0..300_u64, any::<u64>())
-            .prop_map(|(host, rate, seed)| Deed::Fail { host, rate, seed }),
-        1 => host.prop_map(|host| Deed::Forget { host }),
+            .prop_map(|(host, rate, seed)| SimStep::Fail { host, rate, seed }),
+        1 => host.prop_map(|host| SimStep::Forget { host }),
     ]
 }
 
@@ -85,15 +85,15 @@ fn generation(old: bool) -> Generation {
     if old { Old } else { New }
 }
 
-/// Polls a link so many times, and drops it.
+/// Polls a link `polls` times, then drops it.
 async fn crash(mut link: Link, polls: u16) {
     let mut pass = std::pin::pin!(link.once());
-    let mut left = polls;
+    let mut remaining = polls;
     std::future::poll_fn(|context| {
-        if left == 0 {
+        if remaining == 0 {
             return Poll::Ready(());
         }
-        left -= 1;
+        remaining -= 1;
         match pass.as_mut().poll(context) {
             Poll::Ready(_) => Poll::Ready(()),
             Poll::Pending => {
@@ -105,55 +105,60 @@ async fn crash(mut link: Link, polls: u16) {
     .await;
 }
 
-/// What was written, to whom; and the tasks that were made.
+/// The messages written to each member, and the subjects of the tasks created.
 #[derive(Default)]
-struct Ledger {
+struct ExpectedState {
     written: BTreeMap<&'static str, Vec<String>>,
     count: usize,
     tasks: Vec<String>,
 }
 
-async fn happen(hosts: &[Host; 3], deed: &Deed, ledger: &mut Ledger) {
-    match *deed {
-        Deed::Write { from, to, old } if from != to => {
+async fn apply(hosts: &[TestHost; 3], step: &SimStep, expected: &mut ExpectedState) {
+    match *step {
+        SimStep::Write { from, to, old } if from != to => {
             let ((from, host), (to, _)) = (MEMBERS[from], MEMBERS[to]);
-            ledger.count += 1;
-            let text = format!("{} from {from} to {to}", ledger.count);
+            expected.count += 1;
+            let text = format!("{} from {from} to {to}", expected.count);
             hosts[host].write(generation(old), from, to, &text);
-            ledger.written.entry(to).or_default().push(text);
+            expected.written.entry(to).or_default().push(text);
         }
-        Deed::Write { .. } => {}
-        Deed::Take { of, old } => {
-            let (of, host) = MEMBERS[of];
-            hosts[host].take(generation(old), of);
+        SimStep::Write { .. } => {}
+        SimStep::Take { member_index, old } => {
+            let (name, host) = MEMBERS[member_index];
+            hosts[host].read_inbox(generation(old), name);
         }
-        Deed::MakeTask { host } => {
-            let subject = format!("task {} of {}", ledger.tasks.len(), hosts[host].name);
+        SimStep::MakeTask { host } => {
+            let subject = format!("task {} of {}", expected.tasks.len(), hosts[host].name);
             hosts[host].make_task(&subject, &[]);
-            ledger.tasks.push(subject);
+            expected.tasks.push(subject);
         }
-        Deed::Claim { by, task } => {
-            let (by, host) = MEMBERS[by];
+        SimStep::Claim { claimant, task } => {
+            let (claimant, host) = MEMBERS[claimant];
             let free = hosts[host].board().await.iter().any(|(id, _, owner, status)| {
                 *id == task && owner.is_empty() && status == "pending"
             });
             if free {
                 let status = Some(Status::InProgress);
-                let change = TaskChange { owner: Change::Set(by), status, ..TaskChange::default() };
+                let change =
+                    TaskChange { owner: Change::Set(claimant), status, ..TaskChange::default() };
                 hosts[host].change_task(task, &change);
             }
         }
-        Deed::Sync { host } => drop(hosts[host].link().once().await),
-        Deed::Crash { host, polls } => crash(hosts[host].link(), polls).await,
-        Deed::Cut { host, cut } => hosts[host].far.cut(cut),
-        Deed::Fail { host, rate, seed } => hosts[host].far.fail(rate, seed),
-        Deed::Forget { host } => hosts[host].notes.lose(),
+        SimStep::Sync { host } => drop(hosts[host].link().once().await),
+        SimStep::Crash { host, polls } => crash(hosts[host].link(), polls).await,
+        SimStep::Cut { host, cut } => hosts[host].flaky.cut(cut),
+        SimStep::Fail { host, rate, seed } => hosts[host].flaky.fail(rate, seed),
+        SimStep::Forget { host } => hosts[host].notebook.lose(),
     }
 }
 
-async fn three() -> (Arc<dyn Store>, [Host; 3]) {
-    let engine = engine();
-    let hosts = [Host::new("a", &engine), Host::new("b", &engine), Host::new("c", &engine)];
+async fn three_hosts() -> (Arc<dyn Store>, [TestHost; 3]) {
+    let shared_store = shared_store();
+    let hosts = [
+        TestHost::new("a", &shared_store),
+        TestHost::new("b", &shared_store),
+        TestHost::new("c", &shared_store),
+    ];
     hosts[0].lead().await;
     for host in &hosts {
         host.sync().await;
@@ -162,55 +167,55 @@ async fn three() -> (Arc<dyn Store>, [Host; 3]) {
         hosts[*host].join(name).await;
     }
     sync(&[&hosts[0], &hosts[1], &hosts[2]]).await;
-    (engine, hosts)
+    (shared_store, hosts)
 }
 
-/// Lets all of it happen, and then peace.
-async fn live(deeds: &[Deed]) -> Result<(), TestCaseError> {
-    let (engine, hosts) = three().await;
-    let mut ledger = Ledger::default();
-    for deed in deeds {
-        happen(&hosts, deed, &mut ledger).await;
+/// Runs all steps, then synchronizes without failures and checks the result.
+async fn run_steps(steps: &[SimStep]) -> Result<(), TestCaseError> {
+    let (shared_store, hosts) = three_hosts().await;
+    let mut expected = ExpectedState::default();
+    for step in steps {
+        apply(&hosts, step, &mut expected).await;
     }
     for host in &hosts {
-        host.far.cut(false);
-        host.far.fail(0, 0);
+        host.flaky.cut(false);
+        host.flaky.fail(0, 0);
     }
     for _ in 0..2 {
         sync(&[&hosts[0], &hosts[1], &hosts[2]]).await;
         for (name, host) in MEMBERS {
-            hosts[host].take(New, name);
+            hosts[host].read_inbox(New, name);
         }
     }
     sync(&[&hosts[0], &hosts[1], &hosts[2]]).await;
     for (name, host) in MEMBERS {
-        let mut taken = hosts[host].taken(name);
-        // What a link has to tell is not what somebody wrote.
-        taken.retain(|text| !text.starts_with("Your ") && !text.starts_with("Task "));
-        taken.sort();
-        let mut written = ledger.written.remove(name).unwrap_or_default();
+        let mut read = hosts[host].read_texts(name);
+        // Notices from links are not messages of members.
+        read.retain(|text| !text.starts_with("Your ") && !text.starts_with("Task "));
+        read.sort();
+        let mut written = expected.written.remove(name).unwrap_or_default();
         written.sort();
-        prop_assert_eq!(taken, written, "the mail of {}", name);
+        prop_assert_eq!(read, written, "mail of {}", name);
     }
-    let far = board(engine.as_ref()).await;
+    let shared = board(shared_store.as_ref()).await;
     for host in &hosts {
-        prop_assert_eq!(&host.board().await, &far, "the board of {}", host.name);
+        prop_assert_eq!(&host.board().await, &shared, "board of {}", host.name);
     }
-    let mut subjects: Vec<String> = far.into_iter().map(|(_, subject, ..)| subject).collect();
+    let mut subjects: Vec<String> = shared.into_iter().map(|(_, subject, ..)| subject).collect();
     subjects.sort();
-    ledger.tasks.sort();
-    prop_assert_eq!(subjects, ledger.tasks, "every task once");
+    expected.tasks.sort();
+    prop_assert_eq!(subjects, expected.tasks, "every task exists once");
     Ok(())
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn every_message_arrives_once_and_there_is_one_board(
-        deeds in proptest::collection::vec(deed(), 1..40)
+    fn every_message_arrives_once_and_all_boards_are_equal(
+        steps in proptest::collection::vec(step(), 1..40)
     ) {
         let mut outcome = Ok(());
-        run(async { outcome = live(&deeds).await });
+        run(async { outcome = run_steps(&steps).await });
         outcome?;
     }
 }

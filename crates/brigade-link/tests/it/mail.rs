@@ -1,4 +1,4 @@
-//! Mail between hosts.
+//! Tests of mail between hosts.
 
 use brigade_core::event::Event;
 use brigade_core::mail::with_message;
@@ -10,49 +10,50 @@ use brigade_testkit::env::{member, team};
 use brigade_wire::generation::Generation::{New, Old};
 use brigade_wire::name::MemberName;
 
-use super::world::{sync, two};
+use super::world::{sync, two_hosts};
 
 #[test]
-fn a_message_reaches_a_native_on_another_host_once_whatever_the_generations() {
+fn a_message_reaches_another_host_once_for_all_generations() {
     run(async {
-        let (_, a, b) = two().await;
+        let (_, a, b) = two_hosts().await;
         for (number, (from, to)) in
             [(Old, Old), (Old, New), (New, Old), (New, New)].iter().enumerate()
         {
             a.write(*from, "alice", "bob", &format!("{number}"));
             sync(&[&a, &b]).await;
-            b.take(*to, "bob");
+            b.read_inbox(*to, "bob");
             sync(&[&b, &a]).await;
         }
-        b.take(New, "bob");
-        assert_eq!(b.taken("bob"), ["0", "1", "2", "3"]);
-        // What was carried is marked in the files here, and what was taken in the engine.
+        b.read_inbox(New, "bob");
+        assert_eq!(b.read_texts("bob"), ["0", "1", "2", "3"]);
+        // Forwarded mail is marked in the files of its sender's host, and read mail in the shared
+        // store.
         let out = a.store.inbox(&team(), &member("bob")).await.unwrap();
         assert!(out.iter().all(|mail| !mail.is_unread()));
-        let far = b.far.inbox(&team(), &member("bob")).await.unwrap();
-        assert_eq!(far.len(), 4);
-        assert!(far.iter().all(|mail| !mail.is_unread()));
+        let shared = b.flaky.inbox(&team(), &member("bob")).await.unwrap();
+        assert_eq!(shared.len(), 4);
+        assert!(shared.iter().all(|mail| !mail.is_unread()));
     });
 }
 
 #[test]
-fn the_same_words_at_the_same_time_are_as_many_messages_as_were_written() {
+fn equal_messages_are_not_merged() {
     run(async {
-        let (_, a, b) = two().await;
+        let (_, a, b) = two_hosts().await;
         let path = a.path("teams/demo/inboxes/bob.json");
         let one = r#"{"from":"alice","text":"again","timestamp":"2026-11-15T12:00:00.000Z","read":false}"#;
         std::fs::write(path, format!("[{one},{one}]")).unwrap();
         sync(&[&a, &b]).await;
-        a.notes.lose();
+        a.notebook.lose();
         sync(&[&a, &b]).await;
         assert_eq!(b.texts("bob").await, ["again", "again"]);
     });
 }
 
 #[test]
-fn every_field_of_a_message_arrives_as_it_was() {
+fn every_field_of_a_message_is_preserved() {
     run(async {
-        let (_, a, b) = two().await;
+        let (_, a, b) = two_hosts().await;
         a.write(New, "alice", "bob", "words \u{1f600} <x>\n");
         let sent = a.store.inbox(&team(), &member("bob")).await.unwrap();
         sync(&[&a, &b]).await;
@@ -63,31 +64,32 @@ fn every_field_of_a_message_arrives_as_it_was() {
 }
 
 #[test]
-fn only_those_who_live_here_are_carried() {
+fn only_mail_of_local_members_is_forwarded() {
     run(async {
-        let (engine, a, b) = two().await;
-        // In the name of somebody elsewhere, of nobody, and of the one it is for.
+        let (shared_store, a, b) = two_hosts().await;
+        // Claimed senders: a remote member, a stranger, the local member, and the recipient.
         for from in ["team-lead", "mallory", "bob", "alice"] {
             b.write(New, from, "alice", from);
         }
         sync(&[&b, &a]).await;
-        let refused = b.said().iter().filter(|news| matches!(news, News::Refused { .. })).count();
+        let refused =
+            b.drain_events().iter().filter(|event| matches!(event, News::Refused { .. })).count();
         assert_eq!(refused, 3);
         assert_eq!(a.texts("alice").await, ["bob"]);
-        assert_eq!(engine.inbox(&team(), &member("alice")).await.unwrap().len(), 1);
+        assert_eq!(shared_store.inbox(&team(), &member("alice")).await.unwrap().len(), 1);
     });
 }
 
 #[test]
-fn mail_between_two_of_one_host_stays_there_and_is_in_the_journal_of_all() {
+fn local_mail_stays_local_and_is_recorded_in_the_shared_journal() {
     run(async {
-        let (engine, a, b) = two().await;
+        let (shared_store, a, b) = two_hosts().await;
         a.write(Old, "team-lead", "alice", "between us");
         sync(&[&a, &b]).await;
         assert_eq!(a.texts("alice").await, ["between us"]);
-        assert!(engine.inbox(&team(), &member("alice")).await.unwrap().is_empty());
+        assert!(shared_store.inbox(&team(), &member("alice")).await.unwrap().is_empty());
         let seen = || async {
-            let history = engine.mailbox_history(&team(), &member("alice")).await.unwrap();
+            let history = shared_store.mailbox_history(&team(), &member("alice")).await.unwrap();
             let seen = history.iter().filter(|record| {
                 assert!(matches!(record.event, Event::Seen { .. }), "{record:?}");
                 record.by.as_deref() == Some("team-lead")
@@ -95,48 +97,48 @@ fn mail_between_two_of_one_host_stays_there_and_is_in_the_journal_of_all() {
             seen.count()
         };
         assert_eq!(seen().await, 1);
-        a.notes.lose();
+        a.notebook.lose();
         sync(&[&a, &b]).await;
         assert_eq!(seen().await, 1);
     });
 }
 
 #[test]
-fn what_an_agent_at_the_engine_writes_comes_in_and_what_it_gets_does_not_come_twice() {
+fn mail_from_a_member_on_the_shared_store_is_delivered_once() {
     run(async {
-        let (engine, a, b) = two().await;
+        let (shared_store, a, b) = two_hosts().await;
         let mut seat = a.seat("bob");
-        seat.store = std::sync::Arc::clone(&engine);
-        let words = brigade_core::mail::Words { text: "from the engine", summary: None };
-        brigade_core::mail::send(&seat, "alice", words).await.unwrap();
+        seat.store = std::sync::Arc::clone(&shared_store);
+        let message = brigade_core::mail::Words { text: "from the shared store", summary: None };
+        brigade_core::mail::send(&seat, "alice", message).await.unwrap();
         sync(&[&a, &b]).await;
-        a.take(New, "alice");
+        a.read_inbox(New, "alice");
         for _ in 0..3 {
-            a.notes.lose();
+            a.notebook.lose();
             sync(&[&a, &b]).await;
-            a.take(New, "alice");
+            a.read_inbox(New, "alice");
         }
-        assert_eq!(a.taken("alice"), ["from the engine"]);
+        assert_eq!(a.read_texts("alice"), ["from the shared store"]);
     });
 }
 
-/// A key for bob.
+/// Signs with a key for bob.
 #[derive(Debug)]
-struct Bobs(SigningKey);
+struct BobSigner(SigningKey);
 
-impl Signer for Bobs {
+impl Signer for BobSigner {
     fn sign(&self, to: &MemberName, message: &Outgoing) -> Option<String> {
         (to.as_str() == "bob").then(|| self.0.sign(message)).flatten()
     }
 }
 
 #[test]
-fn the_leads_words_bear_the_signature_their_reader_knows() {
+fn the_leads_mail_is_signed_with_the_recipients_key() {
     run(async {
-        let (_, a, mut b) = two().await;
+        let (_, a, mut b) = two_hosts().await;
         let key = SigningKey::make(0).unwrap();
         let lead: LeadKey = key.verify_key().parse().unwrap();
-        b.signer = Some(std::sync::Arc::new(Bobs(key)));
+        b.signer = Some(std::sync::Arc::new(BobSigner(key)));
         a.write(Old, "team-lead", "bob", "an order");
         a.write(New, "alice", "bob", "no order");
         sync(&[&a, &b]).await;
@@ -152,27 +154,27 @@ fn the_leads_words_bear_the_signature_their_reader_knows() {
 }
 
 #[test]
-fn what_is_written_while_a_host_is_cut_off_arrives_when_it_is_back() {
+fn mail_written_while_disconnected_arrives_after_reconnecting() {
     run(async {
-        let (_, a, b) = two().await;
-        b.far.cut(true);
+        let (_, a, b) = two_hosts().await;
+        b.flaky.cut(true);
         assert!(b.link().once().await.is_err());
-        a.write(Old, "alice", "bob", "to the one cut off");
-        b.write(Old, "bob", "alice", "from the one cut off");
+        a.write(Old, "alice", "bob", "to the disconnected host");
+        b.write(Old, "bob", "alice", "from the disconnected host");
         a.sync().await;
         assert!(b.link().once().await.is_err());
         assert!(b.texts("bob").await.is_empty());
-        b.far.cut(false);
+        b.flaky.cut(false);
         sync(&[&b, &a]).await;
-        assert_eq!(b.texts("bob").await, ["to the one cut off"]);
-        assert_eq!(a.texts("alice").await, ["from the one cut off"]);
+        assert_eq!(b.texts("bob").await, ["to the disconnected host"]);
+        assert_eq!(a.texts("alice").await, ["from the disconnected host"]);
     });
 }
 
 #[test]
-fn the_inbox_of_one_who_reads_elsewhere_does_not_grow_for_ever() {
+fn the_inbox_of_a_remote_member_stays_bounded() {
     run(async {
-        let (_, a, b) = two().await;
+        let (_, a, b) = two_hosts().await;
         let mut sent = Vec::new();
         for round in 0..4 {
             for number in 0..40 {
@@ -181,12 +183,12 @@ fn the_inbox_of_one_who_reads_elsewhere_does_not_grow_for_ever() {
                 sent.push(text);
             }
             sync(&[&a, &b]).await;
-            b.take(New, "bob");
+            b.read_inbox(New, "bob");
         }
         assert!(a.texts("bob").await.len() < 80);
-        a.notes.lose();
+        a.notebook.lose();
         sync(&[&a, &b]).await;
-        b.take(New, "bob");
-        assert_eq!(b.taken("bob"), sent);
+        b.read_inbox(New, "bob");
+        assert_eq!(b.read_texts("bob"), sent);
     });
 }

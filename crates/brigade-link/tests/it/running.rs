@@ -1,4 +1,4 @@
-//! Links at work: woken, not asked to look.
+//! Tests of running links, which react to events.
 
 use std::time::{Duration, Instant};
 
@@ -10,16 +10,16 @@ use brigade_wire::task::TaskChange;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::world::{Host, two};
+use super::world::{TestHost, two_hosts};
 
 /// A link that runs until this is dropped.
-struct Running {
+struct RunningLink {
     _stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
 
-impl Running {
-    fn start(host: &Host) -> Self {
+impl RunningLink {
+    fn start(host: &TestHost) -> Self {
         let (sender, stop) = oneshot::channel::<()>();
         let mut link = host.link();
         let task = tokio::spawn(async move {
@@ -36,35 +36,36 @@ impl Running {
     }
 }
 
-/// Waits until something is so, and tells how long it took.
+/// Waits until a condition holds, and returns how long that took.
 async fn until<F: Future<Output = bool>>(what: &str, mut is: impl FnMut() -> F) -> Duration {
     let start = Instant::now();
     while !is().await {
-        assert!(start.elapsed() < Duration::from_secs(20), "never: {what}");
+        assert!(start.elapsed() < Duration::from_secs(20), "timed out waiting until {what}");
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     start.elapsed()
 }
 
 #[test]
-fn mail_and_tasks_go_over_at_once() {
+fn mail_and_tasks_are_forwarded_immediately() {
     run(async {
-        let (_, a, b) = two().await;
-        let links = [Running::start(&a), Running::start(&b)];
+        let (_, a, b) = two_hosts().await;
+        let links = [RunningLink::start(&a), RunningLink::start(&b)];
         until("both are in step", || async {
-            !a.said().is_empty() || a.texts("x").await.is_empty()
+            !a.drain_events().is_empty() || a.texts("x").await.is_empty()
         })
         .await;
         a.write(New, "alice", "bob", "first");
-        until("the first", || async { b.texts("bob").await.len() == 1 }).await;
-        // Well below the sweep, which is two seconds here.
+        until("the first message arrives", || async { b.texts("bob").await.len() == 1 }).await;
+        // Well below the interval of the full check, which is two seconds here.
         a.write(Old, "alice", "bob", "second");
-        let took = until("the second", || async { b.texts("bob").await.len() == 2 }).await;
+        let took =
+            until("the second message arrives", || async { b.texts("bob").await.len() == 2 }).await;
         assert!(took < Duration::from_secs(1), "{took:?}");
         a.make_task("one", &[]);
-        until("the task", || async { b.board().await.len() == 1 }).await;
+        until("the task arrives", || async { b.board().await.len() == 1 }).await;
         b.change_task(1, &TaskChange { owner: Change::Set("bob"), ..TaskChange::default() });
-        until("the claim", || async { a.board().await[0].2 == "bob" }).await;
+        until("the claim arrives", || async { a.board().await[0].2 == "bob" }).await;
         for link in links {
             link.end().await;
         }
@@ -72,27 +73,30 @@ fn mail_and_tasks_go_over_at_once() {
 }
 
 #[test]
-fn a_cut_is_said_once_and_what_waited_goes_over_after_it() {
+fn a_disconnection_is_reported_once_and_waiting_mail_is_sent_afterwards() {
     run(async {
-        let (_, a, b) = two().await;
-        let links = [Running::start(&a), Running::start(&b)];
+        let (_, a, b) = two_hosts().await;
+        let links = [RunningLink::start(&a), RunningLink::start(&b)];
         b.write(New, "bob", "alice", "before");
-        until("the first", || async { a.texts("alice").await.len() == 1 }).await;
-        b.far.cut(true);
+        until("the first message arrives", || async { a.texts("alice").await.len() == 1 }).await;
+        b.flaky.cut(true);
         for number in 0..5 {
             b.write(Old, "bob", "alice", &format!("{number}"));
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         assert_eq!(a.texts("alice").await, ["before"]);
-        b.far.cut(false);
-        until("the rest", || async { a.texts("alice").await.len() == 6 }).await;
+        b.flaky.cut(false);
+        until("the waiting messages arrive", || async { a.texts("alice").await.len() == 6 }).await;
         assert_eq!(a.texts("alice").await, ["before", "0", "1", "2", "3", "4"]);
-        until("it is said", || async { b.news.lock().unwrap().contains(&News::Back) }).await;
-        let said = b.said();
+        until("the reconnection is reported", || async {
+            b.events.lock().unwrap().contains(&News::Back)
+        })
+        .await;
+        let events = b.drain_events();
         assert_eq!(
-            said.iter().filter(|news| matches!(news, News::Cut { .. })).count(),
+            events.iter().filter(|event| matches!(event, News::Cut { .. })).count(),
             1,
-            "{said:?}"
+            "{events:?}"
         );
         for link in links {
             link.end().await;
@@ -101,29 +105,34 @@ fn a_cut_is_said_once_and_what_waited_goes_over_after_it() {
 }
 
 #[test]
-fn an_engine_that_does_not_answer_is_as_good_as_none() {
+fn a_hanging_store_counts_as_unreachable() {
     run(async {
-        let (_, a, b) = two().await;
-        let link = Running::start(&b);
-        until("it runs", || async { b.news.lock().unwrap().is_empty() }).await;
-        b.far.hang(true);
-        b.write(New, "bob", "alice", "patience");
-        let cut = || async { b.news.lock().unwrap().iter().any(|n| matches!(n, News::Cut { .. })) };
-        until("it is said", cut).await;
-        b.far.hang(false);
-        until("it is back", || async { b.news.lock().unwrap().contains(&News::Back) }).await;
+        let (_, a, b) = two_hosts().await;
+        let link = RunningLink::start(&b);
+        until("the link runs", || async { b.events.lock().unwrap().is_empty() }).await;
+        b.flaky.hang(true);
+        b.write(New, "bob", "alice", "waiting");
+        let is_cut = || async {
+            b.events.lock().unwrap().iter().any(|event| matches!(event, News::Cut { .. }))
+        };
+        until("the disconnection is reported", is_cut).await;
+        b.flaky.hang(false);
+        until("the reconnection is reported", || async {
+            b.events.lock().unwrap().contains(&News::Back)
+        })
+        .await;
         link.end().await;
         a.sync().await;
-        assert_eq!(a.texts("alice").await, ["patience"]);
+        assert_eq!(a.texts("alice").await, ["waiting"]);
     });
 }
 
 #[test]
-fn who_is_cut_off_does_not_read_the_past_again() {
+fn reconnecting_does_not_read_the_whole_history_again() {
     run(async {
-        let (_, a, b) = two().await;
-        let link = Running::start(&b);
-        let came = |count| {
+        let (_, a, b) = two_hosts().await;
+        let link = RunningLink::start(&b);
+        let has_arrived = |count| {
             let a = &a;
             move || async move {
                 a.sync().await;
@@ -131,24 +140,29 @@ fn who_is_cut_off_does_not_read_the_past_again() {
             }
         };
         b.write(New, "bob", "alice", "before");
-        until("the first", came(1)).await;
-        let before = b.far.pasts();
-        let said = |is: fn(&News) -> bool| {
-            let news = b.news.lock().unwrap();
-            news.iter().filter(|news| is(news)).count()
+        until("the first message arrives", has_arrived(1)).await;
+        let before = b.flaky.history_reads();
+        let count_events = |is: fn(&News) -> bool| {
+            let events = b.events.lock().unwrap();
+            events.iter().filter(|event| is(event)).count()
         };
         for cut in 1..=5 {
-            b.far.cut(true);
+            b.flaky.cut(true);
             b.write(Old, "bob", "alice", &format!("{cut}"));
-            let is_cut = || async { said(|news| matches!(news, News::Cut { .. })) == cut };
-            until("it is cut off", is_cut).await;
-            b.far.cut(false);
-            until("what waited", came(cut + 1)).await;
-            // It arrives before all else is looked at; only then the next cut is another.
-            until("it is back", || async { said(|news| *news == News::Back) == cut }).await;
+            let is_cut =
+                || async { count_events(|event| matches!(event, News::Cut { .. })) == cut };
+            until("the disconnection is reported", is_cut).await;
+            b.flaky.cut(false);
+            until("the waiting message arrives", has_arrived(cut + 1)).await;
+            // The message arrives before the full check has finished. Only after that does the next
+            // disconnection count as a new one.
+            until("the reconnection is reported", || async {
+                count_events(|event| *event == News::Back) == cut
+            })
+            .await;
         }
-        // One at most for each cut: of the mailbox for which something was under way.
-        let more = b.far.pasts() - before;
+        // At most one for each disconnection: that of the mailbox with a message in progress.
+        let more = b.flaky.history_reads() - before;
         assert!(more <= 5, "{more}");
         link.end().await;
     });

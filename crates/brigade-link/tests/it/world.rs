@@ -1,4 +1,4 @@
-//! Hosts with their files, what they share, and natives on them.
+//! Test hosts with their files, the shared store, and simulated native members.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -24,19 +24,19 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 use brigade_testkit::files::options;
-use brigade_testkit::flaky::Flaky;
+use brigade_testkit::flaky::FlakyStore;
 
 /// A notebook that can be lost.
 #[derive(Debug, Default)]
-pub(crate) struct Notes(Mutex<Option<Vec<u8>>>);
+pub(crate) struct LosableNotebook(Mutex<Option<Vec<u8>>>);
 
-impl Notes {
+impl LosableNotebook {
     pub(crate) fn lose(&self) {
         *self.0.lock().unwrap() = None;
     }
 }
 
-impl Notebook for Notes {
+impl Notebook for LosableNotebook {
     fn read(&self) -> std::io::Result<Option<Vec<u8>>> {
         Ok(self.0.lock().unwrap().clone())
     }
@@ -47,60 +47,60 @@ impl Notebook for Notes {
     }
 }
 
-/// A host: its files, and the natives on it.
-pub(crate) struct Host {
+/// A host with its files and native members.
+pub(crate) struct TestHost {
     pub(crate) name: &'static str,
     home: TempDir,
     pub(crate) store: Arc<FileStore>,
-    pub(crate) notes: Arc<Notes>,
-    pub(crate) far: Arc<Flaky>,
-    pub(crate) news: Arc<Mutex<Vec<News>>>,
+    pub(crate) notebook: Arc<LosableNotebook>,
+    pub(crate) flaky: Arc<FlakyStore>,
+    pub(crate) events: Arc<Mutex<Vec<News>>>,
     pub(crate) signer: Option<Arc<dyn Signer>>,
     pub(crate) speaks_for: BTreeSet<MemberName>,
-    /// What natives took out of their inboxes, by name.
-    pub(crate) taken: Mutex<BTreeMap<String, Vec<String>>>,
+    /// The texts native members read, by member.
+    pub(crate) read_texts: Mutex<BTreeMap<String, Vec<String>>>,
 }
 
-/// What all hosts share.
-pub(crate) fn engine() -> Arc<dyn Store> {
+/// The shared store.
+pub(crate) fn shared_store() -> Arc<dyn Store> {
     Arc::new(MemoryStore::new(Arc::new(SystemClock)))
 }
 
-impl Host {
-    pub(crate) fn new(name: &'static str, engine: &Arc<dyn Store>) -> Self {
+impl TestHost {
+    pub(crate) fn new(name: &'static str, shared_store: &Arc<dyn Store>) -> Self {
         let home = tempfile::tempdir().unwrap();
         let store = Arc::new(FileStore::new(options(&home), Arc::new(SystemClock)));
-        let far = Arc::new(Flaky::new(Arc::clone(engine)));
-        let (notes, news) = (Arc::default(), Arc::default());
-        let (signer, speaks_for, taken) = (None, BTreeSet::new(), Mutex::default());
-        Self { name, home, store, notes, far, news, signer, speaks_for, taken }
+        let flaky = Arc::new(FlakyStore::new(Arc::clone(shared_store)));
+        let (notebook, events) = (Arc::default(), Arc::default());
+        let (signer, speaks_for, read_texts) = (None, BTreeSet::new(), Mutex::default());
+        Self { name, home, store, notebook, flaky, events, signer, speaks_for, read_texts }
     }
 
-    /// A link, as after a restart.
+    /// A new link, as after a restart.
     pub(crate) fn link(&self) -> Link {
-        let news = Arc::clone(&self.news);
+        let events = Arc::clone(&self.events);
         let retry = Duration::from_millis(20);
         let pace =
             Pace { sweep: Duration::from_secs(2), patience: Duration::from_millis(500), retry };
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        // As another process has them: nothing is remembered in memory.
+        // A separate store, as in another process, so that nothing is cached in memory.
         let local = Arc::new(FileStore::new(options(&self.home), Arc::clone(&clock)));
         Link::new(Ends {
             local,
-            far: Arc::clone(&self.far) as _,
+            far: Arc::clone(&self.flaky) as _,
             clock,
             host: self.name.into(),
             team: team(),
             speaks_for: self.speaks_for.clone(),
             signer: self.signer.clone(),
-            notebook: Arc::clone(&self.notes) as _,
-            hears: Arc::new(move |said: &News| news.lock().unwrap().push(said.clone())),
+            notebook: Arc::clone(&self.notebook) as _,
+            hears: Arc::new(move |event: &News| events.lock().unwrap().push(event.clone())),
             pace,
         })
         .unwrap()
     }
 
-    /// Brings the host into step, with a link of its own.
+    /// Synchronizes the host with a new link.
     pub(crate) async fn sync(&self) {
         self.link().once().await.unwrap();
     }
@@ -109,12 +109,12 @@ impl Host {
         Seat::new(Arc::clone(&self.store) as _, team(), member(name))
     }
 
-    /// Makes the team here, led by a native.
+    /// Creates the team on this host, with a native lead.
     pub(crate) async fn lead(&self) {
         roster::create(&self.seat("team-lead"), team_plan()).await.unwrap();
     }
 
-    /// A native joins here.
+    /// Adds a native member on this host.
     pub(crate) async fn join(&self, name: &str) {
         let plan = MemberPlan { backend_type: "tmux", ..member_plan() };
         roster::join(&self.seat("team-lead"), &member(name), plan).await.unwrap();
@@ -124,7 +124,7 @@ impl Host {
         self.home.path().join("claude").join(path)
     }
 
-    /// Does something to a file under Claude Code's lock.
+    /// Edits a file under Claude Code's lock.
     fn locked(&self, path: &str, edit: impl FnOnce(Vec<u8>) -> Vec<u8>) {
         let path = self.path(path);
         let lock = PathBuf::from(format!("{}.lock", path.display()));
@@ -137,7 +137,7 @@ impl Host {
         fs::remove_dir(lock).unwrap();
     }
 
-    /// A native of a generation writes to somebody.
+    /// A native member writes a message, in the format of its generation.
     pub(crate) fn write(&self, generation: Generation, from: &str, to: &str, text: &str) {
         let id = Uuid::new_v4().to_string();
         let stamp = match generation {
@@ -160,16 +160,16 @@ impl Host {
         });
     }
 
-    /// A native of a generation takes what is in its inbox.
-    pub(crate) fn take(&self, generation: Generation, of: &str) {
-        if !self.path(&format!("teams/demo/inboxes/{of}.json")).exists() {
+    /// A native member reads its inbox, in the manner of its generation.
+    pub(crate) fn read_inbox(&self, generation: Generation, member_name: &str) {
+        if !self.path(&format!("teams/demo/inboxes/{member_name}.json")).exists() {
             return;
         }
-        self.locked(&format!("teams/demo/inboxes/{of}.json"), |bytes| {
+        self.locked(&format!("teams/demo/inboxes/{member_name}.json"), |bytes| {
             let inbox = Inbox::read(&bytes).unwrap();
             let texts = inbox.messages().filter(|message| !message.read());
             let texts: Vec<String> = texts.map(|message| message.text().into_owned()).collect();
-            self.taken.lock().unwrap().entry(of.into()).or_default().extend(texts);
+            self.read_texts.lock().unwrap().entry(member_name.into()).or_default().extend(texts);
             match generation {
                 Generation::Old => inbox.with_read(|_| true).into_owned(),
                 Generation::New => inbox::EMPTY.to_vec(),
@@ -177,12 +177,12 @@ impl Host {
         });
     }
 
-    /// What natives took so far.
-    pub(crate) fn taken(&self, of: &str) -> Vec<String> {
-        self.taken.lock().unwrap().get(of).cloned().unwrap_or_default()
+    /// The texts a native member has read so far.
+    pub(crate) fn read_texts(&self, member_name: &str) -> Vec<String> {
+        self.read_texts.lock().unwrap().get(member_name).cloned().unwrap_or_default()
     }
 
-    /// A native makes a task under the next number of its own board.
+    /// A native member creates a task with the next number of its own board.
     pub(crate) fn make_task(&self, subject: &str, blocked_by: &[u64]) -> u64 {
         let dir = self.path("tasks/demo");
         fs::create_dir_all(&dir).unwrap();
@@ -210,7 +210,7 @@ impl Host {
         number
     }
 
-    /// A native changes a task, in place.
+    /// A native member changes a task in place.
     pub(crate) fn change_task(&self, number: u64, change: &TaskChange<'_>) {
         self.locked(&format!("tasks/demo/{number}.json"), |bytes| {
             Task::read(&bytes).unwrap().with(change).into_owned()
@@ -223,45 +223,45 @@ impl Host {
         fs::remove_file(self.path(&format!("tasks/demo/{number}.json"))).unwrap();
     }
 
-    /// The board as it is in the files: number, subject, owner and status of each task.
+    /// The board in the files: number, subject, owner and status of each task.
     pub(crate) async fn board(&self) -> Vec<(u64, String, String, String)> {
         board(self.store.as_ref()).await
     }
 
-    /// The names in the roster, each with where it runs.
+    /// The names in the roster, each with its backend.
     pub(crate) async fn roster(&self) -> Vec<(String, String)> {
         names(self.store.as_ref()).await
     }
 
     /// The texts in an inbox.
-    pub(crate) async fn texts(&self, of: &str) -> Vec<String> {
-        let mail = self.store.inbox(&team(), &member(of)).await.unwrap();
+    pub(crate) async fn texts(&self, member_name: &str) -> Vec<String> {
+        let mail = self.store.inbox(&team(), &member(member_name)).await.unwrap();
         let text = |json: &[u8]| {
-            let look = |message: Option<brigade_wire::message::Message<'_>>| {
+            let read = |message: Option<brigade_wire::message::Message<'_>>| {
                 message.unwrap().text().into_owned()
             };
-            brigade_core::mail::with_message(json, look).unwrap()
+            brigade_core::mail::with_message(json, read).unwrap()
         };
         mail.iter().map(|mail| text(&mail.json)).collect()
     }
 
-    /// What the link said since this was last asked.
-    pub(crate) fn said(&self) -> Vec<News> {
-        std::mem::take(&mut self.news.lock().unwrap())
+    /// The link's events since the last call.
+    pub(crate) fn drain_events(&self) -> Vec<News> {
+        std::mem::take(&mut self.events.lock().unwrap())
     }
 }
 
 /// The board of any store.
 pub(crate) async fn board(store: &dyn Store) -> Vec<(u64, String, String, String)> {
     let tasks = store.tasks(&team()).await.unwrap();
-    let look = |(id, document): &(brigade_wire::name::TaskId, brigade_core::store::Document)| {
+    let read = |(id, document): &(brigade_wire::name::TaskId, brigade_core::store::Document)| {
         let task = Task::read(&document.bytes).unwrap();
         let text = |text: Option<std::borrow::Cow<'_, str>>| text.unwrap_or_default().into_owned();
-        assert_eq!(text(task.id()), id.to_string(), "the number in the file");
+        assert_eq!(text(task.id()), id.to_string(), "the number in the file must match its name");
         let status = task.status().unwrap().to_string();
         (id.get(), text(task.subject()), text(task.owner()), status)
     };
-    tasks.iter().map(look).collect()
+    tasks.iter().map(read).collect()
 }
 
 /// The roster of any store.
@@ -272,8 +272,8 @@ pub(crate) async fn names(store: &dyn Store) -> Vec<(String, String)> {
     config.members().map(|member| (text(member.name()), text(member.backend_type()))).collect()
 }
 
-/// Brings all hosts into step: what one does the others see.
-pub(crate) async fn sync(hosts: &[&Host]) {
+/// Synchronizes all hosts until each sees the changes of the others.
+pub(crate) async fn sync(hosts: &[&TestHost]) {
     for _ in 0..3 {
         for host in hosts {
             host.sync().await;
@@ -282,9 +282,9 @@ pub(crate) async fn sync(hosts: &[&Host]) {
 }
 
 /// Two hosts: the lead and alice on `a`, bob on `b`.
-pub(crate) async fn two() -> (Arc<dyn Store>, Host, Host) {
-    let engine = engine();
-    let (a, b) = (Host::new("a", &engine), Host::new("b", &engine));
+pub(crate) async fn two_hosts() -> (Arc<dyn Store>, TestHost, TestHost) {
+    let shared_store = shared_store();
+    let (a, b) = (TestHost::new("a", &shared_store), TestHost::new("b", &shared_store));
     a.lead().await;
     a.join("alice").await;
     a.sync().await;
@@ -292,7 +292,7 @@ pub(crate) async fn two() -> (Arc<dyn Store>, Host, Host) {
     b.join("bob").await;
     sync(&[&b, &a]).await;
     for host in [&a, &b] {
-        host.said();
+        host.drain_events();
     }
-    (engine, a, b)
+    (shared_store, a, b)
 }

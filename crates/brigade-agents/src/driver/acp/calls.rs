@@ -1,4 +1,4 @@
-//! The uses of tools in a turn, pieced together from what an agent tells of them bit by bit.
+//! The tool uses in a turn, assembled from an agent's incremental updates.
 
 use std::collections::BTreeMap;
 
@@ -8,27 +8,27 @@ use super::super::Event;
 use super::super::change::{FileChange, Part};
 use super::super::words::{brief, text};
 
-/// The uses of tools in the turn that is on.
+/// The tool uses in the running turn.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
-    open: BTreeMap<String, Call>,
+pub(super) struct ToolCalls {
+    open: BTreeMap<String, ToolCall>,
 }
 
 #[derive(Debug, Default)]
-struct Call {
-    /// The first title, which is often the tool's name, where later ones say what it does.
+struct ToolCall {
+    /// The first title, which is often the tool's name. Later titles describe the use.
     name: String,
     title: String,
     kind: String,
-    /// What it does to files, as it was last told.
+    /// Its file changes, as last reported.
     changes: Vec<FileChange>,
     started: bool,
 }
 
-impl Calls {
-    /// What an update of a call means. A call that only waits for its turn, often with no input yet, is
-    /// not begun.
-    pub(super) fn heard(&mut self, update: &Value) -> Vec<Event> {
+impl ToolCalls {
+    /// Translates an update of a call into events. A pending call, often without input yet, does not
+    /// count as started.
+    pub(super) fn on_update(&mut self, update: &Value) -> Vec<Event> {
         let id = self.learn(update);
         let ended = match text(update, "/status") {
             "pending" => return Vec::new(),
@@ -48,27 +48,27 @@ impl Calls {
         events
     }
 
-    /// Leave is asked for a call: that begins it.
-    pub(super) fn asked(&mut self, call: &Value) -> Option<Event> {
+    /// Handles a permission request for a call, which counts as its start.
+    pub(super) fn on_permission_request(&mut self, call: &Value) -> Option<Event> {
         let id = self.learn(call);
         self.start(&id)
     }
 
-    /// The turn is over, and with it what was not told the end of.
+    /// The turn is over: ends the calls whose end was not reported.
     pub(super) fn end(&mut self) -> Vec<Event> {
         let open = std::mem::take(&mut self.open).into_iter();
-        let begun = open.filter(|(_, call)| call.started);
-        begun.map(|(id, _)| Event::ToolEnded { id, ok: false }).collect()
+        let started_calls = open.filter(|(_, call)| call.started);
+        started_calls.map(|(id, _)| Event::ToolEnded { id, ok: false }).collect()
     }
 
-    /// The name under which a call was first told of.
+    /// The first title of a call.
     pub(super) fn name(&self, id: &str) -> &str {
         self.open.get(id).map(|call| call.name.as_str()).unwrap_or_default()
     }
 
     /// The tool of a call.
     pub(super) fn tool(&self, id: &str) -> String {
-        self.open.get(id).map(Call::tool).unwrap_or_default()
+        self.open.get(id).map(ToolCall::tool).unwrap_or_default()
     }
 
     fn learn(&mut self, update: &Value) -> String {
@@ -103,8 +103,8 @@ impl Calls {
     }
 }
 
-impl Call {
-    /// The protocol has kinds of tools, not names. What is of no kind has its name for a title.
+impl ToolCall {
+    /// The protocol has kinds of tools, not names. A call without a kind has its name as the title.
     fn tool(&self) -> String {
         match self.kind.as_str() {
             "" | "other" => brief(&self.name),
@@ -113,7 +113,7 @@ impl Call {
     }
 }
 
-/// What an update shows of files.
+/// The file changes in an update.
 fn changes(update: &Value) -> Vec<FileChange> {
     let parts = update.get("content").and_then(Value::as_array).into_iter().flatten();
     let diffs = parts.filter(|part| text(part, "/type") == "diff");

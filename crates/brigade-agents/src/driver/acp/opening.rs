@@ -1,11 +1,11 @@
-//! What is said when a session is opened.
+//! The requests that open a session.
 
 use serde_json::{Value, json};
 
 use super::super::words::text;
 use super::super::{Launch, TOOLS, ToolServer};
 
-/// The server of the team's tools in the protocol's own form.
+/// The server for the team's tools, in the protocol's format.
 pub(super) fn server(tools: &ToolServer) -> Value {
     let env = tools.env.iter().map(|(name, value)| json!({ "name": name, "value": value }));
     json!({
@@ -16,8 +16,7 @@ pub(super) fn server(tools: &ToolServer) -> Value {
     })
 }
 
-/// The request that sets the model. It is one of the session's options in newer agents, and has a method
-/// of its own in older ones.
+/// The request that sets the model. Newer agents have a session option for it, older ones a method.
 pub(super) fn model(session: Option<&str>, result: &Value, model: &str) -> (&'static str, Value) {
     match option(result, "model") {
         Some(_) => {
@@ -28,7 +27,7 @@ pub(super) fn model(session: Option<&str>, result: &Value, model: &str) -> (&'st
     }
 }
 
-/// The mode a session is in when it is opened.
+/// The mode of a newly opened session.
 pub(super) fn mode(result: &Value) -> Option<&str> {
     match result.pointer("/modes/currentModeId") {
         Some(mode) => mode.as_str(),
@@ -36,13 +35,13 @@ pub(super) fn mode(result: &Value) -> Option<&str> {
     }
 }
 
-/// What an agent is told of its place on the team, before the first prompt of a session: the protocol
-/// has no other place for it.
+/// The text before the first prompt of a session that describes the agent's role on the team. The
+/// protocol has no other field for it.
 pub(super) fn introduction(launch: &Launch) -> String {
     format!("{}\n\n", launch.instructions)
 }
 
-/// One of the options that newer agents have for a session.
+/// One of the session options of newer agents.
 fn option<'a>(result: &'a Value, id: &str) -> Option<&'a Value> {
     let options = result.get("configOptions")?.as_array()?;
     options.iter().find(|option| text(option, "/id") == id)

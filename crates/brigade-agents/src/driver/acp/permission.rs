@@ -1,26 +1,27 @@
-//! What an agent asks leave for, and the options it offers for an answer.
+//! Permission requests of an agent, and the options it offers as answers.
 
 use serde_json::{Value, json};
 
 use super::super::words::{brief, text};
 use super::super::{Ask, AskId};
-use super::calls::Calls;
+use super::calls::ToolCalls;
 
 /// A request that waits for an answer.
 #[derive(Debug)]
-pub(super) struct Permission {
-    /// By which it is answered.
+pub(super) struct AcpPermission {
+    /// The id for the response.
     pub(super) request: Value,
     options: Vec<Value>,
 }
 
-impl Permission {
+impl AcpPermission {
     pub(super) fn new(request: Value, params: &Value) -> Self {
         let options = params.get("options").and_then(Value::as_array).cloned().unwrap_or_default();
         Self { request, options }
     }
 
-    /// Yes, this once. Who offers no such answer is not told more than that.
+    /// Allows the call once. If the agent offers no such option, the request is cancelled rather than
+    /// allowed for longer.
     pub(super) fn allow(&self) -> Value {
         self.select("allow_once")
     }
@@ -40,16 +41,16 @@ impl Permission {
     }
 }
 
-/// The answer when nobody wants to know any longer.
+/// The response to a request that is no longer wanted.
 pub(super) fn cancelled() -> Value {
     json!({ "outcome": { "outcome": "cancelled" } })
 }
 
-/// The question about a call.
-pub(super) fn ask(id: AskId, call: &Value, calls: &Calls) -> Ask {
+/// Builds the permission request for a call.
+pub(super) fn ask(id: AskId, call: &Value, calls: &ToolCalls) -> Ask {
     let tool_use_id = text(call, "/toolCallId").to_owned();
     let content = content(call);
-    // To leave plan mode is a switch of modes; the plan is what it shows for it.
+    // Leaving plan mode is a mode switch, and its content is the plan.
     let plan = text(call, "/kind") == "switch_mode" && !content.is_empty();
     Ask {
         id,

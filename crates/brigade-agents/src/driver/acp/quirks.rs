@@ -1,4 +1,4 @@
-//! In what the agents that speak ACP differ.
+//! Differences between the agents that speak ACP.
 
 use serde_json::{Value, json};
 
@@ -6,45 +6,46 @@ use super::super::words::text;
 use super::super::{TOOLS, ToolServer};
 pub(crate) use super::usage::UsageAt;
 
-/// In what one agent differs from the others.
+/// The peculiarities of one agent.
 #[derive(Debug)]
 pub(crate) struct Quirks {
     /// The arguments that make it speak ACP.
     pub(crate) args: &'static [&'static str],
-    /// How it is told already when it starts which session will be loaded, if it has to be.
-    pub(crate) resume: Option<Resume>,
-    /// What it needs in its environment.
+    /// How the session to load is passed on the command line, if the agent needs that.
+    pub(crate) resume: Option<ResumeFlag>,
+    /// Environment variables it needs.
     pub(crate) env: &'static [(&'static str, &'static str)],
-    /// How it learns of the team's tools.
+    /// How it is configured with the team's tools.
     pub(crate) servers: Servers,
-    /// Its modes for what it may do; none where it has none of the kind.
+    /// Its modes for each level of access, if it has them.
     pub(crate) modes: Modes,
-    /// When a loaded session has been replayed.
+    /// When the replay of a loaded session is complete.
     pub(crate) replay: Replay,
-    /// Where it tells what it used.
+    /// Where it reports its usage.
     pub(crate) usage: UsageAt,
-    /// Whether a turn whose model failed ends like any other, and only tells no use of the model.
-    pub(crate) fails_unsaid: bool,
-    /// Whether a call it asks leave for is one of the team's tools: by the request, and by the name under
-    /// which the call was first told of. A title alone proves nothing: that of a command is the command.
-    pub(crate) ours: fn(&Value, &str) -> bool,
+    /// Whether a turn whose model failed looks successful, except that it reports no usage.
+    pub(crate) hides_failure: bool,
+    /// Whether a call it asks permission for uses one of the team's tools, judged by the request and
+    /// the call's first title. A later title alone proves nothing: for a shell command it is the
+    /// command itself.
+    pub(crate) is_team_tool: fn(&Value, &str) -> bool,
 }
 
-/// How an agent is told when it starts which session will be loaded.
+/// How the session to load is passed when the agent starts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Resume {
+pub(crate) struct ResumeFlag {
     /// The argument before the session's id.
     pub(crate) flag: &'static str,
-    /// The code with which it ends if it has no such session.
-    pub(crate) none: i32,
+    /// The exit code for an unknown session.
+    pub(crate) unknown_session_code: i32,
 }
 
-/// How an agent learns of the team's tools.
+/// How an agent is configured with the team's tools.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Servers {
-    /// In the request for a session.
+    /// In the request that opens a session.
     ByProtocol,
-    /// By an argument; the protocol's own way is refused.
+    /// By a command-line argument, because the agent refuses the protocol's own way.
     ByFlag {
         /// The argument's name.
         flag: &'static str,
@@ -56,26 +57,26 @@ pub(crate) enum Servers {
 /// The ids of an agent's modes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Modes {
-    /// It looks and plans.
+    /// It only reads and plans.
     pub(crate) read_only: Option<&'static str>,
-    /// It asks.
+    /// It asks for permission.
     pub(crate) ask: Option<&'static str>,
-    /// It asks nothing. Without it the driver says yes to everything itself.
+    /// It asks nothing. If there is no such mode, the driver approves every request.
     pub(crate) full: Option<&'static str>,
 }
 
-/// When a loaded session has been replayed.
+/// When the replay of a loaded session is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Replay {
-    /// Before the request to load it is answered, as the protocol has it.
+    /// Before the response to the load request, as the protocol specifies.
     BeforeAnswer,
-    /// After the answer, up to the list of commands.
+    /// After the response, when the list of commands arrives.
     UntilCommands,
 }
 
 const NO_MODES: Modes = Modes { read_only: None, ask: None, full: None };
 
-/// An agent of which nothing is known but that it speaks ACP.
+/// An unknown agent that speaks ACP.
 pub(crate) const GENERIC: Quirks = Quirks {
     args: &[],
     resume: None,
@@ -84,24 +85,24 @@ pub(crate) const GENERIC: Quirks = Quirks {
     modes: NO_MODES,
     replay: Replay::BeforeAnswer,
     usage: UsageAt::Prompt,
-    fails_unsaid: false,
-    ours: |_, _| false,
+    hides_failure: false,
+    is_team_tool: |_, _| false,
 };
 
-/// Gemini CLI 0.61.0. It is not told to authenticate: that would change the login its user chose, and
-/// delete the credentials of any other. What its user chose holds.
+/// Gemini CLI 0.61.0. We do not request authentication: that would change the login method its user
+/// chose and delete the credentials of the other methods.
 pub(crate) const GEMINI: Quirks = Quirks {
     args: &["--acp"],
-    // Each load leaves an empty record behind. When it starts, it deletes all records of a session that has
-    // an empty one, unless the session is its own.
-    resume: Some(Resume { flag: "--resume", none: 42 }),
-    // Its relaunched child would outlive it; a folder nobody trusts has no tools.
+    // Each load leaves an empty record behind. At its start, Gemini deletes all records of a session
+    // that has an empty one, except for the session named on its command line.
+    resume: Some(ResumeFlag { flag: "--resume", unknown_session_code: 42 }),
+    // A relaunched child process would outlive it, and in an untrusted folder it has no tools.
     env: &[("GEMINI_CLI_NO_RELAUNCH", "true"), ("GEMINI_CLI_TRUST_WORKSPACE", "true")],
     modes: Modes { read_only: Some("plan"), ask: Some("default"), full: Some("yolo") },
     replay: Replay::UntilCommands,
     usage: UsageAt::Quota,
-    // The id begins with the name by which the model called the tool, the title ends with the server's.
-    ours: |call, _| {
+    // The id begins with the tool name the model used. The title ends with the server's name.
+    is_team_tool: |call, _| {
         text(call, "/toolCallId").starts_with(&format!("mcp_{TOOLS}_"))
             && text(call, "/title").ends_with(&format!("({TOOLS} MCP Server)"))
     },
@@ -112,13 +113,16 @@ pub(crate) const GEMINI: Quirks = Quirks {
 pub(crate) const OPENCODE: Quirks = Quirks {
     args: &["acp"],
     modes: Modes { read_only: Some("plan"), ask: Some("build"), full: None },
-    // A call is first told of by the name of its tool. What has a title of the model's is of another kind.
-    ours: |call, name| text(call, "/kind") == "other" && name.starts_with(&format!("{TOOLS}_")),
+    // The first title of a call is the name of its tool. Calls whose title the model writes have
+    // another kind.
+    is_team_tool: |call, name| {
+        text(call, "/kind") == "other" && name.starts_with(&format!("{TOOLS}_"))
+    },
     ..GENERIC
 };
 
-/// GitHub Copilot CLI 1.0.102. It takes no servers from a client, and is told beforehand that ours needs
-/// no leave.
+/// GitHub Copilot CLI 1.0.102. It accepts no MCP servers from a client, so ours is configured and
+/// allowed on its command line.
 pub(crate) const COPILOT: Quirks = Quirks {
     args: &["--acp", "--allow-tool", TOOLS],
     servers: Servers::ByFlag {
@@ -139,16 +143,16 @@ pub(crate) const COPILOT: Quirks = Quirks {
         full: None,
     },
     usage: UsageAt::Session,
-    fails_unsaid: true,
+    hides_failure: true,
     ..GENERIC
 };
 
 // ANCHOR: qwen
-/// Qwen Code 0.24.4. It hides the tools of a client's servers behind a search; by its own argument a server
-/// can be said to be trusted, and its tools to be always there.
+/// Qwen Code 0.24.4. It hides the tools of a client's servers behind a search. Its own argument can
+/// mark a server as trusted and its tools as always visible.
 pub(crate) const QWEN: Quirks = Quirks {
     args: &["--acp"],
-    // Otherwise its first turn begins before the servers are there, and does without their tools.
+    // Without this its first turn starts before the servers are connected, and has no team tools.
     env: &[("QWEN_CODE_LEGACY_MCP_BLOCKING", "1")],
     servers: Servers::ByFlag {
         flag: "--mcp-config",
@@ -168,7 +172,7 @@ pub(crate) const QWEN: Quirks = Quirks {
 };
 // ANCHOR_END: qwen
 
-/// The variables of a server as an object.
+/// The environment variables of a server, as an object.
 fn variables(tools: &ToolServer) -> Value {
     tools.env.iter().map(|(name, value)| (name.clone(), json!(value))).collect()
 }

@@ -1,11 +1,11 @@
-//! What the agents tell of their use of the model: each in a place of its own.
+//! Reads the model usage, which each agent reports in a different place.
 
 use serde_json::Value;
 
 use super::super::Usage;
 use super::super::words::count;
 
-/// Where the answer to a prompt says what was used.
+/// Where the response to a prompt reports the usage.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum UsageAt {
     /// In `usage`, for this prompt.
@@ -19,35 +19,35 @@ pub(crate) enum UsageAt {
 }
 
 impl UsageAt {
-    /// What is used after a prompt that was answered so.
+    /// The total usage after a prompt with this response.
     pub(super) fn after(self, before: Usage, result: &Value) -> Option<Usage> {
-        let (place, input, cached, output) = match self {
+        let (pointer, input, cached, output) = match self {
             Self::Prompt | Self::Session => {
                 ("/usage", "/inputTokens", "/cachedReadTokens", "/outputTokens")
             }
             Self::Quota => ("/_meta/quota/token_count", "/input_tokens", "", "/output_tokens"),
             Self::Nowhere => return None,
         };
-        let told = result.pointer(place)?;
-        let told = Usage {
-            input: count(told, input),
-            cached: if cached.is_empty() { 0 } else { count(told, cached) },
-            output: count(told, output),
+        let reported = result.pointer(pointer)?;
+        let reported = Usage {
+            input: count(reported, input),
+            cached: if cached.is_empty() { 0 } else { count(reported, cached) },
+            output: count(reported, output),
             cost: before.cost,
         };
         Some(match self {
-            Self::Session => told,
+            Self::Session => reported,
             _ => Usage {
-                input: before.input.saturating_add(told.input),
-                cached: before.cached.saturating_add(told.cached),
-                output: before.output.saturating_add(told.output),
-                cost: told.cost,
+                input: before.input.saturating_add(reported.input),
+                cached: before.cached.saturating_add(reported.cached),
+                output: before.output.saturating_add(reported.output),
+                cost: reported.cost,
             },
         })
     }
 }
 
-/// What the session cost so far, where an update says so.
+/// The cost of the session so far, if the update contains it.
 pub(super) fn cost(update: &Value) -> Option<f64> {
     let cost = update.get("cost")?;
     (cost.get("currency")? == "USD").then(|| cost.get("amount")?.as_f64()).flatten()

@@ -1,39 +1,40 @@
-//! How Claude Code is started.
+//! The command line of Claude Code.
 
 use serde_json::{Value, json};
 
 use super::super::{Access, Launch, TOOLS};
 
-/// The arguments for a session of this id, begun or gone on with.
+/// The arguments that start or resume the session with this id.
 pub(super) fn args(launch: &Launch, session: &str) -> Vec<String> {
     let tools = &launch.tools;
     let env: Value = tools.env.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
     let server = json!({ "command": tools.command, "args": tools.args, "env": env });
     let config = json!({ "mcpServers": { TOOLS: server } }).to_string();
-    let own = format!("mcp__{TOOLS}");
+    let team_tools = format!("mcp__{TOOLS}");
     let mode = match launch.access {
         Access::ReadOnly => "plan",
         Access::Ask | Access::Full => "manual",
     };
     let mut args = launch.arguments.clone();
-    let mut say = |words: &[&str]| args.extend(words.iter().map(|word| (*word).to_owned()));
-    say(&["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]);
-    say(&["--replay-user-messages", "--permission-prompt-tool", "stdio"]);
-    say(&["--permission-mode", mode, "--allowedTools", &own]);
-    // A member has nobody at its terminal to choose from a list.
-    say(&["--disallowedTools", "AskUserQuestion"]);
-    say(&["--mcp-config", &config, "--strict-mcp-config"]);
-    say(&["--append-system-prompt", &launch.instructions]);
+    let mut add = |new: &[&str]| args.extend(new.iter().map(|arg| (*arg).to_owned()));
+    add(&["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]);
+    add(&["--replay-user-messages", "--permission-prompt-tool", "stdio"]);
+    add(&["--permission-mode", mode, "--allowedTools", &team_tools]);
+    // No person is at a member's terminal to choose from a list.
+    add(&["--disallowedTools", "AskUserQuestion"]);
+    add(&["--mcp-config", &config, "--strict-mcp-config"]);
+    add(&["--append-system-prompt", &launch.instructions]);
     if let Some(model) = &launch.model {
-        say(&["--model", model]);
+        add(&["--model", model]);
     }
-    let which = if launch.resume.is_some() { "--resume" } else { "--session-id" };
-    say(&[which, session]);
+    let session_flag = if launch.resume.is_some() { "--resume" } else { "--session-id" };
+    add(&[session_flag, session]);
     args
 }
 
-/// Its mode for an access, as it is called once it runs. For full access the driver says yes itself: the
-/// mode in which it would not ask has to be allowed on the machine, and is not for root.
+/// The running program's name for the mode of an access level. For full access the driver approves
+/// every request itself: the mode without requests must be enabled on the machine and is not available
+/// to root.
 pub(super) fn mode(access: Access) -> &'static str {
     match access {
         Access::ReadOnly => "plan",

@@ -1,4 +1,4 @@
-//! What came of something: of a turn, how it ended and what was used; of a tool, what it changed.
+//! Results: how a turn ended and what it used, and what a tool changed.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::super::limit::is_limit_status;
 use super::super::words::{count, text};
 use super::super::{End, Event, Usage};
 
-/// How it ended. `interrupted` is whether we asked it to end.
+/// How a turn ended. `interrupted` is whether we asked it to end.
 pub(super) fn end(result: &Value, interrupted: bool) -> End {
     if interrupted || text(result, "/terminal_reason").starts_with("aborted") {
         return End::Interrupted;
@@ -17,8 +17,9 @@ pub(super) fn end(result: &Value, interrupted: bool) -> End {
     }
     let errors = result.get("errors").and_then(Value::as_array);
     let error = errors.and_then(|errors| errors.first()).and_then(Value::as_str);
-    let words = [text(result, "/result"), error.unwrap_or_default(), text(result, "/subtype")];
-    let why = words.into_iter().find(|words| !words.is_empty()).unwrap_or("it failed").to_owned();
+    let texts = [text(result, "/result"), error.unwrap_or_default(), text(result, "/subtype")];
+    let why =
+        texts.into_iter().find(|text| !text.is_empty()).unwrap_or("the turn failed").to_owned();
     if is_limit_status(count(result, "/api_error_status")) {
         End::Limited(why)
     } else {
@@ -26,24 +27,24 @@ pub(super) fn end(result: &Value, interrupted: bool) -> End {
     }
 }
 
-/// Why it tries again: its vendor takes no more for now, or is not to be reached.
+/// Why it retries: a vendor limit, or the vendor cannot be reached.
 pub(super) fn retry(retry: &Value) -> Event {
     let (status, error) = (count(retry, "/error_status"), text(retry, "/error"));
     if is_limit_status(status) {
         return Event::Limited { why: format!("{status} {error}") };
     }
-    let (attempt, most) = (count(retry, "/attempt"), count(retry, "/max_retries"));
-    // What it has no word for is no answer at all.
-    let error = if matches!(error, "" | "unknown") { "no answer from its vendor" } else { error };
-    Event::Retries { why: format!("{error}, try {attempt} of {most}") }
+    let (attempt, max) = (count(retry, "/attempt"), count(retry, "/max_retries"));
+    // Without an error name, there was no response at all.
+    let error = if matches!(error, "" | "unknown") { "no answer from the vendor" } else { error };
+    Event::Retries { why: format!("{error}, attempt {attempt} of {max}") }
 }
 
-/// What a tool that changes files says it did.
+/// The change reported by a tool that edits files.
 pub(super) fn change(message: &Value) -> Option<FileChange> {
     let result = message.get("tool_use_result")?;
     let hunks = result.get("structuredPatch")?.as_array()?;
     let parts = match text(result, "/type") {
-        // All of a new file stands in place of a patch.
+        // For a new file, `content` is the whole file.
         "create" => {
             vec![Part { before: String::new(), after: text(result, "/content").to_owned() }]
         }
@@ -52,7 +53,7 @@ pub(super) fn change(message: &Value) -> Option<FileChange> {
     Some(FileChange { path: text(result, "/filePath").to_owned(), parts })
 }
 
-/// What the program has used since it was started, of all models together.
+/// The usage of all models since the program was started.
 pub(super) fn usage(result: &Value) -> Usage {
     let models = result.get("modelUsage").and_then(Value::as_object);
     let mut used =
@@ -74,16 +75,19 @@ mod tests {
 
     use super::*;
 
-    /// As Claude Code 2.1.325 told it when its vendor answered 529, and when nobody answered.
+    /// As Claude Code 2.1.325 reported it when its vendor answered 529, and when it did not answer.
     #[test]
-    fn a_limit_is_told_apart_from_a_vendor_that_is_not_to_be_reached() {
-        let told = |status, error: &str| {
+    fn a_limit_is_distinguished_from_an_unreachable_vendor() {
+        let event = |status, error: &str| {
             retry(
                 &json!({ "error_status": status, "error": error, "attempt": 2, "max_retries": 10 }),
             )
         };
-        assert_eq!(told(json!(529), "overloaded"), Event::Limited { why: "529 overloaded".into() });
-        let silent = "no answer from its vendor, try 2 of 10".to_owned();
-        assert_eq!(told(json!(null), "unknown"), Event::Retries { why: silent });
+        assert_eq!(
+            event(json!(529), "overloaded"),
+            Event::Limited { why: "529 overloaded".into() }
+        );
+        let silent = "no answer from the vendor, attempt 2 of 10".to_owned();
+        assert_eq!(event(json!(null), "unknown"), Event::Retries { why: silent });
     }
 }

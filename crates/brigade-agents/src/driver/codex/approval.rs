@@ -1,4 +1,4 @@
-//! What Codex asks leave for, and how it is told yes and no.
+//! Permission requests of Codex, and the format of the answers.
 
 use serde_json::{Value, json};
 
@@ -10,22 +10,22 @@ use super::item::{self, Items};
 #[derive(Debug)]
 pub(super) struct Approval {
     request: Value,
-    kind: Kind,
+    kind: ApprovalKind,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum ApprovalKind {
     /// To run a command or change files.
     Decision,
-    /// To use the tool of an MCP server, which comes in the clothes of an elicitation.
+    /// To use the tool of an MCP server. Codex sends this as an elicitation.
     Elicitation,
-    /// To have these permissions for the rest of the turn.
+    /// To get these permissions for the rest of the turn.
     Permissions(Value),
 }
 
-/// What is asked, in Codex's words.
+/// The content of a request, as Codex describes it.
 #[derive(Debug)]
-pub(super) struct About {
+pub(super) struct ApprovalDetails {
     pub(super) tool: String,
     pub(super) tool_use_id: String,
     pub(super) description: String,
@@ -33,66 +33,72 @@ pub(super) struct About {
 }
 
 impl Approval {
-    /// The request, if yes or no is an answer to it.
+    /// Parses a request. `None` if it is not a yes-or-no question.
     pub(super) fn new(request: Value, method: &str, params: &Value) -> Option<Self> {
         let kind = match method {
             "item/commandExecution/requestApproval" | "item/fileChange/requestApproval" => {
-                Kind::Decision
+                ApprovalKind::Decision
             }
             "mcpServer/elicitation/request"
                 if text(params, "/_meta/codex_approval_kind") == "mcp_tool_call" =>
             {
-                Kind::Elicitation
+                ApprovalKind::Elicitation
             }
             "item/permissions/requestApproval" => {
-                Kind::Permissions(granted(params.get("permissions")))
+                ApprovalKind::Permissions(without_nulls(params.get("permissions")))
             }
             _ => return None,
         };
         Some(Self { request, kind })
     }
 
-    /// By which it is answered.
+    /// The id for the response.
     pub(super) fn request(&self) -> &Value {
         &self.request
     }
 
-    /// Whether it is for a tool of the team's, which needs no leave.
+    /// Whether it is for one of the team's tools, which need no permission.
     pub(super) fn is_for_team(&self, params: &Value) -> bool {
-        matches!(self.kind, Kind::Elicitation) && text(params, "/serverName") == TOOLS
+        matches!(self.kind, ApprovalKind::Elicitation) && text(params, "/serverName") == TOOLS
     }
 
     pub(super) fn allow(&self) -> Value {
         match &self.kind {
-            Kind::Decision => json!({ "decision": "accept" }),
-            Kind::Elicitation => json!({ "action": "accept", "content": {}, "_meta": null }),
-            Kind::Permissions(wanted) => json!({ "permissions": wanted, "scope": "turn" }),
+            ApprovalKind::Decision => json!({ "decision": "accept" }),
+            ApprovalKind::Elicitation => {
+                json!({ "action": "accept", "content": {}, "_meta": null })
+            }
+            ApprovalKind::Permissions(permissions) => {
+                json!({ "permissions": permissions, "scope": "turn" })
+            }
         }
     }
 
-    /// The turn goes on after a no: to cancel would end it.
+    /// Declining lets the turn continue; cancelling would end it.
     pub(super) fn deny(&self) -> Value {
         match &self.kind {
-            Kind::Decision => json!({ "decision": "decline" }),
-            Kind::Elicitation => json!({ "action": "decline", "content": null, "_meta": null }),
-            Kind::Permissions(_) => json!({ "permissions": {}, "scope": "turn" }),
+            ApprovalKind::Decision => json!({ "decision": "decline" }),
+            ApprovalKind::Elicitation => {
+                json!({ "action": "decline", "content": null, "_meta": null })
+            }
+            ApprovalKind::Permissions(_) => json!({ "permissions": {}, "scope": "turn" }),
         }
     }
 }
 
-/// Permissions are asked for with null for what is not wanted, and granted without.
-fn granted(wanted: Option<&Value>) -> Value {
-    let fields = wanted.and_then(Value::as_object).into_iter().flatten();
+/// A request has null for permissions that are not wanted. A grant must omit them.
+fn without_nulls(permissions: Option<&Value>) -> Value {
+    let fields = permissions.and_then(Value::as_object).into_iter().flatten();
     let fields = fields.filter(|(_, value)| !value.is_null());
     Value::Object(fields.map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
-/// What a request asks. The item it belongs to often knows more than the request.
-pub(super) fn about(method: &str, params: &Value, items: &Items) -> About {
+/// Describes a request. The item it belongs to often has more details than the request itself.
+pub(super) fn details(method: &str, params: &Value, items: &Items) -> ApprovalDetails {
     let item = match method {
         "mcpServer/elicitation/request" => {
             let arguments = params.pointer("/_meta/tool_params").unwrap_or(&Value::Null);
-            items.tool_of(text(params, "/serverName"), arguments)
+            items.tool_with(text(params, "/serverName"), arguments)
         }
         _ => items.tool(text(params, "/itemId")),
     };
@@ -110,16 +116,16 @@ pub(super) fn about(method: &str, params: &Value, items: &Items) -> About {
         }
         _ => ("fileChange", item.map(item::input).unwrap_or_default()),
     };
-    let doing = item.map(item::about).unwrap_or_default();
-    let words =
-        [text(params, "/reason"), text(params, "/message"), &doing, text(params, "/command")];
-    About {
+    let item_text = item.map(item::about).unwrap_or_default();
+    let texts =
+        [text(params, "/reason"), text(params, "/message"), &item_text, text(params, "/command")];
+    ApprovalDetails {
         tool: item.and_then(item::tool).unwrap_or_else(|| kind.to_owned()),
         tool_use_id: match item {
             Some(item) => text(item, "/id").to_owned(),
             None => text(params, "/itemId").to_owned(),
         },
-        description: brief(words.into_iter().find(|words| !words.is_empty()).unwrap_or(kind)),
+        description: brief(texts.into_iter().find(|text| !text.is_empty()).unwrap_or(kind)),
         input,
     }
 }

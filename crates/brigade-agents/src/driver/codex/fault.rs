@@ -1,4 +1,4 @@
-//! What went wrong with Codex's model, in Codex's own terms.
+//! Errors of Codex's model, as Codex reports them.
 
 use serde_json::Value;
 
@@ -6,28 +6,28 @@ use super::super::End;
 use super::super::limit::is_limit_status;
 use super::super::words::{count, text};
 
-/// How a turn ended that failed so.
+/// Classifies a turn that failed with this error.
 pub(super) fn end(error: &Value) -> End {
-    let why = words(error);
+    let why = error_text(error);
     if is_limit(error) { End::Limited(why) } else { End::Failed(why) }
 }
 
-/// Whether the vendor takes no more for now. The kind of an error is a word, or an object of one field
-/// that may hold the status of the vendor's answer.
+/// Whether the error is a vendor limit. The kind of an error is a string, or an object with one field
+/// that may contain the vendor's HTTP status.
 pub(super) fn is_limit(error: &Value) -> bool {
     match error.get("codexErrorInfo") {
         Some(Value::String(kind)) => {
             matches!(kind.as_str(), "usageLimitExceeded" | "serverOverloaded")
         }
         Some(Value::Object(kind)) => {
-            kind.values().any(|about| is_limit_status(count(about, "/httpStatusCode")))
+            kind.values().any(|details| is_limit_status(count(details, "/httpStatusCode")))
         }
         _ => false,
     }
 }
 
-/// The error in words.
-pub(super) fn words(error: &Value) -> String {
+/// The error text.
+pub(super) fn error_text(error: &Value) -> String {
     match (text(error, "/message"), text(error, "/additionalDetails")) {
         ("", _) => "the turn failed".to_owned(),
         (message, "") => message.to_owned(),
@@ -41,9 +41,9 @@ mod tests {
 
     use super::*;
 
-    /// Errors as Codex 0.166.0 told them when its model answered 429, 503 or 500.
+    /// Errors as Codex 0.166.0 reported them when its model answered 429, 503 or 500.
     #[test]
-    fn the_kind_of_an_error_says_whether_it_is_a_limit() {
+    fn the_error_kind_decides_whether_it_is_a_limit() {
         let busy = "Selected model is at capacity. Please try a different model.";
         for (kind, message, is_limit) in [
             (

@@ -1,4 +1,4 @@
-//! The items of a turn: what a user wrote, what the agent says, the tools it uses.
+//! The items of a turn: user messages, the agent's messages, and tool uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,26 +8,26 @@ use super::super::change::{FileChange, Part, parts_of_diff};
 use super::super::words::{brief, brief_input, text};
 use super::super::{Event, Note};
 
-/// The items of the turn that is on.
+/// The items of the running turn.
 #[derive(Debug, Default)]
 pub(super) struct Items {
     tools: BTreeMap<String, Value>,
-    /// Messages of which pieces have come; their whole is known already.
-    said: BTreeSet<String>,
+    /// Messages that were streamed in pieces. Their complete text is ignored.
+    streamed: BTreeSet<String>,
 }
 
 impl Items {
-    /// What an item that began or ended means.
-    pub(super) fn heard(&mut self, item: &Value, ended: bool) -> Vec<Event> {
+    /// Translates the start or end of an item into events.
+    pub(super) fn on_item(&mut self, item: &Value, ended: bool) -> Vec<Event> {
         let id = text(item, "/id").to_owned();
         if text(item, "/type") == "agentMessage" {
-            let new = ended && !self.said.contains(&id);
+            let new = ended && !self.streamed.contains(&id);
             return new.then(|| Event::Said(text(item, "/text").to_owned())).into_iter().collect();
         }
         let Some(tool) = tool(item) else { return Vec::new() };
         if ended {
             self.tools.remove(&id);
-            // Some kinds have no status: they cannot fail.
+            // Some kinds of items have no status: they cannot fail.
             let ok = item.get("status").is_none_or(|status| status == "completed");
             let changes = if ok { changes(item) } else { Vec::new() };
             let ended = Event::ToolEnded { id, ok };
@@ -37,26 +37,26 @@ impl Items {
         vec![Event::ToolStarted { id, tool, about: brief(&about(item)) }]
     }
 
-    /// A piece of this message has come.
-    pub(super) fn said(&mut self, id: &str) {
-        self.said.insert(id.to_owned());
+    /// Notes that a piece of this message was streamed.
+    pub(super) fn mark_streamed(&mut self, id: &str) {
+        self.streamed.insert(id.to_owned());
     }
 
-    /// The use of a tool by its id.
+    /// A tool use, by its id.
     pub(super) fn tool(&self, id: &str) -> Option<&Value> {
         self.tools.get(id)
     }
 
-    /// The use of a server's tool that is given this.
-    pub(super) fn tool_of(&self, server: &str, arguments: &Value) -> Option<&Value> {
-        let given = |item: &&Value| {
+    /// The use of a server's tool with these arguments.
+    pub(super) fn tool_with(&self, server: &str, arguments: &Value) -> Option<&Value> {
+        let is_same = |item: &&Value| {
             text(item, "/server") == server && item.get("arguments") == Some(arguments)
         };
-        self.tools.values().find(given)
+        self.tools.values().find(is_same)
     }
 }
 
-/// The tool of an item, as Codex names it; none if the item is no tool.
+/// The tool of an item, as Codex names it. `None` if the item is not a tool use.
 pub(super) fn tool(item: &Value) -> Option<String> {
     match text(item, "/type") {
         "mcpToolCall" => Some(format!("{}/{}", text(item, "/server"), text(item, "/tool"))),
@@ -68,10 +68,10 @@ pub(super) fn tool(item: &Value) -> Option<String> {
     }
 }
 
-/// What the use of a tool is about.
+/// Describes the purpose of a tool use.
 pub(super) fn about(item: &Value) -> String {
     match text(item, "/type") {
-        // The command without the shell around it, where Codex has it.
+        // The command without the wrapping shell, if Codex reports it.
         "commandExecution" => match text(item, "/commandActions/0/command") {
             "" => text(item, "/command").to_owned(),
             inner => inner.to_owned(),
@@ -93,7 +93,7 @@ fn changes(item: &Value) -> Vec<FileChange> {
     let changes = item.get("changes").and_then(Value::as_array);
     let change = |change: &Value| {
         let diff = text(change, "/diff");
-        // Of a file that comes or goes, all of it stands in place of a diff.
+        // For an added or deleted file, `diff` contains the whole file.
         let parts = match text(change, "/kind/type") {
             "add" => vec![Part { before: String::new(), after: diff.to_owned() }],
             "delete" => vec![Part { before: diff.to_owned(), after: String::new() }],
@@ -108,7 +108,7 @@ fn changes(item: &Value) -> Vec<FileChange> {
     changes.into_iter().flatten().map(change).collect()
 }
 
-/// What an item would do, for somebody who is asked whether it may.
+/// The input of an item, for the person who decides about it.
 pub(super) fn input(item: &Value) -> Value {
     match text(item, "/type") {
         "fileChange" => json!({ "changes": item.get("changes") }),
@@ -117,18 +117,18 @@ pub(super) fn input(item: &Value) -> Value {
     }
 }
 
-/// The text of a user's message.
+/// The text of a user message.
 pub(super) fn user_text(item: &Value) -> String {
     let parts = item.get("content").and_then(Value::as_array);
     parts.into_iter().flatten().map(|part| text(part, "/text")).collect()
 }
 
-/// The mark by which a text of ours is known again.
+/// The client id by which our texts are recognized.
 pub(super) fn client_id(note: Note) -> String {
     format!("brigade-{}", note.0)
 }
 
-/// Which of our texts a user's message is, if it is one.
+/// The number of our text, if this user message is one of ours.
 pub(super) fn note(item: &Value) -> Option<Note> {
     let number = text(item, "/clientId").strip_prefix("brigade-")?;
     number.parse().ok().map(Note)

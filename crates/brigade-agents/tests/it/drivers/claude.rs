@@ -3,7 +3,9 @@
 use brigade_agents::driver::{Access, End, Event, Note, Output};
 use serde_json::{Value, json};
 
-use super::Step::{Allow, Deny, Interrupt, Killed, Prompt, PromptAgain, SetAccess, Steer, Until};
+use super::ScenarioStep::{
+    Allow, Deny, Interrupt, Killed, Prompt, PromptAgain, SetAccess, Steer, Until,
+};
 use super::leave::prompted;
 use super::{Scenario, check};
 
@@ -106,7 +108,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             Until("ToolEnded"),
             Killed,
             Until("Ready"),
-            // Nobody heard that it was taken: it is given again, and the session knows it.
+            // Its receipt was not reported, so it is sent again; the session already has it.
             PromptAgain(
                 2,
                 r#"Second. [script][{"tool":"team__task_list"},{"wait":2},{"tool":"team__task_list"},{"wait":30},{"say":"Never."}][/script]"#,
@@ -210,7 +212,7 @@ fn claude() {
 }
 
 #[test]
-fn a_prompt_that_is_refused_is_over() {
+fn a_refused_prompt_ends_its_turn() {
     let hello = json!({ "subtype": "success", "request_id": "brigade-1", "response": {} });
     let opened = json!({ "type": "control_response", "response": hello });
     let mut driver = prompted("claude", Access::Ask, &[opened]);
@@ -221,10 +223,10 @@ fn a_prompt_that_is_refused_is_over() {
     let id = written.last().unwrap()["uuid"].clone();
     let refused = json!({ "type": "command_lifecycle", "command_uuid": id, "state": "refused" });
     driver.hear(format!("{refused}\n").as_bytes());
-    let told: Vec<_> = std::iter::from_fn(|| driver.next()).collect();
+    let outputs: Vec<_> = std::iter::from_fn(|| driver.next()).collect();
     let why = "the prompt was refused".to_owned();
     assert_eq!(
-        told,
+        outputs,
         [
             Output::Event(Event::NotTaken(Note(1))),
             Output::Event(Event::TurnEnded(End::Failed(why))),

@@ -2,7 +2,7 @@
 
 use brigade_agents::driver::Access;
 
-use super::Step::{Allow, Deny, Interrupt, Killed, Prompt, SetAccess, Steer, Until};
+use super::ScenarioStep::{Allow, Deny, Interrupt, Killed, Prompt, SetAccess, Steer, Until};
 use super::{Scenario, check};
 
 pub(super) const SCENARIOS: &[Scenario] = &[

@@ -2,7 +2,7 @@
 
 use brigade_agents::driver::{Access, Event, Output, agent};
 
-use super::Step::{Allow, Deny, Interrupt, Killed, Prompt, SetAccess, Until};
+use super::ScenarioStep::{Allow, Deny, Interrupt, Killed, Prompt, SetAccess, Until};
 use super::{Scenario, check, launch};
 
 pub(super) const SCENARIOS: &[Scenario] = &[
@@ -69,8 +69,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         model: None,
         steps: &[
             Until("Ready"),
-            // A session that is loaded in the minute it was begun in is lost: its file bears the minute in
-            // its name, and the new program begins that file anew before it looks for the session.
+            // A session loaded in the minute in which it was started is lost: its file name contains
+            // the minute, and the new program truncates that file before it searches for the session.
             Prompt(r#"First. [script][{"wait":31},{"say":"One."}][/script]"#),
             Until("TurnEnded"),
             Prompt(r#"More. [script][{"wait":31},{"say":"Two."}][/script]"#),
@@ -114,7 +114,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         agent: "gemini",
         name: "limited",
         access: Access::Ask,
-        // Its search for a model goes on for as long as there is none.
+        // Without a fixed model it keeps searching for an available one.
         model: Some("gemini-2.5-flash"),
         steps: &[
             Until("Ready"),
@@ -172,20 +172,21 @@ fn gemini() {
     check(SCENARIOS);
 }
 
-/// It looks for the session before it says a word, and its code is all it says.
+/// Gemini searches for the session before it writes anything, and reports a failure only through its
+/// exit code.
 #[test]
-fn a_session_it_does_not_have_is_told_by_its_code() {
+fn an_unknown_session_is_reported_by_the_exit_code() {
     let check = |resume: Option<&str>, code: i32, refused: bool| {
         let launch = launch(&SCENARIOS[0], resume.map(str::to_owned));
         let mut driver = (agent("gemini").unwrap().agent.driver)(launch);
         let args = driver.invocation().args;
-        let told = args.iter().skip_while(|word| *word != "--resume").nth(1);
-        assert_eq!(told.map(String::as_str), resume);
+        let session = args.iter().skip_while(|arg| *arg != "--resume").nth(1);
+        assert_eq!(session.map(String::as_str), resume);
         driver.start();
         driver.ended(code);
         let broken = |output| matches!(output, Output::Event(Event::Broken { .. }));
-        let said = std::iter::from_fn(|| driver.next()).any(broken);
-        assert_eq!(said, refused, "{resume:?}, {code}");
+        let reported = std::iter::from_fn(|| driver.next()).any(broken);
+        assert_eq!(reported, refused, "{resume:?}, {code}");
     };
     check(Some("s1"), 42, true);
     check(Some("s1"), 1, false);

@@ -1,4 +1,4 @@
-//! What holds for any driver, whatever the bytes.
+//! Properties of every driver, for any input.
 
 use brigade_agents::driver::{
     AGENTS, Access, AskId, Driver, Invocation, Note, Output, Verdict, agent,
@@ -6,17 +6,17 @@ use brigade_agents::driver::{
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::play::{Program, play};
-use super::transcript::Replayed;
+use super::play::{AgentProcess, play};
+use super::transcript::ReplayedProcess;
 use super::{Scenario, launch, scenarios};
 
 /// A replayed program whose lines reach the driver in other pieces.
-struct Cut<F> {
-    replayed: Replayed,
-    how: F,
+struct SplitInput<F> {
+    replayed: ReplayedProcess,
+    split: F,
 }
 
-impl<F: FnMut(Vec<u8>) -> Vec<Vec<u8>>> Program for Cut<F> {
+impl<F: FnMut(Vec<u8>) -> Vec<Vec<u8>>> AgentProcess for SplitInput<F> {
     fn line(&mut self) -> Vec<u8> {
         self.replayed.line()
     }
@@ -29,30 +29,30 @@ impl<F: FnMut(Vec<u8>) -> Vec<Vec<u8>>> Program for Cut<F> {
     fn end(&mut self) {
         self.replayed.end();
     }
-    fn familiar(&self, story: String) -> String {
-        self.replayed.familiar(story)
+    fn with_recorded_ids(&self, log: String) -> String {
+        self.replayed.with_recorded_ids(log)
     }
-    fn cut(&mut self, line: Vec<u8>) -> Vec<Vec<u8>> {
-        (self.how)(line)
+    fn split(&mut self, line: Vec<u8>) -> Vec<Vec<u8>> {
+        (self.split)(line)
     }
 }
 
-fn whole(scenario: &Scenario) -> String {
-    play(scenario, &mut Replayed::of(scenario))
+fn play_unsplit(scenario: &Scenario) -> String {
+    play(scenario, &mut ReplayedProcess::new(scenario))
 }
 
-fn with(scenario: &Scenario, how: impl FnMut(Vec<u8>) -> Vec<Vec<u8>>) -> String {
-    play(scenario, &mut Cut { replayed: Replayed::of(scenario), how })
+fn play_split(scenario: &Scenario, split: impl FnMut(Vec<u8>) -> Vec<Vec<u8>>) -> String {
+    play(scenario, &mut SplitInput { replayed: ReplayedProcess::new(scenario), split })
 }
 
 fn any_scenario() -> impl Strategy<Value = &'static Scenario> {
     any::<Index>().prop_map(|index| *index.get(&scenarios().collect::<Vec<_>>()))
 }
 
-/// A driver after the whole of a scenario, with every line of the transcript for it once more.
+/// All output lines of a scenario's transcript.
 fn lines(scenario: &Scenario) -> Vec<Vec<u8>> {
     let mut lines = Vec::new();
-    with(scenario, |line| {
+    play_split(scenario, |line| {
         lines.push(line.clone());
         vec![line]
     });
@@ -68,7 +68,7 @@ fn drain(driver: &mut dyn Driver) {
     }
 }
 
-fn call(driver: &mut dyn Driver, which: u8) {
+fn call_driver(driver: &mut dyn Driver, which: u8) {
     let note = Note(u64::from(which));
     match which % 8 {
         0 => driver.prompt(note, "a\nb\u{2028}c"),
@@ -83,19 +83,19 @@ fn call(driver: &mut dyn Driver, which: u8) {
 }
 
 #[test]
-fn one_byte_at_a_time_is_the_same() {
+fn input_in_single_bytes_gives_the_same_events() {
     for scenario in scenarios() {
-        let story = with(scenario, |line| line.chunks(1).map(<[u8]>::to_vec).collect());
-        assert_eq!(story, whole(scenario));
+        let log = play_split(scenario, |line| line.chunks(1).map(<[u8]>::to_vec).collect());
+        assert_eq!(log, play_unsplit(scenario));
     }
 }
 
 #[test]
-fn what_is_no_json_is_passed_over() {
+fn lines_that_are_not_json_are_skipped() {
     let long = [vec![b'x'; 1 << 20], b"\n".to_vec()].concat();
     for scenario in scenarios() {
         let mut first = true;
-        let story = with(scenario, |line| {
+        let log = play_split(scenario, |line| {
             let mut pieces =
                 vec![b"warning: \xff{\"id\":\n\n[1]\nnull\n{}\n{\"id\":1}\n".to_vec(), line];
             if std::mem::take(&mut first) {
@@ -103,7 +103,7 @@ fn what_is_no_json_is_passed_over() {
             }
             pieces
         });
-        assert_eq!(story, whole(scenario));
+        assert_eq!(log, play_unsplit(scenario));
     }
 }
 
@@ -111,35 +111,35 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_line_cut_anywhere_is_the_same(
+    fn lines_split_anywhere_give_the_same_events(
         scenario in any_scenario(),
         cuts in prop::collection::vec(any::<Index>(), 1..40),
     ) {
         let mut cuts = cuts.into_iter().cycle();
-        let story = with(scenario, |line| {
+        let log = play_split(scenario, |line| {
             let (first, second) = line.split_at(cuts.next().unwrap().index(line.len()));
             vec![first.to_vec(), second.to_vec()]
         });
-        prop_assert_eq!(story, whole(scenario));
+        prop_assert_eq!(log, play_unsplit(scenario));
     }
 
-    /// Real lines, mutilated and out of order, between calls at the wrong time.
+    /// Real lines, damaged and out of order, between calls at the wrong time.
     #[test]
-    fn nothing_panics(
+    fn damaged_lines_never_panic(
         scenario in any_scenario(),
-        moves in prop::collection::vec((any::<Index>(), any::<Index>(), any::<u8>(), any::<u8>()), 0..60),
+        actions in prop::collection::vec((any::<Index>(), any::<Index>(), any::<u8>(), any::<u8>()), 0..60),
     ) {
         let lines = lines(scenario);
         let mut driver = (agent(scenario.agent).unwrap().agent.driver)(launch(scenario, None));
         driver.start();
-        for (which, place, byte, what) in moves {
-            if what < 120 {
-                call(&mut *driver, what);
+        for (index, position, byte, choice) in actions {
+            if choice < 120 {
+                call_driver(&mut *driver, choice);
             } else {
-                let mut line = which.get(&lines).clone();
-                if what > 180 {
-                    let place = place.index(line.len());
-                    line[place] = byte;
+                let mut line = index.get(&lines).clone();
+                if choice > 180 {
+                    let position = position.index(line.len());
+                    line[position] = byte;
                 }
                 driver.hear(&line);
             }
@@ -155,16 +155,16 @@ proptest! {
         let scenario = scenarios().next().unwrap();
         let mut driver = (which.get(AGENTS).driver)(launch(scenario, None));
         driver.start();
-        for (bytes, what) in pieces {
+        for (bytes, choice) in pieces {
             driver.hear(&bytes);
-            call(&mut *driver, what);
+            call_driver(&mut *driver, choice);
             drain(&mut *driver);
         }
     }
 }
 
 #[test]
-fn any_command_that_speaks_acp_is_an_agent() {
+fn acp_with_a_command_names_an_agent() {
     let choice = agent("acp:goose acp --quiet").unwrap();
     assert_eq!((choice.agent.name, choice.program.as_str()), ("acp", "goose"));
     assert_eq!(choice.arguments, ["acp", "--quiet"]);

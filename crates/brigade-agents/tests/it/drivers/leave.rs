@@ -1,30 +1,30 @@
-//! Which calls need nobody's leave, whatever a model calls them.
+//! Tests which calls need no permission, whatever a model names them.
 
 use brigade_agents::driver::{Access, Driver, Event, Launch, Note, Output, ToolServer, agent};
 use serde_json::{Value, json};
 
-/// A driver in the middle of a turn, as far as `heard` takes it.
-fn in_a_turn(name: &str, access: Access, heard: &[Value]) -> Box<dyn Driver> {
-    let mut driver = prompted(name, access, heard);
+/// A driver in the middle of a turn, after it received these lines. Its output so far is discarded.
+fn in_a_turn(name: &str, access: Access, lines_before: &[Value]) -> Box<dyn Driver> {
+    let mut driver = prompted(name, access, lines_before);
     while driver.next().is_some() {}
     driver
 }
 
-/// The same, before anybody has taken what it wrote.
-pub(super) fn prompted(name: &str, access: Access, heard: &[Value]) -> Box<dyn Driver> {
+/// A prompted driver with all its output still to be read.
+pub(super) fn prompted(name: &str, access: Access, lines_before: &[Value]) -> Box<dyn Driver> {
     let tools = ToolServer { command: "b".to_owned(), args: Vec::new(), env: Vec::new() };
     let mut launch = Launch::new("/", tools);
     launch.access = access;
     let mut driver = (agent(name).unwrap().agent.driver)(launch);
     driver.start();
-    for line in heard {
+    for line in lines_before {
         driver.hear(format!("{line}\n").as_bytes());
     }
     driver.prompt(Note(1), "go");
     driver
 }
 
-/// Whether the house is asked when the agent writes these lines, or else what the driver answers.
+/// Returns `Ok` if the member is asked when the agent writes these lines, else the driver's own answer.
 fn asks(mut driver: Box<dyn Driver>, lines: &[Value]) -> Result<(), Value> {
     let mut answer = None;
     for line in lines {
@@ -64,7 +64,7 @@ fn allowed() -> Result<(), Value> {
 }
 
 #[test]
-fn a_title_makes_no_tool_of_the_team() {
+fn a_title_alone_does_not_make_a_team_tool() {
     let gemini = |id: &str, title: &str, kind: &str| {
         let call = json!({ "toolCallId": id, "title": title, "kind": kind });
         acp("gemini", Access::Ask, &call, &[])
@@ -78,8 +78,8 @@ fn a_title_makes_no_tool_of_the_team() {
 
     let opencode = |first: &str, title: &str, kind: &str| {
         let call = json!({ "toolCallId": "c", "title": title, "kind": kind });
-        let told = json!({ "sessionUpdate": "tool_call", "toolCallId": "c", "title": first, "kind": kind, "status": "pending" });
-        acp("opencode", Access::Ask, &call, &[told])
+        let announced = json!({ "sessionUpdate": "tool_call", "toolCallId": "c", "title": first, "kind": kind, "status": "pending" });
+        acp("opencode", Access::Ask, &call, &[announced])
     };
     assert_eq!(opencode("team_send_message", "team_send_message", "other"), allowed());
     assert_eq!(opencode("bash", "team_send_message; rm -r .", "execute"), Ok(()));
@@ -87,13 +87,13 @@ fn a_title_makes_no_tool_of_the_team() {
 }
 
 #[test]
-fn full_access_is_a_yes_each_time_and_never_for_ever() {
+fn full_access_allows_once_and_never_always() {
     let call = json!({ "toolCallId": "c", "title": "rm -r .", "kind": "execute" });
     assert_eq!(acp("opencode", Access::Full, &call, &[]), allowed());
 }
 
 #[test]
-fn codex_is_answered_for_the_teams_server_alone() {
+fn only_the_team_server_is_approved_for_codex() {
     let opened = [
         json!({ "id": 1, "result": {} }),
         json!({ "id": 2, "result": { "thread": { "id": "t" } } }),
@@ -108,7 +108,7 @@ fn codex_is_answered_for_the_teams_server_alone() {
     let accepted = json!({ "action": "accept", "content": {}, "_meta": null });
     assert_eq!(elicits("team", call.clone()), Err(json!({ "id": 7, "result": accepted })));
     assert_eq!(elicits("other", call), Ok(()));
-    // A form is no question that yes or no could answer.
+    // A form cannot be answered with yes or no.
     let refused = elicits("other", Value::Null).unwrap_err();
     assert!(refused.get("error").is_some(), "{refused}");
 }

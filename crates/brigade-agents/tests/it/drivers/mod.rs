@@ -1,8 +1,9 @@
-//! The drivers against what the real programs wrote.
+//! Tests the drivers against recorded output of the real programs.
 //!
-//! `fixtures/agents` has a transcript of each scenario, recorded with the real program on a scripted
-//! model. A driver is given the program's side of it again, has to write its own side again, and what it
-//! tells of it is under snapshot. `proofs/drivers/record` records them anew, with these same scenarios.
+//! `fixtures/agents` has a transcript of each scenario, recorded with the real program and a scripted
+//! model. Each test replays the program's side. The driver must write exactly its recorded side, and
+//! its events must match a snapshot. `proofs/drivers/record` records the transcripts again with the
+//! same scenarios.
 
 mod claude;
 mod codex;
@@ -19,32 +20,32 @@ mod transcript;
 use brigade_agents::driver::{Access, Launch, ToolServer};
 
 use play::play;
-use transcript::Replayed;
+use transcript::ReplayedProcess;
 
-/// What a member does with an agent.
+/// A sequence of steps that a member takes with an agent.
 #[derive(Debug)]
 pub(crate) struct Scenario {
     agent: &'static str,
     name: &'static str,
     access: Access,
     model: Option<&'static str>,
-    steps: &'static [Step],
+    steps: &'static [ScenarioStep],
 }
 
-/// One thing a member does.
+/// One step of a member.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Step {
-    /// Waits for an event whose name begins so.
+pub(crate) enum ScenarioStep {
+    /// Waits for an event whose name begins with this.
     Until(&'static str),
     Prompt(&'static str),
-    /// A text under the number it had before.
+    /// Sends a text under the number it had before.
     PromptAgain(u64, &'static str),
     Steer(&'static str),
     Allow,
     Deny(&'static str),
     Interrupt,
     SetAccess(Access),
-    /// The program is killed, and started again with the session it had.
+    /// The program is killed and restarted with its session.
     Killed,
 }
 
@@ -76,14 +77,14 @@ fn launch(scenario: &Scenario, resume: Option<String>) -> Launch {
     launch
 }
 
-/// Each scenario of an agent: what the driver writes is what it wrote to the real program, and what it
-/// tells is what stands in the snapshot.
+/// Replays each scenario. The driver must write what it wrote to the real program, and its events must
+/// match the snapshot.
 fn check(scenarios: &[Scenario]) {
     for scenario in scenarios {
         if record::wanted(scenario) {
             record::record(scenario);
         }
-        let story = play(scenario, &mut Replayed::of(scenario));
-        insta::assert_snapshot!(format!("{}-{}", scenario.agent, scenario.name), story);
+        let log = play(scenario, &mut ReplayedProcess::new(scenario));
+        insta::assert_snapshot!(format!("{}-{}", scenario.agent, scenario.name), log);
     }
 }

@@ -1,137 +1,140 @@
-//! A scenario played between a driver and a program, real or replayed, and the story of it.
+//! Runs a scenario between a driver and a real or replayed program, and logs it.
 
 use std::fmt::Write as _;
 
 use brigade_agents::driver::{AskId, Driver, Event, Invocation, Note, Output, Verdict, agent};
 
-use super::{Scenario, Step, launch};
+use super::{Scenario, ScenarioStep, launch};
 
-/// The other end of a driver.
-pub(super) trait Program {
-    /// Its next line, with its end.
+/// The agent's program, real or replayed.
+pub(super) trait AgentProcess {
+    /// Its next line, including the newline.
     fn line(&mut self) -> Vec<u8>;
-    /// The driver wrote this.
+    /// Receives bytes from the driver.
     fn write(&mut self, bytes: &[u8]);
-    /// It is started so; if it ran, it is killed first.
+    /// Starts it. If it is running, it is killed first.
     fn start(&mut self, invocation: Invocation);
     /// The scenario is over.
     fn end(&mut self);
-    /// The story in the words of the transcript.
-    fn familiar(&self, story: String) -> String {
-        story
+    /// Replaces ids made up in this run by the recorded ones.
+    fn with_recorded_ids(&self, log: String) -> String {
+        log
     }
-    /// The line as it reaches the driver: in these pieces.
-    fn cut(&mut self, line: Vec<u8>) -> Vec<Vec<u8>> {
+    /// Splits a line into the pieces in which the driver receives it.
+    fn split(&mut self, line: Vec<u8>) -> Vec<Vec<u8>> {
         vec![line]
     }
 }
 
-struct Player<'a> {
+struct ScenarioRunner<'a> {
     driver: Box<dyn Driver>,
-    program: &'a mut dyn Program,
-    story: String,
-    /// What the agent is saying: pieces that follow each other are one line of the story.
-    saying: Option<String>,
-    /// Events nobody waited for yet.
-    fresh: Vec<String>,
-    notes: u64,
+    program: &'a mut dyn AgentProcess,
+    log_text: String,
+    /// The agent's current text. Consecutive pieces become one line of the log.
+    current_text: Option<String>,
+    /// Events that no step has waited for yet.
+    unmatched: Vec<String>,
+    last_note: u64,
     ask: Option<AskId>,
     session: Option<String>,
 }
 
-/// Plays a scenario to its end; returns what happened, a line for each call and event.
-pub(super) fn play(scenario: &Scenario, program: &mut dyn Program) -> String {
+/// Runs a scenario to its end. Returns a log with one line for each call and event.
+pub(super) fn play(scenario: &Scenario, program: &mut dyn AgentProcess) -> String {
     let agent = agent(scenario.agent).unwrap().agent;
-    let mut player = Player {
+    let mut runner = ScenarioRunner {
         driver: (agent.driver)(launch(scenario, None)),
         program,
-        story: String::new(),
-        saying: None,
-        fresh: Vec::new(),
-        notes: 0,
+        log_text: String::new(),
+        current_text: None,
+        unmatched: Vec::new(),
+        last_note: 0,
         ask: None,
         session: None,
     };
-    player.start();
+    runner.start();
     for step in scenario.steps {
-        if let Step::Killed = step {
-            player.say("> killed");
-            player.fresh.clear();
-            player.driver = (agent.driver)(launch(scenario, player.session.clone()));
-            player.start();
+        if let ScenarioStep::Killed = step {
+            runner.log("> killed");
+            runner.unmatched.clear();
+            runner.driver = (agent.driver)(launch(scenario, runner.session.clone()));
+            runner.start();
         } else {
-            player.take(*step);
+            runner.run(*step);
         }
-        player.drain();
+        runner.drain();
     }
-    player.program.end();
-    player.say("> end");
-    player.program.familiar(player.story)
+    runner.program.end();
+    runner.log("> end");
+    runner.program.with_recorded_ids(runner.log_text)
 }
 
-impl Player<'_> {
-    fn say(&mut self, words: &str) {
-        if let Some(said) = self.saying.take() {
-            writeln!(self.story, "Said {said:?}").unwrap();
+impl ScenarioRunner<'_> {
+    fn log(&mut self, line: &str) {
+        if let Some(text) = self.current_text.take() {
+            writeln!(self.log_text, "Said {text:?}").unwrap();
         }
-        writeln!(self.story, "{words}").unwrap();
+        writeln!(self.log_text, "{line}").unwrap();
     }
 
     fn start(&mut self) {
-        self.say("> start");
+        self.log("> start");
         self.program.start(self.driver.invocation());
         self.driver.start();
         self.drain();
     }
 
-    fn take(&mut self, step: Step) {
+    fn run(&mut self, step: ScenarioStep) {
         match step {
-            Step::Until(event) => self.until(event),
-            Step::Prompt(text) => {
-                self.notes += 1;
-                self.say(&format!("> prompt {}: {text}", self.notes));
-                self.driver.prompt(Note(self.notes), text);
+            ScenarioStep::Until(event) => self.until(event),
+            ScenarioStep::Prompt(text) => {
+                self.last_note += 1;
+                self.log(&format!("> prompt {}: {text}", self.last_note));
+                self.driver.prompt(Note(self.last_note), text);
             }
-            Step::PromptAgain(note, text) => {
-                self.say(&format!("> prompt {note}: {text}"));
+            ScenarioStep::PromptAgain(note, text) => {
+                self.log(&format!("> prompt {note}: {text}"));
                 self.driver.prompt(Note(note), text);
             }
-            Step::Steer(text) => {
-                self.notes += 1;
-                self.say(&format!("> steer {}: {text}", self.notes));
-                self.driver.steer(Note(self.notes), text);
+            ScenarioStep::Steer(text) => {
+                self.last_note += 1;
+                self.log(&format!("> steer {}: {text}", self.last_note));
+                self.driver.steer(Note(self.last_note), text);
             }
-            Step::Allow => self.answer(&Verdict::Allow),
-            Step::Deny(why) => self.answer(&Verdict::Deny(why.to_owned())),
-            Step::Interrupt => {
-                self.say("> interrupt");
+            ScenarioStep::Allow => self.answer(&Verdict::Allow),
+            ScenarioStep::Deny(why) => self.answer(&Verdict::Deny(why.to_owned())),
+            ScenarioStep::Interrupt => {
+                self.log("> interrupt");
                 self.driver.interrupt();
             }
-            Step::SetAccess(access) => {
-                self.say(&format!("> set access {access:?}"));
+            ScenarioStep::SetAccess(access) => {
+                self.log(&format!("> set access {access:?}"));
                 self.driver.set_access(access);
             }
-            Step::Killed => unreachable!("a restart makes a new driver"),
+            ScenarioStep::Killed => unreachable!("a restart makes a new driver"),
         }
     }
 
     fn answer(&mut self, verdict: &Verdict) {
         let ask = self.ask.unwrap();
-        self.say(&format!("> answer {}: {verdict:?}", ask.0));
+        self.log(&format!("> answer {}: {verdict:?}", ask.0));
         self.driver.answer(ask, verdict);
     }
 
     fn until(&mut self, event: &str) {
         loop {
-            if let Some(place) = self.fresh.iter().position(|fresh| fresh.starts_with(event)) {
-                self.fresh.drain(..=place);
+            if let Some(index) =
+                self.unmatched.iter().position(|unmatched| unmatched.starts_with(event))
+            {
+                self.unmatched.drain(..=index);
                 return;
             }
-            let over = self.fresh.iter().any(|fresh| fresh.starts_with("TurnEnded"));
-            assert!(!over, "{event} did not come:\n{}", self.story);
-            self.fresh.clear();
+            let turn_ended =
+                self.unmatched.iter().any(|unmatched| unmatched.starts_with("TurnEnded"));
+            assert!(!turn_ended, "no event {event}:\n{}", self.log_text);
+            self.unmatched.clear();
             let line = self.program.line();
-            for piece in self.program.cut(line) {
+            for piece in self.program.split(line) {
                 self.driver.hear(&piece);
                 self.drain();
             }
@@ -148,22 +151,22 @@ impl Player<'_> {
                         Event::Asks(ask) => self.ask = Some(ask.id),
                         _ => {}
                     }
-                    let words = words(&event);
+                    let line = render(&event);
                     match event {
                         Event::Said(piece) => {
-                            self.saying.get_or_insert_default().push_str(&piece);
+                            self.current_text.get_or_insert_default().push_str(&piece);
                         }
-                        _ => self.say(&words),
+                        _ => self.log(&line),
                     }
-                    self.fresh.push(words);
+                    self.unmatched.push(line);
                 }
             }
         }
     }
 }
 
-/// An event in a line.
-fn words(event: &Event) -> String {
+/// Renders an event as one line.
+fn render(event: &Event) -> String {
     match event {
         Event::Ready { session } => format!("Ready {session}"),
         Event::Remembers { text } => format!("Remembers {text:?}"),

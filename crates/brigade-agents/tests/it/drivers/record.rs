@@ -1,5 +1,5 @@
-//! Transcripts of real programs. `proofs/drivers/record` makes the house for it and says so in variables;
-//! without them nothing here runs.
+//! Records transcripts of real programs. `proofs/drivers/record` prepares the environment and passes it
+//! in variables; without them nothing here runs.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -13,21 +13,21 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 
 use super::Scenario;
-use super::play::{Program, play};
-use super::transcript::{meaning, path, started};
+use super::play::{AgentProcess, play};
+use super::transcript::{path, started, without_version};
 
-/// How long a program may be silent when something is awaited.
-const PATIENCE: Duration = Duration::from_secs(100);
+/// How long a program may be silent while output is expected.
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(100);
 
-/// AGENT or AGENT/SCENARIO, if something is to be recorded.
+/// Whether `BRIGADE_RECORD` (`AGENT` or `AGENT/SCENARIO`) names this scenario.
 pub(super) fn wanted(scenario: &Scenario) -> bool {
     let Ok(wanted) = std::env::var("BRIGADE_RECORD") else { return false };
     wanted == scenario.agent || wanted == format!("{}/{}", scenario.agent, scenario.name)
 }
 
-/// Plays the scenario with the real program, and writes the transcript.
+/// Runs the scenario with the real program, and writes the transcript.
 pub(super) fn record(scenario: &Scenario) {
-    let mut real = Real { running: None, begun: Instant::now(), log: Vec::new() };
+    let mut real = RealProcess { running: None, started_at: Instant::now(), log: Vec::new() };
     play(scenario, &mut real);
     let path = path(scenario);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -35,39 +35,39 @@ pub(super) fn record(scenario: &Scenario) {
     fs::write(path, lines.join("\n") + "\n").unwrap();
 }
 
-struct Real {
-    running: Option<Running>,
-    begun: Instant,
+struct RealProcess {
+    running: Option<RecordedProcess>,
+    started_at: Instant,
     log: Vec<Value>,
 }
 
-struct Running {
+struct RecordedProcess {
     process: Child,
     input: ChildStdin,
     output: Receiver<Vec<u8>>,
 }
 
-impl Real {
+impl RealProcess {
     fn at(&self) -> u128 {
-        self.begun.elapsed().as_millis()
+        self.started_at.elapsed().as_millis()
     }
 
-    fn running(&mut self) -> &mut Running {
+    fn running(&mut self) -> &mut RecordedProcess {
         self.running.as_mut().unwrap()
     }
 }
 
-impl Drop for Running {
-    /// Programs leave children behind unless their whole group is ended.
+impl Drop for RecordedProcess {
+    /// Programs leave children behind unless their whole process group is killed.
     fn drop(&mut self) {
         kill_process_group(Pid::from_child(&self.process), Signal::KILL).unwrap();
         self.process.wait().unwrap();
     }
 }
 
-/// Starts the program in its own group with the variables we were given for it, and no others.
-fn spawn(invocation: &Invocation) -> Running {
-    let variable = |name| std::env::var(name).unwrap_or_else(|_| panic!("no {name}"));
+/// Starts the program in its own process group, with only the variables passed for it.
+fn spawn(invocation: &Invocation) -> RecordedProcess {
+    let variable = |name| std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set"));
     let env = variable("BRIGADE_RECORD_ENV");
     let mut process = Command::new(variable("BRIGADE_RECORD_PROGRAM"))
         .args(&invocation.args)
@@ -91,14 +91,14 @@ fn spawn(invocation: &Invocation) -> Running {
             }
         }
     });
-    Running { process, input, output }
+    RecordedProcess { process, input, output }
 }
 
-impl Program for Real {
+impl AgentProcess for RealProcess {
     fn line(&mut self) -> Vec<u8> {
-        let line = self.running().output.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+        let line = self.running().output.recv_timeout(SILENCE_TIMEOUT).unwrap_or_else(|_| {
             let tail: Vec<_> = self.log.iter().rev().take(5).map(Value::to_string).collect();
-            panic!("the program is silent; before that, latest first:\n{}", tail.join("\n"))
+            panic!("the program is silent; its last messages, latest first:\n{}", tail.join("\n"))
         });
         let text = String::from_utf8_lossy(&line);
         let from = serde_json::from_str(&text).unwrap_or_else(|_| json!(text.trim_end()));
@@ -107,7 +107,7 @@ impl Program for Real {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        self.log.push(json!({ "at": self.at(), "to": meaning(bytes) }));
+        self.log.push(json!({ "at": self.at(), "to": without_version(bytes) }));
         self.running().input.write_all(bytes).unwrap();
     }
 
@@ -122,7 +122,7 @@ impl Program for Real {
     }
 }
 
-/// Without the bulk: lists of models and commands, descriptions, instructions.
+/// Shortens long texts and lists: models, commands, descriptions, instructions.
 fn trimmed(value: Value) -> Value {
     match value {
         Value::String(text) if text.chars().count() > 1200 => {

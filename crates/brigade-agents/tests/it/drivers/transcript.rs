@@ -1,4 +1,4 @@
-//! A transcript: a line of JSON for each line of JSON that went to the program or came from it.
+//! Recorded transcripts: one line of JSON for each line written to the program or read from it.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -7,97 +7,106 @@ use brigade_agents::driver::Invocation;
 use serde_json::{Value, json};
 
 use super::Scenario;
-use super::play::Program;
+use super::play::AgentProcess;
 
 pub(super) fn path(scenario: &Scenario) -> PathBuf {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/agents");
     root.join(scenario.agent).join(scenario.name).with_extension("jsonl")
 }
 
-/// A program that writes what it once wrote, and wants to be written what it once was.
-pub(super) struct Replayed {
-    left: VecDeque<Value>,
-    of: String,
-    /// The session's id as the driver has made it up now, and as it did when this was recorded.
-    made_up: Option<(String, String)>,
+/// A program that writes its recorded output, and expects its recorded input.
+pub(super) struct ReplayedProcess {
+    remaining: VecDeque<Value>,
+    path: String,
+    /// The session id made up by the driver in this run, and the recorded one.
+    session_ids: Option<(String, String)>,
 }
 
-impl Replayed {
-    pub(super) fn of(scenario: &Scenario) -> Self {
+impl ReplayedProcess {
+    pub(super) fn new(scenario: &Scenario) -> Self {
         let path = path(scenario);
         let text = std::fs::read_to_string(&path).unwrap();
-        let left = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        Self { left, of: path.display().to_string(), made_up: None }
+        let lines = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        Self { remaining: lines, path: path.display().to_string(), session_ids: None }
     }
 
     fn next(&mut self) -> Value {
-        self.left.pop_front().unwrap_or_else(|| panic!("{}: nothing is left", self.of))
+        self.remaining
+            .pop_front()
+            .unwrap_or_else(|| panic!("{}: the transcript has ended", self.path))
     }
 }
 
-impl Program for Replayed {
+impl AgentProcess for ReplayedProcess {
     fn line(&mut self) -> Vec<u8> {
         let next = self.next();
         let Some(from) = next.get("from") else {
-            panic!("{}: the driver did not write {next}", self.of);
+            panic!("{}: the driver did not write {next}", self.path);
         };
         let mut line = match from {
-            // What was no JSON.
+            // Output that was not JSON.
             Value::String(text) => text.clone(),
             json => json.to_string(),
         };
         line.push('\n');
-        if let Some((now, then)) = &self.made_up {
-            line = line.replace(then, now);
+        if let Some((current, recorded)) = &self.session_ids {
+            line = line.replace(recorded, current);
         }
         line.into_bytes()
     }
 
     fn write(&mut self, bytes: &[u8]) {
         let text = String::from_utf8(bytes.to_vec()).unwrap();
-        let written = meaning(self.familiar(text).as_bytes());
+        let written = without_version(self.with_recorded_ids(text).as_bytes());
         let next = self.next();
-        assert_eq!(Some(&written), next.get("to"), "{}: instead of {next}", self.of);
+        assert_eq!(Some(&written), next.get("to"), "{}: expected {next}", self.path);
     }
 
     fn start(&mut self, invocation: Invocation) {
         let next = self.next();
         let started = started(&invocation);
-        if let (Some(now), Some(then)) = (session_id(&started), session_id(&next["started"])) {
-            self.made_up = Some((now, then));
+        if let (Some(current), Some(recorded)) =
+            (session_id(&started), session_id(&next["started"]))
+        {
+            self.session_ids = Some((current, recorded));
         }
-        let familiar = self.familiar(started.to_string());
-        assert_eq!(familiar, next["started"].to_string(), "{}", self.of);
+        let text = self.with_recorded_ids(started.to_string());
+        assert_eq!(text, next["started"].to_string(), "{}", self.path);
     }
 
-    fn familiar(&self, text: String) -> String {
-        match &self.made_up {
-            Some((now, then)) => text.replace(now, then),
+    fn with_recorded_ids(&self, text: String) -> String {
+        match &self.session_ids {
+            Some((current, recorded)) => text.replace(current, recorded),
             None => text,
         }
     }
 
     fn end(&mut self) {
-        assert!(self.left.is_empty(), "{}: {} lines are left", self.of, self.left.len());
+        assert!(
+            self.remaining.is_empty(),
+            "{}: {} lines were not replayed",
+            self.path,
+            self.remaining.len()
+        );
     }
 }
 
-/// How a program was started.
+/// The recorded form of a program's start.
 pub(super) fn started(invocation: &Invocation) -> Value {
     let env: Vec<_> =
         invocation.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
     json!({ "args": invocation.args, "env": env })
 }
 
-/// The id of a new session, where a driver makes it up.
+/// The id of a new session, if the driver made it up.
 fn session_id(started: &Value) -> Option<String> {
     let args = started["args"].as_array()?;
-    let place = args.iter().position(|word| word == "--session-id")?;
-    args[place + 1].as_str().map(str::to_owned)
+    let index = args.iter().position(|arg| arg == "--session-id")?;
+    args[index + 1].as_str().map(str::to_owned)
 }
 
-/// What a driver wrote, without our version.
-pub(super) fn meaning(bytes: &[u8]) -> Value {
+/// The driver's output, without our version number.
+pub(super) fn without_version(bytes: &[u8]) -> Value {
     assert_eq!(bytes.last(), Some(&b'\n'), "a driver writes whole lines");
     let mut written: Value = serde_json::from_slice(bytes).unwrap();
     if let Some(version) = written.pointer_mut("/params/clientInfo/version") {

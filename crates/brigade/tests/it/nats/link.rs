@@ -63,11 +63,11 @@ fn two(engine: &Engine) -> (Host, Host) {
     let (a, b) = (Host::new("a", engine), Host::new("b", engine));
     a.house.done(&["team", "create", "demo"]);
     a.house.done(&["team", "join", "alice"]);
-    assert!(a.once().starts_with("demo: made the team in the engine\n"));
-    assert!(b.once().starts_with("demo: made the team here\n"));
+    assert!(a.once().starts_with("demo: created the team in the NATS store\n"));
+    assert!(b.once().starts_with("demo: created the team here\n"));
     b.house.done(&["team", "join", "bob"]);
-    assert!(b.once().contains("demo: bob lives here"));
-    assert!(a.once().contains("demo: bob lives on b"));
+    assert!(b.once().contains("demo: bob runs on this host"));
+    assert!(a.once().contains("demo: bob runs on host b"));
     (a, b)
 }
 
@@ -77,7 +77,7 @@ fn mail_and_tasks_go_from_one_hosts_files_to_the_others() {
     let (a, b) = two(&engine);
     a.house.done(&["--as", "alice", "send", "bob", "over there"]);
     a.house.done(&["task", "add", "Shared work"]);
-    assert!(a.once().contains("demo: mail out: alice to bob\ndemo: task 1 out\n"));
+    assert!(a.once().contains("demo: mail out: alice to bob\ndemo: task 1 sent\n"));
     let said = b.house.done(&[b.options().as_slice(), &["--once", "--json"]].concat());
     assert!(said.contains(r#"{"team":"demo","what":"in","from":"alice","to":"bob","#), "{said}");
     assert!(said.contains(r#"{"team":"demo","what":"task_in","id":1}"#), "{said}");
@@ -88,7 +88,9 @@ fn mail_and_tasks_go_from_one_hosts_files_to_the_others() {
     a.once();
     b.once();
     assert_eq!((a.owner("1"), b.owner("1")), ("alice".into(), "alice".into()));
-    assert!(b.texts("bob")[1].contains("Your claim of task 1 did not count: alice was first"));
+    assert!(
+        b.texts("bob")[1].contains("Your claim of task 1 was rejected: alice claimed it first")
+    );
     // Those who sit at the engine see all of it.
     let log = a.house.done(&["log", "--team", "demo", "--store", &a.store]);
     assert!(log.contains("over there"), "{log}");
@@ -102,7 +104,7 @@ fn whoever_goes_down_on_one_host_leaves_the_team_to_the_others() {
     a.once();
     b.once();
     b.house.done(&["spawn", "carl", "--agent", &format!("acp:{FAKE}")]);
-    assert!(b.once().contains("demo: carl lives here"));
+    assert!(b.once().contains("demo: carl runs on this host"));
     let said = b.house.done(&["down"]);
     assert!(said.contains("team demo is not on this host any more"), "{said}");
     b.once();

@@ -179,16 +179,16 @@ fn a_link_carries_those_for_whom_its_credentials_speak() {
     here(&a, &["team", "create", "demo"]);
     here(&a, &["team", "join", "alice"]);
     let said = a.done(&["link", "demo", "--once"]);
-    assert!(said.contains("made the team in the engine"), "{said}");
+    assert!(said.contains("created the team in the NATS store"), "{said}");
     a.done(&["--as", "team-lead", "team", "join", "bob"]);
     // The team is the one of the credentials, and the place of bob is kept until somebody takes it.
     let said = b.done(&["link", "--once"]);
-    assert!(said.contains("made the team here"), "{said}");
+    assert!(said.contains("created the team here"), "{said}");
     assert!(!said.contains("bob"), "{said}");
     here(&b, &["team", "join", "bob"]);
     here(&b, &["team", "join", "eve"]);
     let said = b.done(&["link", "--once"]);
-    assert!(said.contains("bob lives here"), "{said}");
+    assert!(said.contains("bob runs on this host"), "{said}");
     assert!(said.contains("eve cannot be brought into step"), "{said}");
     a.done(&["link", "--once"]);
     here(&a, &["--as", "alice", "send", "bob", "from a"]);
