@@ -1,4 +1,4 @@
-//! The board: a task is the last message of its number, whoever wrote it.
+//! The task board: a task is the last message with its number, by any author.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use crate::layout::{Place, Stream};
 use crate::read::{Stored, Which};
 use crate::write::{DELETED, Draft, LIFE, OP};
 
-/// The number of a task, by its subject; `None` for the last number given.
+/// The task number in a subject; `None` for the counter of assigned numbers.
 pub(crate) fn id(stored: &Stored) -> Option<TaskId> {
     stored.tokens().first().and_then(|token| token.parse().ok()).and_then(TaskId::new)
 }
 
-/// The task, if it is there in this life of the team.
+/// The task, if it exists in this incarnation of the team.
 fn alive(stored: &Stored, life: &str) -> Option<Document> {
     let there = stored.header(LIFE) == Some(life) && stored.header(OP) != Some(DELETED);
     there.then(|| Document { bytes: stored.payload.to_vec(), revision: Revision(stored.seq) })
@@ -29,7 +29,7 @@ impl Engine {
         life: &str,
     ) -> Result<Vec<(TaskId, Document)>, StoreError> {
         let stream = place.stream(Stream::Board);
-        // Of each author's last words about each task that ever was, all but a few are of no use any more.
+        // The board holds the last message of each author for each task ever. Map at once: most are not needed.
         let keep = |stored: Stored| (id(&stored), stored.seq, alive(&stored, life));
         let (board, doing) = (place.board(), "read the board");
         let found = self.read_as(&stream, &board, Which::Last, doing, keep).await?;
@@ -43,7 +43,7 @@ impl Engine {
         Ok(last.into_iter().filter_map(|(id, (_, task))| Some((id, task?))).collect())
     }
 
-    /// A task, and the number of the last message about it.
+    /// A task, and the sequence of the last message about it.
     pub(crate) async fn task(
         &self,
         place: &Place,
@@ -56,14 +56,14 @@ impl Engine {
         Ok((found.and_then(|found| alive(&found, life)), seq))
     }
 
-    /// Gives a number that no task had.
+    /// Assigns the next unused task number.
     pub(crate) async fn next_number(
         &self,
         place: &Place,
         life: &str,
         by: &Actor,
     ) -> Result<TaskId, StoreError> {
-        let (stream, doing) = (place.stream(Stream::Board), "give a number to a task");
+        let (stream, doing) = (place.stream(Stream::Board), "assign a task number");
         loop {
             let last = self.last(&stream, &place.number(), doing).await?;
             let seq = last.as_ref().map_or(0, |last| last.seq);
@@ -80,7 +80,7 @@ impl Engine {
         }
     }
 
-    /// Says which number was given last.
+    /// Stores the last assigned task number.
     pub(crate) async fn set_number(
         &self,
         place: &Place,
@@ -91,10 +91,10 @@ impl Engine {
     ) -> Result<u64, StoreError> {
         let text = number.to_string();
         let draft = Draft::new(place.number_by(&by.0), text.as_bytes()).with(LIFE, life);
-        self.write(draft.onto(place.number(), onto), "give a number to a task").await
+        self.write(draft.onto(place.number(), onto), "assign a task number").await
     }
 
-    /// Writes a task, or that it is no more.
+    /// Writes a task, or its deletion.
     pub(crate) async fn set_task(
         &self,
         place: &Place,

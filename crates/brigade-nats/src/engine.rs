@@ -1,4 +1,4 @@
-//! The connection: made once, kept through elections, and told apart from a refusal.
+//! The connection to the NATS server: retries through leader elections, and tells a refusal from a timeout.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -16,60 +16,60 @@ use crate::identity::Identity;
 use crate::known::Known;
 use crate::options::Options;
 
-/// How long one try waits for its answer.
+/// Timeout of a single request.
 const TRY: Duration = Duration::from_secs(2);
-/// How long one server may take to answer before the next is tried.
+/// How long to wait for one server before trying the next.
 const CONNECT: Duration = Duration::from_secs(2);
-/// How often the server is asked whether it is there. After three without an answer another is looked
-/// for: one that is cut off says nothing.
+/// Interval of keep-alive pings. After three unanswered pings the client connects to another server:
+/// a server that is cut off from the network sends no error.
 const PING: Duration = Duration::from_secs(2);
-/// How long to wait before trying again where nobody listens.
+/// How long to wait before a retry.
 const PAUSE: Duration = Duration::from_millis(100);
-/// The oldest server that will do. Before it a compare-and-set over several authors is not to be had,
-/// and three nodes that sync are eight times slower.
+/// The oldest supported server. Older ones lack compare-and-set across several authors, and a cluster of
+/// three that syncs every write is eight times slower.
 const NEEDED: &str = "2.15";
-/// What a request is told to which nobody listens.
+/// The client library's error text for a request that has no subscriber.
 const NO_RESPONDERS: &str = "no responders";
-/// Why nobody does.
+/// Explanations for [`NO_RESPONDERS`]: JetStream is off, or it is not ready for this account.
 const NOT_ON: &str =
-    "the server runs without it; `jetstream {}` in its configuration, or `-js`, turns it on";
+    "JetStream is off; turn it on with `jetstream {}` in the server's configuration, or with `-js`";
 const NOT_FOR_US: &str =
-    "it has no leader, or nothing for this account yet, which `brigade org apply` gives it";
-/// How many refusals are remembered.
+    "it has no leader, or this account is not set up yet: run `brigade org apply`";
+/// How many permission errors to remember.
 const REMEMBERED: usize = 256;
-/// How often it is looked whether the server has refused what it does not answer.
+/// How often to check for a permission error while a request waits for its answer.
 const LISTEN: Duration = Duration::from_millis(20);
 
-/// A connection to the engine.
+/// A connection to the NATS server.
 pub(crate) struct Engine {
     pub(crate) client: Client,
-    /// Who this is.
+    /// The identity the credentials give this client.
     pub(crate) identity: Identity,
-    /// What the server did not allow, in its own words.
+    /// Recent error messages from the server, with the time each arrived.
     refusals: Arc<Mutex<VecDeque<(Instant, String)>>>,
-    /// Says that the connection was made anew: what was said meanwhile was not heard.
+    /// Fires when the connection was re-established: messages sent in between were missed.
     pub(crate) reconnected: broadcast::Sender<()>,
-    /// The last message under each subject that this process has written or heard of: no replica may
-    /// answer with less.
+    /// For each subject, the last sequence this process has written or received. An answer with a lower one
+    /// comes from a replica that is behind, and is rejected.
     known: Mutex<Known>,
     pub(crate) metrics: Metrics,
-    /// For how long a thing is tried.
+    /// How long to retry a request.
     pub(crate) patience: Duration,
 }
 
-/// What an operator wants to know of one process.
+/// Counters of one process, for operators.
 #[derive(Debug, Default)]
 pub struct Metrics {
-    /// Writes that came too late, for somebody else had written.
+    /// Writes that failed because another writer came first.
     pub conflicts: AtomicU64,
-    /// Tries that were not answered, and tried again.
+    /// Requests that were not answered and were retried.
     pub retries: AtomicU64,
-    /// How often the connection was made, the first time included.
+    /// Connections established, including the first.
     pub connects: Arc<AtomicU64>,
 }
 
 impl Metrics {
-    /// As they are now.
+    /// The current values.
     pub(crate) fn strain(&self) -> Strain {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Strain {
@@ -87,11 +87,11 @@ impl fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// Connects as whoever the credentials are of.
+    /// Connects with the credentials in the options, or as a trusted client without any.
     pub(crate) async fn open(options: &Options) -> Result<Self, StoreError> {
         let identity = match &options.creds {
             Some(creds) => Identity::from_creds(creds).map_err(|error| StoreError::Engine {
-                doing: "find out whose credentials these are".into(),
+                doing: "read the identity in the credentials".into(),
                 source: Box::new(error),
             })?,
             None => Identity::trusted(),
@@ -99,15 +99,15 @@ impl Engine {
         Self::connect(options, identity).await
     }
 
-    /// Connects, and looks whether the server will do.
+    /// Connects and checks the server's version.
     async fn connect(options: &Options, identity: Identity) -> Result<Self, StoreError> {
-        let doing = || "connect to the engine";
+        let doing = || "connect to the NATS server";
         let refusals: Arc<Mutex<VecDeque<(Instant, String)>>> = Arc::default();
         let (reconnected, _) = broadcast::channel(4);
         let metrics = Metrics::default();
         let mut connect = ConnectOptions::new()
             .name("brigade")
-            // The first named is the nearest; one that is cut off must not cost long.
+            // The first server listed is the nearest. A short timeout limits the cost of one that is down.
             .retain_servers_order()
             .connection_timeout(CONNECT)
             .request_timeout(Some(TRY))
@@ -127,12 +127,12 @@ impl Engine {
                         }
                         Event::Connected => {
                             connects.fetch_add(1, Ordering::Relaxed);
-                            // Nobody may be waiting for it.
+                            // Fails only if no watch is waiting for it.
                             let _nobody = reconnected.send(());
                         }
                         _ => {}
                     }
-                    tracing::debug!(%event, "the engine");
+                    tracing::debug!(%event, "NATS connection event");
                     std::future::ready(())
                 }
             });
@@ -164,8 +164,8 @@ impl Engine {
         Ok(Self { client, identity, refusals, reconnected, known, metrics, patience })
     }
 
-    /// Asks until there is an answer, or the server says no, or patience ends. What is asked may be
-    /// asked twice.
+    /// Sends a request and retries until it is answered, refused, or the time limit ends. The server may
+    /// therefore receive it more than once.
     pub(crate) async fn ask(
         &self,
         subject: &str,
@@ -176,7 +176,7 @@ impl Engine {
         self.ask_for(self.patience, subject, headers, payload, doing).await
     }
 
-    /// The same, for at most so long.
+    /// Like `ask`, with its own time limit.
     pub(crate) async fn ask_for(
         &self,
         patience: Duration,
@@ -194,7 +194,7 @@ impl Engine {
             match last.kind() {
                 RequestErrorKind::MaxPayloadExceeded => {
                     let most = self.client.server_info().max_payload;
-                    let said = format!("the server takes at most {most} bytes (max_payload)");
+                    let said = format!("the server accepts at most {most} bytes (max_payload)");
                     return Err(Trouble::Said(said).doing(doing));
                 }
                 RequestErrorKind::InvalidSubject => {
@@ -206,7 +206,7 @@ impl Engine {
         }
     }
 
-    /// One try. The outer error is final.
+    /// Sends a request once. The outer error is final; the inner one can be retried.
     pub(crate) async fn ask_once(
         &self,
         subject: &str,
@@ -220,7 +220,7 @@ impl Engine {
         }
         let began = Instant::now();
         let answer = self.client.send_request(subject.to_owned(), request);
-        // A refusal is no answer: it is said on the side, and looked for if there is none for a while.
+        // The server reports a permission error on the side, not as an answer, so look for one while waiting.
         let refused = async {
             loop {
                 tokio::time::sleep(LISTEN).await;
@@ -235,7 +235,7 @@ impl Engine {
         }
     }
 
-    /// Whether the server said no to this subject since then.
+    /// Whether the server refused this subject since `since`.
     fn was_refused(&self, subject: &str, since: Instant) -> bool {
         let quoted = format!("\"{}\"", subject.to_lowercase());
         let refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
@@ -243,7 +243,7 @@ impl Engine {
         recent.any(|(_, text)| text.contains("permissions violation") && text.contains(&quoted))
     }
 
-    /// Waits a little before the next try, unless it was tried long enough.
+    /// Waits before the next retry, or fails once the time limit is over.
     pub(crate) async fn pause(
         &self,
         began: Instant,
@@ -266,18 +266,18 @@ impl Engine {
         Ok(())
     }
 
-    /// Remembers that there is a message of this number under a subject.
+    /// Records that a message with this sequence exists on a subject.
     pub(crate) fn knows(&self, subject: &str, seq: u64) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).put(subject, seq);
     }
 
-    /// The least number that the last message under a subject, which may have wildcards, can have.
+    /// The lowest sequence that the last message on a subject (wildcards allowed) can have.
     pub(crate) fn least(&self, filter: &str) -> u64 {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).least(filter)
     }
 }
 
-/// Whether a server of this version will do.
+/// Whether this server version is supported.
 fn is_new_enough(version: &str) -> bool {
     let numbers = |text: &str| -> (u64, u64) {
         let mut parts = text.split('.').map(|part| part.parse().unwrap_or(0));

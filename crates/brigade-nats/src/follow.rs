@@ -1,8 +1,7 @@
-//! Hearing what happens in a team as it happens.
+//! Watches a team: turns its new messages into records as they arrive.
 //!
-//! A stream says again what it has stored, once, to whoever listens at that moment. So what is heard is
-//! looked at for gaps, and every while, and whenever the connection was made anew, what is stored is
-//! compared with what was heard.
+//! A stream republishes each stored message once, to the subscribers of that moment. A watch therefore looks for
+//! gaps in what it receives. It also compares with the stream after a reconnect, and at regular intervals.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,44 +26,44 @@ use crate::mailbox::Mailboxes;
 use crate::read::{Stored, Which};
 use crate::roster::Roster;
 
-/// When the stored is compared with the heard: soon after the beginning, for the servers tell each
-/// other only by and by that somebody listens; later every half minute.
+/// When to compare with the stream: soon after the start, because servers in a cluster learn of a new
+/// subscription with a delay, then every half minute.
 const SOON: [Duration; 3] =
     [Duration::from_millis(50), Duration::from_millis(250), Duration::from_secs(1)];
 const SWEEP: Duration = Duration::from_secs(30);
-const DOING: &str = "follow the team";
+const DOING: &str = "watch the team";
 
-/// Some subjects of a stream, and what was heard on them.
+/// A filter on a stream, and how far it was processed.
 #[derive(Debug)]
 pub(crate) struct Source {
     stream: String,
     filter: String,
-    /// Up to here everything was told.
+    /// Every message up to this sequence was processed.
     done: u64,
-    /// What was told beyond it.
+    /// Later messages that were processed already.
     ahead: BTreeSet<u64>,
 }
 
 impl Source {
-    /// What is stored in a stream under this subject.
+    /// Watches the messages of a stream that match a filter.
     pub(crate) fn new(place: &Place, stream: Stream, filter: String) -> Self {
         let stream = place.stream(stream);
         Self { stream, filter, done: 0, ahead: BTreeSet::new() }
     }
 
-    /// Whether this was told.
+    /// Whether the message was processed.
     fn has(&self, seq: u64) -> bool {
         seq <= self.done || self.ahead.contains(&seq)
     }
 }
 
-/// Which teams are followed. Each following has a number; when something may have been missed, it goes
-/// on under another.
+/// The watched teams. Each watch has a generation number, which changes when a message may have been missed.
+/// Caches filled in an older generation may be incomplete.
 #[derive(Debug, Default)]
 pub(crate) struct Followed(Mutex<(u64, HashMap<TeamName, u64>)>);
 
 impl Followed {
-    /// The number of the following of a team that goes on.
+    /// The current watch generation of a team; `None` if it is not watched.
     pub(crate) fn now(&self, team: &TeamName) -> Option<u64> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).1.get(team).copied()
     }
@@ -85,7 +84,7 @@ impl Followed {
     }
 }
 
-/// Ends the following when nobody watches any more.
+/// Ends the watch when the receiver is dropped.
 struct Following {
     follower: JoinHandle<()>,
     followed: Arc<Followed>,
@@ -100,7 +99,7 @@ impl Drop for Following {
     }
 }
 
-/// Follows a team from now on.
+/// Watches a team from now on.
 pub(crate) async fn follow(
     engine: Arc<Engine>,
     place: &Place,
@@ -108,7 +107,7 @@ pub(crate) async fn follow(
     followed: Arc<Followed>,
     mailboxes: Arc<Mailboxes>,
 ) -> Result<Watch, StoreError> {
-    // First listen, then look: what happens between is both heard and found.
+    // Subscribe first, then read: a message in between is received twice rather than missed.
     let mut heard = Vec::new();
     for source in &sources {
         let wakes = engine.client.subscribe(wake(&source.filter)).await;
@@ -138,8 +137,8 @@ pub(crate) async fn follow(
     Ok(Watch::new(receiver, Following { follower, followed, team, number }))
 }
 
-/// The elections of the leader of the team's mail, for those who may hear of them. What is stored
-/// about that moment may not be said again.
+/// Leader elections of the team's streams, for clients that may receive them. A message stored during an
+/// election may not be republished.
 async fn elections(engine: &Engine, place: &Place) -> SelectAll<async_nats::Subscriber> {
     let mut elections = Vec::new();
     if engine.identity.role == Role::Admin {
@@ -175,8 +174,8 @@ impl Follower {
         let mut next = tokio::time::Instant::now() + soon.next().unwrap_or(SWEEP);
         loop {
             tokio::select! {
-                // What was said after an election is not to be heard before it; and however much is said, what
-                // was stored is looked at in time.
+                // Process an election before messages received after it. Check the timer before messages,
+                // so that a busy team is still compared with the stream.
                 biased;
                 Some(_) = elections.next() => {
                     self.begin_anew();
@@ -202,7 +201,7 @@ impl Follower {
         }
     }
 
-    /// Something was said: what it tells, and before it what was missed.
+    /// Processes a republished message, after any message that was missed before it.
     async fn hear(&mut self, stored: &Stored) {
         let of = self.sources.iter().position(|source| matches(&source.filter, &stored.subject));
         let Some((at, source)) = of.and_then(|at| Some((at, self.sources.get_mut(at)?))) else {
@@ -211,8 +210,8 @@ impl Follower {
         if source.has(stored.seq) {
             return;
         }
-        // Among seats that need not trust each other a wake says that there is something, and no more:
-        // one could make the server say another's words under this subject.
+        // Between seats that do not trust each other, a republished message is only a hint to read the stream:
+        // a seat could make the server send other content on this subject.
         let is_believed = self.engine.identity.role == Role::Admin;
         let before = stored.header("Nats-Last-Sequence").and_then(|word| word.parse().ok());
         if is_believed && source.has(before.unwrap_or(0)) {
@@ -226,12 +225,12 @@ impl Follower {
         self.sweep(at).await;
     }
 
-    /// Something may have been missed: nobody relies on what was heard until now.
+    /// A message may have been missed: caches filled until now must be read again.
     fn begin_anew(&self) {
         self.number.store(self.followed.begin(&self.team), Ordering::Relaxed);
     }
 
-    /// Compares what is stored with what was told.
+    /// Processes what the streams hold and the watch has not received.
     async fn sweep_all(&mut self) {
         for at in 0..self.sources.len() {
             self.sweep(at).await;
@@ -243,7 +242,7 @@ impl Follower {
         let missed = match self.missed(source).await {
             Ok(missed) => missed,
             Err(error) => {
-                tracing::debug!(%error, "the team cannot be followed just now");
+                tracing::debug!(%error, "cannot compare the watch with the stream; will retry");
                 return;
             }
         };
@@ -265,7 +264,7 @@ impl Follower {
         }
     }
 
-    /// What is stored behind the last that was told, and what was told beyond it.
+    /// Messages after the last complete one, including those that were processed ahead of it.
     async fn missed(&self, source: &Source) -> Result<Vec<Stored>, StoreError> {
         let (stream, filter, done) = (&source.stream, &source.filter, source.done);
         let last = self.engine.last(stream, filter, DOING).await?;
@@ -276,16 +275,16 @@ impl Follower {
     }
 
     async fn tell(&mut self, stored: &Stored) {
-        // Who now looks must find it, whichever replica answers.
+        // A read triggered by this record must find the message, whichever replica answers.
         self.engine.knows(&stored.subject, stored.seq);
         self.pass_on(stored).await;
         for record in self.scribe.tell(stored) {
-            // Nobody listens any more: the watch was dropped, and this ends with it.
+            // Fails only if the watch was dropped; then this task is about to be aborted.
             let _nobody = self.sender.send(Arc::new(record));
         }
     }
 
-    /// Lets the mailboxes that were looked into know.
+    /// Updates the cached mailbox that the message belongs to.
     async fn pass_on(&self, stored: &Stored) {
         let tokens = stored.tokens();
         let Some(of) = tokens.first() else { return };

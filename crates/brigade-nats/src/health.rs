@@ -1,11 +1,11 @@
-//! How an engine is: whether what brigade needs of it is there, and as it should be.
+//! Checks whether the streams exist and have the settings brigade needs.
 //!
 //! ```no_run
 //! use brigade_core::store::StoreError;
 //! use brigade_nats::Options;
 //! use brigade_nats::health::examine;
 //!
-//! async fn look(options: &Options) -> Result<(), StoreError> {
+//! async fn print(options: &Options) -> Result<(), StoreError> {
 //!     println!("{:?}", examine(options).await?);
 //!     Ok(())
 //! }
@@ -25,51 +25,51 @@ use crate::layout::Stream;
 use crate::options::{Options, Settings};
 use crate::streams;
 
-const DOING: &str = "look at the streams";
+const DOING: &str = "inspect the streams";
 
-/// How an engine is.
+/// State of a NATS server.
 #[derive(Clone, Debug)]
 pub struct Health {
-    /// The version of the server that was asked.
+    /// The server's version.
     pub version: String,
-    /// Whether it is one of several.
+    /// Whether the server is part of a cluster.
     pub is_cluster: bool,
-    /// The longest message it takes, in bytes.
+    /// The largest message the server accepts, in bytes.
     pub max_payload: usize,
-    /// How far the clock of this host is ahead of the server's; as far as that can be told.
+    /// How far this host's clock is ahead of the server's; zero if unknown.
     pub ahead: SignedDuration,
-    /// How the streams are; `None` if the credentials do not allow to look.
+    /// State of the streams; `None` if the credentials do not allow inspecting them.
     pub streams: Option<Vec<StreamHealth>>,
 }
 
-/// How a stream is.
+/// State of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamHealth {
-    /// Its name.
+    /// The stream's name.
     pub name: String,
-    /// What is wrong with it.
+    /// Problems found.
     pub ailments: Vec<Ailment>,
 }
 
-/// What is wrong with a stream.
+/// A problem of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ailment {
-    /// It is not there.
+    /// The stream does not exist.
     Missing,
-    /// A setting is not as it should be: which.
+    /// The named setting has the wrong value.
     Setting(&'static str),
-    /// No server leads it, so nothing can be written.
+    /// The stream has no leader, so writes fail.
     Leaderless,
-    /// A server that should have all of it is away, or is behind: which.
+    /// The replica on this server is offline or behind.
     Replica(String),
-    /// It is on fewer servers than would survive the loss of one.
+    /// The stream has too few replicas to survive the loss of a server.
     Few {
-        /// On how many.
+        /// Number of replicas.
         replicas: usize,
     },
 }
 
-/// Looks how an engine is. Changes nothing.
+/// Inspects a NATS server. Changes nothing.
 pub async fn examine(options: &Options) -> Result<Health, StoreError> {
     let engine = Engine::open(options).await?;
     let info = engine.client.server_info();
@@ -107,7 +107,7 @@ async fn ask(engine: &Engine, name: &str) -> Result<Value, StoreError> {
         .map_err(|error| Trouble::Garbled(error.to_string()).doing(DOING))
 }
 
-/// How far this host's clock is ahead: the server wrote its time between the question and the answer.
+/// How far this host's clock is ahead. Assumes the server read its clock halfway between request and answer.
 fn ahead(answer: &Value, asked: Timestamp) -> Option<SignedDuration> {
     let theirs: Timestamp = answer.get("ts")?.as_str()?.parse().ok()?;
     let heard = Timestamp::now();
@@ -131,7 +131,7 @@ fn ailments(
     let info: Info = serde_json::from_value(answer.clone())
         .map_err(|error| Trouble::Garbled(error.to_string()).doing(DOING))?;
     let replicas = info.config.num_replicas;
-    // How long mail is kept is the organisation's to say.
+    // Every organisation chooses its own retention.
     let settings = Settings { retention: info.config.max_age, ..Settings::default() };
     let wanted = streams::config(stream, shard, &settings, replicas);
     let mut found: Vec<Ailment> =
@@ -150,7 +150,7 @@ fn ailments(
     Ok(found)
 }
 
-/// The settings that are not as they should be, by their names in the server's interface.
+/// The names, in the server's API, of the settings that differ.
 fn differences(is: &Config, wanted: &Config) -> Vec<&'static str> {
     let subjects = |config: &Config| {
         let mut subjects = config.subjects.clone();

@@ -1,4 +1,4 @@
-//! What happened, told from what is stored: the streams are the journal.
+//! Converts stored messages into history records. The streams are the journal.
 
 use brigade_core::event::{Event, Record, one_line, roster_events};
 
@@ -9,20 +9,20 @@ use crate::read::Stored;
 use crate::roster::Roster;
 use crate::write::{DELETED, OP};
 
-/// Tells what happened, message after message. It remembers the roster, for what is stored of that is
-/// what it became, and what happened is how it changed.
+/// Converts messages to records, in order. Keeps the roster: the stream stores each new state of it, while
+/// the history shows what changed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scribe {
     roster: Roster,
 }
 
 impl Scribe {
-    /// One that knows the roster already.
+    /// Starts from a known roster.
     pub(crate) fn knowing(roster: Roster) -> Self {
         Self { roster }
     }
 
-    /// What a message tells.
+    /// The records that a message stands for.
     pub(crate) fn tell(&mut self, stored: &Stored) -> Vec<Record> {
         let tokens = stored.tokens();
         let record =
@@ -61,7 +61,7 @@ impl Scribe {
                 let by = tokens.first().copied();
                 let Ok(event) = serde_json::from_slice(&stored.payload) else { return Vec::new() };
                 let counts = match &event {
-                    // Nobody says what another did.
+                    // A member can only record its own work.
                     Event::Worked { name, .. } => kind == "wk" && by == Some(name),
                     _ => kind == "ev",
                 };

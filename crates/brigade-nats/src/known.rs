@@ -1,27 +1,29 @@
-//! What this process knows to be there: any replica may answer a question, and one that is behind must
-//! not make it forget what it has written or heard itself.
+//! Read-your-writes floor: the lowest sequence an answer may have.
+//!
+//! Any replica may answer a read, and a replica can be behind. An answer older than a message that this
+//! process has itself written or received must not be used.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use crate::layout::matches;
 
-/// For how long a replica may be behind.
+/// How long a replica can be behind. Older entries can be dropped.
 const BEHIND: Duration = Duration::from_secs(60);
-/// How many entries there may be before the old are forgotten.
+/// How many entries to hold before dropping old ones.
 const MOST: usize = 4096;
 
-/// The last message under subjects. A wildcard at the end is asked for on every read, so each message is
-/// put under the beginnings of its subject as well.
+/// The last known sequence per subject. Most reads filter by a prefix, so a sequence is also stored under
+/// each prefix of its subject.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     last: HashMap<String, (u64, Instant)>,
-    /// When the old were last forgotten.
+    /// When old entries were last dropped.
     swept: Option<Instant>,
 }
 
 impl Known {
-    /// There is a message of this number under a subject.
+    /// Records that a message with this sequence exists on a subject.
     pub(crate) fn put(&mut self, subject: &str, seq: u64) {
         let now = Instant::now();
         let is_due = self.swept.is_none_or(|at| now.duration_since(at) > Duration::from_secs(1));
@@ -39,7 +41,7 @@ impl Known {
         }
     }
 
-    /// The least number that the last message under a subject, which may have wildcards, can have.
+    /// The lowest sequence that the last message on a subject (wildcards allowed) can have.
     pub(crate) fn least(&self, filter: &str) -> u64 {
         let fresh = |(seq, at): &(u64, Instant)| (at.elapsed() < BEHIND).then_some(*seq);
         let Some(wild) = filter.find(['*', '>']) else {

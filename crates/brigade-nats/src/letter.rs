@@ -1,4 +1,4 @@
-//! A message in the engine: the entry of an inbox, under a subject that says who wrote it.
+//! A mail message in a stream: an inbox entry on a subject that names its authenticated sender.
 
 use std::sync::OnceLock;
 
@@ -12,11 +12,11 @@ use crate::layout::Weight;
 use crate::read::Stored;
 use crate::write::LIFE;
 
-/// When the team it was meant for was created, in milliseconds.
+/// Header: when the addressed team was created, in milliseconds.
 pub(crate) const CREATED: &str = "Brigade-Created";
 
-/// What asks for more than to be read. Only who may answer can send it; from anybody else it is
-/// nothing.
+/// Message types that grant something or change settings. Only seats that may answer can send them; from
+/// any other sender they are dropped.
 const ANSWERS: [&str; 5] = [
     "plan_approval_response",
     "permission_response",
@@ -25,7 +25,7 @@ const ANSWERS: [&str; 5] = [
     "team_permission_update",
 ];
 
-/// How much a text asks for.
+/// Whether a message text is one of [`ANSWERS`].
 pub(crate) fn weight(text: &str) -> Weight {
     let answers = |kind: &str| ANSWERS.contains(&kind);
     let is_answer = match Body::parse(text) {
@@ -36,12 +36,12 @@ pub(crate) fn weight(text: &str) -> Weight {
     if is_answer { Weight::Answer } else { Weight::Words }
 }
 
-/// The entry that a message becomes.
+/// The inbox entry of an outgoing message, as JSON.
 pub(crate) fn entry(message: &Outgoing) -> String {
     serde_json::to_string(&message.as_new()).unwrap_or_default()
 }
 
-/// A message that was found in a mailbox, and is what it says it is.
+/// A mail message from a stream that passed the checks of [`Letter::read`].
 #[derive(Clone, Debug)]
 pub(crate) struct Letter {
     pub(crate) seq: u64,
@@ -50,15 +50,15 @@ pub(crate) struct Letter {
     pub(crate) from: String,
     pub(crate) life: String,
     pub(crate) created: u64,
-    /// The entry, not read.
+    /// The inbox entry, marked unread.
     pub(crate) json: String,
-    /// The entry, read, once somebody asked for it.
+    /// The inbox entry, marked read. Computed on first use.
     read_json: OnceLock<Vec<u8>>,
 }
 
 impl Letter {
-    /// Reads one. `None` for what no program of ours sends: who wrote it is what the server says, and
-    /// a message that says otherwise, or that orders what its writer may not, is not delivered.
+    /// Parses and checks a stored message. Returns `None` for a forged one: its `from` must be the sender that the
+    /// server authenticated, and it may be an answer only if its subject says so.
     pub(crate) fn read(stored: &Stored) -> Option<Self> {
         let tokens = stored.tokens();
         if !stored.subject.starts_with("mb.") {
@@ -79,7 +79,7 @@ impl Letter {
             tracing::warn!(
                 subject = stored.subject,
                 seq = stored.seq,
-                "not delivered: not what it says"
+                "message dropped: its content does not match its subject"
             );
             return None;
         };
@@ -95,7 +95,7 @@ impl Letter {
         })
     }
 
-    /// The entry with its mark.
+    /// The inbox entry, marked read or unread.
     pub(crate) fn marked(&self, read: bool) -> Vec<u8> {
         if !read {
             return self.json.clone().into_bytes();

@@ -1,4 +1,4 @@
-//! Mailboxes: send, look, mark.
+//! Mailboxes: send, read, mark.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,39 +16,39 @@ use crate::marks::{Extent, Marks, STAY};
 use crate::read::{Stored, Which};
 use crate::write::{Draft, LIFE};
 
-/// How often a message is looked for that the server says it has, and how long between.
+/// How often to look for a message that the server reports as a duplicate, and how long to wait in between.
 const LOOKS: usize = 5;
 const AGAIN: Duration = Duration::from_millis(200);
-/// How many messages may be known by hearing alone before they are looked up: what is not certain cannot leave
-/// the inbox. Somebody does so meanwhile, and if not in time, then who looks.
-const HEARSAY: usize = 64;
+/// Limits on messages that were received by the watch but not confirmed by a read. An unconfirmed message cannot
+/// leave the inbox. Above the first limit a background task reads the mailbox; above the second, the next
+/// caller does.
 const TOO_MUCH_HEARSAY: usize = 256;
-/// How long after it was heard: at that moment somebody looks at the message.
+/// Delay of that background read. Right after a message arrives, a caller is busy reading it.
 const AFTERWARDS: Duration = Duration::from_millis(100);
 /// How long to wait for a replica that is behind.
 const BEHIND: Duration = Duration::from_millis(5);
 
-/// A mailbox as far as it was read.
+/// A mailbox as far as this process knows it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mailbox {
-    /// All its messages up to this number were read, from where the inbox begins.
+    /// All messages from the start of the inbox up to this sequence are known.
     sure: u64,
-    /// The last that was read or heard. One that was not heard may stand before it.
+    /// The last known message. A message before it may have been missed by the watch.
     upto: u64,
     letters: BTreeMap<u64, Letter>,
-    /// Whether the marks were once seen as they are everywhere.
+    /// Whether the marks were confirmed to be current (see `fence`).
     fenced: bool,
-    /// In which following of its team it was read: what came since was heard.
+    /// The watch generation in which the mailbox was read: later messages were received by that watch.
     following: Option<u64>,
-    /// Whether somebody looks up what was only heard.
+    /// Whether a background task is reading the unconfirmed messages.
     looked_up: bool,
-    /// The marks as this process last saw or wrote them.
+    /// The marks this process last read or wrote, and their sequence.
     marks: Option<(Marks, u64)>,
 }
 
 impl Mailbox {
-    /// Takes in what was heard, if nothing was missed since the mailbox was read. Gives whether what was only heard
-    /// is to be looked up.
+    /// Adds a message received by the watch, if the watch has missed nothing since the mailbox was read. Returns
+    /// whether the caller should start a background read.
     pub(crate) fn hear(&mut self, following: u64, letter: Letter) -> bool {
         if self.following != Some(following) {
             return false;
@@ -60,12 +60,12 @@ impl Mailbox {
         many
     }
 
-    /// How many are known by hearing alone.
+    /// How many messages are not confirmed by a read.
     fn only_heard(&self) -> usize {
         self.letters.range(self.sure + 1..).count()
     }
 
-    /// Takes in what was read, in order.
+    /// Adds messages that were read from the stream, in order.
     fn take(&mut self, read: &[Stored]) {
         for stored in read {
             self.sure = self.sure.max(stored.seq);
@@ -76,14 +76,14 @@ impl Mailbox {
         }
     }
 
-    /// Everything up to this number was heard, or found since.
+    /// Records that every message up to this sequence was received or read.
     pub(crate) fn heard_upto(&mut self, following: u64, seq: u64) {
         if self.following == Some(following) {
             self.sure = self.sure.max(seq);
         }
     }
 
-    /// The same of what somebody marked.
+    /// Replaces the marks by newer ones that the watch received.
     pub(crate) fn hear_marks(&mut self, following: u64, marks: Marks, seq: u64) {
         let is_newer = self.marks.as_ref().is_none_or(|(_, known)| *known < seq);
         if self.following == Some(following) && is_newer {
@@ -91,25 +91,25 @@ impl Mailbox {
         }
     }
 
-    /// The marks, if nothing about them can have been missed.
+    /// The marks, if the watch cannot have missed a newer version.
     fn marks_heard(&self, following: Option<u64>) -> Option<(Marks, u64)> {
         let heard = following.is_some() && self.following == following;
         self.marks.clone().filter(|_| heard)
     }
 }
 
-/// How many mailboxes are remembered.
+/// How many mailboxes to cache.
 const REMEMBERED: usize = 1000;
 
-/// A mailbox that whoever looks into it and whoever hears for it share.
+/// A cached mailbox, shared by its readers and the watch.
 pub(crate) type Shared = Arc<tokio::sync::Mutex<Mailbox>>;
 
-/// The mailboxes this process has looked into.
+/// The mailboxes this process has read.
 #[derive(Debug, Default)]
 pub(crate) struct Mailboxes(Mutex<HashMap<(TeamName, MemberName), Shared>>);
 
 impl Mailboxes {
-    /// One of them.
+    /// The cached mailbox, created if necessary.
     pub(crate) fn of(&self, team: &TeamName, of: &MemberName) -> Shared {
         let mut mailboxes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if mailboxes.len() > REMEMBERED {
@@ -118,14 +118,14 @@ impl Mailboxes {
         Arc::clone(mailboxes.entry((team.clone(), of.clone())).or_default())
     }
 
-    /// Those of a team that were looked into.
+    /// The cached mailboxes of a team.
     pub(crate) fn of_team(&self, team: &TeamName) -> Vec<(MemberName, Shared)> {
         let mailboxes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let theirs = mailboxes.iter().filter(|((of, _), _)| of == team);
         theirs.map(|((_, name), mailbox)| (name.clone(), Arc::clone(mailbox))).collect()
     }
 
-    /// One of them, if it was looked into.
+    /// The cached mailbox, if there is one.
     pub(crate) fn known(&self, team: &TeamName, of: &str) -> Option<Shared> {
         let of = of.parse().ok()?;
         let mailboxes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -144,8 +144,8 @@ impl Engine {
     ) -> Result<(), StoreError> {
         let entry = letter::entry(message);
         let subject = place.letter(to, &message.from, letter::weight(&message.text));
-        let doing = format!("send {to} a message");
-        // The same id to two members is two messages.
+        let doing = format!("send a message to {to}");
+        // The same message id sent to two members is two messages.
         let id = format!("{}>{to}", message.msg_id);
         let draft = Draft { id: Some(id.clone()), ..Draft::new(subject.clone(), entry.as_bytes()) };
         let draft = draft.with(LIFE, life).with(CREATED, message.team_created.to_string());
@@ -156,14 +156,14 @@ impl Engine {
                 return Ok(());
             }
             if !ack.under_way {
-                // Somebody else has used the id, so that this message would be taken for theirs.
+                // Another sender used this id, and the server would drop this message as a duplicate.
                 return self.write(Draft { id: None, ..draft }, &doing).await.map(drop);
             }
-            self.pause(began, self.patience, "it is being stored", &doing).await?;
+            self.pause(began, self.patience, "the message is still being stored", &doing).await?;
         }
     }
 
-    /// Whether a message of this id stands under a subject.
+    /// Whether a message with this id is on a subject.
     async fn has(
         &self,
         place: &Place,
@@ -173,7 +173,7 @@ impl Engine {
     ) -> Result<bool, StoreError> {
         let stream = place.stream(Stream::Mail);
         let is = |stored: &Stored| stored.header("Nats-Msg-Id") == Some(id);
-        // The server that is asked may be behind.
+        // The answering replica may be behind.
         for _ in 0..LOOKS {
             if self.last(&stream, subject, doing).await?.as_ref().is_some_and(is)
                 || self.read(&stream, subject, Which::From(1), doing).await?.iter().any(is)
@@ -185,18 +185,18 @@ impl Engine {
         Ok(false)
     }
 
-    /// The marks of a mailbox, and their number.
+    /// The marks of a mailbox, and their sequence.
     async fn marks(&self, place: &Place, of: &MemberName) -> Result<(Marks, u64), StoreError> {
-        let doing = format!("read what {of} has read");
+        let doing = format!("read the marks of {of}");
         let found = self.last(&place.stream(Stream::Mail), &place.marks(of), &doing).await?;
         let Some(found) = found else { return Ok((Marks::default(), 0)) };
         let garbled = |error: serde_json::Error| Trouble::Garbled(error.to_string()).doing(&doing);
         Ok((serde_json::from_slice(&found.payload).map_err(garbled)?, found.seq))
     }
 
-    /// The marks as they are, and not as a replica that is behind believes: they are written again as
-    /// they were seen, which only succeeds onto the last. Who is about to put mail before a model does
-    /// so once; afterwards it knows what it marked itself.
+    /// The current marks, even if the answering replica is behind. Writes them back unchanged, which succeeds
+    /// only if they are the last version. Needed once before showing mail to a model; after that the process
+    /// knows its own marks.
     async fn fence(&self, place: &Place, of: &MemberName) -> Result<(Marks, u64), StoreError> {
         loop {
             let (marks, seq) = self.marks(place, of).await?;
@@ -221,7 +221,7 @@ impl Engine {
         self.write(draft, &format!("mark the mail of {of}")).await
     }
 
-    /// Reads what came into a mailbox since it was read last.
+    /// Reads the messages that arrived since the mailbox was last read.
     async fn refresh(
         &self,
         place: &Place,
@@ -241,7 +241,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Looks up what was only heard, and keeps nobody waiting for that.
+    /// Reads the unconfirmed messages in the background, so that no caller waits for it.
     pub(crate) async fn look_up(&self, place: &Place, of: &MemberName, mailbox: &Shared) {
         tokio::time::sleep(AFTERWARDS).await;
         let (stream, filter) = (place.stream(Stream::Mail), place.mailbox(of));
@@ -250,11 +250,11 @@ impl Engine {
         let read = self.read(&stream, &filter, Which::From(from), &doing).await;
         let mut known = mailbox.lock().await;
         known.looked_up = false;
-        // If it fails, it is tried again with the next that is heard.
+        // If the read failed, the next received message starts another.
         known.take(&read.unwrap_or_default());
     }
 
-    /// The number of the last message in a mailbox, of which all up to a number was heard.
+    /// The sequence of the last message in a mailbox. Everything up to `heard` is known.
     async fn newest(&self, place: &Place, of: &MemberName, heard: u64) -> Result<u64, StoreError> {
         let (stream, filter) = (place.stream(Stream::Mail), place.mailbox(of));
         let doing = format!("read the mail of {of}");
@@ -262,8 +262,8 @@ impl Engine {
         Ok(last.map_or(0, |last| last.seq).max(heard))
     }
 
-    /// What is in a mailbox. `following` is the number of the following of its team that goes on, if
-    /// somebody waits here for mail.
+    /// The messages in a mailbox. `following` is the current watch generation of the team, if this process
+    /// watches it.
     pub(crate) async fn inbox(
         &self,
         place: &Place,
@@ -285,7 +285,7 @@ impl Engine {
         let newest = self.newest(place, of, if heard { known.upto } else { 0 });
         let ((marks, seq), last) = tokio::try_join!(marks, newest)?;
         known.fenced |= following.is_some();
-        // Never older ones than were seen before: what was shown would be shown again.
+        // Never go back to older marks, or a message would be shown twice.
         let (marks, seq) = match known.marks.take() {
             Some(seen) if seen.1 > seq => seen,
             _ => (marks, seq),
@@ -320,7 +320,7 @@ impl Engine {
             return Ok(());
         }
         loop {
-            // What was seen last will do: were it old, the write would not be taken.
+            // The cached marks are good enough: if they are old, the conditional write fails.
             let (marks, seq) = match known.marks.take() {
                 Some(seen) => seen,
                 None => self.marks(place, of).await?,
@@ -331,7 +331,7 @@ impl Engine {
                 self.refresh(place, of, known, marks.begins(last), last, false).await?;
             }
             let extent = Extent { began: marks.begins(known.upto), sure: known.sure };
-            // What an earlier team of this name has left is in nobody's way.
+            // Ignore messages from an earlier team of the same name.
             let above = known.letters.range(extent.began + 1..);
             let above = above.filter(|(_, letter)| letter.life == life);
             let all: Vec<(u64, MessageKey)> =
@@ -352,8 +352,8 @@ impl Engine {
 }
 
 impl Mailbox {
-    /// The messages of this life of the team, each once: one that was sent again after the server had
-    /// forgotten its id is the same.
+    /// The messages of this incarnation, each once. A message that was sent again after the server forgot its
+    /// id is stored twice.
     fn of_life<'m>(&'m self, life: &'m str) -> impl Iterator<Item = &'m Letter> {
         let mut seen = HashSet::new();
         let letters = self.letters.values().filter(move |letter| letter.life == life);

@@ -1,40 +1,40 @@
-//! What became of the messages of a mailbox, as one small document: which are read, which were shown.
+//! Which messages of a mailbox were read and shown, as one small document.
 //!
-//! The messages of a mailbox stand between those of others, so what is marked is written as spans of
-//! numbers in which every message of this mailbox is marked. However many there are, the document is
-//! about as long as what is not read.
+//! The sequences of one mailbox are interleaved with those of others. The document therefore stores ranges of
+//! sequences in which every message of this mailbox is marked. Its size grows with the number of unread
+//! messages, not with the size of the mailbox.
 
 use brigade_core::event::MessageKey;
 use brigade_core::store::Mark;
 use serde::{Deserialize, Serialize};
 
-/// How many messages that are read stay in the inbox.
+/// How many read messages stay in the inbox.
 pub(crate) const STAY: usize = 10;
-/// How far back they may lie among all the messages of their shard. Who looks into an inbox makes the
-/// server go through everything from its oldest message on.
+/// How many sequences of the shard a read message may lag behind the newest one before it leaves the inbox. To
+/// read an inbox, the server scans everything from the oldest message in it.
 const REACH: u64 = 20_000;
 
-/// The state of a mailbox, with what the last write changed.
+/// The marks of a mailbox, with the changes of the last write.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Marks {
-    /// Up to here all is read, and no longer in the inbox.
+    /// Everything up to here was read and has left the inbox.
     #[serde(default)]
     floor: u64,
-    /// Up to here all is read, and some of it still in the inbox.
+    /// Everything up to here was read; some of it is still in the inbox.
     #[serde(default)]
     clear: u64,
-    /// What is read, from the floor on.
+    /// Messages read above the floor.
     #[serde(default)]
     read: Spans,
-    /// What was shown.
+    /// Messages shown to the model.
     #[serde(default)]
     shown: Spans,
-    /// What this write marked, for the journal.
+    /// Messages marked by this write, for the journal.
     #[serde(default)]
     pub(crate) now: Vec<Now>,
 }
 
-/// A message that was marked just now.
+/// A message marked by the last write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Now {
     pub(crate) key: MessageKey,
@@ -44,7 +44,7 @@ pub(crate) struct Now {
     pub(crate) shown: bool,
 }
 
-/// Numbers, as spans from the first to the last.
+/// A set of sequences, as inclusive ranges.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Spans(Vec<(u64, u64)>);
 
@@ -53,8 +53,8 @@ impl Spans {
         self.0.iter().any(|(first, last)| (*first..=*last).contains(&seq))
     }
 
-    /// These and some more. Two spans become one where it is certain that no other message of the
-    /// mailbox stands between them: up to `sure` they are all known, and in `all`, which is in order.
+    /// Adds sequences. Joins two ranges where no other message of the mailbox lies between them. That is known
+    /// only up to `sure`: `all` (sorted) is complete up to there.
     fn with(&self, more: impl Iterator<Item = u64>, all: &[(u64, MessageKey)], sure: u64) -> Self {
         let mut spans = self.0.clone();
         spans.extend(more.map(|seq| (seq, seq)));
@@ -77,7 +77,7 @@ impl Spans {
         Self(joined)
     }
 
-    /// Those above a number.
+    /// The part above `floor`.
     fn above(self, floor: u64) -> Self {
         let above = self.0.into_iter().filter(|(_, last)| *last > floor);
         Self(above.map(|(first, last)| (first.max(floor + 1), last)).collect())
@@ -85,13 +85,13 @@ impl Spans {
 }
 
 impl Marks {
-    /// The same, with nothing newly marked.
+    /// The same marks, with no changes to report.
     pub(crate) fn unchanged(self) -> Self {
         Self { now: Vec::new(), ..self }
     }
 
-    /// Behind which number the inbox begins, if its newest message has this one. What was read long ago
-    /// leaves it with the next that comes.
+    /// The inbox begins after this sequence, if `newest` is its newest message. Messages read long ago leave the
+    /// inbox when the next one arrives.
     pub(crate) fn begins(&self, newest: u64) -> u64 {
         if self.clear + REACH < newest { self.clear.max(self.floor) } else { self.floor }
     }
@@ -100,11 +100,10 @@ impl Marks {
         seq <= self.floor || self.read.has(seq)
     }
 
-    /// The state after marking some of `all` messages of the inbox; `None` if they are marked already.
+    /// The marks after marking some of `all` messages of the inbox; `None` if nothing changes.
     ///
-    /// A process may not know every message: one that was not heard, or that the server it asked did not
-    /// have yet. So nothing that was marked is forgotten because it is not in `all`, and nothing counts
-    /// as marked because it lies between two that are.
+    /// A process may not know every message: it may have missed one, or asked a replica that was behind. A message
+    /// missing from `all` therefore keeps its marks, and an unknown message between two marked ones stays unmarked.
     pub(crate) fn with(
         &self,
         Extent { began, sure }: Extent,
@@ -130,7 +129,7 @@ impl Marks {
         };
         let read = self.read.with(newly(|now| now.read), all, sure);
         let shown = self.shown.with(newly(|now| now.shown), all, sure);
-        // What is read and far behind leaves the inbox.
+        // Read messages that are far behind leave the inbox.
         let is_done = |seq: u64| seq <= sure && (seq <= self.floor || read.has(seq));
         let done = all.iter().take_while(|(seq, _)| is_done(*seq)).count();
         let clear = done.checked_sub(1).and_then(|last| all.get(last));
@@ -144,7 +143,7 @@ impl Marks {
     }
 }
 
-/// What a process knows of a mailbox: everything behind one number, up to another.
+/// The part of a mailbox that a process knows completely.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
     pub(crate) began: u64,
@@ -173,20 +172,20 @@ mod tests {
         assert_eq!(shown.now, [Now { key: keys[0], read: false, shown: true }]);
     }
 
-    /// Guards against what a leader's election brought: a program that had not heard of some messages
-    /// marked the next, and so made those before unread again, or took what it had not seen for read.
+    /// Regression test for a bug after a leader election: a process that had missed some messages marked the next
+    /// one, which made earlier messages unread again, or marked unseen messages as read.
     #[test]
-    fn what_is_not_known_is_neither_forgotten_nor_taken_for_read() {
+    fn unknown_messages_keep_their_marks_and_do_not_become_read() {
         let (old, late) = (all(3), (40, MessageKey::of_id("late")));
         let keys: Vec<MessageKey> = old.iter().map(|(_, key)| *key).collect();
         let marks = Marks::default().with(ALL, &old, &keys, Mark::Shown).unwrap();
-        // It knows nothing but what it heard last.
+        // This process has received only the last message.
         let knows = Extent { began: 0, sure: 0 };
         let marks = marks.with(knows, &[late], &[late.1], Mark::Shown).unwrap();
         assert_eq!(marks.read, Spans(vec![(7, 21), (40, 40)]));
         assert_eq!((marks.floor, marks.clear), (0, 21));
-        assert!(!marks.is_read(30), "somebody wrote between, and nobody has read it");
-        // Once it has looked, and there was nothing between, they are one.
+        assert!(!marks.is_read(30), "an unknown message in the gap must stay unread");
+        // Once it has read everything and found no other message, the ranges join.
         let (mut all, next) = (old, (50, MessageKey::of_id("next")));
         all.extend([late, next]);
         let knows = Extent { began: 0, sure: 50 };
@@ -195,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_long_ago_leaves_with_the_next() {
+    fn messages_read_long_ago_leave_the_inbox_with_the_next_message() {
         let mut all = all(3);
         let keys: Vec<MessageKey> = all.iter().map(|(_, key)| *key).collect();
         let marks = Marks::default().with(ALL, &all, &keys, Mark::Read).unwrap();
@@ -210,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_read_stays_however_old() {
+    fn unread_messages_stay_however_old() {
         let all = all(300);
         let keys: Vec<MessageKey> = all.iter().map(|(_, key)| *key).collect();
         let marks = Marks::default().with(ALL, &all, &keys[1..], Mark::Read).unwrap();

@@ -1,10 +1,10 @@
-//! How the engine is, for those who run it.
+//! Measurements of the NATS server and its streams, for operators.
 //!
 //! ```no_run
 //! use brigade_core::store::StoreError;
 //! use brigade_nats::NatsStore;
 //!
-//! async fn look(store: &NatsStore) -> Result<(), StoreError> {
+//! async fn print(store: &NatsStore) -> Result<(), StoreError> {
 //!     println!("{:?}", store.measures().await?);
 //!     Ok(())
 //! }
@@ -28,90 +28,90 @@ use crate::identity::Role;
 use crate::layout::{DEDUP, Stream};
 use crate::store::NatsStore;
 
-/// How long the server may take for something big.
+/// Timeout for operations that take long.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
-/// For how long servers may take to hear of each other's listeners, and how soon that is tried again.
+/// How long a cluster may take to announce a new subscription, and how often to retry meanwhile.
 const HEARD_OF: Duration = Duration::from_secs(10);
 const AGAIN: Duration = Duration::from_millis(50);
-/// There is no such stream.
+/// JetStream error: stream not found.
 const NO_STREAM: u64 = 10059;
 
-/// How the engine is.
+/// Measurements of the NATS server.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measures {
     /// The name of the server this process is connected to.
     pub server: String,
-    /// Its version.
+    /// The server's version.
     pub version: String,
-    /// The cluster it is in, if it is in one.
+    /// The server's cluster, if it is part of one.
     pub cluster: Option<String>,
-    /// How long an answer takes, in microseconds.
+    /// Round-trip time of a request, in microseconds.
     pub round_trip_us: u64,
-    /// For how long mail is kept, in seconds; `None` where nobody says.
+    /// How long mail is kept, in seconds; `None` if there is no limit.
     pub retention_secs: Option<u64>,
-    /// The streams; empty for a seat, which may not ask for them.
+    /// The streams; empty for a seat, which may not list them.
     pub streams: Vec<StreamMeasures>,
 }
 
-/// How a stream is.
+/// Measurements of a stream.
 #[derive(Clone, Debug, Serialize)]
 pub struct StreamMeasures {
-    /// Its name.
+    /// The stream's name.
     pub name: String,
-    /// How many messages are in it.
+    /// Number of messages.
     pub messages: u64,
-    /// How many bytes they take.
+    /// Size of the messages, in bytes.
     pub bytes: u64,
-    /// On how many servers it stands.
+    /// Number of replicas.
     pub replicas: u64,
-    /// Which server leads it; `None` while there is none, and nothing can be written.
+    /// The server that leads the stream; `None` while there is none and writes fail.
     pub leader: Option<String>,
-    /// The servers that are not up to date, and by how many writes.
+    /// The replicas that are not up to date.
     pub behind: Vec<Behind>,
 }
 
-/// A server that is not up to date.
+/// A replica that is not up to date.
 #[derive(Clone, Debug, Serialize)]
 pub struct Behind {
-    /// Its name.
+    /// The server's name.
     pub server: String,
-    /// Writes it has not got yet.
+    /// Number of writes the replica is missing.
     pub lag: u64,
-    /// Whether it does not answer at all.
+    /// Whether the server does not answer at all.
     pub offline: bool,
 }
 
-/// What is in a stream.
+/// The content of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
-    /// How many messages.
+    /// Number of messages.
     pub messages: u64,
-    /// How many bytes they take.
+    /// Size of the messages, in bytes.
     pub bytes: u64,
-    /// The number of the first.
+    /// Sequence of the first message.
     pub first_seq: u64,
-    /// When the first was stored.
+    /// When the first message was stored.
     #[serde(default)]
     pub first_ts: Option<Timestamp>,
-    /// The number of the last.
+    /// Sequence of the last message.
     pub last_seq: u64,
-    /// When the last was stored.
+    /// When the last message was stored.
     #[serde(default)]
     pub last_ts: Option<Timestamp>,
-    /// How many messages between them are gone.
+    /// Number of deleted messages between the first and the last.
     #[serde(default, skip_serializing_if = "is_none")]
     pub num_deleted: u64,
-    /// How many readers it has.
+    /// Number of consumers.
     #[serde(default)]
     pub consumer_count: u64,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks in this way")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde requires this signature")]
 fn is_none(count: &u64) -> bool {
     *count == 0
 }
 
-/// What the server tells of a stream.
+/// The server's description of a stream.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Info {
     pub(crate) config: Value,
@@ -144,7 +144,7 @@ impl Info {
         self.config.get(key).and_then(Value::as_u64).unwrap_or_default()
     }
 
-    /// The servers the stream stands on, but those that do not answer at all.
+    /// The servers that hold a replica, except those that are offline.
     pub(crate) fn servers(&self) -> impl Iterator<Item = &str> {
         let cluster = self.cluster.iter();
         cluster.flat_map(|cluster| {
@@ -159,7 +159,7 @@ impl Info {
 }
 
 impl NatsStore {
-    /// How the engine is, as far as this seat may know.
+    /// Measures the NATS server, as far as this seat's credentials allow.
     pub async fn measures(&self) -> Result<Measures, StoreError> {
         let engine = &self.engine;
         let mut retention =
@@ -179,7 +179,7 @@ impl NatsStore {
             }
         }
         let began = Instant::now();
-        // A question that everybody may ask.
+        // A request that every seat is allowed to send.
         engine.layout().await?;
         let round_trip = began.elapsed();
         let server = engine.client.server_info();
@@ -193,7 +193,7 @@ impl NatsStore {
         })
     }
 
-    /// Keeps mail for so long from now on. What is older goes at once. Tells how long it was kept.
+    /// Sets how long mail is kept, and returns the previous value. Older mail is deleted immediately.
     pub async fn set_retention(&self, retention: Duration) -> Result<Duration, StoreError> {
         let doing = "change how long mail is kept";
         let mut before = Duration::ZERO;
@@ -204,7 +204,7 @@ impl NatsStore {
             let nanos = |time: Duration| json!(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
             if let Some(config) = info.config.as_object_mut() {
                 config.insert("max_age".into(), nanos(retention));
-                // A server that forgets the mail need not know its ids for longer.
+                // Ids of deleted mail need not be remembered.
                 config.insert("duplicate_window".into(), nanos(DEDUP.min(retention)));
             }
             let api = format!("$JS.API.STREAM.UPDATE.{name}");
@@ -230,9 +230,9 @@ impl StreamMeasures {
 }
 
 impl Engine {
-    /// What the server tells of a stream; `None` if there is none.
+    /// The server's description of a stream; `None` if it does not exist.
     pub(crate) async fn info(&self, name: &str) -> Result<Option<Info>, StoreError> {
-        let doing = format!("look at the stream {name}");
+        let doing = format!("inspect the stream {name}");
         let api = format!("$JS.API.STREAM.INFO.{name}");
         let answer = self.ask(&api, None, &[], &doing).await?;
         match serde_json::from_slice::<Response<Value>>(&answer.payload) {
@@ -241,7 +241,7 @@ impl Engine {
         }
     }
 
-    /// Asks the server to do something to a stream. Once: what takes long must not be begun twice.
+    /// Sends an API request for a stream, once: a long operation must not be started twice.
     pub(crate) async fn command<T: DeserializeOwned>(
         &self,
         api: &str,
@@ -256,7 +256,7 @@ impl Engine {
         self.understood(&answer, doing)
     }
 
-    /// Gives the server something, and waits for its answer.
+    /// Sends a payload to the server and waits for its answer.
     pub(crate) async fn deliver(
         &self,
         subject: String,
@@ -269,8 +269,8 @@ impl Engine {
             let request = Request::new().payload(payload.clone()).timeout(Some(LONG));
             match self.client.send_request(subject.clone(), request).await {
                 Ok(answer) => return Ok(answer.payload),
-                // In a cluster the server that listens may be another one, of which ours has not heard yet.
-                // Nobody has had it, so it can be given again.
+                // In a cluster another server may be subscribed, and ours has not learned of it yet. The payload
+                // reached no server, so it can be sent again.
                 Err(error)
                     if error.kind() == RequestErrorKind::NoResponders
                         && began.elapsed() < HEARD_OF =>
@@ -282,14 +282,14 @@ impl Engine {
         }
     }
 
-    /// What the server has answered, if it has done it.
+    /// Parses the server's answer, or returns the error in it.
     pub(crate) fn understood<T: DeserializeOwned>(
         &self,
         answer: &[u8],
         doing: &str,
     ) -> Result<T, StoreError> {
         let garbled = |error: serde_json::Error| Trouble::Garbled(error.to_string()).doing(doing);
-        // What went wrong stands beside what else an answer may hold.
+        // An answer can hold an error beside other fields.
         #[derive(Deserialize)]
         struct Said {
             error: Option<async_nats::jetstream::Error>,

@@ -1,4 +1,4 @@
-//! Reading: the last message of some subjects, or all of them from one on.
+//! Reads: the last message on a subject, or all messages from a sequence on.
 
 use std::time::{Duration, Instant};
 
@@ -17,19 +17,19 @@ use crate::error::Trouble;
 use crate::identity::SEATS_API;
 use crate::layout::{matches, wake};
 
-/// How many messages are asked for at once.
+/// How many messages to request at once.
 const BATCH: u64 = 500;
-/// How long a batch may take.
+/// Timeout for a message of a batch.
 const WAIT: Duration = Duration::from_secs(3);
-/// How long the server keeps what is read with, once nobody reads.
+/// How long the server keeps an unused consumer.
 const IDLE: Duration = Duration::from_secs(5);
-/// How long the making of a reader may take, before another is made.
+/// How long creating a consumer may take before trying another one.
 const MADE: Duration = Duration::from_secs(1);
-/// How often a replica that is behind is asked again at once, for another may answer; and how long to wait then.
+/// How often to retry immediately when a replica is behind (another replica may answer), and the wait after that.
 const AT_ONCE: usize = 2;
 const CATCH_UP: Duration = Duration::from_millis(2);
 
-/// A message as it is stored.
+/// A message read from a stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
     pub(crate) seq: u64,
@@ -40,18 +40,18 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// What a header says.
+    /// The value of a header.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(HeaderValue::as_str)
     }
 
-    /// The tokens of its subject behind the team.
+    /// The tokens of the subject after the team.
     pub(crate) fn tokens(&self) -> Vec<&str> {
         self.subject.split('.').skip(3).collect()
     }
 
-    /// From an answer, or a wake: both tell in headers what is stored. The server puts its own behind
-    /// those that came with the message, which may well have the same names: the last count.
+    /// Parses a direct-get answer or a republished message. The server appends its headers after the author's,
+    /// which can have the same names, so the last value of each header counts.
     pub(crate) fn told(message: Message) -> Option<Self> {
         let headers = message.headers?;
         let word = |name: &str| headers.get_last(name).map(|value| value.as_str().to_owned());
@@ -61,14 +61,14 @@ impl Stored {
         Some(Self { seq, subject, at, headers, payload: message.payload })
     }
 
-    /// From a wake. What was not said by the stream itself does not stand under the right subject, or
-    /// does not tell all.
+    /// Parses a republished message. Returns `None` if it does not come from the stream: its subject must match
+    /// the stored one.
     pub(crate) fn heard(message: Message) -> Option<Self> {
         let subject = message.subject.to_string();
         Self::told(message).filter(|stored| subject == wake(&stored.subject))
     }
 
-    /// From a reader, with its number among what that one was given.
+    /// Parses a message from a consumer. Also returns its position in the consumer's deliveries.
     fn fetched(message: Message, context: &jetstream::Context) -> Option<(u64, Self)> {
         let message = jetstream::Message { message, context: context.clone() };
         let info = message.info().ok()?;
@@ -82,23 +82,23 @@ impl Stored {
     }
 }
 
-/// Which messages of a subject with wildcards.
+/// Which messages of a filter to read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Which {
-    /// All with this number or a later one.
+    /// All messages from this sequence on.
     From(u64),
-    /// The last of each subject.
+    /// The last message of each subject.
     Last,
-    /// The last of each subject, without what it says.
+    /// The last message of each subject, without its payload.
     LastHeaders,
 }
 
-/// A reader that the server has made.
+/// A consumer that the server has created.
 #[derive(Deserialize)]
 pub(crate) struct Made {
-    /// By this name it is asked.
+    /// The consumer's name.
     pub(crate) name: String,
-    /// How many messages are there to be read, on the server it was put on.
+    /// How many messages it has to deliver, as known to the server it runs on.
     pub(crate) num_pending: u64,
     #[serde(default)]
     cluster: Option<On>,
@@ -111,22 +111,22 @@ struct On {
 }
 
 impl Made {
-    /// The server it was put on, where there are several.
+    /// The server the consumer runs on, in a cluster.
     pub(crate) fn server(&self) -> Option<&str> {
         self.cluster.as_ref()?.leader.as_deref()
     }
 }
 
-/// What was kept of messages that were read.
+/// The results of a read so far.
 struct Found<T> {
     kept: Vec<T>,
-    /// The number of the last that was read.
+    /// Sequence of the last message read.
     last: u64,
 }
 
 impl Engine {
-    /// The last message under a subject, which may have wildcards. It is not older than what this
-    /// process has written itself: any replica may answer, and one may be behind.
+    /// The last message on a subject (wildcards allowed), never older than what this process has written.
+    /// Answers of replicas that are behind are retried.
     pub(crate) async fn last(
         &self,
         stream: &str,
@@ -136,7 +136,7 @@ impl Engine {
         self.last_beyond(stream, subject, 0, doing).await
     }
 
-    /// The same for one who has all up to a number: it may be older than that.
+    /// Like `last`, for a caller that has everything up to `has`: the answer may be older than that.
     pub(crate) async fn last_beyond(
         &self,
         stream: &str,
@@ -157,7 +157,7 @@ impl Engine {
                     return Err(Trouble::Said(format!("{status} {said}")).doing(doing));
                 }
                 _ => {
-                    let garbled = || Trouble::Garbled("another message than was asked for".into());
+                    let garbled = || Trouble::Garbled("the message has another subject".into());
                     let found = Stored::told(answer);
                     let found = found.filter(|found| matches(subject, &found.subject));
                     Some(found.ok_or_else(|| garbled().doing(doing))?)
@@ -167,7 +167,7 @@ impl Engine {
                 return Ok(found);
             }
             if began.elapsed() > self.patience {
-                let late = Trouble::Said("the replica that answers stays behind".into());
+                let late = Trouble::Said("the replica that answers is still behind".into());
                 return Err(late.doing(doing));
             }
             asked += 1;
@@ -177,7 +177,7 @@ impl Engine {
         }
     }
 
-    /// Messages under a subject with wildcards, in order.
+    /// Reads the messages that match a filter, in order.
     pub(crate) async fn read(
         &self,
         stream: &str,
@@ -188,8 +188,8 @@ impl Engine {
         self.read_as(stream, filter, which, doing, |stored| stored).await
     }
 
-    /// The same, of each message only what is kept of it: with its headers, and the piece of the connection
-    /// that it came in, it takes far more room than it says anything.
+    /// Like `read`, but maps each message at once. A message keeps its headers and its network buffer in
+    /// memory, which are much larger than its content.
     pub(crate) async fn read_as<T: Send>(
         &self,
         stream: &str,
@@ -206,8 +206,8 @@ impl Engine {
             let before = found.kept.len();
             let mut least = self.least(filter);
             if least == 0 {
-                // Nothing is known of it here. A reader may be put on a server that is catching up, and would
-                // not find all of it; to this such a server does not answer.
+                // This process has no floor for the filter. A consumer may run on a server that is still
+                // catching up and would miss messages; such a server does not answer a direct get.
                 least = self.last(stream, filter, doing).await?.map_or(0, |last| last.seq);
             }
             let made = self.reader(stream, filter, which, replicas, doing).await?;
@@ -219,7 +219,7 @@ impl Engine {
                 }
                 None => false,
             };
-            // It may have been put on a server that is cut off; as many as the stream has go on.
+            // The consumer may have been placed on an unreachable server. Next time use the stream's replica count.
             replicas = 0;
             least = least.max(self.least(filter));
             let last = found.last;
@@ -231,22 +231,22 @@ impl Engine {
                 return Ok(found.kept);
             }
             match which {
-                // What was read is read: go on behind it.
+                // Continue after the messages that were read.
                 Which::From(_) if last > 0 => which = Which::From(last + 1),
                 Which::From(_) => {}
-                // All of them have the last among them, and can be gone on with.
+                // Restart with all messages: they include the last ones, and that read can be continued.
                 _ => {
                     found = Found { kept: Vec::new(), last: 0 };
                     which = Which::From(1);
                 }
             }
             if found.kept.len() == before {
-                self.pause(began, self.patience, "not all messages came", doing).await?;
+                self.pause(began, self.patience, "messages are missing", doing).await?;
             }
         }
     }
 
-    /// Has the server make a reader. `None` if it should be tried again.
+    /// Creates a consumer. `None` means: try again.
     pub(crate) async fn reader(
         &self,
         stream: &str,
@@ -255,7 +255,7 @@ impl Engine {
         replicas: u8,
         doing: &str,
     ) -> Result<Option<Made>, StoreError> {
-        // Nobody can guess the name, so nobody else reads with it.
+        // The random name keeps other seats from reading with this consumer.
         let name = uuid::Uuid::new_v4().simple().to_string();
         let mut config = json!({
             "name": name, "ack_policy": "none", "filter_subject": filter,
@@ -279,15 +279,15 @@ impl Engine {
         self.ask_api(&api, &body, doing).await
     }
 
-    /// Nobody reads with it any more. A stream has room for a thousand that read at once. Should this
-    /// get lost, the server forgets the reader by itself.
+    /// Deletes a consumer: a stream allows a thousand at once. If the request is lost, the server deletes the
+    /// consumer after [`IDLE`].
     pub(crate) async fn forget(&self, stream: &str, made: &Made) {
         let Made { name, .. } = made;
         let forget = format!("{}.CONSUMER.DELETE.{stream}.{name}", self.identity.api_prefix);
         let _it_will = self.client.publish(forget, Bytes::new()).await;
     }
 
-    /// Fetches what a reader has; whether it came to the end.
+    /// Reads everything a consumer delivers. Returns whether it was complete.
     async fn fetch<T>(
         &self,
         stream: &str,
@@ -307,7 +307,7 @@ impl Engine {
             let mut messages =
                 self.client.subscribe(inbox.clone()).await.map_err(|error| broken(&error))?;
             let next = format!("{}.CONSUMER.MSG.NEXT.{stream}.{name}", self.identity.api_prefix);
-            // To what a seat asks the server lets one message answer, so it asks for each.
+            // The server lets a seat's request have only one answer, so a seat requests each message by itself.
             let is_seat = self.identity.api_prefix == SEATS_API;
             let (asks, each) = if is_seat { (batch, 1) } else { (1, batch) };
             let expires = u64::try_from(WAIT.as_nanos()).unwrap_or(0);
@@ -321,14 +321,14 @@ impl Engine {
                 let Ok(Some(message)) = tokio::time::timeout(WAIT, messages.next()).await else {
                     return Ok(false);
                 };
-                // A message may have come with a status of its author's; what is stored has its number.
+                // A stored message may carry a status header of its author, but only a stored one has a reply subject.
                 if message.status.is_some() && message.reply.is_none() {
                     return Ok(false);
                 }
                 let Some((nth, stored)) = Stored::fetched(message, &context) else {
                     return Ok(false);
                 };
-                // One may be lost on its way between two servers: what comes behind it would hide it.
+                // A gap means that a message was lost between two servers.
                 count += 1;
                 if nth != count {
                     return Ok(false);
@@ -341,7 +341,7 @@ impl Engine {
         Ok(true)
     }
 
-    /// Asks the JetStream API once. `None` if it should be tried again.
+    /// Sends a request to the JetStream API once. `None` means: try again.
     async fn ask_api<T: serde::de::DeserializeOwned>(
         &self,
         subject: &str,

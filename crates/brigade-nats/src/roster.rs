@@ -1,5 +1,5 @@
-//! The team's `config.json`: a document by its lead, and over it what members changed in their own
-//! entries. All writes are one after the other, whoever makes them.
+//! The team's `config.json`: the lead's document, overlaid with the entries that members changed themselves.
+//! All writes form one sequence, whoever makes them.
 
 use std::collections::BTreeMap;
 
@@ -14,20 +14,20 @@ use crate::write::{DELETED, Draft, LEFT, LIFE, OP};
 
 const DOING: &str = "read the team";
 
-/// The roster as far as it is known: enough to know the next from one message more.
+/// A roster built from messages, with enough state to apply the next one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Roster {
-    /// The number of the last message that made it.
+    /// Sequence of the last message applied.
     seq: u64,
-    /// The lead's document, and its life; `None` if there is no team.
+    /// The lead's document and the incarnation; `None` if there is no team.
     base: Option<(Bytes, String)>,
     base_seq: u64,
-    /// What members have written over it; `None` for one who has left.
+    /// Entries that members have written since; `None` for a member that left.
     entries: BTreeMap<String, (u64, Option<Bytes>)>,
 }
 
 impl Roster {
-    /// Takes the next message in.
+    /// Applies the next message.
     pub(crate) fn apply(&mut self, stored: &Stored) {
         self.seq = self.seq.max(stored.seq);
         match stored.tokens().as_slice() {
@@ -50,7 +50,7 @@ impl Roster {
         }
     }
 
-    /// The document, if there is a team.
+    /// The resulting document; `None` if there is no team.
     pub(crate) fn document(&self) -> Option<Document> {
         let (base, _) = self.base.as_ref()?;
         let mut bytes = base.to_vec();
@@ -58,7 +58,7 @@ impl Roster {
             let Ok(team) = Team::read(&bytes) else { continue };
             let next = match entry {
                 None => Some(team.without_member(name)),
-                // Only its own entry, and only under its own name.
+                // A member can change only the entry with its own name.
                 Some(entry) => str::from_utf8(entry)
                     .ok()
                     .filter(|entry| is_entry_of(entry, name))
@@ -71,12 +71,12 @@ impl Roster {
         Some(Document { bytes, revision: Revision(self.seq) })
     }
 
-    /// In which life the team is.
+    /// The team's incarnation.
     pub(crate) fn life(&self) -> Option<&str> {
         self.base.as_ref().map(|(_, life)| life.as_str())
     }
 
-    /// The number of the last message that made it.
+    /// Sequence of the last message applied.
     pub(crate) fn seq(&self) -> u64 {
         self.seq
     }
@@ -92,7 +92,7 @@ fn is_entry_of(entry: &str, name: &str) -> bool {
 }
 
 impl Engine {
-    /// The roster as it is now, from what was known of it and what came since.
+    /// The current roster, built from the cached one and the messages since.
     pub(crate) async fn roster(&self, place: &Place, known: Roster) -> Result<Roster, StoreError> {
         let (stream, filter) = (place.stream(Stream::Team), place.roster());
         let Some(last) = self.last(&stream, &filter, DOING).await? else {
@@ -116,8 +116,8 @@ impl Engine {
         Ok(roster)
     }
 
-    /// Replaces the document at a revision. What changes only the writer's own entry is written as
-    /// that, which every member may.
+    /// Replaces the document at a revision. If only the writer's own entry changes, writes just that entry,
+    /// which every member may do.
     pub(crate) async fn replace_roster(
         &self,
         place: &Place,
@@ -139,11 +139,11 @@ impl Engine {
     }
 }
 
-/// The new entry of a member, if that is all that changes; `Some(None)` if it leaves.
-#[expect(clippy::option_option, reason = "the inner one is whether the member stays")]
+/// The member's new entry, if nothing else changes; `Some(None)` if the member leaves.
+#[expect(clippy::option_option, reason = "the inner option says whether the member stays")]
 fn own_entry(before: &[u8], after: &[u8], name: &str) -> Option<Option<Vec<u8>>> {
     let (was, is) = (Team::read(before).ok()?, Team::read(after).ok()?);
-    // The lead's entry is the lead's document.
+    // The lead's entry is part of the lead's document.
     if was.lead().is_some_and(|lead| lead.is(name)) {
         return None;
     }

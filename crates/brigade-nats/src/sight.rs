@@ -1,4 +1,4 @@
-//! What a seat sees of a team, and in whose name it writes: as far as its credentials go.
+//! Which subjects of a team a seat can read, and under which name it writes. Both follow from its credentials.
 
 use brigade_core::event::Record;
 use brigade_core::store::{Actor, StoreError};
@@ -11,8 +11,8 @@ use crate::read::{Stored, Which};
 use crate::store::NatsStore;
 
 impl NatsStore {
-    /// In whose name the roster is written: the actor's, or, where the credentials are those of another
-    /// who does it for them, as a lead does who lets somebody join, that one's.
+    /// The name under which to write the roster: the actor's, if the credentials include it. Otherwise the
+    /// first name in the credentials, as when a lead adds a member.
     pub(crate) fn author(&self, by: &Actor) -> Actor {
         let identity = &self.engine.identity;
         let speaks = |name: &MemberName| name.as_str() == by.0;
@@ -22,7 +22,7 @@ impl NatsStore {
         }
     }
 
-    /// All that is stored of a team, as far as the seat may see it.
+    /// Everything stored for a team that the seat may read.
     pub(crate) fn subjects(&self, place: &Place) -> Vec<(Stream, String)> {
         let mut subjects = match &self.engine.identity {
             Identity { role: Role::Member, members, .. } => members
@@ -49,14 +49,14 @@ impl NatsStore {
         subjects
     }
 
-    /// The same without members' work.
+    /// Like `subjects`, without the members' work events.
     pub(crate) fn subjects_but_work(&self, place: &Place) -> Vec<(Stream, String)> {
         let mut subjects = self.subjects(place);
         subjects.retain(|(_, filter)| !filter.starts_with("wk."));
         subjects
     }
 
-    /// The same of one mailbox: of another's a member sees what it has sent there itself.
+    /// One mailbox. A member sees only its own messages in another member's mailbox.
     pub(crate) fn subjects_of(&self, place: &Place, of: &MemberName) -> Vec<(Stream, String)> {
         let sees = |members: &[MemberName]| members.contains(of);
         let filters = match &self.engine.identity {
@@ -68,7 +68,7 @@ impl NatsStore {
         filters.into_iter().map(|filter| (Stream::Mail, filter)).collect()
     }
 
-    /// What is stored under some subjects, told in order of time.
+    /// Reads the messages under some subjects and returns them as records, ordered by time.
     pub(crate) async fn tell(
         &self,
         place: &Place,
@@ -76,13 +76,13 @@ impl NatsStore {
     ) -> Result<Vec<Record>, StoreError> {
         let mut all: Vec<Stored> = Vec::new();
         for (stream, filter) in subjects {
-            let doing = "read what happened";
+            let doing = "read the history";
             all.extend(
                 self.engine.read(&place.stream(stream), &filter, Which::From(1), doing).await?,
             );
         }
         all.sort_by_key(|stored| stored.at);
-        // A message from one of a host's members to another stands under two subjects.
+        // A message between two members of the same host matches two filters.
         all.dedup_by(|a, b| (a.seq, &a.subject) == (b.seq, &b.subject));
         let mut scribe = Scribe::default();
         Ok(all.iter().flat_map(|stored| scribe.tell(stored)).collect())

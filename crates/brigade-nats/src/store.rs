@@ -1,4 +1,4 @@
-//! The store itself: each promise of the trait, by what the engine does.
+//! Implements [`Store`] on NATS JetStream.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,8 +26,7 @@ use crate::read::Which;
 use crate::roster::Roster;
 use crate::write::{DELETED, Draft, LIFE, OP};
 
-/// For how long it is believed that a team is still there. Only whether a message can be sent at all
-/// depends on it.
+/// How long to assume that a team still exists. Only affects whether a message to a deleted team is rejected.
 const BELIEVED: Duration = Duration::from_secs(2);
 
 /// A store on NATS JetStream.
@@ -35,7 +34,7 @@ const BELIEVED: Duration = Duration::from_secs(2);
 pub struct NatsStore {
     pub(crate) engine: Arc<Engine>,
     pub(crate) shards: u16,
-    /// Which teams are followed, and as the how manyth following.
+    /// Watched teams, and the current watch generation of each.
     followed: Arc<Followed>,
     rosters: Mutex<HashMap<TeamName, Roster>>,
     lives: Mutex<HashMap<TeamName, (String, Instant)>>,
@@ -43,11 +42,11 @@ pub struct NatsStore {
 }
 
 impl NatsStore {
-    /// Connects to the engine; makes the streams if there are none and the seat may.
+    /// Connects to the NATS server. Creates the streams if there are none and the credentials allow it.
     pub async fn connect(options: Options) -> Result<Self, StoreError> {
         let engine = Engine::open(&options).await?;
         let shards = if engine.identity.role == Role::Admin {
-            // Where there is no stream nobody answers for it, and it would be waited for in vain.
+            // Check for the streams first: a read from a missing stream is never answered and would time out.
             let found = if engine.has_streams().await? { engine.layout().await? } else { None };
             match found {
                 Some(layout) => layout.shards,
@@ -66,7 +65,7 @@ impl NatsStore {
         })
     }
 
-    /// What this process had to do twice.
+    /// Counters for retries and conflicts of this process.
     pub fn metrics(&self) -> &Metrics {
         &self.engine.metrics
     }
@@ -75,7 +74,7 @@ impl NatsStore {
         Place::of(team, self.shards)
     }
 
-    /// The roster as it is now.
+    /// Reads the current roster.
     async fn roster(&self, team: &TeamName) -> Result<Roster, StoreError> {
         let known = locked(&self.rosters).get(team).cloned().unwrap_or_default();
         let roster = self.engine.roster(&self.place(team), known).await?;
@@ -93,7 +92,7 @@ impl NatsStore {
         }
     }
 
-    /// In which life the team is.
+    /// The team's current incarnation.
     async fn life(&self, team: &TeamName) -> Result<String, StoreError> {
         if let Some((life, at)) = locked(&self.lives).get(team)
             && at.elapsed() < BELIEVED
@@ -119,7 +118,7 @@ fn check_task(task: &[u8]) -> Result<(), StoreError> {
     read.map(drop).map_err(|damage| StoreError::Damaged { place: "the new task".into(), damage })
 }
 
-/// The token of a shelf.
+/// The subject token of a note kind.
 fn shelf_name(shelf: Shelf) -> &'static str {
     match shelf {
         Shelf::Memory => "memory",
@@ -178,7 +177,7 @@ impl Store for NatsStore {
         if self.roster(team).await?.life().is_some() {
             return Err(StoreError::TeamExists { team: team.clone() });
         }
-        // The board first: nobody sees it before there is a team of this life.
+        // Write the board first. It becomes visible when a team with this incarnation exists.
         let place = self.place(team);
         let life = uuid::Uuid::new_v4().simple().to_string();
         let mut highest = 0;
@@ -256,7 +255,7 @@ impl Store for NatsStore {
         let life = self.life(team).await?;
         let mailbox = self.mailboxes.of(team, of);
         let mut known = mailbox.lock().await;
-        // Asked before it is read: what comes later is heard.
+        // Read the generation before the inbox: messages that arrive later are added by the watch.
         let following = self.followed.now(team);
         self.engine.inbox(&self.place(team), of, &life, &mut known, following).await
     }
@@ -296,7 +295,7 @@ impl Store for NatsStore {
             let bytes = task(id);
             check_task(&bytes)?;
             match self.engine.set_task(&place, &life, id, Some(&bytes), 0, by).await {
-                // An earlier team of this name had a task of this number.
+                // A task with this number exists from an earlier team of the same name.
                 Err(StoreError::Conflict) => {
                     let (there, seq) = self.engine.task(&place, id, &life).await?;
                     if there.is_none() {
@@ -353,7 +352,7 @@ impl Store for NatsStore {
         let draft = Draft::new(subject.clone(), answer).onto(subject, 0);
         match self.engine.write(draft, "decide").await {
             Ok(_) => Ok(answer.to_vec()),
-            // Of those that three servers are still agreeing on one will be there.
+            // The replicas are still agreeing on the other answer; wait until it can be read.
             Err(StoreError::Conflict) => loop {
                 if let Some(first) = self.decided(team, question).await? {
                     return Ok(first);
@@ -380,7 +379,7 @@ impl Store for NatsStore {
     async fn record(&self, team: &TeamName, event: Event, by: &Actor) -> Result<(), StoreError> {
         let life = self.life(team).await?;
         let text = serde_json::to_vec(&event)
-            .map_err(|error| Trouble::Garbled(error.to_string()).doing("write it down"))?;
+            .map_err(|error| Trouble::Garbled(error.to_string()).doing("record an event"))?;
         let id = Some(uuid::Uuid::new_v4().to_string());
         let place = self.place(team);
         let subject = match event {
@@ -388,7 +387,7 @@ impl Store for NatsStore {
             _ => place.record(&by.0),
         };
         let draft = Draft { id, ..Draft::new(subject, &text) }.with(LIFE, life);
-        self.engine.write(draft, "write it down").await.map(drop)
+        self.engine.write(draft, "record an event").await.map(drop)
     }
 
     async fn keep(
@@ -408,7 +407,7 @@ impl Store for NatsStore {
             _ => Draft::new(place.note(of, shelf_name(shelf)), text),
         };
         let draft = if note.is_none() { draft.with(OP, DELETED) } else { draft };
-        self.engine.write(draft, "keep a note").await.map(drop)
+        self.engine.write(draft, "store a note").await.map(drop)
     }
 
     async fn kept(
@@ -434,7 +433,7 @@ impl Store for NatsStore {
     ) -> Result<Vec<Record>, StoreError> {
         let place = self.place(team);
         let records = self.tell(&place, self.subjects_of(&place, of)).await?;
-        // What a member wrote down of a mailbox on its host belongs to its history, too.
+        // The history also includes events about this mailbox that members recorded on its host.
         let noted = self.tell(&place, vec![(Stream::Mail, place.records())]).await?;
         let about = |record: &Record| record.event.mailbox() == Some(of.as_str());
         let mut all: Vec<Record> =
@@ -494,7 +493,10 @@ impl NatsStore {
                 return Err(StoreError::TeamExists { team: team.clone() });
             }
             let draft = Draft::new(place.config_by(&by.0), config).with(LIFE, life);
-            match self.engine.write(draft.onto(place.roster(), roster.seq()), "make the team").await
+            match self
+                .engine
+                .write(draft.onto(place.roster(), roster.seq()), "create the team")
+                .await
             {
                 Err(StoreError::Conflict) => {}
                 written => return written.map(Revision),

@@ -1,4 +1,4 @@
-//! Making the streams, and finding out how many shards there are.
+//! Creates the streams and reads the number of shards.
 
 use std::time::{Duration, Instant};
 
@@ -12,30 +12,30 @@ use crate::layout::{DEDUP, LAYOUT, STATES, Stream, WAKE};
 use crate::options::Settings;
 use crate::write::Draft;
 
-/// A server that is no cluster cannot keep a thing on three.
+/// JetStream error: the server is not part of a cluster, so it cannot keep three replicas.
 const NO_CLUSTER: u64 = 10074;
-/// There is no such stream.
+/// JetStream error: stream not found.
 const NO_STREAM: u64 = 10059;
-const DOING: &str = "find the streams of brigade";
+const DOING: &str = "find brigade's streams";
 
-/// What is written down about the layout.
+/// The stored description of the layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Layout {
-    /// Which layout.
+    /// Version of the layout.
     version: u32,
-    /// How many shards.
+    /// Number of shards.
     pub(crate) shards: u16,
 }
 
-/// The settings of a stream. What a seat could reach beyond its own subjects with is off: a rollup, for
-/// one, may be of the whole stream, whatever subject it is written under.
+/// The settings of a stream. Features that would let a seat reach beyond its own subjects are off. A rollup,
+/// for example, can replace the whole stream whatever subject it is written to.
 pub(crate) fn config(stream: Stream, shard: u16, settings: &Settings, replicas: usize) -> Config {
     let keeps_mail = stream == Stream::Mail;
     let is_live = stream == Stream::Live;
     Config {
         name: stream.name(shard),
         subjects: stream.subjects(shard),
-        // Pulses as well: what is in memory is no more after a restart, stream and all.
+        // Pulses are stored on disk too: a stream in memory is gone after a restart of the server.
         storage: StorageType::File,
         num_replicas: replicas,
         max_age: if keeps_mail { settings.retention } else { Duration::ZERO },
@@ -57,7 +57,7 @@ pub(crate) fn config(stream: Stream, shard: u16, settings: &Settings, replicas: 
 }
 
 impl Engine {
-    /// Whether the streams were made, as far as can be told: the last of them is.
+    /// Whether the streams were created. Checks only the one that is created last.
     pub(crate) async fn has_streams(&self) -> Result<bool, StoreError> {
         let api = format!("$JS.API.STREAM.INFO.{}", Stream::Team.name(0));
         let answer = self.ask(&api, None, &[], DOING).await?;
@@ -67,7 +67,7 @@ impl Engine {
         Ok(code != Some(NO_STREAM))
     }
 
-    /// How many shards there are; `None` if it was never written down.
+    /// The stored layout; `None` if there is none yet.
     pub(crate) async fn layout(&self) -> Result<Option<Layout>, StoreError> {
         let doing = DOING;
         let stream = Stream::Team.name(0);
@@ -76,7 +76,7 @@ impl Engine {
         Ok(Some(serde_json::from_slice(&found.payload).map_err(garbled)?))
     }
 
-    /// Makes the streams that are not there, and changes those that are to these settings.
+    /// Creates the missing streams. Existing ones keep their settings.
     pub(crate) async fn make_streams(&self, settings: &Settings) -> Result<Layout, StoreError> {
         let replicas = match settings.replicas {
             Some(replicas) => replicas,
@@ -88,13 +88,13 @@ impl Engine {
                 self.make(&config(stream, shard, settings, replicas)).await?;
             }
         }
-        // The layout is written last: who finds it finds the streams.
+        // The layout is written last, so a reader that finds it also finds the streams.
         let layout = Layout { version: 1, shards: settings.shards };
         let text = serde_json::to_vec(&layout).unwrap_or_default();
         let draft = Draft::new(LAYOUT.to_owned(), &text).onto(LAYOUT.to_owned(), 0);
-        match self.write(draft, "write the layout down").await {
+        match self.write(draft, "write the layout").await {
             Err(StoreError::Conflict) => self.layout().await?.ok_or_else(|| {
-                Trouble::Garbled("a layout that is not there".into()).doing("read the layout")
+                Trouble::Garbled("the layout is missing".into()).doing("read the layout")
             }),
             written => written.map(|_| layout),
         }
@@ -102,7 +102,7 @@ impl Engine {
 
     async fn make(&self, config: &Config) -> Result<(), StoreError> {
         let began = Instant::now();
-        let doing = format!("make the stream {}", config.name);
+        let doing = format!("create the stream {}", config.name);
         let body = serde_json::to_value(config).unwrap_or_default();
         loop {
             let api = format!("$JS.API.STREAM.CREATE.{}", config.name);
@@ -113,7 +113,7 @@ impl Engine {
             let said = error.get("description").and_then(|text| text.as_str()).unwrap_or_default();
             let code = error.get("err_code").and_then(serde_json::Value::as_u64);
             match code {
-                // It is there, with other settings: those of whoever made it stay.
+                // 10058: the stream exists with other settings; keep them.
                 Some(10058) => return Ok(()),
                 Some(NO_CLUSTER) => return Err(Trouble::Said(said.to_owned()).doing(&doing)),
                 _ => self.pause(began, self.patience, said, &doing).await?,

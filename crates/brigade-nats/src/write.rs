@@ -1,4 +1,4 @@
-//! Writing: once, however often it has to be tried; and only onto what the writer has seen.
+//! Writes: idempotent under retries, and conditional on the state the writer has seen.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -11,78 +11,78 @@ use brigade_core::store::StoreError;
 use crate::engine::Engine;
 use crate::error::Trouble;
 
-/// Somebody else has written; 10071 where it is stored already, 10164 where three servers are still
-/// agreeing on it.
+/// JetStream errors for a failed compare-and-set: 10071 if the other write is stored, 10164 if the replicas
+/// are still agreeing on it.
 const WRONG_LAST: [u64; 2] = [10071, 10164];
-/// The same message is just being stored.
+/// JetStream error: a message with the same id is being stored.
 const SAME_UNDER_WAY: u64 = 10158;
 
-/// For how long a message may be tried again under its id; less than [`DEDUP`](crate::layout::DEDUP).
+/// How long a message with an id may be retried; less than [`DEDUP`](crate::layout::DEDUP).
 const KNOWN: Duration = Duration::from_secs(100);
 
-/// For how long a message is being stored before somebody looks whether it is there.
+/// After this time, stop waiting for [`SAME_UNDER_WAY`] to end and check whether the message is stored.
 const UNDER_WAY: Duration = Duration::from_secs(3);
 
-/// In which life of a team something was written: a team that is made again under its name is another.
+/// Header: the incarnation of the team. A team that is deleted and created again gets a new one.
 pub(crate) const LIFE: &str = "Brigade-Life";
-/// What a message without a document means: [`DELETED`] or [`LEFT`].
+/// Header of a message without a document: [`DELETED`] or [`LEFT`].
 pub(crate) const OP: &str = "Brigade-Op";
-/// It is no more.
+/// Value of [`OP`]: the document was deleted.
 pub(crate) const DELETED: &str = "deleted";
-/// The member has left.
+/// Value of [`OP`]: the member left the team.
 pub(crate) const LEFT: &str = "left";
 
-/// What to write.
+/// A message to write to a stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Draft<'d> {
-    /// Where to.
+    /// The subject to write to.
     pub(crate) subject: String,
-    /// What it says.
+    /// The content.
     pub(crate) payload: &'d [u8],
-    /// What else is to be known about it.
+    /// Additional headers.
     pub(crate) headers: Vec<(&'static str, String)>,
-    /// Its id: written twice it is there once. A new one if there is none.
+    /// Message id for deduplication. If `None`, a random one is used.
     pub(crate) id: Option<String>,
-    /// Only if the last message under this subject, which may have wildcards, has this number.
+    /// Write only if the last message on this subject (wildcards allowed) has this sequence.
     pub(crate) onto: Option<(String, u64)>,
 }
 
 impl<'d> Draft<'d> {
-    /// To be written whatever is there.
+    /// An unconditional write.
     pub(crate) fn new(subject: String, payload: &'d [u8]) -> Self {
         Self { subject, payload, headers: Vec::new(), id: None, onto: None }
     }
 
-    /// With another header.
+    /// Adds a header.
     pub(crate) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
 
-    /// Only onto this.
+    /// Makes the write conditional: the last message on `filter` must have this sequence.
     pub(crate) fn onto(mut self, filter: String, seq: u64) -> Self {
         self.onto = Some((filter, seq));
         self
     }
 }
 
-/// What the server says of a write.
+/// The server's answer to a write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ack {
     pub(crate) seq: u64,
-    /// Whether it had a message of this id already.
+    /// Whether the server already had a message with this id.
     pub(crate) known: bool,
-    /// Whether it says that it is still storing it, and keeps saying so.
+    /// Whether the server still reports, after a while, that it is storing the message.
     pub(crate) under_way: bool,
 }
 
 impl Engine {
-    /// Writes, and gives the number back. [`StoreError::Conflict`] if it was to be onto something else.
+    /// Writes and returns the sequence, or [`StoreError::Conflict`] if the condition does not hold.
     pub(crate) async fn write(&self, draft: Draft<'_>, doing: &str) -> Result<u64, StoreError> {
         self.write_once(draft, doing).await.map(|written| written.seq)
     }
 
-    /// The same; tells whether the server knew the id.
+    /// Like `write`, and reports whether the server already had the id.
     pub(crate) async fn write_once(
         &self,
         draft: Draft<'_>,
@@ -99,8 +99,8 @@ impl Engine {
             headers.insert("Nats-Expected-Last-Subject-Sequence-Subject", filter.as_str());
         }
         let began = Instant::now();
-        // What has an id of its own is safe to try again while the server knows the id. The others
-        // are written onto something, or the last of them counts.
+        // A message with its own id can be retried only while the server remembers the id. The others are
+        // conditional writes, or only the last one counts.
         let patience = if draft.id.is_some() { self.patience.min(KNOWN) } else { self.patience };
         loop {
             let answer = self
@@ -110,7 +110,7 @@ impl Engine {
                 .map_err(|error| Trouble::Garbled(error.to_string()).doing(doing))?;
             match answer {
                 Response::Ok(ack) => {
-                    // The number of a message that was there before may be of any subject.
+                    // For a duplicate, the sequence may belong to another subject.
                     if !ack.duplicate {
                         self.knows(&draft.subject, ack.sequence);
                     }
@@ -120,7 +120,7 @@ impl Engine {
                     self.metrics.conflicts.fetch_add(1, Ordering::Relaxed);
                     return Err(StoreError::Conflict);
                 }
-                // After a cut it may say so for ever, of a message that is long there.
+                // After a network partition the server may keep reporting this for a message it stored long ago.
                 Response::Err { error }
                     if error.error_code().0 == SAME_UNDER_WAY
                         && draft.id.is_some()

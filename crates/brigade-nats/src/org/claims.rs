@@ -1,4 +1,4 @@
-//! What is said of operators, accounts and users.
+//! Claims in the JWTs of operators, accounts and users.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use super::rights::Permissions;
 use crate::identity::{API, SEATS_API};
 use crate::layout::WAKE;
 
-/// The kinds of subjects that seats write.
+/// First tokens of the subjects that seats write.
 const WRITTEN: [&str; 8] = ["mb", "mk", "ev", "wk", "bd", "tm", "nt", "lv"];
-/// What seats ask the server. To each the answer is one message: where there could be more, an empty one
-/// would count as the last, whoever wrote it.
+/// API requests that seats send. Each has exactly one answer. With several, an empty one would count as the
+/// last, whichever client sent it.
 const ASKED: [&str; 4] = ["DIRECT.GET", "CONSUMER.CREATE", "CONSUMER.MSG.NEXT", "CONSUMER.DELETE"];
 
 /// The operator.
@@ -19,12 +19,12 @@ pub(super) fn operator(system_account: &str) -> Value {
     json!({ "system_account": system_account, "type": "operator", "version": 2 })
 }
 
-/// The account by which the servers themselves are spoken to.
+/// The system account, used for requests to the servers themselves.
 pub(super) fn system() -> Value {
     account(&limits(0), &json!([]), &json!([]), &BTreeMap::new())
 }
 
-/// The account of an organisation's streams. It lends the seats what they need.
+/// The account that holds an organisation's streams. It exports what the seats need.
 pub(super) fn streams() -> Value {
     let written = WRITTEN
         .iter()
@@ -70,7 +70,7 @@ fn account(
     })
 }
 
-/// No limits but on streams, of which an account has as many as it likes or none.
+/// Limits of an account. Nothing is limited except streams: unlimited (-1) or none (0).
 fn limits(streams: i64) -> Value {
     json!({
         "subs": -1, "data": -1, "payload": -1, "imports": -1, "exports": -1, "wildcards": true,
@@ -79,7 +79,7 @@ fn limits(streams: i64) -> Value {
     })
 }
 
-/// A user; without permissions one that may do everything in its account.
+/// A user. Without permissions it may do everything in its account.
 pub(super) fn user(permissions: Option<&Permissions>, tags: &[String]) -> Value {
     let (publish, subscribe) = match permissions {
         Some(its) => (json!({ "allow": its.publish }), json!({ "allow": its.subscribe })),

@@ -1,4 +1,4 @@
-//! JWTs as NATS writes them: signed by an nkey, and named by the hash of what they say.
+//! JWTs in NATS's format: signed with an nkey, with the hash of the claims as their id.
 
 use data_encoding::{BASE32_NOPAD, BASE64URL_NOPAD};
 use jiff::Timestamp;
@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha512_256};
 
 const HEADER: &str = r#"{"typ":"JWT","alg":"ed25519-nkey"}"#;
 
-/// What every kind says.
+/// The claims that every kind of JWT has.
 #[derive(Serialize)]
 struct Claims<'c> {
     jti: &'c str,
@@ -22,19 +22,19 @@ struct Claims<'c> {
     nats: &'c Value,
 }
 
-/// Whom a JWT is about.
+/// The subject of a JWT.
 pub(super) struct Subject<'s> {
-    /// As people know it.
+    /// Its readable name.
     pub(super) name: &'s str,
     /// Its public key.
     pub(super) key: &'s str,
-    /// When it begins to count.
+    /// Start of validity.
     pub(super) from: Timestamp,
-    /// When it no longer counts.
+    /// End of validity.
     pub(super) until: Option<Timestamp>,
 }
 
-/// Says something of somebody, signed by whoever may say so.
+/// Signs claims about a subject.
 pub(super) fn sign(
     issuer: &KeyPair,
     subject: &Subject<'_>,
@@ -58,16 +58,16 @@ pub(super) fn sign(
     Ok(format!("{said}.{signature}"))
 }
 
-/// Strings and numbers always are JSON.
+/// Serialization cannot fail: the claims hold only strings and numbers.
 fn json(claims: &Claims<'_>) -> Vec<u8> {
     serde_json::to_vec(claims).unwrap_or_default()
 }
 
-/// A credentials file: what is said of its owner, and the key that proves to be the owner.
+/// The text of a credentials file: the user's JWT, and the private key that belongs to it.
 pub(super) fn creds(jwt: &str, seed: &str) -> String {
     format!(
         "-----BEGIN NATS USER JWT-----\n{jwt}\n------END NATS USER JWT------\n\n\
-         Whoever has this file is who it says. Keep it to yourself.\n\n\
+                  Anyone who has this file can act as its owner. Keep it secret.\n\n\
          -----BEGIN USER NKEY SEED-----\n{seed}\n------END USER NKEY SEED------\n"
     )
 }
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_signed_and_named_by_its_hash() {
+    fn a_jwt_is_signed_and_its_id_is_the_hash_of_its_claims() {
         let (issuer, user) = (KeyPair::new_account(), KeyPair::new_user());
         let subject = Subject {
             name: "demo.alice",

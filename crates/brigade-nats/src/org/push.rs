@@ -1,4 +1,4 @@
-//! Telling the running servers what an account is now.
+//! Sends updated accounts to the running servers.
 
 use std::time::Duration;
 
@@ -11,41 +11,41 @@ use super::error::OrgError;
 use super::folder::Folder;
 use crate::options::Options;
 
-/// Where servers take what the operator says of an account.
+/// The subject on which servers accept account JWTs.
 const UPDATE: &str = "$SYS.REQ.CLAIMS.UPDATE";
-/// How long a server has to answer.
+/// How long to wait for the servers' answers.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What a server said.
+/// A server's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Pushed {
-    /// Its name.
+    /// The server's name.
     pub server: String,
-    /// The account.
+    /// The account's public key.
     pub account: String,
-    /// Whether it has taken it.
+    /// Whether the server accepted the update.
     pub taken: bool,
-    /// In its words.
+    /// The server's message.
     pub said: String,
 }
 
-/// Why the servers do not know.
+/// Why the servers were not updated.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PushError {
-    /// The keys for it are not there.
+    /// The operator's keys could not be read.
     #[error(transparent)]
     Org(#[from] OrgError),
-    /// There is no way to them.
+    /// The servers could not be reached.
     #[error("cannot reach the servers")]
     Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// They do not answer as servers of this operator do.
+    /// No server of this operator answered.
     #[error("no server answered within {} s", PATIENCE.as_secs())]
     Silent,
 }
 
-/// Tells the servers what the accounts of all organisations are now, and gives what each answered. Whoever
-/// was revoked is cut off by them.
+/// Sends the current accounts of all organisations to the servers and returns their answers. The servers
+/// disconnect revoked clients.
 pub async fn push(
     folder: &Folder,
     options: &Options,
@@ -101,7 +101,7 @@ struct Outcome {
     message: String,
 }
 
-/// Every server takes it by itself and says so.
+/// Sends one account. Every server stores it and answers by itself.
 async fn ask(client: &Client, jwt: String, servers: usize) -> Result<Vec<Pushed>, PushError> {
     let unreachable =
         |error: Box<dyn std::error::Error + Send + Sync>| PushError::Unreachable(error);

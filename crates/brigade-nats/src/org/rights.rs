@@ -1,7 +1,7 @@
-//! What each seat may do: the table.
+//! What each seat may do: the table of allowed subjects.
 //!
-//! The server compares subjects by their tokens, so that `mb.0.demo.*.alice.w` is to write to anybody of
-//! the team `demo` as `alice` and as nobody else. What is not in the table is refused.
+//! The server compares subjects token by token. `mb.0.demo.*.alice.w`, for example, allows sending to any member
+//! of the team `demo`, and only as `alice`. Everything not in the table is refused.
 
 use brigade_wire::name::MemberName;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::identity::{Role, SEATS_API};
 use crate::layout::{LAYOUT, Place, Stream, WAKE};
 
-/// What a user may publish and what it may hear.
+/// The subjects a user may publish and subscribe to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Permissions {
     /// The subjects it may publish.
@@ -18,20 +18,20 @@ pub struct Permissions {
     pub subscribe: Vec<String>,
 }
 
-/// Who has a right.
+/// Which seats have a right.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Whose {
     /// Every seat.
     Every,
-    /// A lead.
+    /// Leads.
     Lead,
-    /// A seat that may answer.
+    /// Seats that may answer.
     Answering,
 }
 
 use Whose::{Answering, Every, Lead};
 
-/// What may be written. `S` is the shard, `T` the team, and `ME` each of the seat's names.
+/// Writes. `S` stands for the shard, `T` for the team, and `ME` for each name of the seat.
 const WRITES: &[(Whose, &str)] = &[
     (Every, "mb.S.T.*.ME.w"),
     (Answering, "mb.S.T.*.ME.a"),
@@ -48,7 +48,7 @@ const WRITES: &[(Whose, &str)] = &[
     (Every, "lv.S.T.ME"),
 ];
 
-/// What may be read: the last of it, all of it, and that there is more.
+/// Reads: the last message, all messages, and notification of new ones.
 const READS: &[(Whose, Stream, &str)] = &[
     (Every, Stream::Mail, "mb.S.T.ME.>"),
     (Every, Stream::Mail, "mb.S.T.*.ME.*"),
@@ -64,8 +64,8 @@ const READS: &[(Whose, Stream, &str)] = &[
     (Every, Stream::Live, "lv.S.T.>"),
 ];
 
-/// What a seat that speaks for some members of a team may do. Who runs the organisation is in another
-/// account and may do everything there; nothing is listed for it.
+/// The permissions of a seat that acts as some members of a team. Empty for an administrator, who is in the
+/// other account and may do everything there.
 pub fn rights(
     role: Role,
     answers: bool,
@@ -89,7 +89,7 @@ pub fn rights(
         }
         for (_, stream, row) in READS.iter().filter(|(whose, ..)| has(*whose)) {
             let (stream, subject) = (place.stream(*stream), said(row));
-            // With the subject in it, the request is for no other: a filter that differs is refused.
+            // The filter is part of the request's subject; the server refuses a body with another filter.
             its.publish.push(format!("{SEATS_API}.DIRECT.GET.{stream}.{subject}"));
             its.publish.push(format!("{SEATS_API}.CONSUMER.CREATE.{stream}.*.{subject}"));
             its.subscribe.push(format!("{WAKE}.{subject}"));
@@ -98,7 +98,7 @@ pub fn rights(
     let layout = Stream::Team.name(0);
     its.publish.push(format!("{SEATS_API}.DIRECT.GET.{layout}.{LAYOUT}"));
     for stream in Stream::ALL {
-        // Nobody can guess the name of another's consumer, and nobody is told it.
+        // Any name is allowed here: consumer names are random and not revealed to other seats.
         let stream = place.stream(stream);
         its.publish.push(format!("{SEATS_API}.CONSUMER.MSG.NEXT.{stream}.*"));
         its.publish.push(format!("{SEATS_API}.CONSUMER.DELETE.{stream}.*"));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_is_itself_and_nobody_else() {
+    fn a_member_can_write_only_as_itself() {
         let its = of(Role::Member, false, &["alice"]);
         let writes: Vec<&str> =
             its.publish.iter().map(String::as_str).filter(|its| !its.starts_with("js.")).collect();
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lead_keeps_the_roster_and_answers_if_it_may() {
+    fn a_lead_writes_the_roster_and_answers_only_if_allowed() {
         let answering = of(Role::Lead, true, &["team-lead"]);
         let silent = of(Role::Lead, false, &["team-lead"]);
         let answer = "mb.3.demo.*.team-lead.a".to_owned();
@@ -169,19 +169,19 @@ mod tests {
     }
 
     #[test]
-    fn a_host_speaks_for_its_members() {
+    fn a_host_can_act_as_each_of_its_members() {
         let its = of(Role::Member, false, &["alice", "Bob"]);
         for me in ["alice", "Bob"] {
             assert!(its.publish.contains(&format!("mb.3.demo.*.{me}.w")));
             assert!(its.subscribe.contains(&format!("wake.mb.3.demo.{me}.>")));
         }
         let once = its.publish.iter().filter(|its| its.contains("bd.3.demo.>")).count();
-        assert_eq!(once, 2, "one for the last, one for all");
+        assert_eq!(once, 2, "one direct get and one consumer");
     }
 
-    /// No subject of the server's own is granted as a whole.
+    /// Seats get only API subjects limited to their team, or to consumers by name.
     #[test]
-    fn nobody_is_given_the_interface_of_the_server() {
+    fn seats_get_no_general_access_to_the_server_api() {
         for role in [Role::Member, Role::Lead] {
             for subject in of(role, true, &["alice"]).publish {
                 assert!(!subject.starts_with('$') && !subject.starts_with('>'), "{subject}");
