@@ -35,10 +35,10 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use crate::engine::Engine;
-use crate::error::Trouble;
+use crate::engine::NatsConnection;
+use crate::error::NatsError;
 use crate::layout::Stream;
-use crate::measures::{Info, LONG, State};
+use crate::measures::{LONG_TIMEOUT, State, StreamInfo};
 use crate::options::Options;
 
 /// Version of the backup format.
@@ -172,11 +172,11 @@ pub enum BackupError {
 
 /// Saves every stream into a folder, which must be empty or not exist yet.
 pub async fn backup(options: &Options, dir: &Path, at: Timestamp) -> Result<Manifest, BackupError> {
-    let engine = Engine::open(options).await?;
-    if !engine.has_streams().await? {
+    let connection = NatsConnection::open(options).await?;
+    if !connection.has_streams().await? {
         return Err(BackupError::NoStreams);
     }
-    let layout = engine.layout().await?.ok_or(BackupError::NoStreams)?;
+    let layout = connection.layout().await?.ok_or(BackupError::NoStreams)?;
     let failed = |doing| move |source| BackupError::Io { doing, path: dir.to_owned(), source };
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed("make"))?;
     if fs::read_dir(dir).map_err(failed("read"))?.next().is_some() {
@@ -186,16 +186,16 @@ pub async fn backup(options: &Options, dir: &Path, at: Timestamp) -> Result<Mani
     // Shards in reverse order: the stream that holds the layout is restored last.
     for shard in (0..layout.shards).rev() {
         for stream in Stream::ALL {
-            streams.push(engine.save(stream, &stream.name(shard), dir).await?);
+            streams.push(connection.save(stream, &stream.name(shard), dir).await?);
         }
     }
-    let server = engine.client.server_info().version;
+    let server = connection.client.server_info().version;
     let manifest = Manifest { version: VERSION, at, server, shards: layout.shards, streams };
     let text = serde_json::to_vec_pretty(&manifest).unwrap_or_default();
-    let draft = dir.join("manifest.part");
-    let mut file = create(&draft)?;
+    let part = dir.join("manifest.part");
+    let mut file = create(&part)?;
     let done = file.write_all(&text).and_then(|()| file.sync_all());
-    done.and_then(|()| fs::rename(&draft, dir.join(MANIFEST))).map_err(failed("write into"))?;
+    done.and_then(|()| fs::rename(&part, dir.join(MANIFEST))).map_err(failed("write into"))?;
     Ok(manifest)
 }
 
@@ -203,19 +203,19 @@ pub async fn backup(options: &Options, dir: &Path, at: Timestamp) -> Result<Mani
 /// created.
 pub async fn restore(options: &Options, dir: &Path) -> Result<Vec<Restored>, BackupError> {
     let manifest = check(dir)?;
-    let engine = Engine::open(options).await?;
+    let connection = NatsConnection::open(options).await?;
     for saved in &manifest.streams {
-        if engine.info(&saved.name).await?.is_some() {
+        if connection.info(&saved.name).await?.is_some() {
             return Err(BackupError::StreamExists { name: saved.name.clone() });
         }
     }
     let mut restored = Vec::new();
     for saved in &manifest.streams {
-        match engine.bring_back(saved, dir, options.settings.replicas).await {
+        match connection.restore_stream(saved, dir, options.settings.replicas).await {
             Ok(done) => restored.push(done),
             Err(error) => {
                 for saved in &manifest.streams {
-                    engine.drop_stream(&saved.name).await;
+                    connection.drop_stream(&saved.name).await;
                 }
                 return Err(error);
             }
@@ -259,17 +259,17 @@ fn create(path: &Path) -> Result<File, BackupError> {
 
 /// The server's answer when a snapshot begins.
 #[derive(Deserialize)]
-struct Begins {
+struct SnapshotStart {
     config: Value,
     state: State,
 }
 
 #[derive(Deserialize)]
-struct Deliver {
+struct RestoreTarget {
     deliver_subject: String,
 }
 
-impl Engine {
+impl NatsConnection {
     async fn save(&self, stream: Stream, name: &str, dir: &Path) -> Result<Saved, BackupError> {
         let doing = format!("take a snapshot of {name}");
         if stream == Stream::Live {
@@ -277,12 +277,14 @@ impl Engine {
             let (config, state) = (info.config, State::default());
             return Ok(Saved { name: name.to_owned(), config, state, file: None });
         }
-        let broken = |error: &dyn std::fmt::Display| Trouble::Said(error.to_string()).doing(&doing);
+        let broken = |error: &dyn std::fmt::Display| {
+            NatsError::Server(error.to_string()).while_doing(&doing)
+        };
         let inbox = self.client.new_inbox();
         let mut pieces = self.client.subscribe(inbox.clone()).await.map_err(|e| broken(&e))?;
         let api = format!("$JS.API.STREAM.SNAPSHOT.{name}");
         let body = json!({ "deliver_subject": inbox, "no_consumers": true, "chunk_size": CHUNK });
-        let begins: Begins = self.command(&api, &body, &doing).await?;
+        let start: SnapshotStart = self.command(&api, &body, &doing).await?;
 
         let file_name = format!("{name}.tar.s2");
         let path = dir.join(&file_name);
@@ -290,7 +292,7 @@ impl Engine {
         let failed = |source| BackupError::Io { doing: "write", path: path.clone(), source };
         let (mut hash, mut bytes) = (Sha256::new(), 0);
         loop {
-            let piece = tokio::time::timeout(LONG, pieces.next()).await;
+            let piece = tokio::time::timeout(LONG_TIMEOUT, pieces.next()).await;
             let Ok(Some(piece)) = piece else {
                 return Err(broken(&"the server stopped before the end of the snapshot").into());
             };
@@ -311,10 +313,10 @@ impl Engine {
         file.sync_all().map_err(failed)?;
         let sha256 = HEXLOWER.encode(&hash.finalize());
         let file = Some(Snapshot { name: file_name, bytes, sha256 });
-        Ok(Saved { name: name.to_owned(), config: begins.config, state: begins.state, file })
+        Ok(Saved { name: name.to_owned(), config: start.config, state: start.state, file })
     }
 
-    async fn bring_back(
+    async fn restore_stream(
         &self,
         saved: &Saved,
         dir: &Path,
@@ -332,26 +334,26 @@ impl Engine {
         }
         let Some(snapshot) = &saved.file else {
             let api = format!("$JS.API.STREAM.CREATE.{name}");
-            let made: Info = self.command(&api, &config, &doing).await?;
-            return Ok(Restored::of(name, &made.state, 0));
+            let made: StreamInfo = self.command(&api, &config, &doing).await?;
+            return Ok(Restored::new(name, &made.state, 0));
         };
         let api = format!("$JS.API.STREAM.RESTORE.{name}");
         let body = json!({ "config": config, "state": state });
-        let Deliver { deliver_subject } = self.command(&api, &body, &doing).await?;
+        let RestoreTarget { deliver_subject } = self.command(&api, &body, &doing).await?;
         let path = dir.join(&snapshot.name);
         let failed = |source| BackupError::Io { doing: "read", path: path.clone(), source };
         let mut file = File::open(&path).map_err(failed)?;
         let mut piece = vec![0; CHUNK];
-        let made: Info = loop {
+        let made: StreamInfo = loop {
             let length = file.read(&mut piece).map_err(failed)?;
             let bytes = piece.get(..length).unwrap_or_default();
-            let answer = self.deliver(deliver_subject.clone(), bytes.to_vec(), &doing).await?;
+            let answer = self.send_payload(deliver_subject.clone(), bytes.to_vec(), &doing).await?;
             if length == 0 {
-                break self.understood(&answer, &doing)?;
+                break self.parse_answer(&answer, &doing)?;
             }
             if !answer.is_empty() {
                 // An answer to a piece is empty unless there is an error.
-                let _none: Value = self.understood(&answer, &doing)?;
+                let _no_error: Value = self.parse_answer(&answer, &doing)?;
             }
         };
         let missing = state.messages.saturating_sub(made.state.messages);
@@ -367,8 +369,8 @@ impl Engine {
             });
         }
         // Until all replicas are complete, only one server may have the data.
-        self.on_every_server(name).await?;
-        Ok(Restored::of(name, &made.state, missing))
+        self.wait_for_replicas(name).await?;
+        Ok(Restored::new(name, &made.state, missing))
     }
 
     /// Deletes a stream that the failed restore created.
@@ -380,7 +382,7 @@ impl Engine {
 }
 
 impl Restored {
-    fn of(name: &str, state: &State, too_old: u64) -> Self {
+    fn new(name: &str, state: &State, too_old: u64) -> Self {
         let State { messages, last_seq, .. } = *state;
         Self { name: name.to_owned(), messages, last_seq, too_old }
     }

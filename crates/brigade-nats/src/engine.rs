@@ -11,37 +11,37 @@ use async_nats::{Client, ConnectOptions, Event, HeaderMap, Message, Request};
 use brigade_core::store::{StoreError, Strain};
 use tokio::sync::broadcast;
 
-use crate::error::Trouble;
+use crate::error::NatsError;
 use crate::identity::Identity;
-use crate::known::Known;
+use crate::known::ReadFloor;
 use crate::options::Options;
 
 /// Timeout of a single request.
-const TRY: Duration = Duration::from_secs(2);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long to wait for one server before trying the next.
-const CONNECT: Duration = Duration::from_secs(2);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Interval of keep-alive pings. After three unanswered pings the client connects to another server:
 /// a server that is cut off from the network sends no error.
-const PING: Duration = Duration::from_secs(2);
+const PING_INTERVAL: Duration = Duration::from_secs(2);
 /// How long to wait before a retry.
-const PAUSE: Duration = Duration::from_millis(100);
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
 /// The oldest supported server. Older ones lack compare-and-set across several authors, and a cluster of
 /// three that syncs every write is eight times slower.
-const NEEDED: &str = "2.15";
+const MIN_SERVER_VERSION: &str = "2.15";
 /// The client library's error text for a request that has no subscriber.
 const NO_RESPONDERS: &str = "no responders";
 /// Explanations for [`NO_RESPONDERS`]: JetStream is off, or it is not ready for this account.
-const NOT_ON: &str =
+const JETSTREAM_OFF: &str =
     "JetStream is off; turn it on with `jetstream {}` in the server's configuration, or with `-js`";
-const NOT_FOR_US: &str =
+const JETSTREAM_NOT_READY: &str =
     "it has no leader, or this account is not set up yet: run `brigade org apply`";
 /// How many permission errors to remember.
-const REMEMBERED: usize = 256;
+const MAX_REFUSALS: usize = 256;
 /// How often to check for a permission error while a request waits for its answer.
-const LISTEN: Duration = Duration::from_millis(20);
+const REFUSAL_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A connection to the NATS server.
-pub(crate) struct Engine {
+pub(crate) struct NatsConnection {
     pub(crate) client: Client,
     /// The identity the credentials give this client.
     pub(crate) identity: Identity,
@@ -51,10 +51,10 @@ pub(crate) struct Engine {
     pub(crate) reconnected: broadcast::Sender<()>,
     /// For each subject, the last sequence this process has written or received. An answer with a lower one
     /// comes from a replica that is behind, and is rejected.
-    known: Mutex<Known>,
+    floor: Mutex<ReadFloor>,
     pub(crate) metrics: Metrics,
     /// How long to retry a request.
-    pub(crate) patience: Duration,
+    pub(crate) retry_limit: Duration,
 }
 
 /// Counters of one process, for operators.
@@ -80,13 +80,13 @@ impl Metrics {
     }
 }
 
-impl fmt::Debug for Engine {
+impl fmt::Debug for NatsConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Engine").field("metrics", &self.metrics).finish_non_exhaustive()
+        f.debug_struct("NatsConnection").field("metrics", &self.metrics).finish_non_exhaustive()
     }
 }
 
-impl Engine {
+impl NatsConnection {
     /// Connects with the credentials in the options, or as a trusted client without any.
     pub(crate) async fn open(options: &Options) -> Result<Self, StoreError> {
         let identity = match &options.creds {
@@ -109,9 +109,9 @@ impl Engine {
             .name("brigade")
             // The first server listed is the nearest. A short timeout limits the cost of one that is down.
             .retain_servers_order()
-            .connection_timeout(CONNECT)
-            .request_timeout(Some(TRY))
-            .ping_interval(PING)
+            .connection_timeout(CONNECT_TIMEOUT)
+            .request_timeout(Some(REQUEST_TIMEOUT))
+            .ping_interval(PING_INTERVAL)
             .event_callback({
                 let (refusals, reconnected) = (Arc::clone(&refusals), reconnected.clone());
                 let connects = Arc::clone(&metrics.connects);
@@ -120,7 +120,7 @@ impl Engine {
                         Event::ServerError(error) => {
                             let mut refusals =
                                 refusals.lock().unwrap_or_else(PoisonError::into_inner);
-                            if refusals.len() >= REMEMBERED {
+                            if refusals.len() >= MAX_REFUSALS {
                                 refusals.pop_front();
                             }
                             refusals.push_back((Instant::now(), error.to_string().to_lowercase()));
@@ -128,7 +128,7 @@ impl Engine {
                         Event::Connected => {
                             connects.fetch_add(1, Ordering::Relaxed);
                             // Fails only if no watch is waiting for it.
-                            let _nobody = reconnected.send(());
+                            let _no_receiver = reconnected.send(());
                         }
                         _ => {}
                     }
@@ -153,33 +153,34 @@ impl Engine {
         }
         let client = connect.connect(options.servers.as_slice()).await.map_err(|error| {
             let servers = options.servers.join(", ");
-            Trouble::Unreachable { servers, why: error.to_string() }.doing(doing())
+            NatsError::Unreachable { servers, why: error.to_string() }.while_doing(doing())
         })?;
         let version = client.server_info().version;
         if !is_new_enough(&version) {
-            return Err(Trouble::Version { found: version, needed: NEEDED }.doing(doing()));
+            return Err(NatsError::Version { found: version, needed: MIN_SERVER_VERSION }
+                .while_doing(doing()));
         }
-        let known = Mutex::default();
-        let patience = options.patience.time();
-        Ok(Self { client, identity, refusals, reconnected, known, metrics, patience })
+        let floor = Mutex::default();
+        let retry_limit = options.patience.duration();
+        Ok(Self { client, identity, refusals, reconnected, floor, metrics, retry_limit })
     }
 
     /// Sends a request and retries until it is answered, refused, or the time limit ends. The server may
     /// therefore receive it more than once.
-    pub(crate) async fn ask(
+    pub(crate) async fn request(
         &self,
         subject: &str,
         headers: Option<&HeaderMap>,
         payload: &[u8],
         doing: &str,
     ) -> Result<Message, StoreError> {
-        self.ask_for(self.patience, subject, headers, payload, doing).await
+        self.request_within(self.retry_limit, subject, headers, payload, doing).await
     }
 
     /// Like `ask`, with its own time limit.
-    pub(crate) async fn ask_for(
+    pub(crate) async fn request_within(
         &self,
-        patience: Duration,
+        retry_limit: Duration,
         subject: &str,
         headers: Option<&HeaderMap>,
         payload: &[u8],
@@ -187,27 +188,27 @@ impl Engine {
     ) -> Result<Message, StoreError> {
         let began = Instant::now();
         loop {
-            let last = match self.ask_once(subject, headers, payload, doing).await? {
+            let last = match self.request_once(subject, headers, payload, doing).await? {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
             match last.kind() {
                 RequestErrorKind::MaxPayloadExceeded => {
-                    let most = self.client.server_info().max_payload;
-                    let said = format!("the server accepts at most {most} bytes (max_payload)");
-                    return Err(Trouble::Said(said).doing(doing));
+                    let max = self.client.server_info().max_payload;
+                    let message = format!("the server accepts at most {max} bytes (max_payload)");
+                    return Err(NatsError::Server(message).while_doing(doing));
                 }
                 RequestErrorKind::InvalidSubject => {
-                    return Err(Trouble::Said(last.to_string()).doing(doing));
+                    return Err(NatsError::Server(last.to_string()).while_doing(doing));
                 }
                 _ => {}
             }
-            self.pause(began, patience, &last.to_string(), doing).await?;
+            self.wait_before_retry(began, retry_limit, &last.to_string(), doing).await?;
         }
     }
 
     /// Sends a request once. The outer error is final; the inner one can be retried.
-    pub(crate) async fn ask_once(
+    pub(crate) async fn request_once(
         &self,
         subject: &str,
         headers: Option<&HeaderMap>,
@@ -223,7 +224,7 @@ impl Engine {
         // The server reports a permission error on the side, not as an answer, so look for one while waiting.
         let refused = async {
             loop {
-                tokio::time::sleep(LISTEN).await;
+                tokio::time::sleep(REFUSAL_POLL_INTERVAL).await;
                 if self.was_refused(subject, began) {
                     return;
                 }
@@ -244,36 +245,36 @@ impl Engine {
     }
 
     /// Waits before the next retry, or fails once the time limit is over.
-    pub(crate) async fn pause(
+    pub(crate) async fn wait_before_retry(
         &self,
         began: Instant,
-        patience: Duration,
+        retry_limit: Duration,
         last: &str,
         doing: &str,
     ) -> Result<(), StoreError> {
-        if began.elapsed() > patience {
-            let secs = patience.as_secs();
-            let has_it = self.client.server_info().jetstream;
-            let trouble = match last.contains(NO_RESPONDERS) {
-                true if has_it => Trouble::NoJetStream { secs, why: NOT_FOR_US },
-                true => Trouble::NoJetStream { secs, why: NOT_ON },
-                false => Trouble::Silent { secs, last: last.to_owned() },
+        if began.elapsed() > retry_limit {
+            let secs = retry_limit.as_secs();
+            let has_jetstream = self.client.server_info().jetstream;
+            let error = match last.contains(NO_RESPONDERS) {
+                true if has_jetstream => NatsError::NoJetStream { secs, why: JETSTREAM_NOT_READY },
+                true => NatsError::NoJetStream { secs, why: JETSTREAM_OFF },
+                false => NatsError::Timeout { secs, last: last.to_owned() },
             };
-            return Err(trouble.doing(doing));
+            return Err(error.while_doing(doing));
         }
         self.metrics.retries.fetch_add(1, Ordering::Relaxed);
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(RETRY_PAUSE).await;
         Ok(())
     }
 
     /// Records that a message with this sequence exists on a subject.
-    pub(crate) fn knows(&self, subject: &str, seq: u64) {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).put(subject, seq);
+    pub(crate) fn raise_floor(&self, subject: &str, seq: u64) {
+        self.floor.lock().unwrap_or_else(PoisonError::into_inner).raise(subject, seq);
     }
 
     /// The lowest sequence that the last message on a subject (wildcards allowed) can have.
-    pub(crate) fn least(&self, filter: &str) -> u64 {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).least(filter)
+    pub(crate) fn floor(&self, filter: &str) -> u64 {
+        self.floor.lock().unwrap_or_else(PoisonError::into_inner).get(filter)
     }
 }
 
@@ -283,7 +284,7 @@ fn is_new_enough(version: &str) -> bool {
         let mut parts = text.split('.').map(|part| part.parse().unwrap_or(0));
         (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
     };
-    numbers(version) >= numbers(NEEDED)
+    numbers(version) >= numbers(MIN_SERVER_VERSION)
 }
 
 #[cfg(test)]
@@ -292,7 +293,7 @@ mod tests {
 
     #[test]
     fn versions_are_compared_by_number() {
-        let check = |version, will_do| assert_eq!(is_new_enough(version), will_do, "{version}");
+        let check = |version, expected| assert_eq!(is_new_enough(version), expected, "{version}");
         check("2.9.10", false);
         check("2.14.6", false);
         check("2.15.1", true);

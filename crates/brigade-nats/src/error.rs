@@ -5,7 +5,7 @@ use thiserror::Error;
 
 /// Why an operation on the NATS server failed.
 #[derive(Debug, Error)]
-pub(crate) enum Trouble {
+pub(crate) enum NatsError {
     /// No server accepted the connection.
     #[error("could not connect to {servers}: {why}")]
     Unreachable { servers: String, why: String },
@@ -14,21 +14,21 @@ pub(crate) enum Trouble {
     Version { found: String, needed: &'static str },
     /// The server did not answer, although the request was retried until the time limit.
     #[error("the NATS server did not answer for {secs} s: {last}")]
-    Silent { secs: u64, last: String },
+    Timeout { secs: u64, last: String },
     /// The server is running, but JetStream does not answer.
     #[error("JetStream did not answer for {secs} s: {why}")]
     NoJetStream { secs: u64, why: &'static str },
     /// The server returned an error.
     #[error("{0}")]
-    Said(String),
+    Server(String),
     /// The server's answer could not be parsed.
     #[error("unexpected answer from the NATS server: {0}")]
-    Garbled(String),
+    Malformed(String),
 }
 
-impl Trouble {
+impl NatsError {
     /// Converts to a store error; `doing` completes the sentence "cannot …".
-    pub(crate) fn doing(self, doing: impl Into<String>) -> StoreError {
+    pub(crate) fn while_doing(self, doing: impl Into<String>) -> StoreError {
         StoreError::Engine { doing: doing.into(), source: Box::new(self) }
     }
 }

@@ -18,8 +18,8 @@ use brigade_core::store::StoreError;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use crate::engine::Engine;
-use crate::error::Trouble;
+use crate::engine::NatsConnection;
+use crate::error::NatsError;
 use crate::identity::Role;
 use crate::layout::Stream;
 use crate::options::{Options, Settings};
@@ -71,8 +71,8 @@ pub enum Ailment {
 
 /// Inspects a NATS server. Changes nothing.
 pub async fn examine(options: &Options) -> Result<Health, StoreError> {
-    let engine = Engine::open(options).await?;
-    let info = engine.client.server_info();
+    let connection = NatsConnection::open(options).await?;
+    let info = connection.client.server_info();
     let mut health = Health {
         version: info.version,
         is_cluster: info.cluster.is_some(),
@@ -80,19 +80,19 @@ pub async fn examine(options: &Options) -> Result<Health, StoreError> {
         ahead: SignedDuration::ZERO,
         streams: None,
     };
-    if engine.identity.role != Role::Admin {
+    if connection.identity.role != Role::Admin {
         return Ok(health);
     }
-    let layout = if engine.has_streams().await? { engine.layout().await? } else { None };
+    let layout = if connection.has_streams().await? { connection.layout().await? } else { None };
     let shards = layout.map_or(options.settings.shards, |layout| layout.shards);
     let mut found = Vec::new();
     for shard in 0..shards {
         for stream in Stream::ALL {
             let name = stream.name(shard);
             let asked = Timestamp::now();
-            let answer = ask(&engine, &name).await?;
-            health.ahead = ahead(&answer, asked).unwrap_or(health.ahead);
-            let ailments = ailments(stream, shard, &answer, health.is_cluster)?;
+            let answer = stream_info(&connection, &name).await?;
+            health.ahead = clock_lead(&answer, asked).unwrap_or(health.ahead);
+            let ailments = find_ailments(stream, shard, &answer, health.is_cluster)?;
             found.push(StreamHealth { name, ailments });
         }
     }
@@ -100,36 +100,36 @@ pub async fn examine(options: &Options) -> Result<Health, StoreError> {
     Ok(health)
 }
 
-async fn ask(engine: &Engine, name: &str) -> Result<Value, StoreError> {
+async fn stream_info(connection: &NatsConnection, name: &str) -> Result<Value, StoreError> {
     let api = format!("$JS.API.STREAM.INFO.{name}");
-    let answer = engine.ask(&api, None, &[], DOING).await?;
+    let answer = connection.request(&api, None, &[], DOING).await?;
     serde_json::from_slice(&answer.payload)
-        .map_err(|error| Trouble::Garbled(error.to_string()).doing(DOING))
+        .map_err(|error| NatsError::Malformed(error.to_string()).while_doing(DOING))
 }
 
 /// How far this host's clock is ahead. Assumes the server read its clock halfway between request and answer.
-fn ahead(answer: &Value, asked: Timestamp) -> Option<SignedDuration> {
-    let theirs: Timestamp = answer.get("ts")?.as_str()?.parse().ok()?;
-    let heard = Timestamp::now();
-    let between = asked.checked_add(heard.duration_since(asked) / 2).ok()?;
-    Some(between.duration_since(theirs))
+fn clock_lead(answer: &Value, asked: Timestamp) -> Option<SignedDuration> {
+    let server_time: Timestamp = answer.get("ts")?.as_str()?.parse().ok()?;
+    let answered = Timestamp::now();
+    let between = asked.checked_add(answered.duration_since(asked) / 2).ok()?;
+    Some(between.duration_since(server_time))
 }
 
-fn ailments(
+fn find_ailments(
     stream: Stream,
     shard: u16,
     answer: &Value,
     is_cluster: bool,
 ) -> Result<Vec<Ailment>, StoreError> {
     if let Some(error) = answer.get("error") {
-        let said = error.get("description").and_then(Value::as_str).unwrap_or_default();
+        let description = error.get("description").and_then(Value::as_str).unwrap_or_default();
         return match error.get("code").and_then(Value::as_u64) {
             Some(404) => Ok(vec![Ailment::Missing]),
-            _ => Err(Trouble::Said(said.to_owned()).doing(DOING)),
+            _ => Err(NatsError::Server(description.to_owned()).while_doing(DOING)),
         };
     }
     let info: Info = serde_json::from_value(answer.clone())
-        .map_err(|error| Trouble::Garbled(error.to_string()).doing(DOING))?;
+        .map_err(|error| NatsError::Malformed(error.to_string()).while_doing(DOING))?;
     let replicas = info.config.num_replicas;
     // Every organisation chooses its own retention.
     let settings = Settings { retention: info.config.max_age, ..Settings::default() };
@@ -159,10 +159,9 @@ fn differences(is: &Config, wanted: &Config) -> Vec<&'static str> {
     };
     let storage = |config: &Config| matches!(config.storage, StorageType::Memory);
     let republish = |config: &Config| {
-        config
-            .republish
-            .as_ref()
-            .map(|its| (its.source.clone(), its.destination.clone(), its.headers_only))
+        config.republish.as_ref().map(|republish| {
+            (republish.source.clone(), republish.destination.clone(), republish.headers_only)
+        })
     };
     let checks = [
         ("subjects", subjects(is) == subjects(wanted)),
@@ -196,7 +195,7 @@ mod tests {
     #[test]
     fn a_stream_that_is_not_there_is_missing() {
         let answer = serde_json::json!({ "error": { "code": 404, "err_code": 10059 } });
-        let found = ailments(Stream::Mail, 0, &answer, false).unwrap();
+        let found = find_ailments(Stream::Mail, 0, &answer, false).unwrap();
         assert_eq!(found, [Ailment::Missing]);
     }
 }

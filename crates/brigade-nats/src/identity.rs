@@ -75,8 +75,8 @@ impl Role {
 impl FromStr for Role {
     type Err = ();
 
-    fn from_str(word: &str) -> Result<Self, ()> {
-        match word {
+    fn from_str(value: &str) -> Result<Self, ()> {
+        match value {
             "member" => Ok(Self::Member),
             "lead" => Ok(Self::Lead),
             "admin" => Ok(Self::Admin),
@@ -109,14 +109,14 @@ pub enum IdentityError {
 }
 
 #[derive(Deserialize)]
-struct Claims {
+struct CredentialClaims {
     sub: String,
     #[serde(default)]
-    nats: Nats,
+    nats: NatsClaims,
 }
 
 #[derive(Deserialize, Default)]
-struct Nats {
+struct NatsClaims {
     #[serde(default)]
     tags: Vec<String>,
 }
@@ -145,7 +145,7 @@ impl Identity {
     /// Reads the identity from the text of a credentials file.
     pub fn parse(creds: &str) -> Result<Self, &'static str> {
         let claims = claims(creds)?;
-        let tags = |key| claims.nats.tags.iter().filter_map(move |tag| value(tag, key));
+        let tags = |key| claims.nats.tags.iter().filter_map(move |tag| tag_value(tag, key));
         // Credentials made by other tools have no tags; the server enforces their permissions anyway.
         let Some(role) = tags("role").next() else { return Ok(Self::trusted()) };
         let role: Role = role.parse().map_err(|()| "it has an unknown role")?;
@@ -156,21 +156,21 @@ impl Identity {
         if role != Role::Admin && (team.is_none() || members.is_empty()) {
             return Err("it does not name a team and its members");
         }
-        let number = |key, otherwise| match tags(key).next().map(str::parse::<u64>) {
-            None => Ok(otherwise),
+        let number = |key, default| match tags(key).next().map(str::parse::<u64>) {
+            None => Ok(default),
             Some(number) => number.map_err(|_| "a number in it is invalid"),
         };
-        let usual = Settings::default();
+        let defaults = Settings::default();
         let small = |number: u64| u16::try_from(number).map_err(|_| "a number in it is too large");
         let settings = Settings {
-            shards: small(number("shards", usual.shards.into())?)?,
+            shards: small(number("shards", defaults.shards.into())?)?,
             replicas: match number("replicas", 0)? {
                 0 => None,
                 replicas => Some(small(replicas)?.into()),
             },
-            retention: Duration::from_secs(number("retention", usual.retention.as_secs())?),
+            retention: Duration::from_secs(number("retention", defaults.retention.as_secs())?),
         };
-        let answers = role == Role::Admin || tags("answers").any(|word| word == "yes");
+        let answers = role == Role::Admin || tags("answers").any(|value| value == "yes");
         let inbox_prefix = inbox_prefix(role, &claims.sub);
         let api_prefix = if role == Role::Admin { API } else { SEATS_API };
         Ok(Self { role, team, members, answers, settings, inbox_prefix, api_prefix })
@@ -191,12 +191,12 @@ pub(crate) fn inbox_prefix(role: Role, public_key: &str) -> String {
 }
 
 /// The value of a tag, if it has this key. Some tools convert keys to lower case.
-fn value<'t>(tag: &'t str, key: &str) -> Option<&'t str> {
-    let (its, value) = tag.split_once(':')?;
-    its.eq_ignore_ascii_case(key).then_some(value)
+fn tag_value<'t>(tag: &'t str, key: &str) -> Option<&'t str> {
+    let (tag_key, value) = tag.split_once(':')?;
+    tag_key.eq_ignore_ascii_case(key).then_some(value)
 }
 
-fn claims(creds: &str) -> Result<Claims, &'static str> {
+fn claims(creds: &str) -> Result<CredentialClaims, &'static str> {
     let after = creds.split_once("BEGIN NATS USER JWT-----").ok_or("it has no user JWT")?.1;
     let (jwt, _) = after.split_once("-----").ok_or("its user JWT is incomplete")?;
     let body = jwt.trim().split('.').nth(1).ok_or("its user JWT is invalid")?;
@@ -253,7 +253,7 @@ mod tests {
             tagged(r#""role:lead","team:demo""#),
             Err("it does not name a team and its members")
         );
-        let wrong = tagged(r#""role:lead","team:a.b","member:x""#);
-        assert_eq!(wrong, Err("its team name is invalid"));
+        let invalid = tagged(r#""role:lead","team:a.b","member:x""#);
+        assert_eq!(invalid, Err("its team name is invalid"));
     }
 }

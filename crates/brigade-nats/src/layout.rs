@@ -7,15 +7,15 @@
 //! |---|---|---|
 //! | `mb.<s>.<team>.<to>.<from>.w` | a message | `<from>` |
 //! | `mb.<s>.<team>.<to>.<from>.a` | an answer or an order: a plan or permission approved, a mode set | `<from>`, if it may answer |
-//! | `mk.<s>.<team>.<of>` | which messages of a mailbox were read and shown | `<of>` |
+//! | `mk.<s>.<team>.<member>` | which messages of a mailbox were read and shown | `<member>` |
 //! | `ev.<s>.<team>.<by>` | events that are not visible in any document | `<by>` |
 //! | `wk.<s>.<team>.<by>` | work events of a member: many, so they have their own subject | `<by>` |
 //! | `bd.<s>.<team>.<id>.<by>` | a task: the last message of any author. Task `0` holds the last assigned number | `<by>` |
 //! | `tm.<s>.<team>.doc.cfg.<by>` | the team's `config.json` | a lead |
 //! | `tm.<s>.<team>.doc.m.<name>` | a member's own change to its entry in `config.json` | `<name>` |
-//! | `tm.<s>.<team>.q.<of>.<question>` | a decision of a seat, written once | `<of>` |
-//! | `nt.<s>.<team>.<of>.<shelf>` | notes of the process that runs a member | `<of>` |
-//! | `lv.<s>.<team>.<of>` | a member's pulse; expires | `<of>` |
+//! | `tm.<s>.<team>.q.<member>.<question>` | a decision of a seat, written once | `<member>` |
+//! | `nt.<s>.<team>.<member>.<shelf>` | notes of the process that runs a member | `<member>` |
+//! | `lv.<s>.<team>.<member>` | a member's pulse; expires | `<member>` |
 //!
 //! `<s>` is the team's shard. Each stream republishes what it has stored under `wake.`, and watchers subscribe
 //! there: a subscriber to the subject itself would receive a message before it is stored.
@@ -150,8 +150,8 @@ impl Place {
     }
 
     /// All mail of a member.
-    pub fn mailbox(&self, of: &MemberName) -> String {
-        self.subject("mb", format_args!("{of}.>"))
+    pub fn mailbox(&self, member: &MemberName) -> String {
+        self.subject("mb", format_args!("{member}.>"))
     }
 
     /// All messages from one member to another.
@@ -170,8 +170,8 @@ impl Place {
     }
 
     /// The marks of a mailbox.
-    pub fn marks(&self, of: &MemberName) -> String {
-        self.subject("mk", of)
+    pub fn marks(&self, member: &MemberName) -> String {
+        self.subject("mk", member)
     }
 
     /// The marks of all mailboxes.
@@ -235,8 +235,8 @@ impl Place {
     }
 
     /// A member's own entry in the roster.
-    pub fn entry(&self, of: &str) -> String {
-        self.subject("tm", format_args!("doc.m.{of}"))
+    pub fn entry(&self, member: &str) -> String {
+        self.subject("tm", format_args!("doc.m.{member}"))
     }
 
     /// Everything the roster is built from.
@@ -245,8 +245,8 @@ impl Place {
     }
 
     /// A note of the process that runs a member.
-    pub fn note(&self, of: &MemberName, shelf: &str) -> String {
-        self.subject("nt", format_args!("{of}.{shelf}"))
+    pub fn note(&self, member: &MemberName, shelf: &str) -> String {
+        self.subject("nt", format_args!("{member}.{shelf}"))
     }
 
     /// All notes of the team.
@@ -255,13 +255,13 @@ impl Place {
     }
 
     /// A decision of a seat.
-    pub fn decision(&self, of: &MemberName, question: &str) -> String {
-        self.subject("tm", format_args!("q.{of}.{question}"))
+    pub fn decision(&self, member: &MemberName, question: &str) -> String {
+        self.subject("tm", format_args!("q.{member}.{question}"))
     }
 
     /// A member's pulse.
-    pub fn pulse(&self, of: &MemberName) -> String {
-        self.subject("lv", of)
+    pub fn pulse(&self, member: &MemberName) -> String {
+        self.subject("lv", member)
     }
 }
 

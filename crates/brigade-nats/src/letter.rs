@@ -9,8 +9,8 @@ use brigade_wire::body::Body;
 use brigade_wire::inbox::Inbox;
 
 use crate::layout::Weight;
-use crate::read::Stored;
-use crate::write::LIFE;
+use crate::read::StoredMessage;
+use crate::write::INCARNATION;
 
 /// Header: when the addressed team was created, in milliseconds.
 pub(crate) const CREATED: &str = "Brigade-Created";
@@ -41,14 +41,14 @@ pub(crate) fn entry(message: &Outgoing) -> String {
     serde_json::to_string(&message.as_new()).unwrap_or_default()
 }
 
-/// A mail message from a stream that passed the checks of [`Letter::read`].
+/// A mail message from a stream that passed the checks of [`MailMessage::read`].
 #[derive(Clone, Debug)]
-pub(crate) struct Letter {
+pub(crate) struct MailMessage {
     pub(crate) seq: u64,
     pub(crate) key: MessageKey,
     pub(crate) to: String,
     pub(crate) from: String,
-    pub(crate) life: String,
+    pub(crate) incarnation: String,
     pub(crate) created: u64,
     /// The inbox entry, marked unread.
     pub(crate) json: String,
@@ -56,26 +56,26 @@ pub(crate) struct Letter {
     read_json: OnceLock<Vec<u8>>,
 }
 
-impl Letter {
+impl MailMessage {
     /// Parses and checks a stored message. Returns `None` for a forged one: its `from` must be the sender that the
     /// server authenticated, and it may be an answer only if its subject says so.
-    pub(crate) fn read(stored: &Stored) -> Option<Self> {
+    pub(crate) fn read(stored: &StoredMessage) -> Option<Self> {
         let tokens = stored.tokens();
         if !stored.subject.starts_with("mb.") {
             return None;
         }
         let [to, from, weight_token] = tokens.as_slice() else { return None };
         let json = str::from_utf8(&stored.payload).ok()?;
-        let look = with_message(json.as_bytes(), |message| {
+        let checked = with_message(json.as_bytes(), |message| {
             let message = message?;
             let key = MessageKey::of(&message, 0);
-            let honest = message.from() == *from
+            let is_valid = message.from() == *from
                 && !message.read()
                 && (*weight_token == Weight::Answer.token()
                     || weight(&message.text()) == Weight::Words);
-            honest.then_some(key)
+            is_valid.then_some(key)
         });
-        let Ok(Some(key)) = look else {
+        let Ok(Some(key)) = checked else {
             tracing::warn!(
                 subject = stored.subject,
                 seq = stored.seq,
@@ -88,8 +88,11 @@ impl Letter {
             key,
             to: (*to).to_owned(),
             from: (*from).to_owned(),
-            life: stored.header(LIFE).unwrap_or_default().to_owned(),
-            created: stored.header(CREATED).and_then(|word| word.parse().ok()).unwrap_or_default(),
+            incarnation: stored.header(INCARNATION).unwrap_or_default().to_owned(),
+            created: stored
+                .header(CREATED)
+                .and_then(|value| value.parse().ok())
+                .unwrap_or_default(),
             json: json.to_owned(),
             read_json: OnceLock::new(),
         })
@@ -116,7 +119,7 @@ mod tests {
     use super::{Weight, weight};
 
     #[test]
-    fn what_grants_something_weighs_more_than_words() {
+    fn messages_that_grant_something_are_answers() {
         let check = |text: &str, expected| assert_eq!(weight(text), expected, "{text}");
         check("hello", Weight::Words);
         check("permission_response", Weight::Words);

@@ -22,17 +22,17 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::engine::Engine;
-use crate::error::Trouble;
+use crate::engine::NatsConnection;
+use crate::error::NatsError;
 use crate::identity::Role;
 use crate::layout::{DEDUP, Stream};
 use crate::store::NatsStore;
 
 /// Timeout for operations that take long.
-pub(crate) const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a cluster may take to announce a new subscription, and how often to retry meanwhile.
-const HEARD_OF: Duration = Duration::from_secs(10);
-const AGAIN: Duration = Duration::from_millis(50);
+const SUBSCRIPTION_DELAY: Duration = Duration::from_secs(10);
+const SUBSCRIPTION_RETRY_PAUSE: Duration = Duration::from_millis(50);
 /// JetStream error: stream not found.
 const NO_STREAM: u64 = 10059;
 
@@ -99,7 +99,7 @@ pub struct State {
     #[serde(default)]
     pub last_ts: Option<Timestamp>,
     /// Number of deleted messages between the first and the last.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub num_deleted: u64,
     /// Number of consumers.
     #[serde(default)]
@@ -107,29 +107,29 @@ pub struct State {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde requires this signature")]
-fn is_none(count: &u64) -> bool {
+fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
 /// The server's description of a stream.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Info {
+pub(crate) struct StreamInfo {
     pub(crate) config: Value,
     pub(crate) state: State,
     #[serde(default)]
-    cluster: Option<Cluster>,
+    cluster: Option<StreamCluster>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Cluster {
+struct StreamCluster {
     #[serde(default)]
     leader: Option<String>,
     #[serde(default)]
-    replicas: Vec<Replica>,
+    replicas: Vec<StreamReplica>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Replica {
+struct StreamReplica {
     name: String,
     #[serde(default)]
     current: bool,
@@ -139,7 +139,7 @@ struct Replica {
     lag: u64,
 }
 
-impl Info {
+impl StreamInfo {
     fn number(&self, key: &str) -> u64 {
         self.config.get(key).and_then(Value::as_u64).unwrap_or_default()
     }
@@ -161,28 +161,28 @@ impl Info {
 impl NatsStore {
     /// Measures the NATS server, as far as this seat's credentials allow.
     pub async fn measures(&self) -> Result<Measures, StoreError> {
-        let engine = &self.engine;
-        let mut retention =
-            (engine.identity.role != Role::Admin).then_some(engine.identity.settings.retention);
+        let connection = &self.connection;
+        let mut retention = (connection.identity.role != Role::Admin)
+            .then_some(connection.identity.settings.retention);
         let mut streams = Vec::new();
-        if engine.identity.role == Role::Admin {
+        if connection.identity.role == Role::Admin {
             for shard in 0..self.shards {
                 for stream in Stream::ALL {
                     let name = stream.name(shard);
-                    let Some(info) = engine.info(&name).await? else { continue };
+                    let Some(info) = connection.info(&name).await? else { continue };
                     if stream == Stream::Mail && !info.max_age().is_zero() {
-                        let least = retention.unwrap_or(Duration::MAX).min(info.max_age());
-                        retention = Some(least);
+                        let shortest = retention.unwrap_or(Duration::MAX).min(info.max_age());
+                        retention = Some(shortest);
                     }
-                    streams.push(StreamMeasures::of(name, info));
+                    streams.push(StreamMeasures::new(name, info));
                 }
             }
         }
         let began = Instant::now();
         // A request that every seat is allowed to send.
-        engine.layout().await?;
+        connection.layout().await?;
         let round_trip = began.elapsed();
-        let server = engine.client.server_info();
+        let server = connection.client.server_info();
         Ok(Measures {
             server: server.server_name,
             version: server.version,
@@ -199,7 +199,7 @@ impl NatsStore {
         let mut before = Duration::ZERO;
         for shard in 0..self.shards {
             let name = Stream::Mail.name(shard);
-            let Some(mut info) = self.engine.info(&name).await? else { continue };
+            let Some(mut info) = self.connection.info(&name).await? else { continue };
             before = before.max(info.max_age());
             let nanos = |time: Duration| json!(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
             if let Some(config) = info.config.as_object_mut() {
@@ -208,14 +208,14 @@ impl NatsStore {
                 config.insert("duplicate_window".into(), nanos(DEDUP.min(retention)));
             }
             let api = format!("$JS.API.STREAM.UPDATE.{name}");
-            let _updated: Info = self.engine.command(&api, &info.config, doing).await?;
+            let _updated: StreamInfo = self.connection.command(&api, &info.config, doing).await?;
         }
         Ok(before)
     }
 }
 
 impl StreamMeasures {
-    fn of(name: String, info: Info) -> Self {
+    fn new(name: String, info: StreamInfo) -> Self {
         let replicas = info.number("num_replicas");
         let State { messages, bytes, .. } = info.state;
         let (leader, others) = match info.cluster {
@@ -223,21 +223,24 @@ impl StreamMeasures {
             None => (None, Vec::new()),
         };
         let behind = others.into_iter().filter(|other| !other.current || other.offline);
-        let behind =
-            behind.map(|Replica { name, offline, lag, .. }| Behind { server: name, lag, offline });
+        let behind = behind.map(|StreamReplica { name, offline, lag, .. }| Behind {
+            server: name,
+            lag,
+            offline,
+        });
         Self { name, messages, bytes, replicas, leader, behind: behind.collect() }
     }
 }
 
-impl Engine {
+impl NatsConnection {
     /// The server's description of a stream; `None` if it does not exist.
-    pub(crate) async fn info(&self, name: &str) -> Result<Option<Info>, StoreError> {
+    pub(crate) async fn info(&self, name: &str) -> Result<Option<StreamInfo>, StoreError> {
         let doing = format!("inspect the stream {name}");
         let api = format!("$JS.API.STREAM.INFO.{name}");
-        let answer = self.ask(&api, None, &[], &doing).await?;
+        let answer = self.request(&api, None, &[], &doing).await?;
         match serde_json::from_slice::<Response<Value>>(&answer.payload) {
             Ok(Response::Err { error }) if error.error_code().0 == NO_STREAM => Ok(None),
-            _ => self.understood(&answer.payload, &doing).map(Some),
+            _ => self.parse_answer(&answer.payload, &doing).map(Some),
         }
     }
 
@@ -252,12 +255,12 @@ impl Engine {
             return Err(StoreError::Forbidden { doing: doing.to_owned() });
         }
         let payload = body.to_string().into_bytes();
-        let answer = self.deliver(api.to_owned(), payload, doing).await?;
-        self.understood(&answer, doing)
+        let answer = self.send_payload(api.to_owned(), payload, doing).await?;
+        self.parse_answer(&answer, doing)
     }
 
     /// Sends a payload to the server and waits for its answer.
-    pub(crate) async fn deliver(
+    pub(crate) async fn send_payload(
         &self,
         subject: String,
         payload: Vec<u8>,
@@ -266,38 +269,39 @@ impl Engine {
         let payload = Bytes::from(payload);
         let began = Instant::now();
         loop {
-            let request = Request::new().payload(payload.clone()).timeout(Some(LONG));
+            let request = Request::new().payload(payload.clone()).timeout(Some(LONG_TIMEOUT));
             match self.client.send_request(subject.clone(), request).await {
                 Ok(answer) => return Ok(answer.payload),
                 // In a cluster another server may be subscribed, and ours has not learned of it yet. The payload
                 // reached no server, so it can be sent again.
                 Err(error)
                     if error.kind() == RequestErrorKind::NoResponders
-                        && began.elapsed() < HEARD_OF =>
+                        && began.elapsed() < SUBSCRIPTION_DELAY =>
                 {
-                    tokio::time::sleep(AGAIN).await;
+                    tokio::time::sleep(SUBSCRIPTION_RETRY_PAUSE).await;
                 }
-                Err(error) => return Err(Trouble::Said(error.to_string()).doing(doing)),
+                Err(error) => return Err(NatsError::Server(error.to_string()).while_doing(doing)),
             }
         }
     }
 
     /// Parses the server's answer, or returns the error in it.
-    pub(crate) fn understood<T: DeserializeOwned>(
+    pub(crate) fn parse_answer<T: DeserializeOwned>(
         &self,
         answer: &[u8],
         doing: &str,
     ) -> Result<T, StoreError> {
-        let garbled = |error: serde_json::Error| Trouble::Garbled(error.to_string()).doing(doing);
+        let malformed =
+            |error: serde_json::Error| NatsError::Malformed(error.to_string()).while_doing(doing);
         // An answer can hold an error beside other fields.
         #[derive(Deserialize)]
-        struct Said {
+        struct ErrorField {
             error: Option<async_nats::jetstream::Error>,
         }
-        let said: Said = serde_json::from_slice(answer).map_err(garbled)?;
-        match said.error {
-            Some(error) => Err(Trouble::Said(error.to_string()).doing(doing)),
-            None => serde_json::from_slice(answer).map_err(garbled),
+        let parsed: ErrorField = serde_json::from_slice(answer).map_err(malformed)?;
+        match parsed.error {
+            Some(error) => Err(NatsError::Server(error.to_string()).while_doing(doing)),
+            None => serde_json::from_slice(answer).map_err(malformed),
         }
     }
 }

@@ -46,7 +46,7 @@ pub enum Patience {
 }
 
 impl Patience {
-    pub(crate) fn time(self) -> Duration {
+    pub(crate) fn duration(self) -> Duration {
         match self {
             Self::Short => Duration::from_secs(20),
             Self::Long => Duration::from_secs(10 * 60),

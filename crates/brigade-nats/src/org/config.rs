@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 /// Offset of the port for connections between servers from the port for clients, as in 6222 and 4222.
-const ROUTE_PORT: u16 = 2000;
+const ROUTE_PORT_OFFSET: u16 = 2000;
 
 /// Address of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,15 +22,17 @@ impl FromStr for Address {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let form = || format!("{text:?} is not HOST:PORT");
-        let (host, port) = text.rsplit_once(':').ok_or_else(form)?;
-        let plain = |c: char| c.is_ascii_alphanumeric() || ".-[]:_".contains(c);
-        if host.is_empty() || !host.chars().all(plain) {
-            return Err(form());
+        let invalid = || format!("{text:?} is not HOST:PORT");
+        let (host, port) = text.rsplit_once(':').ok_or_else(invalid)?;
+        let allowed = |c: char| c.is_ascii_alphanumeric() || ".-[]:_".contains(c);
+        if host.is_empty() || !host.chars().all(allowed) {
+            return Err(invalid());
         }
-        let port: u16 = port.parse().map_err(|_| form())?;
-        if port.checked_add(ROUTE_PORT).is_none() {
-            return Err(format!("port {port} is too high: {ROUTE_PORT} is added to it for routes"));
+        let port: u16 = port.parse().map_err(|_| invalid())?;
+        if port.checked_add(ROUTE_PORT_OFFSET).is_none() {
+            return Err(format!(
+                "port {port} is too high: {ROUTE_PORT_OFFSET} is added to it for routes"
+            ));
         }
         Ok(Self { host: host.to_owned(), port })
     }
@@ -79,7 +81,7 @@ impl Cluster {
 }
 
 /// Everything a server's configuration is made from.
-pub(super) struct Server<'c> {
+pub(super) struct ServerConfig<'c> {
     pub(super) cluster: &'c Cluster,
     /// The folder for its data.
     pub(super) data: &'c Path,
@@ -91,9 +93,9 @@ pub(super) struct Server<'c> {
     pub(super) accounts: &'c [(String, String)],
 }
 
-impl Server<'_> {
+impl ServerConfig<'_> {
     /// The configuration of the server with this number, counted from 1.
-    pub(super) fn text(&self, number: usize, node: &Address) -> String {
+    pub(super) fn render(&self, number: usize, node: &Address) -> String {
         let mut text = format!(
             "# Written by `brigade org`, which overwrites it when organisations or seats change.\n\
              # Contains secrets of the servers.\n\
@@ -142,7 +144,7 @@ impl Server<'_> {
     }
 
     fn routes(&self, text: &mut String, node: &Address) {
-        let listen = format!("{}:{}", self.bind(node), node.port + ROUTE_PORT);
+        let listen = format!("{}:{}", self.bind(node), node.port + ROUTE_PORT_OFFSET);
         let password = self.password;
         let _infallible = write!(
             text,
@@ -156,7 +158,7 @@ impl Server<'_> {
         self.tls(text, "  ");
         text.push_str("  routes: [\n");
         for other in self.cluster.nodes.iter().filter(|other| *other != node) {
-            let (host, port) = (&other.host, other.port + ROUTE_PORT);
+            let (host, port) = (&other.host, other.port + ROUTE_PORT_OFFSET);
             let _infallible = writeln!(text, "    \"nats://brigade:{password}@{host}:{port}\"");
         }
         text.push_str("  ]\n}\n");
@@ -177,7 +179,7 @@ mod tests {
     use super::*;
 
     fn text(cluster: &Cluster) -> String {
-        let server = Server {
+        let server = ServerConfig {
             cluster,
             data: Path::new("/data"),
             password: "secret",
@@ -185,7 +187,7 @@ mod tests {
             system_account: "ASYS",
             accounts: &[("AONE".to_owned(), "ONE.JWT".to_owned())],
         };
-        server.text(1, &cluster.nodes[0])
+        server.render(1, &cluster.nodes[0])
     }
 
     #[test]
@@ -217,8 +219,8 @@ mod tests {
 
     #[test]
     fn an_address_needs_a_host_and_a_port() {
-        for wrong in ["", "a", "a:", ":1", "a:b", "a b:1", "a\"}:1", "a:65000"] {
-            assert!(wrong.parse::<Address>().is_err(), "{wrong:?}");
+        for text in ["", "a", "a:", ":1", "a:b", "a b:1", "a\"}:1", "a:65000"] {
+            assert!(text.parse::<Address>().is_err(), "{text:?}");
         }
         assert_eq!("[::1]:4222".parse::<Address>().unwrap().host, "[::1]");
     }

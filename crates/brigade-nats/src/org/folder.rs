@@ -23,9 +23,9 @@ use serde::{Deserialize, Serialize};
 
 use super::OrgError;
 use super::claims;
-use super::config::{Cluster, Server};
+use super::config::{Cluster, ServerConfig};
 use super::files::{failed, lock, make_dir, read_json, remove, replace, replace_json, write_new};
-use super::jwt::{self, Subject};
+use super::jwt::{self, JwtSubject};
 use super::record::{Organisation, Seat};
 use super::rights::rights;
 use crate::identity::{Role, inbox_prefix};
@@ -33,20 +33,20 @@ use crate::layout::{self, Place};
 use crate::options::Settings;
 
 /// Validity of our own credentials for the system account.
-const LOGIN: SignedDuration = SignedDuration::from_mins(5);
+const SYSTEM_LOGIN_VALIDITY: SignedDuration = SignedDuration::from_mins(5);
 
 /// An operator's folder, locked while this value exists.
 #[derive(Debug)]
 pub struct Folder {
     dir: PathBuf,
-    operator: Operator,
+    operator: OperatorRecord,
     /// Released on drop.
     _lock: File,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Operator {
+struct OperatorRecord {
     jwt: String,
     system_account: String,
     system_jwt: String,
@@ -90,10 +90,10 @@ impl Folder {
         let (operator, system) = (KeyPair::new_operator(), KeyPair::new_account());
         let system_account = system.public_key();
         let sign = |name, key: &KeyPair, nats| {
-            let subject = Subject { name, key: &key.public_key(), from: now, until: None };
+            let subject = JwtSubject { name, key: &key.public_key(), from: now, until: None };
             jwt::sign(&operator, &subject, &nats)
         };
-        let its = Operator {
+        let record = OperatorRecord {
             jwt: sign("brigade", &operator, claims::operator(&system_account))?,
             system_jwt: sign("system", &system, claims::system())?,
             system_account,
@@ -103,8 +103,8 @@ impl Folder {
         };
         write_new(&dir.join("operator.nk"), operator.seed()?.as_bytes())?;
         write_new(&dir.join("system.nk"), system.seed()?.as_bytes())?;
-        replace_json(&dir.join("operator.json"), &its)?;
-        let folder = Self { dir, operator: its, _lock: lock };
+        replace_json(&dir.join("operator.json"), &record)?;
+        let folder = Self { dir, operator: record, _lock: lock };
         folder.configure()?;
         Ok(folder)
     }
@@ -211,13 +211,13 @@ impl Folder {
     /// The organisation with this name. Without a name, the only one.
     pub fn organisation(&self, name: Option<&TeamName>) -> Result<Organisation, OrgError> {
         let mut all = self.organisations()?;
-        let there = || all.iter().map(|its| its.name.clone()).collect();
+        let names = || all.iter().map(|org| org.name.clone()).collect();
         match name {
-            Some(name) => match all.iter().position(|its| its.name == *name) {
+            Some(name) => match all.iter().position(|org| org.name == *name) {
                 Some(at) => Ok(all.swap_remove(at)),
-                None => Err(OrgError::NoOrganisation { name: name.clone(), there: there() }),
+                None => Err(OrgError::NoOrganisation { name: name.clone(), there: names() }),
             },
-            None if all.len() > 1 => Err(OrgError::Several { there: there() }),
+            None if all.len() > 1 => Err(OrgError::Several { there: names() }),
             None => all.pop().ok_or_else(|| OrgError::NoFolder { dir: self.dir.clone() }),
         }
     }
@@ -235,20 +235,20 @@ impl Folder {
         let name = format!("{team}.{}", names.join("+"));
         let file = out.unwrap_or_else(|| dir.join("creds").join(format!("{name}.creds")));
         // A file with revoked credentials can be overwritten.
-        let mut there = organisation.seats.iter().filter(|seat| seat.file == file).peekable();
-        if there.peek().is_some() && there.all(|seat| seat.revoked.is_some()) {
+        let mut same_file = organisation.seats.iter().filter(|seat| seat.file == file).peekable();
+        if same_file.peek().is_some() && same_file.all(|seat| seat.revoked.is_some()) {
             remove(&file)?;
         }
         let account = self.key(&dir.join("seats.nk"))?;
-        let place = Place::of(&team, organisation.shards);
+        let subjects = Place::of(&team, organisation.shards);
         let mut tags = vec![format!("team:{team}"), format!("role:{}", role.as_str())];
         tags.extend(members.iter().map(|member| format!("member:{member}")));
         tags.push(format!("answers:{}", if answers { "yes" } else { "no" }));
-        tags.push(format!("shard:{}", place.shard));
+        tags.push(format!("shard:{}", subjects.shard));
         tags.extend(settings_tags(&organisation.settings()));
         let (creds, key) = user(&account, &name, until, now, |key| {
-            let its = rights(role, answers, &place, &members, &inbox_prefix(role, key));
-            claims::user(Some(&its), &tags)
+            let permissions = rights(role, answers, &subjects, &members, &inbox_prefix(role, key));
+            claims::user(Some(&permissions), &tags)
         })?;
         write_new(&file, creds.as_bytes())?;
         let file = file.canonicalize().map_err(|source| failed("find", &file, source))?;
@@ -290,15 +290,15 @@ impl Folder {
         let operator = self.key(&self.dir.join("operator.nk"))?;
         let mut accounts =
             vec![(self.operator.system_account.clone(), self.operator.system_jwt.clone())];
-        for its in self.organisations()? {
-            let from = Timestamp::from_second(its.changed).unwrap_or_default();
-            let seats_name = format!("{}-seats", its.name);
-            let both = [
-                (&its.account, its.name.as_str(), claims::streams()),
-                (&its.seats_account, &seats_name, claims::seats(&its.account, &its.revoked())),
+        for org in self.organisations()? {
+            let from = Timestamp::from_second(org.changed).unwrap_or_default();
+            let seats_name = format!("{}-seats", org.name);
+            let accounts_of_org = [
+                (&org.account, org.name.as_str(), claims::streams()),
+                (&org.seats_account, &seats_name, claims::seats(&org.account, &org.revoked())),
             ];
-            for (key, name, nats) in both {
-                let subject = Subject { name, key, from, until: None };
+            for (key, name, nats) in accounts_of_org {
+                let subject = JwtSubject { name, key, from, until: None };
                 accounts.push((key.clone(), jwt::sign(&operator, &subject, &nats)?));
             }
         }
@@ -309,8 +309,8 @@ impl Folder {
     pub(super) fn system_user(&self, now: Timestamp) -> Result<(String, KeyPair), OrgError> {
         let system = self.key(&self.dir.join("system.nk"))?;
         let key = KeyPair::new_user();
-        let until = now.checked_add(LOGIN).ok();
-        let subject = Subject { name: "brigade-org", key: &key.public_key(), from: now, until };
+        let until = now.checked_add(SYSTEM_LOGIN_VALIDITY).ok();
+        let subject = JwtSubject { name: "brigade-org", key: &key.public_key(), from: now, until };
         Ok((jwt::sign(&system, &subject, &claims::user(None, &[]))?, key))
     }
 
@@ -319,7 +319,7 @@ impl Folder {
         let data = self.dir.join("data");
         make_dir(&data)?;
         let accounts = self.accounts()?;
-        let server = Server {
+        let server = ServerConfig {
             cluster: self.cluster(),
             data: &data,
             password: &self.operator.route_password,
@@ -328,7 +328,7 @@ impl Folder {
             accounts: &accounts,
         };
         for (at, node) in self.cluster().nodes.iter().enumerate() {
-            replace(&self.server(at + 1), server.text(at + 1, node).as_bytes())?;
+            replace(&self.server(at + 1), server.render(at + 1, node).as_bytes())?;
         }
         Ok(())
     }
@@ -350,7 +350,7 @@ fn user(
 ) -> Result<(String, String), OrgError> {
     let pair = KeyPair::new_user();
     let key = pair.public_key();
-    let subject = Subject { name, key: &key, from: now, until };
+    let subject = JwtSubject { name, key: &key, from: now, until };
     let jwt = jwt::sign(account, &subject, &nats(&key))?;
     Ok((jwt::creds(&jwt, &pair.seed()?), key))
 }

@@ -11,7 +11,7 @@ const HEADER: &str = r#"{"typ":"JWT","alg":"ed25519-nkey"}"#;
 
 /// The claims that every kind of JWT has.
 #[derive(Serialize)]
-struct Claims<'c> {
+struct JwtClaims<'c> {
     jti: &'c str,
     iat: i64,
     iss: &'c str,
@@ -23,7 +23,7 @@ struct Claims<'c> {
 }
 
 /// The subject of a JWT.
-pub(super) struct Subject<'s> {
+pub(super) struct JwtSubject<'s> {
     /// Its readable name.
     pub(super) name: &'s str,
     /// Its public key.
@@ -37,11 +37,11 @@ pub(super) struct Subject<'s> {
 /// Signs claims about a subject.
 pub(super) fn sign(
     issuer: &KeyPair,
-    subject: &Subject<'_>,
+    subject: &JwtSubject<'_>,
     nats: &Value,
 ) -> Result<String, nkeys::error::Error> {
     let issuer_key = issuer.public_key();
-    let mut claims = Claims {
+    let mut claims = JwtClaims {
         jti: "",
         iat: subject.from.as_second(),
         iss: &issuer_key,
@@ -53,13 +53,13 @@ pub(super) fn sign(
     let id = BASE32_NOPAD.encode(&Sha512_256::digest(json(&claims)));
     claims.jti = &id;
     let header = BASE64URL_NOPAD.encode(HEADER.as_bytes());
-    let said = format!("{header}.{}", BASE64URL_NOPAD.encode(&json(&claims)));
-    let signature = BASE64URL_NOPAD.encode(&issuer.sign(said.as_bytes())?);
-    Ok(format!("{said}.{signature}"))
+    let signed = format!("{header}.{}", BASE64URL_NOPAD.encode(&json(&claims)));
+    let signature = BASE64URL_NOPAD.encode(&issuer.sign(signed.as_bytes())?);
+    Ok(format!("{signed}.{signature}"))
 }
 
 /// Serialization cannot fail: the claims hold only strings and numbers.
-fn json(claims: &Claims<'_>) -> Vec<u8> {
+fn json(claims: &JwtClaims<'_>) -> Vec<u8> {
     serde_json::to_vec(claims).unwrap_or_default()
 }
 
@@ -81,19 +81,19 @@ mod tests {
     #[test]
     fn a_jwt_is_signed_and_its_id_is_the_hash_of_its_claims() {
         let (issuer, user) = (KeyPair::new_account(), KeyPair::new_user());
-        let subject = Subject {
+        let subject = JwtSubject {
             name: "demo.alice",
             key: &user.public_key(),
             from: Timestamp::from_second(1_800_000_000).unwrap(),
             until: None,
         };
         let jwt = sign(&issuer, &subject, &json!({ "type": "user", "version": 2 })).unwrap();
-        let (said, signature) = jwt.rsplit_once('.').unwrap();
+        let (signed, signature) = jwt.rsplit_once('.').unwrap();
         let signature = BASE64URL_NOPAD.decode(signature.as_bytes()).unwrap();
-        issuer.verify(said.as_bytes(), &signature).unwrap();
-        assert!(KeyPair::new_account().verify(said.as_bytes(), &signature).is_err());
+        issuer.verify(signed.as_bytes(), &signature).unwrap();
+        assert!(KeyPair::new_account().verify(signed.as_bytes(), &signature).is_err());
 
-        let body = BASE64URL_NOPAD.decode(said.split('.').nth(1).unwrap().as_bytes()).unwrap();
+        let body = BASE64URL_NOPAD.decode(signed.split('.').nth(1).unwrap().as_bytes()).unwrap();
         let mut claims: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(claims["iss"], issuer.public_key());
         assert_eq!(claims["sub"], user.public_key());

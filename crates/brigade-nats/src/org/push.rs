@@ -12,9 +12,9 @@ use super::folder::Folder;
 use crate::options::Options;
 
 /// The subject on which servers accept account JWTs.
-const UPDATE: &str = "$SYS.REQ.CLAIMS.UPDATE";
+const UPDATE_SUBJECT: &str = "$SYS.REQ.CLAIMS.UPDATE";
 /// How long to wait for the servers' answers.
-const PATIENCE: Duration = Duration::from_secs(3);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A server's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -40,7 +40,7 @@ pub enum PushError {
     #[error("cannot reach the servers")]
     Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// No server of this operator answered.
-    #[error("no server answered within {} s", PATIENCE.as_secs())]
+    #[error("no server answered within {} s", ANSWER_TIMEOUT.as_secs())]
     Silent,
 }
 
@@ -54,7 +54,7 @@ pub async fn push(
     let client = login(folder, options, now).await?;
     let mut pushed = Vec::new();
     for (_, jwt) in folder.accounts()? {
-        pushed.append(&mut ask(&client, jwt, folder.cluster().nodes.len()).await?);
+        pushed.append(&mut push_account(&client, jwt, folder.cluster().nodes.len()).await?);
     }
     if pushed.is_empty() { Err(PushError::Silent) } else { Ok(pushed) }
 }
@@ -70,7 +70,7 @@ async fn login(
         let key = std::sync::Arc::clone(&key);
         async move { key.sign(&nonce).map_err(async_nats::AuthError::new) }
     });
-    connect = connect.connection_timeout(PATIENCE).name("brigade org");
+    connect = connect.connection_timeout(ANSWER_TIMEOUT).name("brigade org");
     if let Some(ca) = &options.ca {
         connect = connect.add_root_certificates(ca.clone());
     }
@@ -82,19 +82,19 @@ async fn login(
 }
 
 #[derive(Deserialize)]
-struct Answer {
-    server: Named,
-    data: Option<Outcome>,
-    error: Option<Outcome>,
+struct UpdateAnswer {
+    server: ServerName,
+    data: Option<UpdateOutcome>,
+    error: Option<UpdateOutcome>,
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct ServerName {
     name: String,
 }
 
 #[derive(Deserialize)]
-struct Outcome {
+struct UpdateOutcome {
     #[serde(default)]
     account: String,
     #[serde(default, alias = "description")]
@@ -102,18 +102,22 @@ struct Outcome {
 }
 
 /// Sends one account. Every server stores it and answers by itself.
-async fn ask(client: &Client, jwt: String, servers: usize) -> Result<Vec<Pushed>, PushError> {
+async fn push_account(
+    client: &Client,
+    jwt: String,
+    servers: usize,
+) -> Result<Vec<Pushed>, PushError> {
     let unreachable =
         |error: Box<dyn std::error::Error + Send + Sync>| PushError::Unreachable(error);
     let inbox = client.new_inbox();
     let answers = client.subscribe(inbox.clone()).await;
     let mut answers = answers.map_err(|error| unreachable(error.into()))?.take(servers);
-    let asked = client.publish_with_reply(UPDATE, inbox, jwt.into()).await;
+    let asked = client.publish_with_reply(UPDATE_SUBJECT, inbox, jwt.into()).await;
     asked.map_err(|error| unreachable(error.into()))?;
     let mut pushed = Vec::new();
-    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let deadline = tokio::time::Instant::now() + ANSWER_TIMEOUT;
     while let Ok(Some(message)) = tokio::time::timeout_at(deadline, answers.next()).await {
-        let Ok(answer) = serde_json::from_slice::<Answer>(&message.payload) else { continue };
+        let Ok(answer) = serde_json::from_slice::<UpdateAnswer>(&message.payload) else { continue };
         let taken = answer.error.is_none();
         let Some(outcome) = answer.error.or(answer.data) else { continue };
         let (server, account, said) = (answer.server.name, outcome.account, outcome.message);
