@@ -1,9 +1,9 @@
-//! `brigade mcp`: the team's tools for any agent that speaks the Model Context Protocol.
+//! `brigade mcp`: serves the team's tools to any agent that speaks the Model Context Protocol.
 //!
-//! - [`tools`]: one row for each tool, a few lines over `brigade-core`;
-//! - [`server`]: what a client can ask; [`desk`]: one call; [`reply`]: what it gives;
-//! - [`resources`], [`prompts`]: what can be read beside the tools;
-//! - [`lines`], [`door`], [`handed`]: the transport, and when a message counts as read.
+//! - [`tools`]: one row per tool, each a few lines on top of `brigade-core`;
+//! - [`server`]: handles requests; [`desk`]: the context of one call; [`reply`]: its result;
+//! - [`resources`], [`prompts`]: what clients can read besides the tools;
+//! - [`lines`], [`door`], [`handed`]: line framing, transport, and when a message is marked read.
 
 mod desk;
 mod door;
@@ -40,7 +40,7 @@ pub(crate) async fn serve(context: &Context, seat: Seat) -> Result<(), CliError>
     run(context, Identity::Seated(seat)).await
 }
 
-/// The same for the lead of a team that is yet to be made.
+/// Like `serve`, for the lead of a team that does not exist yet.
 pub(crate) async fn serve_founder(
     context: &Context,
     named: Option<TeamName>,
@@ -60,7 +60,7 @@ async fn run(context: &Context, identity: Identity) -> Result<(), CliError> {
     };
     let running = match server.serve(door).await {
         Ok(running) => running,
-        // A client that left without a greeting wanted nothing.
+        // The client disconnected before it initialized.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(error) => return Err(broken(Box::new(error))),
     };
@@ -68,7 +68,7 @@ async fn run(context: &Context, identity: Identity) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Whether the member's mail comes to it by itself, as whoever started us says.
+/// Whether brigade delivers the member's mail, as the parent process says, or the member fetches it.
 fn mail() -> Mail {
     if env::read(env::DELIVERED).is_some() { Mail::Delivered } else { Mail::Fetched }
 }

@@ -1,4 +1,4 @@
-//! Where one call is dealt with: whose it is, and what it may need of the connection.
+//! The context of one tool call: the calling seat, and access to the connection.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use super::reply::Refusal;
 use super::server::Server;
 use super::team_view::with_team;
 
-/// One call.
+/// The context of one tool call.
 pub(super) struct Desk<'c> {
     pub(super) server: &'c Server,
     pub(super) call: &'c RequestContext<RoleServer>,
@@ -27,9 +27,9 @@ impl<'c> Desk<'c> {
         Self { server, call, seat: server.seat() }
     }
 
-    /// Who calls. It is known from the start of the program; no argument says it.
+    /// The calling seat. It is fixed when the server starts; no argument can change it.
     pub(super) fn seat(&self) -> Result<&Seat, Refusal> {
-        let none = || Refusal::new("you have no team yet; make one with team_create");
+        let none = || Refusal::new("you have no team yet; create one with team_create");
         self.seat.as_ref().ok_or_else(none)
     }
 
@@ -41,7 +41,7 @@ impl<'c> Desk<'c> {
         with_team(self.seat()?, color).await
     }
 
-    /// The member of that name.
+    /// Checks that the team has a member with this name.
     pub(super) async fn member(&self, name: &str) -> Result<MemberName, Refusal> {
         let seat = self.seat()?;
         let names = |team: &brigade_wire::team::Team<'_>| {
@@ -57,7 +57,7 @@ impl<'c> Desk<'c> {
         }
     }
 
-    /// The messages the model has not seen, and that no other answer carries at this moment.
+    /// The messages the model has not seen, except those in another answer that is being sent.
     pub(super) async fn unseen(&self) -> Result<Vec<Mail>, Refusal> {
         let seat = self.seat()?;
         let mut mail = mail::inbox(seat, &seat.name, Which::All).await?;
@@ -69,7 +69,7 @@ impl<'c> Desk<'c> {
         Ok(mail)
     }
 
-    /// These go out with the answer to this call, and are then marked read.
+    /// Marks these messages read once the answer to this call has been written.
     pub(super) fn hand_out(&self, keys: Vec<MessageKey>) {
         if let Some(seat) = &self.seat
             && !keys.is_empty()
@@ -78,24 +78,24 @@ impl<'c> Desk<'c> {
         }
     }
 
-    /// Tells a client that asked for it that the call goes on.
+    /// Sends a progress notification, if the client asked for them.
     pub(super) async fn progress(&self, done: Duration, of: Duration) {
         if let Some(token) = self.call.meta.get_progress_token() {
             let mut progress = ProgressNotificationParam::new(token, done.as_secs_f64());
             progress.total = Some(of.as_secs_f64());
             progress.message = Some("waiting for messages".to_owned());
             if let Err(error) = self.call.peer.notify_progress(progress).await {
-                tracing::debug!(%error, "the client is not to be told of progress");
+                tracing::debug!(%error, "cannot send a progress notification");
             }
         }
     }
 
-    /// Whether the client no longer wants the answer.
+    /// Whether the client cancelled the call.
     pub(super) fn is_called_off(&self) -> bool {
         self.call.ct.is_cancelled()
     }
 
-    /// Ends when the client no longer wants the answer.
+    /// Waits until the client cancels the call.
     pub(super) async fn called_off(&self) {
         self.call.ct.cancelled().await;
     }

@@ -1,4 +1,4 @@
-//! The transport: standard input and output, with six habits of our own.
+//! The transport: standard input and output, with additional checks around the SDK.
 
 use std::collections::HashMap;
 use std::io;
@@ -19,19 +19,19 @@ use super::lines::Unusable;
 
 /// A transport that
 ///
-/// - says "no such method" to whatever comes before the greeting, where the SDK asks for fields of
-///   a later protocol: Claude Code begins with `server/discover`, and goes on only after a plain no;
-/// - tells when an answer was written, so that the messages in it can be marked read;
-/// - takes no second request under the id of one that is not answered yet. The SDK would answer one of
-///   the two, and the messages in the other's answer would be marked read with nobody having them;
-/// - takes a few requests at a time. Of more than the SDK has room for, it mixes up the answers, and
-///   all would be held in memory;
-/// - takes none while the client leaves too much of what was answered unread;
-/// - answers what is no message, which the SDK passes over.
+/// - answers "method not found" to requests before initialization. The SDK would demand fields of a later
+///   protocol version; Claude Code starts with `server/discover` and continues only after a plain error;
+/// - reports when an answer was written, so that the messages in it can be marked read;
+/// - rejects a request whose id is still in use. The SDK would answer only one of the two, and the messages in the
+///   other answer would be marked read without being delivered;
+/// - accepts a limited number of requests at a time. Above its own limit the SDK mixes up answers and keeps
+///   all of them in memory;
+/// - accepts no requests while the client leaves too many answers unread;
+/// - answers lines that are not valid messages, which the SDK ignores.
 pub(super) struct Door<T: Transport<RoleServer>> {
     inner: T,
     unusable: mpsc::Receiver<Unusable>,
-    /// An answer of our own that is being written.
+    /// An error answer of this transport that is being written.
     refusal: Option<JoinHandle<Result<(), T::Error>>>,
     greeted: bool,
     handed: Handed,
@@ -40,13 +40,13 @@ pub(super) struct Door<T: Transport<RoleServer>> {
     unwritten: Arc<Semaphore>,
 }
 
-/// How many requests are taken before the first of them is answered; the SDK has room for twice as many.
+/// Maximum number of open requests; the SDK has room for twice as many.
 const PLACES: usize = 32;
-/// How many bytes of answers are kept for a client that does not read them.
+/// Maximum size in bytes of answers kept for a client that does not read them.
 const UNWRITTEN: u32 = 16 << 20;
 
-/// The requests that are not answered yet, and the place of each. One that was called off has no place,
-/// but keeps its id for ever: its answer may still be made, and then has to find nobody.
+/// Requests without an answer, each with its permit. A cancelled request gives its permit back but keeps its id
+/// reserved: its answer may still be produced and must not match a newer request.
 #[derive(Clone, Default)]
 struct Unanswered(Arc<Mutex<HashMap<RequestId, Option<OwnedSemaphorePermit>>>>);
 
@@ -55,7 +55,7 @@ impl Unanswered {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the id is free, and then it is this request's.
+    /// Reserves the id. Returns whether it was free.
     fn take(&self, id: &RequestId, place: OwnedSemaphorePermit) -> bool {
         let mut held = self.held();
         let free = !held.contains_key(id);
@@ -81,7 +81,7 @@ impl<T: Transport<RoleServer>> Door<T> {
         Self { inner, unusable, refusal, greeted, handed, unanswered, places, unwritten }
     }
 
-    /// Says no. It is written by a task, for the service drops a receive when it has something to send.
+    /// Answers with an error. A separate task writes it, because the SDK drops `receive` when it has something to send.
     fn refuse(&mut self, error: ErrorData, id: Option<RequestId>) {
         let refusal = self.send(ServerJsonRpcMessage::error(error, id));
         self.refusal = Some(tokio::spawn(refusal));
@@ -103,7 +103,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Door<T> {
         if let Some(call) = &answers {
             self.unanswered.give_up_place(call);
         }
-        // What finds too little room was asked for when there was some, so it is not much.
+        // If too little room is left, take what there is: the request was accepted while there was room.
         let left = u32::try_from(self.unwritten.available_permits()).unwrap_or(UNWRITTEN);
         let room = size(&item).min(left);
         let room = Arc::clone(&self.unwritten).try_acquire_many_owned(room).ok();
@@ -121,11 +121,11 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Door<T> {
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        // Nothing is lost if this is dropped while it waits for a place or a message; and while it
-        // sends, before the greeting, nobody drops it.
+        // Cancel-safe while waiting for a permit or a message. Before initialization it also sends, but then the
+        // SDK does not drop it.
         loop {
             if let Some(refusal) = &mut self.refusal {
-                // If it cannot be written, nothing can, and the service finds that out.
+                // If the write fails, later writes fail too, and the SDK notices.
                 let _written = refusal.await;
                 self.refusal = None;
             }
@@ -150,12 +150,11 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Door<T> {
                 if self.greeted {
                     return Some(message);
                 }
-                // Answers to questions nobody asked and news from somebody who has not greeted are
-                // passed over.
+                // Ignore notifications and unexpected answers before initialization.
                 continue;
             };
             if !self.unanswered.take(&request.id, place) {
-                let error = ErrorData::invalid_request("the id is that of another request", None);
+                let error = ErrorData::invalid_request("another open request has this id", None);
                 self.refuse(error, None);
                 continue;
             }
@@ -183,7 +182,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Door<T> {
     }
 }
 
-/// How many bytes it has as JSON.
+/// The size of a message as JSON, in bytes.
 fn size(item: &TxJsonRpcMessage<RoleServer>) -> u32 {
     struct Count(usize);
     impl io::Write for Count {
@@ -197,7 +196,7 @@ fn size(item: &TxJsonRpcMessage<RoleServer>) -> u32 {
         }
     }
     let mut count = Count(0);
-    // What cannot be written takes no room.
+    // A message that cannot be serialized counts as empty.
     let _counted = serde_json::to_writer(&mut count, item);
     u32::try_from(count.0).unwrap_or(u32::MAX)
 }

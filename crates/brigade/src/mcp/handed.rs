@@ -1,8 +1,8 @@
-//! Messages that were handed out, and whether they arrived.
+//! Marks messages read once the client has received them.
 //!
-//! A message is marked read when the answer that carries it has been written, not before: if we are
-//! killed in between it is still unread, and comes again. It also comes again if the client called
-//! the answer off while it was on its way, for then nobody looked at it.
+//! A message is marked read after the answer that contains it was written. If the server is killed before that,
+//! the message is still unread and is delivered again. It is also delivered again if the client cancelled the call
+//! while the answer was on its way: then the model never saw it.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,26 +14,26 @@ use brigade_core::seat::Seat;
 use brigade_core::store::Mark;
 use rmcp::model::RequestId;
 
-/// How long the answer to a call may take to be written. After that it is not coming.
+/// How long writing an answer may take. After that its messages can be delivered again.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(10);
-/// How many answers are remembered in case they are called off.
+/// How many written answers to remember, in case they turn out to be cancelled.
 const REMEMBERED: usize = 32;
 
-/// What was handed out, by the call that asked for it.
+/// Messages in answers, by the call they answer.
 #[derive(Clone, Default)]
 pub(super) struct Handed(Arc<Mutex<Hands>>);
 
 #[derive(Default)]
 struct Hands {
-    /// In answers that are not written yet.
+    /// Answers that are not written yet.
     given: HashMap<RequestId, Handful>,
-    /// In answers that were written of late.
+    /// Answers that were written recently.
     written: VecDeque<(RequestId, Vec<MessageKey>)>,
-    /// In answers that were called off when they were written already.
+    /// Messages in answers that were cancelled after they had been written.
     unseen: HashSet<MessageKey>,
 }
 
-/// Messages in the answer to one call.
+/// The messages in the answer to one call.
 struct Handful {
     since: Instant,
     seat: Seat,
@@ -45,7 +45,7 @@ impl Handed {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// These go out with the answer to this call.
+    /// Registers messages that the answer to this call contains.
     pub(super) fn give(&self, call: RequestId, seat: Seat, keys: Vec<MessageKey>) {
         let mut hands = self.held();
         for key in &keys {
@@ -54,19 +54,19 @@ impl Handed {
         hands.given.insert(call, Handful { since: Instant::now(), seat, keys });
     }
 
-    /// What is on its way, and so is not handed out a second time.
+    /// Messages in answers that are not written yet. They must not be delivered a second time.
     pub(super) fn on_their_way(&self) -> HashSet<MessageKey> {
         let mut hands = self.held();
         hands.given.retain(|_, handful| handful.since.elapsed() < WRITTEN_WITHIN);
         hands.given.values().flat_map(|handful| handful.keys.iter().copied()).collect()
     }
 
-    /// What is marked read though nobody looked at it.
+    /// Messages that are marked read but that the model never saw.
     pub(super) fn unseen(&self) -> HashSet<MessageKey> {
         self.held().unseen.clone()
     }
 
-    /// The answer to this call is not wanted any more, whether or not it was written.
+    /// The client cancelled this call. Its answer may have been written already.
     pub(super) fn called_off(&self, call: &RequestId) {
         let mut hands = self.held();
         hands.given.remove(call);
@@ -77,14 +77,14 @@ impl Handed {
         }
     }
 
-    /// Marks read what went out with the answer to this call, which is written.
+    /// Called when the answer to this call was written: marks its messages read.
     pub(super) async fn written(&self, call: &RequestId) {
         let Some((seat, keys)) = self.held().given.get(call).map(Handful::parts) else { return };
         if let Err(error) = mail::mark(&seat, &keys, Mark::Read).await {
             tracing::warn!(team = %seat.team, member = %seat.name, %error, "cannot mark as read");
         }
         let mut hands = self.held();
-        // Unless it was called off meanwhile.
+        // Check whether the call was cancelled in the meantime.
         if hands.given.remove(call).is_some() {
             hands.written.push_back((call.clone(), keys));
             while hands.written.len() > REMEMBERED {

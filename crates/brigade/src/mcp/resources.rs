@@ -1,4 +1,4 @@
-//! What a client may read beside the tools, and be told about when it changes: board, roster, log.
+//! MCP resources: the board, the roster and the log, with change notifications.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,12 +24,12 @@ use super::team_view;
 use super::tools::lines;
 use crate::log::Story;
 
-/// How long news are collected before a client is told, so that a burst is one word.
+/// How long to collect changes before notifying the client, so that a burst becomes one notification.
 const BURST: Duration = Duration::from_millis(50);
-/// How much of the log is given.
+/// How many records of the log to return.
 const LOG_RECORDS: usize = 500;
 
-/// What there is.
+/// The kinds of resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Board,
@@ -38,9 +38,9 @@ enum Kind {
 }
 
 const KINDS: &[(Kind, &str, &str, &str)] = &[
-    (Kind::Board, "board", "application/json", "The tasks, with what each still waits for"),
+    (Kind::Board, "board", "application/json", "The tasks, and what each is still blocked by"),
     (Kind::Roster, "roster", "application/json", "The members of the team"),
-    (Kind::Log, "log", "text/plain", "What happened, without the mail between others"),
+    (Kind::Log, "log", "text/plain", "The team's history, without mail between other members"),
 ];
 
 fn uri(seat: &Seat, name: &str) -> String {
@@ -75,7 +75,7 @@ pub(super) async fn read(
         }
         Kind::Roster => {
             let members = team_view::members(&seat).await;
-            let members = members.map_err(|_| failed("the roster cannot be read"))?;
+            let members = members.map_err(|_| failed("cannot read the roster"))?;
             json!({ "team": seat.team, "you": seat.name, "members": members }).to_string()
         }
         Kind::Log => log(&seat).await.map_err(failed)?,
@@ -88,8 +88,8 @@ fn failed(error: impl std::fmt::Display) -> ErrorData {
     ErrorData::internal_error(error.to_string(), None)
 }
 
-/// The log as people read it, without members' work. The lead sees all of it, others not the mail
-/// between others.
+/// The log as text, without work events. The lead sees everything; other members do not see mail between
+/// others.
 async fn log(seat: &Seat) -> Result<String, StoreError> {
     let all = seat.role().await? == Some(Role::Lead);
     let mut records = seat.store.proceedings(&seat.team).await?;
@@ -113,15 +113,15 @@ fn concerns(seat: &Seat, record: &Record) -> bool {
     }
 }
 
-/// What the client wants to be told about.
+/// The resources the client has subscribed to.
 #[derive(Clone, Default)]
 pub(super) struct Subscriptions(Arc<Mutex<Wanted>>);
 
 #[derive(Default)]
 struct Wanted {
     uris: HashSet<String>,
-    /// Somebody watches for it. One does for all, for the system has few watches to give, and gives
-    /// them to all programs of a user.
+    /// Whether a task watches the team. One watch serves all subscriptions: the system limits the number of
+    /// file watches per user.
     watched: bool,
 }
 
@@ -130,13 +130,13 @@ impl Subscriptions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the client no more.
+    /// Ends a subscription.
     pub(super) fn end(&self, uri: &str) {
         self.wanted().uris.remove(uri);
     }
 
-    /// Those of the changed that are wanted; `None` if nothing is wanted any more, and nobody watches
-    /// from now on.
+    /// The changed resources that have subscribers. `None` if there are no subscriptions left; then the watch
+    /// ends.
     fn of(&self, changed: HashSet<String>) -> Option<Vec<String>> {
         let mut wanted = self.wanted();
         wanted.watched = !wanted.uris.is_empty();
@@ -146,7 +146,7 @@ impl Subscriptions {
     }
 }
 
-/// Tells the client from now on when the resource changes.
+/// Notifies the client of changes to the resource from now on.
 pub(super) async fn subscribe(
     server: &Server,
     asked: String,
@@ -170,7 +170,7 @@ pub(super) async fn subscribe(
     Ok(())
 }
 
-/// Tells the client what changed, for as long as it has subscribed to anything.
+/// Notifies the client of changes while it has any subscription.
 async fn tell(seat: Seat, mut watch: Watch, subscriptions: Subscriptions, peer: Peer<RoleServer>) {
     while let Some(record) = watch.next().await {
         let mut changed = changed_by(&seat, &record);
@@ -198,7 +198,7 @@ fn changed_by(seat: &Seat, record: &Record) -> HashSet<String> {
         | Event::MemberLeft { .. }
         | Event::TeamCreated { .. }
         | Event::TeamDeleted {} => Some("roster"),
-        // The log that is read here does not have it.
+        // The log resource does not include work events.
         Event::Worked { .. } => return HashSet::new(),
         _ => None,
     };

@@ -1,4 +1,4 @@
-//! JSON Schemas as short as they can be: a model pays for every byte of them, in every turn.
+//! Generates short JSON Schemas: a model pays for every byte of them in every turn.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use rmcp::schemars::JsonSchema;
 use rmcp::schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-/// The schema of what a tool takes. Its fields' comments are the model's explanations.
+/// The schema of a tool's arguments. Doc comments on the fields become descriptions for the model.
 pub(super) fn input<T: JsonSchema>() -> Arc<JsonObject> {
     Arc::new(schema::<T>(Comments::Kept))
 }
 
-/// The schema of what a tool gives, one level deep: a model sees what it is given. What is always
-/// there, `success` and `message`, is required, so that a refusal obeys it, too.
+/// The schema of a tool's result, one level deep. Only `success` and `message` are required, so that an error
+/// matches the schema, too.
 pub(super) fn output<T: JsonSchema>() -> Arc<JsonObject> {
     let mut schema = schema::<T>(Comments::Dropped);
     if let Some(Value::Object(fields)) = schema.get_mut("properties") {
@@ -40,9 +40,9 @@ fn schema<T: JsonSchema>(comments: Comments) -> JsonObject {
     shorten(&mut schema, comments);
     match schema {
         Value::Object(mut object) => {
-            // The comment on the type is for those who read the code.
+            // The doc comment on the type is for readers of the code.
             object.remove("description");
-            // OpenAI's readers want them to be there.
+            // OpenAI requires `properties`, even if empty.
             object.entry("properties").or_insert_with(|| json!({}));
             object
         }
@@ -50,8 +50,8 @@ fn schema<T: JsonSchema>(comments: Comments) -> JsonObject {
     }
 }
 
-/// Takes out what no client needs. That an optional field may also be `null` goes without saying,
-/// and two of the vendors' schema readers do not understand it said.
+/// Removes what no client needs. An optional field is not described as nullable: two vendors reject such
+/// schemas.
 fn shorten(schema: &mut Value, comments: Comments) {
     let Value::Object(object) = schema else { return };
     for key in ["title", "format", "default", "minimum", "maximum", "additionalProperties"] {

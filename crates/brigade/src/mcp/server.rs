@@ -1,4 +1,4 @@
-//! The server: what a client can ask, and who answers.
+//! The MCP server: handles requests of one client.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,16 +28,16 @@ use super::tools::{Offered, ROWS, Row};
 use super::{prompts, resources};
 use crate::host::Host;
 
-/// How many calls may wait for messages at once. One would do.
+/// How many calls may wait for messages at once. A client needs only one.
 const WAITS: usize = 8;
 
-/// Whose server this is. Fixed when the program starts, and at most once more, when somebody without
-/// a team makes one.
+/// The seat this server acts for. Fixed when the server starts; changes at most once, when a founder creates its
+/// team.
 #[derive(Debug)]
 pub(super) enum Identity {
     /// A seat in a team.
     Seated(Seat),
-    /// The lead of a team that is yet to be made, of this name if one was given.
+    /// The lead of a team that does not exist yet, with its name if one was given.
     Founder { store: Arc<dyn Store>, clock: Arc<dyn Clock>, named: Option<TeamName>, hand: Hand },
 }
 
@@ -45,14 +45,14 @@ pub(super) enum Identity {
 pub(super) struct Server {
     identity: Mutex<Identity>,
     mail: Mail,
-    /// Calls are dealt with one after the other, in the order they came: two messages sent in one
-    /// breath arrive in their order.
+    /// Calls run one after the other, in the order they arrived: two messages sent in quick succession keep their
+    /// order.
     turn: tokio::sync::Mutex<()>,
     pub(super) handed: Handed,
-    /// Each wait has a watch of the files, and the system has few to give.
+    /// Each waiting call needs a file watch, and the system has few.
     pub(super) waits: Semaphore,
     pub(super) subscriptions: Subscriptions,
-    /// Where teammates that the agent asks for are started.
+    /// Starts the teammates that the agent asks for.
     pub(super) host: Host,
 }
 
@@ -73,7 +73,7 @@ impl Server {
         self.identity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The seat, once there is a team.
+    /// The seat, if there is a team.
     pub(super) fn seat(&self) -> Option<Seat> {
         match &*self.identity() {
             Identity::Seated(seat) => Some(seat.clone()),
@@ -81,34 +81,34 @@ impl Server {
         }
     }
 
-    /// The seat of the lead of a team that is about to be made.
+    /// The lead's seat in a team that is about to be created.
     pub(super) fn founding(&self, name: TeamName) -> Result<Seat, Refusal> {
         match &*self.identity() {
             Identity::Founder { named: Some(named), .. } if *named != name => {
-                Err(Refusal::new(format!("your team is to be named {named}")))
+                Err(Refusal::new(format!("your team must be named {named}")))
             }
             Identity::Founder { store, clock, hand, .. } => {
                 let lead = Seat::new(Arc::clone(store), name, MemberName::lead());
                 Ok(lead.with_clock(Arc::clone(clock)).with_hand(hand.clone()))
             }
             Identity::Seated(seat) => {
-                Err(Refusal::new(format!("you are in team {} already", seat.team)))
+                Err(Refusal::new(format!("you are already in team {}", seat.team)))
             }
         }
     }
 
-    /// From now on this is whose server it is.
+    /// Acts for this seat from now on.
     pub(super) fn sit_down(&self, seat: Seat) {
         *self.identity() = Identity::Seated(seat);
     }
 
-    /// What the seat is; `None` if its team is yet to be made. Who cannot be looked up is offered
-    /// what everybody is.
+    /// The seat's role; `None` if its team does not exist yet. If the role cannot be read, assumes a teammate, which
+    /// is offered the fewest tools.
     async fn role(&self) -> Option<Role> {
         match self.seat()?.role().await {
             Ok(role) => Some(role.unwrap_or(Role::Teammate)),
             Err(error) => {
-                tracing::warn!(%error, "the role of the seat is not known");
+                tracing::warn!(%error, "cannot read the seat's role");
                 Some(Role::Teammate)
             }
         }
@@ -163,12 +163,12 @@ impl ServerHandler for Server {
             return Err(ErrorData::new(ErrorCode::INVALID_PARAMS, text, None));
         };
         if row.offered == Offered::Fetcher && self.mail == Mail::Delivered {
-            // Read here as well, a message would come twice.
-            let refusal = Refusal::new("your messages come to you by themselves; end your turn");
+            // Mail is delivered as turns; reading it here as well would show it twice.
+            let refusal = Refusal::new("your messages are delivered to you; end your turn");
             return Ok(CallToolResult::from(refusal).into());
         }
         let desk = Desk::new(self, &context);
-        // Whoever waits for messages keeps nobody else from calling.
+        // A call that waits for messages must not block other calls.
         let _turn = match row.name {
             "wait_for_messages" => None,
             _ => Some(self.turn.lock().await),

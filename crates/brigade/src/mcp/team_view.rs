@@ -1,4 +1,4 @@
-//! The team as it is now, for tools and resources that show it.
+//! The team's members, as tools and resources show them.
 
 use brigade_core::seat::Seat;
 use brigade_core::store::StoreError;
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::reply::Refusal;
 
-/// A member as it is shown.
+/// A member in a tool's result.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Shown {
@@ -24,7 +24,7 @@ pub(super) struct Shown {
     pub(super) is_active: Option<bool>,
 }
 
-/// Looks at the seat's team.
+/// Reads the seat's team and passes it to `look`.
 pub(super) async fn with_team<T>(
     seat: &Seat,
     look: impl FnOnce(&Team<'_>) -> T,
@@ -36,7 +36,7 @@ pub(super) async fn with_team<T>(
     Ok(look(&team))
 }
 
-/// Everybody, in the order of the roster.
+/// All members, in roster order.
 pub(super) async fn members(seat: &Seat) -> Result<Vec<Shown>, Refusal> {
     with_team(seat, |team| {
         let lead = team.lead().and_then(|lead| Some(lead.name()?.into_owned()));

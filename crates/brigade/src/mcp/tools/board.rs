@@ -1,4 +1,4 @@
-//! The task board.
+//! Task board tools.
 
 use brigade_core::board::{self, TaskPlan, Update};
 use brigade_core::graph::Graph;
@@ -17,14 +17,14 @@ use crate::output;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct TaskCreate {
-    /// What is to be done, in a line
+    /// The task in one line
     subject: String,
-    /// What is to be done, in full
+    /// The task in full
     description: String,
-    /// Shown while it is done: "Running tests"
+    /// Shown while in progress: "Running tests"
     active_form: Option<String>,
     metadata: Option<Map<String, Value>>,
-    /// Numbers of the tasks it waits for
+    /// Task ids this one waits for
     #[serde(default, deserialize_with = "ids")]
     #[schemars(with = "Option<Vec<String>>")]
     add_blocked_by: Vec<TaskId>,
@@ -60,17 +60,17 @@ pub(super) struct TaskUpdate {
     description: Option<String>,
     active_form: Option<String>,
     status: Option<NewStatus>,
-    /// Numbers of tasks that shall wait for this one
+    /// Task ids that must wait for this one
     #[serde(default, deserialize_with = "ids")]
     #[schemars(with = "Option<Vec<String>>")]
     add_blocks: Vec<TaskId>,
-    /// Numbers of tasks this one shall wait for
+    /// Task ids this one must wait for
     #[serde(default, deserialize_with = "ids")]
     #[schemars(with = "Option<Vec<String>>")]
     add_blocked_by: Vec<TaskId>,
-    /// Member name; empty for nobody
+    /// Member name; empty to unassign
     owner: Option<String>,
-    /// Merged key by key; null takes a key out
+    /// Merged by key; null removes a key
     metadata: Option<Map<String, Value>>,
 }
 
@@ -110,7 +110,7 @@ pub(super) struct OneTask {
     task: Map<String, Value>,
 }
 
-/// A task as a list has it.
+/// A task in a list.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::mcp) struct Line {
@@ -196,13 +196,13 @@ pub(super) async fn task_update(desk: &Desk<'_>, asked: TaskUpdate) -> Result<Re
     };
     board::update(seat, id, &update).await?;
     let next = match status {
-        Some(Status::Completed) => "; task_list shows what is next",
+        Some(Status::Completed) => "; task_list shows the next ones",
         _ => "",
     };
     Ok(Reply::done(format!("Task #{id} updated{next}")))
 }
 
-/// The tasks that Claude Code would show, by number; each with what it still waits for.
+/// The tasks that Claude Code would show, sorted by number, each with what still blocks it.
 pub(in crate::mcp) fn lines(graph: &Graph) -> Vec<Line> {
     let line = |(id, node): (TaskId, &brigade_core::graph::Node)| Line {
         id: id.to_string(),
@@ -214,9 +214,9 @@ pub(in crate::mcp) fn lines(graph: &Graph) -> Vec<Line> {
     graph.nodes().map(line).collect()
 }
 
-/// In the words of Claude Code's own list.
+/// A task in the format of Claude Code's own list.
 fn tell(task: &Line) -> String {
-    // A subject of two lines would pass for two tasks.
+    // A line break in the subject would look like two tasks.
     let mut text = format!("#{} [{}] {}", task.id, task.status, output::one_line(&task.subject));
     if let Some(owner) = &task.owner {
         text = format!("{text} ({owner})");
@@ -228,9 +228,9 @@ fn tell(task: &Line) -> String {
     text
 }
 
-/// A number, or its digits as text.
+/// A task id as a number or as text.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "a task's number")]
+#[serde(untagged, expecting = "a task id")]
 enum Id {
     Text(String),
     Number(u64),
@@ -239,10 +239,10 @@ enum Id {
 impl Id {
     fn parse<E: serde::de::Error>(self) -> Result<TaskId, E> {
         match self {
-            // People write "#3", and so do models.
+            // People and models also write "#3".
             Self::Text(text) => text.trim_start_matches('#').parse().map_err(E::custom),
             Self::Number(number) => {
-                TaskId::new(number).ok_or_else(|| E::custom("tasks are numbered from 1"))
+                TaskId::new(number).ok_or_else(|| E::custom("task ids start at 1"))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Asking and answering: shutdown, plan, permission.
+//! Requests and answers: shutdown, plan, permission.
 
 use brigade_core::handshake::{self, Answer};
 use rmcp::schemars::{self, JsonSchema};
@@ -23,7 +23,7 @@ pub(super) struct AnswerShutdown {
     /// From the request
     request_id: String,
     approve: bool,
-    /// Why not
+    /// If you refuse
     reason: Option<String>,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct AnswerShutdown {
 pub(super) struct SubmitPlan {
     /// The whole plan, in Markdown
     plan: String,
-    /// The file it is in, if it is in one
+    /// The plan's file, if any
     #[serde(rename = "planFilePath")]
     plan_file_path: Option<String>,
 }
@@ -43,7 +43,7 @@ pub(super) struct AnswerPlan {
     /// From the request
     request_id: String,
     approve: bool,
-    /// What to do better
+    /// What to improve
     feedback: Option<String>,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct AnswerPermission {
     /// From the request
     request_id: String,
     approve: bool,
-    /// Why not
+    /// If you deny
     reason: Option<String>,
 }
 
@@ -87,7 +87,7 @@ pub(super) async fn answer_shutdown(
     handshake::answer_shutdown(desk.seat()?, &asked.request_id, answer).await?;
     Ok(Reply::done(match answer {
         Answer::Yes => "Shutdown approved; you have left the team. End your turn now".to_owned(),
-        Answer::No(_) => "Shutdown refused; go on with your work".to_owned(),
+        Answer::No(_) => "Shutdown refused; continue your work".to_owned(),
     }))
 }
 
@@ -119,7 +119,7 @@ fn requested(what: &str, sent: handshake::Asked) -> Reply {
 
 fn answered(what: &str, answer: Answer<'_>, to: &str) -> Reply {
     Reply::done(match answer {
-        Answer::Yes => format!("{what} approved; {to} was told"),
-        Answer::No(_) => format!("{what} refused; {to} was told"),
+        Answer::Yes => format!("{what} approved; {to} was notified"),
+        Answer::No(_) => format!("{what} refused; {to} was notified"),
     })
 }

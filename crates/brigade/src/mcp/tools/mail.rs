@@ -1,4 +1,4 @@
-//! Messages: send, broadcast, read, wait.
+//! Mail tools: send, broadcast, read, wait.
 
 use std::time::Duration;
 
@@ -16,19 +16,19 @@ use tokio::time::{Instant, sleep_until};
 use super::super::desk::Desk;
 use super::super::reply::{Refusal, Reply};
 
-/// How long a wait is if nobody says, and how long it may be. Clients give up on a call after a
-/// minute or a few.
+/// Default and maximum time to wait for messages, in seconds. Clients give up on a call after one or a few
+/// minutes.
 const WAIT: u64 = 30;
 const LONGEST_WAIT: u64 = 600;
-/// How often a client that asked for it hears that the wait goes on.
+/// Interval of progress notifications, for a client that asked for them.
 const PROGRESS: Duration = Duration::from_secs(5);
-/// How much of a text is repeated to its sender.
+/// How many characters of a sent text to repeat in the result.
 const REPEATED: usize = 200;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SendMessage {
-    /// Member name; several separated by commas
+    /// Member name, or several separated by commas
     #[serde(alias = "recipient", deserialize_with = "one_or_more")]
     #[schemars(with = "String")]
     to: Vec<String>,
@@ -50,7 +50,7 @@ pub(super) struct Broadcast {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReadMessages {
-    /// Also those read before, as far as they are still there
+    /// Include messages read before, if still in the inbox
     #[serde(default)]
     all: bool,
 }
@@ -107,7 +107,7 @@ pub(super) async fn send_message(desk: &Desk<'_>, asked: SendMessage) -> Result<
     let words = Words { text: &asked.message, summary: asked.summary.as_deref() };
     let to: Vec<&str> = asked.to.iter().map(String::as_str).collect();
     if to.contains(&"*") {
-        return Err(Refusal::new("to write to everybody, use broadcast"));
+        return Err(Refusal::new("to write to all members, use broadcast"));
     }
     let sent = mail::send_to(desk.seat()?, &to, words).await?;
     let waiting = waiting(&sent);
@@ -154,18 +154,20 @@ pub(super) async fn wait_for_messages(
 ) -> Result<Reply, Refusal> {
     let seat = desk.seat()?;
     let Ok(_place) = desk.server.waits.try_acquire() else {
-        return Err(Refusal::new("you wait for messages already; wait for an answer to that"));
+        return Err(Refusal::new(
+            "too many calls wait for messages already; wait for one to return",
+        ));
     };
     let began = Instant::now();
     let seconds = asked.timeout_seconds.unwrap_or(WAIT).min(LONGEST_WAIT);
     let end = began + Duration::from_secs(seconds);
-    // First the watch, then the look: what comes in between wakes us.
+    // Watch first, then read, so that a message in between is not missed.
     let mut watch = seat.store.watch_proceedings(&seat.team).await?;
     let mut tell = began + PROGRESS;
     loop {
         let unseen = desk.unseen().await?;
         if desk.is_called_off() {
-            return Err(Refusal::new("called off"));
+            return Err(Refusal::new("the call was cancelled"));
         }
         if !unseen.is_empty() || Instant::now() >= end {
             return Ok(hand_out(desk, &unseen));
@@ -182,7 +184,7 @@ pub(super) async fn wait_for_messages(
                 () = sleep_until(tell) => {
                     desk.progress(began.elapsed(), Duration::from_secs(seconds)).await;
                     tell += PROGRESS;
-                    // A look now and then, in case another call gave back what it had taken.
+                    // Read again now and then, in case a cancelled call returned its messages.
                     break;
                 }
                 () = desk.called_off() => break,
@@ -191,7 +193,7 @@ pub(super) async fn wait_for_messages(
     }
 }
 
-/// Gives the messages out. They are marked read when the answer has been written.
+/// Returns the messages to the client. They are marked read once the answer was written.
 fn hand_out(desk: &Desk<'_>, mail: &[Mail]) -> Reply {
     let mut messages = Vec::new();
     let mut text = String::new();
@@ -199,7 +201,7 @@ fn hand_out(desk: &Desk<'_>, mail: &[Mail]) -> Reply {
         let shown = mail::with_message(&entry.json, |message| {
             message.map(|message| (letter(&message), envelope(&message)))
         });
-        // What is no message has nothing to show; Claude Code passes it over, too.
+        // An entry that is not a message is skipped, as in Claude Code.
         if let Ok(Some((letter, envelope))) = shown {
             messages.push(letter);
             text.push('\n');
@@ -234,12 +236,12 @@ fn letter(message: &Message<'_>) -> Letter {
     }
 }
 
-/// The message as models know messages, so that nothing in it passes for anything else.
+/// The message in the envelope that models know. Its content cannot break out of the envelope.
 fn envelope(message: &Message<'_>) -> String {
     let (from, summary) = (message.from(), message.summary());
     let text = match message.body() {
         Body::Protocol(protocol) => {
-            // Before what the sender wrote, where nothing it wrote can pass for it.
+            // The id comes before the sender's text, so that the text cannot forge it.
             let id = words::request_id(&protocol);
             let id = id.map(|id| format!("request_id {id}: ")).unwrap_or_default();
             format!("{id}{from} {}", words::of(&protocol))
@@ -259,10 +261,10 @@ fn names(sent: &[mail::Sent]) -> Vec<String> {
     sent.iter().map(|sent| sent.to.to_string()).collect()
 }
 
-/// Why messages that are safe are not where they are read.
+/// Why stored messages did not reach their inbox yet.
 fn waiting(sent: &[mail::Sent]) -> String {
     let why = sent.iter().find_map(mail::Sent::caveat);
-    why.map(|why| format!(" (safe, but {why})")).unwrap_or_default()
+    why.map(|why| format!(" (stored, but {why})")).unwrap_or_default()
 }
 
 fn routing(desk: &Desk<'_>, target: String, words: Words<'_>) -> Result<Routing, Refusal> {

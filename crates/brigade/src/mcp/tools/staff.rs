@@ -1,4 +1,4 @@
-//! Starting and stopping teammates, for an agent that leads.
+//! Tools that start and stop teammates, for a lead.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,9 +17,9 @@ use crate::host::end::{self, Ended, Manner};
 use crate::host::hire;
 use crate::installed;
 
-/// How long a call waits for a teammate to be there: clients do not wait for an answer for ever.
+/// How long a call waits until the teammate has started. MCP clients time out.
 const STARTS: Duration = Duration::from_secs(40);
-/// How long a teammate may take to agree to stop.
+/// How long a teammate may take to answer the shutdown request.
 const AGREES: Duration = Duration::from_secs(40);
 
 #[derive(Deserialize, JsonSchema)]
@@ -28,10 +28,10 @@ pub(super) struct SpawnTeammate {
     name: String,
     /// codex, gemini, claude, …
     agent: String,
-    /// What it is to do; it knows nothing of your conversation
+    /// Its task; it does not know your conversation
     prompt: String,
     model: Option<String>,
-    /// It changes nothing until you approve its plan
+    /// It must not change anything until you approve its plan
     #[serde(default)]
     plan: bool,
 }
@@ -48,7 +48,7 @@ pub(super) async fn spawn_teammate(
     asked: SpawnTeammate,
 ) -> Result<Reply, Refusal> {
     let seat = leading(desk).await?;
-    // Only what a person installed: a command of the model's own would be run outside of any sandbox.
+    // Only agents that a person installed: a command chosen by the model would run outside any sandbox.
     let there: Vec<&str> = driver::AGENTS
         .iter()
         .filter(|agent| installed::program(agent).is_some())
@@ -57,7 +57,7 @@ pub(super) async fn spawn_teammate(
     if !there.contains(&asked.agent.as_str()) {
         let there = there.join(", ");
         return Err(Refusal::new(format!(
-            "no agent {:?} is installed here; there are {there}",
+            "no agent {:?} is installed here; installed: {there}",
             asked.agent
         )));
     }
@@ -73,15 +73,15 @@ pub(super) async fn spawn_teammate(
     let name = &spec.name;
     let hired = tokio::time::timeout(STARTS, hire::hire(host, seat, &spec)).await;
     let Ok(hired) = hired else {
-        return Ok(Reply::done(format!("{name} is being started, and has your prompt")));
+        return Ok(Reply::done(format!("{name} is starting and will get your prompt")));
     };
     let hired = hired?;
     match hired.trouble {
         Some(why) => Err(Refusal::new(format!("{name} did not start: {why}"))),
         None if hired.new => Ok(Reply::done(format!(
-            "{name} is on the team and has your prompt; its messages will come to you"
+            "{name} joined the team and has your prompt; its messages will be delivered to you"
         ))),
-        None => Ok(Reply::done(format!("{name} was on the team already; send it a message"))),
+        None => Ok(Reply::done(format!("{name} is already on the team; send it a message"))),
     }
 }
 
@@ -91,7 +91,7 @@ pub(super) async fn stop_teammate(desk: &Desk<'_>, asked: StopTeammate) -> Resul
     let name = desk.member(&asked.name).await?;
     if host.folder.member(&seat.team, &name)?.is_none() {
         return Err(Refusal::new(format!(
-            "{name} does not run on this host; ask it with request_shutdown"
+            "{name} does not run on this host; use request_shutdown"
         )));
     }
     let reason = asked.reason.as_deref();
@@ -100,21 +100,21 @@ pub(super) async fn stop_teammate(desk: &Desk<'_>, asked: StopTeammate) -> Resul
     let ended = end::members(host, seat, &names, manner, |_, _| {}).await?;
     match ended.into_iter().next() {
         Some((name, Ended::Refused(why))) => {
-            Err(Refusal::new(format!("{name} refuses and goes on: {why}")))
+            Err(Refusal::new(format!("{name} refuses and continues: {why}")))
         }
         Some((name, Ended::Forced)) => {
-            Ok(Reply::done(format!("{name} did not answer, and was ended")))
+            Ok(Reply::done(format!("{name} did not answer and was killed")))
         }
         _ => Ok(Reply::done(format!("{} has left the team", asked.name))),
     }
 }
 
-/// The seat, which must be the lead's.
+/// The calling seat, if it is the lead's.
 async fn leading<'d>(desk: &'d Desk<'_>) -> Result<&'d Seat, Refusal> {
     let seat = desk.seat()?;
     match seat.role().await? {
         Some(Role::Lead) => Ok(seat),
-        _ => Err(Refusal::new("only the lead starts and stops teammates")),
+        _ => Err(Refusal::new("only the lead can start and stop teammates")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The team itself: who is there, making it, ending it.
+//! Team tools: list members, create and delete the team.
 
 use brigade_core::roster::{self, Force, TeamPlan};
 use brigade_wire::name::TeamName;
@@ -18,7 +18,7 @@ pub(super) struct ListMembers {}
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TeamCreate {
-    /// Lower case letters, digits and -
+    /// Lower-case letters, digits and -
     team_name: String,
     #[serde(default)]
     description: String,
@@ -59,7 +59,7 @@ pub(super) async fn list_members(desk: &Desk<'_>, _: ListMembers) -> Result<Repl
             text = format!("{text}, {agent_type}");
         }
         match member.is_active {
-            Some(true) => text.push_str(", at work"),
+            Some(true) => text.push_str(", working"),
             Some(false) => text.push_str(", idle"),
             None => {}
         }
@@ -86,7 +86,7 @@ pub(super) async fn team_create(desk: &Desk<'_>, asked: TeamCreate) -> Result<Re
         lead_agent_id: format!("{}@{}", seat.name, seat.team),
     };
     desk.server.sit_down(seat);
-    // A client that keeps the list of tools may want the new one; one that does not, does not.
+    // Notify clients that cache the list of tools. Failure is harmless.
     let _untold = desk.call.peer.notify_tool_list_changed().await;
     Ok(Reply::new(message, &made))
 }
