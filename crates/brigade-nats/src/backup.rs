@@ -2,7 +2,7 @@
 //!
 //! A backup is a folder with one snapshot per stream, in the server's format, and a manifest. The manifest is
 //! written last and holds a checksum of every file, so a backup with a manifest is complete and can be verified.
-//! Snapshots are taken one after the other. Each includes everything acknowledged before the backup began, and
+//! The snapshots are made one after the other. Each includes everything acknowledged before the backup began, and
 //! some later messages.
 //!
 //! ```no_run

@@ -1,4 +1,4 @@
-//! What a client may do, according to its credentials.
+//! A client's identity and role, read from its credentials.
 //!
 //! The server enforces the credentials whatever the client assumes. The client reads them only so that it does
 //! not send requests that would be refused.
@@ -23,7 +23,7 @@ use thiserror::Error;
 use crate::layout::Place;
 use crate::options::Settings;
 
-/// What a client's credentials say.
+/// A client's identity, as its credentials describe it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The client's role.
@@ -103,7 +103,7 @@ pub enum IdentityError {
     Form {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The defect.
         what: &'static str,
     },
 }

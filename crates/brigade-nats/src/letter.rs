@@ -58,7 +58,7 @@ pub(crate) struct MailMessage {
 
 impl MailMessage {
     /// Parses and checks a stored message. Returns `None` for a forged one: its `from` must be the sender that the
-    /// server authenticated, and it may be an answer only if its subject says so.
+    /// server authenticated, and an answer must be on an answer subject.
     pub(crate) fn read(stored: &StoredMessage) -> Option<Self> {
         let tokens = stored.tokens();
         if !stored.subject.starts_with("mb.") {

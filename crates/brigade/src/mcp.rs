@@ -3,7 +3,7 @@
 //! - [`tools`]: one row per tool, each a few lines on top of `brigade-core`;
 //! - [`server`]: handles requests; [`desk`]: the context of one call; [`reply`]: its result;
 //! - [`resources`], [`prompts`]: what clients can read besides the tools;
-//! - [`lines`], [`door`], [`handed`]: line framing, transport, and when a message is marked read.
+//! - [`lines`], [`door`], [`read_marks`]: line framing, transport, and when a message is marked read.
 
 mod desk;
 mod door;
@@ -29,15 +29,15 @@ use rmcp::ServiceExt;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::stdio_pipes;
 
-use self::door::Door;
-use self::server::{Identity, Server};
+use self::door::GuardedTransport;
+use self::server::{McpServer, ServerIdentity};
 use crate::context::Context;
 use crate::env;
 use crate::error::{CliError, Trouble};
 
 /// Serves the seat's tools on standard input and output until the client closes them.
 pub(crate) async fn serve(context: &Context, seat: Seat) -> Result<(), CliError> {
-    run(context, Identity::Seated(seat)).await
+    run(context, ServerIdentity::Seated(seat)).await
 }
 
 /// Like `serve`, for the lead of a team that does not exist yet.
@@ -46,19 +46,19 @@ pub(crate) async fn serve_founder(
     named: Option<TeamName>,
 ) -> Result<(), CliError> {
     let (store, clock) = (Arc::clone(&context.store), Arc::clone(&context.clock));
-    run(context, Identity::Founder { store, clock, named, hand: context.agent() }).await
+    run(context, ServerIdentity::Founder { store, clock, named, hand: context.agent() }).await
 }
 
-async fn run(context: &Context, identity: Identity) -> Result<(), CliError> {
-    let server = Server::new(identity, mail(), context.host()?);
+async fn run(context: &Context, identity: ServerIdentity) -> Result<(), CliError> {
+    let server = McpServer::new(identity, mail_mode(), context.host()?);
     let (input, output) = stdio_pipes();
-    let (usable, unusable) = lines::sift(input);
-    let transport = AsyncRwTransport::new_server(usable, output);
-    let door = Door::new(transport, unusable, server.handed.clone());
+    let (valid, rejected) = lines::split(input);
+    let inner = AsyncRwTransport::new_server(valid, output);
+    let transport = GuardedTransport::new(inner, rejected, server.read_marks.clone());
     let broken = |error: Box<dyn std::error::Error + Send + Sync>| {
         CliError::failed(Trouble::Mcp { source: error })
     };
-    let running = match server.serve(door).await {
+    let running = match server.serve(transport).await {
         Ok(running) => running,
         // The client disconnected before it initialized.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
@@ -69,6 +69,6 @@ async fn run(context: &Context, identity: Identity) -> Result<(), CliError> {
 }
 
 /// Whether brigade delivers the member's mail, as the parent process says, or the member fetches it.
-fn mail() -> Mail {
+fn mail_mode() -> Mail {
     if env::read(env::DELIVERED).is_some() { Mail::Delivered } else { Mail::Fetched }
 }

@@ -56,7 +56,7 @@ pub enum OrgError {
         /// The existing organisations.
         there: Vec<TeamName>,
     },
-    /// No name was given, and there are several organisations.
+    /// The caller named no organisation, and there are several.
     #[error("there are several organisations")]
     Several {
         /// The existing organisations.

@@ -73,7 +73,7 @@ pub struct Granted {
 }
 
 impl Folder {
-    /// Creates an operator in a folder, or opens the existing one. If a cluster is given, it must be the same.
+    /// Creates an operator in a folder, or opens the existing one. A `cluster` must then be the same.
     pub fn init(dir: &Path, cluster: Option<Cluster>, now: Timestamp) -> Result<Self, OrgError> {
         if dir.join("operator.json").exists() {
             let folder = Self::open(dir)?;

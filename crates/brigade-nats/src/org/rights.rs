@@ -1,4 +1,4 @@
-//! What each seat may do: the table of allowed subjects.
+//! The permissions of each seat: a table of allowed subjects.
 //!
 //! The server compares subjects token by token. `mb.0.demo.*.alice.w`, for example, allows sending to any member
 //! of the team `demo`, and only as `alice`. Everything not in the table is refused.

@@ -14,8 +14,8 @@ use rmcp::transport::Transport;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
-use super::handed::Handed;
-use super::lines::Unusable;
+use super::handed::ReadMarks;
+use super::lines::RejectedLine;
 
 /// A transport that
 ///
@@ -28,67 +28,81 @@ use super::lines::Unusable;
 ///   all of them in memory;
 /// - accepts no requests while the client leaves too many answers unread;
 /// - answers lines that are not valid messages, which the SDK ignores.
-pub(super) struct Door<T: Transport<RoleServer>> {
+pub(super) struct GuardedTransport<T: Transport<RoleServer>> {
     inner: T,
-    unusable: mpsc::Receiver<Unusable>,
+    rejected: mpsc::Receiver<RejectedLine>,
     /// An error answer of this transport that is being written.
     refusal: Option<JoinHandle<Result<(), T::Error>>>,
-    greeted: bool,
-    handed: Handed,
-    unanswered: Unanswered,
-    places: Arc<Semaphore>,
-    unwritten: Arc<Semaphore>,
+    initialized: bool,
+    read_marks: ReadMarks,
+    open_requests: OpenRequests,
+    permits: Arc<Semaphore>,
+    unwritten_room: Arc<Semaphore>,
 }
 
 /// Maximum number of open requests; the SDK has room for twice as many.
-const PLACES: usize = 32;
+const MAX_OPEN_REQUESTS: usize = 32;
 /// Maximum size in bytes of answers kept for a client that does not read them.
-const UNWRITTEN: u32 = 16 << 20;
+const MAX_UNWRITTEN: u32 = 16 << 20;
 
 /// Requests without an answer, each with its permit. A cancelled request gives its permit back but keeps its id
 /// reserved: its answer may still be produced and must not match a newer request.
 #[derive(Clone, Default)]
-struct Unanswered(Arc<Mutex<HashMap<RequestId, Option<OwnedSemaphorePermit>>>>);
+struct OpenRequests(Arc<Mutex<HashMap<RequestId, Option<OwnedSemaphorePermit>>>>);
 
-impl Unanswered {
-    fn held(&self) -> MutexGuard<'_, HashMap<RequestId, Option<OwnedSemaphorePermit>>> {
+impl OpenRequests {
+    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, Option<OwnedSemaphorePermit>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reserves the id. Returns whether it was free.
-    fn take(&self, id: &RequestId, place: OwnedSemaphorePermit) -> bool {
-        let mut held = self.held();
-        let free = !held.contains_key(id);
+    fn reserve(&self, id: &RequestId, permit: OwnedSemaphorePermit) -> bool {
+        let mut requests = self.lock();
+        let free = !requests.contains_key(id);
         if free {
-            held.insert(id.clone(), Some(place));
+            requests.insert(id.clone(), Some(permit));
         }
         free
     }
 
-    fn give_up_place(&self, id: &RequestId) {
-        if let Some(place) = self.held().get_mut(id) {
-            *place = None;
+    fn release_permit(&self, id: &RequestId) {
+        if let Some(permit) = self.lock().get_mut(id) {
+            *permit = None;
         }
     }
 }
 
-impl<T: Transport<RoleServer>> Door<T> {
-    pub(super) fn new(inner: T, unusable: mpsc::Receiver<Unusable>, handed: Handed) -> Self {
-        let places = Arc::new(Semaphore::new(PLACES));
-        let unwritten = Arc::new(Semaphore::new(UNWRITTEN as usize));
-        let unanswered = Unanswered::default();
-        let (greeted, refusal) = (false, None);
-        Self { inner, unusable, refusal, greeted, handed, unanswered, places, unwritten }
+impl<T: Transport<RoleServer>> GuardedTransport<T> {
+    pub(super) fn new(
+        inner: T,
+        rejected: mpsc::Receiver<RejectedLine>,
+        read_marks: ReadMarks,
+    ) -> Self {
+        let permits = Arc::new(Semaphore::new(MAX_OPEN_REQUESTS));
+        let unwritten_room = Arc::new(Semaphore::new(MAX_UNWRITTEN as usize));
+        let open_requests = OpenRequests::default();
+        let (initialized, refusal) = (false, None);
+        Self {
+            inner,
+            rejected,
+            refusal,
+            initialized,
+            read_marks,
+            open_requests,
+            permits,
+            unwritten_room,
+        }
     }
 
-    /// Answers with an error. A separate task writes it, because the SDK drops `receive` when it has something to send.
+    /// Answers with an error. A separate task writes it, because the SDK drops `receive` when it has something
+    /// to send.
     fn refuse(&mut self, error: ErrorData, id: Option<RequestId>) {
         let refusal = self.send(ServerJsonRpcMessage::error(error, id));
         self.refusal = Some(tokio::spawn(refusal));
     }
 }
 
-impl<T: Transport<RoleServer>> Transport<RoleServer> for Door<T> {
+impl<T: Transport<RoleServer>> Transport<RoleServer> for GuardedTransport<T> {
     type Error = T::Error;
 
     fn send(
@@ -101,20 +115,20 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Door<T> {
             _ => None,
         };
         if let Some(call) = &answers {
-            self.unanswered.give_up_place(call);
+            self.open_requests.release_permit(call);
         }
         // If too little room is left, take what there is: the request was accepted while there was room.
-        let left = u32::try_from(self.unwritten.available_permits()).unwrap_or(UNWRITTEN);
+        let left = u32::try_from(self.unwritten_room.available_permits()).unwrap_or(MAX_UNWRITTEN);
         let room = size(&item).min(left);
-        let room = Arc::clone(&self.unwritten).try_acquire_many_owned(room).ok();
-        let (handed, unanswered) = (self.handed.clone(), self.unanswered.clone());
+        let room = Arc::clone(&self.unwritten_room).try_acquire_many_owned(room).ok();
+        let (read_marks, open_requests) = (self.read_marks.clone(), self.open_requests.clone());
         let send = self.inner.send(item);
         async move {
             send.await?;
             drop(room);
             if let Some(call) = answers {
-                unanswered.held().remove(&call);
-                handed.written(&call).await;
+                open_requests.lock().remove(&call);
+                read_marks.written(&call).await;
             }
             Ok(())
         }
@@ -129,46 +143,46 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Door<T> {
                 let _written = refusal.await;
                 self.refusal = None;
             }
-            drop(self.unwritten.acquire().await.ok()?);
-            let place = Arc::clone(&self.places).acquire_owned().await.ok()?;
+            drop(self.unwritten_room.acquire().await.ok()?);
+            let permit = Arc::clone(&self.permits).acquire_owned().await.ok()?;
             let message = tokio::select! {
                 biased;
-                Some(Unusable { id, error }) = self.unusable.recv() => {
-                    let id = id.filter(|id| !self.unanswered.held().contains_key(id));
+                Some(RejectedLine { id, error }) = self.rejected.recv() => {
+                    let id = id.filter(|id| !self.open_requests.lock().contains_key(id));
                     self.refuse(error, id);
                     continue;
                 }
                 message = self.inner.receive() => message?,
             };
-            if let JsonRpcMessage::Notification(news) = &message
-                && let ClientNotification::CancelledNotification(off) = &news.notification
-                && let Some(id) = &off.params.request_id
+            if let JsonRpcMessage::Notification(message) = &message
+                && let ClientNotification::CancelledNotification(cancelled) = &message.notification
+                && let Some(id) = &cancelled.params.request_id
             {
-                self.unanswered.give_up_place(id);
+                self.open_requests.release_permit(id);
             }
             let JsonRpcMessage::Request(request) = message else {
-                if self.greeted {
+                if self.initialized {
                     return Some(message);
                 }
                 // Ignore notifications and unexpected answers before initialization.
                 continue;
             };
-            if !self.unanswered.take(&request.id, place) {
+            if !self.open_requests.reserve(&request.id, permit) {
                 let error = ErrorData::invalid_request("another open request has this id", None);
                 self.refuse(error, None);
                 continue;
             }
-            if self.greeted {
+            if self.initialized {
                 return Some(JsonRpcMessage::Request(request));
             }
             match &request.request {
                 ClientRequest::InitializeRequest(_) => {
-                    self.greeted = true;
+                    self.initialized = true;
                     return Some(JsonRpcMessage::Request(request));
                 }
                 ClientRequest::PingRequest(_) => return Some(JsonRpcMessage::Request(request)),
-                early => {
-                    let method = early.method().to_owned();
+                other => {
+                    let method = other.method().to_owned();
                     let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None);
                     let error = ServerJsonRpcMessage::error(error, Some(request.id));
                     self.send(error).await.ok()?;
@@ -184,8 +198,8 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Door<T> {
 
 /// The size of a message as JSON, in bytes.
 fn size(item: &TxJsonRpcMessage<RoleServer>) -> u32 {
-    struct Count(usize);
-    impl io::Write for Count {
+    struct ByteCount(usize);
+    impl io::Write for ByteCount {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0 += bytes.len();
             Ok(bytes.len())
@@ -195,7 +209,7 @@ fn size(item: &TxJsonRpcMessage<RoleServer>) -> u32 {
             Ok(())
         }
     }
-    let mut count = Count(0);
+    let mut count = ByteCount(0);
     // A message that cannot be serialized counts as empty.
     let _counted = serde_json::to_writer(&mut count, item);
     u32::try_from(count.0).unwrap_or(u32::MAX)

@@ -65,7 +65,7 @@ impl From<Refusal> for CallToolResult {
 }
 
 /// An error with its causes, followed by advice.
-fn advised(error: &dyn std::error::Error, advice: &str) -> Refusal {
+fn with_advice(error: &dyn std::error::Error, advice: &str) -> Refusal {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -78,7 +78,7 @@ fn advised(error: &dyn std::error::Error, advice: &str) -> Refusal {
     Refusal(text)
 }
 
-fn members_are(members: &[String]) -> String {
+fn list_members(members: &[String]) -> String {
     format!("members are {}", members.join(", "))
 }
 
@@ -90,7 +90,7 @@ impl From<StoreError> for Refusal {
             StoreError::TeamExists { .. } => "choose another name",
             _ => "",
         };
-        advised(&error, advice)
+        with_advice(&error, advice)
     }
 }
 
@@ -99,13 +99,13 @@ impl From<Denied> for Refusal {
         match &error {
             Denied::NotAMember { who, members, .. } => {
                 let join = format!("a person can add it with `brigade team join {who}`");
-                advised(&error, &format!("{}; {join}", members_are(members)))
+                with_advice(&error, &format!("{}; {join}", list_members(members)))
             }
-            Denied::LeadOnly { .. } => advised(&error, "ask the lead with send_message"),
+            Denied::LeadOnly { .. } => with_advice(&error, "ask the lead with send_message"),
             Denied::PersonOnly { .. } => {
-                advised(&error, "leave it open, a person answers with `brigade approvals`")
+                with_advice(&error, "leave it open, a person answers with `brigade approvals`")
             }
-            _ => advised(&error, ""),
+            _ => with_advice(&error, ""),
         }
     }
 }
@@ -115,16 +115,16 @@ impl From<MailError> for Refusal {
         match error {
             MailError::Store(error) => error.into(),
             MailError::Denied(error) => error.into(),
-            MailError::NoMember { ref members, .. } => advised(&error, &members_are(members)),
-            MailError::Protocol { .. } => advised(
+            MailError::NoMember { ref members, .. } => with_advice(&error, &list_members(members)),
+            MailError::Protocol { .. } => with_advice(
                 &error,
                 "use the tool for it (request_shutdown, answer_shutdown, answer_plan, …), or put \
                  text around the JSON",
             ),
-            MailError::TooLong { .. } => advised(&error, "write a file and send its path"),
-            MailError::Partly { .. } => advised(&error, "send it to the others again"),
-            MailError::Envelope => advised(&error, "spell the tag in another way"),
-            _ => advised(&error, ""),
+            MailError::TooLong { .. } => with_advice(&error, "write a file and send its path"),
+            MailError::Partly { .. } => with_advice(&error, "send it to the others again"),
+            MailError::Envelope => with_advice(&error, "spell the tag in another way"),
+            _ => with_advice(&error, ""),
         }
     }
 }
@@ -134,17 +134,17 @@ impl From<BoardError> for Refusal {
         match error {
             BoardError::Store(error) => error.into(),
             BoardError::Denied(error) => error.into(),
-            BoardError::NoMember { ref members, .. } => advised(&error, &members_are(members)),
-            BoardError::NoTask(_) => advised(&error, "task_list shows the existing tasks"),
+            BoardError::NoMember { ref members, .. } => with_advice(&error, &list_members(members)),
+            BoardError::NoTask(_) => with_advice(&error, "task_list shows the existing tasks"),
             BoardError::Taken { .. } => {
-                advised(&error, "choose another with task_list, or write to its owner")
+                with_advice(&error, "choose another with task_list, or write to its owner")
             }
             BoardError::Blocked { .. } | BoardError::Done(_) => {
-                advised(&error, "choose another with task_list")
+                with_advice(&error, "choose another with task_list")
             }
-            BoardError::TooLong { .. } => advised(&error, "write a file and pass its path"),
-            BoardError::NotTold { .. } => advised(&error, "notify it with send_message"),
-            _ => advised(&error, ""),
+            BoardError::TooLong { .. } => with_advice(&error, "write a file and pass its path"),
+            BoardError::NotTold { .. } => with_advice(&error, "notify it with send_message"),
+            _ => with_advice(&error, ""),
         }
     }
 }
@@ -156,9 +156,9 @@ impl From<RosterError> for Refusal {
             RosterError::Denied(error) => error.into(),
             RosterError::Release(error) => error.into(),
             RosterError::StillActive { .. } => {
-                advised(&error, "ask them to stop with request_shutdown first")
+                with_advice(&error, "ask them to stop with request_shutdown first")
             }
-            _ => advised(&error, ""),
+            _ => with_advice(&error, ""),
         }
     }
 }
@@ -170,15 +170,15 @@ impl From<HandshakeError> for Refusal {
             HandshakeError::Denied(error) => error.into(),
             HandshakeError::Send(error) => error.into(),
             HandshakeError::NoRequest { ref open, .. } if open.is_empty() => {
-                advised(&error, "no request is open")
+                with_advice(&error, "no request is open")
             }
             HandshakeError::NoRequest { ref open, .. } => {
-                advised(&error, &format!("open requests: {}", open.join(", ")))
+                with_advice(&error, &format!("open requests: {}", open.join(", ")))
             }
             HandshakeError::Answered { first: Some(ref first), .. } => {
-                advised(&error, &first.to_string())
+                with_advice(&error, &first.to_string())
             }
-            _ => advised(&error, ""),
+            _ => with_advice(&error, ""),
         }
     }
 }

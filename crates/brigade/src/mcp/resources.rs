@@ -19,28 +19,38 @@ use rmcp::service::Peer;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::server::Server;
+use super::server::McpServer;
 use super::team_view;
-use super::tools::lines;
+use super::tools::task_lines;
 use crate::log::Story;
 
 /// How long to collect changes before notifying the client, so that a burst becomes one notification.
-const BURST: Duration = Duration::from_millis(50);
+const BURST_TIME: Duration = Duration::from_millis(50);
 /// How many records of the log to return.
 const LOG_RECORDS: usize = 500;
 
 /// The kinds of resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ResourceKind {
     Board,
     Roster,
     Log,
 }
 
-const KINDS: &[(Kind, &str, &str, &str)] = &[
-    (Kind::Board, "board", "application/json", "The tasks, and what each is still blocked by"),
-    (Kind::Roster, "roster", "application/json", "The members of the team"),
-    (Kind::Log, "log", "text/plain", "The team's history, without mail between other members"),
+const RESOURCES: &[(ResourceKind, &str, &str, &str)] = &[
+    (
+        ResourceKind::Board,
+        "board",
+        "application/json",
+        "The tasks, and what each is still blocked by",
+    ),
+    (ResourceKind::Roster, "roster", "application/json", "The members of the team"),
+    (
+        ResourceKind::Log,
+        "log",
+        "text/plain",
+        "The team's history, without mail between other members",
+    ),
 ];
 
 fn uri(seat: &Seat, name: &str) -> String {
@@ -49,38 +59,41 @@ fn uri(seat: &Seat, name: &str) -> String {
 
 pub(super) fn list(seat: Option<&Seat>) -> Vec<Resource> {
     let Some(seat) = seat else { return Vec::new() };
-    let resource = |(_, name, mime, description): &(Kind, &str, &str, &str)| {
+    let resource = |(_, name, mime, description): &(ResourceKind, &str, &str, &str)| {
         Resource::new(uri(seat, name), *name).with_mime_type(*mime).with_description(*description)
     };
-    KINDS.iter().map(resource).collect()
+    RESOURCES.iter().map(resource).collect()
 }
 
-fn find(seat: Option<&Seat>, asked: &str) -> Result<(Seat, Kind, &'static str), ErrorData> {
+fn find(
+    seat: Option<&Seat>,
+    requested: &str,
+) -> Result<(Seat, ResourceKind, &'static str), ErrorData> {
     let found = seat.and_then(|seat| {
-        let found = KINDS.iter().find(|(_, name, ..)| uri(seat, name) == asked);
+        let found = RESOURCES.iter().find(|(_, name, ..)| uri(seat, name) == requested);
         found.map(|(kind, _, mime, _)| (seat.clone(), *kind, *mime))
     });
-    found.ok_or_else(|| ErrorData::resource_not_found(format!("no resource {asked}"), None))
+    found.ok_or_else(|| ErrorData::resource_not_found(format!("no resource {requested}"), None))
 }
 
 pub(super) async fn read(
     seat: Option<&Seat>,
-    asked: &str,
+    requested: &str,
 ) -> Result<ReadResourceResponse, ErrorData> {
-    let (seat, kind, mime) = find(seat, asked)?;
+    let (seat, kind, mime) = find(seat, requested)?;
     let text = match kind {
-        Kind::Board => {
+        ResourceKind::Board => {
             let (_, graph) = board::list(&seat).await.map_err(failed)?;
-            json!({ "tasks": lines(&graph) }).to_string()
+            json!({ "tasks": task_lines(&graph) }).to_string()
         }
-        Kind::Roster => {
+        ResourceKind::Roster => {
             let members = team_view::members(&seat).await;
             let members = members.map_err(|_| failed("cannot read the roster"))?;
             json!({ "team": seat.team, "you": seat.name, "members": members }).to_string()
         }
-        Kind::Log => log(&seat).await.map_err(failed)?,
+        ResourceKind::Log => log(&seat).await.map_err(failed)?,
     };
-    let contents = ResourceContents::text(text, asked).with_mime_type(mime);
+    let contents = ResourceContents::text(text, requested).with_mime_type(mime);
     Ok(ReadResourceResult::new(vec![contents]).into())
 }
 
@@ -94,9 +107,9 @@ async fn log(seat: &Seat) -> Result<String, StoreError> {
     let all = seat.role().await? == Some(Role::Lead);
     let mut records = seat.store.proceedings(&seat.team).await?;
     records.retain(|record| all || concerns(seat, record));
-    let late = records.len().saturating_sub(LOG_RECORDS);
-    let told = Story::default().tell(records.get(late..).unwrap_or_default(), None);
-    Ok(anstream::adapter::strip_str(&told).to_string())
+    let start = records.len().saturating_sub(LOG_RECORDS);
+    let text = Story::default().tell(records.get(start..).unwrap_or_default(), None);
+    Ok(anstream::adapter::strip_str(&text).to_string())
 }
 
 fn concerns(seat: &Seat, record: &Record) -> bool {
@@ -109,16 +122,16 @@ fn concerns(seat: &Seat, record: &Record) -> bool {
             to == me || from_me.unwrap_or(false)
         }
         Event::Answered { to, .. } => to == me || record.by.as_deref() == Some(me),
-        event => event.mailbox().is_none_or(|of| of == me),
+        event => event.mailbox().is_none_or(|member| member == me),
     }
 }
 
 /// The resources the client has subscribed to.
 #[derive(Clone, Default)]
-pub(super) struct Subscriptions(Arc<Mutex<Wanted>>);
+pub(super) struct Subscriptions(Arc<Mutex<SubscribedUris>>);
 
 #[derive(Default)]
-struct Wanted {
+struct SubscribedUris {
     uris: HashSet<String>,
     /// Whether a task watches the team. One watch serves all subscriptions: the system limits the number of
     /// file watches per user.
@@ -126,43 +139,45 @@ struct Wanted {
 }
 
 impl Subscriptions {
-    fn wanted(&self) -> MutexGuard<'_, Wanted> {
+    fn lock(&self) -> MutexGuard<'_, SubscribedUris> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends a subscription.
     pub(super) fn end(&self, uri: &str) {
-        self.wanted().uris.remove(uri);
+        self.lock().uris.remove(uri);
     }
 
     /// The changed resources that have subscribers. `None` if there are no subscriptions left; then the watch
     /// ends.
-    fn of(&self, changed: HashSet<String>) -> Option<Vec<String>> {
-        let mut wanted = self.wanted();
-        wanted.watched = !wanted.uris.is_empty();
-        wanted
+    fn subscribed_of(&self, changed: HashSet<String>) -> Option<Vec<String>> {
+        let mut subscribed = self.lock();
+        subscribed.watched = !subscribed.uris.is_empty();
+        subscribed
             .watched
-            .then(|| changed.into_iter().filter(|uri| wanted.uris.contains(uri)).collect())
+            .then(|| changed.into_iter().filter(|uri| subscribed.uris.contains(uri)).collect())
     }
 }
 
 /// Notifies the client of changes to the resource from now on.
 pub(super) async fn subscribe(
-    server: &Server,
-    asked: String,
+    server: &McpServer,
+    requested: String,
     peer: Peer<RoleServer>,
 ) -> Result<(), ErrorData> {
-    let (seat, ..) = find(server.seat().as_ref(), &asked)?;
+    let (seat, ..) = find(server.seat().as_ref(), &requested)?;
     let watched = {
-        let mut wanted = server.subscriptions.wanted();
-        wanted.uris.insert(asked);
-        std::mem::replace(&mut wanted.watched, true)
+        let mut subscribed = server.subscriptions.lock();
+        subscribed.uris.insert(requested);
+        std::mem::replace(&mut subscribed.watched, true)
     };
     if !watched {
         match seat.store.watch_proceedings(&seat.team).await {
-            Ok(watch) => drop(tokio::spawn(tell(seat, watch, server.subscriptions.clone(), peer))),
+            Ok(watch) => {
+                drop(tokio::spawn(notify(seat, watch, server.subscriptions.clone(), peer)))
+            }
             Err(error) => {
-                *server.subscriptions.wanted() = Wanted::default();
+                *server.subscriptions.lock() = SubscribedUris::default();
                 return Err(failed(error));
             }
         }
@@ -171,18 +186,23 @@ pub(super) async fn subscribe(
 }
 
 /// Notifies the client of changes while it has any subscription.
-async fn tell(seat: Seat, mut watch: Watch, subscriptions: Subscriptions, peer: Peer<RoleServer>) {
+async fn notify(
+    seat: Seat,
+    mut watch: Watch,
+    subscriptions: Subscriptions,
+    peer: Peer<RoleServer>,
+) {
     while let Some(record) = watch.next().await {
         let mut changed = changed_by(&seat, &record);
         if changed.is_empty() {
             continue;
         }
-        let end = Instant::now() + BURST;
+        let end = Instant::now() + BURST_TIME;
         while let Ok(Some(record)) = tokio::time::timeout_at(end, watch.next()).await {
             changed.extend(changed_by(&seat, &record));
         }
-        let Some(told) = subscriptions.of(changed) else { return };
-        for uri in told {
+        let Some(uris) = subscriptions.subscribed_of(changed) else { return };
+        for uri in uris {
             let update = ResourceUpdatedNotificationParam::new(uri);
             if peer.notify_resource_updated(update).await.is_err() {
                 return;
@@ -192,7 +212,7 @@ async fn tell(seat: Seat, mut watch: Watch, subscriptions: Subscriptions, peer: 
 }
 
 fn changed_by(seat: &Seat, record: &Record) -> HashSet<String> {
-    let also = match &record.event {
+    let changed = match &record.event {
         Event::Task { .. } | Event::TaskDeleted { .. } => Some("board"),
         Event::Member { .. }
         | Event::MemberLeft { .. }
@@ -202,5 +222,5 @@ fn changed_by(seat: &Seat, record: &Record) -> HashSet<String> {
         Event::Worked { .. } => return HashSet::new(),
         _ => None,
     };
-    also.into_iter().chain(["log"]).map(|name| uri(seat, name)).collect()
+    changed.into_iter().chain(["log"]).map(|name| uri(seat, name)).collect()
 }

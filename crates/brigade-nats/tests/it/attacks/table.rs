@@ -38,7 +38,7 @@ impl Attacker {
     }
 }
 
-/// What the client does.
+/// The action of the client.
 pub(super) enum AttemptKind {
     /// Sends a request, or a message to be stored.
     Ask { subject: String, headers: Vec<(&'static str, &'static str)>, body: String },

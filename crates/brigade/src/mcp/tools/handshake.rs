@@ -23,7 +23,7 @@ pub(super) struct AnswerShutdown {
     /// From the request
     request_id: String,
     approve: bool,
-    /// If you refuse
+    /// Why, if you refuse
     reason: Option<String>,
 }
 
@@ -53,12 +53,12 @@ pub(super) struct AnswerPermission {
     /// From the request
     request_id: String,
     approve: bool,
-    /// If you deny
+    /// Why, if you deny
     reason: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Asked {
+pub(super) struct RequestSent {
     success: bool,
     message: String,
     request_id: String,
@@ -67,42 +67,41 @@ pub(super) struct Asked {
 
 pub(super) async fn request_shutdown(
     desk: &Desk<'_>,
-    asked: RequestShutdown,
+    args: RequestShutdown,
 ) -> Result<Reply, Refusal> {
-    let sent =
-        handshake::request_shutdown(desk.seat()?, &asked.to, asked.reason.as_deref()).await?;
+    let sent = handshake::request_shutdown(desk.seat()?, &args.to, args.reason.as_deref()).await?;
     Ok(requested("Shutdown request", sent))
 }
 
-pub(super) async fn submit_plan(desk: &Desk<'_>, asked: SubmitPlan) -> Result<Reply, Refusal> {
-    let path = asked.plan_file_path.as_deref();
-    Ok(requested("Plan", handshake::submit_plan(desk.seat()?, &asked.plan, path).await?))
+pub(super) async fn submit_plan(desk: &Desk<'_>, args: SubmitPlan) -> Result<Reply, Refusal> {
+    let path = args.plan_file_path.as_deref();
+    Ok(requested("Plan", handshake::submit_plan(desk.seat()?, &args.plan, path).await?))
 }
 
 pub(super) async fn answer_shutdown(
     desk: &Desk<'_>,
-    asked: AnswerShutdown,
+    args: AnswerShutdown,
 ) -> Result<Reply, Refusal> {
-    let answer = answer(asked.approve, asked.reason.as_deref());
-    handshake::answer_shutdown(desk.seat()?, &asked.request_id, answer).await?;
+    let answer = answer(args.approve, args.reason.as_deref());
+    handshake::answer_shutdown(desk.seat()?, &args.request_id, answer).await?;
     Ok(Reply::done(match answer {
         Answer::Yes => "Shutdown approved; you have left the team. End your turn now".to_owned(),
         Answer::No(_) => "Shutdown refused; continue your work".to_owned(),
     }))
 }
 
-pub(super) async fn answer_plan(desk: &Desk<'_>, asked: AnswerPlan) -> Result<Reply, Refusal> {
-    let answer = answer(asked.approve, asked.feedback.as_deref());
-    let sent = handshake::answer_plan(desk.seat()?, &asked.request_id, answer).await?;
+pub(super) async fn answer_plan(desk: &Desk<'_>, args: AnswerPlan) -> Result<Reply, Refusal> {
+    let answer = answer(args.approve, args.feedback.as_deref());
+    let sent = handshake::answer_plan(desk.seat()?, &args.request_id, answer).await?;
     Ok(answered("Plan", answer, sent.to.as_str()))
 }
 
 pub(super) async fn answer_permission(
     desk: &Desk<'_>,
-    asked: AnswerPermission,
+    args: AnswerPermission,
 ) -> Result<Reply, Refusal> {
-    let answer = answer(asked.approve, asked.reason.as_deref());
-    let sent = handshake::answer_permission(desk.seat()?, &asked.request_id, answer).await?;
+    let answer = answer(args.approve, args.reason.as_deref());
+    let sent = handshake::answer_permission(desk.seat()?, &args.request_id, answer).await?;
     Ok(answered("Permission", answer, sent.to.as_str()))
 }
 
@@ -114,7 +113,7 @@ fn requested(what: &str, sent: handshake::Asked) -> Reply {
     let target = sent.to.to_string();
     let message = format!("{what} sent to {target}. Request ID: {}", sent.request_id);
     let request_id = sent.request_id;
-    Reply::new(message.clone(), &Asked { success: true, message, request_id, target })
+    Reply::new(message.clone(), &RequestSent { success: true, message, request_id, target })
 }
 
 fn answered(what: &str, answer: Answer<'_>, to: &str) -> Reply {

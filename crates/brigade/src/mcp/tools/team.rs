@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::super::desk::Desk;
 pub(super) use super::super::reply::Done;
 use super::super::reply::{Refusal, Reply};
-use super::super::team_view::{self, Shown};
+use super::super::team_view::{self, MemberView};
 use crate::context::cwd;
 
 #[derive(Deserialize, JsonSchema)]
@@ -29,16 +29,16 @@ pub(super) struct TeamCreate {
 pub(super) struct TeamDelete {}
 
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Members {
+pub(super) struct MembersReply {
     success: bool,
     message: String,
     team: String,
     you: String,
-    members: Vec<Shown>,
+    members: Vec<MemberView>,
 }
 
 #[derive(Serialize, JsonSchema)]
-pub(super) struct TeamMade {
+pub(super) struct TeamCreated {
     success: bool,
     message: String,
     team_name: String,
@@ -48,7 +48,7 @@ pub(super) struct TeamMade {
 pub(super) async fn list_members(desk: &Desk<'_>, _: ListMembers) -> Result<Reply, Refusal> {
     let seat = desk.seat()?;
     let members = team_view::members(seat).await?;
-    let tell = |member: &Shown| {
+    let render = |member: &MemberView| {
         let mut text = member.name.clone();
         if member.name == seat.name.as_str() {
             text.push_str(" (you)");
@@ -65,29 +65,29 @@ pub(super) async fn list_members(desk: &Desk<'_>, _: ListMembers) -> Result<Repl
         }
         text
     };
-    let told: Vec<String> = members.iter().map(tell).collect();
-    let message = format!("team {}: {}", seat.team, told.join("; "));
+    let rendered: Vec<String> = members.iter().map(render).collect();
+    let message = format!("team {}: {}", seat.team, rendered.join("; "));
     let (team, you) = (seat.team.to_string(), seat.name.to_string());
-    Ok(Reply::new(message.clone(), &Members { success: true, message, team, you, members }))
+    Ok(Reply::new(message.clone(), &MembersReply { success: true, message, team, you, members }))
 }
 
-pub(super) async fn team_create(desk: &Desk<'_>, asked: TeamCreate) -> Result<Reply, Refusal> {
+pub(super) async fn team_create(desk: &Desk<'_>, args: TeamCreate) -> Result<Reply, Refusal> {
     let invalid = |error| Refusal::new(format!("{error}"));
     let name: TeamName =
-        asked.team_name.parse().map_err(|error: brigade_wire::name::NameError| invalid(error))?;
-    let seat = desk.server.founding(name)?;
-    let plan = TeamPlan { description: &asked.description, lead_model: "unknown", cwd: &cwd() };
+        args.team_name.parse().map_err(|error: brigade_wire::name::NameError| invalid(error))?;
+    let seat = desk.server.founder_seat(name)?;
+    let plan = TeamPlan { description: &args.description, lead_model: "unknown", cwd: &cwd() };
     roster::create(&seat, plan).await?;
     let message = format!("Team {} created; you are its lead, {}", seat.team, seat.name);
-    let made = TeamMade {
+    let made = TeamCreated {
         success: true,
         message: message.clone(),
         team_name: seat.team.to_string(),
         lead_agent_id: format!("{}@{}", seat.name, seat.team),
     };
-    desk.server.sit_down(seat);
+    desk.server.set_seat(seat);
     // Notify clients that cache the list of tools. Failure is harmless.
-    let _untold = desk.call.peer.notify_tool_list_changed().await;
+    let _not_notified = desk.call.peer.notify_tool_list_changed().await;
     Ok(Reply::new(message, &made))
 }
 
