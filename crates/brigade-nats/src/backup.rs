@@ -74,7 +74,7 @@ pub struct Saved {
     pub config: Value,
     /// The stream's content when the snapshot began.
     pub state: State,
-    /// The snapshot; `None` for streams whose content is only of the moment. They are created empty.
+    /// The snapshot; `None` for streams whose content is short-lived. They are restored empty.
     pub file: Option<Snapshot>,
 }
 
@@ -178,7 +178,7 @@ pub async fn backup(options: &Options, dir: &Path, at: Timestamp) -> Result<Mani
     }
     let layout = connection.layout().await?.ok_or(BackupError::NoStreams)?;
     let failed = |doing| move |source| BackupError::Io { doing, path: dir.to_owned(), source };
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed("make"))?;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed("create"))?;
     if fs::read_dir(dir).map_err(failed("read"))?.next().is_some() {
         return Err(BackupError::NotEmpty { path: dir.to_owned() });
     }
@@ -253,8 +253,8 @@ pub fn check(dir: &Path) -> Result<Manifest, BackupError> {
 
 /// Creates a file that only its owner can read: it holds the mail of all members.
 fn create(path: &Path) -> Result<File, BackupError> {
-    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    made.map_err(|source| BackupError::Io { doing: "make", path: path.to_owned(), source })
+    let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    created.map_err(|source| BackupError::Io { doing: "create", path: path.to_owned(), source })
 }
 
 /// The server's answer when a snapshot begins.
@@ -334,8 +334,8 @@ impl NatsConnection {
         }
         let Some(snapshot) = &saved.file else {
             let api = format!("$JS.API.STREAM.CREATE.{name}");
-            let made: StreamInfo = self.command(&api, &config, &doing).await?;
-            return Ok(Restored::new(name, &made.state, 0));
+            let restored: StreamInfo = self.command(&api, &config, &doing).await?;
+            return Ok(Restored::new(name, &restored.state, 0));
         };
         let api = format!("$JS.API.STREAM.RESTORE.{name}");
         let body = json!({ "config": config, "state": state });
@@ -344,7 +344,7 @@ impl NatsConnection {
         let failed = |source| BackupError::Io { doing: "read", path: path.clone(), source };
         let mut file = File::open(&path).map_err(failed)?;
         let mut piece = vec![0; CHUNK];
-        let made: StreamInfo = loop {
+        let restored: StreamInfo = loop {
             let length = file.read(&mut piece).map_err(failed)?;
             let bytes = piece.get(..length).unwrap_or_default();
             let answer = self.send_payload(deliver_subject.clone(), bytes.to_vec(), &doing).await?;
@@ -356,21 +356,21 @@ impl NatsConnection {
                 let _no_error: Value = self.parse_answer(&answer, &doing)?;
             }
         };
-        let missing = state.messages.saturating_sub(made.state.messages);
-        let differs = made.state.last_seq < state.last_seq
+        let missing = state.messages.saturating_sub(restored.state.messages);
+        let differs = restored.state.last_seq < state.last_seq
             || (missing > 0 && !is_older(state.first_ts, &config));
         if differs {
             return Err(BackupError::Differs {
                 name: name.clone(),
-                found: made.state.messages,
-                last: made.state.last_seq,
+                found: restored.state.messages,
+                last: restored.state.last_seq,
                 saved: state.messages,
                 upto: state.last_seq,
             });
         }
         // Until all replicas are complete, only one server may have the data.
         self.wait_for_replicas(name).await?;
-        Ok(Restored::new(name, &made.state, missing))
+        Ok(Restored::new(name, &restored.state, missing))
     }
 
     /// Deletes a stream that the failed restore created.

@@ -30,7 +30,7 @@ impl NatsConnection {
         incarnation: &str,
     ) -> Result<Vec<(TaskId, Document)>, StoreError> {
         let stream = subjects.stream(Stream::Board);
-        // The board holds the last message of each author for each task ever. Map at once: most are not needed.
+        // The board holds the last message of each author for each task ever. Map immediately: most are not needed.
         let map = |stored: StoredMessage| {
             (task_id(&stored), stored.seq, existing_task(&stored, incarnation))
         };

@@ -177,7 +177,7 @@ impl NatsConnection {
         self.request_within(self.retry_limit, subject, headers, payload, doing).await
     }
 
-    /// Like `ask`, with its own time limit.
+    /// Like `request`, with its own time limit.
     pub(crate) async fn request_within(
         &self,
         retry_limit: Duration,

@@ -306,7 +306,7 @@ impl WatchTask {
             {
                 let (connection, subjects) = (Arc::clone(&self.connection), self.subjects.clone());
                 tokio::spawn(async move {
-                    connection.confirm_messages(&subjects, &member, &mailbox).await
+                    connection.confirm_messages(&subjects, &member, &mailbox).await;
                 });
             }
         } else if let Ok(marks) = serde_json::from_slice(&stored.payload) {

@@ -333,8 +333,8 @@ impl NatsConnection {
         let (read, unread): (Vec<&MailMessage>, Vec<&MailMessage>) = cached
             .of_incarnation(incarnation)
             .partition(|mail_message| marks.is_read(mail_message.seq));
-        let gone = read.len().saturating_sub(READ_KEPT);
-        let mut visible: Vec<&MailMessage> = read.into_iter().skip(gone).chain(unread).collect();
+        let hidden = read.len().saturating_sub(READ_KEPT);
+        let mut visible: Vec<&MailMessage> = read.into_iter().skip(hidden).chain(unread).collect();
         visible.sort_unstable_by_key(|mail_message| mail_message.seq);
         let mail = visible.into_iter().map(mail).collect();
         cached.marks = Some((marks, seq));

@@ -191,7 +191,7 @@ impl NatsConnection {
         self.read_mapped(stream, filter, range, doing, |stored| stored).await
     }
 
-    /// Like `read`, but maps each message at once. A message keeps its headers and its network buffer in
+    /// Like `read`, but maps each message immediately. A message keeps its headers and its network buffer in
     /// memory, which are much larger than its content.
     pub(crate) async fn read_mapped<T: Send>(
         &self,

@@ -23,8 +23,8 @@ pub(super) fn lock(dir: &Path) -> Result<File, OrgError> {
 }
 
 pub(super) fn make_dir(dir: &Path) -> Result<(), OrgError> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
-    made.map_err(|source| failed("create the folder", dir, source))
+    let created = DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    created.map_err(|source| failed("create the folder", dir, source))
 }
 
 /// Creates a file that only its owner can read. Fails if the file exists.

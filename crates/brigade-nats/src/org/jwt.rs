@@ -67,7 +67,7 @@ fn json(claims: &JwtClaims<'_>) -> Vec<u8> {
 pub(super) fn creds(jwt: &str, seed: &str) -> String {
     format!(
         "-----BEGIN NATS USER JWT-----\n{jwt}\n------END NATS USER JWT------\n\n\
-                  Anyone who has this file can act as its owner. Keep it secret.\n\n\
+         Anyone who has this file can act as its owner. Keep it secret.\n\n\
          -----BEGIN USER NKEY SEED-----\n{seed}\n------END USER NKEY SEED------\n"
     )
 }

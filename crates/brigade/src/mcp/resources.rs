@@ -174,7 +174,7 @@ pub(super) async fn subscribe(
     if !watched {
         match seat.store.watch_proceedings(&seat.team).await {
             Ok(watch) => {
-                drop(tokio::spawn(notify(seat, watch, server.subscriptions.clone(), peer)))
+                drop(tokio::spawn(notify(seat, watch, server.subscriptions.clone(), peer)));
             }
             Err(error) => {
                 *server.subscriptions.lock() = SubscribedUris::default();
