@@ -1,4 +1,4 @@
-//! Where one call is dealt with: whose it is, and what it may need of the connection.
+//! The context of one tool call: the calling seat, and access to the connection.
 
 use std::time::Duration;
 
@@ -11,26 +11,26 @@ use rmcp::RoleServer;
 use rmcp::model::ProgressNotificationParam;
 use rmcp::service::RequestContext;
 
-use crate::reply::Refusal;
-use crate::server::Server;
-use crate::team_view::with_team;
+use super::reply::Refusal;
+use super::server::McpServer;
+use super::team_view::with_team;
 
-/// One call.
+/// The context of one tool call.
 pub(super) struct Desk<'c> {
-    pub(super) server: &'c Server,
+    pub(super) server: &'c McpServer,
     pub(super) call: &'c RequestContext<RoleServer>,
     seat: Option<Seat>,
 }
 
 impl<'c> Desk<'c> {
-    pub(super) fn new(server: &'c Server, call: &'c RequestContext<RoleServer>) -> Self {
+    pub(super) fn new(server: &'c McpServer, call: &'c RequestContext<RoleServer>) -> Self {
         Self { server, call, seat: server.seat() }
     }
 
-    /// Who calls. It is known from the start of the program; no argument says it.
+    /// The calling seat. It is fixed when the server starts; no argument can change it.
     pub(super) fn seat(&self) -> Result<&Seat, Refusal> {
-        let none = || Refusal::new("you have no team yet; make one with team_create");
-        self.seat.as_ref().ok_or_else(none)
+        let no_team = || Refusal::new("you have no team yet; create one with team_create");
+        self.seat.as_ref().ok_or_else(no_team)
     }
 
     /// The current folder of the server.
@@ -46,13 +46,13 @@ impl<'c> Desk<'c> {
         with_team(self.seat()?, color).await
     }
 
-    /// The member of that name.
+    /// Checks that the team has a member with this name.
     pub(super) async fn member(&self, name: &str) -> Result<MemberName, Refusal> {
         let seat = self.seat()?;
-        let names = |team: &brigade_wire::team::Team<'_>| {
+        let all_names = |team: &brigade_wire::team::Team<'_>| {
             team.members().filter_map(|member| Some(member.name()?.into_owned())).collect()
         };
-        let members: Vec<String> = with_team(seat, names).await?;
+        let members: Vec<String> = with_team(seat, all_names).await?;
         match name.parse() {
             Ok(found) if members.iter().any(|member| member == name) => Ok(found),
             _ => {
@@ -62,46 +62,47 @@ impl<'c> Desk<'c> {
         }
     }
 
-    /// The messages the model has not seen, and that no other answer carries at this moment.
+    /// The messages the model has not seen, except those in another answer that is being sent.
     pub(super) async fn unseen(&self) -> Result<Vec<Mail>, Refusal> {
         let seat = self.seat()?;
         let mut mail = mail::inbox(seat, &seat.name, Which::All).await?;
-        let on_their_way = self.server.handed.on_their_way();
-        let unseen = self.server.handed.unseen();
+        let in_unwritten_answers = self.server.read_marks.in_unwritten_answers();
+        let unseen = self.server.read_marks.unseen();
         mail.retain(|mail| {
-            (mail.is_unread() || unseen.contains(&mail.key)) && !on_their_way.contains(&mail.key)
+            (mail.is_unread() || unseen.contains(&mail.key))
+                && !in_unwritten_answers.contains(&mail.key)
         });
         Ok(mail)
     }
 
-    /// These go out with the answer to this call, and are then marked read.
-    pub(super) fn hand_out(&self, keys: Vec<MessageKey>) {
+    /// Marks these messages read once the answer to this call has been written.
+    pub(super) fn deliver(&self, keys: Vec<MessageKey>) {
         if let Some(seat) = &self.seat
             && !keys.is_empty()
         {
-            self.server.handed.give(self.call.id.clone(), seat.clone(), keys);
+            self.server.read_marks.register(self.call.id.clone(), seat.clone(), keys);
         }
     }
 
-    /// Tells a client that asked for it that the call goes on.
-    pub(super) async fn progress(&self, done: Duration, of: Duration) {
+    /// Sends a progress notification, if the client asked for them.
+    pub(super) async fn progress(&self, done: Duration, total: Duration) {
         if let Some(token) = self.call.meta.get_progress_token() {
             let mut progress = ProgressNotificationParam::new(token, done.as_secs_f64());
-            progress.total = Some(of.as_secs_f64());
+            progress.total = Some(total.as_secs_f64());
             progress.message = Some("waiting for messages".to_owned());
             if let Err(error) = self.call.peer.notify_progress(progress).await {
-                tracing::debug!(%error, "the client is not to be told of progress");
+                tracing::debug!(%error, "cannot send a progress notification");
             }
         }
     }
 
-    /// Whether the client no longer wants the answer.
-    pub(super) fn is_called_off(&self) -> bool {
+    /// Whether the client cancelled the call.
+    pub(super) fn is_cancelled(&self) -> bool {
         self.call.ct.is_cancelled()
     }
 
-    /// Ends when the client no longer wants the answer.
-    pub(super) async fn called_off(&self) {
+    /// Waits until the client cancels the call.
+    pub(super) async fn cancelled(&self) {
         self.call.ct.cancelled().await;
     }
 }

@@ -1,5 +1,5 @@
-//! The lines a client writes, looked at before the SDK reads them: it says nothing to a line that is too
-//! long for it or no JSON, and whoever wrote it would wait for the answer for ever.
+//! Checks the client's lines before the SDK reads them. The SDK ignores a line that is too long or not JSON, and
+//! the client would wait for an answer forever.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::io;
 
 use brigade_wire::legible::legible;
 use rmcp::model::{ErrorCode, ErrorData, RequestId};
-use rmcp::transport::async_rw::DEFAULT_MAX_LINE_LENGTH as LONGEST;
+use rmcp::transport::async_rw::DEFAULT_MAX_LINE_LENGTH as MAX_LINE;
 use serde::Deserializer as _;
 use serde::de::{MapAccess, Visitor};
 use serde_json::Value;
@@ -18,100 +18,101 @@ use tokio::io::{
 };
 use tokio::sync::mpsc;
 
-/// How much is read ahead of the SDK.
-const AHEAD: usize = 64 << 10;
-/// How much of the end of a line that is too long is looked at.
+/// How many bytes to read ahead of the SDK.
+const READ_AHEAD: usize = 64 << 10;
+/// How many bytes at the end of a too long line to search for an id.
 const TAIL: usize = 512;
 
-/// A line that is no message: whose answer it waits for, if that can be told, and what the answer is.
+/// A line that is not a valid message: the request's id, if it can be found, and the error to answer with.
 #[derive(Debug)]
-pub(super) struct Unusable {
+pub(super) struct RejectedLine {
     pub(super) id: Option<RequestId>,
     pub(super) error: ErrorData,
 }
 
-/// What of the input the SDK can read, and what it cannot.
-pub(super) fn sift(
+/// Splits the input into valid lines for the SDK and rejected ones.
+pub(super) fn split(
     input: impl AsyncRead + Unpin + Send + 'static,
-) -> (DuplexStream, mpsc::Receiver<Unusable>) {
-    let (into, usable) = tokio::io::duplex(AHEAD);
-    let (refuse, unusable) = mpsc::channel(1);
-    // It ends with the input, or when nobody wants it any longer.
-    tokio::spawn(pass_on(input, into, refuse));
-    (usable, unusable)
+) -> (DuplexStream, mpsc::Receiver<RejectedLine>) {
+    let (sender, valid) = tokio::io::duplex(READ_AHEAD);
+    let (refuse, rejected) = mpsc::channel(1);
+    // The task ends with the input, or when both receivers are dropped.
+    tokio::spawn(check_lines(input, sender, refuse));
+    (valid, rejected)
 }
 
-async fn pass_on(
+async fn check_lines(
     input: impl AsyncRead + Unpin,
-    mut into: impl AsyncWrite + Unpin,
-    refuse: mpsc::Sender<Unusable>,
+    mut output: impl AsyncWrite + Unpin,
+    refuse: mpsc::Sender<RejectedLine>,
 ) -> io::Result<()> {
     let mut input = BufReader::new(input);
     let mut line = Vec::new();
-    while read(&mut input, LONGEST, &mut line).await? > 0 {
-        let usable = if line.len() == LONGEST && !line.ends_with(b"\n") {
-            let id = id_ahead(&legible(&line));
+    while read(&mut input, MAX_LINE, &mut line).await? > 0 {
+        let checked = if line.len() == MAX_LINE && !line.ends_with(b"\n") {
+            let id = leading_id(&legible(&line));
             while !line.ends_with(b"\n") {
                 line.drain(..line.len().saturating_sub(TAIL));
-                if read(&mut input, AHEAD, &mut line).await? == 0 {
+                if read(&mut input, READ_AHEAD, &mut line).await? == 0 {
                     break;
                 }
             }
-            let id = id.or_else(|| id_at_end(&String::from_utf8_lossy(&line)));
-            let words = format!("a line of more than {LONGEST} bytes");
-            Err(Unusable { id, error: ErrorData::invalid_request(words, None) })
+            let id = id.or_else(|| trailing_id(&String::from_utf8_lossy(&line)));
+            let message = format!("the line is longer than {MAX_LINE} bytes");
+            Err(RejectedLine { id, error: ErrorData::invalid_request(message, None) })
         } else {
             read_line(&line)
         };
-        match usable {
+        match checked {
             Ok(text) => {
-                into.write_all(text.trim_end().as_bytes()).await?;
-                into.write_all(b"\n").await?;
+                output.write_all(text.trim_end().as_bytes()).await?;
+                output.write_all(b"\n").await?;
             }
-            Err(unusable) => refuse.send(unusable).await.map_err(io::Error::other)?,
+            Err(rejected) => refuse.send(rejected).await.map_err(io::Error::other)?,
         }
         line.clear();
-        line.shrink_to(AHEAD);
+        line.shrink_to(READ_AHEAD);
     }
     Ok(())
 }
 
-/// Reads to the end of the line, but no more than so many bytes.
+/// Reads to the end of the line, but at most `limit` bytes.
 async fn read(
     input: &mut (impl AsyncBufRead + Unpin),
-    most: usize,
+    limit: usize,
     line: &mut Vec<u8>,
 ) -> io::Result<usize> {
-    input.take(most as u64).read_until(b'\n', line).await
+    input.take(limit as u64).read_until(b'\n', line).await
 }
 
-/// The line as JSON that the SDK reads; halves of surrogate pairs, which JavaScript writes, are replaced.
-fn read_line(line: &[u8]) -> Result<Cow<'_, str>, Unusable> {
+/// Checks that a line is JSON. Replaces unpaired surrogates, which JavaScript writes and the SDK rejects.
+fn read_line(line: &[u8]) -> Result<Cow<'_, str>, RejectedLine> {
     let text = legible(line);
-    let refuse = |words: String| Unusable {
-        id: id_ahead(&text),
-        error: ErrorData::new(ErrorCode::PARSE_ERROR, words, None),
+    let refuse = |message: String| RejectedLine {
+        id: leading_id(&text),
+        error: ErrorData::new(ErrorCode::PARSE_ERROR, message, None),
     };
     if str::from_utf8(line).is_err() {
-        return Err(refuse("not UTF-8".to_owned()));
+        return Err(refuse("the line is not UTF-8".to_owned()));
     }
     if !text.trim().is_empty() {
         serde_json::from_str::<Value>(&text)
-            .map_err(|error| refuse(format!("no JSON: {error}")))?;
+            .map_err(|error| refuse(format!("the line is not JSON: {error}")))?;
     }
     Ok(text)
 }
 
-/// The id in a text that begins like a request, whatever comes after it.
-fn id_ahead(text: &str) -> Option<RequestId> {
+/// The id in a text that starts like a request, even if the rest is missing or invalid.
+fn leading_id(text: &str) -> Option<RequestId> {
     let mut id = None;
-    let _what_comes_after = serde_json::Deserializer::from_str(text).deserialize_map(Find(&mut id));
+    let _rest_may_be_invalid =
+        serde_json::Deserializer::from_str(text).deserialize_map(FindId(&mut id));
     id
 }
 
-struct Find<'a>(&'a mut Option<RequestId>);
+struct FindId<'a>(&'a mut Option<RequestId>);
 
-impl<'de> Visitor<'de> for Find<'_> {
+impl<'de> Visitor<'de> for FindId<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -121,7 +122,7 @@ impl<'de> Visitor<'de> for Find<'_> {
     fn visit_map<M: MapAccess<'de>>(self, mut members: M) -> Result<(), M::Error> {
         let mut id = None;
         while let Some(name) = members.next_key::<String>()? {
-            // A number with something behind it is a whole number.
+            // The previous value is complete, because another key follows it.
             *self.0 = id.take().or_else(|| self.0.take());
             let value: &RawValue = members.next_value()?;
             if name == "id" {
@@ -133,9 +134,9 @@ impl<'de> Visitor<'de> for Find<'_> {
     }
 }
 
-/// The id at the end of an object of which the beginning is missing. What is the last member of a line is
-/// a member of the whole, for the brace behind it is the last; and in a text no quotation mark is bare.
-fn id_at_end(tail: &str) -> Option<RequestId> {
+/// The id at the end of an object whose start is missing. The last member before the final brace belongs to the
+/// outermost object, and inside a JSON string a quotation mark is always escaped.
+fn trailing_id(tail: &str) -> Option<RequestId> {
     let members = tail.trim_end().strip_suffix('}')?;
     let (before, value) = members.rsplit_once("\"id\"")?;
     before.trim_end().ends_with([',', '{']).then_some(())?;
@@ -151,24 +152,24 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_found_in_what_is_no_whole_request() {
-        assert_eq!(id_ahead(r#"{"id":7,"params":{"text":"cut of"#), number(7));
-        assert_eq!(id_ahead(r#"{"params":{"id":8,"n":1e999},"id":7}"#), number(7));
-        assert_eq!(id_ahead(r#"{"id":"a\"b","params"#), None, "what is behind it is not whole");
-        assert_eq!(id_ahead(r#"{"id":"a\"b","params":"#), Some(RequestId::String("a\"b".into())));
-        assert_eq!(id_ahead(r#"{"params":{"id":8,"#), None);
-        assert_eq!(id_ahead(r#"{"id":12"#), None, "more digits may have been cut off");
-        assert_eq!(id_ahead(r#"[{"id":7}]"#), None);
-        assert_eq!(id_ahead("send alice hi"), None);
+    fn an_id_is_found_in_an_incomplete_request() {
+        assert_eq!(leading_id(r#"{"id":7,"params":{"text":"cut of"#), number(7));
+        assert_eq!(leading_id(r#"{"params":{"id":8,"n":1e999},"id":7}"#), number(7));
+        assert_eq!(leading_id(r#"{"id":"a\"b","params"#), None, "the next key is incomplete");
+        assert_eq!(leading_id(r#"{"id":"a\"b","params":"#), Some(RequestId::String("a\"b".into())));
+        assert_eq!(leading_id(r#"{"params":{"id":8,"#), None);
+        assert_eq!(leading_id(r#"{"id":12"#), None, "more digits may have been cut off");
+        assert_eq!(leading_id(r#"[{"id":7}]"#), None);
+        assert_eq!(leading_id("send alice hi"), None);
     }
 
     #[test]
     fn an_id_is_found_at_the_end() {
-        assert_eq!(id_at_end("xx\"},\"jsonrpc\":\"2.0\", \"id\" : 7 }\r\n"), number(7));
-        assert_eq!(id_at_end(r#"xx"},"id":"a"}"#), Some(RequestId::String("a".into())));
-        assert_eq!(id_at_end(r#"xx","id":7}}"#), None, "of something inside");
-        assert_eq!(id_at_end(r#"xx\"id":7}"#), None, "the end of another name");
-        assert_eq!(id_at_end(r#","id":7,"params":{"text":"xx"}}"#), None);
-        assert_eq!(id_at_end("xxxx"), None);
+        assert_eq!(trailing_id("xx\"},\"jsonrpc\":\"2.0\", \"id\" : 7 }\r\n"), number(7));
+        assert_eq!(trailing_id(r#"xx"},"id":"a"}"#), Some(RequestId::String("a".into())));
+        assert_eq!(trailing_id(r#"xx","id":7}}"#), None, "the id belongs to a nested object");
+        assert_eq!(trailing_id(r#"xx\"id":7}"#), None, "the end of another name");
+        assert_eq!(trailing_id(r#","id":7,"params":{"text":"xx"}}"#), None);
+        assert_eq!(trailing_id("xxxx"), None);
     }
 }

@@ -1,9 +1,9 @@
-//! `brigade mcp`: the team's tools for any agent that speaks the Model Context Protocol.
+//! `brigade mcp`: serves the team's tools to any agent that speaks the Model Context Protocol.
 //!
-//! - [`tools`]: one row for each tool, a few lines over `brigade-core`;
-//! - [`server`]: what a client can ask; [`call_context`]: one call; [`reply`]: what it gives;
-//! - [`resources`], [`prompts`]: what can be read beside the tools;
-//! - [`framing`], [`transport`], [`read_marks`]: the transport, and when a message counts as read.
+//! - [`tools`]: one row per tool, each a few lines on top of `brigade-core`;
+//! - [`server`]: handles requests; [`desk`]: the context of one call; [`reply`]: its result;
+//! - [`resources`], [`prompts`]: what clients can read besides the tools;
+//! - [`lines`], [`door`], [`read_marks`]: line framing, transport, and when a message is marked read.
 
 #![forbid(unsafe_code)]
 
@@ -32,35 +32,39 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::stdio_pipes;
 use thiserror::Error;
 
-use self::server::{Identity, Server};
-use self::transport::Door;
+use self::door::GuardedTransport;
+use self::server::{McpServer, ServerIdentity};
+use crate::context::Context;
+use crate::env;
+use crate::error::{CliError, Trouble};
 
 /// Serves the seat's tools on standard input and output until the client closes them.
-pub async fn serve(context: Arc<Context>, seat: Seat, mail: Mail) -> Result<(), HostError> {
-    run(context, Identity::Seated(seat), mail).await
+pub(crate) async fn serve(context: &Context, seat: Seat) -> Result<(), CliError> {
+    run(context, ServerIdentity::Seated(seat)).await
 }
 
-/// The same for the lead of a team that is yet to be made.
-pub async fn serve_founder(
-    context: Arc<Context>,
+/// Like `serve`, for the lead of a team that does not exist yet.
+pub(crate) async fn serve_founder(
+    context: &Context,
     named: Option<TeamName>,
     mail: Mail,
 ) -> Result<(), HostError> {
     let (store, clock) = (Arc::clone(&context.store), Arc::clone(&context.clock));
-    let hand = context.agent();
-    run(context, Identity::Founder { store, clock, named, hand }, mail).await
+    run(context, ServerIdentity::Founder { store, clock, named, hand: context.agent() }).await
 }
 
-async fn run(context: Arc<Context>, identity: Identity, mail: Mail) -> Result<(), HostError> {
-    let server = Server::new(identity, mail, context);
+async fn run(context: &Context, identity: ServerIdentity) -> Result<(), CliError> {
+    let server = McpServer::new(identity, mail_mode(), context.host()?);
     let (input, output) = stdio_pipes();
-    let (usable, unusable) = framing::sift(input);
-    let transport = AsyncRwTransport::new_server(usable, output);
-    let door = Door::new(transport, unusable, server.handed.clone());
-    let broken = |error: Box<dyn std::error::Error + Send + Sync>| HostError::failed(Broken(error));
-    let running = match server.serve(door).await {
+    let (valid, rejected) = lines::split(input);
+    let inner = AsyncRwTransport::new_server(valid, output);
+    let transport = GuardedTransport::new(inner, rejected, server.read_marks.clone());
+    let broken = |error: Box<dyn std::error::Error + Send + Sync>| {
+        CliError::failed(Trouble::Mcp { source: error })
+    };
+    let running = match server.serve(transport).await {
         Ok(running) => running,
-        // A client that left without a greeting wanted nothing.
+        // The client disconnected before it initialized.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(error) => return Err(broken(Box::new(error))),
     };
@@ -68,7 +72,7 @@ async fn run(context: Arc<Context>, identity: Identity, mail: Mail) -> Result<()
     Ok(())
 }
 
-/// The connection to the client broke.
-#[derive(Debug, Error)]
-#[error("the connection to the MCP client broke")]
-struct Broken(#[source] Box<dyn std::error::Error + Send + Sync>);
+/// Whether brigade delivers the member's mail, as the parent process says, or the member fetches it.
+fn mail_mode() -> Mail {
+    if env::read(env::DELIVERED).is_some() { Mail::Delivered } else { Mail::Fetched }
+}

@@ -1,8 +1,8 @@
-//! Messages that were handed out, and whether they arrived.
+//! Marks messages read once the client has received them.
 //!
-//! A message is marked read when the answer that carries it has been written, not before: if we are
-//! killed in between it is still unread, and comes again. It also comes again if the client called
-//! the answer off while it was on its way, for then nobody looked at it.
+//! A message is marked read after the answer that contains it was written. If the server is killed before that,
+//! the message is still unread and is delivered again. It is also delivered again if the client cancelled the call
+//! while the answer was on its way: then the model never saw it.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,89 +14,91 @@ use brigade_core::seat::Seat;
 use brigade_core::store::Mark;
 use rmcp::model::RequestId;
 
-/// How long the answer to a call may take to be written. After that it is not coming.
-const WRITTEN_WITHIN: Duration = Duration::from_secs(10);
-/// How many answers are remembered in case they are called off.
-const REMEMBERED: usize = 32;
+/// How long writing an answer may take. After that its messages can be delivered again.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How many written answers to remember, in case they turn out to be cancelled.
+const MAX_WRITTEN: usize = 32;
 
-/// What was handed out, by the call that asked for it.
+/// Messages in answers, by the call they answer.
 #[derive(Clone, Default)]
-pub(super) struct Handed(Arc<Mutex<Hands>>);
+pub(super) struct ReadMarks(Arc<Mutex<ReadMarkState>>);
 
 #[derive(Default)]
-struct Hands {
-    /// In answers that are not written yet.
-    given: HashMap<RequestId, Handful>,
-    /// In answers that were written of late.
+struct ReadMarkState {
+    /// Answers that are not written yet.
+    unwritten: HashMap<RequestId, PendingMarks>,
+    /// Answers that were written recently.
     written: VecDeque<(RequestId, Vec<MessageKey>)>,
-    /// In answers that were called off when they were written already.
+    /// Messages in answers that were cancelled after they had been written.
     unseen: HashSet<MessageKey>,
 }
 
-/// Messages in the answer to one call.
-struct Handful {
+/// The messages in the answer to one call.
+struct PendingMarks {
     since: Instant,
     seat: Seat,
     keys: Vec<MessageKey>,
 }
 
-impl Handed {
-    fn held(&self) -> MutexGuard<'_, Hands> {
+impl ReadMarks {
+    fn lock(&self) -> MutexGuard<'_, ReadMarkState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// These go out with the answer to this call.
-    pub(super) fn give(&self, call: RequestId, seat: Seat, keys: Vec<MessageKey>) {
-        let mut hands = self.held();
+    /// Registers messages that the answer to this call contains.
+    pub(super) fn register(&self, call: RequestId, seat: Seat, keys: Vec<MessageKey>) {
+        let mut state = self.lock();
         for key in &keys {
-            hands.unseen.remove(key);
+            state.unseen.remove(key);
         }
-        hands.given.insert(call, Handful { since: Instant::now(), seat, keys });
+        state.unwritten.insert(call, PendingMarks { since: Instant::now(), seat, keys });
     }
 
-    /// What is on its way, and so is not handed out a second time.
-    pub(super) fn on_their_way(&self) -> HashSet<MessageKey> {
-        let mut hands = self.held();
-        hands.given.retain(|_, handful| handful.since.elapsed() < WRITTEN_WITHIN);
-        hands.given.values().flat_map(|handful| handful.keys.iter().copied()).collect()
+    /// Messages in answers that are not written yet. They must not be delivered a second time.
+    pub(super) fn in_unwritten_answers(&self) -> HashSet<MessageKey> {
+        let mut state = self.lock();
+        state.unwritten.retain(|_, pending| pending.since.elapsed() < WRITE_TIMEOUT);
+        state.unwritten.values().flat_map(|pending| pending.keys.iter().copied()).collect()
     }
 
-    /// What is marked read though nobody looked at it.
+    /// Messages that are marked read but that the model never saw.
     pub(super) fn unseen(&self) -> HashSet<MessageKey> {
-        self.held().unseen.clone()
+        self.lock().unseen.clone()
     }
 
-    /// The answer to this call is not wanted any more, whether or not it was written.
-    pub(super) fn called_off(&self, call: &RequestId) {
-        let mut hands = self.held();
-        hands.given.remove(call);
-        if let Some(at) = hands.written.iter().position(|(written, _)| written == call)
-            && let Some((_, keys)) = hands.written.remove(at)
+    /// The client cancelled this call. Its answer may have been written already.
+    pub(super) fn cancelled(&self, call: &RequestId) {
+        let mut state = self.lock();
+        state.unwritten.remove(call);
+        if let Some(at) = state.written.iter().position(|(written, _)| written == call)
+            && let Some((_, keys)) = state.written.remove(at)
         {
-            hands.unseen.extend(keys);
+            state.unseen.extend(keys);
         }
     }
 
-    /// Marks read what went out with the answer to this call, which is written.
+    /// Called when the answer to this call was written: marks its messages read.
     pub(super) async fn written(&self, call: &RequestId) {
-        let Some((seat, keys)) = self.held().given.get(call).map(Handful::parts) else { return };
+        let Some((seat, keys)) = self.lock().unwritten.get(call).map(PendingMarks::parts) else {
+            return;
+        };
         if let Err(error) = mail::mark(&seat, &keys, Mark::Read).await {
             tracing::warn!(team = %seat.team, member = %seat.name, %error, "cannot mark as read");
         }
-        let mut hands = self.held();
-        // Unless it was called off meanwhile.
-        if hands.given.remove(call).is_some() {
-            hands.written.push_back((call.clone(), keys));
-            while hands.written.len() > REMEMBERED {
-                hands.written.pop_front();
+        let mut state = self.lock();
+        // Check whether the call was cancelled in the meantime.
+        if state.unwritten.remove(call).is_some() {
+            state.written.push_back((call.clone(), keys));
+            while state.written.len() > MAX_WRITTEN {
+                state.written.pop_front();
             }
         } else {
-            hands.unseen.extend(keys);
+            state.unseen.extend(keys);
         }
     }
 }
 
-impl Handful {
+impl PendingMarks {
     fn parts(&self) -> (Seat, Vec<MessageKey>) {
         (self.seat.clone(), self.keys.clone())
     }

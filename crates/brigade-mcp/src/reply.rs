@@ -1,4 +1,4 @@
-//! What a tool gives back: words for the model, and the same as data.
+//! The result of a tool call: text for the model, and the same as structured content.
 
 use brigade_core::authority::Denied;
 use brigade_core::board::BoardError;
@@ -11,13 +11,13 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// What came of a call that was done.
+/// The result of a successful call.
 pub(super) struct Reply {
     text: String,
     data: Value,
 }
 
-/// What came of a call that has nothing more to show.
+/// Structured content of a call that only reports success.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Done {
     success: bool,
@@ -25,13 +25,13 @@ pub(super) struct Done {
 }
 
 impl Reply {
-    /// These words, and this as data.
+    /// A result with this text and this structured content.
     pub(super) fn new(text: impl Into<String>, data: &impl Serialize) -> Self {
         // Replies are plain data; this cannot fail.
         Self { text: text.into(), data: serde_json::to_value(data).unwrap_or_default() }
     }
 
-    /// These words and no more.
+    /// A result that is only a message.
     pub(super) fn done(message: String) -> Self {
         Self::new(message.clone(), &Done { success: true, message })
     }
@@ -45,7 +45,7 @@ impl From<Reply> for CallToolResult {
     }
 }
 
-/// Why a call was not done, in words a model can act on.
+/// Why a call failed, in words the model can act on.
 #[derive(Debug)]
 pub(super) struct Refusal(String);
 
@@ -64,8 +64,8 @@ impl From<Refusal> for CallToolResult {
     }
 }
 
-/// An error with its causes, and what to do about it.
-fn advised(error: &dyn std::error::Error, advice: &str) -> Refusal {
+/// An error with its causes, followed by advice.
+fn with_advice(error: &dyn std::error::Error, advice: &str) -> Refusal {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -78,19 +78,19 @@ fn advised(error: &dyn std::error::Error, advice: &str) -> Refusal {
     Refusal(text)
 }
 
-fn members_are(members: &[String]) -> String {
+fn list_members(members: &[String]) -> String {
     format!("members are {}", members.join(", "))
 }
 
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
         let advice = match &error {
-            StoreError::Locked(_) => "another program is busy with it, try again in a moment",
-            StoreError::NoTeam { .. } => "the team is gone or not there yet",
+            StoreError::Locked(_) => "another program is using it; try again in a moment",
+            StoreError::NoTeam { .. } => "the team was deleted or does not exist yet",
             StoreError::TeamExists { .. } => "choose another name",
             _ => "",
         };
-        advised(&error, advice)
+        with_advice(&error, advice)
     }
 }
 
@@ -98,14 +98,14 @@ impl From<Denied> for Refusal {
     fn from(error: Denied) -> Self {
         match &error {
             Denied::NotAMember { who, members, .. } => {
-                let join = format!("a person adds it with `brigade team join {who}`");
-                advised(&error, &format!("{}; {join}", members_are(members)))
+                let join = format!("a person can add it with `brigade team join {who}`");
+                with_advice(&error, &format!("{}; {join}", list_members(members)))
             }
-            Denied::LeadOnly { .. } => advised(&error, "ask the lead with send_message"),
+            Denied::LeadOnly { .. } => with_advice(&error, "ask the lead with send_message"),
             Denied::PersonOnly { .. } => {
-                advised(&error, "leave it open, a person answers with `brigade approvals`")
+                with_advice(&error, "leave it open, a person answers with `brigade approvals`")
             }
-            _ => advised(&error, ""),
+            _ => with_advice(&error, ""),
         }
     }
 }
@@ -115,16 +115,16 @@ impl From<MailError> for Refusal {
         match error {
             MailError::Store(error) => error.into(),
             MailError::Denied(error) => error.into(),
-            MailError::NoMember { ref members, .. } => advised(&error, &members_are(members)),
-            MailError::Protocol { .. } => advised(
+            MailError::NoMember { ref members, .. } => with_advice(&error, &list_members(members)),
+            MailError::Protocol { .. } => with_advice(
                 &error,
                 "use the tool for it (request_shutdown, answer_shutdown, answer_plan, …), or put \
-                 words around the JSON",
+                 text around the JSON",
             ),
-            MailError::TooLong { .. } => advised(&error, "write a file and send its path"),
-            MailError::Partly { .. } => advised(&error, "send to the others again"),
-            MailError::Envelope => advised(&error, "spell the tag in another way"),
-            _ => advised(&error, ""),
+            MailError::TooLong { .. } => with_advice(&error, "write a file and send its path"),
+            MailError::Partly { .. } => with_advice(&error, "send it to the others again"),
+            MailError::Envelope => with_advice(&error, "spell the tag in another way"),
+            _ => with_advice(&error, ""),
         }
     }
 }
@@ -134,17 +134,17 @@ impl From<BoardError> for Refusal {
         match error {
             BoardError::Store(error) => error.into(),
             BoardError::Denied(error) => error.into(),
-            BoardError::NoMember { ref members, .. } => advised(&error, &members_are(members)),
-            BoardError::NoTask(_) => advised(&error, "task_list shows the tasks there are"),
+            BoardError::NoMember { ref members, .. } => with_advice(&error, &list_members(members)),
+            BoardError::NoTask(_) => with_advice(&error, "task_list shows the existing tasks"),
             BoardError::Taken { .. } => {
-                advised(&error, "choose another with task_list, or write to its owner")
+                with_advice(&error, "choose another with task_list, or write to its owner")
             }
             BoardError::Blocked { .. } | BoardError::Done(_) => {
-                advised(&error, "choose another with task_list")
+                with_advice(&error, "choose another with task_list")
             }
-            BoardError::TooLong { .. } => advised(&error, "write a file and give its path"),
-            BoardError::NotTold { .. } => advised(&error, "tell it with send_message"),
-            _ => advised(&error, ""),
+            BoardError::TooLong { .. } => with_advice(&error, "write a file and pass its path"),
+            BoardError::NotTold { .. } => with_advice(&error, "notify it with send_message"),
+            _ => with_advice(&error, ""),
         }
     }
 }
@@ -156,9 +156,9 @@ impl From<RosterError> for Refusal {
             RosterError::Denied(error) => error.into(),
             RosterError::Release(error) => error.into(),
             RosterError::StillActive { .. } => {
-                advised(&error, "ask them to stop with request_shutdown first")
+                with_advice(&error, "ask them to stop with request_shutdown first")
             }
-            _ => advised(&error, ""),
+            _ => with_advice(&error, ""),
         }
     }
 }
@@ -170,15 +170,15 @@ impl From<HandshakeError> for Refusal {
             HandshakeError::Denied(error) => error.into(),
             HandshakeError::Send(error) => error.into(),
             HandshakeError::NoRequest { ref open, .. } if open.is_empty() => {
-                advised(&error, "none is open")
+                with_advice(&error, "no request is open")
             }
             HandshakeError::NoRequest { ref open, .. } => {
-                advised(&error, &format!("open are {}", open.join(", ")))
+                with_advice(&error, &format!("open requests: {}", open.join(", ")))
             }
             HandshakeError::Answered { first: Some(ref first), .. } => {
-                advised(&error, &first.to_string())
+                with_advice(&error, &first.to_string())
             }
-            _ => advised(&error, ""),
+            _ => with_advice(&error, ""),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a client may read beside the tools, and be told about when it changes: board, roster, log.
+//! MCP resources: the board, the roster and the log, with change notifications.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,29 +19,38 @@ use rmcp::service::Peer;
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::server::Server;
-use crate::team_view;
-use crate::tools::lines;
-use brigade_host::history_text::Story;
-use jiff::tz::TimeZone;
+use super::server::McpServer;
+use super::team_view;
+use super::tools::task_lines;
+use crate::log::Story;
 
-/// How long news are collected before a client is told, so that a burst is one word.
-const BURST: Duration = Duration::from_millis(50);
-/// How much of the log is given.
+/// How long to collect changes before notifying the client, so that a burst becomes one notification.
+const BURST_TIME: Duration = Duration::from_millis(50);
+/// How many records of the log to return.
 const LOG_RECORDS: usize = 500;
 
-/// What there is.
+/// The kinds of resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ResourceKind {
     Board,
     Roster,
     Log,
 }
 
-const KINDS: &[(Kind, &str, &str, &str)] = &[
-    (Kind::Board, "board", "application/json", "The tasks, with what each still waits for"),
-    (Kind::Roster, "roster", "application/json", "The members of the team"),
-    (Kind::Log, "log", "text/plain", "What happened, without the mail between others"),
+const RESOURCES: &[(ResourceKind, &str, &str, &str)] = &[
+    (
+        ResourceKind::Board,
+        "board",
+        "application/json",
+        "The tasks, and what each is still blocked by",
+    ),
+    (ResourceKind::Roster, "roster", "application/json", "The members of the team"),
+    (
+        ResourceKind::Log,
+        "log",
+        "text/plain",
+        "The team's history, without mail between other members",
+    ),
 ];
 
 fn uri(seat: &Seat, name: &str) -> String {
@@ -50,38 +59,41 @@ fn uri(seat: &Seat, name: &str) -> String {
 
 pub(super) fn list(seat: Option<&Seat>) -> Vec<Resource> {
     let Some(seat) = seat else { return Vec::new() };
-    let resource = |(_, name, mime, description): &(Kind, &str, &str, &str)| {
+    let resource = |(_, name, mime, description): &(ResourceKind, &str, &str, &str)| {
         Resource::new(uri(seat, name), *name).with_mime_type(*mime).with_description(*description)
     };
-    KINDS.iter().map(resource).collect()
+    RESOURCES.iter().map(resource).collect()
 }
 
-fn find(seat: Option<&Seat>, asked: &str) -> Result<(Seat, Kind, &'static str), ErrorData> {
+fn find(
+    seat: Option<&Seat>,
+    requested: &str,
+) -> Result<(Seat, ResourceKind, &'static str), ErrorData> {
     let found = seat.and_then(|seat| {
-        let found = KINDS.iter().find(|(_, name, ..)| uri(seat, name) == asked);
+        let found = RESOURCES.iter().find(|(_, name, ..)| uri(seat, name) == requested);
         found.map(|(kind, _, mime, _)| (seat.clone(), *kind, *mime))
     });
-    found.ok_or_else(|| ErrorData::resource_not_found(format!("no resource {asked}"), None))
+    found.ok_or_else(|| ErrorData::resource_not_found(format!("no resource {requested}"), None))
 }
 
 pub(super) async fn read(
     seat: Option<&Seat>,
-    asked: &str,
+    requested: &str,
 ) -> Result<ReadResourceResponse, ErrorData> {
-    let (seat, kind, mime) = find(seat, asked)?;
+    let (seat, kind, mime) = find(seat, requested)?;
     let text = match kind {
-        Kind::Board => {
+        ResourceKind::Board => {
             let (_, graph) = board::list(&seat).await.map_err(failed)?;
-            json!({ "tasks": lines(&graph) }).to_string()
+            json!({ "tasks": task_lines(&graph) }).to_string()
         }
-        Kind::Roster => {
+        ResourceKind::Roster => {
             let members = team_view::members(&seat).await;
-            let members = members.map_err(|_| failed("the roster cannot be read"))?;
+            let members = members.map_err(|_| failed("cannot read the roster"))?;
             json!({ "team": seat.team, "you": seat.name, "members": members }).to_string()
         }
-        Kind::Log => log(&seat).await.map_err(failed)?,
+        ResourceKind::Log => log(&seat).await.map_err(failed)?,
     };
-    let contents = ResourceContents::text(text, asked).with_mime_type(mime);
+    let contents = ResourceContents::text(text, requested).with_mime_type(mime);
     Ok(ReadResourceResult::new(vec![contents]).into())
 }
 
@@ -89,15 +101,15 @@ fn failed(error: impl std::fmt::Display) -> ErrorData {
     ErrorData::internal_error(error.to_string(), None)
 }
 
-/// The log as people read it, without members' work. The lead sees all of it, others not the mail
-/// between others.
+/// The log as text, without work events. The lead sees everything; other members do not see mail between
+/// others.
 async fn log(seat: &Seat) -> Result<String, StoreError> {
     let all = seat.role().await? == Some(Role::Lead);
     let mut records = seat.store.proceedings(&seat.team).await?;
     records.retain(|record| all || concerns(seat, record));
-    let late = records.len().saturating_sub(LOG_RECORDS);
-    let told = Story::new(TimeZone::system()).tell(records.get(late..).unwrap_or_default(), None);
-    Ok(anstream::adapter::strip_str(&told).to_string())
+    let start = records.len().saturating_sub(LOG_RECORDS);
+    let text = Story::default().tell(records.get(start..).unwrap_or_default(), None);
+    Ok(anstream::adapter::strip_str(&text).to_string())
 }
 
 fn concerns(seat: &Seat, record: &Record) -> bool {
@@ -110,60 +122,62 @@ fn concerns(seat: &Seat, record: &Record) -> bool {
             to == me || from_me.unwrap_or(false)
         }
         Event::Answered { to, .. } => to == me || record.by.as_deref() == Some(me),
-        event => event.mailbox().is_none_or(|of| of == me),
+        event => event.mailbox().is_none_or(|member| member == me),
     }
 }
 
-/// What the client wants to be told about.
+/// The resources the client has subscribed to.
 #[derive(Clone, Default)]
-pub(super) struct Subscriptions(Arc<Mutex<Wanted>>);
+pub(super) struct Subscriptions(Arc<Mutex<SubscribedUris>>);
 
 #[derive(Default)]
-struct Wanted {
+struct SubscribedUris {
     uris: HashSet<String>,
-    /// Somebody watches for it. One does for all, for the system has few watches to give, and gives
-    /// them to all programs of a user.
+    /// Whether a task watches the team. One watch serves all subscriptions: the system limits the number of
+    /// file watches per user.
     watched: bool,
 }
 
 impl Subscriptions {
-    fn wanted(&self) -> MutexGuard<'_, Wanted> {
+    fn lock(&self) -> MutexGuard<'_, SubscribedUris> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the client no more.
+    /// Ends a subscription.
     pub(super) fn end(&self, uri: &str) {
-        self.wanted().uris.remove(uri);
+        self.lock().uris.remove(uri);
     }
 
-    /// Those of the changed that are wanted; `None` if nothing is wanted any more, and nobody watches
-    /// from now on.
-    fn of(&self, changed: HashSet<String>) -> Option<Vec<String>> {
-        let mut wanted = self.wanted();
-        wanted.watched = !wanted.uris.is_empty();
-        wanted
+    /// The changed resources that have subscribers. `None` if there are no subscriptions left; then the watch
+    /// ends.
+    fn subscribed_of(&self, changed: HashSet<String>) -> Option<Vec<String>> {
+        let mut subscribed = self.lock();
+        subscribed.watched = !subscribed.uris.is_empty();
+        subscribed
             .watched
-            .then(|| changed.into_iter().filter(|uri| wanted.uris.contains(uri)).collect())
+            .then(|| changed.into_iter().filter(|uri| subscribed.uris.contains(uri)).collect())
     }
 }
 
-/// Tells the client from now on when the resource changes.
+/// Notifies the client of changes to the resource from now on.
 pub(super) async fn subscribe(
-    server: &Server,
-    asked: String,
+    server: &McpServer,
+    requested: String,
     peer: Peer<RoleServer>,
 ) -> Result<(), ErrorData> {
-    let (seat, ..) = find(server.seat().as_ref(), &asked)?;
+    let (seat, ..) = find(server.seat().as_ref(), &requested)?;
     let watched = {
-        let mut wanted = server.subscriptions.wanted();
-        wanted.uris.insert(asked);
-        std::mem::replace(&mut wanted.watched, true)
+        let mut subscribed = server.subscriptions.lock();
+        subscribed.uris.insert(requested);
+        std::mem::replace(&mut subscribed.watched, true)
     };
     if !watched {
         match seat.store.watch_proceedings(&seat.team).await {
-            Ok(watch) => drop(tokio::spawn(tell(seat, watch, server.subscriptions.clone(), peer))),
+            Ok(watch) => {
+                drop(tokio::spawn(notify(seat, watch, server.subscriptions.clone(), peer)));
+            }
             Err(error) => {
-                *server.subscriptions.wanted() = Wanted::default();
+                *server.subscriptions.lock() = SubscribedUris::default();
                 return Err(failed(error));
             }
         }
@@ -171,19 +185,24 @@ pub(super) async fn subscribe(
     Ok(())
 }
 
-/// Tells the client what changed, for as long as it has subscribed to anything.
-async fn tell(seat: Seat, mut watch: Watch, subscriptions: Subscriptions, peer: Peer<RoleServer>) {
+/// Notifies the client of changes while it has any subscription.
+async fn notify(
+    seat: Seat,
+    mut watch: Watch,
+    subscriptions: Subscriptions,
+    peer: Peer<RoleServer>,
+) {
     while let Some(record) = watch.next().await {
         let mut changed = changed_by(&seat, &record);
         if changed.is_empty() {
             continue;
         }
-        let end = Instant::now() + BURST;
+        let end = Instant::now() + BURST_TIME;
         while let Ok(Some(record)) = tokio::time::timeout_at(end, watch.next()).await {
             changed.extend(changed_by(&seat, &record));
         }
-        let Some(told) = subscriptions.of(changed) else { return };
-        for uri in told {
+        let Some(uris) = subscriptions.subscribed_of(changed) else { return };
+        for uri in uris {
             let update = ResourceUpdatedNotificationParam::new(uri);
             if peer.notify_resource_updated(update).await.is_err() {
                 return;
@@ -193,15 +212,15 @@ async fn tell(seat: Seat, mut watch: Watch, subscriptions: Subscriptions, peer: 
 }
 
 fn changed_by(seat: &Seat, record: &Record) -> HashSet<String> {
-    let also = match &record.event {
+    let changed = match &record.event {
         Event::Task { .. } | Event::TaskDeleted { .. } => Some("board"),
         Event::Member { .. }
         | Event::MemberLeft { .. }
         | Event::TeamCreated { .. }
         | Event::TeamDeleted {} => Some("roster"),
-        // The log that is read here does not have it.
+        // The log resource does not include work events.
         Event::Worked { .. } => return HashSet::new(),
         _ => None,
     };
-    also.into_iter().chain(["log"]).map(|name| uri(seat, name)).collect()
+    changed.into_iter().chain(["log"]).map(|name| uri(seat, name)).collect()
 }

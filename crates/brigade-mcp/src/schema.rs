@@ -1,4 +1,4 @@
-//! JSON Schemas as short as they can be: a model pays for every byte of them, in every turn.
+//! Generates short JSON Schemas: a model pays for every byte of them in every turn.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use rmcp::schemars::JsonSchema;
 use rmcp::schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-/// The schema of what a tool takes. Its fields' comments are the model's explanations.
+/// The schema of a tool's arguments. Doc comments on the fields become descriptions for the model.
 pub(super) fn input<T: JsonSchema>() -> Arc<JsonObject> {
-    Arc::new(schema::<T>(Comments::Kept))
+    Arc::new(schema::<T>(Descriptions::Kept))
 }
 
-/// The schema of what a tool gives, one level deep: a model sees what it is given. What is always
-/// there, `success` and `message`, is required, so that a refusal obeys it, too.
+/// The schema of a tool's result, one level deep. Only `success` and `message` are required, so that an error
+/// matches the schema, too.
 pub(super) fn output<T: JsonSchema>() -> Arc<JsonObject> {
-    let mut schema = schema::<T>(Comments::Dropped);
+    let mut schema = schema::<T>(Descriptions::Dropped);
     if let Some(Value::Object(fields)) = schema.get_mut("properties") {
         for field in fields.values_mut().filter_map(Value::as_object_mut) {
             field.retain(|key, _| key == "type");
@@ -26,23 +26,23 @@ pub(super) fn output<T: JsonSchema>() -> Arc<JsonObject> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Comments {
+enum Descriptions {
     Kept,
     Dropped,
 }
 
-fn schema<T: JsonSchema>(comments: Comments) -> JsonObject {
+fn schema<T: JsonSchema>(descriptions: Descriptions) -> JsonObject {
     let mut settings = SchemaSettings::draft2020_12();
     settings.meta_schema = None;
     settings.inline_subschemas = true;
     let schema = settings.into_generator().into_root_schema_for::<T>();
     let mut schema = schema.to_value();
-    shorten(&mut schema, comments);
+    shorten(&mut schema, descriptions);
     match schema {
         Value::Object(mut object) => {
-            // The comment on the type is for those who read the code.
+            // The doc comment on the type is for readers of the code.
             object.remove("description");
-            // OpenAI's readers want them to be there.
+            // OpenAI requires `properties`, even if empty.
             object.entry("properties").or_insert_with(|| json!({}));
             object
         }
@@ -50,14 +50,14 @@ fn schema<T: JsonSchema>(comments: Comments) -> JsonObject {
     }
 }
 
-/// Takes out what no client needs. That an optional field may also be `null` goes without saying,
-/// and two of the vendors' schema readers do not understand it said.
-fn shorten(schema: &mut Value, comments: Comments) {
+/// Removes what no client needs. An optional field is not described as nullable: two vendors reject such
+/// schemas.
+fn shorten(schema: &mut Value, descriptions: Descriptions) {
     let Value::Object(object) = schema else { return };
     for key in ["title", "format", "default", "minimum", "maximum", "additionalProperties"] {
         object.remove(key);
     }
-    if comments == Comments::Dropped {
+    if descriptions == Descriptions::Dropped {
         object.remove("description");
         object.remove("required");
     }
@@ -82,12 +82,12 @@ fn shorten(schema: &mut Value, comments: Comments) {
     for key in ["properties", "items", "anyOf"] {
         match object.get_mut(key) {
             Some(Value::Object(inner)) if key == "properties" => {
-                inner.values_mut().for_each(|inner| shorten(inner, comments));
+                inner.values_mut().for_each(|inner| shorten(inner, descriptions));
             }
             Some(Value::Array(inner)) => {
-                inner.iter_mut().for_each(|inner| shorten(inner, comments));
+                inner.iter_mut().for_each(|inner| shorten(inner, descriptions));
             }
-            Some(inner) => shorten(inner, comments),
+            Some(inner) => shorten(inner, descriptions),
             None => {}
         }
     }

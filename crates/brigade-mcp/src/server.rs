@@ -1,4 +1,4 @@
-//! The server: what a client can ask, and who answers.
+//! The MCP server: handles requests of one client.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,6 +20,11 @@ use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{RoleServer, ServerHandler};
 use tokio::sync::Semaphore;
 
+use super::desk::Desk;
+use super::handed::ReadMarks;
+use super::reply::Refusal;
+use super::resources::Subscriptions;
+use super::tools::{Audience, TOOLS, ToolRow};
 use super::{prompts, resources};
 use crate::call_context::Desk;
 use crate::read_marks::Handed;
@@ -28,87 +33,87 @@ use crate::resources::Subscriptions;
 use crate::tools::{Offered, ROWS, Row};
 use brigade_host::Context;
 
-/// How many calls may wait for messages at once. One would do.
-const WAITS: usize = 8;
+/// How many calls may wait for messages at once. A client needs only one.
+const MAX_WAITS: usize = 8;
 
-/// Whose server this is. Fixed when the program starts, and at most once more, when somebody without
-/// a team makes one.
+/// The seat this server acts for. Fixed when the server starts; changes at most once, when a founder creates its
+/// team.
 #[derive(Debug)]
-pub(super) enum Identity {
+pub(super) enum ServerIdentity {
     /// A seat in a team.
     Seated(Seat),
-    /// The lead of a team that is yet to be made, of this name if one was given.
+    /// The lead of a team that does not exist yet, with its name if the command line fixes it.
     Founder { store: Arc<dyn Store>, clock: Arc<dyn Clock>, named: Option<TeamName>, hand: Hand },
 }
 
 /// The server of one client.
-pub(super) struct Server {
-    identity: Mutex<Identity>,
+pub(super) struct McpServer {
+    identity: Mutex<ServerIdentity>,
     mail: Mail,
-    /// Calls are dealt with one after the other, in the order they came: two messages sent in one
-    /// breath arrive in their order.
-    turn: tokio::sync::Mutex<()>,
-    pub(super) handed: Handed,
-    /// Each wait has a watch of the files, and the system has few to give.
+    /// Calls run one after the other, in the order they arrived: two messages sent in quick succession keep their
+    /// order.
+    call_order: tokio::sync::Mutex<()>,
+    pub(super) read_marks: ReadMarks,
+    /// Each waiting call needs a file watch, and the system has few.
     pub(super) waits: Semaphore,
     pub(super) subscriptions: Subscriptions,
-    /// Where teammates that the agent asks for are started.
-    pub(super) context: Arc<Context>,
+    /// Starts the teammates that the agent asks for.
+    pub(super) host: Host,
 }
 
-impl Server {
-    pub(super) fn new(identity: Identity, mail: Mail, context: Arc<Context>) -> Self {
+impl McpServer {
+    pub(super) fn new(identity: ServerIdentity, mail: Mail, host: Host) -> Self {
         Self {
             identity: Mutex::new(identity),
             mail,
-            turn: tokio::sync::Mutex::default(),
-            handed: Handed::default(),
-            waits: Semaphore::new(WAITS),
+            call_order: tokio::sync::Mutex::default(),
+            read_marks: ReadMarks::default(),
+            waits: Semaphore::new(MAX_WAITS),
             subscriptions: Subscriptions::default(),
             context,
         }
     }
 
-    fn identity(&self) -> MutexGuard<'_, Identity> {
+    fn identity(&self) -> MutexGuard<'_, ServerIdentity> {
         self.identity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The seat, once there is a team.
+    /// The seat, if there is a team.
     pub(super) fn seat(&self) -> Option<Seat> {
         match &*self.identity() {
-            Identity::Seated(seat) => Some(seat.clone()),
-            Identity::Founder { .. } => None,
+            ServerIdentity::Seated(seat) => Some(seat.clone()),
+            ServerIdentity::Founder { .. } => None,
         }
     }
 
-    /// The seat of the lead of a team that is about to be made.
-    pub(super) fn founding(&self, name: TeamName) -> Result<Seat, Refusal> {
+    /// The lead's seat in a team that is about to be created.
+    pub(super) fn founder_seat(&self, name: TeamName) -> Result<Seat, Refusal> {
         match &*self.identity() {
-            Identity::Founder { named: Some(named), .. } if *named != name => {
-                Err(Refusal::new(format!("your team is to be named {named}")))
+            ServerIdentity::Founder { named: Some(named), .. } if *named != name => {
+                Err(Refusal::new(format!("your team must be named {named}")))
             }
-            Identity::Founder { store, clock, hand, .. } => {
+            ServerIdentity::Founder { store, clock, hand, .. } => {
                 let lead = Seat::new(Arc::clone(store), name, MemberName::lead());
                 Ok(lead.with_clock(Arc::clone(clock)).with_hand(hand.clone()))
             }
-            Identity::Seated(seat) => {
-                Err(Refusal::new(format!("you are in team {} already", seat.team)))
+            ServerIdentity::Seated(seat) => {
+                Err(Refusal::new(format!("you are already in team {}", seat.team)))
             }
         }
     }
 
-    /// From now on this is whose server it is.
-    pub(super) fn sit_down(&self, seat: Seat) {
-        *self.identity() = Identity::Seated(seat);
+    /// Acts for this seat from now on.
+    pub(super) fn set_seat(&self, seat: Seat) {
+        *self.identity() = ServerIdentity::Seated(seat);
     }
 
-    /// What the seat is; `None` if its team is yet to be made. Who cannot be looked up is offered
-    /// what everybody is.
+    /// The seat's role; `None` if its team does not exist yet. If the role cannot be read, assumes a teammate, which
+    /// is offered the fewest tools.
     async fn role(&self) -> Option<Role> {
         match self.seat()?.role().await {
             Ok(role) => Some(role.unwrap_or(Role::Teammate)),
             Err(error) => {
-                tracing::warn!(%error, "the role of the seat is not known");
+                tracing::warn!(%error, "cannot read the seat's role");
                 Some(Role::Teammate)
             }
         }
@@ -116,11 +121,15 @@ impl Server {
 
     async fn tools(&self) -> Vec<Tool> {
         let role = self.role().await;
-        ROWS.iter().filter(|row| row.offered.to(role, self.mail)).map(Row::tool).collect()
+        TOOLS
+            .iter()
+            .filter(|row| row.audience.includes(role, self.mail))
+            .map(ToolRow::tool)
+            .collect()
     }
 }
 
-impl ServerHandler for Server {
+impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
@@ -136,13 +145,13 @@ impl ServerHandler for Server {
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
-        const SPOKEN: &[ProtocolVersion] = &[
+        const VERSIONS: &[ProtocolVersion] = &[
             ProtocolVersion::V_2024_11_05,
             ProtocolVersion::V_2025_03_26,
             ProtocolVersion::V_2025_06_18,
             ProtocolVersion::V_2025_11_25,
         ];
-        Cow::Borrowed(SPOKEN)
+        Cow::Borrowed(VERSIONS)
     }
 
     async fn list_tools(
@@ -158,23 +167,23 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(row) = ROWS.iter().find(|row| row.name == request.name) else {
+        let Some(row) = TOOLS.iter().find(|row| row.name == request.name) else {
             let text = format!("no tool {:?}", request.name);
             return Err(ErrorData::new(ErrorCode::INVALID_PARAMS, text, None));
         };
-        if row.offered == Offered::Fetcher && self.mail == Mail::Delivered {
-            // Read here as well, a message would come twice.
-            let refusal = Refusal::new("your messages come to you by themselves; end your turn");
+        if row.audience == Audience::MailFetcher && self.mail == Mail::Delivered {
+            // Mail is delivered as turns; reading it here as well would show it twice.
+            let refusal = Refusal::new("your messages are delivered to you; end your turn");
             return Ok(CallToolResult::from(refusal).into());
         }
         let desk = Desk::new(self, &context);
-        // Whoever waits for messages keeps nobody else from calling.
+        // A call that waits for messages must not block other calls.
         let _turn = match row.name {
             "wait_for_messages" => None,
-            _ => Some(self.turn.lock().await),
+            _ => Some(self.call_order.lock().await),
         };
-        let outcome = (row.call)(&desk, request.arguments.unwrap_or_default()).await;
-        let result: CallToolResult = match outcome {
+        let result_of_call = (row.call)(&desk, request.arguments.unwrap_or_default()).await;
+        let result: CallToolResult = match result_of_call {
             Ok(reply) => reply.into(),
             Err(refusal) => refusal.into(),
         };
@@ -187,7 +196,7 @@ impl ServerHandler for Server {
         _: NotificationContext<RoleServer>,
     ) {
         if let Some(call) = &notification.request_id {
-            self.handed.called_off(call);
+            self.read_marks.cancelled(call);
         }
     }
 

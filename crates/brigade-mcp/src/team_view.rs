@@ -1,4 +1,4 @@
-//! The team as it is now, for tools and resources that show it.
+//! The team's members, as tools and resources show them.
 
 use brigade_core::seat::Seat;
 use brigade_core::store::StoreError;
@@ -8,10 +8,10 @@ use serde::Serialize;
 
 use crate::reply::Refusal;
 
-/// A member as it is shown.
+/// A member in a tool's result.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Shown {
+pub(super) struct MemberView {
     pub(super) name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) agent_type: Option<String>,
@@ -24,27 +24,27 @@ pub(super) struct Shown {
     pub(super) is_active: Option<bool>,
 }
 
-/// Looks at the seat's team.
+/// Reads the seat's team and passes it to `read`.
 pub(super) async fn with_team<T>(
     seat: &Seat,
-    look: impl FnOnce(&Team<'_>) -> T,
+    read: impl FnOnce(&Team<'_>) -> T,
 ) -> Result<T, Refusal> {
     let gone = || StoreError::NoTeam { team: seat.team.clone() };
     let config = seat.store.team(&seat.team).await?.ok_or_else(gone)?;
     let damaged = |_| Refusal::new("the team's configuration cannot be read; try again");
     let team = Team::read(&config.bytes).map_err(damaged)?;
-    Ok(look(&team))
+    Ok(read(&team))
 }
 
-/// Everybody, in the order of the roster.
-pub(super) async fn members(seat: &Seat) -> Result<Vec<Shown>, Refusal> {
+/// All members, in roster order.
+pub(super) async fn members(seat: &Seat) -> Result<Vec<MemberView>, Refusal> {
     with_team(seat, |team| {
         let lead = team.lead().and_then(|lead| Some(lead.name()?.into_owned()));
         let owned =
             |text: Option<std::borrow::Cow<'_, str>>| text.map(std::borrow::Cow::into_owned);
-        let shown = |member: brigade_wire::member::Member<'_>| {
+        let view = |member: brigade_wire::member::Member<'_>| {
             let name = member.name()?.into_owned();
-            Some(Shown {
+            Some(MemberView {
                 lead: lead.as_ref() == Some(&name),
                 name,
                 agent_type: owned(member.agent_type()),
@@ -53,7 +53,7 @@ pub(super) async fn members(seat: &Seat) -> Result<Vec<Shown>, Refusal> {
                 is_active: member.is_active(),
             })
         };
-        team.members().filter_map(shown).collect()
+        team.members().filter_map(view).collect()
     })
     .await
 }

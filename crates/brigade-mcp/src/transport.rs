@@ -1,4 +1,4 @@
-//! The transport: standard input and output, with six habits of our own.
+//! The transport: standard input and output, with additional checks around the SDK.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,81 +14,95 @@ use rmcp::transport::Transport;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
-use crate::framing::Unusable;
-use crate::read_marks::Handed;
+use super::handed::ReadMarks;
+use super::lines::RejectedLine;
 
 /// A transport that
 ///
-/// - says "no such method" to whatever comes before the greeting, where the SDK asks for fields of
-///   a later protocol: Claude Code begins with `server/discover`, and goes on only after a plain no;
-/// - tells when an answer was written, so that the messages in it can be marked read;
-/// - takes no second request under the id of one that is not answered yet. The SDK would answer one of
-///   the two, and the messages in the other's answer would be marked read with nobody having them;
-/// - takes a few requests at a time. Of more than the SDK has room for, it mixes up the answers, and
-///   all would be held in memory;
-/// - takes none while the client leaves too much of what was answered unread;
-/// - answers what is no message, which the SDK passes over.
-pub(super) struct Door<T: Transport<RoleServer>> {
+/// - answers "method not found" to requests before initialization. The SDK would demand fields of a later
+///   protocol version; Claude Code starts with `server/discover` and continues only after a plain error;
+/// - reports when an answer was written, so that the messages in it can be marked read;
+/// - rejects a request whose id is still in use. The SDK would answer only one of the two, and the messages in the
+///   other answer would be marked read without being delivered;
+/// - accepts a limited number of requests at a time. Above its own limit the SDK mixes up answers and keeps
+///   all of them in memory;
+/// - accepts no requests while the client leaves too many answers unread;
+/// - answers lines that are not valid messages, which the SDK ignores.
+pub(super) struct GuardedTransport<T: Transport<RoleServer>> {
     inner: T,
-    unusable: mpsc::Receiver<Unusable>,
-    /// An answer of our own that is being written.
+    rejected: mpsc::Receiver<RejectedLine>,
+    /// An error answer of this transport that is being written.
     refusal: Option<JoinHandle<Result<(), T::Error>>>,
-    greeted: bool,
-    handed: Handed,
-    unanswered: Unanswered,
-    places: Arc<Semaphore>,
-    unwritten: Arc<Semaphore>,
+    initialized: bool,
+    read_marks: ReadMarks,
+    open_requests: OpenRequests,
+    permits: Arc<Semaphore>,
+    unwritten_room: Arc<Semaphore>,
 }
 
-/// How many requests are taken before the first of them is answered; the SDK has room for twice as many.
-const PLACES: usize = 32;
-/// How many bytes of answers are kept for a client that does not read them.
-const UNWRITTEN: u32 = 16 << 20;
+/// Maximum number of open requests; the SDK has room for twice as many.
+const MAX_OPEN_REQUESTS: usize = 32;
+/// Maximum size in bytes of answers kept for a client that does not read them.
+const MAX_UNWRITTEN: u32 = 16 << 20;
 
-/// The requests that are not answered yet, and the place of each. One that was called off has no place,
-/// but keeps its id for ever: its answer may still be made, and then has to find nobody.
+/// Requests without an answer, each with its permit. A cancelled request gives its permit back but keeps its id
+/// reserved: its answer may still be produced and must not match a newer request.
 #[derive(Clone, Default)]
-struct Unanswered(Arc<Mutex<HashMap<RequestId, Option<OwnedSemaphorePermit>>>>);
+struct OpenRequests(Arc<Mutex<HashMap<RequestId, Option<OwnedSemaphorePermit>>>>);
 
-impl Unanswered {
-    fn held(&self) -> MutexGuard<'_, HashMap<RequestId, Option<OwnedSemaphorePermit>>> {
+impl OpenRequests {
+    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, Option<OwnedSemaphorePermit>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the id is free, and then it is this request's.
-    fn take(&self, id: &RequestId, place: OwnedSemaphorePermit) -> bool {
-        let mut held = self.held();
-        let free = !held.contains_key(id);
+    /// Reserves the id. Returns whether it was free.
+    fn reserve(&self, id: &RequestId, permit: OwnedSemaphorePermit) -> bool {
+        let mut requests = self.lock();
+        let free = !requests.contains_key(id);
         if free {
-            held.insert(id.clone(), Some(place));
+            requests.insert(id.clone(), Some(permit));
         }
         free
     }
 
-    fn give_up_place(&self, id: &RequestId) {
-        if let Some(place) = self.held().get_mut(id) {
-            *place = None;
+    fn release_permit(&self, id: &RequestId) {
+        if let Some(permit) = self.lock().get_mut(id) {
+            *permit = None;
         }
     }
 }
 
-impl<T: Transport<RoleServer>> Door<T> {
-    pub(super) fn new(inner: T, unusable: mpsc::Receiver<Unusable>, handed: Handed) -> Self {
-        let places = Arc::new(Semaphore::new(PLACES));
-        let unwritten = Arc::new(Semaphore::new(UNWRITTEN as usize));
-        let unanswered = Unanswered::default();
-        let (greeted, refusal) = (false, None);
-        Self { inner, unusable, refusal, greeted, handed, unanswered, places, unwritten }
+impl<T: Transport<RoleServer>> GuardedTransport<T> {
+    pub(super) fn new(
+        inner: T,
+        rejected: mpsc::Receiver<RejectedLine>,
+        read_marks: ReadMarks,
+    ) -> Self {
+        let permits = Arc::new(Semaphore::new(MAX_OPEN_REQUESTS));
+        let unwritten_room = Arc::new(Semaphore::new(MAX_UNWRITTEN as usize));
+        let open_requests = OpenRequests::default();
+        let (initialized, refusal) = (false, None);
+        Self {
+            inner,
+            rejected,
+            refusal,
+            initialized,
+            read_marks,
+            open_requests,
+            permits,
+            unwritten_room,
+        }
     }
 
-    /// Says no. It is written by a task, for the service drops a receive when it has something to send.
+    /// Answers with an error. A separate task writes it, because the SDK drops `receive` when it has something
+    /// to send.
     fn refuse(&mut self, error: ErrorData, id: Option<RequestId>) {
         let refusal = self.send(ServerJsonRpcMessage::error(error, id));
         self.refusal = Some(tokio::spawn(refusal));
     }
 }
 
-impl<T: Transport<RoleServer>> Transport<RoleServer> for Door<T> {
+impl<T: Transport<RoleServer>> Transport<RoleServer> for GuardedTransport<T> {
     type Error = T::Error;
 
     fn send(
@@ -101,75 +115,74 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Door<T> {
             _ => None,
         };
         if let Some(call) = &answers {
-            self.unanswered.give_up_place(call);
+            self.open_requests.release_permit(call);
         }
-        // What finds too little room was asked for when there was some, so it is not much.
-        let left = u32::try_from(self.unwritten.available_permits()).unwrap_or(UNWRITTEN);
+        // If too little room is left, take what there is: the request was accepted while there was room.
+        let left = u32::try_from(self.unwritten_room.available_permits()).unwrap_or(MAX_UNWRITTEN);
         let room = size(&item).min(left);
-        let room = Arc::clone(&self.unwritten).try_acquire_many_owned(room).ok();
-        let (handed, unanswered) = (self.handed.clone(), self.unanswered.clone());
+        let room = Arc::clone(&self.unwritten_room).try_acquire_many_owned(room).ok();
+        let (read_marks, open_requests) = (self.read_marks.clone(), self.open_requests.clone());
         let send = self.inner.send(item);
         async move {
             send.await?;
             drop(room);
             if let Some(call) = answers {
-                unanswered.held().remove(&call);
-                handed.written(&call).await;
+                open_requests.lock().remove(&call);
+                read_marks.written(&call).await;
             }
             Ok(())
         }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        // Nothing is lost if this is dropped while it waits for a place or a message; and while it
-        // sends, before the greeting, nobody drops it.
+        // Cancel-safe while waiting for a permit or a message. Before initialization it also sends, but then the
+        // SDK does not drop it.
         loop {
             if let Some(refusal) = &mut self.refusal {
-                // If it cannot be written, nothing can, and the service finds that out.
+                // If the write fails, later writes fail too, and the SDK notices.
                 let _written = refusal.await;
                 self.refusal = None;
             }
-            drop(self.unwritten.acquire().await.ok()?);
-            let place = Arc::clone(&self.places).acquire_owned().await.ok()?;
+            drop(self.unwritten_room.acquire().await.ok()?);
+            let permit = Arc::clone(&self.permits).acquire_owned().await.ok()?;
             let message = tokio::select! {
                 biased;
-                Some(Unusable { id, error }) = self.unusable.recv() => {
-                    let id = id.filter(|id| !self.unanswered.held().contains_key(id));
+                Some(RejectedLine { id, error }) = self.rejected.recv() => {
+                    let id = id.filter(|id| !self.open_requests.lock().contains_key(id));
                     self.refuse(error, id);
                     continue;
                 }
                 message = self.inner.receive() => message?,
             };
-            if let JsonRpcMessage::Notification(news) = &message
-                && let ClientNotification::CancelledNotification(off) = &news.notification
-                && let Some(id) = &off.params.request_id
+            if let JsonRpcMessage::Notification(message) = &message
+                && let ClientNotification::CancelledNotification(cancelled) = &message.notification
+                && let Some(id) = &cancelled.params.request_id
             {
-                self.unanswered.give_up_place(id);
+                self.open_requests.release_permit(id);
             }
             let JsonRpcMessage::Request(request) = message else {
-                if self.greeted {
+                if self.initialized {
                     return Some(message);
                 }
-                // Answers to questions nobody asked and news from somebody who has not greeted are
-                // passed over.
+                // Ignore notifications and unexpected answers before initialization.
                 continue;
             };
-            if !self.unanswered.take(&request.id, place) {
-                let error = ErrorData::invalid_request("the id is that of another request", None);
+            if !self.open_requests.reserve(&request.id, permit) {
+                let error = ErrorData::invalid_request("another open request has this id", None);
                 self.refuse(error, None);
                 continue;
             }
-            if self.greeted {
+            if self.initialized {
                 return Some(JsonRpcMessage::Request(request));
             }
             match &request.request {
                 ClientRequest::InitializeRequest(_) => {
-                    self.greeted = true;
+                    self.initialized = true;
                     return Some(JsonRpcMessage::Request(request));
                 }
                 ClientRequest::PingRequest(_) => return Some(JsonRpcMessage::Request(request)),
-                early => {
-                    let method = early.method().to_owned();
+                other => {
+                    let method = other.method().to_owned();
                     let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None);
                     let error = ServerJsonRpcMessage::error(error, Some(request.id));
                     self.send(error).await.ok()?;
@@ -183,10 +196,10 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Door<T> {
     }
 }
 
-/// How many bytes it has as JSON.
+/// The size of a message as JSON, in bytes.
 fn size(item: &TxJsonRpcMessage<RoleServer>) -> u32 {
-    struct Count(usize);
-    impl io::Write for Count {
+    struct ByteCount(usize);
+    impl io::Write for ByteCount {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0 += bytes.len();
             Ok(bytes.len())
@@ -196,8 +209,8 @@ fn size(item: &TxJsonRpcMessage<RoleServer>) -> u32 {
             Ok(())
         }
     }
-    let mut count = Count(0);
-    // What cannot be written takes no room.
+    let mut count = ByteCount(0);
+    // A message that cannot be serialized counts as empty.
     let _counted = serde_json::to_writer(&mut count, item);
     u32::try_from(count.0).unwrap_or(u32::MAX)
 }

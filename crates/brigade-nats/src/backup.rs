@@ -1,9 +1,9 @@
-//! Everything in the engine as files, and back into an empty one.
+//! Backs up all streams into files, and restores them into an empty NATS server.
 //!
-//! A backup is a folder: the snapshot of each stream as the server makes it, and a manifest that is
-//! written last. Who finds a manifest finds the files it names, and can tell whether they are whole.
-//! The snapshots are taken one after the other, so each holds all that was acknowledged before the
-//! backup began, and some of what came meanwhile.
+//! A backup is a folder with one snapshot per stream, in the server's format, and a manifest. The manifest is
+//! written last and holds a checksum of every file, so a backup with a manifest is complete and can be verified.
+//! The snapshots are made one after the other. Each includes everything acknowledged before the backup began, and
+//! some later messages.
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -12,7 +12,7 @@
 //! use brigade_nats::Options;
 //! use brigade_nats::backup::{BackupError, backup, check};
 //!
-//! async fn keep(options: &Options) -> Result<(), BackupError> {
+//! async fn save(options: &Options) -> Result<(), BackupError> {
 //!     let dir = Path::new("/backup/monday");
 //!     backup(options, dir, Timestamp::now()).await?;
 //!     check(dir).map(drop)
@@ -35,187 +35,187 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use crate::engine::Engine;
-use crate::error::Trouble;
+use crate::engine::NatsConnection;
+use crate::error::NatsError;
 use crate::layout::Stream;
-use crate::measures::{Info, LONG, State};
+use crate::measures::{LONG_TIMEOUT, State, StreamInfo};
 use crate::options::Options;
 
-/// The form of the folder.
+/// Version of the backup format.
 const VERSION: u32 = 1;
-/// What tells that a folder is a backup.
+/// The file that makes a folder a complete backup.
 const MANIFEST: &str = "manifest.json";
-/// The status of the last message of a snapshot that is whole.
+/// Status of the last message of a complete snapshot.
 const END: u16 = 204;
-/// How much is asked for, or given, at once.
+/// Size of the pieces to receive and send.
 const CHUNK: usize = 256 * 1024;
 
-/// What a backup holds.
+/// The content of a backup.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The form of the folder.
+    /// Version of the backup format.
     pub version: u32,
-    /// When it was begun.
+    /// When the backup began.
     pub at: Timestamp,
-    /// The version of the server it was taken from.
+    /// Version of the server.
     pub server: String,
-    /// Over how many shards the teams are spread.
+    /// Number of shards.
     pub shards: u16,
-    /// Its streams, in the order in which they are restored.
+    /// The streams, in the order in which to restore them.
     pub streams: Vec<Saved>,
 }
 
 /// A stream in a backup.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Saved {
-    /// Its name.
+    /// The stream's name.
     pub name: String,
-    /// Its settings, as the server writes them.
+    /// The stream's settings, as the server describes them.
     pub config: Value,
-    /// What the server said was in it when the snapshot was begun.
+    /// The stream's content when the snapshot began.
     pub state: State,
-    /// The snapshot; `None` for what is of the moment, and is made empty again.
+    /// The snapshot; `None` for streams whose content is short-lived. They are restored empty.
     pub file: Option<Snapshot>,
 }
 
 /// A file of a backup.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// Its name in the folder.
+    /// The file's name in the folder.
     pub name: String,
-    /// Its length.
+    /// The file's size in bytes.
     pub bytes: u64,
-    /// The SHA-256 of what it holds.
+    /// SHA-256 of the file, in hex.
     pub sha256: String,
 }
 
-/// A stream that was restored.
+/// A restored stream.
 #[derive(Clone, Debug, Serialize)]
 pub struct Restored {
-    /// Its name.
+    /// The stream's name.
     pub name: String,
-    /// How many messages are in it.
+    /// Number of messages in it.
     pub messages: u64,
-    /// The number of its last message.
+    /// Sequence of the last message.
     pub last_seq: u64,
-    /// How many messages of the backup are older than the stream keeps them, and gone.
+    /// Messages of the backup that were already past the stream's retention and are gone.
     pub too_old: u64,
 }
 
-/// Why there is no backup, or nothing was restored.
+/// Why a backup or restore failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BackupError {
-    /// The engine did not do it.
+    /// The NATS server failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The file system did not.
+    /// The file system failed.
     #[error("cannot {doing} {}", path.display())]
     Io {
-        /// What was tried.
+        /// The action that failed.
         doing: &'static str,
-        /// On what.
+        /// The file or folder.
         path: PathBuf,
-        /// What it said.
+        /// The cause.
         source: io::Error,
     },
-    /// There is something there already.
-    #[error("{} is not empty; a backup goes into a folder of its own", path.display())]
+    /// The folder for the backup is not empty.
+    #[error("{} is not empty; choose an empty or new folder for the backup", path.display())]
     NotEmpty {
         /// The folder.
         path: PathBuf,
     },
     /// There is nothing to back up.
-    #[error("brigade has no streams in this engine")]
+    #[error("this NATS server has no streams of brigade")]
     NoStreams,
-    /// The folder is no backup, or one that did not get to its end.
-    #[error("{} is no whole backup: it has no {MANIFEST}", path.display())]
+    /// The folder is not a backup, or the backup did not finish.
+    #[error("{} is not a complete backup: {MANIFEST} is missing", path.display())]
     NoManifest {
         /// The folder.
         path: PathBuf,
     },
-    /// It was made by a later brigade.
-    #[error("this backup has form {found}; this brigade reads form {VERSION}")]
+    /// The backup has another format.
+    #[error("this backup has format {found}; this version of brigade reads format {VERSION}")]
     Version {
-        /// Its form.
+        /// The backup's format.
         found: u32,
     },
-    /// A file of it is not what it was.
-    #[error("{} is not what the manifest says", path.display())]
+    /// A file differs from the manifest.
+    #[error("{} is damaged: it does not match the manifest", path.display())]
     Changed {
         /// The file.
         path: PathBuf,
     },
-    /// The engine is not empty.
-    #[error("there is a stream {name} already; a backup is restored into an empty engine")]
+    /// The server already has streams.
+    #[error("the stream {name} already exists; restore into an empty NATS server")]
     StreamExists {
-        /// Which.
+        /// The stream.
         name: String,
     },
-    /// What was restored is not what was saved.
+    /// The restored stream differs from the saved one.
     #[error(
-        "{name} has {found} messages up to number {last} after the restore, and should have {saved} up to {upto}"
+        "after the restore {name} has {found} messages up to sequence {last}, but should have {saved} up to {upto}"
     )]
     Differs {
-        /// Which stream.
+        /// The stream.
         name: String,
         /// Messages found.
         found: u64,
-        /// Their last number.
+        /// Sequence of the last message found.
         last: u64,
         /// Messages saved.
         saved: u64,
-        /// Their last number.
+        /// Sequence of the last message saved.
         upto: u64,
     },
 }
 
-/// Saves every stream of the engine into a folder that is empty, or not there yet.
+/// Saves every stream into a folder, which must be empty or not exist yet.
 pub async fn backup(options: &Options, dir: &Path, at: Timestamp) -> Result<Manifest, BackupError> {
-    let engine = Engine::open(options).await?;
-    if !engine.has_streams().await? {
+    let connection = NatsConnection::open(options).await?;
+    if !connection.has_streams().await? {
         return Err(BackupError::NoStreams);
     }
-    let layout = engine.layout().await?.ok_or(BackupError::NoStreams)?;
+    let layout = connection.layout().await?.ok_or(BackupError::NoStreams)?;
     let failed = |doing| move |source| BackupError::Io { doing, path: dir.to_owned(), source };
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed("make"))?;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed("create"))?;
     if fs::read_dir(dir).map_err(failed("read"))?.next().is_some() {
         return Err(BackupError::NotEmpty { path: dir.to_owned() });
     }
     let mut streams = Vec::new();
-    // The shards backwards: the stream that tells of the layout is the last to be restored.
+    // Shards in reverse order: the stream that holds the layout is restored last.
     for shard in (0..layout.shards).rev() {
         for stream in Stream::ALL {
-            streams.push(engine.save(stream, &stream.name(shard), dir).await?);
+            streams.push(connection.save(stream, &stream.name(shard), dir).await?);
         }
     }
-    let server = engine.client.server_info().version;
+    let server = connection.client.server_info().version;
     let manifest = Manifest { version: VERSION, at, server, shards: layout.shards, streams };
     let text = serde_json::to_vec_pretty(&manifest).unwrap_or_default();
-    let draft = dir.join("manifest.part");
-    let mut file = create(&draft)?;
+    let part = dir.join("manifest.part");
+    let mut file = create(&part)?;
     let done = file.write_all(&text).and_then(|()| file.sync_all());
-    done.and_then(|()| fs::rename(&draft, dir.join(MANIFEST))).map_err(failed("write into"))?;
+    done.and_then(|()| fs::rename(&part, dir.join(MANIFEST))).map_err(failed("write into"))?;
     Ok(manifest)
 }
 
-/// Puts a backup into an engine that has no streams of brigade's. If it does not succeed, what it made
-/// is taken away again.
+/// Restores a backup into a NATS server that has no streams of brigade. On failure, deletes the streams it
+/// created.
 pub async fn restore(options: &Options, dir: &Path) -> Result<Vec<Restored>, BackupError> {
     let manifest = check(dir)?;
-    let engine = Engine::open(options).await?;
+    let connection = NatsConnection::open(options).await?;
     for saved in &manifest.streams {
-        if engine.info(&saved.name).await?.is_some() {
+        if connection.info(&saved.name).await?.is_some() {
             return Err(BackupError::StreamExists { name: saved.name.clone() });
         }
     }
     let mut restored = Vec::new();
     for saved in &manifest.streams {
-        match engine.bring_back(saved, dir, options.settings.replicas).await {
+        match connection.restore_stream(saved, dir, options.settings.replicas).await {
             Ok(done) => restored.push(done),
             Err(error) => {
                 for saved in &manifest.streams {
-                    engine.drop_stream(&saved.name).await;
+                    connection.drop_stream(&saved.name).await;
                 }
                 return Err(error);
             }
@@ -224,7 +224,7 @@ pub async fn restore(options: &Options, dir: &Path) -> Result<Vec<Restored>, Bac
     Ok(restored)
 }
 
-/// Looks whether a backup is whole.
+/// Checks that a backup is complete and undamaged.
 pub fn check(dir: &Path) -> Result<Manifest, BackupError> {
     let failed = |doing| move |source| BackupError::Io { doing, path: dir.to_owned(), source };
     let text = match fs::read(dir.join(MANIFEST)) {
@@ -251,25 +251,25 @@ pub fn check(dir: &Path) -> Result<Manifest, BackupError> {
     Ok(manifest)
 }
 
-/// A new file that only its owner can read: it holds everybody's mail.
+/// Creates a file that only its owner can read: it holds the mail of all members.
 fn create(path: &Path) -> Result<File, BackupError> {
-    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    made.map_err(|source| BackupError::Io { doing: "make", path: path.to_owned(), source })
+    let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    created.map_err(|source| BackupError::Io { doing: "create", path: path.to_owned(), source })
 }
 
-/// What the server says when a snapshot begins.
+/// The server's answer when a snapshot begins.
 #[derive(Deserialize)]
-struct Begins {
+struct SnapshotStart {
     config: Value,
     state: State,
 }
 
 #[derive(Deserialize)]
-struct Deliver {
+struct RestoreTarget {
     deliver_subject: String,
 }
 
-impl Engine {
+impl NatsConnection {
     async fn save(&self, stream: Stream, name: &str, dir: &Path) -> Result<Saved, BackupError> {
         let doing = format!("take a snapshot of {name}");
         if stream == Stream::Live {
@@ -277,12 +277,14 @@ impl Engine {
             let (config, state) = (info.config, State::default());
             return Ok(Saved { name: name.to_owned(), config, state, file: None });
         }
-        let broken = |error: &dyn std::fmt::Display| Trouble::Said(error.to_string()).doing(&doing);
+        let broken = |error: &dyn std::fmt::Display| {
+            NatsError::Server(error.to_string()).while_doing(&doing)
+        };
         let inbox = self.client.new_inbox();
         let mut pieces = self.client.subscribe(inbox.clone()).await.map_err(|e| broken(&e))?;
         let api = format!("$JS.API.STREAM.SNAPSHOT.{name}");
         let body = json!({ "deliver_subject": inbox, "no_consumers": true, "chunk_size": CHUNK });
-        let begins: Begins = self.command(&api, &body, &doing).await?;
+        let start: SnapshotStart = self.command(&api, &body, &doing).await?;
 
         let file_name = format!("{name}.tar.s2");
         let path = dir.join(&file_name);
@@ -290,12 +292,12 @@ impl Engine {
         let failed = |source| BackupError::Io { doing: "write", path: path.clone(), source };
         let (mut hash, mut bytes) = (Sha256::new(), 0);
         loop {
-            let piece = tokio::time::timeout(LONG, pieces.next()).await;
+            let piece = tokio::time::timeout(LONG_TIMEOUT, pieces.next()).await;
             let Ok(Some(piece)) = piece else {
-                return Err(broken(&"the server stopped in the middle of it").into());
+                return Err(broken(&"the server stopped before the end of the snapshot").into());
             };
             if piece.payload.is_empty() {
-                // The end; a snapshot that broke off says so here.
+                // The last message; its status reports whether the snapshot failed.
                 if piece.status.is_some_and(|status| status.as_u16() != END) {
                     return Err(broken(&piece.description.unwrap_or_default()).into());
                 }
@@ -311,10 +313,10 @@ impl Engine {
         file.sync_all().map_err(failed)?;
         let sha256 = HEXLOWER.encode(&hash.finalize());
         let file = Some(Snapshot { name: file_name, bytes, sha256 });
-        Ok(Saved { name: name.to_owned(), config: begins.config, state: begins.state, file })
+        Ok(Saved { name: name.to_owned(), config: start.config, state: start.state, file })
     }
 
-    async fn bring_back(
+    async fn restore_stream(
         &self,
         saved: &Saved,
         dir: &Path,
@@ -324,7 +326,7 @@ impl Engine {
         let doing = format!("restore the stream {name}");
         let mut config = saved.config.clone();
         let is_cluster = self.client.server_info().cluster.is_some();
-        // What stood on three servers goes onto one, where there is one.
+        // A single server can hold only one replica, whatever the saved settings say.
         let replicas = replicas.map(|replicas| json!(replicas));
         let replicas = replicas.or_else(|| (!is_cluster).then(|| json!(1)));
         if let (Some(config), Some(replicas)) = (config.as_object_mut(), replicas) {
@@ -332,61 +334,61 @@ impl Engine {
         }
         let Some(snapshot) = &saved.file else {
             let api = format!("$JS.API.STREAM.CREATE.{name}");
-            let made: Info = self.command(&api, &config, &doing).await?;
-            return Ok(Restored::of(name, &made.state, 0));
+            let restored: StreamInfo = self.command(&api, &config, &doing).await?;
+            return Ok(Restored::new(name, &restored.state, 0));
         };
         let api = format!("$JS.API.STREAM.RESTORE.{name}");
         let body = json!({ "config": config, "state": state });
-        let Deliver { deliver_subject } = self.command(&api, &body, &doing).await?;
+        let RestoreTarget { deliver_subject } = self.command(&api, &body, &doing).await?;
         let path = dir.join(&snapshot.name);
         let failed = |source| BackupError::Io { doing: "read", path: path.clone(), source };
         let mut file = File::open(&path).map_err(failed)?;
         let mut piece = vec![0; CHUNK];
-        let made: Info = loop {
+        let restored: StreamInfo = loop {
             let length = file.read(&mut piece).map_err(failed)?;
             let bytes = piece.get(..length).unwrap_or_default();
-            let answer = self.deliver(deliver_subject.clone(), bytes.to_vec(), &doing).await?;
+            let answer = self.send_payload(deliver_subject.clone(), bytes.to_vec(), &doing).await?;
             if length == 0 {
-                break self.understood(&answer, &doing)?;
+                break self.parse_answer(&answer, &doing)?;
             }
             if !answer.is_empty() {
-                // Between the pieces only what goes wrong is told.
-                let _none: Value = self.understood(&answer, &doing)?;
+                // An answer to a piece is empty unless there is an error.
+                let _no_error: Value = self.parse_answer(&answer, &doing)?;
             }
         };
-        let missing = state.messages.saturating_sub(made.state.messages);
-        let differs = made.state.last_seq < state.last_seq
+        let missing = state.messages.saturating_sub(restored.state.messages);
+        let differs = restored.state.last_seq < state.last_seq
             || (missing > 0 && !is_older(state.first_ts, &config));
         if differs {
             return Err(BackupError::Differs {
                 name: name.clone(),
-                found: made.state.messages,
-                last: made.state.last_seq,
+                found: restored.state.messages,
+                last: restored.state.last_seq,
                 saved: state.messages,
                 upto: state.last_seq,
             });
         }
-        // Until then the one that was given it may be the only one that has it.
-        self.on_every_server(name).await?;
-        Ok(Restored::of(name, &made.state, missing))
+        // Until all replicas are complete, only one server may have the data.
+        self.wait_for_replicas(name).await?;
+        Ok(Restored::new(name, &restored.state, missing))
     }
 
-    /// Takes a stream away that was not there before.
+    /// Deletes a stream that the failed restore created.
     async fn drop_stream(&self, name: &str) {
         let api = format!("$JS.API.STREAM.DELETE.{name}");
-        // It may not have got so far.
-        let _not_there: Result<Value, _> = self.command(&api, &json!({}), "take it back").await;
+        // The restore may have failed before it created this stream.
+        let _missing: Result<Value, _> = self.command(&api, &json!({}), "undo the restore").await;
     }
 }
 
 impl Restored {
-    fn of(name: &str, state: &State, too_old: u64) -> Self {
+    fn new(name: &str, state: &State, too_old: u64) -> Self {
         let State { messages, last_seq, .. } = *state;
         Self { name: name.to_owned(), messages, last_seq, too_old }
     }
 }
 
-/// Whether the first message of a stream is older than it is kept.
+/// Whether the first message of a stream is older than its retention.
 fn is_older(first: Option<Timestamp>, config: &Value) -> bool {
     let age = config.get("max_age").and_then(Value::as_u64).unwrap_or_default();
     let age = Duration::from_nanos(age);

@@ -1,38 +1,41 @@
-//! The board: a task is the last message of its number, whoever wrote it.
+//! The task board: a task is the last message with its number, by any author.
 
 use std::collections::BTreeMap;
 
 use brigade_core::store::{Actor, Document, Revision, StoreError};
 use brigade_wire::name::TaskId;
 
-use crate::engine::Engine;
+use crate::engine::NatsConnection;
 use crate::layout::{Place, Stream};
-use crate::read::{Stored, Which};
-use crate::write::{DELETED, Draft, LIFE, OP};
+use crate::read::{ReadRange, StoredMessage};
+use crate::write::{DELETED, INCARNATION, OP, PendingWrite};
 
-/// The number of a task, by its subject; `None` for the last number given.
-pub(crate) fn id(stored: &Stored) -> Option<TaskId> {
+/// The task number in a subject; `None` for the counter of assigned numbers.
+pub(crate) fn task_id(stored: &StoredMessage) -> Option<TaskId> {
     stored.tokens().first().and_then(|token| token.parse().ok()).and_then(TaskId::new)
 }
 
-/// The task, if it is there in this life of the team.
-fn alive(stored: &Stored, life: &str) -> Option<Document> {
-    let there = stored.header(LIFE) == Some(life) && stored.header(OP) != Some(DELETED);
-    there.then(|| Document { bytes: stored.payload.to_vec(), revision: Revision(stored.seq) })
+/// The task, if it exists in this incarnation of the team.
+fn existing_task(stored: &StoredMessage, incarnation: &str) -> Option<Document> {
+    let exists =
+        stored.header(INCARNATION) == Some(incarnation) && stored.header(OP) != Some(DELETED);
+    exists.then(|| Document { bytes: stored.payload.to_vec(), revision: Revision(stored.seq) })
 }
 
-impl Engine {
+impl NatsConnection {
     /// All tasks.
     pub(crate) async fn tasks(
         &self,
-        place: &Place,
-        life: &str,
+        subjects: &Place,
+        incarnation: &str,
     ) -> Result<Vec<(TaskId, Document)>, StoreError> {
-        let stream = place.stream(Stream::Board);
-        // Of each author's last words about each task that ever was, all but a few are of no use any more.
-        let keep = |stored: Stored| (id(&stored), stored.seq, alive(&stored, life));
-        let (board, doing) = (place.board(), "read the board");
-        let found = self.read_as(&stream, &board, Which::Last, doing, keep).await?;
+        let stream = subjects.stream(Stream::Board);
+        // The board holds the last message of each author for each task ever. Map immediately: most are not needed.
+        let map = |stored: StoredMessage| {
+            (task_id(&stored), stored.seq, existing_task(&stored, incarnation))
+        };
+        let (board, doing) = (subjects.board(), "read the board");
+        let found = self.read_mapped(&stream, &board, ReadRange::Last, doing, map).await?;
         let mut last: BTreeMap<TaskId, (u64, Option<Document>)> = BTreeMap::new();
         for (id, seq, task) in found {
             let Some(id) = id else { continue };
@@ -43,34 +46,34 @@ impl Engine {
         Ok(last.into_iter().filter_map(|(id, (_, task))| Some((id, task?))).collect())
     }
 
-    /// A task, and the number of the last message about it.
+    /// A task, and the sequence of the last message about it.
     pub(crate) async fn task(
         &self,
-        place: &Place,
+        subjects: &Place,
         id: TaskId,
-        life: &str,
+        incarnation: &str,
     ) -> Result<(Option<Document>, u64), StoreError> {
-        let (stream, doing) = (place.stream(Stream::Board), format!("read task {id}"));
-        let found = self.last(&stream, &place.task(id), &doing).await?;
+        let (stream, doing) = (subjects.stream(Stream::Board), format!("read task {id}"));
+        let found = self.last(&stream, &subjects.task(id), &doing).await?;
         let seq = found.as_ref().map_or(0, |found| found.seq);
-        Ok((found.and_then(|found| alive(&found, life)), seq))
+        Ok((found.and_then(|found| existing_task(&found, incarnation)), seq))
     }
 
-    /// Gives a number that no task had.
+    /// Assigns the next unused task number.
     pub(crate) async fn next_number(
         &self,
-        place: &Place,
-        life: &str,
+        subjects: &Place,
+        incarnation: &str,
         by: &Actor,
     ) -> Result<TaskId, StoreError> {
-        let (stream, doing) = (place.stream(Stream::Board), "give a number to a task");
+        let (stream, doing) = (subjects.stream(Stream::Board), "assign a task number");
         loop {
-            let last = self.last(&stream, &place.number(), doing).await?;
+            let last = self.last(&stream, &subjects.number(), doing).await?;
             let seq = last.as_ref().map_or(0, |last| last.seq);
-            let number = last.filter(|last| last.header(LIFE) == Some(life));
+            let number = last.filter(|last| last.header(INCARNATION) == Some(incarnation));
             let number = number.and_then(|last| str::from_utf8(&last.payload).ok()?.parse().ok());
             let next = number.unwrap_or(0_u64) + 1;
-            match self.set_number(place, life, by, next, seq).await {
+            match self.set_number(subjects, incarnation, by, next, seq).await {
                 Err(StoreError::Conflict) => {}
                 written => {
                     written?;
@@ -80,32 +83,39 @@ impl Engine {
         }
     }
 
-    /// Says which number was given last.
+    /// Stores the last assigned task number.
     pub(crate) async fn set_number(
         &self,
-        place: &Place,
-        life: &str,
+        subjects: &Place,
+        incarnation: &str,
         by: &Actor,
         number: u64,
-        onto: u64,
+        expected_last: u64,
     ) -> Result<u64, StoreError> {
         let text = number.to_string();
-        let draft = Draft::new(place.number_by(&by.0), text.as_bytes()).with(LIFE, life);
-        self.write(draft.onto(place.number(), onto), "give a number to a task").await
+        let pending = PendingWrite::new(subjects.number_by(&by.0), text.as_bytes())
+            .with_header(INCARNATION, incarnation);
+        self.write(pending.expect_last(subjects.number(), expected_last), "assign a task number")
+            .await
     }
 
-    /// Writes a task, or that it is no more.
+    /// Writes a task, or its deletion.
     pub(crate) async fn set_task(
         &self,
-        place: &Place,
-        life: &str,
+        subjects: &Place,
+        incarnation: &str,
         id: TaskId,
         task: Option<&[u8]>,
-        onto: u64,
+        expected_last: u64,
         by: &Actor,
     ) -> Result<u64, StoreError> {
-        let draft = Draft::new(place.task_by(id, &by.0), task.unwrap_or_default()).with(LIFE, life);
-        let draft = if task.is_none() { draft.with(OP, DELETED) } else { draft };
-        self.write(draft.onto(place.task(id), onto), &format!("write task {id}")).await
+        let pending = PendingWrite::new(subjects.task_by(id, &by.0), task.unwrap_or_default())
+            .with_header(INCARNATION, incarnation);
+        let pending = if task.is_none() { pending.with_header(OP, DELETED) } else { pending };
+        self.write(
+            pending.expect_last(subjects.task(id), expected_last),
+            &format!("write task {id}"),
+        )
+        .await
     }
 }

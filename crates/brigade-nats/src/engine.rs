@@ -1,4 +1,4 @@
-//! The connection: made once, kept through elections, and told apart from a refusal.
+//! The connection to the NATS server: retries through leader elections, and tells a refusal from a timeout.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,65 +11,66 @@ use async_nats::{Client, ConnectOptions, Event, HeaderMap, Message, Request};
 use brigade_core::store::{StoreError, Strain};
 use tokio::sync::broadcast;
 
-use crate::error::Trouble;
+use crate::error::NatsError;
 use crate::identity::Identity;
+use crate::known::ReadFloor;
 use crate::options::Options;
 use crate::read_floor::Known;
 
-/// How long one try waits for its answer.
-const TRY: Duration = Duration::from_secs(2);
-/// How long one server may take to answer before the next is tried.
-const CONNECT: Duration = Duration::from_secs(2);
-/// How often the server is asked whether it is there. After three without an answer another is looked
-/// for: one that is cut off says nothing.
-const PING: Duration = Duration::from_secs(2);
-/// How long to wait before trying again where nobody listens.
-const PAUSE: Duration = Duration::from_millis(100);
-/// The oldest server that will do. Before it a compare-and-set over several authors is not to be had,
-/// and three nodes that sync are eight times slower.
-const NEEDED: &str = "2.15";
-/// What a request is told to which nobody listens.
+/// Timeout of a single request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long to wait for one server before trying the next.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Interval of keep-alive pings. After three unanswered pings the client connects to another server:
+/// a server that is cut off from the network sends no error.
+const PING_INTERVAL: Duration = Duration::from_secs(2);
+/// How long to wait before a retry.
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// The oldest supported server. Older ones lack compare-and-set across several authors, and a cluster of
+/// three that syncs every write is eight times slower.
+const MIN_SERVER_VERSION: &str = "2.15";
+/// The client library's error text for a request that has no subscriber.
 const NO_RESPONDERS: &str = "no responders";
-/// Why nobody does.
-const NOT_ON: &str =
-    "the server runs without it; `jetstream {}` in its configuration, or `-js`, turns it on";
-const NOT_FOR_US: &str =
-    "it has no leader, or nothing for this account yet, which `brigade org apply` gives it";
-/// How many refusals are remembered.
-const REMEMBERED: usize = 256;
-/// How often it is looked whether the server has refused what it does not answer.
-const LISTEN: Duration = Duration::from_millis(20);
+/// Explanations for [`NO_RESPONDERS`]: JetStream is off, or it is not ready for this account.
+const JETSTREAM_OFF: &str =
+    "JetStream is off; turn it on with `jetstream {}` in the server's configuration, or with `-js`";
+const JETSTREAM_NOT_READY: &str =
+    "it has no leader, or this account is not set up yet: run `brigade org apply`";
+/// How many permission errors to remember.
+const MAX_REFUSALS: usize = 256;
+/// How often to check for a permission error while a request waits for its answer.
+const REFUSAL_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A connection to the engine.
-pub(crate) struct Engine {
+/// A connection to the NATS server.
+pub(crate) struct NatsConnection {
     pub(crate) client: Client,
-    /// Who this is.
+    /// The identity the credentials give this client.
     pub(crate) identity: Identity,
-    /// What the server did not allow, in its own words.
+    /// Recent error messages from the server, with the time each arrived.
     refusals: Arc<Mutex<VecDeque<(Instant, String)>>>,
-    /// Says that the connection was made anew: what was said meanwhile was not heard.
+    /// Fires when the connection was re-established: messages sent in between were missed.
     pub(crate) reconnected: broadcast::Sender<()>,
-    /// The last message under each subject that this process has written or heard of: no replica may
-    /// answer with less.
-    known: Mutex<Known>,
+    /// For each subject, the last sequence this process has written or received. An answer with a lower one
+    /// comes from a replica that is behind, and is rejected.
+    floor: Mutex<ReadFloor>,
     pub(crate) metrics: Metrics,
-    /// For how long a thing is tried.
-    pub(crate) patience: Duration,
+    /// How long to retry a request.
+    pub(crate) retry_limit: Duration,
 }
 
-/// What an operator wants to know of one process.
+/// Counters of one process, for operators.
 #[derive(Debug, Default)]
 pub struct Metrics {
-    /// Writes that came too late, for somebody else had written.
+    /// Writes that failed because another writer came first.
     pub conflicts: AtomicU64,
-    /// Tries that were not answered, and tried again.
+    /// Requests that were not answered and were retried.
     pub retries: AtomicU64,
-    /// How often the connection was made, the first time included.
+    /// Connections established, including the first.
     pub connects: Arc<AtomicU64>,
 }
 
 impl Metrics {
-    /// As they are now.
+    /// The current values.
     pub(crate) fn strain(&self) -> Strain {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Strain {
@@ -80,18 +81,18 @@ impl Metrics {
     }
 }
 
-impl fmt::Debug for Engine {
+impl fmt::Debug for NatsConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Engine").field("metrics", &self.metrics).finish_non_exhaustive()
+        f.debug_struct("NatsConnection").field("metrics", &self.metrics).finish_non_exhaustive()
     }
 }
 
-impl Engine {
-    /// Connects as whoever the credentials are of.
+impl NatsConnection {
+    /// Connects with the credentials in the options, or as a trusted client without any.
     pub(crate) async fn open(options: &Options) -> Result<Self, StoreError> {
         let identity = match &options.creds {
             Some(creds) => Identity::from_creds(creds).map_err(|error| StoreError::Engine {
-                doing: "find out whose credentials these are".into(),
+                doing: "read the identity in the credentials".into(),
                 source: Box::new(error),
             })?,
             None => Identity::trusted(),
@@ -99,19 +100,19 @@ impl Engine {
         Self::connect(options, identity).await
     }
 
-    /// Connects, and looks whether the server will do.
+    /// Connects and checks the server's version.
     async fn connect(options: &Options, identity: Identity) -> Result<Self, StoreError> {
-        let doing = || "connect to the engine";
+        let doing = || "connect to the NATS server";
         let refusals: Arc<Mutex<VecDeque<(Instant, String)>>> = Arc::default();
         let (reconnected, _) = broadcast::channel(4);
         let metrics = Metrics::default();
         let mut connect = ConnectOptions::new()
             .name("brigade")
-            // The first named is the nearest; one that is cut off must not cost long.
+            // The first server listed is the nearest. A short timeout limits the cost of one that is down.
             .retain_servers_order()
-            .connection_timeout(CONNECT)
-            .request_timeout(Some(TRY))
-            .ping_interval(PING)
+            .connection_timeout(CONNECT_TIMEOUT)
+            .request_timeout(Some(REQUEST_TIMEOUT))
+            .ping_interval(PING_INTERVAL)
             .event_callback({
                 let (refusals, reconnected) = (Arc::clone(&refusals), reconnected.clone());
                 let connects = Arc::clone(&metrics.connects);
@@ -120,19 +121,19 @@ impl Engine {
                         Event::ServerError(error) => {
                             let mut refusals =
                                 refusals.lock().unwrap_or_else(PoisonError::into_inner);
-                            if refusals.len() >= REMEMBERED {
+                            if refusals.len() >= MAX_REFUSALS {
                                 refusals.pop_front();
                             }
                             refusals.push_back((Instant::now(), error.to_string().to_lowercase()));
                         }
                         Event::Connected => {
                             connects.fetch_add(1, Ordering::Relaxed);
-                            // Nobody may be waiting for it.
-                            let _nobody = reconnected.send(());
+                            // Fails only if no watch is waiting for it.
+                            let _no_receiver = reconnected.send(());
                         }
                         _ => {}
                     }
-                    tracing::debug!(%event, "the engine");
+                    tracing::debug!(%event, "NATS connection event");
                     std::future::ready(())
                 }
             });
@@ -153,33 +154,34 @@ impl Engine {
         }
         let client = connect.connect(options.servers.as_slice()).await.map_err(|error| {
             let servers = options.servers.join(", ");
-            Trouble::Unreachable { servers, why: error.to_string() }.doing(doing())
+            NatsError::Unreachable { servers, why: error.to_string() }.while_doing(doing())
         })?;
         let version = client.server_info().version;
         if !is_new_enough(&version) {
-            return Err(Trouble::Version { found: version, needed: NEEDED }.doing(doing()));
+            return Err(NatsError::Version { found: version, needed: MIN_SERVER_VERSION }
+                .while_doing(doing()));
         }
-        let known = Mutex::default();
-        let patience = options.patience.time();
-        Ok(Self { client, identity, refusals, reconnected, known, metrics, patience })
+        let floor = Mutex::default();
+        let retry_limit = options.patience.duration();
+        Ok(Self { client, identity, refusals, reconnected, floor, metrics, retry_limit })
     }
 
-    /// Asks until there is an answer, or the server says no, or patience ends. What is asked may be
-    /// asked twice.
-    pub(crate) async fn ask(
+    /// Sends a request and retries until it is answered, refused, or the time limit ends. The server may
+    /// therefore receive it more than once.
+    pub(crate) async fn request(
         &self,
         subject: &str,
         headers: Option<&HeaderMap>,
         payload: &[u8],
         doing: &str,
     ) -> Result<Message, StoreError> {
-        self.ask_for(self.patience, subject, headers, payload, doing).await
+        self.request_within(self.retry_limit, subject, headers, payload, doing).await
     }
 
-    /// The same, for at most so long.
-    pub(crate) async fn ask_for(
+    /// Like `request`, with its own time limit.
+    pub(crate) async fn request_within(
         &self,
-        patience: Duration,
+        retry_limit: Duration,
         subject: &str,
         headers: Option<&HeaderMap>,
         payload: &[u8],
@@ -187,27 +189,27 @@ impl Engine {
     ) -> Result<Message, StoreError> {
         let began = Instant::now();
         loop {
-            let last = match self.ask_once(subject, headers, payload, doing).await? {
+            let last = match self.request_once(subject, headers, payload, doing).await? {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
             match last.kind() {
                 RequestErrorKind::MaxPayloadExceeded => {
-                    let most = self.client.server_info().max_payload;
-                    let said = format!("the server takes at most {most} bytes (max_payload)");
-                    return Err(Trouble::Said(said).doing(doing));
+                    let max = self.client.server_info().max_payload;
+                    let message = format!("the server accepts at most {max} bytes (max_payload)");
+                    return Err(NatsError::Server(message).while_doing(doing));
                 }
                 RequestErrorKind::InvalidSubject => {
-                    return Err(Trouble::Said(last.to_string()).doing(doing));
+                    return Err(NatsError::Server(last.to_string()).while_doing(doing));
                 }
                 _ => {}
             }
-            self.pause(began, patience, &last.to_string(), doing).await?;
+            self.wait_before_retry(began, retry_limit, &last.to_string(), doing).await?;
         }
     }
 
-    /// One try. The outer error is final.
-    pub(crate) async fn ask_once(
+    /// Sends a request once. The outer error is final; the inner one can be retried.
+    pub(crate) async fn request_once(
         &self,
         subject: &str,
         headers: Option<&HeaderMap>,
@@ -220,10 +222,10 @@ impl Engine {
         }
         let began = Instant::now();
         let answer = self.client.send_request(subject.to_owned(), request);
-        // A refusal is no answer: it is said on the side, and looked for if there is none for a while.
+        // The server reports a permission error on the side, not as an answer, so look for one while waiting.
         let refused = async {
             loop {
-                tokio::time::sleep(LISTEN).await;
+                tokio::time::sleep(REFUSAL_POLL_INTERVAL).await;
                 if self.was_refused(subject, began) {
                     return;
                 }
@@ -235,7 +237,7 @@ impl Engine {
         }
     }
 
-    /// Whether the server said no to this subject since then.
+    /// Whether the server refused this subject since `since`.
     fn was_refused(&self, subject: &str, since: Instant) -> bool {
         let quoted = format!("\"{}\"", subject.to_lowercase());
         let refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
@@ -243,47 +245,47 @@ impl Engine {
         recent.any(|(_, text)| text.contains("permissions violation") && text.contains(&quoted))
     }
 
-    /// Waits a little before the next try, unless it was tried long enough.
-    pub(crate) async fn pause(
+    /// Waits before the next retry, or fails once the time limit is over.
+    pub(crate) async fn wait_before_retry(
         &self,
         began: Instant,
-        patience: Duration,
+        retry_limit: Duration,
         last: &str,
         doing: &str,
     ) -> Result<(), StoreError> {
-        if began.elapsed() > patience {
-            let secs = patience.as_secs();
-            let has_it = self.client.server_info().jetstream;
-            let trouble = match last.contains(NO_RESPONDERS) {
-                true if has_it => Trouble::NoJetStream { secs, why: NOT_FOR_US },
-                true => Trouble::NoJetStream { secs, why: NOT_ON },
-                false => Trouble::Silent { secs, last: last.to_owned() },
+        if began.elapsed() > retry_limit {
+            let secs = retry_limit.as_secs();
+            let has_jetstream = self.client.server_info().jetstream;
+            let error = match last.contains(NO_RESPONDERS) {
+                true if has_jetstream => NatsError::NoJetStream { secs, why: JETSTREAM_NOT_READY },
+                true => NatsError::NoJetStream { secs, why: JETSTREAM_OFF },
+                false => NatsError::Timeout { secs, last: last.to_owned() },
             };
-            return Err(trouble.doing(doing));
+            return Err(error.while_doing(doing));
         }
         self.metrics.retries.fetch_add(1, Ordering::Relaxed);
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(RETRY_PAUSE).await;
         Ok(())
     }
 
-    /// Remembers that there is a message of this number under a subject.
-    pub(crate) fn knows(&self, subject: &str, seq: u64) {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).put(subject, seq);
+    /// Records that a message with this sequence exists on a subject.
+    pub(crate) fn raise_floor(&self, subject: &str, seq: u64) {
+        self.floor.lock().unwrap_or_else(PoisonError::into_inner).raise(subject, seq);
     }
 
-    /// The least number that the last message under a subject, which may have wildcards, can have.
-    pub(crate) fn least(&self, filter: &str) -> u64 {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).least(filter)
+    /// The lowest sequence that the last message on a subject (wildcards allowed) can have.
+    pub(crate) fn floor(&self, filter: &str) -> u64 {
+        self.floor.lock().unwrap_or_else(PoisonError::into_inner).get(filter)
     }
 }
 
-/// Whether a server of this version will do.
+/// Whether this server version is supported.
 fn is_new_enough(version: &str) -> bool {
     let numbers = |text: &str| -> (u64, u64) {
         let mut parts = text.split('.').map(|part| part.parse().unwrap_or(0));
         (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
     };
-    numbers(version) >= numbers(NEEDED)
+    numbers(version) >= numbers(MIN_SERVER_VERSION)
 }
 
 #[cfg(test)]
@@ -292,7 +294,7 @@ mod tests {
 
     #[test]
     fn versions_are_compared_by_number() {
-        let check = |version, will_do| assert_eq!(is_new_enough(version), will_do, "{version}");
+        let check = |version, expected| assert_eq!(is_new_enough(version), expected, "{version}");
         check("2.9.10", false);
         check("2.14.6", false);
         check("2.15.1", true);

@@ -1,34 +1,34 @@
-//! What can go wrong with the engine, in words.
+//! Errors from the NATS server, converted to [`StoreError`].
 
 use brigade_core::store::StoreError;
 use thiserror::Error;
 
-/// What can go wrong with the engine.
+/// Why an operation on the NATS server failed.
 #[derive(Debug, Error)]
-pub(crate) enum Trouble {
-    /// No server took the connection.
-    #[error("no connection to {servers}: {why}")]
+pub(crate) enum NatsError {
+    /// No server accepted the connection.
+    #[error("could not connect to {servers}: {why}")]
     Unreachable { servers: String, why: String },
     /// The server is too old.
-    #[error("the server is nats-server {found}; brigade needs {needed} or later")]
+    #[error("the server runs nats-server {found}; brigade needs {needed} or later")]
     Version { found: String, needed: &'static str },
-    /// Nobody answered in time, though it was tried again and again.
-    #[error("the engine did not answer for {secs} s: {last}")]
-    Silent { secs: u64, last: String },
-    /// There is a server, and nothing in it that keeps anything.
-    #[error("JetStream has not answered for {secs} s: {why}")]
+    /// The server did not answer, although the request was retried until the time limit.
+    #[error("the NATS server did not answer for {secs} s: {last}")]
+    Timeout { secs: u64, last: String },
+    /// The server is running, but JetStream does not answer.
+    #[error("JetStream did not answer for {secs} s: {why}")]
     NoJetStream { secs: u64, why: &'static str },
-    /// The engine said no.
+    /// The server returned an error.
     #[error("{0}")]
-    Said(String),
-    /// It answered something that cannot be understood.
-    #[error("it answered what cannot be understood: {0}")]
-    Garbled(String),
+    Server(String),
+    /// The server's answer could not be parsed.
+    #[error("unexpected answer from the NATS server: {0}")]
+    Malformed(String),
 }
 
-impl Trouble {
-    /// As an error of a store that was doing something.
-    pub(crate) fn doing(self, doing: impl Into<String>) -> StoreError {
+impl NatsError {
+    /// Converts to a store error; `doing` completes the sentence "cannot …".
+    pub(crate) fn while_doing(self, doing: impl Into<String>) -> StoreError {
         StoreError::Engine { doing: doing.into(), source: Box::new(self) }
     }
 }

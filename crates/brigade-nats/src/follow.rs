@@ -1,8 +1,7 @@
-//! Hearing what happens in a team as it happens.
+//! Watches a team: turns its new messages into records as they arrive.
 //!
-//! A stream says again what it has stored, once, to whoever listens at that moment. So what is heard is
-//! looked at for gaps, and every while, and whenever the connection was made anew, what is stored is
-//! compared with what was heard.
+//! A stream republishes each stored message once, to the subscribers of that moment. A watch therefore looks for
+//! gaps in what it receives. It also compares with the stream after a reconnect, and at regular intervals.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,293 +16,301 @@ use futures_util::stream::{SelectAll, select_all};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::engine::Engine;
-use crate::error::Trouble;
+use crate::engine::NatsConnection;
+use crate::error::NatsError;
 use crate::identity::Role;
-use crate::journal::Scribe;
+use crate::journal::RecordDecoder;
 use crate::layout::{Place, Stream, Weight, matches, wake};
-use crate::letter::Letter;
-use crate::mailbox::Mailboxes;
-use crate::read::{Stored, Which};
+use crate::letter::MailMessage;
+use crate::mailbox::MailboxCache;
+use crate::read::{ReadRange, StoredMessage};
 use crate::roster::Roster;
 
-/// When the stored is compared with the heard: soon after the beginning, for the servers tell each
-/// other only by and by that somebody listens; later every half minute.
-const SOON: [Duration; 3] =
+/// When to compare with the stream: soon after the start, because servers in a cluster learn of a new
+/// subscription with a delay, then every half minute.
+const FIRST_SWEEPS: [Duration; 3] =
     [Duration::from_millis(50), Duration::from_millis(250), Duration::from_secs(1)];
-const SWEEP: Duration = Duration::from_secs(30);
-const DOING: &str = "follow the team";
+const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
+const DOING: &str = "watch the team";
 
-/// Some subjects of a stream, and what was heard on them.
+/// A filter on a stream, and how far it was processed.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct WatchedFilter {
     stream: String,
     filter: String,
-    /// Up to here everything was told.
+    /// Every message up to this sequence was processed.
     done: u64,
-    /// What was told beyond it.
+    /// Later messages that were processed already.
     ahead: BTreeSet<u64>,
 }
 
-impl Source {
-    /// What is stored in a stream under this subject.
-    pub(crate) fn new(place: &Place, stream: Stream, filter: String) -> Self {
-        let stream = place.stream(stream);
+impl WatchedFilter {
+    /// Watches the messages of a stream that match a filter.
+    pub(crate) fn new(subjects: &Place, stream: Stream, filter: String) -> Self {
+        let stream = subjects.stream(stream);
         Self { stream, filter, done: 0, ahead: BTreeSet::new() }
     }
 
-    /// Whether this was told.
-    fn has(&self, seq: u64) -> bool {
+    /// Whether the message was processed.
+    fn contains(&self, seq: u64) -> bool {
         seq <= self.done || self.ahead.contains(&seq)
     }
 }
 
-/// Which teams are followed. Each following has a number; when something may have been missed, it goes
-/// on under another.
+/// The watched teams. Each watch has a generation number, which changes when a message may have been missed.
+/// Caches filled in an older generation may be incomplete.
 #[derive(Debug, Default)]
-pub(crate) struct Followed(Mutex<(u64, HashMap<TeamName, u64>)>);
+pub(crate) struct WatchGenerations(Mutex<(u64, HashMap<TeamName, u64>)>);
 
-impl Followed {
-    /// The number of the following of a team that goes on.
+impl WatchGenerations {
+    /// The current watch generation of a team; `None` if it is not watched.
     pub(crate) fn now(&self, team: &TeamName) -> Option<u64> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).1.get(team).copied()
     }
 
     fn begin(&self, team: &TeamName) -> u64 {
-        let mut followed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        followed.0 += 1;
-        let number = followed.0;
-        followed.1.insert(team.clone(), number);
-        number
+        let mut generations = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        generations.0 += 1;
+        let generation = generations.0;
+        generations.1.insert(team.clone(), generation);
+        generation
     }
 
-    fn end(&self, team: &TeamName, number: u64) {
-        let mut followed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if followed.1.get(team) == Some(&number) {
-            followed.1.remove(team);
+    fn end(&self, team: &TeamName, generation: u64) {
+        let mut generations = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if generations.1.get(team) == Some(&generation) {
+            generations.1.remove(team);
         }
     }
 }
 
-/// Ends the following when nobody watches any more.
-struct Following {
+/// Ends the watch when the receiver is dropped.
+struct WatchGuard {
     follower: JoinHandle<()>,
-    followed: Arc<Followed>,
+    generations: Arc<WatchGenerations>,
     team: TeamName,
-    number: Arc<AtomicU64>,
+    generation: Arc<AtomicU64>,
 }
 
-impl Drop for Following {
+impl Drop for WatchGuard {
     fn drop(&mut self) {
-        self.followed.end(&self.team, self.number.load(Ordering::Relaxed));
+        self.generations.end(&self.team, self.generation.load(Ordering::Relaxed));
         self.follower.abort();
     }
 }
 
-/// Follows a team from now on.
+/// Watches a team from now on.
 pub(crate) async fn follow(
-    engine: Arc<Engine>,
-    place: &Place,
-    mut sources: Vec<Source>,
-    followed: Arc<Followed>,
-    mailboxes: Arc<Mailboxes>,
+    connection: Arc<NatsConnection>,
+    subjects: &Place,
+    mut filters: Vec<WatchedFilter>,
+    generations: Arc<WatchGenerations>,
+    mailboxes: Arc<MailboxCache>,
 ) -> Result<Watch, StoreError> {
-    // First listen, then look: what happens between is both heard and found.
-    let mut heard = Vec::new();
-    for source in &sources {
-        let wakes = engine.client.subscribe(wake(&source.filter)).await;
-        heard.push(wakes.map_err(|error| Trouble::Said(error.to_string()).doing(DOING))?);
+    // Subscribe first, then read: a message in between is received twice rather than missed.
+    let mut wakes = Vec::new();
+    for watched in &filters {
+        let subscriber = connection.client.subscribe(wake(&watched.filter)).await;
+        wakes.push(
+            subscriber.map_err(|error| NatsError::Server(error.to_string()).while_doing(DOING))?,
+        );
     }
-    for source in &mut sources {
-        let last = engine.last(&source.stream, &source.filter, DOING).await?;
-        source.done = last.map_or(0, |last| last.seq);
+    for watched in &mut filters {
+        let last = connection.last(&watched.stream, &watched.filter, DOING).await?;
+        watched.done = last.map_or(0, |last| last.seq);
     }
-    let roster = engine.roster(place, Roster::default()).await?;
+    let roster = connection.roster(subjects, Roster::default()).await?;
     let (sender, receiver) = mpsc::unbounded_channel();
-    let elections = elections(&engine, place).await;
-    let team = place.team.clone();
-    let number = Arc::new(AtomicU64::new(followed.begin(&team)));
-    let follower = Follower {
-        engine,
-        sources,
-        scribe: Scribe::knowing(roster),
+    let elections = elections(&connection, subjects).await;
+    let team = subjects.team.clone();
+    let generation = Arc::new(AtomicU64::new(generations.begin(&team)));
+    let follower = WatchTask {
+        connection,
+        filters,
+        decoder: RecordDecoder::with_roster(roster),
         sender,
-        place: place.clone(),
+        subjects: subjects.clone(),
         team: team.clone(),
-        number: Arc::clone(&number),
-        followed: Arc::clone(&followed),
+        generation: Arc::clone(&generation),
+        generations: Arc::clone(&generations),
         mailboxes,
     };
-    let follower = tokio::spawn(follower.run(select_all(heard), elections));
-    Ok(Watch::new(receiver, Following { follower, followed, team, number }))
+    let follower = tokio::spawn(follower.run(select_all(wakes), elections));
+    Ok(Watch::new(receiver, WatchGuard { follower, generations, team, generation }))
 }
 
-/// The elections of the leader of the team's mail, for those who may hear of them. What is stored
-/// about that moment may not be said again.
-async fn elections(engine: &Engine, place: &Place) -> SelectAll<async_nats::Subscriber> {
+/// Leader elections of the team's streams, for clients that may receive them. A message stored during an
+/// election may not be republished.
+async fn elections(
+    connection: &NatsConnection,
+    subjects: &Place,
+) -> SelectAll<async_nats::Subscriber> {
     let mut elections = Vec::new();
-    if engine.identity.role == Role::Admin {
+    if connection.identity.role == Role::Admin {
         for stream in [Stream::Mail, Stream::Board, Stream::Team] {
             let subject =
-                format!("$JS.EVENT.ADVISORY.STREAM.LEADER_ELECTED.{}", place.stream(stream));
-            elections.extend(engine.client.subscribe(subject).await);
+                format!("$JS.EVENT.ADVISORY.STREAM.LEADER_ELECTED.{}", subjects.stream(stream));
+            elections.extend(connection.client.subscribe(subject).await);
         }
     }
     select_all(elections)
 }
 
-struct Follower {
-    engine: Arc<Engine>,
-    sources: Vec<Source>,
-    scribe: Scribe,
+struct WatchTask {
+    connection: Arc<NatsConnection>,
+    filters: Vec<WatchedFilter>,
+    decoder: RecordDecoder,
     sender: mpsc::UnboundedSender<Arc<Record>>,
-    place: Place,
+    subjects: Place,
     team: TeamName,
-    number: Arc<AtomicU64>,
-    followed: Arc<Followed>,
-    mailboxes: Arc<Mailboxes>,
+    generation: Arc<AtomicU64>,
+    generations: Arc<WatchGenerations>,
+    mailboxes: Arc<MailboxCache>,
 }
 
-impl Follower {
+impl WatchTask {
     async fn run(
         mut self,
-        mut heard: SelectAll<async_nats::Subscriber>,
+        mut wakes: SelectAll<async_nats::Subscriber>,
         mut elections: SelectAll<async_nats::Subscriber>,
     ) {
-        let mut reconnected = self.engine.reconnected.subscribe();
-        let mut soon = SOON.into_iter();
-        let mut next = tokio::time::Instant::now() + soon.next().unwrap_or(SWEEP);
+        let mut reconnected = self.connection.reconnected.subscribe();
+        let mut first_sweeps = FIRST_SWEEPS.into_iter();
+        let mut next = tokio::time::Instant::now() + first_sweeps.next().unwrap_or(SWEEP_INTERVAL);
         loop {
             tokio::select! {
-                // What was said after an election is not to be heard before it; and however much is said, what
-                // was stored is looked at in time.
+                // Process an election before messages received after it. Check the timer before messages,
+                // so that a busy team is still compared with the stream.
                 biased;
                 Some(_) = elections.next() => {
-                    self.begin_anew();
-                    soon = SOON.into_iter();
-                    next = tokio::time::Instant::now() + SOON[0];
+                    self.start_new_generation();
+                    first_sweeps = FIRST_SWEEPS.into_iter();
+                    next = tokio::time::Instant::now() + FIRST_SWEEPS[0];
                 }
                 _ = reconnected.recv() => {
-                    self.begin_anew();
-                    soon = SOON.into_iter();
+                    self.start_new_generation();
+                    first_sweeps = FIRST_SWEEPS.into_iter();
                     next = tokio::time::Instant::now();
                 }
                 () = tokio::time::sleep_until(next) => {
                     self.sweep_all().await;
-                    next = tokio::time::Instant::now() + soon.next().unwrap_or(SWEEP);
+                    next = tokio::time::Instant::now() + first_sweeps.next().unwrap_or(SWEEP_INTERVAL);
                 }
-                message = heard.next() => {
+                message = wakes.next() => {
                     let Some(message) = message else { return };
-                    if let Some(stored) = Stored::heard(message) {
-                        self.hear(&stored).await;
+                    if let Some(stored) = StoredMessage::from_wake(message) {
+                        self.process(&stored).await;
                     }
                 }
             }
         }
     }
 
-    /// Something was said: what it tells, and before it what was missed.
-    async fn hear(&mut self, stored: &Stored) {
-        let of = self.sources.iter().position(|source| matches(&source.filter, &stored.subject));
-        let Some((at, source)) = of.and_then(|at| Some((at, self.sources.get_mut(at)?))) else {
+    /// Processes a republished message, after any message that was missed before it.
+    async fn process(&mut self, stored: &StoredMessage) {
+        let index =
+            self.filters.iter().position(|watched| matches(&watched.filter, &stored.subject));
+        let Some((at, watched)) = index.and_then(|at| Some((at, self.filters.get_mut(at)?))) else {
             return;
         };
-        if source.has(stored.seq) {
+        if watched.contains(stored.seq) {
             return;
         }
-        // Among seats that need not trust each other a wake says that there is something, and no more:
-        // one could make the server say another's words under this subject.
-        let is_believed = self.engine.identity.role == Role::Admin;
+        // Between seats that do not trust each other, a republished message is only a hint to read the stream:
+        // a seat could make the server send other content on this subject.
+        let is_trusted = self.connection.identity.role == Role::Admin;
         let before = stored.header("Nats-Last-Sequence").and_then(|word| word.parse().ok());
-        if is_believed && source.has(before.unwrap_or(0)) {
-            source.ahead.insert(stored.seq);
-            self.tell(stored).await;
+        if is_trusted && watched.contains(before.unwrap_or(0)) {
+            watched.ahead.insert(stored.seq);
+            self.emit(stored).await;
             return;
         }
-        if is_believed {
-            self.begin_anew();
+        if is_trusted {
+            self.start_new_generation();
         }
         self.sweep(at).await;
     }
 
-    /// Something may have been missed: nobody relies on what was heard until now.
-    fn begin_anew(&self) {
-        self.number.store(self.followed.begin(&self.team), Ordering::Relaxed);
+    /// A message may have been missed: caches filled until now must be read again.
+    fn start_new_generation(&self) {
+        self.generation.store(self.generations.begin(&self.team), Ordering::Relaxed);
     }
 
-    /// Compares what is stored with what was told.
+    /// Processes what the streams hold and the watch has not received.
     async fn sweep_all(&mut self) {
-        for at in 0..self.sources.len() {
+        for at in 0..self.filters.len() {
             self.sweep(at).await;
         }
     }
 
     async fn sweep(&mut self, at: usize) {
-        let Some(source) = self.sources.get(at) else { return };
-        let missed = match self.missed(source).await {
+        let Some(watched) = self.filters.get(at) else { return };
+        let missed = match self.missed(watched).await {
             Ok(missed) => missed,
             Err(error) => {
-                tracing::debug!(%error, "the team cannot be followed just now");
+                tracing::debug!(%error, "cannot compare the watch with the stream; will retry");
                 return;
             }
         };
         for stored in missed {
-            let Some(source) = self.sources.get_mut(at) else { return };
-            let told = source.has(stored.seq);
-            source.done = source.done.max(stored.seq);
-            source.ahead.remove(&stored.seq);
-            if !told {
-                self.tell(&stored).await;
+            let Some(watched) = self.filters.get_mut(at) else { return };
+            let is_done = watched.contains(stored.seq);
+            watched.done = watched.done.max(stored.seq);
+            watched.ahead.remove(&stored.seq);
+            if !is_done {
+                self.emit(&stored).await;
             }
         }
-        let Some(source) = self.sources.get(at) else { return };
-        for (of, mailbox) in self.mailboxes.of_team(&self.team) {
-            if matches(&source.filter, &self.place.letter(&of, "anybody", Weight::Words)) {
-                let following = self.number.load(Ordering::Relaxed);
-                mailbox.lock().await.heard_upto(following, source.done);
+        let Some(watched) = self.filters.get(at) else { return };
+        for (member, mailbox) in self.mailboxes.of_team(&self.team) {
+            if matches(&watched.filter, &self.subjects.letter(&member, "anybody", Weight::Words)) {
+                let generation = self.generation.load(Ordering::Relaxed);
+                mailbox.lock().await.confirm_upto(generation, watched.done);
             }
         }
     }
 
-    /// What is stored behind the last that was told, and what was told beyond it.
-    async fn missed(&self, source: &Source) -> Result<Vec<Stored>, StoreError> {
-        let (stream, filter, done) = (&source.stream, &source.filter, source.done);
-        let last = self.engine.last(stream, filter, DOING).await?;
+    /// Messages after the last complete one, including those that were processed ahead of it.
+    async fn missed(&self, watched: &WatchedFilter) -> Result<Vec<StoredMessage>, StoreError> {
+        let (stream, filter, done) = (&watched.stream, &watched.filter, watched.done);
+        let last = self.connection.last(stream, filter, DOING).await?;
         if last.is_none_or(|last| last.seq <= done) {
             return Ok(Vec::new());
         }
-        self.engine.read(stream, filter, Which::From(done + 1), DOING).await
+        self.connection.read(stream, filter, ReadRange::From(done + 1), DOING).await
     }
 
-    async fn tell(&mut self, stored: &Stored) {
-        // Who now looks must find it, whichever replica answers.
-        self.engine.knows(&stored.subject, stored.seq);
-        self.pass_on(stored).await;
-        for record in self.scribe.tell(stored) {
-            // Nobody listens any more: the watch was dropped, and this ends with it.
-            let _nobody = self.sender.send(Arc::new(record));
+    async fn emit(&mut self, stored: &StoredMessage) {
+        // A read triggered by this record must find the message, whichever replica answers.
+        self.connection.raise_floor(&stored.subject, stored.seq);
+        self.update_mailbox(stored).await;
+        for record in self.decoder.decode(stored) {
+            // Fails only if the watch was dropped; then this task is about to be aborted.
+            let _receiver_dropped = self.sender.send(Arc::new(record));
         }
     }
 
-    /// Lets the mailboxes that were looked into know.
-    async fn pass_on(&self, stored: &Stored) {
+    /// Updates the cached mailbox that the message belongs to.
+    async fn update_mailbox(&self, stored: &StoredMessage) {
         let tokens = stored.tokens();
-        let Some(of) = tokens.first() else { return };
+        let Some(member) = tokens.first() else { return };
         let is = |kind: &str| stored.subject.starts_with(kind);
         if !is("mb.") && !is("mk.") {
             return;
         }
-        let Some(mailbox) = self.mailboxes.known(&self.team, of) else { return };
-        let following = self.number.load(Ordering::Relaxed);
-        if let Some(letter) = Letter::read(stored) {
-            if mailbox.lock().await.hear(following, letter)
-                && let Ok(of) = of.parse()
+        let Some(mailbox) = self.mailboxes.get(&self.team, member) else { return };
+        let generation = self.generation.load(Ordering::Relaxed);
+        if let Some(mail) = MailMessage::read(stored) {
+            if mailbox.lock().await.add_heard(generation, mail)
+                && let Ok(member) = member.parse()
             {
-                let (engine, place) = (Arc::clone(&self.engine), self.place.clone());
-                tokio::spawn(async move { engine.look_up(&place, &of, &mailbox).await });
+                let (connection, subjects) = (Arc::clone(&self.connection), self.subjects.clone());
+                tokio::spawn(async move {
+                    connection.confirm_messages(&subjects, &member, &mailbox).await;
+                });
             }
         } else if let Ok(marks) = serde_json::from_slice(&stored.payload) {
-            mailbox.lock().await.hear_marks(following, marks, stored.seq);
+            mailbox.lock().await.add_heard_marks(generation, marks, stored.seq);
         }
     }
 }

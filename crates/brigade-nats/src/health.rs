@@ -1,11 +1,11 @@
-//! How an engine is: whether what brigade needs of it is there, and as it should be.
+//! Checks whether the streams exist and have the settings brigade needs.
 //!
 //! ```no_run
 //! use brigade_core::store::StoreError;
 //! use brigade_nats::Options;
 //! use brigade_nats::health::examine;
 //!
-//! async fn look(options: &Options) -> Result<(), StoreError> {
+//! async fn print(options: &Options) -> Result<(), StoreError> {
 //!     println!("{:?}", examine(options).await?);
 //!     Ok(())
 //! }
@@ -18,61 +18,61 @@ use brigade_core::store::StoreError;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use crate::engine::Engine;
-use crate::error::Trouble;
+use crate::engine::NatsConnection;
+use crate::error::NatsError;
 use crate::identity::Role;
 use crate::layout::Stream;
 use crate::options::{Options, Settings};
 use crate::streams;
 
-const DOING: &str = "look at the streams";
+const DOING: &str = "inspect the streams";
 
-/// How an engine is.
+/// State of a NATS server.
 #[derive(Clone, Debug)]
 pub struct Health {
-    /// The version of the server that was asked.
+    /// The server's version.
     pub version: String,
-    /// Whether it is one of several.
+    /// Whether the server is part of a cluster.
     pub is_cluster: bool,
-    /// The longest message it takes, in bytes.
+    /// The largest message the server accepts, in bytes.
     pub max_payload: usize,
-    /// How far the clock of this host is ahead of the server's; as far as that can be told.
+    /// How far this host's clock is ahead of the server's; zero if unknown.
     pub ahead: SignedDuration,
-    /// How the streams are; `None` if the credentials do not allow to look.
+    /// State of the streams; `None` if the credentials do not allow inspecting them.
     pub streams: Option<Vec<StreamHealth>>,
 }
 
-/// How a stream is.
+/// State of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamHealth {
-    /// Its name.
+    /// The stream's name.
     pub name: String,
-    /// What is wrong with it.
+    /// Problems found.
     pub ailments: Vec<Ailment>,
 }
 
-/// What is wrong with a stream.
+/// A problem of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ailment {
-    /// It is not there.
+    /// The stream does not exist.
     Missing,
-    /// A setting is not as it should be: which.
+    /// The named setting has the wrong value.
     Setting(&'static str),
-    /// No server leads it, so nothing can be written.
+    /// The stream has no leader, so writes fail.
     Leaderless,
-    /// A server that should have all of it is away, or is behind: which.
+    /// The replica on this server is offline or behind.
     Replica(String),
-    /// It is on fewer servers than would survive the loss of one.
+    /// The stream has too few replicas to survive the loss of a server.
     Few {
-        /// On how many.
+        /// Number of replicas.
         replicas: usize,
     },
 }
 
-/// Looks how an engine is. Changes nothing.
+/// Inspects a NATS server. Changes nothing.
 pub async fn examine(options: &Options) -> Result<Health, StoreError> {
-    let engine = Engine::open(options).await?;
-    let info = engine.client.server_info();
+    let connection = NatsConnection::open(options).await?;
+    let info = connection.client.server_info();
     let mut health = Health {
         version: info.version,
         is_cluster: info.cluster.is_some(),
@@ -80,19 +80,19 @@ pub async fn examine(options: &Options) -> Result<Health, StoreError> {
         ahead: SignedDuration::ZERO,
         streams: None,
     };
-    if engine.identity.role != Role::Admin {
+    if connection.identity.role != Role::Admin {
         return Ok(health);
     }
-    let layout = if engine.has_streams().await? { engine.layout().await? } else { None };
+    let layout = if connection.has_streams().await? { connection.layout().await? } else { None };
     let shards = layout.map_or(options.settings.shards, |layout| layout.shards);
     let mut found = Vec::new();
     for shard in 0..shards {
         for stream in Stream::ALL {
             let name = stream.name(shard);
             let asked = Timestamp::now();
-            let answer = ask(&engine, &name).await?;
-            health.ahead = ahead(&answer, asked).unwrap_or(health.ahead);
-            let ailments = ailments(stream, shard, &answer, health.is_cluster)?;
+            let answer = stream_info(&connection, &name).await?;
+            health.ahead = clock_lead(&answer, asked).unwrap_or(health.ahead);
+            let ailments = find_ailments(stream, shard, &answer, health.is_cluster)?;
             found.push(StreamHealth { name, ailments });
         }
     }
@@ -100,38 +100,38 @@ pub async fn examine(options: &Options) -> Result<Health, StoreError> {
     Ok(health)
 }
 
-async fn ask(engine: &Engine, name: &str) -> Result<Value, StoreError> {
+async fn stream_info(connection: &NatsConnection, name: &str) -> Result<Value, StoreError> {
     let api = format!("$JS.API.STREAM.INFO.{name}");
-    let answer = engine.ask(&api, None, &[], DOING).await?;
+    let answer = connection.request(&api, None, &[], DOING).await?;
     serde_json::from_slice(&answer.payload)
-        .map_err(|error| Trouble::Garbled(error.to_string()).doing(DOING))
+        .map_err(|error| NatsError::Malformed(error.to_string()).while_doing(DOING))
 }
 
-/// How far this host's clock is ahead: the server wrote its time between the question and the answer.
-fn ahead(answer: &Value, asked: Timestamp) -> Option<SignedDuration> {
-    let theirs: Timestamp = answer.get("ts")?.as_str()?.parse().ok()?;
-    let heard = Timestamp::now();
-    let between = asked.checked_add(heard.duration_since(asked) / 2).ok()?;
-    Some(between.duration_since(theirs))
+/// How far this host's clock is ahead. Assumes the server read its clock halfway between request and answer.
+fn clock_lead(answer: &Value, asked: Timestamp) -> Option<SignedDuration> {
+    let server_time: Timestamp = answer.get("ts")?.as_str()?.parse().ok()?;
+    let answered = Timestamp::now();
+    let between = asked.checked_add(answered.duration_since(asked) / 2).ok()?;
+    Some(between.duration_since(server_time))
 }
 
-fn ailments(
+fn find_ailments(
     stream: Stream,
     shard: u16,
     answer: &Value,
     is_cluster: bool,
 ) -> Result<Vec<Ailment>, StoreError> {
     if let Some(error) = answer.get("error") {
-        let said = error.get("description").and_then(Value::as_str).unwrap_or_default();
+        let description = error.get("description").and_then(Value::as_str).unwrap_or_default();
         return match error.get("code").and_then(Value::as_u64) {
             Some(404) => Ok(vec![Ailment::Missing]),
-            _ => Err(Trouble::Said(said.to_owned()).doing(DOING)),
+            _ => Err(NatsError::Server(description.to_owned()).while_doing(DOING)),
         };
     }
     let info: Info = serde_json::from_value(answer.clone())
-        .map_err(|error| Trouble::Garbled(error.to_string()).doing(DOING))?;
+        .map_err(|error| NatsError::Malformed(error.to_string()).while_doing(DOING))?;
     let replicas = info.config.num_replicas;
-    // How long mail is kept is the organisation's to say.
+    // Every organisation chooses its own retention.
     let settings = Settings { retention: info.config.max_age, ..Settings::default() };
     let wanted = streams::config(stream, shard, &settings, replicas);
     let mut found: Vec<Ailment> =
@@ -150,7 +150,7 @@ fn ailments(
     Ok(found)
 }
 
-/// The settings that are not as they should be, by their names in the server's interface.
+/// The names, in the server's API, of the settings that differ.
 fn differences(is: &Config, wanted: &Config) -> Vec<&'static str> {
     let subjects = |config: &Config| {
         let mut subjects = config.subjects.clone();
@@ -159,10 +159,9 @@ fn differences(is: &Config, wanted: &Config) -> Vec<&'static str> {
     };
     let storage = |config: &Config| matches!(config.storage, StorageType::Memory);
     let republish = |config: &Config| {
-        config
-            .republish
-            .as_ref()
-            .map(|its| (its.source.clone(), its.destination.clone(), its.headers_only))
+        config.republish.as_ref().map(|republish| {
+            (republish.source.clone(), republish.destination.clone(), republish.headers_only)
+        })
     };
     let checks = [
         ("subjects", subjects(is) == subjects(wanted)),
@@ -196,7 +195,7 @@ mod tests {
     #[test]
     fn a_stream_that_is_not_there_is_missing() {
         let answer = serde_json::json!({ "error": { "code": 404, "err_code": 10059 } });
-        let found = ailments(Stream::Mail, 0, &answer, false).unwrap();
+        let found = find_ailments(Stream::Mail, 0, &answer, false).unwrap();
         assert_eq!(found, [Ailment::Missing]);
     }
 }

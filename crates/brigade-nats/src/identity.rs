@@ -1,7 +1,7 @@
-//! Who a client is, by its credentials.
+//! A client's identity and role, read from its credentials.
 //!
-//! The server lets a client do what its credentials say, whatever the client believes of itself. What
-//! stands here is for the client alone: so that it does not ask for what it would be refused.
+//! The server enforces the credentials whatever the client assumes. The client reads them only so that it does
+//! not send requests that would be refused.
 //!
 //! ```
 //! use brigade_nats::Identity;
@@ -23,46 +23,46 @@ use thiserror::Error;
 use crate::layout::Place;
 use crate::options::Settings;
 
-/// Who a client is.
+/// A client's identity, as its credentials describe it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// What it may do.
+    /// The client's role.
     pub role: Role,
-    /// Its team; `None` for those who run the organisation.
+    /// The team; `None` for an administrator.
     pub team: Option<TeamName>,
-    /// For whom it speaks, in its team. More than one for a host on which several members live.
+    /// The members it may act as. More than one for a host that runs several members.
     pub members: Vec<MemberName>,
     /// Whether it may answer requests and give orders.
     pub answers: bool,
-    /// How the streams of its organisation are.
+    /// The stream settings of the organisation.
     pub settings: Settings,
-    /// What the subjects begin with on which it hears the server's answers. No two credentials have the
-    /// same, so that nobody hears what another asked.
+    /// Prefix of the subjects on which the client receives answers. It is unique per credentials, so that no
+    /// client receives another one's answers.
     pub inbox_prefix: String,
-    /// What the subjects begin with on which the server is asked for what is stored. Seats are in an
-    /// account of their own, to which the owner of the streams lends a few of its subjects under this name.
+    /// Prefix of the subjects for JetStream API requests. Seats are in an account of their own, which imports a few
+    /// API subjects under this prefix.
     pub api_prefix: &'static str,
 }
 
-/// The prefix of the server's own interface, for those who are where the streams are.
+/// Prefix of the JetStream API in the account that owns the streams.
 pub const API: &str = "$JS.API";
-/// The same as seats know it.
+/// Prefix under which the seats' account imports it.
 pub const SEATS_API: &str = "js";
 
-/// What a seat may do.
+/// The role of a seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Speaks for some members of a team.
+    /// Acts as some members of a team.
     Member,
-    /// Also keeps the roster, and everybody's marks and notes.
+    /// Also writes the roster, and the marks and notes of all members.
     Lead,
-    /// Runs the organisation: everything.
+    /// Administers the organisation; may do everything.
     Admin,
 }
 
 impl Role {
-    /// As it is written in the credentials.
+    /// The role's name in the credentials.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Member => "member",
@@ -75,8 +75,8 @@ impl Role {
 impl FromStr for Role {
     type Err = ();
 
-    fn from_str(word: &str) -> Result<Self, ()> {
-        match word {
+    fn from_str(value: &str) -> Result<Self, ()> {
+        match value {
             "member" => Ok(Self::Member),
             "lead" => Ok(Self::Lead),
             "admin" => Ok(Self::Admin),
@@ -85,44 +85,44 @@ impl FromStr for Role {
     }
 }
 
-/// Why it is not known who a client is.
+/// Why credentials could not be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum IdentityError {
-    /// The file cannot be read.
+    /// The file could not be read.
     #[error("cannot read the credentials {}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
-    /// The file is something else.
-    #[error("{} is no credentials file: {what}", path.display())]
+    /// The file is not a valid credentials file.
+    #[error("{} is not a valid credentials file: {what}", path.display())]
     Form {
         /// The file.
         path: PathBuf,
-        /// What is missing in it.
+        /// The defect.
         what: &'static str,
     },
 }
 
 #[derive(Deserialize)]
-struct Claims {
+struct CredentialClaims {
     sub: String,
     #[serde(default)]
-    nats: Nats,
+    nats: NatsClaims,
 }
 
 #[derive(Deserialize, Default)]
-struct Nats {
+struct NatsClaims {
     #[serde(default)]
     tags: Vec<String>,
 }
 
 impl Identity {
-    /// Who is anybody, where the engine lets everybody in.
+    /// The identity of a client without credentials, on a server that accepts everyone.
     pub fn trusted() -> Self {
         Self {
             role: Role::Admin,
@@ -135,55 +135,54 @@ impl Identity {
         }
     }
 
-    /// Who the owner of a credentials file is. The signature is the server's to check.
+    /// Reads the identity from a credentials file. Does not check the signature; the server does.
     pub fn from_creds(path: &Path) -> Result<Self, IdentityError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| IdentityError::Read { path: path.to_owned(), source })?;
         Self::parse(&text).map_err(|what| IdentityError::Form { path: path.to_owned(), what })
     }
 
-    /// Who the owner of credentials is.
+    /// Reads the identity from the text of a credentials file.
     pub fn parse(creds: &str) -> Result<Self, &'static str> {
         let claims = claims(creds)?;
-        let tags = |key| claims.nats.tags.iter().filter_map(move |tag| value(tag, key));
-        // Credentials that were made elsewhere say nothing of this. The server knows what they are for.
+        let tags = |key| claims.nats.tags.iter().filter_map(move |tag| tag_value(tag, key));
+        // Credentials made by other tools have no tags; the server enforces their permissions anyway.
         let Some(role) = tags("role").next() else { return Ok(Self::trusted()) };
-        let role: Role = role.parse().map_err(|()| "it names a role that is not known")?;
+        let role: Role = role.parse().map_err(|()| "it has an unknown role")?;
         let team = tags("team").next().map(str::parse).transpose();
-        let team: Option<TeamName> =
-            team.map_err(|_| "its team has a name that no team can have")?;
+        let team: Option<TeamName> = team.map_err(|_| "its team name is invalid")?;
         let members: Result<Vec<MemberName>, _> = tags("member").map(str::parse).collect();
-        let members = members.map_err(|_| "a member has a name that no member can have")?;
+        let members = members.map_err(|_| "a member name in it is invalid")?;
         if role != Role::Admin && (team.is_none() || members.is_empty()) {
-            return Err("it does not say for whom it speaks");
+            return Err("it does not name a team and its members");
         }
-        let number = |key, otherwise| match tags(key).next().map(str::parse::<u64>) {
-            None => Ok(otherwise),
-            Some(number) => number.map_err(|_| "a number in it is none"),
+        let number = |key, default| match tags(key).next().map(str::parse::<u64>) {
+            None => Ok(default),
+            Some(number) => number.map_err(|_| "a number in it is invalid"),
         };
-        let usual = Settings::default();
+        let defaults = Settings::default();
         let small = |number: u64| u16::try_from(number).map_err(|_| "a number in it is too large");
         let settings = Settings {
-            shards: small(number("shards", usual.shards.into())?)?,
+            shards: small(number("shards", defaults.shards.into())?)?,
             replicas: match number("replicas", 0)? {
                 0 => None,
                 replicas => Some(small(replicas)?.into()),
             },
-            retention: Duration::from_secs(number("retention", usual.retention.as_secs())?),
+            retention: Duration::from_secs(number("retention", defaults.retention.as_secs())?),
         };
-        let answers = role == Role::Admin || tags("answers").any(|word| word == "yes");
+        let answers = role == Role::Admin || tags("answers").any(|value| value == "yes");
         let inbox_prefix = inbox_prefix(role, &claims.sub);
         let api_prefix = if role == Role::Admin { API } else { SEATS_API };
         Ok(Self { role, team, members, answers, settings, inbox_prefix, api_prefix })
     }
 
-    /// Where its team lies; `None` for those who have no team of their own.
+    /// The subjects of its team; `None` for an administrator.
     pub fn place(&self) -> Option<Place> {
         self.team.as_ref().map(|team| Place::of(team, self.settings.shards))
     }
 }
 
-/// Where the server's answers to the owner of a key are heard.
+/// Prefix of the subjects on which the owner of a key receives answers.
 pub(crate) fn inbox_prefix(role: Role, public_key: &str) -> String {
     match role {
         Role::Admin => "_INBOX".to_owned(),
@@ -191,17 +190,17 @@ pub(crate) fn inbox_prefix(role: Role, public_key: &str) -> String {
     }
 }
 
-/// The value of a tag with this key. Some tools write keys in lower case, whatever was said.
-fn value<'t>(tag: &'t str, key: &str) -> Option<&'t str> {
-    let (its, value) = tag.split_once(':')?;
-    its.eq_ignore_ascii_case(key).then_some(value)
+/// The value of a tag, if it has this key. Some tools convert keys to lower case.
+fn tag_value<'t>(tag: &'t str, key: &str) -> Option<&'t str> {
+    let (tag_key, value) = tag.split_once(':')?;
+    tag_key.eq_ignore_ascii_case(key).then_some(value)
 }
 
-fn claims(creds: &str) -> Result<Claims, &'static str> {
-    let after = creds.split_once("BEGIN NATS USER JWT-----").ok_or("there is no user JWT in it")?.1;
-    let (jwt, _) = after.split_once("-----").ok_or("its user JWT has no end")?;
-    let body = jwt.trim().split('.').nth(1).ok_or("its user JWT is none")?;
-    let body = BASE64URL_NOPAD.decode(body.as_bytes()).map_err(|_| "its user JWT is none")?;
+fn claims(creds: &str) -> Result<CredentialClaims, &'static str> {
+    let after = creds.split_once("BEGIN NATS USER JWT-----").ok_or("it has no user JWT")?.1;
+    let (jwt, _) = after.split_once("-----").ok_or("its user JWT is incomplete")?;
+    let body = jwt.trim().split('.').nth(1).ok_or("its user JWT is invalid")?;
+    let body = BASE64URL_NOPAD.decode(body.as_bytes()).map_err(|_| "its user JWT is invalid")?;
     serde_json::from_slice(&body).map_err(|_| "its user JWT has no claims")
 }
 
@@ -219,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn who_a_seat_is() {
+    fn a_seat_is_read_from_the_tags() {
         let seat = tagged(
             r#""team:demo","member:Alice","member:bob","role:member","shards:16","retention:60""#,
         )
@@ -240,18 +239,21 @@ mod tests {
     }
 
     #[test]
-    fn credentials_made_elsewhere_are_left_to_the_server() {
+    fn credentials_without_tags_are_trusted() {
         assert_eq!(tagged("").unwrap(), Identity::trusted());
     }
 
     #[test]
-    fn what_is_no_credentials_file() {
+    fn invalid_credentials_are_rejected() {
         for text in ["", "-----BEGIN NATS USER JWT-----\nabc", "{}"] {
             assert!(Identity::parse(text).is_err(), "{text:?}");
         }
-        assert_eq!(tagged(r#""role:king""#), Err("it names a role that is not known"));
-        assert_eq!(tagged(r#""role:lead","team:demo""#), Err("it does not say for whom it speaks"));
-        let wrong = tagged(r#""role:lead","team:a.b","member:x""#);
-        assert_eq!(wrong, Err("its team has a name that no team can have"));
+        assert_eq!(tagged(r#""role:king""#), Err("it has an unknown role"));
+        assert_eq!(
+            tagged(r#""role:lead","team:demo""#),
+            Err("it does not name a team and its members")
+        );
+        let invalid = tagged(r#""role:lead","team:a.b","member:x""#);
+        assert_eq!(invalid, Err("its team name is invalid"));
     }
 }

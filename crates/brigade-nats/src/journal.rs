@@ -1,57 +1,57 @@
-//! What happened, told from what is stored: the streams are the journal.
+//! Converts stored messages into history records. The streams are the journal.
 
 use brigade_core::event::{Event, Record, one_line, roster_events};
 
 use crate::board;
-use crate::letter::Letter;
-use crate::marks::Marks;
-use crate::read::Stored;
+use crate::letter::MailMessage;
+use crate::marks::MailboxMarks;
+use crate::read::StoredMessage;
 use crate::roster::Roster;
 use crate::write::{DELETED, OP};
 
-/// Tells what happened, message after message. It remembers the roster, for what is stored of that is
-/// what it became, and what happened is how it changed.
+/// Converts messages to records, in order. Keeps the roster: the stream stores each new state of it, while
+/// the history shows what changed.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Scribe {
+pub(crate) struct RecordDecoder {
     roster: Roster,
 }
 
-impl Scribe {
-    /// One that knows the roster already.
-    pub(crate) fn knowing(roster: Roster) -> Self {
+impl RecordDecoder {
+    /// Starts from a known roster.
+    pub(crate) fn with_roster(roster: Roster) -> Self {
         Self { roster }
     }
 
-    /// What a message tells.
-    pub(crate) fn tell(&mut self, stored: &Stored) -> Vec<Record> {
+    /// The records that a message stands for.
+    pub(crate) fn decode(&mut self, stored: &StoredMessage) -> Vec<Record> {
         let tokens = stored.tokens();
         let record =
             |by: Option<&str>, event| Record { at: stored.at, by: by.map(str::to_owned), event };
         match stored.subject.split('.').next() {
             Some("mb") => {
-                let Some(letter) = Letter::read(stored) else { return Vec::new() };
+                let Some(mail) = MailMessage::read(stored) else { return Vec::new() };
                 let event = Event::Sent {
-                    to: letter.to,
-                    key: letter.key,
-                    team_created: letter.created,
+                    to: mail.to,
+                    key: mail.key,
+                    team_created: mail.created,
                     power_safe: false,
-                    message: one_line(letter.json.as_bytes()),
+                    message: one_line(mail.json.as_bytes()),
                 };
-                vec![record(Some(&letter.from), event)]
+                vec![record(Some(&mail.from), event)]
             }
             Some("mk") => {
-                let Ok(marks) = serde_json::from_slice::<Marks>(&stored.payload) else {
+                let Ok(marks) = serde_json::from_slice::<MailboxMarks>(&stored.payload) else {
                     return Vec::new();
                 };
                 let to = tokens.first().copied().unwrap_or_default().to_owned();
                 let mut records = Vec::new();
-                for now in marks.now {
-                    let (key, to) = (now.key, to.clone());
-                    if now.read {
+                for change in marks.changes {
+                    let (key, to) = (change.key, to.clone());
+                    if change.read {
                         let read = Event::Read { to: to.clone(), key, gone: false };
                         records.push(record(None, read));
                     }
-                    if now.shown {
+                    if change.shown {
                         records.push(record(None, Event::Shown { to, key }));
                     }
                 }
@@ -60,15 +60,15 @@ impl Scribe {
             Some(kind @ ("ev" | "wk")) => {
                 let by = tokens.first().copied();
                 let Ok(event) = serde_json::from_slice(&stored.payload) else { return Vec::new() };
-                let counts = match &event {
-                    // Nobody says what another did.
+                let is_valid = match &event {
+                    // A member can only record its own work.
                     Event::Worked { name, .. } => kind == "wk" && by == Some(name),
                     _ => kind == "ev",
                 };
-                if counts { vec![record(by, event)] } else { Vec::new() }
+                if is_valid { vec![record(by, event)] } else { Vec::new() }
             }
             Some("bd") => {
-                let Some(id) = board::id(stored) else { return Vec::new() };
+                let Some(id) = board::task_id(stored) else { return Vec::new() };
                 let event = match stored.header(OP) {
                     Some(DELETED) => Event::TaskDeleted { id: id.get() },
                     _ => Event::Task { id: id.get(), task: one_line(&stored.payload) },

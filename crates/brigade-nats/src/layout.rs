@@ -1,24 +1,24 @@
-//! Where things lie in the engine: streams, subjects, and who writes them.
+//! Streams and subjects, and who may write to them.
 //!
-//! Every subject that a seat writes ends in, or holds, the name of the seat, and its credentials let
-//! it write no other. So who wrote something is what the server authenticated.
+//! Every subject a seat writes contains the seat's name, and its credentials allow no other. The author in the
+//! subject is therefore authenticated by the server.
 //!
-//! | subject | what | written by |
+//! | subject | content | written by |
 //! |---|---|---|
-//! | `mb.<s>.<team>.<to>.<from>.w` | words, and what any member may tell another | `<from>` |
-//! | `mb.<s>.<team>.<to>.<from>.a` | answers and orders: a plan or a leave approved, a mode set | `<from>`, if it may answer |
-//! | `mk.<s>.<team>.<of>` | which messages of a mailbox are read and shown | `<of>` |
-//! | `ev.<s>.<team>.<by>` | what is in no document | `<by>` |
-//! | `wk.<s>.<team>.<by>` | what a member does at its work: much, and who looks for mail need not read it | `<by>` |
-//! | `bd.<s>.<team>.<id>.<by>` | a task; the last of any author is the task. `0` is the last number given | `<by>` |
+//! | `mb.<s>.<team>.<to>.<from>.w` | a message | `<from>` |
+//! | `mb.<s>.<team>.<to>.<from>.a` | an answer or an order: a plan or permission approved, a mode set | `<from>`, if it may answer |
+//! | `mk.<s>.<team>.<member>` | which messages of a mailbox were read and shown | `<member>` |
+//! | `ev.<s>.<team>.<by>` | events that are not visible in any document | `<by>` |
+//! | `wk.<s>.<team>.<by>` | work events of a member: many, so they have their own subject | `<by>` |
+//! | `bd.<s>.<team>.<id>.<by>` | a task: the last message of any author. Task `0` holds the last assigned number | `<by>` |
 //! | `tm.<s>.<team>.doc.cfg.<by>` | the team's `config.json` | a lead |
-//! | `tm.<s>.<team>.doc.m.<name>` | a member's own entry in it, changed by itself | `<name>` |
-//! | `tm.<s>.<team>.q.<of>.<question>` | what a seat has decided, once | `<of>` |
-//! | `nt.<s>.<team>.<of>.<shelf>` | notes of a member's program | `<of>` |
-//! | `lv.<s>.<team>.<of>` | how a member is; gone after a while | `<of>` |
+//! | `tm.<s>.<team>.doc.m.<name>` | a member's own change to its entry in `config.json` | `<name>` |
+//! | `tm.<s>.<team>.q.<member>.<question>` | a decision of a seat, written once | `<member>` |
+//! | `nt.<s>.<team>.<member>.<shelf>` | notes of the process that runs a member | `<member>` |
+//! | `lv.<s>.<team>.<member>` | a member's pulse; expires | `<member>` |
 //!
-//! `<s>` is the team's shard. Each stream says again what it has stored under `wake.`, and those who
-//! wait listen there: a subject itself is heard before what is said on it is safe.
+//! `<s>` is the team's shard. Each stream republishes what it has stored under `wake.`, and watchers subscribe
+//! there: a subscriber to the subject itself would receive a message before it is stored.
 //!
 //! ```
 //! use brigade_nats::layout::{Place, Weight};
@@ -35,41 +35,41 @@ use std::time::Duration;
 
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 
-/// How many shards there can be.
+/// The allowed numbers of shards.
 pub const SHARDS: [u16; 3] = [1, 4, 16];
-/// How long mail is kept, unless the organisation says otherwise.
+/// How long mail is kept, unless the organisation sets another time.
 pub const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// How long the server knows a message by its id. Longer than a sender tries.
+/// How long the server remembers message ids. Longer than a sender retries.
 pub const DEDUP: Duration = Duration::from_secs(2 * 60);
-/// How many states of a task or a roster are kept, for the history.
+/// How many revisions of a task or roster are kept, for the history.
 pub const STATES: i64 = 64;
-/// How long a pulse is believed.
+/// How long a pulse is valid.
 pub const PULSE: Duration = Duration::from_secs(30);
-/// Where it is written how many shards there are. In the stream [`Stream::Team`] of shard 0.
+/// Subject of the stored number of shards, in the stream [`Stream::Team`] of shard 0.
 pub const LAYOUT: &str = "tm.0.layout";
-/// What the subject of a wake begins with.
+/// Prefix of republished messages.
 pub const WAKE: &str = "wake";
 
 /// A kind of stream. There is one of each in every shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Stream {
-    /// Mail, marks, records and work. What is old goes.
+    /// Mail, marks, events and work events. Old messages expire.
     Mail,
     /// Tasks.
     Board,
     /// Rosters and decisions.
     Team,
-    /// Notes, of which only the last is kept.
+    /// Notes; only the last one per subject is kept.
     Notes,
     /// Pulses.
     Live,
 }
 
 impl Stream {
-    /// All of them.
+    /// All kinds of streams.
     pub const ALL: [Self; 5] = [Self::Mail, Self::Board, Self::Notes, Self::Live, Self::Team];
 
-    /// Its name in a shard.
+    /// The stream's name in a shard.
     pub fn name(self, shard: u16) -> String {
         let kind = match self {
             Self::Mail => "MB",
@@ -81,7 +81,7 @@ impl Stream {
         format!("{kind}_{shard}")
     }
 
-    /// The subjects it takes in a shard.
+    /// The subjects the stream stores in a shard.
     pub fn subjects(self, shard: u16) -> Vec<String> {
         let kinds: &[&str] = match self {
             Self::Mail => &["mb", "mk", "ev", "wk"],
@@ -101,17 +101,17 @@ pub fn shard(team: &TeamName, shards: u16) -> u16 {
     u16::try_from(hash % u64::from(shards.max(1))).unwrap_or_default()
 }
 
-/// Whether a message asks for more than to be read.
+/// Whether a message is plain text or grants something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
-    /// Words.
+    /// Text, or a protocol message that any member may send.
     Words,
     /// An answer to a request, or an order.
     Answer,
 }
 
 impl Weight {
-    /// Its token in the subject.
+    /// The last token of the message's subject.
     pub fn token(self) -> &'static str {
         match self {
             Self::Words => "w",
@@ -123,19 +123,19 @@ impl Weight {
 /// The subjects of one team.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Its shard.
+    /// The team's shard.
     pub shard: u16,
-    /// Its name.
+    /// The team's name.
     pub team: TeamName,
 }
 
 impl Place {
-    /// The place of a team where there are so many shards.
+    /// The subjects of a team, given the number of shards.
     pub fn of(team: &TeamName, shards: u16) -> Self {
         Self { shard: shard(team, shards), team: team.clone() }
     }
 
-    /// The name of a stream of its shard.
+    /// The name of a stream in the team's shard.
     pub fn stream(&self, stream: Stream) -> String {
         stream.name(self.shard)
     }
@@ -144,34 +144,34 @@ impl Place {
         format!("{kind}.{}.{}.{rest}", self.shard, self.team)
     }
 
-    /// One message from one to another.
+    /// A message from one member to another.
     pub fn letter(&self, to: &MemberName, from: &str, weight: Weight) -> String {
         self.subject("mb", format_args!("{to}.{from}.{}", weight.token()))
     }
 
-    /// All of a member's mail.
-    pub fn mailbox(&self, of: &MemberName) -> String {
-        self.subject("mb", format_args!("{of}.>"))
+    /// All mail of a member.
+    pub fn mailbox(&self, member: &MemberName) -> String {
+        self.subject("mb", format_args!("{member}.>"))
     }
 
-    /// What one has sent to another.
+    /// All messages from one member to another.
     pub fn sent(&self, to: &MemberName, from: &MemberName) -> String {
         self.subject("mb", format_args!("{to}.{from}.*"))
     }
 
-    /// What one has sent to anybody.
+    /// All messages sent by a member.
     pub fn sent_by(&self, from: &MemberName) -> String {
         self.subject("mb", format_args!("*.{from}.*"))
     }
 
-    /// Everybody's mail.
+    /// All mail of the team.
     pub fn mail(&self) -> String {
         self.subject("mb", ">")
     }
 
     /// The marks of a mailbox.
-    pub fn marks(&self, of: &MemberName) -> String {
-        self.subject("mk", of)
+    pub fn marks(&self, member: &MemberName) -> String {
+        self.subject("mk", member)
     }
 
     /// The marks of all mailboxes.
@@ -179,98 +179,98 @@ impl Place {
         self.subject("mk", "*")
     }
 
-    /// What somebody writes down.
+    /// Events recorded by one member.
     pub fn record(&self, by: &str) -> String {
         self.subject("ev", by)
     }
 
-    /// What everybody writes down.
+    /// Events recorded by any member.
     pub fn records(&self) -> String {
         self.subject("ev", "*")
     }
 
-    /// What somebody did at its work.
+    /// Work events of one member.
     pub fn work_by(&self, by: &str) -> String {
         self.subject("wk", by)
     }
 
-    /// What everybody did.
+    /// Work events of all members.
     pub fn work(&self) -> String {
         self.subject("wk", "*")
     }
 
-    /// A task as somebody writes it.
+    /// A task, as written by one author.
     pub fn task_by(&self, id: TaskId, by: &str) -> String {
         self.subject("bd", format_args!("{id}.{by}"))
     }
 
-    /// A task as anybody wrote it.
+    /// A task, by any author.
     pub fn task(&self, id: TaskId) -> String {
         self.subject("bd", format_args!("{id}.*"))
     }
 
-    /// The last number given, as somebody writes it.
+    /// The last assigned task number, as written by one author.
     pub fn number_by(&self, by: &str) -> String {
         self.subject("bd", format_args!("0.{by}"))
     }
 
-    /// The last number given.
+    /// The last assigned task number, by any author.
     pub fn number(&self) -> String {
         self.subject("bd", "0.*")
     }
 
-    /// The board.
+    /// All tasks.
     pub fn board(&self) -> String {
         self.subject("bd", ">")
     }
 
-    /// The team's `config.json` as somebody writes it.
+    /// The team's `config.json`, as written by one author.
     pub fn config_by(&self, by: &str) -> String {
         self.subject("tm", format_args!("doc.cfg.{by}"))
     }
 
-    /// The team's `config.json`.
+    /// The team's `config.json`, by any author.
     pub fn config(&self) -> String {
         self.subject("tm", "doc.cfg.*")
     }
 
-    /// A member's own entry.
-    pub fn entry(&self, of: &str) -> String {
-        self.subject("tm", format_args!("doc.m.{of}"))
+    /// A member's own entry in the roster.
+    pub fn entry(&self, member: &str) -> String {
+        self.subject("tm", format_args!("doc.m.{member}"))
     }
 
-    /// All that makes the roster.
+    /// Everything the roster is built from.
     pub fn roster(&self) -> String {
         self.subject("tm", "doc.>")
     }
 
-    /// A note of a member's program.
-    pub fn note(&self, of: &MemberName, shelf: &str) -> String {
-        self.subject("nt", format_args!("{of}.{shelf}"))
+    /// A note of the process that runs a member.
+    pub fn note(&self, member: &MemberName, shelf: &str) -> String {
+        self.subject("nt", format_args!("{member}.{shelf}"))
     }
 
-    /// All notes.
+    /// All notes of the team.
     pub fn notes(&self) -> String {
         self.subject("nt", ">")
     }
 
-    /// What a seat has decided.
-    pub fn decision(&self, of: &MemberName, question: &str) -> String {
-        self.subject("tm", format_args!("q.{of}.{question}"))
+    /// A decision of a seat.
+    pub fn decision(&self, member: &MemberName, question: &str) -> String {
+        self.subject("tm", format_args!("q.{member}.{question}"))
     }
 
-    /// How a member is.
-    pub fn pulse(&self, of: &MemberName) -> String {
-        self.subject("lv", of)
+    /// A member's pulse.
+    pub fn pulse(&self, member: &MemberName) -> String {
+        self.subject("lv", member)
     }
 }
 
-/// Where what was stored under a subject is said again.
+/// The subject on which a stored message is republished.
 pub fn wake(subject: &str) -> String {
     format!("{WAKE}.{subject}")
 }
 
-/// Whether a subject is one of those that a subject with wildcards stands for.
+/// Whether a subject matches a filter with wildcards.
 pub(crate) fn matches(filter: &str, subject: &str) -> bool {
     let mut tokens = subject.split('.');
     for wanted in filter.split('.') {
@@ -306,7 +306,7 @@ mod tests {
         let used: std::collections::HashSet<u16> =
             (0..1000).map(|number| shard(&format!("team-{number}"))).collect();
         assert_eq!(used.len(), 16);
-        // Changing this moves every team of every organisation away from its mail.
+        // Changing the hash would separate every team of every organisation from its mail.
         assert_eq!((shard("demo"), shard("a")), (6, 12));
     }
 }

@@ -1,4 +1,4 @@
-//! A message in the engine: the entry of an inbox, under a subject that says who wrote it.
+//! A mail message in a stream: an inbox entry on a subject that names its authenticated sender.
 
 use std::sync::OnceLock;
 
@@ -9,14 +9,14 @@ use brigade_wire::body::Body;
 use brigade_wire::inbox::Inbox;
 
 use crate::layout::Weight;
-use crate::read::Stored;
-use crate::write::LIFE;
+use crate::read::StoredMessage;
+use crate::write::INCARNATION;
 
-/// When the team it was meant for was created, in milliseconds.
+/// Header: when the addressed team was created, in milliseconds.
 pub(crate) const CREATED: &str = "Brigade-Created";
 
-/// What asks for more than to be read. Only who may answer can send it; from anybody else it is
-/// nothing.
+/// Message types that grant something or change settings. Only seats that may answer can send them; from
+/// any other sender they are dropped.
 const ANSWERS: [&str; 5] = [
     "plan_approval_response",
     "permission_response",
@@ -25,7 +25,7 @@ const ANSWERS: [&str; 5] = [
     "team_permission_update",
 ];
 
-/// How much a text asks for.
+/// Whether a message text is one of [`ANSWERS`].
 pub(crate) fn weight(text: &str) -> Weight {
     let answers = |kind: &str| ANSWERS.contains(&kind);
     let is_answer = match Body::parse(text) {
@@ -36,50 +36,50 @@ pub(crate) fn weight(text: &str) -> Weight {
     if is_answer { Weight::Answer } else { Weight::Words }
 }
 
-/// The entry that a message becomes.
+/// The inbox entry of an outgoing message, as JSON.
 pub(crate) fn entry(message: &Outgoing) -> String {
     serde_json::to_string(&message.as_new()).unwrap_or_default()
 }
 
-/// A message that was found in a mailbox, and is what it says it is.
+/// A mail message from a stream that passed the checks of [`MailMessage::read`].
 #[derive(Clone, Debug)]
-pub(crate) struct Letter {
+pub(crate) struct MailMessage {
     pub(crate) seq: u64,
     pub(crate) key: MessageKey,
     pub(crate) to: String,
     pub(crate) from: String,
-    pub(crate) life: String,
+    pub(crate) incarnation: String,
     pub(crate) created: u64,
-    /// The entry, not read.
+    /// The inbox entry, marked unread.
     pub(crate) json: String,
-    /// The entry, read, once somebody asked for it.
+    /// The inbox entry, marked read. Computed on first use.
     read_json: OnceLock<Vec<u8>>,
 }
 
-impl Letter {
-    /// Reads one. `None` for what no program of ours sends: who wrote it is what the server says, and
-    /// a message that says otherwise, or that orders what its writer may not, is not delivered.
-    pub(crate) fn read(stored: &Stored) -> Option<Self> {
+impl MailMessage {
+    /// Parses and checks a stored message. Returns `None` for a forged one: its `from` must be the sender that the
+    /// server authenticated, and an answer must be on an answer subject.
+    pub(crate) fn read(stored: &StoredMessage) -> Option<Self> {
         let tokens = stored.tokens();
         if !stored.subject.starts_with("mb.") {
             return None;
         }
         let [to, from, weight_token] = tokens.as_slice() else { return None };
         let json = str::from_utf8(&stored.payload).ok()?;
-        let look = with_message(json.as_bytes(), |message| {
+        let checked = with_message(json.as_bytes(), |message| {
             let message = message?;
             let key = MessageKey::of(&message, 0);
-            let honest = message.from() == *from
+            let is_valid = message.from() == *from
                 && !message.read()
                 && (*weight_token == Weight::Answer.token()
                     || weight(&message.text()) == Weight::Words);
-            honest.then_some(key)
+            is_valid.then_some(key)
         });
-        let Ok(Some(key)) = look else {
+        let Ok(Some(key)) = checked else {
             tracing::warn!(
                 subject = stored.subject,
                 seq = stored.seq,
-                "not delivered: not what it says"
+                "message dropped: its content does not match its subject"
             );
             return None;
         };
@@ -88,14 +88,17 @@ impl Letter {
             key,
             to: (*to).to_owned(),
             from: (*from).to_owned(),
-            life: stored.header(LIFE).unwrap_or_default().to_owned(),
-            created: stored.header(CREATED).and_then(|word| word.parse().ok()).unwrap_or_default(),
+            incarnation: stored.header(INCARNATION).unwrap_or_default().to_owned(),
+            created: stored
+                .header(CREATED)
+                .and_then(|value| value.parse().ok())
+                .unwrap_or_default(),
             json: json.to_owned(),
             read_json: OnceLock::new(),
         })
     }
 
-    /// The entry with its mark.
+    /// The inbox entry, marked read or unread.
     pub(crate) fn marked(&self, read: bool) -> Vec<u8> {
         if !read {
             return self.json.clone().into_bytes();
@@ -116,7 +119,7 @@ mod tests {
     use super::{Weight, weight};
 
     #[test]
-    fn what_grants_something_weighs_more_than_words() {
+    fn messages_that_grant_something_are_answers() {
         let check = |text: &str, expected| assert_eq!(weight(text), expected, "{text}");
         check("hello", Weight::Words);
         check("permission_response", Weight::Words);

@@ -1,4 +1,4 @@
-//! The store on NATS JetStream: one team on several hosts.
+//! `brigade_core`'s `Store` on NATS JetStream: one team across several hosts.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -6,7 +6,7 @@
 //! use brigade_core::seat::Seat;
 //! use brigade_nats::{NatsStore, Options};
 //!
-//! # async fn sit_down() -> Result<Seat, Box<dyn std::error::Error>> {
+//! # async fn lead_seat() -> Result<Seat, Box<dyn std::error::Error>> {
 //! let servers = vec!["nats://127.0.0.1:4222".to_owned()];
 //! let store = NatsStore::connect(Options { servers, ..Options::default() }).await?;
 //! Ok(Seat::new(Arc::new(store), "demo".parse()?, "team-lead".parse()?))
@@ -15,13 +15,13 @@
 //!
 //! In reading order:
 //!
-//! - [`options`]: which engine, and as whom; [`NatsStore`] is the store on it;
-//! - [`layout`]: what lies where, and who may write it;
-//! - [`identity`]: whose credentials; [`org`]: an organisation, and how credentials are given and taken back;
-//! - [`backup`], [`health`], [`measures`]: keeping it, and looking at it.
+//! - [`options`]: how to connect; [`NatsStore`]: the store itself;
+//! - [`layout`]: streams and subjects, and who may write to them;
+//! - [`identity`]: what a client's credentials allow; [`org`]: organisations, issuing and revoking credentials;
+//! - [`backup`], [`health`], [`measures`]: operating the NATS store.
 //!
-//! The streams are the journal as well as the state: a document is the last message of its subjects, and what
-//! happened is all of them in order.
+//! The streams hold both the current state and the journal. A document is the last message on its subjects;
+//! the history is all messages in order.
 
 #![forbid(unsafe_code)]
 
@@ -55,7 +55,7 @@ pub use identity::Identity;
 pub use options::{Options, Patience, Settings};
 pub use store::NatsStore;
 
-/// Keeps the example in the README true.
+/// Compiles the example in the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

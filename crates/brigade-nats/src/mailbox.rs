@@ -1,4 +1,4 @@
-//! Mailboxes: send, look, mark.
+//! Mailboxes: send, read, mark.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,201 +8,223 @@ use brigade_core::event::MessageKey;
 use brigade_core::store::{Mail, Mark, Outgoing, StoreError};
 use brigade_wire::name::{MemberName, TeamName};
 
-use crate::engine::Engine;
-use crate::error::Trouble;
+use crate::engine::NatsConnection;
+use crate::error::NatsError;
 use crate::layout::{Place, Stream};
-use crate::letter::{self, CREATED, Letter};
-use crate::marks::{Extent, Marks, STAY};
-use crate::read::{Stored, Which};
-use crate::write::{Draft, LIFE};
+use crate::letter::{self, CREATED, MailMessage};
+use crate::marks::{KnownRange, MailboxMarks, READ_KEPT};
+use crate::read::{ReadRange, StoredMessage};
+use crate::write::{INCARNATION, PendingWrite};
 
-/// How often a message is looked for that the server says it has, and how long between.
-const LOOKS: usize = 5;
-const AGAIN: Duration = Duration::from_millis(200);
-/// How many messages may be known by hearing alone before they are looked up: what is not certain cannot leave
-/// the inbox. Somebody does so meanwhile, and if not in time, then who looks.
-const HEARSAY: usize = 64;
-const TOO_MUCH_HEARSAY: usize = 256;
-/// How long after it was heard: at that moment somebody looks at the message.
-const AFTERWARDS: Duration = Duration::from_millis(100);
+/// How often to look for a message that the server reports as a duplicate, and how long to wait in between.
+const DUPLICATE_CHECKS: usize = 5;
+const DUPLICATE_CHECK_PAUSE: Duration = Duration::from_millis(200);
+/// Limits on messages that were received by the watch but not confirmed by a read. An unconfirmed message cannot
+/// leave the inbox. Above the first limit a background task reads the mailbox; above the second, the next
+/// caller does.
+const UNCONFIRMED_LIMIT: usize = 64;
+const MAX_UNCONFIRMED: usize = 256;
+/// Delay of that background read. Right after a message arrives, a caller is busy reading it.
+const CONFIRM_DELAY: Duration = Duration::from_millis(100);
 /// How long to wait for a replica that is behind.
-const BEHIND: Duration = Duration::from_millis(5);
+const REPLICA_PAUSE: Duration = Duration::from_millis(5);
 
-/// A mailbox as far as it was read.
+/// A mailbox as far as this process knows it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Mailbox {
-    /// All its messages up to this number were read, from where the inbox begins.
-    sure: u64,
-    /// The last that was read or heard. One that was not heard may stand before it.
-    upto: u64,
-    letters: BTreeMap<u64, Letter>,
-    /// Whether the marks were once seen as they are everywhere.
-    fenced: bool,
-    /// In which following of its team it was read: what came since was heard.
-    following: Option<u64>,
-    /// Whether somebody looks up what was only heard.
-    looked_up: bool,
-    /// The marks as this process last saw or wrote them.
-    marks: Option<(Marks, u64)>,
+pub(crate) struct CachedMailbox {
+    /// All messages from the start of the inbox up to this sequence are known.
+    complete_upto: u64,
+    /// The last known message. A message before it may have been missed by the watch.
+    last_seq: u64,
+    messages: BTreeMap<u64, MailMessage>,
+    /// Whether the marks were confirmed to be current (see `confirm_marks`).
+    marks_confirmed: bool,
+    /// The watch generation in which the mailbox was read: later messages were received by that watch.
+    generation: Option<u64>,
+    /// Whether a background task is reading the unconfirmed messages.
+    confirming: bool,
+    /// The marks this process last read or wrote, and their sequence.
+    marks: Option<(MailboxMarks, u64)>,
 }
 
-impl Mailbox {
-    /// Takes in what was heard, if nothing was missed since the mailbox was read. Gives whether what was only heard
-    /// is to be looked up.
-    pub(crate) fn hear(&mut self, following: u64, letter: Letter) -> bool {
-        if self.following != Some(following) {
+impl CachedMailbox {
+    /// Adds a message received by the watch, if the watch has missed nothing since the mailbox was read. Returns
+    /// whether the caller should start a background read.
+    pub(crate) fn add_heard(&mut self, generation: u64, mail_message: MailMessage) -> bool {
+        if self.generation != Some(generation) {
             return false;
         }
-        self.upto = self.upto.max(letter.seq);
-        self.letters.insert(letter.seq, letter);
-        let many = !self.looked_up && self.only_heard() >= HEARSAY;
-        self.looked_up |= many;
+        self.last_seq = self.last_seq.max(mail_message.seq);
+        self.messages.insert(mail_message.seq, mail_message);
+        let many = !self.confirming && self.unconfirmed() >= UNCONFIRMED_LIMIT;
+        self.confirming |= many;
         many
     }
 
-    /// How many are known by hearing alone.
-    fn only_heard(&self) -> usize {
-        self.letters.range(self.sure + 1..).count()
+    /// How many messages are not confirmed by a read.
+    fn unconfirmed(&self) -> usize {
+        self.messages.range(self.complete_upto + 1..).count()
     }
 
-    /// Takes in what was read, in order.
-    fn take(&mut self, read: &[Stored]) {
+    /// Adds messages that were read from the stream, in order.
+    fn add_read(&mut self, read: &[StoredMessage]) {
         for stored in read {
-            self.sure = self.sure.max(stored.seq);
-            self.upto = self.upto.max(stored.seq);
-            if let Some(letter) = Letter::read(stored) {
-                self.letters.insert(letter.seq, letter);
+            self.complete_upto = self.complete_upto.max(stored.seq);
+            self.last_seq = self.last_seq.max(stored.seq);
+            if let Some(mail_message) = MailMessage::read(stored) {
+                self.messages.insert(mail_message.seq, mail_message);
             }
         }
     }
 
-    /// Everything up to this number was heard, or found since.
-    pub(crate) fn heard_upto(&mut self, following: u64, seq: u64) {
-        if self.following == Some(following) {
-            self.sure = self.sure.max(seq);
+    /// Records that every message up to this sequence was received or read.
+    pub(crate) fn confirm_upto(&mut self, generation: u64, seq: u64) {
+        if self.generation == Some(generation) {
+            self.complete_upto = self.complete_upto.max(seq);
         }
     }
 
-    /// The same of what somebody marked.
-    pub(crate) fn hear_marks(&mut self, following: u64, marks: Marks, seq: u64) {
-        let is_newer = self.marks.as_ref().is_none_or(|(_, known)| *known < seq);
-        if self.following == Some(following) && is_newer {
+    /// Replaces the marks by newer ones that the watch received.
+    pub(crate) fn add_heard_marks(&mut self, generation: u64, marks: MailboxMarks, seq: u64) {
+        let is_newer = self.marks.as_ref().is_none_or(|(_, cached)| *cached < seq);
+        if self.generation == Some(generation) && is_newer {
             self.marks = Some((marks, seq));
         }
     }
 
-    /// The marks, if nothing about them can have been missed.
-    fn marks_heard(&self, following: Option<u64>) -> Option<(Marks, u64)> {
-        let heard = following.is_some() && self.following == following;
+    /// The marks, if the watch cannot have missed a newer version.
+    fn current_marks(&self, generation: Option<u64>) -> Option<(MailboxMarks, u64)> {
+        let heard = generation.is_some() && self.generation == generation;
         self.marks.clone().filter(|_| heard)
     }
 }
 
-/// How many mailboxes are remembered.
-const REMEMBERED: usize = 1000;
+/// How many mailboxes to cache.
+const MAX_CACHED: usize = 1000;
 
-/// A mailbox that whoever looks into it and whoever hears for it share.
-pub(crate) type Shared = Arc<tokio::sync::Mutex<Mailbox>>;
+/// A cached mailbox, shared by its readers and the watch.
+pub(crate) type MailboxHandle = Arc<tokio::sync::Mutex<CachedMailbox>>;
 
-/// The mailboxes this process has looked into.
+/// The mailboxes this process has read.
 #[derive(Debug, Default)]
-pub(crate) struct Mailboxes(Mutex<HashMap<(TeamName, MemberName), Shared>>);
+pub(crate) struct MailboxCache(Mutex<HashMap<(TeamName, MemberName), MailboxHandle>>);
 
-impl Mailboxes {
-    /// One of them.
-    pub(crate) fn of(&self, team: &TeamName, of: &MemberName) -> Shared {
+impl MailboxCache {
+    /// The cached mailbox, created if necessary.
+    pub(crate) fn get_or_create(&self, team: &TeamName, member: &MemberName) -> MailboxHandle {
         let mut mailboxes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if mailboxes.len() > REMEMBERED {
+        if mailboxes.len() > MAX_CACHED {
             mailboxes.clear();
         }
-        Arc::clone(mailboxes.entry((team.clone(), of.clone())).or_default())
+        Arc::clone(mailboxes.entry((team.clone(), member.clone())).or_default())
     }
 
-    /// Those of a team that were looked into.
-    pub(crate) fn of_team(&self, team: &TeamName) -> Vec<(MemberName, Shared)> {
+    /// The cached mailboxes of a team.
+    pub(crate) fn of_team(&self, team: &TeamName) -> Vec<(MemberName, MailboxHandle)> {
         let mailboxes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let theirs = mailboxes.iter().filter(|((of, _), _)| of == team);
+        let theirs = mailboxes.iter().filter(|((in_team, _), _)| in_team == team);
         theirs.map(|((_, name), mailbox)| (name.clone(), Arc::clone(mailbox))).collect()
     }
 
-    /// One of them, if it was looked into.
-    pub(crate) fn known(&self, team: &TeamName, of: &str) -> Option<Shared> {
-        let of = of.parse().ok()?;
+    /// The cached mailbox, if there is one.
+    pub(crate) fn get(&self, team: &TeamName, member: &str) -> Option<MailboxHandle> {
+        let member = member.parse().ok()?;
         let mailboxes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        mailboxes.get(&(team.clone(), of)).map(Arc::clone)
+        mailboxes.get(&(team.clone(), member)).map(Arc::clone)
     }
 }
 
-impl Engine {
+impl NatsConnection {
     /// Puts a message into a mailbox.
     pub(crate) async fn post(
         &self,
-        place: &Place,
+        subjects: &Place,
         to: &MemberName,
         message: &Outgoing,
-        life: &str,
+        incarnation: &str,
     ) -> Result<(), StoreError> {
         let entry = letter::entry(message);
-        let subject = place.letter(to, &message.from, letter::weight(&message.text));
-        let doing = format!("send {to} a message");
-        // The same id to two members is two messages.
+        let subject = subjects.letter(to, &message.from, letter::weight(&message.text));
+        let doing = format!("send a message to {to}");
+        // The same message id sent to two members is two messages.
         let id = format!("{}>{to}", message.msg_id);
-        let draft = Draft { id: Some(id.clone()), ..Draft::new(subject.clone(), entry.as_bytes()) };
-        let draft = draft.with(LIFE, life).with(CREATED, message.team_created.to_string());
+        let pending = PendingWrite {
+            id: Some(id.clone()),
+            ..PendingWrite::new(subject.clone(), entry.as_bytes())
+        };
+        let pending = pending
+            .with_header(INCARNATION, incarnation)
+            .with_header(CREATED, message.team_created.to_string());
         let began = Instant::now();
         loop {
-            let ack = self.write_once(draft.clone(), &doing).await?;
-            if !ack.known || self.has(place, &subject, &id, &doing).await? {
+            let ack = self.write_with_ack(pending.clone(), &doing).await?;
+            if !ack.duplicate || self.has(subjects, &subject, &id, &doing).await? {
                 return Ok(());
             }
-            if !ack.under_way {
-                // Somebody else has used the id, so that this message would be taken for theirs.
-                return self.write(Draft { id: None, ..draft }, &doing).await.map(drop);
+            if !ack.in_progress {
+                // Another sender used this id, and the server would drop this message as a duplicate.
+                return self.write(PendingWrite { id: None, ..pending }, &doing).await.map(drop);
             }
-            self.pause(began, self.patience, "it is being stored", &doing).await?;
+            self.wait_before_retry(
+                began,
+                self.retry_limit,
+                "the message is still being stored",
+                &doing,
+            )
+            .await?;
         }
     }
 
-    /// Whether a message of this id stands under a subject.
+    /// Whether a message with this id is on a subject.
     async fn has(
         &self,
-        place: &Place,
+        subjects: &Place,
         subject: &str,
         id: &str,
         doing: &str,
     ) -> Result<bool, StoreError> {
-        let stream = place.stream(Stream::Mail);
-        let is = |stored: &Stored| stored.header("Nats-Msg-Id") == Some(id);
-        // The server that is asked may be behind.
-        for _ in 0..LOOKS {
-            if self.last(&stream, subject, doing).await?.as_ref().is_some_and(is)
-                || self.read(&stream, subject, Which::From(1), doing).await?.iter().any(is)
+        let stream = subjects.stream(Stream::Mail);
+        let has_id = |stored: &StoredMessage| stored.header("Nats-Msg-Id") == Some(id);
+        // The answering replica may be behind.
+        for _ in 0..DUPLICATE_CHECKS {
+            if self.last(&stream, subject, doing).await?.as_ref().is_some_and(has_id)
+                || self.read(&stream, subject, ReadRange::From(1), doing).await?.iter().any(has_id)
             {
                 return Ok(true);
             }
-            tokio::time::sleep(AGAIN).await;
+            tokio::time::sleep(DUPLICATE_CHECK_PAUSE).await;
         }
         Ok(false)
     }
 
-    /// The marks of a mailbox, and their number.
-    async fn marks(&self, place: &Place, of: &MemberName) -> Result<(Marks, u64), StoreError> {
-        let doing = format!("read what {of} has read");
-        let found = self.last(&place.stream(Stream::Mail), &place.marks(of), &doing).await?;
-        let Some(found) = found else { return Ok((Marks::default(), 0)) };
-        let garbled = |error: serde_json::Error| Trouble::Garbled(error.to_string()).doing(&doing);
-        Ok((serde_json::from_slice(&found.payload).map_err(garbled)?, found.seq))
+    /// The marks of a mailbox, and their sequence.
+    async fn marks(
+        &self,
+        subjects: &Place,
+        member: &MemberName,
+    ) -> Result<(MailboxMarks, u64), StoreError> {
+        let doing = format!("read the marks of {member}");
+        let found =
+            self.last(&subjects.stream(Stream::Mail), &subjects.marks(member), &doing).await?;
+        let Some(found) = found else { return Ok((MailboxMarks::default(), 0)) };
+        let malformed =
+            |error: serde_json::Error| NatsError::Malformed(error.to_string()).while_doing(&doing);
+        Ok((serde_json::from_slice(&found.payload).map_err(malformed)?, found.seq))
     }
 
-    /// The marks as they are, and not as a replica that is behind believes: they are written again as
-    /// they were seen, which only succeeds onto the last. Who is about to put mail before a model does
-    /// so once; afterwards it knows what it marked itself.
-    async fn fence(&self, place: &Place, of: &MemberName) -> Result<(Marks, u64), StoreError> {
+    /// The current marks, even if the answering replica is behind. Writes them back unchanged, which succeeds
+    /// only if they are the last version. Needed once before showing mail to a model; after that the process
+    /// knows its own marks.
+    async fn confirm_marks(
+        &self,
+        subjects: &Place,
+        member: &MemberName,
+    ) -> Result<(MailboxMarks, u64), StoreError> {
         loop {
-            let (marks, seq) = self.marks(place, of).await?;
+            let (marks, seq) = self.marks(subjects, member).await?;
             let again = marks.unchanged();
-            match self.write_marks(place, of, &again, seq).await {
-                Err(StoreError::Conflict) => tokio::time::sleep(BEHIND).await,
+            match self.write_marks(subjects, member, &again, seq).await {
+                Err(StoreError::Conflict) => tokio::time::sleep(REPLICA_PAUSE).await,
                 written => return written.map(|seq| (again, seq)),
             }
         }
@@ -210,140 +232,159 @@ impl Engine {
 
     async fn write_marks(
         &self,
-        place: &Place,
-        of: &MemberName,
-        marks: &Marks,
-        onto: u64,
+        subjects: &Place,
+        member: &MemberName,
+        marks: &MailboxMarks,
+        expected_last: u64,
     ) -> Result<u64, StoreError> {
         let text = serde_json::to_vec(marks).unwrap_or_default();
-        let subject = place.marks(of);
-        let draft = Draft::new(subject.clone(), &text).onto(subject, onto);
-        self.write(draft, &format!("mark the mail of {of}")).await
+        let subject = subjects.marks(member);
+        let pending = PendingWrite::new(subject.clone(), &text).expect_last(subject, expected_last);
+        self.write(pending, &format!("mark the mail of {member}")).await
     }
 
-    /// Reads what came into a mailbox since it was read last.
+    /// Reads the messages that arrived since the mailbox was last read.
     async fn refresh(
         &self,
-        place: &Place,
-        of: &MemberName,
-        known: &mut Mailbox,
+        subjects: &Place,
+        member: &MemberName,
+        cached: &mut CachedMailbox,
         floor: u64,
         last: u64,
         heard: bool,
     ) -> Result<(), StoreError> {
-        let (stream, filter) = (place.stream(Stream::Mail), place.mailbox(of));
-        let doing = format!("read the mail of {of}");
-        if last > if heard { known.upto } else { known.sure } {
-            let from = known.sure.max(floor) + 1;
-            known.take(&self.read(&stream, &filter, Which::From(from), &doing).await?);
+        let (stream, filter) = (subjects.stream(Stream::Mail), subjects.mailbox(member));
+        let doing = format!("read the mail of {member}");
+        if last > if heard { cached.last_seq } else { cached.complete_upto } {
+            let from = cached.complete_upto.max(floor) + 1;
+            cached.add_read(&self.read(&stream, &filter, ReadRange::From(from), &doing).await?);
         }
-        known.letters = known.letters.split_off(&(floor + 1));
+        cached.messages = cached.messages.split_off(&(floor + 1));
         Ok(())
     }
 
-    /// Looks up what was only heard, and keeps nobody waiting for that.
-    pub(crate) async fn look_up(&self, place: &Place, of: &MemberName, mailbox: &Shared) {
-        tokio::time::sleep(AFTERWARDS).await;
-        let (stream, filter) = (place.stream(Stream::Mail), place.mailbox(of));
-        let from = mailbox.lock().await.sure + 1;
-        let doing = format!("read the mail of {of}");
-        let read = self.read(&stream, &filter, Which::From(from), &doing).await;
-        let mut known = mailbox.lock().await;
-        known.looked_up = false;
-        // If it fails, it is tried again with the next that is heard.
-        known.take(&read.unwrap_or_default());
+    /// Reads the unconfirmed messages in the background, so that no caller waits for it.
+    pub(crate) async fn confirm_messages(
+        &self,
+        subjects: &Place,
+        member: &MemberName,
+        mailbox: &MailboxHandle,
+    ) {
+        tokio::time::sleep(CONFIRM_DELAY).await;
+        let (stream, filter) = (subjects.stream(Stream::Mail), subjects.mailbox(member));
+        let from = mailbox.lock().await.complete_upto + 1;
+        let doing = format!("read the mail of {member}");
+        let read = self.read(&stream, &filter, ReadRange::From(from), &doing).await;
+        let mut cached = mailbox.lock().await;
+        cached.confirming = false;
+        // If the read failed, the next received message starts another.
+        cached.add_read(&read.unwrap_or_default());
     }
 
-    /// The number of the last message in a mailbox, of which all up to a number was heard.
-    async fn newest(&self, place: &Place, of: &MemberName, heard: u64) -> Result<u64, StoreError> {
-        let (stream, filter) = (place.stream(Stream::Mail), place.mailbox(of));
-        let doing = format!("read the mail of {of}");
-        let last = self.last_beyond(&stream, &filter, heard, &doing).await?;
+    /// The sequence of the last message in a mailbox. Everything up to `heard` is known.
+    async fn newest(
+        &self,
+        subjects: &Place,
+        member: &MemberName,
+        heard: u64,
+    ) -> Result<u64, StoreError> {
+        let (stream, filter) = (subjects.stream(Stream::Mail), subjects.mailbox(member));
+        let doing = format!("read the mail of {member}");
+        let last = self.last_unless_known(&stream, &filter, heard, &doing).await?;
         Ok(last.map_or(0, |last| last.seq).max(heard))
     }
 
-    /// What is in a mailbox. `following` is the number of the following of its team that goes on, if
-    /// somebody waits here for mail.
+    /// The messages in a mailbox. `generation` is the current watch generation of the team, if this process
+    /// watches it.
     pub(crate) async fn inbox(
         &self,
-        place: &Place,
-        of: &MemberName,
-        life: &str,
-        known: &mut Mailbox,
-        following: Option<u64>,
+        subjects: &Place,
+        member: &MemberName,
+        incarnation: &str,
+        cached: &mut CachedMailbox,
+        generation: Option<u64>,
     ) -> Result<Vec<Mail>, StoreError> {
-        let known_all = following.is_some() && known.following == following;
-        let heard = known_all && known.only_heard() < TOO_MUCH_HEARSAY;
-        let marks_heard = known.marks_heard(following);
+        let is_complete = generation.is_some() && cached.generation == generation;
+        let heard = is_complete && cached.unconfirmed() < MAX_UNCONFIRMED;
+        let current_marks = cached.current_marks(generation);
         let marks = async {
-            match marks_heard {
-                _ if following.is_some() && !known.fenced => self.fence(place, of).await,
+            match current_marks {
+                _ if generation.is_some() && !cached.marks_confirmed => {
+                    self.confirm_marks(subjects, member).await
+                }
                 Some(heard) => Ok(heard),
-                None => self.marks(place, of).await,
+                None => self.marks(subjects, member).await,
             }
         };
-        let newest = self.newest(place, of, if heard { known.upto } else { 0 });
+        let newest = self.newest(subjects, member, if heard { cached.last_seq } else { 0 });
         let ((marks, seq), last) = tokio::try_join!(marks, newest)?;
-        known.fenced |= following.is_some();
-        // Never older ones than were seen before: what was shown would be shown again.
-        let (marks, seq) = match known.marks.take() {
+        cached.marks_confirmed |= generation.is_some();
+        // Never go back to older marks, or a message would be shown twice.
+        let (marks, seq) = match cached.marks.take() {
             Some(seen) if seen.1 > seq => seen,
             _ => (marks, seq),
         };
-        self.refresh(place, of, known, marks.begins(last), last, heard).await?;
-        known.following = following;
-        let mail = |letter: &Letter| Mail {
-            key: letter.key,
-            json: letter.marked(marks.is_read(letter.seq)),
+        self.refresh(subjects, member, cached, marks.inbox_start(last), last, heard).await?;
+        cached.generation = generation;
+        let mail = |mail_message: &MailMessage| Mail {
+            key: mail_message.key,
+            json: mail_message.marked(marks.is_read(mail_message.seq)),
         };
-        let (read, unread): (Vec<&Letter>, Vec<&Letter>) =
-            known.of_life(life).partition(|letter| marks.is_read(letter.seq));
-        let gone = read.len().saturating_sub(STAY);
-        let mut there: Vec<&Letter> = read.into_iter().skip(gone).chain(unread).collect();
-        there.sort_unstable_by_key(|letter| letter.seq);
-        let mail = there.into_iter().map(mail).collect();
-        known.marks = Some((marks, seq));
+        let (read, unread): (Vec<&MailMessage>, Vec<&MailMessage>) = cached
+            .of_incarnation(incarnation)
+            .partition(|mail_message| marks.is_read(mail_message.seq));
+        let hidden = read.len().saturating_sub(READ_KEPT);
+        let mut visible: Vec<&MailMessage> = read.into_iter().skip(hidden).chain(unread).collect();
+        visible.sort_unstable_by_key(|mail_message| mail_message.seq);
+        let mail = visible.into_iter().map(mail).collect();
+        cached.marks = Some((marks, seq));
         Ok(mail)
     }
 
     /// Marks messages.
     pub(crate) async fn mark(
         &self,
-        place: &Place,
-        of: &MemberName,
+        subjects: &Place,
+        member: &MemberName,
         keys: &[MessageKey],
         mark: Mark,
-        life: &str,
-        known: &mut Mailbox,
+        incarnation: &str,
+        cached: &mut CachedMailbox,
     ) -> Result<(), StoreError> {
         if keys.is_empty() {
             return Ok(());
         }
         loop {
-            // What was seen last will do: were it old, the write would not be taken.
-            let (marks, seq) = match known.marks.take() {
+            // The cached marks are good enough: if they are old, the conditional write fails.
+            let (marks, seq) = match cached.marks.take() {
                 Some(seen) => seen,
-                None => self.marks(place, of).await?,
+                None => self.marks(subjects, member).await?,
             };
-            let has = |known: &Mailbox, key| known.letters.values().any(|letter| letter.key == key);
-            if !keys.iter().all(|key| has(known, *key)) {
-                let last = self.newest(place, of, 0).await?;
-                self.refresh(place, of, known, marks.begins(last), last, false).await?;
+            let has = |cached: &CachedMailbox, key| {
+                cached.messages.values().any(|mail_message| mail_message.key == key)
+            };
+            if !keys.iter().all(|key| has(cached, *key)) {
+                let last = self.newest(subjects, member, 0).await?;
+                self.refresh(subjects, member, cached, marks.inbox_start(last), last, false)
+                    .await?;
             }
-            let extent = Extent { began: marks.begins(known.upto), sure: known.sure };
-            // What an earlier team of this name has left is in nobody's way.
-            let above = known.letters.range(extent.began + 1..);
-            let above = above.filter(|(_, letter)| letter.life == life);
+            let known_range = KnownRange {
+                start: marks.inbox_start(cached.last_seq),
+                complete_upto: cached.complete_upto,
+            };
+            // Ignore messages from an earlier team of the same name.
+            let above = cached.messages.range(known_range.start + 1..);
+            let above = above.filter(|(_, mail_message)| mail_message.incarnation == incarnation);
             let all: Vec<(u64, MessageKey)> =
-                above.map(|(seq, letter)| (*seq, letter.key)).collect();
-            let Some(next) = marks.with(extent, &all, keys, mark) else {
-                known.marks = Some((marks, seq));
+                above.map(|(seq, mail_message)| (*seq, mail_message.key)).collect();
+            let Some(next) = marks.with(known_range, &all, keys, mark) else {
+                cached.marks = Some((marks, seq));
                 return Ok(());
             };
-            match self.write_marks(place, of, &next, seq).await {
+            match self.write_marks(subjects, member, &next, seq).await {
                 Err(StoreError::Conflict) => {}
                 written => {
-                    known.marks = Some((next, written?));
+                    cached.marks = Some((next, written?));
                     return Ok(());
                 }
             }
@@ -351,12 +392,15 @@ impl Engine {
     }
 }
 
-impl Mailbox {
-    /// The messages of this life of the team, each once: one that was sent again after the server had
-    /// forgotten its id is the same.
-    fn of_life<'m>(&'m self, life: &'m str) -> impl Iterator<Item = &'m Letter> {
+impl CachedMailbox {
+    /// The messages of this incarnation, each once. A message that was sent again after the server forgot its
+    /// id is stored twice.
+    fn of_incarnation<'m>(&'m self, incarnation: &'m str) -> impl Iterator<Item = &'m MailMessage> {
         let mut seen = HashSet::new();
-        let letters = self.letters.values().filter(move |letter| letter.life == life);
-        letters.filter(move |letter| seen.insert(letter.key))
+        let messages = self
+            .messages
+            .values()
+            .filter(move |mail_message| mail_message.incarnation == incarnation);
+        messages.filter(move |mail_message| seen.insert(mail_message.key))
     }
 }

@@ -1,42 +1,42 @@
-//! What became of the messages of a mailbox, as one small document: which are read, which were shown.
+//! Which messages of a mailbox were read and shown, as one small document.
 //!
-//! The messages of a mailbox stand between those of others, so what is marked is written as spans of
-//! numbers in which every message of this mailbox is marked. However many there are, the document is
-//! about as long as what is not read.
+//! The sequences of one mailbox are interleaved with those of others. The document therefore stores ranges of
+//! sequences in which every message of this mailbox is marked. Its size grows with the number of unread
+//! messages, not with the size of the mailbox.
 
 use brigade_core::event::MessageKey;
 use brigade_core::store::Mark;
 use serde::{Deserialize, Serialize};
 
-/// How many messages that are read stay in the inbox.
-pub(crate) const STAY: usize = 10;
-/// How far back they may lie among all the messages of their shard. Who looks into an inbox makes the
-/// server go through everything from its oldest message on.
-const REACH: u64 = 20_000;
+/// How many read messages stay in the inbox.
+pub(crate) const READ_KEPT: usize = 10;
+/// How many sequences of the shard a read message may lag behind the newest one before it leaves the inbox. To
+/// read an inbox, the server scans everything from the oldest message in it.
+const MAX_LAG: u64 = 20_000;
 
-/// The state of a mailbox, with what the last write changed.
+/// The marks of a mailbox, with the changes of the last write.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Marks {
-    /// Up to here all is read, and no longer in the inbox.
+pub(crate) struct MailboxMarks {
+    /// Everything up to here was read and has left the inbox.
     #[serde(default)]
     floor: u64,
-    /// Up to here all is read, and some of it still in the inbox.
+    /// Everything up to here was read; some of it is still in the inbox.
     #[serde(default)]
     clear: u64,
-    /// What is read, from the floor on.
+    /// Messages read above the floor.
     #[serde(default)]
-    read: Spans,
-    /// What was shown.
+    read: SequenceRanges,
+    /// Messages shown to the model.
     #[serde(default)]
-    shown: Spans,
-    /// What this write marked, for the journal.
-    #[serde(default)]
-    pub(crate) now: Vec<Now>,
+    shown: SequenceRanges,
+    /// Messages marked by this write, for the journal.
+    #[serde(default, rename = "now")]
+    pub(crate) changes: Vec<NewMark>,
 }
 
-/// A message that was marked just now.
+/// A message marked by the last write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Now {
+pub(crate) struct NewMark {
     pub(crate) key: MessageKey,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) read: bool,
@@ -44,22 +44,27 @@ pub(crate) struct Now {
     pub(crate) shown: bool,
 }
 
-/// Numbers, as spans from the first to the last.
+/// A set of sequences, as inclusive ranges.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Spans(Vec<(u64, u64)>);
+struct SequenceRanges(Vec<(u64, u64)>);
 
-impl Spans {
-    fn has(&self, seq: u64) -> bool {
+impl SequenceRanges {
+    fn contains(&self, seq: u64) -> bool {
         self.0.iter().any(|(first, last)| (*first..=*last).contains(&seq))
     }
 
-    /// These and some more. Two spans become one where it is certain that no other message of the
-    /// mailbox stands between them: up to `sure` they are all known, and in `all`, which is in order.
-    fn with(&self, more: impl Iterator<Item = u64>, all: &[(u64, MessageKey)], sure: u64) -> Self {
+    /// Adds sequences. Joins two ranges where no other message of the mailbox lies between them. That is known
+    /// only up to `complete_upto`: `all` (sorted) is complete up to there.
+    fn with(
+        &self,
+        more: impl Iterator<Item = u64>,
+        all: &[(u64, MessageKey)],
+        complete_upto: u64,
+    ) -> Self {
         let mut spans = self.0.clone();
         spans.extend(more.map(|seq| (seq, seq)));
         spans.sort_unstable();
-        let is_free = |from: u64, to: u64| {
+        let is_gap = |from: u64, to: u64| {
             let next = all.partition_point(|(seq, _)| *seq <= from);
             all.get(next).is_none_or(|(seq, _)| *seq >= to)
         };
@@ -67,7 +72,7 @@ impl Spans {
         for (first, last) in spans {
             match joined.last_mut() {
                 Some(before)
-                    if first <= before.1 || (first <= sure && is_free(before.1, first)) =>
+                    if first <= before.1 || (first <= complete_upto && is_gap(before.1, first)) =>
                 {
                     before.1 = before.1.max(last);
                 }
@@ -77,85 +82,85 @@ impl Spans {
         Self(joined)
     }
 
-    /// Those above a number.
+    /// The part above `floor`.
     fn above(self, floor: u64) -> Self {
         let above = self.0.into_iter().filter(|(_, last)| *last > floor);
         Self(above.map(|(first, last)| (first.max(floor + 1), last)).collect())
     }
 }
 
-impl Marks {
-    /// The same, with nothing newly marked.
+impl MailboxMarks {
+    /// The same marks, with no changes to report.
     pub(crate) fn unchanged(self) -> Self {
-        Self { now: Vec::new(), ..self }
+        Self { changes: Vec::new(), ..self }
     }
 
-    /// Behind which number the inbox begins, if its newest message has this one. What was read long ago
-    /// leaves it with the next that comes.
-    pub(crate) fn begins(&self, newest: u64) -> u64 {
-        if self.clear + REACH < newest { self.clear.max(self.floor) } else { self.floor }
+    /// The inbox begins after this sequence, if `newest` is its newest message. Messages read long ago leave the
+    /// inbox when the next one arrives.
+    pub(crate) fn inbox_start(&self, newest: u64) -> u64 {
+        if self.clear + MAX_LAG < newest { self.clear.max(self.floor) } else { self.floor }
     }
 
     pub(crate) fn is_read(&self, seq: u64) -> bool {
-        seq <= self.floor || self.read.has(seq)
+        seq <= self.floor || self.read.contains(seq)
     }
 
-    /// The state after marking some of `all` messages of the inbox; `None` if they are marked already.
+    /// The marks after marking some of `all` messages of the inbox; `None` if nothing changes.
     ///
-    /// A process may not know every message: one that was not heard, or that the server it asked did not
-    /// have yet. So nothing that was marked is forgotten because it is not in `all`, and nothing counts
-    /// as marked because it lies between two that are.
+    /// A process may not know every message: it may have missed one, or asked a replica that was behind. A message
+    /// missing from `all` therefore keeps its marks, and an unknown message between two marked ones stays unmarked.
     pub(crate) fn with(
         &self,
-        Extent { began, sure }: Extent,
+        KnownRange { start, complete_upto }: KnownRange,
         all: &[(u64, MessageKey)],
         keys: &[MessageKey],
         mark: Mark,
     ) -> Option<Self> {
-        let now: Vec<(u64, Now)> = all
+        let marked: Vec<(u64, NewMark)> = all
             .iter()
             .filter(|(_, key)| keys.contains(key))
             .map(|(seq, key)| {
                 let read = !self.is_read(*seq);
-                let shown = mark == Mark::Shown && !self.shown.has(*seq);
-                (*seq, Now { key: *key, read, shown })
+                let shown = mark == Mark::Shown && !self.shown.contains(*seq);
+                (*seq, NewMark { key: *key, read, shown })
             })
-            .filter(|(_, now)| now.read || now.shown)
+            .filter(|(_, marked)| marked.read || marked.shown)
             .collect();
-        if now.is_empty() {
+        if marked.is_empty() {
             return None;
         }
-        let newly = |which: fn(&Now) -> bool| {
-            now.iter().filter(move |(_, now)| which(now)).map(|(seq, _)| *seq)
+        let newly = |which: fn(&NewMark) -> bool| {
+            marked.iter().filter(move |(_, marked)| which(marked)).map(|(seq, _)| *seq)
         };
-        let read = self.read.with(newly(|now| now.read), all, sure);
-        let shown = self.shown.with(newly(|now| now.shown), all, sure);
-        // What is read and far behind leaves the inbox.
-        let is_done = |seq: u64| seq <= sure && (seq <= self.floor || read.has(seq));
+        let read = self.read.with(newly(|marked| marked.read), all, complete_upto);
+        let shown = self.shown.with(newly(|marked| marked.shown), all, complete_upto);
+        // Read messages that are far behind leave the inbox.
+        let is_done = |seq: u64| seq <= complete_upto && (seq <= self.floor || read.contains(seq));
         let done = all.iter().take_while(|(seq, _)| is_done(*seq)).count();
         let clear = done.checked_sub(1).and_then(|last| all.get(last));
         let clear = clear.map_or(self.clear, |(seq, _)| *seq);
         let newest = all.last().map_or(0, |(seq, _)| *seq);
-        let goes = |at: usize, seq: u64| at + STAY < done || seq + REACH < newest;
-        let gone = all.iter().take(done).enumerate().take_while(|(at, (seq, _))| goes(*at, *seq));
-        let floor = gone.last().map_or(began, |(_, (seq, _))| *seq);
-        let now = now.into_iter().map(|(_, now)| now).collect();
-        Some(Self { floor, clear, read: read.above(floor), shown: shown.above(floor), now })
+        let leaves = |at: usize, seq: u64| at + READ_KEPT < done || seq + MAX_LAG < newest;
+        let leaving =
+            all.iter().take(done).enumerate().take_while(|(at, (seq, _))| leaves(*at, *seq));
+        let floor = leaving.last().map_or(start, |(_, (seq, _))| *seq);
+        let changes = marked.into_iter().map(|(_, change)| change).collect();
+        Some(Self { floor, clear, read: read.above(floor), shown: shown.above(floor), changes })
     }
 }
 
-/// What a process knows of a mailbox: everything behind one number, up to another.
+/// The part of a mailbox that a process knows completely.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Extent {
-    pub(crate) began: u64,
-    pub(crate) sure: u64,
+pub(crate) struct KnownRange {
+    pub(crate) start: u64,
+    pub(crate) complete_upto: u64,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const ALL: Extent = Extent { began: 0, sure: u64::MAX };
+    const ALL: KnownRange = KnownRange { start: 0, complete_upto: u64::MAX };
 
     fn all(count: u64) -> Vec<(u64, MessageKey)> {
         (1..=count).map(|n| (n * 7, MessageKey::of_id(&n.to_string()))).collect()
@@ -165,61 +170,65 @@ mod tests {
     fn marking_everything_is_one_span() {
         let all = all(10);
         let keys: Vec<MessageKey> = all.iter().map(|(_, key)| *key).collect();
-        let marks = Marks::default().with(ALL, &all, &keys, Mark::Read).unwrap();
-        assert_eq!(marks.read, Spans(vec![(7, 70)]));
-        assert_eq!(marks.now.len(), 10);
+        let marks = MailboxMarks::default().with(ALL, &all, &keys, Mark::Read).unwrap();
+        assert_eq!(marks.read, SequenceRanges(vec![(7, 70)]));
+        assert_eq!(marks.changes.len(), 10);
         assert_eq!(marks.with(ALL, &all, &keys, Mark::Read), None);
         let shown = marks.with(ALL, &all, &keys[..1], Mark::Shown).unwrap();
-        assert_eq!(shown.now, [Now { key: keys[0], read: false, shown: true }]);
+        assert_eq!(shown.changes, [NewMark { key: keys[0], read: false, shown: true }]);
     }
 
-    /// Guards against what a leader's election brought: a program that had not heard of some messages
-    /// marked the next, and so made those before unread again, or took what it had not seen for read.
+    /// Regression test for a bug after a leader election: a process that had missed some messages marked the next
+    /// one, which made earlier messages unread again, or marked unseen messages as read.
     #[test]
-    fn what_is_not_known_is_neither_forgotten_nor_taken_for_read() {
+    fn unknown_messages_keep_their_marks_and_do_not_become_read() {
         let (old, late) = (all(3), (40, MessageKey::of_id("late")));
         let keys: Vec<MessageKey> = old.iter().map(|(_, key)| *key).collect();
-        let marks = Marks::default().with(ALL, &old, &keys, Mark::Shown).unwrap();
-        // It knows nothing but what it heard last.
-        let knows = Extent { began: 0, sure: 0 };
-        let marks = marks.with(knows, &[late], &[late.1], Mark::Shown).unwrap();
-        assert_eq!(marks.read, Spans(vec![(7, 21), (40, 40)]));
+        let marks = MailboxMarks::default().with(ALL, &old, &keys, Mark::Shown).unwrap();
+        // This process has received only the last message.
+        let known = KnownRange { start: 0, complete_upto: 0 };
+        let marks = marks.with(known, &[late], &[late.1], Mark::Shown).unwrap();
+        assert_eq!(marks.read, SequenceRanges(vec![(7, 21), (40, 40)]));
         assert_eq!((marks.floor, marks.clear), (0, 21));
-        assert!(!marks.is_read(30), "somebody wrote between, and nobody has read it");
-        // Once it has looked, and there was nothing between, they are one.
+        assert!(!marks.is_read(30), "an unknown message in the gap must stay unread");
+        // Once it has read everything and found no other message, the ranges join.
         let (mut all, next) = (old, (50, MessageKey::of_id("next")));
         all.extend([late, next]);
-        let knows = Extent { began: 0, sure: 50 };
-        let marks = marks.with(knows, &all, &[next.1], Mark::Read).unwrap();
-        assert_eq!((marks.read, marks.shown), (Spans(vec![(7, 50)]), Spans(vec![(7, 40)])));
+        let known = KnownRange { start: 0, complete_upto: 50 };
+        let marks = marks.with(known, &all, &[next.1], Mark::Read).unwrap();
+        assert_eq!(
+            (marks.read, marks.shown),
+            (SequenceRanges(vec![(7, 50)]), SequenceRanges(vec![(7, 40)]))
+        );
     }
 
     #[test]
-    fn what_was_read_long_ago_leaves_with_the_next() {
+    fn messages_read_long_ago_leave_the_inbox_with_the_next_message() {
         let mut all = all(3);
         let keys: Vec<MessageKey> = all.iter().map(|(_, key)| *key).collect();
-        let marks = Marks::default().with(ALL, &all, &keys, Mark::Read).unwrap();
-        let late = (21 + REACH + 1, MessageKey::of_id("late"));
-        assert_eq!(marks.begins(late.0), 21);
+        let marks = MailboxMarks::default().with(ALL, &all, &keys, Mark::Read).unwrap();
+        let late = (21 + MAX_LAG + 1, MessageKey::of_id("late"));
+        assert_eq!(marks.inbox_start(late.0), 21);
         all.retain(|(seq, _)| *seq > 21);
         all.push(late);
-        let marks =
-            marks.with(Extent { began: 21, sure: u64::MAX }, &all, &[late.1], Mark::Read).unwrap();
+        let marks = marks
+            .with(KnownRange { start: 21, complete_upto: u64::MAX }, &all, &[late.1], Mark::Read)
+            .unwrap();
         assert_eq!((marks.floor, marks.clear), (21, late.0));
         assert!(keys.iter().zip([7, 14, 21]).all(|(_, seq)| marks.is_read(seq)));
     }
 
     #[test]
-    fn what_is_not_read_stays_however_old() {
+    fn unread_messages_stay_however_old() {
         let all = all(300);
         let keys: Vec<MessageKey> = all.iter().map(|(_, key)| *key).collect();
-        let marks = Marks::default().with(ALL, &all, &keys[1..], Mark::Read).unwrap();
-        assert_eq!((marks.floor, marks.read.clone()), (0, Spans(vec![(14, 2100)])));
+        let marks = MailboxMarks::default().with(ALL, &all, &keys[1..], Mark::Read).unwrap();
+        assert_eq!((marks.floor, marks.read.clone()), (0, SequenceRanges(vec![(14, 2100)])));
         assert!(!marks.is_read(7));
         let marks = marks.with(ALL, &all, &keys[..1], Mark::Shown).unwrap();
         assert_eq!((marks.floor, marks.clear), (290 * 7, 2100));
-        assert_eq!(marks.begins(2200), marks.floor);
-        assert_eq!(marks.begins(2101 + REACH), 2100);
+        assert_eq!(marks.inbox_start(2200), marks.floor);
+        assert_eq!(marks.inbox_start(2101 + MAX_LAG), 2100);
         assert!(all.iter().all(|(seq, _)| marks.is_read(*seq)));
     }
 }

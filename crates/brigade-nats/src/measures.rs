@@ -1,10 +1,10 @@
-//! How the engine is, for those who run it.
+//! Measurements of the NATS server and its streams, for operators.
 //!
 //! ```no_run
 //! use brigade_core::store::StoreError;
 //! use brigade_nats::NatsStore;
 //!
-//! async fn look(store: &NatsStore) -> Result<(), StoreError> {
+//! async fn print(store: &NatsStore) -> Result<(), StoreError> {
 //!     println!("{:?}", store.measures().await?);
 //!     Ok(())
 //! }
@@ -22,114 +22,114 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::engine::Engine;
-use crate::error::Trouble;
+use crate::engine::NatsConnection;
+use crate::error::NatsError;
 use crate::identity::Role;
 use crate::layout::{DEDUP, Stream};
 use crate::store::NatsStore;
 
-/// How long the server may take for something big.
-pub(crate) const LONG: Duration = Duration::from_secs(60);
-/// For how long servers may take to hear of each other's listeners, and how soon that is tried again.
-const HEARD_OF: Duration = Duration::from_secs(10);
-const AGAIN: Duration = Duration::from_millis(50);
-/// There is no such stream.
+/// Timeout for operations that take long.
+pub(crate) const LONG_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a cluster may take to announce a new subscription, and how often to retry meanwhile.
+const SUBSCRIPTION_DELAY: Duration = Duration::from_secs(10);
+const SUBSCRIPTION_RETRY_PAUSE: Duration = Duration::from_millis(50);
+/// JetStream error: stream not found.
 const NO_STREAM: u64 = 10059;
 
-/// How the engine is.
+/// Measurements of the NATS server.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measures {
     /// The name of the server this process is connected to.
     pub server: String,
-    /// Its version.
+    /// The server's version.
     pub version: String,
-    /// The cluster it is in, if it is in one.
+    /// The server's cluster, if it is part of one.
     pub cluster: Option<String>,
-    /// How long an answer takes, in microseconds.
+    /// Round-trip time of a request, in microseconds.
     pub round_trip_us: u64,
-    /// For how long mail is kept, in seconds; `None` where nobody says.
+    /// How long mail is kept, in seconds; `None` if there is no limit.
     pub retention_secs: Option<u64>,
-    /// The streams; empty for a seat, which may not ask for them.
+    /// The streams; empty for a seat, which may not list them.
     pub streams: Vec<StreamMeasures>,
 }
 
-/// How a stream is.
+/// Measurements of a stream.
 #[derive(Clone, Debug, Serialize)]
 pub struct StreamMeasures {
-    /// Its name.
+    /// The stream's name.
     pub name: String,
-    /// How many messages are in it.
+    /// Number of messages.
     pub messages: u64,
-    /// How many bytes they take.
+    /// Size of the messages, in bytes.
     pub bytes: u64,
-    /// On how many servers it stands.
+    /// Number of replicas.
     pub replicas: u64,
-    /// Which server leads it; `None` while there is none, and nothing can be written.
+    /// The server that leads the stream; `None` while there is none and writes fail.
     pub leader: Option<String>,
-    /// The servers that are not up to date, and by how many writes.
+    /// The replicas that are not up to date.
     pub behind: Vec<Behind>,
 }
 
-/// A server that is not up to date.
+/// A replica that is not up to date.
 #[derive(Clone, Debug, Serialize)]
 pub struct Behind {
-    /// Its name.
+    /// The server's name.
     pub server: String,
-    /// Writes it has not got yet.
+    /// Number of writes the replica is missing.
     pub lag: u64,
-    /// Whether it does not answer at all.
+    /// Whether the server does not answer at all.
     pub offline: bool,
 }
 
-/// What is in a stream.
+/// The content of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
-    /// How many messages.
+    /// Number of messages.
     pub messages: u64,
-    /// How many bytes they take.
+    /// Size of the messages, in bytes.
     pub bytes: u64,
-    /// The number of the first.
+    /// Sequence of the first message.
     pub first_seq: u64,
-    /// When the first was stored.
+    /// When the first message was stored.
     #[serde(default)]
     pub first_ts: Option<Timestamp>,
-    /// The number of the last.
+    /// Sequence of the last message.
     pub last_seq: u64,
-    /// When the last was stored.
+    /// When the last message was stored.
     #[serde(default)]
     pub last_ts: Option<Timestamp>,
-    /// How many messages between them are gone.
-    #[serde(default, skip_serializing_if = "is_none")]
+    /// Number of deleted messages between the first and the last.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub num_deleted: u64,
-    /// How many readers it has.
+    /// Number of consumers.
     #[serde(default)]
     pub consumer_count: u64,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks in this way")]
-fn is_none(count: &u64) -> bool {
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde requires this signature")]
+fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// What the server tells of a stream.
+/// The server's description of a stream.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Info {
+pub(crate) struct StreamInfo {
     pub(crate) config: Value,
     pub(crate) state: State,
     #[serde(default)]
-    cluster: Option<Cluster>,
+    cluster: Option<StreamCluster>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Cluster {
+struct StreamCluster {
     #[serde(default)]
     leader: Option<String>,
     #[serde(default)]
-    replicas: Vec<Replica>,
+    replicas: Vec<StreamReplica>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Replica {
+struct StreamReplica {
     name: String,
     #[serde(default)]
     current: bool,
@@ -139,12 +139,12 @@ struct Replica {
     lag: u64,
 }
 
-impl Info {
+impl StreamInfo {
     fn number(&self, key: &str) -> u64 {
         self.config.get(key).and_then(Value::as_u64).unwrap_or_default()
     }
 
-    /// The servers the stream stands on, but those that do not answer at all.
+    /// The servers that hold a replica, except those that are offline.
     pub(crate) fn servers(&self) -> impl Iterator<Item = &str> {
         let cluster = self.cluster.iter();
         cluster.flat_map(|cluster| {
@@ -159,30 +159,30 @@ impl Info {
 }
 
 impl NatsStore {
-    /// How the engine is, as far as this seat may know.
+    /// Measures the NATS server, as far as this seat's credentials allow.
     pub async fn measures(&self) -> Result<Measures, StoreError> {
-        let engine = &self.engine;
-        let mut retention =
-            (engine.identity.role != Role::Admin).then_some(engine.identity.settings.retention);
+        let connection = &self.connection;
+        let mut retention = (connection.identity.role != Role::Admin)
+            .then_some(connection.identity.settings.retention);
         let mut streams = Vec::new();
-        if engine.identity.role == Role::Admin {
+        if connection.identity.role == Role::Admin {
             for shard in 0..self.shards {
                 for stream in Stream::ALL {
                     let name = stream.name(shard);
-                    let Some(info) = engine.info(&name).await? else { continue };
+                    let Some(info) = connection.info(&name).await? else { continue };
                     if stream == Stream::Mail && !info.max_age().is_zero() {
-                        let least = retention.unwrap_or(Duration::MAX).min(info.max_age());
-                        retention = Some(least);
+                        let shortest = retention.unwrap_or(Duration::MAX).min(info.max_age());
+                        retention = Some(shortest);
                     }
-                    streams.push(StreamMeasures::of(name, info));
+                    streams.push(StreamMeasures::new(name, info));
                 }
             }
         }
         let began = Instant::now();
-        // A question that everybody may ask.
-        engine.layout().await?;
+        // A request that every seat is allowed to send.
+        connection.layout().await?;
         let round_trip = began.elapsed();
-        let server = engine.client.server_info();
+        let server = connection.client.server_info();
         Ok(Measures {
             server: server.server_name,
             version: server.version,
@@ -193,29 +193,29 @@ impl NatsStore {
         })
     }
 
-    /// Keeps mail for so long from now on. What is older goes at once. Tells how long it was kept.
+    /// Sets how long mail is kept, and returns the previous value. Older mail is deleted immediately.
     pub async fn set_retention(&self, retention: Duration) -> Result<Duration, StoreError> {
         let doing = "change how long mail is kept";
         let mut before = Duration::ZERO;
         for shard in 0..self.shards {
             let name = Stream::Mail.name(shard);
-            let Some(mut info) = self.engine.info(&name).await? else { continue };
+            let Some(mut info) = self.connection.info(&name).await? else { continue };
             before = before.max(info.max_age());
             let nanos = |time: Duration| json!(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
             if let Some(config) = info.config.as_object_mut() {
                 config.insert("max_age".into(), nanos(retention));
-                // A server that forgets the mail need not know its ids for longer.
+                // Ids of deleted mail need not be remembered.
                 config.insert("duplicate_window".into(), nanos(DEDUP.min(retention)));
             }
             let api = format!("$JS.API.STREAM.UPDATE.{name}");
-            let _updated: Info = self.engine.command(&api, &info.config, doing).await?;
+            let _updated: StreamInfo = self.connection.command(&api, &info.config, doing).await?;
         }
         Ok(before)
     }
 }
 
 impl StreamMeasures {
-    fn of(name: String, info: Info) -> Self {
+    fn new(name: String, info: StreamInfo) -> Self {
         let replicas = info.number("num_replicas");
         let State { messages, bytes, .. } = info.state;
         let (leader, others) = match info.cluster {
@@ -223,25 +223,28 @@ impl StreamMeasures {
             None => (None, Vec::new()),
         };
         let behind = others.into_iter().filter(|other| !other.current || other.offline);
-        let behind =
-            behind.map(|Replica { name, offline, lag, .. }| Behind { server: name, lag, offline });
+        let behind = behind.map(|StreamReplica { name, offline, lag, .. }| Behind {
+            server: name,
+            lag,
+            offline,
+        });
         Self { name, messages, bytes, replicas, leader, behind: behind.collect() }
     }
 }
 
-impl Engine {
-    /// What the server tells of a stream; `None` if there is none.
-    pub(crate) async fn info(&self, name: &str) -> Result<Option<Info>, StoreError> {
-        let doing = format!("look at the stream {name}");
+impl NatsConnection {
+    /// The server's description of a stream; `None` if it does not exist.
+    pub(crate) async fn info(&self, name: &str) -> Result<Option<StreamInfo>, StoreError> {
+        let doing = format!("inspect the stream {name}");
         let api = format!("$JS.API.STREAM.INFO.{name}");
-        let answer = self.ask(&api, None, &[], &doing).await?;
+        let answer = self.request(&api, None, &[], &doing).await?;
         match serde_json::from_slice::<Response<Value>>(&answer.payload) {
             Ok(Response::Err { error }) if error.error_code().0 == NO_STREAM => Ok(None),
-            _ => self.understood(&answer.payload, &doing).map(Some),
+            _ => self.parse_answer(&answer.payload, &doing).map(Some),
         }
     }
 
-    /// Asks the server to do something to a stream. Once: what takes long must not be begun twice.
+    /// Sends an API request for a stream, once: a long operation must not be started twice.
     pub(crate) async fn command<T: DeserializeOwned>(
         &self,
         api: &str,
@@ -252,12 +255,12 @@ impl Engine {
             return Err(StoreError::Forbidden { doing: doing.to_owned() });
         }
         let payload = body.to_string().into_bytes();
-        let answer = self.deliver(api.to_owned(), payload, doing).await?;
-        self.understood(&answer, doing)
+        let answer = self.send_payload(api.to_owned(), payload, doing).await?;
+        self.parse_answer(&answer, doing)
     }
 
-    /// Gives the server something, and waits for its answer.
-    pub(crate) async fn deliver(
+    /// Sends a payload to the server and waits for its answer.
+    pub(crate) async fn send_payload(
         &self,
         subject: String,
         payload: Vec<u8>,
@@ -266,38 +269,39 @@ impl Engine {
         let payload = Bytes::from(payload);
         let began = Instant::now();
         loop {
-            let request = Request::new().payload(payload.clone()).timeout(Some(LONG));
+            let request = Request::new().payload(payload.clone()).timeout(Some(LONG_TIMEOUT));
             match self.client.send_request(subject.clone(), request).await {
                 Ok(answer) => return Ok(answer.payload),
-                // In a cluster the server that listens may be another one, of which ours has not heard yet.
-                // Nobody has had it, so it can be given again.
+                // In a cluster another server may be subscribed, and ours has not learned of it yet. The payload
+                // reached no server, so it can be sent again.
                 Err(error)
                     if error.kind() == RequestErrorKind::NoResponders
-                        && began.elapsed() < HEARD_OF =>
+                        && began.elapsed() < SUBSCRIPTION_DELAY =>
                 {
-                    tokio::time::sleep(AGAIN).await;
+                    tokio::time::sleep(SUBSCRIPTION_RETRY_PAUSE).await;
                 }
-                Err(error) => return Err(Trouble::Said(error.to_string()).doing(doing)),
+                Err(error) => return Err(NatsError::Server(error.to_string()).while_doing(doing)),
             }
         }
     }
 
-    /// What the server has answered, if it has done it.
-    pub(crate) fn understood<T: DeserializeOwned>(
+    /// Parses the server's answer, or returns the error in it.
+    pub(crate) fn parse_answer<T: DeserializeOwned>(
         &self,
         answer: &[u8],
         doing: &str,
     ) -> Result<T, StoreError> {
-        let garbled = |error: serde_json::Error| Trouble::Garbled(error.to_string()).doing(doing);
-        // What went wrong stands beside what else an answer may hold.
+        let malformed =
+            |error: serde_json::Error| NatsError::Malformed(error.to_string()).while_doing(doing);
+        // An answer can hold an error beside other fields.
         #[derive(Deserialize)]
-        struct Said {
+        struct ErrorField {
             error: Option<async_nats::jetstream::Error>,
         }
-        let said: Said = serde_json::from_slice(answer).map_err(garbled)?;
-        match said.error {
-            Some(error) => Err(Trouble::Said(error.to_string()).doing(doing)),
-            None => serde_json::from_slice(answer).map_err(garbled),
+        let parsed: ErrorField = serde_json::from_slice(answer).map_err(malformed)?;
+        match parsed.error {
+            Some(error) => Err(NatsError::Server(error.to_string()).while_doing(doing)),
+            None => serde_json::from_slice(answer).map_err(malformed),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which engine, and as whom; and how the streams are made.
+//! How to connect to a NATS server, and how to create the streams.
 //!
 //! ```
 //! use brigade_nats::{Options, Patience, Settings};
@@ -18,35 +18,35 @@ use std::time::Duration;
 
 use crate::layout::RETENTION;
 
-/// Which engine, and as whom.
+/// How to connect to the NATS server.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Where its servers listen: `nats://host:port` or `tls://host:port`, one or more.
+    /// The servers, each as `nats://host:port` or `tls://host:port`.
     pub servers: Vec<String>,
-    /// The credentials of the seat. Without them the engine has to let everybody in.
+    /// The credentials file. Without one, the server must accept unauthenticated clients.
     pub creds: Option<PathBuf>,
-    /// The certificate authority that vouches for the servers, if the system's do not.
+    /// CA certificate file for TLS, if the servers' CA is not in the system's trust store.
     pub ca: Option<PathBuf>,
-    /// The certificate and the key by which the servers know this client, where they ask for one.
+    /// Client certificate and key, if the servers require them.
     pub client_cert: Option<(PathBuf, PathBuf)>,
-    /// How the streams are made, should there be none yet.
+    /// Settings used if the streams have to be created.
     pub settings: Settings,
-    /// For how long a thing is tried while the engine does not answer.
+    /// How long to retry while the server does not answer.
     pub patience: Patience,
 }
 
-/// For how long a thing is tried while the engine does not answer.
+/// How long to retry while the server does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Patience {
-    /// Twenty seconds: longer than an election takes. For who waits for the answer.
+    /// 20 seconds, longer than a leader election takes. For commands that a person waits for.
     #[default]
     Short,
-    /// Ten minutes: a host that is cut off comes back. For what goes on by itself.
+    /// 10 minutes, so that a host that lost its network can recover. For background processes.
     Long,
 }
 
 impl Patience {
-    pub(crate) fn time(self) -> Duration {
+    pub(crate) fn duration(self) -> Duration {
         match self {
             Self::Short => Duration::from_secs(20),
             Self::Long => Duration::from_secs(10 * 60),
@@ -54,12 +54,12 @@ impl Patience {
     }
 }
 
-/// How the streams are made.
+/// Settings for creating the streams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Over how many shards the teams are spread: 1, 4 or 16. It cannot be changed later.
+    /// Number of shards the teams are spread over: 1, 4 or 16. It cannot be changed later.
     pub shards: u16,
-    /// On how many servers everything stands; `None` for three where there is a cluster, else one.
+    /// Number of replicas per stream; `None` means three in a cluster, else one.
     pub replicas: Option<usize>,
     /// How long mail is kept.
     pub retention: Duration,

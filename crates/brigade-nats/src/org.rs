@@ -1,15 +1,14 @@
-//! Who may do what in the engine: operator, organisations, seats.
+//! Operators, organisations and seats: who may do what on the NATS servers.
 //!
-//! The server authenticates by NATS's decentralised JWTs. The operator's key signs accounts, an
-//! account's key signs the credentials of its users, and what a user may publish and hear stands in its
-//! credentials. All of it is made here, offline, from the keys in one folder.
+//! The servers authenticate clients with NATS's decentralised JWTs. The operator's key signs accounts, and an
+//! account's key signs the credentials of its users. The credentials list the subjects a user may publish and
+//! subscribe to. This module creates all of it offline, from the keys in one folder.
 //!
-//! An organisation has **two accounts**. The streams are in one, with those who run the organisation.
-//! The seats are in the other, which has no streams and borrows exactly the subjects that seats need.
-//! One account would not do: the server looks at what a client publishes, and not at where it wants the
-//! answer to go. A seat could have the answer to an allowed question stored as another's message, or
-//! have it purge a stream. Across accounts, the answer comes back to the seats' account and goes no
-//! further.
+//! An organisation has **two accounts**. One holds the streams and the administrators. The other holds the
+//! seats; it has no streams and imports exactly the subjects that seats need. A single account would be unsafe:
+//! the server checks the subject a client publishes to, but not the reply subject. A seat could have the answer
+//! to an allowed request stored as another member's message, or purge a stream with it. Across accounts, the
+//! answer returns to the seats' account and goes no further.
 //!
 //! [`rights`] is the table of what each seat may do.
 //!

@@ -1,4 +1,4 @@
-//! Reading: the last message of some subjects, or all of them from one on.
+//! Reads: the last message on a subject, or all messages from a sequence on.
 
 use std::time::{Duration, Instant};
 
@@ -12,26 +12,26 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::engine::Engine;
-use crate::error::Trouble;
+use crate::engine::NatsConnection;
+use crate::error::NatsError;
 use crate::identity::SEATS_API;
 use crate::layout::{matches, wake};
 
-/// How many messages are asked for at once.
-const BATCH: u64 = 500;
-/// How long a batch may take.
-const WAIT: Duration = Duration::from_secs(3);
-/// How long the server keeps what is read with, once nobody reads.
-const IDLE: Duration = Duration::from_secs(5);
-/// How long the making of a reader may take, before another is made.
-const MADE: Duration = Duration::from_secs(1);
-/// How often a replica that is behind is asked again at once, for another may answer; and how long to wait then.
-const AT_ONCE: usize = 2;
-const CATCH_UP: Duration = Duration::from_millis(2);
+/// How many messages to request at once.
+const BATCH_SIZE: u64 = 500;
+/// Timeout for a message of a batch.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long the server keeps an unused consumer.
+const CONSUMER_IDLE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long creating a consumer may take before trying another one.
+const CREATE_TIMEOUT: Duration = Duration::from_secs(1);
+/// How often to retry immediately when a replica is behind (another replica may answer), and the wait after that.
+const IMMEDIATE_RETRIES: usize = 2;
+const CATCH_UP_PAUSE: Duration = Duration::from_millis(2);
 
-/// A message as it is stored.
+/// A message read from a stream.
 #[derive(Clone, Debug)]
-pub(crate) struct Stored {
+pub(crate) struct StoredMessage {
     pub(crate) seq: u64,
     pub(crate) subject: String,
     pub(crate) at: Timestamp,
@@ -39,235 +39,239 @@ pub(crate) struct Stored {
     pub(crate) payload: Bytes,
 }
 
-impl Stored {
-    /// What a header says.
+impl StoredMessage {
+    /// The value of a header.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(HeaderValue::as_str)
     }
 
-    /// The tokens of its subject behind the team.
+    /// The tokens of the subject after the team.
     pub(crate) fn tokens(&self) -> Vec<&str> {
         self.subject.split('.').skip(3).collect()
     }
 
-    /// From an answer, or a wake: both tell in headers what is stored. The server puts its own behind
-    /// those that came with the message, which may well have the same names: the last count.
-    pub(crate) fn told(message: Message) -> Option<Self> {
+    /// Parses a direct-get answer or a republished message. The server appends its headers after the author's,
+    /// which can have the same names, so the last value of each header counts.
+    pub(crate) fn from_headers(message: Message) -> Option<Self> {
         let headers = message.headers?;
-        let word = |name: &str| headers.get_last(name).map(|value| value.as_str().to_owned());
-        let seq = word("Nats-Sequence")?.parse().ok()?;
-        let at = word("Nats-Time-Stamp")?.parse().ok()?;
-        let subject = word("Nats-Subject")?;
+        let value_of = |name: &str| headers.get_last(name).map(|value| value.as_str().to_owned());
+        let seq = value_of("Nats-Sequence")?.parse().ok()?;
+        let at = value_of("Nats-Time-Stamp")?.parse().ok()?;
+        let subject = value_of("Nats-Subject")?;
         Some(Self { seq, subject, at, headers, payload: message.payload })
     }
 
-    /// From a wake. What was not said by the stream itself does not stand under the right subject, or
-    /// does not tell all.
-    pub(crate) fn heard(message: Message) -> Option<Self> {
+    /// Parses a republished message. Returns `None` if it does not come from the stream: its subject must match
+    /// the stored one.
+    pub(crate) fn from_wake(message: Message) -> Option<Self> {
         let subject = message.subject.to_string();
-        Self::told(message).filter(|stored| subject == wake(&stored.subject))
+        Self::from_headers(message).filter(|stored| subject == wake(&stored.subject))
     }
 
-    /// From a reader, with its number among what that one was given.
-    fn fetched(message: Message, context: &jetstream::Context) -> Option<(u64, Self)> {
+    /// Parses a message from a consumer. Also returns its position in the consumer's deliveries.
+    fn from_consumer(message: Message, context: &jetstream::Context) -> Option<(u64, Self)> {
         let message = jetstream::Message { message, context: context.clone() };
         let info = message.info().ok()?;
         let nanos = info.published.unix_timestamp_nanos();
         let (seq, at) = (info.stream_sequence, Timestamp::from_nanosecond(nanos).ok()?);
-        let nth = info.consumer_sequence;
+        let position = info.consumer_sequence;
         let message = message.message;
         let (subject, payload) = (message.subject.to_string(), message.payload);
         let headers = message.headers.unwrap_or_default();
-        Some((nth, Self { seq, subject, at, headers, payload }))
+        Some((position, Self { seq, subject, at, headers, payload }))
     }
 }
 
-/// Which messages of a subject with wildcards.
+/// Which messages of a filter to read.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Which {
-    /// All with this number or a later one.
+pub(crate) enum ReadRange {
+    /// All messages from this sequence on.
     From(u64),
-    /// The last of each subject.
+    /// The last message of each subject.
     Last,
-    /// The last of each subject, without what it says.
+    /// The last message of each subject, without its payload.
     LastHeaders,
 }
 
-/// A reader that the server has made.
+/// A consumer that the server has created.
 #[derive(Deserialize)]
-pub(crate) struct Made {
-    /// By this name it is asked.
+pub(crate) struct StreamConsumer {
+    /// The consumer's name.
     pub(crate) name: String,
-    /// How many messages are there to be read, on the server it was put on.
+    /// How many messages it has to deliver, as known to the server it runs on.
     pub(crate) num_pending: u64,
     #[serde(default)]
-    cluster: Option<On>,
+    cluster: Option<ConsumerCluster>,
 }
 
 #[derive(Deserialize)]
-struct On {
+struct ConsumerCluster {
     #[serde(default)]
     leader: Option<String>,
 }
 
-impl Made {
-    /// The server it was put on, where there are several.
+impl StreamConsumer {
+    /// The server the consumer runs on, in a cluster.
     pub(crate) fn server(&self) -> Option<&str> {
         self.cluster.as_ref()?.leader.as_deref()
     }
 }
 
-/// What was kept of messages that were read.
-struct Found<T> {
-    kept: Vec<T>,
-    /// The number of the last that was read.
+/// The results of a read so far.
+struct Collected<T> {
+    items: Vec<T>,
+    /// Sequence of the last message read.
     last: u64,
 }
 
-impl Engine {
-    /// The last message under a subject, which may have wildcards. It is not older than what this
-    /// process has written itself: any replica may answer, and one may be behind.
+impl NatsConnection {
+    /// The last message on a subject (wildcards allowed), never older than what this process has written.
+    /// Answers of replicas that are behind are retried.
     pub(crate) async fn last(
         &self,
         stream: &str,
         subject: &str,
         doing: &str,
-    ) -> Result<Option<Stored>, StoreError> {
-        self.last_beyond(stream, subject, 0, doing).await
+    ) -> Result<Option<StoredMessage>, StoreError> {
+        self.last_unless_known(stream, subject, 0, doing).await
     }
 
-    /// The same for one who has all up to a number: it may be older than that.
-    pub(crate) async fn last_beyond(
+    /// Like `last`, for a caller that has everything up to `known_upto`: the answer may be older than that.
+    pub(crate) async fn last_unless_known(
         &self,
         stream: &str,
         subject: &str,
-        has: u64,
+        known_upto: u64,
         doing: &str,
-    ) -> Result<Option<Stored>, StoreError> {
+    ) -> Result<Option<StoredMessage>, StoreError> {
         let began = Instant::now();
-        let least = self.least(subject);
+        let min_last = self.floor(subject);
         let mut asked = 0;
         let api = format!("{}.DIRECT.GET.{stream}.{subject}", self.identity.api_prefix);
         loop {
-            let answer = self.ask(&api, None, &[], doing).await?;
+            let answer = self.request(&api, None, &[], doing).await?;
             let found = match answer.status {
                 Some(StatusCode::NOT_FOUND) => None,
                 Some(status) if status.as_u16() >= 400 => {
-                    let said = answer.description.unwrap_or_default();
-                    return Err(Trouble::Said(format!("{status} {said}")).doing(doing));
+                    let description = answer.description.unwrap_or_default();
+                    return Err(
+                        NatsError::Server(format!("{status} {description}")).while_doing(doing)
+                    );
                 }
                 _ => {
-                    let garbled = || Trouble::Garbled("another message than was asked for".into());
-                    let found = Stored::told(answer);
+                    let malformed =
+                        || NatsError::Malformed("the message has another subject".into());
+                    let found = StoredMessage::from_headers(answer);
                     let found = found.filter(|found| matches(subject, &found.subject));
-                    Some(found.ok_or_else(|| garbled().doing(doing))?)
+                    Some(found.ok_or_else(|| malformed().while_doing(doing))?)
                 }
             };
-            if found.as_ref().map_or(0, |found| found.seq).max(has) >= least {
+            if found.as_ref().map_or(0, |found| found.seq).max(known_upto) >= min_last {
                 return Ok(found);
             }
-            if began.elapsed() > self.patience {
-                let late = Trouble::Said("the replica that answers stays behind".into());
-                return Err(late.doing(doing));
+            if began.elapsed() > self.retry_limit {
+                let late = NatsError::Server("the replica that answers is still behind".into());
+                return Err(late.while_doing(doing));
             }
             asked += 1;
-            if asked > AT_ONCE {
-                tokio::time::sleep(CATCH_UP).await;
+            if asked > IMMEDIATE_RETRIES {
+                tokio::time::sleep(CATCH_UP_PAUSE).await;
             }
         }
     }
 
-    /// Messages under a subject with wildcards, in order.
+    /// Reads the messages that match a filter, in order.
     pub(crate) async fn read(
         &self,
         stream: &str,
         filter: &str,
-        which: Which,
+        range: ReadRange,
         doing: &str,
-    ) -> Result<Vec<Stored>, StoreError> {
-        self.read_as(stream, filter, which, doing, |stored| stored).await
+    ) -> Result<Vec<StoredMessage>, StoreError> {
+        self.read_mapped(stream, filter, range, doing, |stored| stored).await
     }
 
-    /// The same, of each message only what is kept of it: with its headers, and the piece of the connection
-    /// that it came in, it takes far more room than it says anything.
-    pub(crate) async fn read_as<T: Send>(
+    /// Like `read`, but maps each message immediately. A message keeps its headers and its network buffer in
+    /// memory, which are much larger than its content.
+    pub(crate) async fn read_mapped<T: Send>(
         &self,
         stream: &str,
         filter: &str,
-        which: Which,
+        range: ReadRange,
         doing: &str,
-        keep: impl Fn(Stored) -> T + Send + Sync,
+        map: impl Fn(StoredMessage) -> T + Send + Sync,
     ) -> Result<Vec<T>, StoreError> {
         let began = Instant::now();
-        let mut found = Found { kept: Vec::new(), last: 0 };
-        let mut which = which;
+        let mut found = Collected { items: Vec::new(), last: 0 };
+        let mut range = range;
         let mut replicas = 1;
         loop {
-            let before = found.kept.len();
-            let mut least = self.least(filter);
-            if least == 0 {
-                // Nothing is known of it here. A reader may be put on a server that is catching up, and would
-                // not find all of it; to this such a server does not answer.
-                least = self.last(stream, filter, doing).await?.map_or(0, |last| last.seq);
+            let before = found.items.len();
+            let mut min_last = self.floor(filter);
+            if min_last == 0 {
+                // This process has no floor for the filter. A consumer may run on a server that is still
+                // catching up and would miss messages; such a server does not answer a direct get.
+                min_last = self.last(stream, filter, doing).await?.map_or(0, |last| last.seq);
             }
-            let made = self.reader(stream, filter, which, replicas, doing).await?;
-            let whole = match made {
-                Some(made) => {
-                    let whole = self.fetch(stream, &made, doing, &keep, &mut found).await;
-                    self.forget(stream, &made).await;
-                    whole?
+            let consumer = self.create_consumer(stream, filter, range, replicas, doing).await?;
+            let complete = match consumer {
+                Some(consumer) => {
+                    let complete = self.fetch(stream, &consumer, doing, &map, &mut found).await;
+                    self.delete_consumer(stream, &consumer).await;
+                    complete?
                 }
                 None => false,
             };
-            // It may have been put on a server that is cut off; as many as the stream has go on.
+            // The consumer may have been placed on an unreachable server. Next time use the stream's replica count.
             replicas = 0;
-            least = least.max(self.least(filter));
+            min_last = min_last.max(self.floor(filter));
             let last = found.last;
-            let enough = match which {
-                Which::From(from) => last >= least || least < from,
-                _ => last >= least,
+            let enough = match range {
+                ReadRange::From(from) => last >= min_last || min_last < from,
+                _ => last >= min_last,
             };
-            if whole && enough {
-                return Ok(found.kept);
+            if complete && enough {
+                return Ok(found.items);
             }
-            match which {
-                // What was read is read: go on behind it.
-                Which::From(_) if last > 0 => which = Which::From(last + 1),
-                Which::From(_) => {}
-                // All of them have the last among them, and can be gone on with.
+            match range {
+                // Continue after the messages that were read.
+                ReadRange::From(_) if last > 0 => range = ReadRange::From(last + 1),
+                ReadRange::From(_) => {}
+                // Restart with all messages: they include the last ones, and that read can be continued.
                 _ => {
-                    found = Found { kept: Vec::new(), last: 0 };
-                    which = Which::From(1);
+                    found = Collected { items: Vec::new(), last: 0 };
+                    range = ReadRange::From(1);
                 }
             }
-            if found.kept.len() == before {
-                self.pause(began, self.patience, "not all messages came", doing).await?;
+            if found.items.len() == before {
+                self.wait_before_retry(began, self.retry_limit, "messages are missing", doing)
+                    .await?;
             }
         }
     }
 
-    /// Has the server make a reader. `None` if it should be tried again.
-    pub(crate) async fn reader(
+    /// Creates a consumer. `None` means: try again.
+    pub(crate) async fn create_consumer(
         &self,
         stream: &str,
         filter: &str,
-        which: Which,
+        range: ReadRange,
         replicas: u8,
         doing: &str,
-    ) -> Result<Option<Made>, StoreError> {
-        // Nobody can guess the name, so nobody else reads with it.
+    ) -> Result<Option<StreamConsumer>, StoreError> {
+        // The random name keeps other seats from reading with this consumer.
         let name = uuid::Uuid::new_v4().simple().to_string();
         let mut config = json!({
             "name": name, "ack_policy": "none", "filter_subject": filter,
             "mem_storage": true, "num_replicas": replicas, "replay_policy": "instant",
-            "inactive_threshold": u64::try_from(IDLE.as_nanos()).unwrap_or(u64::MAX),
+            "inactive_threshold": u64::try_from(CONSUMER_IDLE_TIMEOUT.as_nanos()).unwrap_or(u64::MAX),
         });
-        let more = match which {
-            Which::From(from) => {
+        let more = match range {
+            ReadRange::From(from) => {
                 json!({ "deliver_policy": "by_start_sequence", "opt_start_seq": from.max(1) })
             }
-            Which::Last => json!({ "deliver_policy": "last_per_subject" }),
-            Which::LastHeaders => {
+            ReadRange::Last => json!({ "deliver_policy": "last_per_subject" }),
+            ReadRange::LastHeaders => {
                 json!({ "deliver_policy": "last_per_subject", "headers_only": true })
             }
         };
@@ -276,41 +280,42 @@ impl Engine {
         }
         let body = json!({ "stream_name": stream, "config": config, "action": "create" });
         let api = format!("{}.CONSUMER.CREATE.{stream}.{name}.{filter}", self.identity.api_prefix);
-        self.ask_api(&api, &body, doing).await
+        self.api_request(&api, &body, doing).await
     }
 
-    /// Nobody reads with it any more. A stream has room for a thousand that read at once. Should this
-    /// get lost, the server forgets the reader by itself.
-    pub(crate) async fn forget(&self, stream: &str, made: &Made) {
-        let Made { name, .. } = made;
+    /// Deletes a consumer: a stream allows a thousand at once. If the request is lost, the server deletes the
+    /// consumer after [`CONSUMER_IDLE_TIMEOUT`].
+    pub(crate) async fn delete_consumer(&self, stream: &str, consumer: &StreamConsumer) {
+        let StreamConsumer { name, .. } = consumer;
         let forget = format!("{}.CONSUMER.DELETE.{stream}.{name}", self.identity.api_prefix);
-        let _it_will = self.client.publish(forget, Bytes::new()).await;
+        let _deleted_when_idle = self.client.publish(forget, Bytes::new()).await;
     }
 
-    /// Fetches what a reader has; whether it came to the end.
+    /// Reads everything a consumer delivers. Returns whether it was complete.
     async fn fetch<T>(
         &self,
         stream: &str,
-        made: &Made,
+        consumer: &StreamConsumer,
         doing: &str,
-        keep: &impl Fn(Stored) -> T,
-        found: &mut Found<T>,
+        map: &impl Fn(StoredMessage) -> T,
+        found: &mut Collected<T>,
     ) -> Result<bool, StoreError> {
         let context = jetstream::new(self.client.clone());
-        let (name, mut left) = (&made.name, made.num_pending);
+        let (name, mut left) = (&consumer.name, consumer.num_pending);
         let mut count = 0;
         while left > 0 {
-            let batch = left.min(BATCH);
+            let batch = left.min(BATCH_SIZE);
             let inbox = self.client.new_inbox();
-            let broken =
-                |error: &dyn std::fmt::Display| Trouble::Said(error.to_string()).doing(doing);
+            let broken = |error: &dyn std::fmt::Display| {
+                NatsError::Server(error.to_string()).while_doing(doing)
+            };
             let mut messages =
                 self.client.subscribe(inbox.clone()).await.map_err(|error| broken(&error))?;
             let next = format!("{}.CONSUMER.MSG.NEXT.{stream}.{name}", self.identity.api_prefix);
-            // To what a seat asks the server lets one message answer, so it asks for each.
+            // The server lets a seat's request have only one answer, so a seat requests each message by itself.
             let is_seat = self.identity.api_prefix == SEATS_API;
             let (asks, each) = if is_seat { (batch, 1) } else { (1, batch) };
-            let expires = u64::try_from(WAIT.as_nanos()).unwrap_or(0);
+            let expires = u64::try_from(FETCH_TIMEOUT.as_nanos()).unwrap_or(0);
             let ask = Bytes::from(json!({ "batch": each, "expires": expires }).to_string());
             for _ in 0..asks {
                 let (next, inbox) = (next.clone(), inbox.clone());
@@ -318,48 +323,52 @@ impl Engine {
                 sent.map_err(|error| broken(&error))?;
             }
             for _ in 0..batch {
-                let Ok(Some(message)) = tokio::time::timeout(WAIT, messages.next()).await else {
+                let Ok(Some(message)) = tokio::time::timeout(FETCH_TIMEOUT, messages.next()).await
+                else {
                     return Ok(false);
                 };
-                // A message may have come with a status of its author's; what is stored has its number.
+                // A stored message may carry a status header of its author, but only a stored one has a reply subject.
                 if message.status.is_some() && message.reply.is_none() {
                     return Ok(false);
                 }
-                let Some((nth, stored)) = Stored::fetched(message, &context) else {
+                let Some((position, stored)) = StoredMessage::from_consumer(message, &context)
+                else {
                     return Ok(false);
                 };
-                // One may be lost on its way between two servers: what comes behind it would hide it.
+                // A gap means that a message was lost between two servers.
                 count += 1;
-                if nth != count {
+                if position != count {
                     return Ok(false);
                 }
                 found.last = stored.seq;
-                found.kept.push(keep(stored));
+                found.items.push(map(stored));
                 left -= 1;
             }
         }
         Ok(true)
     }
 
-    /// Asks the JetStream API once. `None` if it should be tried again.
-    async fn ask_api<T: serde::de::DeserializeOwned>(
+    /// Sends a request to the JetStream API once. `None` means: try again.
+    async fn api_request<T: serde::de::DeserializeOwned>(
         &self,
         subject: &str,
         body: &serde_json::Value,
         doing: &str,
     ) -> Result<Option<T>, StoreError> {
         let body = body.to_string();
-        let asked = self.ask_once(subject, None, body.as_bytes(), doing);
-        let answer = match tokio::time::timeout(MADE, asked).await {
+        let asked = self.request_once(subject, None, body.as_bytes(), doing);
+        let answer = match tokio::time::timeout(CREATE_TIMEOUT, asked).await {
             Ok(Ok(Ok(answer))) => answer,
             Ok(Err(refused)) => return Err(refused),
             Ok(Ok(Err(_))) | Err(_) => return Ok(None),
         };
         match serde_json::from_slice(&answer.payload) {
-            Ok(Response::Ok(made)) => Ok(Some(made)),
+            Ok(Response::Ok(consumer)) => Ok(Some(consumer)),
             Ok(Response::Err { error }) if error.code() == 503 => Ok(None),
-            Ok(Response::Err { error }) => Err(Trouble::Said(error.to_string()).doing(doing)),
-            Err(error) => Err(Trouble::Garbled(error.to_string()).doing(doing)),
+            Ok(Response::Err { error }) => {
+                Err(NatsError::Server(error.to_string()).while_doing(doing))
+            }
+            Err(error) => Err(NatsError::Malformed(error.to_string()).while_doing(doing)),
         }
     }
 }

@@ -1,32 +1,34 @@
-//! What this process knows to be there: any replica may answer a question, and one that is behind must
-//! not make it forget what it has written or heard itself.
+//! Read-your-writes floor: the lowest sequence an answer may have.
+//!
+//! Any replica may answer a read, and a replica can be behind. An answer older than a message that this
+//! process has itself written or received must not be used.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use crate::layout::matches;
 
-/// For how long a replica may be behind.
-const BEHIND: Duration = Duration::from_secs(60);
-/// How many entries there may be before the old are forgotten.
-const MOST: usize = 4096;
+/// How long a replica can be behind. Older entries can be dropped.
+const MAX_REPLICA_LAG: Duration = Duration::from_secs(60);
+/// How many entries to hold before dropping old ones.
+const MAX_ENTRIES: usize = 4096;
 
-/// The last message under subjects. A wildcard at the end is asked for on every read, so each message is
-/// put under the beginnings of its subject as well.
+/// The last known sequence per subject. Most reads filter by a prefix, so a sequence is also stored under
+/// each prefix of its subject.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct ReadFloor {
     last: HashMap<String, (u64, Instant)>,
-    /// When the old were last forgotten.
+    /// When old entries were last dropped.
     swept: Option<Instant>,
 }
 
-impl Known {
-    /// There is a message of this number under a subject.
-    pub(crate) fn put(&mut self, subject: &str, seq: u64) {
+impl ReadFloor {
+    /// Records that a message with this sequence exists on a subject.
+    pub(crate) fn raise(&mut self, subject: &str, seq: u64) {
         let now = Instant::now();
         let is_due = self.swept.is_none_or(|at| now.duration_since(at) > Duration::from_secs(1));
-        if self.last.len() > MOST && is_due {
-            self.last.retain(|_, (_, at)| now.duration_since(*at) < BEHIND);
+        if self.last.len() > MAX_ENTRIES && is_due {
+            self.last.retain(|_, (_, at)| now.duration_since(*at) < MAX_REPLICA_LAG);
             self.swept = Some(now);
         }
         let ends = subject.match_indices('.').skip(2).map(|(dot, _)| dot + 1);
@@ -39,9 +41,9 @@ impl Known {
         }
     }
 
-    /// The least number that the last message under a subject, which may have wildcards, can have.
-    pub(crate) fn least(&self, filter: &str) -> u64 {
-        let fresh = |(seq, at): &(u64, Instant)| (at.elapsed() < BEHIND).then_some(*seq);
+    /// The lowest sequence that the last message on a subject (wildcards allowed) can have.
+    pub(crate) fn get(&self, filter: &str) -> u64 {
+        let fresh = |(seq, at): &(u64, Instant)| (at.elapsed() < MAX_REPLICA_LAG).then_some(*seq);
         let Some(wild) = filter.find(['*', '>']) else {
             return self.last.get(filter).and_then(fresh).unwrap_or(0);
         };
@@ -57,15 +59,15 @@ impl Known {
 
 #[cfg(test)]
 mod tests {
-    use super::Known;
+    use super::ReadFloor;
 
     #[test]
-    fn a_message_is_found_by_every_question_it_answers() {
-        let mut known = Known::default();
-        known.put("mb.0.demo.alice.bob.w", 7);
-        known.put("mb.0.demo.carol.bob.w", 9);
-        known.put("bd.0.demo.5.alice", 3);
-        let check = |filter, seq| assert_eq!(known.least(filter), seq, "{filter}");
+    fn a_message_raises_the_floor_of_every_matching_filter() {
+        let mut floor = ReadFloor::default();
+        floor.raise("mb.0.demo.alice.bob.w", 7);
+        floor.raise("mb.0.demo.carol.bob.w", 9);
+        floor.raise("bd.0.demo.5.alice", 3);
+        let check = |filter, seq| assert_eq!(floor.get(filter), seq, "{filter}");
         check("mb.0.demo.alice.bob.w", 7);
         check("mb.0.demo.alice.>", 7);
         check("mb.0.demo.alice.bob.*", 7);
@@ -79,12 +81,12 @@ mod tests {
     }
 
     #[test]
-    fn the_last_is_not_forgotten_for_many_others() {
-        let mut known = Known::default();
-        known.put("mk.0.demo.alice", 5);
+    fn recent_entries_survive_many_others() {
+        let mut floor = ReadFloor::default();
+        floor.raise("mk.0.demo.alice", 5);
         for number in 0..10_000 {
-            known.put(&format!("mb.0.demo.bob.{number}.w"), 6);
+            floor.raise(&format!("mb.0.demo.bob.{number}.w"), 6);
         }
-        assert_eq!(known.least("mk.0.demo.alice"), 5);
+        assert_eq!(floor.get("mk.0.demo.alice"), 5);
     }
 }

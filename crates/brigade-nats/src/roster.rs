@@ -1,5 +1,5 @@
-//! The team's `config.json`: a document by its lead, and over it what members changed in their own
-//! entries. All writes are one after the other, whoever makes them.
+//! The team's `config.json`: the lead's document, overlaid with the entries that members changed themselves.
+//! All writes form one sequence, whoever makes them.
 
 use std::collections::BTreeMap;
 
@@ -7,28 +7,28 @@ use brigade_core::store::{Actor, Document, Revision, StoreError};
 use brigade_wire::team::Team;
 use bytes::Bytes;
 
-use crate::engine::Engine;
+use crate::engine::NatsConnection;
 use crate::layout::{Place, Stream};
-use crate::read::{Stored, Which};
-use crate::write::{DELETED, Draft, LEFT, LIFE, OP};
+use crate::read::{ReadRange, StoredMessage};
+use crate::write::{DELETED, INCARNATION, LEFT, OP, PendingWrite};
 
 const DOING: &str = "read the team";
 
-/// The roster as far as it is known: enough to know the next from one message more.
+/// A roster built from messages, with enough state to apply the next one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Roster {
-    /// The number of the last message that made it.
+    /// Sequence of the last message applied.
     seq: u64,
-    /// The lead's document, and its life; `None` if there is no team.
+    /// The lead's document and the incarnation; `None` if there is no team.
     base: Option<(Bytes, String)>,
     base_seq: u64,
-    /// What members have written over it; `None` for one who has left.
+    /// Entries that members have written since; `None` for a member that left.
     entries: BTreeMap<String, (u64, Option<Bytes>)>,
 }
 
 impl Roster {
-    /// Takes the next message in.
-    pub(crate) fn apply(&mut self, stored: &Stored) {
+    /// Applies the next message.
+    pub(crate) fn apply(&mut self, stored: &StoredMessage) {
         self.seq = self.seq.max(stored.seq);
         match stored.tokens().as_slice() {
             ["doc", "cfg", _] if stored.seq >= self.base_seq => {
@@ -36,8 +36,8 @@ impl Roster {
                 self.base = match stored.header(OP) {
                     Some(DELETED) => None,
                     _ => {
-                        let life = stored.header(LIFE).unwrap_or_default().to_owned();
-                        Some((stored.payload.clone(), life))
+                        let incarnation = stored.header(INCARNATION).unwrap_or_default().to_owned();
+                        Some((stored.payload.clone(), incarnation))
                     }
                 };
                 self.entries.retain(|_, (seq, _)| *seq > stored.seq);
@@ -50,7 +50,7 @@ impl Roster {
         }
     }
 
-    /// The document, if there is a team.
+    /// The resulting document; `None` if there is no team.
     pub(crate) fn document(&self) -> Option<Document> {
         let (base, _) = self.base.as_ref()?;
         let mut bytes = base.to_vec();
@@ -58,7 +58,7 @@ impl Roster {
             let Ok(team) = Team::read(&bytes) else { continue };
             let next = match entry {
                 None => Some(team.without_member(name)),
-                // Only its own entry, and only under its own name.
+                // A member can change only the entry with its own name.
                 Some(entry) => str::from_utf8(entry)
                     .ok()
                     .filter(|entry| is_entry_of(entry, name))
@@ -71,12 +71,12 @@ impl Roster {
         Some(Document { bytes, revision: Revision(self.seq) })
     }
 
-    /// In which life the team is.
-    pub(crate) fn life(&self) -> Option<&str> {
-        self.base.as_ref().map(|(_, life)| life.as_str())
+    /// The team's incarnation.
+    pub(crate) fn incarnation(&self) -> Option<&str> {
+        self.base.as_ref().map(|(_, incarnation)| incarnation.as_str())
     }
 
-    /// The number of the last message that made it.
+    /// Sequence of the last message applied.
     pub(crate) fn seq(&self) -> u64 {
         self.seq
     }
@@ -84,74 +84,82 @@ impl Roster {
 
 fn is_entry_of(entry: &str, name: &str) -> bool {
     #[derive(serde::Deserialize)]
-    struct Named<'n> {
+    struct EntryName<'n> {
         #[serde(borrow)]
         name: std::borrow::Cow<'n, str>,
     }
-    serde_json::from_str::<Named<'_>>(entry).is_ok_and(|entry| entry.name == name)
+    serde_json::from_str::<EntryName<'_>>(entry).is_ok_and(|entry| entry.name == name)
 }
 
-impl Engine {
-    /// The roster as it is now, from what was known of it and what came since.
-    pub(crate) async fn roster(&self, place: &Place, known: Roster) -> Result<Roster, StoreError> {
-        let (stream, filter) = (place.stream(Stream::Team), place.roster());
+impl NatsConnection {
+    /// The current roster, built from the cached one and the messages since.
+    pub(crate) async fn roster(
+        &self,
+        subjects: &Place,
+        cached: Roster,
+    ) -> Result<Roster, StoreError> {
+        let (stream, filter) = (subjects.stream(Stream::Team), subjects.roster());
         let Some(last) = self.last(&stream, &filter, DOING).await? else {
             return Ok(Roster::default());
         };
-        if last.seq == known.seq {
-            return Ok(known);
+        if last.seq == cached.seq {
+            return Ok(cached);
         }
-        let is_whole = matches!(last.tokens().as_slice(), ["doc", "cfg", _]);
+        let is_full_document = matches!(last.tokens().as_slice(), ["doc", "cfg", _]);
         let before = last.header("Nats-Expected-Last-Subject-Sequence");
-        let is_next = before.is_some_and(|seq| seq == known.seq.to_string()) && known.seq > 0;
-        let mut roster = if is_whole { Roster::default() } else { known };
-        if is_whole || is_next {
+        let is_next = before.is_some_and(|seq| seq == cached.seq.to_string()) && cached.seq > 0;
+        let mut roster = if is_full_document { Roster::default() } else { cached };
+        if is_full_document || is_next {
             roster.apply(&last);
             return Ok(roster);
         }
         let mut roster = Roster::default();
-        for stored in self.read(&stream, &filter, Which::Last, DOING).await? {
+        for stored in self.read(&stream, &filter, ReadRange::Last, DOING).await? {
             roster.apply(&stored);
         }
         Ok(roster)
     }
 
-    /// Replaces the document at a revision. What changes only the writer's own entry is written as
-    /// that, which every member may.
+    /// Replaces the document at a revision. If only the writer's own entry changes, writes just that entry,
+    /// which every member may do.
     pub(crate) async fn replace_roster(
         &self,
-        place: &Place,
+        subjects: &Place,
         roster: &Roster,
         config: &[u8],
         by: &Actor,
     ) -> Result<u64, StoreError> {
         let before = roster.document().map(|document| document.bytes).unwrap_or_default();
-        let life = roster.life().unwrap_or_default();
+        let incarnation = roster.incarnation().unwrap_or_default();
         let doing = "change the roster";
         if let Some(entry) = own_entry(&before, config, &by.0) {
-            let draft = Draft::new(place.entry(&by.0), entry.as_deref().unwrap_or_default());
-            let draft = if entry.is_none() { draft.with(OP, LEFT) } else { draft };
-            let draft = draft.onto(place.roster(), roster.seq).with(LIFE, life);
-            return self.write(draft, doing).await;
+            let pending =
+                PendingWrite::new(subjects.entry(&by.0), entry.as_deref().unwrap_or_default());
+            let pending = if entry.is_none() { pending.with_header(OP, LEFT) } else { pending };
+            let pending = pending
+                .expect_last(subjects.roster(), roster.seq)
+                .with_header(INCARNATION, incarnation);
+            return self.write(pending, doing).await;
         }
-        let draft = Draft::new(place.config_by(&by.0), config).with(LIFE, life);
-        self.write(draft.onto(place.roster(), roster.seq), doing).await
+        let pending = PendingWrite::new(subjects.config_by(&by.0), config)
+            .with_header(INCARNATION, incarnation);
+        self.write(pending.expect_last(subjects.roster(), roster.seq), doing).await
     }
 }
 
-/// The new entry of a member, if that is all that changes; `Some(None)` if it leaves.
-#[expect(clippy::option_option, reason = "the inner one is whether the member stays")]
+/// The member's new entry, if nothing else changes; `Some(None)` if the member leaves.
+#[expect(clippy::option_option, reason = "the inner option says whether the member stays")]
 fn own_entry(before: &[u8], after: &[u8], name: &str) -> Option<Option<Vec<u8>>> {
-    let (was, is) = (Team::read(before).ok()?, Team::read(after).ok()?);
-    // The lead's entry is the lead's document.
-    if was.lead().is_some_and(|lead| lead.is(name)) {
+    let (old, new) = (Team::read(before).ok()?, Team::read(after).ok()?);
+    // The lead's entry is part of the lead's document.
+    if old.lead().is_some_and(|lead| lead.is(name)) {
         return None;
     }
-    was.member(name)?;
-    let Some(entry) = is.member(name) else {
-        return (was.without_member(name) == after).then_some(None);
+    old.member(name)?;
+    let Some(entry) = new.member(name) else {
+        return (old.without_member(name) == after).then_some(None);
     };
     let json = str::from_utf8(entry.json()).ok()?;
-    let same = was.with_member_entry(name, json)? == after && is_entry_of(json, name);
+    let same = old.with_member_entry(name, json)? == after && is_entry_of(json, name);
     same.then(|| Some(json.as_bytes().to_vec()))
 }

@@ -1,4 +1,4 @@
-//! The store itself: each promise of the trait, by what the engine does.
+//! Implements [`Store`] on NATS JetStream.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,94 +14,98 @@ use brigade_wire::name::{MemberName, TaskId, TeamName};
 use brigade_wire::task::Task;
 use brigade_wire::team::Team;
 
-use crate::engine::{Engine, Metrics};
-use crate::error::Trouble;
-use crate::follow::{self, Followed, Source};
+use crate::engine::{Metrics, NatsConnection};
+use crate::error::NatsError;
+use crate::follow::{self, WatchGenerations, WatchedFilter};
 use crate::identity::Role;
 
 use crate::layout::{PULSE, Place, Stream};
-use crate::mailbox::Mailboxes;
+use crate::mailbox::MailboxCache;
 use crate::options::Options;
-use crate::read::Which;
+use crate::read::ReadRange;
 use crate::roster::Roster;
-use crate::write::{DELETED, Draft, LIFE, OP};
+use crate::write::{DELETED, INCARNATION, OP, PendingWrite};
 
-/// For how long it is believed that a team is still there. Only whether a message can be sent at all
-/// depends on it.
-const BELIEVED: Duration = Duration::from_secs(2);
+/// How long to assume that a team still exists. Only affects whether a message to a deleted team is rejected.
+const EXISTENCE_CACHE_TIME: Duration = Duration::from_secs(2);
 
 /// A store on NATS JetStream.
 #[derive(Debug)]
 pub struct NatsStore {
-    pub(crate) engine: Arc<Engine>,
+    pub(crate) connection: Arc<NatsConnection>,
     pub(crate) shards: u16,
-    /// Which teams are followed, and as the how manyth following.
-    followed: Arc<Followed>,
+    /// Watched teams, and the current watch generation of each.
+    generations: Arc<WatchGenerations>,
     rosters: Mutex<HashMap<TeamName, Roster>>,
-    lives: Mutex<HashMap<TeamName, (String, Instant)>>,
-    mailboxes: Arc<Mailboxes>,
+    incarnations: Mutex<HashMap<TeamName, (String, Instant)>>,
+    mailboxes: Arc<MailboxCache>,
 }
 
 impl NatsStore {
-    /// Connects to the engine; makes the streams if there are none and the seat may.
+    /// Connects to the NATS server. Creates the streams if there are none and the credentials allow it.
     pub async fn connect(options: Options) -> Result<Self, StoreError> {
-        let engine = Engine::open(&options).await?;
-        let shards = if engine.identity.role == Role::Admin {
-            // Where there is no stream nobody answers for it, and it would be waited for in vain.
-            let found = if engine.has_streams().await? { engine.layout().await? } else { None };
+        let connection = NatsConnection::open(&options).await?;
+        let shards = if connection.identity.role == Role::Admin {
+            // Check for the streams first: a read from a missing stream is never answered and would time out.
+            let found =
+                if connection.has_streams().await? { connection.layout().await? } else { None };
             match found {
                 Some(layout) => layout.shards,
-                None => engine.make_streams(&options.settings).await?.shards,
+                None => connection.create_streams(&options.settings).await?.shards,
             }
         } else {
-            engine.identity.settings.shards
+            connection.identity.settings.shards
         };
         Ok(Self {
-            engine: Arc::new(engine),
+            connection: Arc::new(connection),
             shards,
-            followed: Arc::default(),
+            generations: Arc::default(),
             rosters: Mutex::default(),
-            lives: Mutex::default(),
+            incarnations: Mutex::default(),
             mailboxes: Arc::default(),
         })
     }
 
-    /// What this process had to do twice.
+    /// Counters for retries and conflicts of this process.
     pub fn metrics(&self) -> &Metrics {
-        &self.engine.metrics
+        &self.connection.metrics
     }
 
-    fn place(&self, team: &TeamName) -> Place {
+    fn subjects(&self, team: &TeamName) -> Place {
         Place::of(team, self.shards)
     }
 
-    /// The roster as it is now.
+    /// Reads the current roster.
     async fn roster(&self, team: &TeamName) -> Result<Roster, StoreError> {
-        let known = locked(&self.rosters).get(team).cloned().unwrap_or_default();
-        let roster = self.engine.roster(&self.place(team), known).await?;
+        let cached = locked(&self.rosters).get(team).cloned().unwrap_or_default();
+        let roster = self.connection.roster(&self.subjects(team), cached).await?;
         self.remember(team, &roster);
         Ok(roster)
     }
 
     fn remember(&self, team: &TeamName, roster: &Roster) {
         locked(&self.rosters).insert(team.clone(), roster.clone());
-        match roster.life() {
-            Some(life) => {
-                locked(&self.lives).insert(team.clone(), (life.to_owned(), Instant::now()));
+        match roster.incarnation() {
+            Some(incarnation) => {
+                locked(&self.incarnations)
+                    .insert(team.clone(), (incarnation.to_owned(), Instant::now()));
             }
-            None => drop(locked(&self.lives).remove(team)),
+            None => drop(locked(&self.incarnations).remove(team)),
         }
     }
 
-    /// In which life the team is.
-    async fn life(&self, team: &TeamName) -> Result<String, StoreError> {
-        if let Some((life, at)) = locked(&self.lives).get(team)
-            && at.elapsed() < BELIEVED
+    /// The team's current incarnation.
+    async fn incarnation(&self, team: &TeamName) -> Result<String, StoreError> {
+        if let Some((incarnation, at)) = locked(&self.incarnations).get(team)
+            && at.elapsed() < EXISTENCE_CACHE_TIME
         {
-            return Ok(life.clone());
+            return Ok(incarnation.clone());
         }
         let roster = self.roster(team).await?;
-        roster.life().map(str::to_owned).ok_or_else(|| StoreError::NoTeam { team: team.clone() })
+        roster
+            .incarnation()
+            .map(str::to_owned)
+            .ok_or_else(|| StoreError::NoTeam { team: team.clone() })
     }
 }
 
@@ -119,9 +123,9 @@ fn check_task(task: &[u8]) -> Result<(), StoreError> {
     read.map(drop).map_err(|damage| StoreError::Damaged { place: "the new task".into(), damage })
 }
 
-/// The token of a shelf.
-fn shelf_name(shelf: Shelf) -> &'static str {
-    match shelf {
+/// The subject token of a note kind.
+fn note_token(kind: Shelf) -> &'static str {
+    match kind {
         Shelf::Memory => "memory",
         Shelf::Pulse => "pulse",
         Shelf::Revival => "revival",
@@ -132,26 +136,27 @@ fn shelf_name(shelf: Shelf) -> &'static str {
 #[async_trait]
 impl Store for NatsStore {
     async fn teams(&self) -> Result<Vec<TeamName>, StoreError> {
-        if let Some(team) = &self.engine.identity.team {
-            let there = self.roster(team).await?.life().is_some();
-            return Ok(there.then(|| team.clone()).into_iter().collect());
+        if let Some(team) = &self.connection.identity.team {
+            let exists = self.roster(team).await?.incarnation().is_some();
+            return Ok(exists.then(|| team.clone()).into_iter().collect());
         }
         let mut last: HashMap<String, (u64, bool)> = HashMap::new();
         for shard in 0..self.shards {
             let filter = format!("tm.{shard}.*.doc.cfg.*");
             let stream = Stream::Team.name(shard);
-            let found = self.engine.read(&stream, &filter, Which::LastHeaders, "list the teams");
+            let found =
+                self.connection.read(&stream, &filter, ReadRange::LastHeaders, "list the teams");
             for stored in found.await? {
                 let Some(team) = stored.subject.split('.').nth(2) else { continue };
-                let there = stored.header(OP) != Some(DELETED);
+                let exists = stored.header(OP) != Some(DELETED);
                 let entry = last.entry(team.to_owned()).or_default();
                 if stored.seq > entry.0 {
-                    *entry = (stored.seq, there);
+                    *entry = (stored.seq, exists);
                 }
             }
         }
-        let there = last.into_iter().filter(|(_, (_, there))| *there);
-        let mut teams: Vec<TeamName> = there.filter_map(|(team, _)| team.parse().ok()).collect();
+        let exists = last.into_iter().filter(|(_, (_, exists))| *exists);
+        let mut teams: Vec<TeamName> = exists.filter_map(|(team, _)| team.parse().ok()).collect();
         teams.sort();
         Ok(teams)
     }
@@ -162,8 +167,8 @@ impl Store for NatsStore {
 
     async fn create_team(&self, team: &TeamName, config: &[u8], by: &Actor) -> Written {
         let by = &self.author(by);
-        let life = uuid::Uuid::new_v4().simple().to_string();
-        self.create(team, config, &life, by).await
+        let incarnation = uuid::Uuid::new_v4().simple().to_string();
+        self.create(team, config, &incarnation, by).await
     }
 
     async fn revive_team(
@@ -175,23 +180,23 @@ impl Store for NatsStore {
     ) -> Written {
         let by = &self.author(by);
         check_team(config)?;
-        if self.roster(team).await?.life().is_some() {
+        if self.roster(team).await?.incarnation().is_some() {
             return Err(StoreError::TeamExists { team: team.clone() });
         }
-        // The board first: nobody sees it before there is a team of this life.
-        let place = self.place(team);
-        let life = uuid::Uuid::new_v4().simple().to_string();
+        // Write the board first. It becomes visible when a team with this incarnation exists.
+        let subjects = self.subjects(team);
+        let incarnation = uuid::Uuid::new_v4().simple().to_string();
         let mut highest = 0;
         for (id, task) in tasks {
-            let (_, seq) = self.engine.task(&place, *id, &life).await?;
-            self.engine.set_task(&place, &life, *id, Some(task), seq, by).await?;
+            let (_, seq) = self.connection.task(&subjects, *id, &incarnation).await?;
+            self.connection.set_task(&subjects, &incarnation, *id, Some(task), seq, by).await?;
             highest = highest.max(id.get());
         }
-        let stream = place.stream(Stream::Board);
-        let last = self.engine.last(&stream, &place.number(), "read the board").await?;
+        let stream = subjects.stream(Stream::Board);
+        let last = self.connection.last(&stream, &subjects.number(), "read the board").await?;
         let seq = last.map_or(0, |last| last.seq);
-        self.engine.set_number(&place, &life, by, highest, seq).await?;
-        self.create(team, config, &life, by).await
+        self.connection.set_number(&subjects, &incarnation, by, highest, seq).await?;
+        self.create(team, config, &incarnation, by).await
     }
 
     async fn replace_team(
@@ -204,17 +209,20 @@ impl Store for NatsStore {
         let by = &self.author(by);
         check_team(config)?;
         let roster = self.roster(team).await?;
-        if roster.life().is_none() {
+        if roster.incarnation().is_none() {
             return Err(StoreError::NoTeam { team: team.clone() });
         }
         if roster.seq() != at.0 {
             return Err(StoreError::Conflict);
         }
-        self.engine.replace_roster(&self.place(team), &roster, config, by).await.map(Revision)
+        self.connection
+            .replace_roster(&self.subjects(team), &roster, config, by)
+            .await
+            .map(Revision)
     }
 
     async fn is_ours(&self, team: &TeamName) -> Result<bool, StoreError> {
-        Ok(self.roster(team).await?.life().is_some())
+        Ok(self.roster(team).await?.incarnation().is_some())
     }
 
     async fn undo_window(&self, _: &TeamName) -> Result<Duration, StoreError> {
@@ -223,18 +231,19 @@ impl Store for NatsStore {
 
     async fn delete_team(&self, team: &TeamName, by: &Actor) -> Result<(), StoreError> {
         let by = &self.author(by);
-        let place = self.place(team);
+        let subjects = self.subjects(team);
         loop {
             let roster = self.roster(team).await?;
-            if roster.life().is_none() {
+            if roster.incarnation().is_none() {
                 return Err(StoreError::NoTeam { team: team.clone() });
             }
-            let draft = Draft::new(place.config_by(&by.0), &[]).with(OP, DELETED);
-            let draft = draft.onto(place.roster(), roster.seq());
-            match self.engine.write(draft, "delete the team").await {
+            let pending =
+                PendingWrite::new(subjects.config_by(&by.0), &[]).with_header(OP, DELETED);
+            let pending = pending.expect_last(subjects.roster(), roster.seq());
+            match self.connection.write(pending, "delete the team").await {
                 Err(StoreError::Conflict) => {}
                 written => {
-                    locked(&self.lives).remove(team);
+                    locked(&self.incarnations).remove(team);
                     return written.map(drop);
                 }
             }
@@ -247,41 +256,45 @@ impl Store for NatsStore {
         to: &MemberName,
         message: &Outgoing,
     ) -> Result<Receipt, StoreError> {
-        let life = self.life(team).await?;
-        self.engine.post(&self.place(team), to, message, &life).await?;
+        let incarnation = self.incarnation(team).await?;
+        self.connection.post(&self.subjects(team), to, message, &incarnation).await?;
         Ok(Receipt { msg_id: message.msg_id.clone(), waits: None })
     }
 
-    async fn inbox(&self, team: &TeamName, of: &MemberName) -> Result<Vec<Mail>, StoreError> {
-        let life = self.life(team).await?;
-        let mailbox = self.mailboxes.of(team, of);
-        let mut known = mailbox.lock().await;
-        // Asked before it is read: what comes later is heard.
-        let following = self.followed.now(team);
-        self.engine.inbox(&self.place(team), of, &life, &mut known, following).await
+    async fn inbox(&self, team: &TeamName, member: &MemberName) -> Result<Vec<Mail>, StoreError> {
+        let incarnation = self.incarnation(team).await?;
+        let mailbox = self.mailboxes.get_or_create(team, member);
+        let mut cached = mailbox.lock().await;
+        // Read the generation before the inbox: messages that arrive later are added by the watch.
+        let generation = self.generations.now(team);
+        self.connection
+            .inbox(&self.subjects(team), member, &incarnation, &mut cached, generation)
+            .await
     }
 
     async fn mark(
         &self,
         team: &TeamName,
-        of: &MemberName,
+        member: &MemberName,
         keys: &[MessageKey],
         mark: Mark,
     ) -> Result<(), StoreError> {
-        let life = self.life(team).await?;
-        let mailbox = self.mailboxes.of(team, of);
-        let mut known = mailbox.lock().await;
-        self.engine.mark(&self.place(team), of, keys, mark, &life, &mut known).await
+        let incarnation = self.incarnation(team).await?;
+        let mailbox = self.mailboxes.get_or_create(team, member);
+        let mut cached = mailbox.lock().await;
+        self.connection
+            .mark(&self.subjects(team), member, keys, mark, &incarnation, &mut cached)
+            .await
     }
 
     async fn tasks(&self, team: &TeamName) -> Result<Vec<(TaskId, Document)>, StoreError> {
-        let life = self.life(team).await?;
-        self.engine.tasks(&self.place(team), &life).await
+        let incarnation = self.incarnation(team).await?;
+        self.connection.tasks(&self.subjects(team), &incarnation).await
     }
 
     async fn task(&self, team: &TeamName, id: TaskId) -> Result<Option<Document>, StoreError> {
-        let life = self.life(team).await?;
-        Ok(self.engine.task(&self.place(team), id, &life).await?.0)
+        let incarnation = self.incarnation(team).await?;
+        Ok(self.connection.task(&self.subjects(team), id, &incarnation).await?.0)
     }
 
     async fn create_task(
@@ -290,19 +303,21 @@ impl Store for NatsStore {
         task: &(dyn for<'i> Fn(TaskId) -> Vec<u8> + Sync),
         by: &Actor,
     ) -> Result<(TaskId, Revision), StoreError> {
-        let (place, life) = (self.place(team), self.life(team).await?);
+        let (subjects, incarnation) = (self.subjects(team), self.incarnation(team).await?);
         loop {
-            let id = self.engine.next_number(&place, &life, by).await?;
+            let id = self.connection.next_number(&subjects, &incarnation, by).await?;
             let bytes = task(id);
             check_task(&bytes)?;
-            match self.engine.set_task(&place, &life, id, Some(&bytes), 0, by).await {
-                // An earlier team of this name had a task of this number.
+            match self.connection.set_task(&subjects, &incarnation, id, Some(&bytes), 0, by).await {
+                // A task with this number exists from an earlier team of the same name.
                 Err(StoreError::Conflict) => {
-                    let (there, seq) = self.engine.task(&place, id, &life).await?;
-                    if there.is_none() {
-                        let onto = seq;
-                        let written =
-                            self.engine.set_task(&place, &life, id, Some(&bytes), onto, by).await?;
+                    let (exists, seq) = self.connection.task(&subjects, id, &incarnation).await?;
+                    if exists.is_none() {
+                        let expected_last = seq;
+                        let written = self
+                            .connection
+                            .set_task(&subjects, &incarnation, id, Some(&bytes), expected_last, by)
+                            .await?;
                         return Ok((id, Revision(written)));
                     }
                 }
@@ -320,22 +335,24 @@ impl Store for NatsStore {
         by: &Actor,
     ) -> Written {
         check_task(task)?;
-        let (place, life) = (self.place(team), self.life(team).await?);
-        match self.engine.set_task(&place, &life, id, Some(task), at.0, by).await {
-            Err(StoreError::Conflict) => match self.engine.task(&place, id, &life).await?.0 {
-                Some(_) => Err(StoreError::Conflict),
-                None => Err(StoreError::NoTask { id }),
-            },
+        let (subjects, incarnation) = (self.subjects(team), self.incarnation(team).await?);
+        match self.connection.set_task(&subjects, &incarnation, id, Some(task), at.0, by).await {
+            Err(StoreError::Conflict) => {
+                match self.connection.task(&subjects, id, &incarnation).await?.0 {
+                    Some(_) => Err(StoreError::Conflict),
+                    None => Err(StoreError::NoTask { id }),
+                }
+            }
             written => written.map(Revision),
         }
     }
 
     async fn delete_task(&self, team: &TeamName, id: TaskId, by: &Actor) -> Result<(), StoreError> {
-        let (place, life) = (self.place(team), self.life(team).await?);
+        let (subjects, incarnation) = (self.subjects(team), self.incarnation(team).await?);
         loop {
-            let (there, seq) = self.engine.task(&place, id, &life).await?;
-            there.ok_or(StoreError::NoTask { id })?;
-            match self.engine.set_task(&place, &life, id, None, seq, by).await {
+            let (exists, seq) = self.connection.task(&subjects, id, &incarnation).await?;
+            exists.ok_or(StoreError::NoTask { id })?;
+            match self.connection.set_task(&subjects, &incarnation, id, None, seq, by).await {
                 Err(StoreError::Conflict) => {}
                 written => return written.map(drop),
             }
@@ -348,12 +365,12 @@ impl Store for NatsStore {
         question: &Question,
         answer: &[u8],
     ) -> Result<Vec<u8>, StoreError> {
-        self.life(team).await?;
-        let subject = self.place(team).decision(question.of(), question.as_str());
-        let draft = Draft::new(subject.clone(), answer).onto(subject, 0);
-        match self.engine.write(draft, "decide").await {
+        self.incarnation(team).await?;
+        let subject = self.subjects(team).decision(question.of(), question.as_str());
+        let pending = PendingWrite::new(subject.clone(), answer).expect_last(subject, 0);
+        match self.connection.write(pending, "decide").await {
             Ok(_) => Ok(answer.to_vec()),
-            // Of those that three servers are still agreeing on one will be there.
+            // The replicas are still agreeing on the other answer; wait until it can be read.
             Err(StoreError::Conflict) => loop {
                 if let Some(first) = self.decided(team, question).await? {
                     return Ok(first);
@@ -369,60 +386,62 @@ impl Store for NatsStore {
         team: &TeamName,
         question: &Question,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        self.life(team).await?;
-        let place = self.place(team);
-        let subject = place.decision(question.of(), question.as_str());
-        let stream = place.stream(Stream::Team);
-        let found = self.engine.last(&stream, &subject, "read a decision").await?;
+        self.incarnation(team).await?;
+        let subjects = self.subjects(team);
+        let subject = subjects.decision(question.of(), question.as_str());
+        let stream = subjects.stream(Stream::Team);
+        let found = self.connection.last(&stream, &subject, "read a decision").await?;
         Ok(found.map(|found| found.payload.to_vec()))
     }
 
     async fn record(&self, team: &TeamName, event: Event, by: &Actor) -> Result<(), StoreError> {
-        let life = self.life(team).await?;
-        let text = serde_json::to_vec(&event)
-            .map_err(|error| Trouble::Garbled(error.to_string()).doing("write it down"))?;
+        let incarnation = self.incarnation(team).await?;
+        let text = serde_json::to_vec(&event).map_err(|error| {
+            NatsError::Malformed(error.to_string()).while_doing("record an event")
+        })?;
         let id = Some(uuid::Uuid::new_v4().to_string());
-        let place = self.place(team);
+        let subjects = self.subjects(team);
         let subject = match event {
-            Event::Worked { .. } => place.work_by(&by.0),
-            _ => place.record(&by.0),
+            Event::Worked { .. } => subjects.work_by(&by.0),
+            _ => subjects.record(&by.0),
         };
-        let draft = Draft { id, ..Draft::new(subject, &text) }.with(LIFE, life);
-        self.engine.write(draft, "write it down").await.map(drop)
+        let pending = PendingWrite { id, ..PendingWrite::new(subject, &text) }
+            .with_header(INCARNATION, incarnation);
+        self.connection.write(pending, "record an event").await.map(drop)
     }
 
     async fn keep(
         &self,
         team: &TeamName,
-        of: &MemberName,
-        shelf: Shelf,
+        member: &MemberName,
+        kind: Shelf,
         note: Option<&[u8]>,
     ) -> Result<(), StoreError> {
-        let place = self.place(team);
+        let subjects = self.subjects(team);
         let text = note.unwrap_or_default();
-        let draft = match shelf {
+        let pending = match kind {
             Shelf::Pulse => {
                 let ttl = format!("{}s", PULSE.as_secs());
-                Draft::new(place.pulse(of), text).with("Nats-TTL", ttl)
+                PendingWrite::new(subjects.pulse(member), text).with_header("Nats-TTL", ttl)
             }
-            _ => Draft::new(place.note(of, shelf_name(shelf)), text),
+            _ => PendingWrite::new(subjects.note(member, note_token(kind)), text),
         };
-        let draft = if note.is_none() { draft.with(OP, DELETED) } else { draft };
-        self.engine.write(draft, "keep a note").await.map(drop)
+        let pending = if note.is_none() { pending.with_header(OP, DELETED) } else { pending };
+        self.connection.write(pending, "store a note").await.map(drop)
     }
 
     async fn kept(
         &self,
         team: &TeamName,
-        of: &MemberName,
-        shelf: Shelf,
+        member: &MemberName,
+        kind: Shelf,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        let place = self.place(team);
-        let (stream, subject) = match shelf {
-            Shelf::Pulse => (Stream::Live, place.pulse(of)),
-            _ => (Stream::Notes, place.note(of, shelf_name(shelf))),
+        let subjects = self.subjects(team);
+        let (stream, subject) = match kind {
+            Shelf::Pulse => (Stream::Live, subjects.pulse(member)),
+            _ => (Stream::Notes, subjects.note(member, note_token(kind))),
         };
-        let found = self.engine.last(&place.stream(stream), &subject, "read a note").await?;
+        let found = self.connection.last(&subjects.stream(stream), &subject, "read a note").await?;
         let found = found.filter(|found| found.header(OP) != Some(DELETED));
         Ok(found.map(|found| found.payload.to_vec()))
     }
@@ -430,13 +449,14 @@ impl Store for NatsStore {
     async fn mailbox_history(
         &self,
         team: &TeamName,
-        of: &MemberName,
+        member: &MemberName,
     ) -> Result<Vec<Record>, StoreError> {
-        let place = self.place(team);
-        let records = self.tell(&place, self.subjects_of(&place, of)).await?;
-        // What a member wrote down of a mailbox on its host belongs to its history, too.
-        let noted = self.tell(&place, vec![(Stream::Mail, place.records())]).await?;
-        let about = |record: &Record| record.event.mailbox() == Some(of.as_str());
+        let subjects = self.subjects(team);
+        let records =
+            self.read_records(&subjects, self.visible_mailbox_filters(&subjects, member)).await?;
+        // The history also includes events about this mailbox that members recorded on its host.
+        let noted = self.read_records(&subjects, vec![(Stream::Mail, subjects.records())]).await?;
+        let about = |record: &Record| record.event.mailbox() == Some(member.as_str());
         let mut all: Vec<Record> =
             records.into_iter().chain(noted.into_iter().filter(about)).collect();
         all.sort_by_key(|record| record.at);
@@ -444,57 +464,69 @@ impl Store for NatsStore {
     }
 
     async fn history(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {
-        let place = self.place(team);
-        let subjects = self.subjects(&place);
-        self.tell(&place, subjects).await
+        let subjects = self.subjects(team);
+        let filters = self.visible_filters(&subjects);
+        self.read_records(&subjects, filters).await
     }
 
     async fn proceedings(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {
-        let place = self.place(team);
-        let subjects = self.subjects_but_work(&place);
-        self.tell(&place, subjects).await
+        let subjects = self.subjects(team);
+        let filters = self.visible_filters_without_work(&subjects);
+        self.read_records(&subjects, filters).await
     }
 
     async fn watch(&self, team: &TeamName) -> Result<Watch, StoreError> {
-        let place = self.place(team);
-        let subjects = self.subjects(&place);
-        self.follow(&place, subjects).await
+        let subjects = self.subjects(team);
+        let filters = self.visible_filters(&subjects);
+        self.follow(&subjects, filters).await
     }
 
     async fn watch_proceedings(&self, team: &TeamName) -> Result<Watch, StoreError> {
-        let place = self.place(team);
-        let subjects = self.subjects_but_work(&place);
-        self.follow(&place, subjects).await
+        let subjects = self.subjects(team);
+        let filters = self.visible_filters_without_work(&subjects);
+        self.follow(&subjects, filters).await
     }
 
     fn strain(&self) -> Option<Strain> {
-        Some(self.engine.metrics.strain())
+        Some(self.connection.metrics.strain())
     }
 }
 
 impl NatsStore {
     async fn follow(
         &self,
-        place: &Place,
-        subjects: Vec<(Stream, String)>,
+        subjects: &Place,
+        filters: Vec<(Stream, String)>,
     ) -> Result<Watch, StoreError> {
-        self.life(&place.team).await?;
-        let sources = subjects.into_iter();
-        let sources = sources.map(|(stream, filter)| Source::new(place, stream, filter)).collect();
-        let (followed, mailboxes) = (Arc::clone(&self.followed), Arc::clone(&self.mailboxes));
-        follow::follow(Arc::clone(&self.engine), place, sources, followed, mailboxes).await
+        self.incarnation(&subjects.team).await?;
+        let sources = filters.into_iter();
+        let sources =
+            sources.map(|(stream, filter)| WatchedFilter::new(subjects, stream, filter)).collect();
+        let (generations, mailboxes) = (Arc::clone(&self.generations), Arc::clone(&self.mailboxes));
+        follow::follow(Arc::clone(&self.connection), subjects, sources, generations, mailboxes)
+            .await
     }
 
-    async fn create(&self, team: &TeamName, config: &[u8], life: &str, by: &Actor) -> Written {
+    async fn create(
+        &self,
+        team: &TeamName,
+        config: &[u8],
+        incarnation: &str,
+        by: &Actor,
+    ) -> Written {
         check_team(config)?;
-        let place = self.place(team);
+        let subjects = self.subjects(team);
         loop {
             let roster = self.roster(team).await?;
-            if roster.life().is_some() {
+            if roster.incarnation().is_some() {
                 return Err(StoreError::TeamExists { team: team.clone() });
             }
-            let draft = Draft::new(place.config_by(&by.0), config).with(LIFE, life);
-            match self.engine.write(draft.onto(place.roster(), roster.seq()), "make the team").await
+            let pending = PendingWrite::new(subjects.config_by(&by.0), config)
+                .with_header(INCARNATION, incarnation);
+            match self
+                .connection
+                .write(pending.expect_last(subjects.roster(), roster.seq()), "create the team")
+                .await
             {
                 Err(StoreError::Conflict) => {}
                 written => return written.map(Revision),

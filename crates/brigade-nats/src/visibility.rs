@@ -1,20 +1,20 @@
-//! What a seat sees of a team, and in whose name it writes: as far as its credentials go.
+//! Which subjects of a team a seat can read, and under which name it writes. Both follow from its credentials.
 
 use brigade_core::event::Record;
 use brigade_core::store::{Actor, StoreError};
 use brigade_wire::name::MemberName;
 
 use crate::identity::{Identity, Role};
-use crate::journal::Scribe;
+use crate::journal::RecordDecoder;
 use crate::layout::{Place, Stream};
-use crate::read::{Stored, Which};
+use crate::read::{ReadRange, StoredMessage};
 use crate::store::NatsStore;
 
 impl NatsStore {
-    /// In whose name the roster is written: the actor's, or, where the credentials are those of another
-    /// who does it for them, as a lead does who lets somebody join, that one's.
+    /// The name under which to write the roster: the actor's, if the credentials include it. Otherwise the
+    /// first name in the credentials, as when a lead adds a member.
     pub(crate) fn author(&self, by: &Actor) -> Actor {
-        let identity = &self.engine.identity;
+        let identity = &self.connection.identity;
         let speaks = |name: &MemberName| name.as_str() == by.0;
         match identity.members.first() {
             Some(first) if !identity.members.iter().any(speaks) => Actor(first.to_string()),
@@ -22,69 +22,75 @@ impl NatsStore {
         }
     }
 
-    /// All that is stored of a team, as far as the seat may see it.
-    pub(crate) fn subjects(&self, place: &Place) -> Vec<(Stream, String)> {
-        let mut subjects = match &self.engine.identity {
+    /// Everything stored for a team that the seat may read.
+    pub(crate) fn visible_filters(&self, subjects: &Place) -> Vec<(Stream, String)> {
+        let mut filters = match &self.connection.identity {
             Identity { role: Role::Member, members, .. } => members
                 .iter()
                 .flat_map(|me| {
                     [
-                        place.mailbox(me),
-                        place.sent_by(me),
-                        place.marks(me),
-                        place.work_by(me.as_str()),
+                        subjects.mailbox(me),
+                        subjects.sent_by(me),
+                        subjects.marks(me),
+                        subjects.work_by(me.as_str()),
                     ]
                 })
                 .map(|filter| (Stream::Mail, filter))
                 .collect(),
-            _ => [place.mail(), place.all_marks(), place.work()]
+            _ => [subjects.mail(), subjects.all_marks(), subjects.work()]
                 .map(|filter| (Stream::Mail, filter))
                 .to_vec(),
         };
-        subjects.extend([
-            (Stream::Mail, place.records()),
-            (Stream::Board, place.board()),
-            (Stream::Team, place.roster()),
+        filters.extend([
+            (Stream::Mail, subjects.records()),
+            (Stream::Board, subjects.board()),
+            (Stream::Team, subjects.roster()),
         ]);
-        subjects
+        filters
     }
 
-    /// The same without members' work.
-    pub(crate) fn subjects_but_work(&self, place: &Place) -> Vec<(Stream, String)> {
-        let mut subjects = self.subjects(place);
-        subjects.retain(|(_, filter)| !filter.starts_with("wk."));
-        subjects
+    /// Like `filters`, without the members' work events.
+    pub(crate) fn visible_filters_without_work(&self, subjects: &Place) -> Vec<(Stream, String)> {
+        let mut filters = self.visible_filters(subjects);
+        filters.retain(|(_, filter)| !filter.starts_with("wk."));
+        filters
     }
 
-    /// The same of one mailbox: of another's a member sees what it has sent there itself.
-    pub(crate) fn subjects_of(&self, place: &Place, of: &MemberName) -> Vec<(Stream, String)> {
-        let sees = |members: &[MemberName]| members.contains(of);
-        let filters = match &self.engine.identity {
+    /// One mailbox. A member sees only its own messages in another member's mailbox.
+    pub(crate) fn visible_mailbox_filters(
+        &self,
+        subjects: &Place,
+        member: &MemberName,
+    ) -> Vec<(Stream, String)> {
+        let sees = |members: &[MemberName]| members.contains(member);
+        let filters = match &self.connection.identity {
             Identity { role: Role::Member, members, .. } if !sees(members) => {
-                members.iter().map(|me| place.sent(of, me)).collect()
+                members.iter().map(|me| subjects.sent(member, me)).collect()
             }
-            _ => vec![place.mailbox(of), place.marks(of)],
+            _ => vec![subjects.mailbox(member), subjects.marks(member)],
         };
         filters.into_iter().map(|filter| (Stream::Mail, filter)).collect()
     }
 
-    /// What is stored under some subjects, told in order of time.
-    pub(crate) async fn tell(
+    /// Reads the messages under some subjects and returns them as records, ordered by time.
+    pub(crate) async fn read_records(
         &self,
-        place: &Place,
-        subjects: Vec<(Stream, String)>,
+        subjects: &Place,
+        filters: Vec<(Stream, String)>,
     ) -> Result<Vec<Record>, StoreError> {
-        let mut all: Vec<Stored> = Vec::new();
-        for (stream, filter) in subjects {
-            let doing = "read what happened";
+        let mut all: Vec<StoredMessage> = Vec::new();
+        for (stream, filter) in filters {
+            let doing = "read the history";
             all.extend(
-                self.engine.read(&place.stream(stream), &filter, Which::From(1), doing).await?,
+                self.connection
+                    .read(&subjects.stream(stream), &filter, ReadRange::From(1), doing)
+                    .await?,
             );
         }
         all.sort_by_key(|stored| stored.at);
-        // A message from one of a host's members to another stands under two subjects.
+        // A message between two members of the same host matches two filters.
         all.dedup_by(|a, b| (a.seq, &a.subject) == (b.seq, &b.subject));
-        let mut scribe = Scribe::default();
-        Ok(all.iter().flat_map(|stored| scribe.tell(stored)).collect())
+        let mut decoder = RecordDecoder::default();
+        Ok(all.iter().flat_map(|stored| decoder.decode(stored)).collect())
     }
 }

@@ -1,4 +1,4 @@
-//! Writing: once, however often it has to be tried; and only onto what the writer has seen.
+//! Writes: idempotent under retries, and conditional on the state the writer has seen.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -8,133 +8,151 @@ use async_nats::jetstream::publish::PublishAck;
 use async_nats::jetstream::response::Response;
 use brigade_core::store::StoreError;
 
-use crate::engine::Engine;
-use crate::error::Trouble;
+use crate::engine::NatsConnection;
+use crate::error::NatsError;
 
-/// Somebody else has written; 10071 where it is stored already, 10164 where three servers are still
-/// agreeing on it.
-const WRONG_LAST: [u64; 2] = [10071, 10164];
-/// The same message is just being stored.
-const SAME_UNDER_WAY: u64 = 10158;
+/// JetStream errors for a failed compare-and-set: 10071 if the other write is stored, 10164 if the replicas
+/// are still agreeing on it.
+const CONFLICTS: [u64; 2] = [10071, 10164];
+/// JetStream error: a message with the same id is being stored.
+const DUPLICATE_IN_PROGRESS: u64 = 10158;
 
-/// For how long a message may be tried again under its id; less than [`DEDUP`](crate::layout::DEDUP).
-const KNOWN: Duration = Duration::from_secs(100);
+/// How long a message with an id may be retried; less than [`DEDUP`](crate::layout::DEDUP).
+const ID_RETRY_LIMIT: Duration = Duration::from_secs(100);
 
-/// For how long a message is being stored before somebody looks whether it is there.
-const UNDER_WAY: Duration = Duration::from_secs(3);
+/// After this time, stop waiting for [`DUPLICATE_IN_PROGRESS`] to end and check whether the message is stored.
+const IN_PROGRESS_LIMIT: Duration = Duration::from_secs(3);
 
-/// In which life of a team something was written: a team that is made again under its name is another.
-pub(crate) const LIFE: &str = "Brigade-Life";
-/// What a message without a document means: [`DELETED`] or [`LEFT`].
+/// Header: the incarnation of the team. A team that is deleted and created again gets a new one.
+pub(crate) const INCARNATION: &str = "Brigade-Life";
+/// Header of a message without a document: [`DELETED`] or [`LEFT`].
 pub(crate) const OP: &str = "Brigade-Op";
-/// It is no more.
+/// Value of [`OP`]: the document was deleted.
 pub(crate) const DELETED: &str = "deleted";
-/// The member has left.
+/// Value of [`OP`]: the member left the team.
 pub(crate) const LEFT: &str = "left";
 
-/// What to write.
+/// A message to write to a stream.
 #[derive(Clone, Debug)]
-pub(crate) struct Draft<'d> {
-    /// Where to.
+pub(crate) struct PendingWrite<'d> {
+    /// The subject to write to.
     pub(crate) subject: String,
-    /// What it says.
+    /// The content.
     pub(crate) payload: &'d [u8],
-    /// What else is to be known about it.
+    /// Additional headers.
     pub(crate) headers: Vec<(&'static str, String)>,
-    /// Its id: written twice it is there once. A new one if there is none.
+    /// Message id for deduplication. If `None`, a random one is used.
     pub(crate) id: Option<String>,
-    /// Only if the last message under this subject, which may have wildcards, has this number.
-    pub(crate) onto: Option<(String, u64)>,
+    /// Write only if the last message on this subject (wildcards allowed) has this sequence.
+    pub(crate) expected_last: Option<(String, u64)>,
 }
 
-impl<'d> Draft<'d> {
-    /// To be written whatever is there.
+impl<'d> PendingWrite<'d> {
+    /// An unconditional write.
     pub(crate) fn new(subject: String, payload: &'d [u8]) -> Self {
-        Self { subject, payload, headers: Vec::new(), id: None, onto: None }
+        Self { subject, payload, headers: Vec::new(), id: None, expected_last: None }
     }
 
-    /// With another header.
-    pub(crate) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
+    /// Adds a header.
+    pub(crate) fn with_header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
 
-    /// Only onto this.
-    pub(crate) fn onto(mut self, filter: String, seq: u64) -> Self {
-        self.onto = Some((filter, seq));
+    /// Makes the write conditional: the last message on `filter` must have this sequence.
+    pub(crate) fn expect_last(mut self, filter: String, seq: u64) -> Self {
+        self.expected_last = Some((filter, seq));
         self
     }
 }
 
-/// What the server says of a write.
+/// The server's answer to a write.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ack {
+pub(crate) struct WriteAck {
     pub(crate) seq: u64,
-    /// Whether it had a message of this id already.
-    pub(crate) known: bool,
-    /// Whether it says that it is still storing it, and keeps saying so.
-    pub(crate) under_way: bool,
+    /// Whether the server already had a message with this id.
+    pub(crate) duplicate: bool,
+    /// Whether the server still reports, after a while, that it is storing the message.
+    pub(crate) in_progress: bool,
 }
 
-impl Engine {
-    /// Writes, and gives the number back. [`StoreError::Conflict`] if it was to be onto something else.
-    pub(crate) async fn write(&self, draft: Draft<'_>, doing: &str) -> Result<u64, StoreError> {
-        self.write_once(draft, doing).await.map(|written| written.seq)
+impl NatsConnection {
+    /// Writes and returns the sequence, or [`StoreError::Conflict`] if the condition does not hold.
+    pub(crate) async fn write(
+        &self,
+        pending: PendingWrite<'_>,
+        doing: &str,
+    ) -> Result<u64, StoreError> {
+        self.write_with_ack(pending, doing).await.map(|written| written.seq)
     }
 
-    /// The same; tells whether the server knew the id.
-    pub(crate) async fn write_once(
+    /// Like `write`, and reports whether the server already had the id.
+    pub(crate) async fn write_with_ack(
         &self,
-        draft: Draft<'_>,
+        pending: PendingWrite<'_>,
         doing: &str,
-    ) -> Result<Ack, StoreError> {
+    ) -> Result<WriteAck, StoreError> {
         let mut headers = HeaderMap::new();
-        let id = draft.id.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+        let id = pending.id.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
         headers.insert("Nats-Msg-Id", id);
-        for (name, value) in draft.headers {
+        for (name, value) in pending.headers {
             headers.insert(name, value);
         }
-        if let Some((filter, seq)) = &draft.onto {
+        if let Some((filter, seq)) = &pending.expected_last {
             headers.insert("Nats-Expected-Last-Subject-Sequence", seq.to_string());
             headers.insert("Nats-Expected-Last-Subject-Sequence-Subject", filter.as_str());
         }
         let began = Instant::now();
-        // What has an id of its own is safe to try again while the server knows the id. The others
-        // are written onto something, or the last of them counts.
-        let patience = if draft.id.is_some() { self.patience.min(KNOWN) } else { self.patience };
+        // A message with its own id can be retried only while the server remembers the id. The others are
+        // conditional writes, or only the last one counts.
+        let retry_limit = if pending.id.is_some() {
+            self.retry_limit.min(ID_RETRY_LIMIT)
+        } else {
+            self.retry_limit
+        };
         loop {
             let answer = self
-                .ask_for(patience, &draft.subject, Some(&headers), draft.payload, doing)
+                .request_within(
+                    retry_limit,
+                    &pending.subject,
+                    Some(&headers),
+                    pending.payload,
+                    doing,
+                )
                 .await?;
             let answer: Response<PublishAck> = serde_json::from_slice(&answer.payload)
-                .map_err(|error| Trouble::Garbled(error.to_string()).doing(doing))?;
+                .map_err(|error| NatsError::Malformed(error.to_string()).while_doing(doing))?;
             match answer {
                 Response::Ok(ack) => {
-                    // The number of a message that was there before may be of any subject.
+                    // For a duplicate, the sequence may belong to another subject.
                     if !ack.duplicate {
-                        self.knows(&draft.subject, ack.sequence);
+                        self.raise_floor(&pending.subject, ack.sequence);
                     }
-                    return Ok(Ack { seq: ack.sequence, known: ack.duplicate, under_way: false });
+                    return Ok(WriteAck {
+                        seq: ack.sequence,
+                        duplicate: ack.duplicate,
+                        in_progress: false,
+                    });
                 }
-                Response::Err { error } if WRONG_LAST.contains(&error.error_code().0) => {
+                Response::Err { error } if CONFLICTS.contains(&error.error_code().0) => {
                     self.metrics.conflicts.fetch_add(1, Ordering::Relaxed);
                     return Err(StoreError::Conflict);
                 }
-                // After a cut it may say so for ever, of a message that is long there.
+                // After a network partition the server may keep reporting this for a message it stored long ago.
                 Response::Err { error }
-                    if error.error_code().0 == SAME_UNDER_WAY
-                        && draft.id.is_some()
-                        && began.elapsed() > UNDER_WAY =>
+                    if error.error_code().0 == DUPLICATE_IN_PROGRESS
+                        && pending.id.is_some()
+                        && began.elapsed() > IN_PROGRESS_LIMIT =>
                 {
-                    return Ok(Ack { seq: 0, known: true, under_way: true });
+                    return Ok(WriteAck { seq: 0, duplicate: true, in_progress: true });
                 }
                 Response::Err { error }
-                    if error.code() == 503 || error.error_code().0 == SAME_UNDER_WAY =>
+                    if error.code() == 503 || error.error_code().0 == DUPLICATE_IN_PROGRESS =>
                 {
-                    self.pause(began, patience, &error.to_string(), doing).await?;
+                    self.wait_before_retry(began, retry_limit, &error.to_string(), doing).await?;
                 }
                 Response::Err { error } => {
-                    return Err(Trouble::Said(error.to_string()).doing(doing));
+                    return Err(NatsError::Server(error.to_string()).while_doing(doing));
                 }
             }
         }

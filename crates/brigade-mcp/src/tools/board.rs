@@ -1,4 +1,4 @@
-//! The task board.
+//! Task board tools.
 
 use brigade_core::board::{self, TaskPlan, Update};
 use brigade_core::graph::Graph;
@@ -17,14 +17,14 @@ use brigade_core::text;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct TaskCreate {
-    /// What is to be done, in a line
+    /// The task in one line
     subject: String,
-    /// What is to be done, in full
+    /// The task in full
     description: String,
-    /// Shown while it is done: "Running tests"
+    /// Shown while in progress: "Running tests"
     active_form: Option<String>,
     metadata: Option<Map<String, Value>>,
-    /// Numbers of the tasks it waits for
+    /// Task ids this one waits for
     #[serde(default, deserialize_with = "ids")]
     #[schemars(with = "Option<Vec<String>>")]
     add_blocked_by: Vec<TaskId>,
@@ -60,17 +60,17 @@ pub(super) struct TaskUpdate {
     description: Option<String>,
     active_form: Option<String>,
     status: Option<NewStatus>,
-    /// Numbers of tasks that shall wait for this one
+    /// Task ids that must wait for this one
     #[serde(default, deserialize_with = "ids")]
     #[schemars(with = "Option<Vec<String>>")]
     add_blocks: Vec<TaskId>,
-    /// Numbers of tasks this one shall wait for
+    /// Task ids this one must wait for
     #[serde(default, deserialize_with = "ids")]
     #[schemars(with = "Option<Vec<String>>")]
     add_blocked_by: Vec<TaskId>,
-    /// Member name; empty for nobody
+    /// Member name; empty to unassign
     owner: Option<String>,
-    /// Merged key by key; null takes a key out
+    /// Merged by key; null removes a key
     metadata: Option<Map<String, Value>>,
 }
 
@@ -84,36 +84,36 @@ enum NewStatus {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub(super) struct TaskMade {
+pub(super) struct TaskCreated {
     success: bool,
     message: String,
-    task: Named,
+    task: TaskRef,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Named {
+struct TaskRef {
     id: String,
     subject: String,
 }
 
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Tasks {
+pub(super) struct TaskListReply {
     success: bool,
     message: String,
-    tasks: Vec<Line>,
+    tasks: Vec<TaskLine>,
 }
 
 #[derive(Serialize, JsonSchema)]
-pub(super) struct OneTask {
+pub(super) struct TaskReply {
     success: bool,
     message: String,
     task: Map<String, Value>,
 }
 
-/// A task as a list has it.
+/// A task in a list.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Line {
+pub(in crate::mcp) struct TaskLine {
     id: String,
     subject: String,
     status: String,
@@ -122,51 +122,51 @@ pub(crate) struct Line {
     blocked_by: Vec<String>,
 }
 
-pub(super) async fn task_create(desk: &Desk<'_>, asked: TaskCreate) -> Result<Reply, Refusal> {
+pub(super) async fn task_create(desk: &Desk<'_>, args: TaskCreate) -> Result<Reply, Refusal> {
     let plan = TaskPlan {
-        subject: asked.subject,
-        description: asked.description,
-        active_form: asked.active_form,
-        blocked_by: asked.add_blocked_by,
-        metadata: asked.metadata.unwrap_or_default().into_iter().collect(),
+        subject: args.subject,
+        description: args.description,
+        active_form: args.active_form,
+        blocked_by: args.add_blocked_by,
+        metadata: args.metadata.unwrap_or_default().into_iter().collect(),
     };
     let id = board::add(desk.seat()?, &plan).await?.to_string();
     let line = format!("Task #{id} created: {}", plan.subject);
-    let task = Named { id, subject: plan.subject };
-    Ok(Reply::new(line.clone(), &TaskMade { success: true, message: line, task }))
+    let task = TaskRef { id, subject: plan.subject };
+    Ok(Reply::new(line.clone(), &TaskCreated { success: true, message: line, task }))
 }
 
 pub(super) async fn task_list(desk: &Desk<'_>, _: TaskList) -> Result<Reply, Refusal> {
     let (_, graph) = board::list(desk.seat()?).await?;
-    let tasks = lines(&graph);
+    let tasks = task_lines(&graph);
     let line = match tasks.len() {
         0 => "no tasks".to_owned(),
         1 => "1 task".to_owned(),
         count => format!("{count} tasks"),
     };
-    let told: Vec<String> = tasks.iter().map(tell).collect();
-    let text = [[line.clone()].as_slice(), &told].concat().join("\n");
-    Ok(Reply::new(text, &Tasks { success: true, message: line, tasks }))
+    let rendered: Vec<String> = tasks.iter().map(render).collect();
+    let text = [[line.clone()].as_slice(), &rendered].concat().join("\n");
+    Ok(Reply::new(text, &TaskListReply { success: true, message: line, tasks }))
 }
 
-pub(super) async fn task_get(desk: &Desk<'_>, asked: TaskGet) -> Result<Reply, Refusal> {
-    let document = board::show(desk.seat()?, asked.task_id).await?;
+pub(super) async fn task_get(desk: &Desk<'_>, args: TaskGet) -> Result<Reply, Refusal> {
+    let document = board::show(desk.seat()?, args.task_id).await?;
     let text = String::from_utf8_lossy(&document.bytes).into_owned();
-    let damaged = |_| Refusal::new(format!("task {} cannot be read", asked.task_id));
+    let damaged = |_| Refusal::new(format!("task {} cannot be read", args.task_id));
     let task: Map<String, Value> = serde_json::from_str(&text).map_err(damaged)?;
     let subject = task.get("subject").and_then(Value::as_str).unwrap_or_default();
-    let message = format!("Task #{}: {subject}", asked.task_id);
-    Ok(Reply::new(text, &OneTask { success: true, message, task }))
+    let message = format!("Task #{}: {subject}", args.task_id);
+    Ok(Reply::new(text, &TaskReply { success: true, message, task }))
 }
 
-pub(super) async fn task_claim(desk: &Desk<'_>, asked: TaskClaim) -> Result<Reply, Refusal> {
-    board::claim(desk.seat()?, asked.task_id).await?;
-    Ok(Reply::done(format!("Task #{} is yours and in progress", asked.task_id)))
+pub(super) async fn task_claim(desk: &Desk<'_>, args: TaskClaim) -> Result<Reply, Refusal> {
+    board::claim(desk.seat()?, args.task_id).await?;
+    Ok(Reply::done(format!("Task #{} is yours and in progress", args.task_id)))
 }
 
-pub(super) async fn task_update(desk: &Desk<'_>, asked: TaskUpdate) -> Result<Reply, Refusal> {
-    let (seat, id) = (desk.seat()?, asked.task_id);
-    let status = match asked.status {
+pub(super) async fn task_update(desk: &Desk<'_>, args: TaskUpdate) -> Result<Reply, Refusal> {
+    let (seat, id) = (desk.seat()?, args.task_id);
+    let status = match args.status {
         Some(NewStatus::Deleted) => {
             board::delete(seat, id).await?;
             return Ok(Reply::done(format!("Task #{id} deleted")));
@@ -176,35 +176,35 @@ pub(super) async fn task_update(desk: &Desk<'_>, asked: TaskUpdate) -> Result<Re
         Some(NewStatus::Completed) => Some(Status::Completed),
         None => None,
     };
-    let owner = match asked.owner.as_deref() {
+    let owner = match args.owner.as_deref() {
         None => Change::Keep,
         Some("") => Change::Clear,
         Some(name) => Change::Set(desk.member(name).await?),
     };
-    let metadata = asked.metadata.unwrap_or_default().into_iter();
+    let metadata = args.metadata.unwrap_or_default().into_iter();
     let update = Update {
-        subject: asked.subject,
-        description: asked.description,
-        active_form: asked.active_form.map_or(Change::Keep, Change::Set),
+        subject: args.subject,
+        description: args.description,
+        active_form: args.active_form.map_or(Change::Keep, Change::Set),
         owner,
         status,
-        add_blocks: asked.add_blocks,
-        add_blocked_by: asked.add_blocked_by,
+        add_blocks: args.add_blocks,
+        add_blocked_by: args.add_blocked_by,
         metadata: metadata
             .map(|(key, value)| (key, Some(value).filter(|v| !v.is_null())))
             .collect(),
     };
     board::update(seat, id, &update).await?;
     let next = match status {
-        Some(Status::Completed) => "; task_list shows what is next",
+        Some(Status::Completed) => "; task_list shows the next ones",
         _ => "",
     };
     Ok(Reply::done(format!("Task #{id} updated{next}")))
 }
 
-/// The tasks that Claude Code would show, by number; each with what it still waits for.
-pub(crate) fn lines(graph: &Graph) -> Vec<Line> {
-    let line = |(id, node): (TaskId, &brigade_core::graph::Node)| Line {
+/// The tasks that Claude Code would show, sorted by number, each with what still blocks it.
+pub(in crate::mcp) fn task_lines(graph: &Graph) -> Vec<TaskLine> {
+    let line = |(id, node): (TaskId, &brigade_core::graph::Node)| TaskLine {
         id: id.to_string(),
         subject: node.subject.clone(),
         status: node.status.as_str().to_owned(),
@@ -214,10 +214,10 @@ pub(crate) fn lines(graph: &Graph) -> Vec<Line> {
     graph.nodes().map(line).collect()
 }
 
-/// In the words of Claude Code's own list.
-fn tell(task: &Line) -> String {
-    // A subject of two lines would pass for two tasks.
-    let mut text = format!("#{} [{}] {}", task.id, task.status, text::one_line(&task.subject));
+/// A task in the format of Claude Code's own list.
+fn render(task: &TaskLine) -> String {
+    // A line break in the subject would look like two tasks.
+    let mut text = format!("#{} [{}] {}", task.id, task.status, output::one_line(&task.subject));
     if let Some(owner) = &task.owner {
         text = format!("{text} ({owner})");
     }
@@ -228,31 +228,31 @@ fn tell(task: &Line) -> String {
     text
 }
 
-/// A number, or its digits as text.
+/// A task id as a number or as text.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "a task's number")]
-enum Id {
+#[serde(untagged, expecting = "a task id")]
+enum TaskIdArg {
     Text(String),
     Number(u64),
 }
 
-impl Id {
+impl TaskIdArg {
     fn parse<E: serde::de::Error>(self) -> Result<TaskId, E> {
         match self {
-            // People write "#3", and so do models.
+            // People and models also write "#3".
             Self::Text(text) => text.trim_start_matches('#').parse().map_err(E::custom),
             Self::Number(number) => {
-                TaskId::new(number).ok_or_else(|| E::custom("tasks are numbered from 1"))
+                TaskId::new(number).ok_or_else(|| E::custom("task ids start at 1"))
             }
         }
     }
 }
 
 fn id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TaskId, D::Error> {
-    Id::deserialize(deserializer)?.parse()
+    TaskIdArg::deserialize(deserializer)?.parse()
 }
 
 fn ids<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<TaskId>, D::Error> {
-    let ids = Option::<Vec<Id>>::deserialize(deserializer)?.unwrap_or_default();
-    ids.into_iter().map(Id::parse).collect()
+    let ids = Option::<Vec<TaskIdArg>>::deserialize(deserializer)?.unwrap_or_default();
+    ids.into_iter().map(TaskIdArg::parse).collect()
 }

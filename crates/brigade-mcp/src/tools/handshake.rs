@@ -1,4 +1,4 @@
-//! Asking and answering: shutdown, plan, permission.
+//! Requests and answers: shutdown, plan, permission.
 
 use brigade_core::handshake::{self, Answer};
 use rmcp::schemars::{self, JsonSchema};
@@ -23,7 +23,7 @@ pub(super) struct AnswerShutdown {
     /// From the request
     request_id: String,
     approve: bool,
-    /// Why not
+    /// Why, if you refuse
     reason: Option<String>,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct AnswerShutdown {
 pub(super) struct SubmitPlan {
     /// The whole plan, in Markdown
     plan: String,
-    /// The file it is in, if it is in one
+    /// The plan's file, if any
     #[serde(rename = "planFilePath")]
     plan_file_path: Option<String>,
 }
@@ -43,7 +43,7 @@ pub(super) struct AnswerPlan {
     /// From the request
     request_id: String,
     approve: bool,
-    /// What to do better
+    /// What to improve
     feedback: Option<String>,
 }
 
@@ -53,12 +53,12 @@ pub(super) struct AnswerPermission {
     /// From the request
     request_id: String,
     approve: bool,
-    /// Why not
+    /// Why, if you deny
     reason: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Asked {
+pub(super) struct RequestSent {
     success: bool,
     message: String,
     request_id: String,
@@ -67,42 +67,41 @@ pub(super) struct Asked {
 
 pub(super) async fn request_shutdown(
     desk: &Desk<'_>,
-    asked: RequestShutdown,
+    args: RequestShutdown,
 ) -> Result<Reply, Refusal> {
-    let sent =
-        handshake::request_shutdown(desk.seat()?, &asked.to, asked.reason.as_deref()).await?;
+    let sent = handshake::request_shutdown(desk.seat()?, &args.to, args.reason.as_deref()).await?;
     Ok(requested("Shutdown request", sent))
 }
 
-pub(super) async fn submit_plan(desk: &Desk<'_>, asked: SubmitPlan) -> Result<Reply, Refusal> {
-    let path = asked.plan_file_path.as_deref();
-    Ok(requested("Plan", handshake::submit_plan(desk.seat()?, &asked.plan, path).await?))
+pub(super) async fn submit_plan(desk: &Desk<'_>, args: SubmitPlan) -> Result<Reply, Refusal> {
+    let path = args.plan_file_path.as_deref();
+    Ok(requested("Plan", handshake::submit_plan(desk.seat()?, &args.plan, path).await?))
 }
 
 pub(super) async fn answer_shutdown(
     desk: &Desk<'_>,
-    asked: AnswerShutdown,
+    args: AnswerShutdown,
 ) -> Result<Reply, Refusal> {
-    let answer = answer(asked.approve, asked.reason.as_deref());
-    handshake::answer_shutdown(desk.seat()?, &asked.request_id, answer).await?;
+    let answer = answer(args.approve, args.reason.as_deref());
+    handshake::answer_shutdown(desk.seat()?, &args.request_id, answer).await?;
     Ok(Reply::done(match answer {
         Answer::Yes => "Shutdown approved; you have left the team. End your turn now".to_owned(),
-        Answer::No(_) => "Shutdown refused; go on with your work".to_owned(),
+        Answer::No(_) => "Shutdown refused; continue your work".to_owned(),
     }))
 }
 
-pub(super) async fn answer_plan(desk: &Desk<'_>, asked: AnswerPlan) -> Result<Reply, Refusal> {
-    let answer = answer(asked.approve, asked.feedback.as_deref());
-    let sent = handshake::answer_plan(desk.seat()?, &asked.request_id, answer).await?;
+pub(super) async fn answer_plan(desk: &Desk<'_>, args: AnswerPlan) -> Result<Reply, Refusal> {
+    let answer = answer(args.approve, args.feedback.as_deref());
+    let sent = handshake::answer_plan(desk.seat()?, &args.request_id, answer).await?;
     Ok(answered("Plan", answer, sent.to.as_str()))
 }
 
 pub(super) async fn answer_permission(
     desk: &Desk<'_>,
-    asked: AnswerPermission,
+    args: AnswerPermission,
 ) -> Result<Reply, Refusal> {
-    let answer = answer(asked.approve, asked.reason.as_deref());
-    let sent = handshake::answer_permission(desk.seat()?, &asked.request_id, answer).await?;
+    let answer = answer(args.approve, args.reason.as_deref());
+    let sent = handshake::answer_permission(desk.seat()?, &args.request_id, answer).await?;
     Ok(answered("Permission", answer, sent.to.as_str()))
 }
 
@@ -114,12 +113,12 @@ fn requested(what: &str, sent: handshake::Asked) -> Reply {
     let target = sent.to.to_string();
     let message = format!("{what} sent to {target}. Request ID: {}", sent.request_id);
     let request_id = sent.request_id;
-    Reply::new(message.clone(), &Asked { success: true, message, request_id, target })
+    Reply::new(message.clone(), &RequestSent { success: true, message, request_id, target })
 }
 
 fn answered(what: &str, answer: Answer<'_>, to: &str) -> Reply {
     Reply::done(match answer {
-        Answer::Yes => format!("{what} approved; {to} was told"),
-        Answer::No(_) => format!("{what} refused; {to} was told"),
+        Answer::Yes => format!("{what} approved; {to} was notified"),
+        Answer::No(_) => format!("{what} refused; {to} was notified"),
     })
 }

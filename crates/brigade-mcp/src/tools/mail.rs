@@ -1,4 +1,4 @@
-//! Messages: send, broadcast, read, wait.
+//! Mail tools: send, broadcast, read, wait.
 
 use std::time::Duration;
 
@@ -16,19 +16,19 @@ use tokio::time::{Instant, sleep_until};
 use crate::call_context::Desk;
 use crate::reply::{Refusal, Reply};
 
-/// How long a wait is if nobody says, and how long it may be. Clients give up on a call after a
-/// minute or a few.
-const WAIT: u64 = 30;
-const LONGEST_WAIT: u64 = 600;
-/// How often a client that asked for it hears that the wait goes on.
-const PROGRESS: Duration = Duration::from_secs(5);
-/// How much of a text is repeated to its sender.
-const REPEATED: usize = 200;
+/// Default and maximum time to wait for messages, in seconds. Clients give up on a call after one or a few
+/// minutes.
+const DEFAULT_WAIT: u64 = 30;
+const MAX_WAIT: u64 = 600;
+/// Interval of progress notifications, for a client that asked for them.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
+/// How many characters of a sent text to repeat in the result.
+const MAX_REPEATED: usize = 200;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SendMessage {
-    /// Member name; several separated by commas
+    /// Member name, or several separated by commas
     #[serde(alias = "recipient", deserialize_with = "one_or_more")]
     #[schemars(with = "String")]
     to: Vec<String>,
@@ -50,7 +50,7 @@ pub(super) struct Broadcast {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReadMessages {
-    /// Also those read before, as far as they are still there
+    /// Include messages read before, if still in the inbox
     #[serde(default)]
     all: bool,
 }
@@ -63,17 +63,17 @@ pub(super) struct WaitForMessages {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Sent {
+pub(super) struct SentReply {
     success: bool,
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     recipients: Option<Vec<String>>,
-    routing: Routing,
+    routing: MessageRouting,
 }
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Routing {
+struct MessageRouting {
     sender: String,
     target: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,14 +84,14 @@ struct Routing {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Messages {
+pub(super) struct MessagesReply {
     success: bool,
     message: String,
-    messages: Vec<Letter>,
+    messages: Vec<MessageView>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Letter {
+struct MessageView {
     from: String,
     timestamp: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,13 +103,13 @@ struct Letter {
     request_id: Option<String>,
 }
 
-pub(super) async fn send_message(desk: &Desk<'_>, asked: SendMessage) -> Result<Reply, Refusal> {
-    let words = Words { text: &asked.message, summary: asked.summary.as_deref() };
-    let to: Vec<&str> = asked.to.iter().map(String::as_str).collect();
+pub(super) async fn send_message(desk: &Desk<'_>, args: SendMessage) -> Result<Reply, Refusal> {
+    let text = Words { text: &args.message, summary: args.summary.as_deref() };
+    let to: Vec<&str> = args.to.iter().map(String::as_str).collect();
     if to.contains(&"*") {
-        return Err(Refusal::new("to write to everybody, use broadcast"));
+        return Err(Refusal::new("to write to all members, use broadcast"));
     }
-    let sent = mail::send_to(desk.seat()?, &to, words).await?;
+    let sent = mail::send_to(desk.seat()?, &to, text).await?;
     let waiting = waiting(&sent);
     let to = names(&sent);
     match to.as_slice() {
@@ -117,13 +117,14 @@ pub(super) async fn send_message(desk: &Desk<'_>, asked: SendMessage) -> Result<
             let line = format!("Message sent to {one}'s inbox{waiting}");
             let color = desk.color_of(one).await?;
             let routing =
-                Routing { target_color: color, ..routing(desk, format!("@{one}"), words)? };
-            let data = Sent { success: true, message: line.clone(), recipients: None, routing };
+                MessageRouting { target_color: color, ..routing(desk, format!("@{one}"), text)? };
+            let data =
+                SentReply { success: true, message: line.clone(), recipients: None, routing };
             Ok(Reply::new(line, &data))
         }
         _ => {
             let target: Vec<String> = to.iter().map(|name| format!("@{name}")).collect();
-            let routing = routing(desk, target.join(", "), words)?;
+            let routing = routing(desk, target.join(", "), text)?;
             let line =
                 format!("Message sent to {} teammate(s): {}{waiting}", to.len(), to.join(", "));
             Ok(sent_to(to, line, routing))
@@ -131,44 +132,46 @@ pub(super) async fn send_message(desk: &Desk<'_>, asked: SendMessage) -> Result<
     }
 }
 
-pub(super) async fn broadcast(desk: &Desk<'_>, asked: Broadcast) -> Result<Reply, Refusal> {
-    let words = Words { text: &asked.message, summary: asked.summary.as_deref() };
-    let sent = mail::broadcast(desk.seat()?, words).await?;
+pub(super) async fn broadcast(desk: &Desk<'_>, args: Broadcast) -> Result<Reply, Refusal> {
+    let text = Words { text: &args.message, summary: args.summary.as_deref() };
+    let sent = mail::broadcast(desk.seat()?, text).await?;
     let waiting = waiting(&sent);
     let to = names(&sent);
     let line = format!("Message broadcast to {} teammate(s): {}{waiting}", to.len(), to.join(", "));
-    Ok(sent_to(to, line, routing(desk, "@team".to_owned(), words)?))
+    Ok(sent_to(to, line, routing(desk, "@team".to_owned(), text)?))
 }
 
-pub(super) async fn read_messages(desk: &Desk<'_>, asked: ReadMessages) -> Result<Reply, Refusal> {
+pub(super) async fn read_messages(desk: &Desk<'_>, args: ReadMessages) -> Result<Reply, Refusal> {
     let seat = desk.seat()?;
-    if asked.all {
-        return Ok(hand_out(desk, &mail::inbox(seat, &seat.name, Which::All).await?));
+    if args.all {
+        return Ok(deliver(desk, &mail::inbox(seat, &seat.name, Which::All).await?));
     }
-    Ok(hand_out(desk, &desk.unseen().await?))
+    Ok(deliver(desk, &desk.unseen().await?))
 }
 
 pub(super) async fn wait_for_messages(
     desk: &Desk<'_>,
-    asked: WaitForMessages,
+    args: WaitForMessages,
 ) -> Result<Reply, Refusal> {
     let seat = desk.seat()?;
-    let Ok(_place) = desk.server.waits.try_acquire() else {
-        return Err(Refusal::new("you wait for messages already; wait for an answer to that"));
+    let Ok(_permit) = desk.server.waits.try_acquire() else {
+        return Err(Refusal::new(
+            "too many calls wait for messages already; wait for one to return",
+        ));
     };
     let began = Instant::now();
-    let seconds = asked.timeout_seconds.unwrap_or(WAIT).min(LONGEST_WAIT);
+    let seconds = args.timeout_seconds.unwrap_or(DEFAULT_WAIT).min(MAX_WAIT);
     let end = began + Duration::from_secs(seconds);
-    // First the watch, then the look: what comes in between wakes us.
+    // Watch first, then read, so that a message in between is not missed.
     let mut watch = seat.store.watch_proceedings(&seat.team).await?;
-    let mut tell = began + PROGRESS;
+    let mut next_progress = began + PROGRESS_INTERVAL;
     loop {
         let unseen = desk.unseen().await?;
-        if desk.is_called_off() {
-            return Err(Refusal::new("called off"));
+        if desk.is_cancelled() {
+            return Err(Refusal::new("the call was cancelled"));
         }
         if !unseen.is_empty() || Instant::now() >= end {
-            return Ok(hand_out(desk, &unseen));
+            return Ok(deliver(desk, &unseen));
         }
         loop {
             tokio::select! {
@@ -179,44 +182,44 @@ pub(super) async fn wait_for_messages(
                     None => return Err(Refusal::new("the team can no longer be watched")),
                 },
                 () = sleep_until(end) => break,
-                () = sleep_until(tell) => {
+                () = sleep_until(next_progress) => {
                     desk.progress(began.elapsed(), Duration::from_secs(seconds)).await;
-                    tell += PROGRESS;
-                    // A look now and then, in case another call gave back what it had taken.
+                    next_progress += PROGRESS_INTERVAL;
+                    // Read again now and then, in case a cancelled call returned its messages.
                     break;
                 }
-                () = desk.called_off() => break,
+                () = desk.cancelled() => break,
             }
         }
     }
 }
 
-/// Gives the messages out. They are marked read when the answer has been written.
-fn hand_out(desk: &Desk<'_>, mail: &[Mail]) -> Reply {
+/// Returns the messages to the client. They are marked read once the answer was written.
+fn deliver(desk: &Desk<'_>, mail: &[Mail]) -> Reply {
     let mut messages = Vec::new();
     let mut text = String::new();
     for entry in mail {
         let shown = mail::with_message(&entry.json, |message| {
-            message.map(|message| (letter(&message), envelope(&message)))
+            message.map(|message| (view(&message), envelope(&message)))
         });
-        // What is no message has nothing to show; Claude Code passes it over, too.
-        if let Ok(Some((letter, envelope))) = shown {
-            messages.push(letter);
+        // An entry that is not a message is skipped, as in Claude Code.
+        if let Ok(Some((view, envelope))) = shown {
+            messages.push(view);
             text.push('\n');
             text.push_str(&envelope);
         }
     }
-    desk.hand_out(mail.iter().map(|entry| entry.key).collect());
+    desk.deliver(mail.iter().map(|entry| entry.key).collect());
     let line = match messages.len() {
         0 => "no new messages".to_owned(),
         1 => "1 message".to_owned(),
         count => format!("{count} messages"),
     };
     let text = format!("{line}{text}");
-    Reply::new(text, &Messages { success: true, message: line, messages })
+    Reply::new(text, &MessagesReply { success: true, message: line, messages })
 }
 
-fn letter(message: &Message<'_>) -> Letter {
+fn view(message: &Message<'_>) -> MessageView {
     let (kind, request_id, text) = match message.body() {
         Body::Protocol(protocol) => {
             let request_id = protocol_text::request_id(&protocol).map(str::to_owned);
@@ -224,7 +227,7 @@ fn letter(message: &Message<'_>) -> Letter {
         }
         _ => (None, None, message.text().into_owned()),
     };
-    Letter {
+    MessageView {
         from: message.from().into_owned(),
         timestamp: message.timestamp().into_owned(),
         summary: message.summary().map(std::borrow::Cow::into_owned),
@@ -234,13 +237,13 @@ fn letter(message: &Message<'_>) -> Letter {
     }
 }
 
-/// The message as models know messages, so that nothing in it passes for anything else.
+/// The message in the envelope that models know. Its content cannot break out of the envelope.
 fn envelope(message: &Message<'_>) -> String {
     let (from, summary) = (message.from(), message.summary());
     let text = match message.body() {
         Body::Protocol(protocol) => {
-            // Before what the sender wrote, where nothing it wrote can pass for it.
-            let id = protocol_text::request_id(&protocol);
+            // The id comes before the sender's text, so that the text cannot forge it.
+            let id = words::request_id(&protocol);
             let id = id.map(|id| format!("request_id {id}: ")).unwrap_or_default();
             format!("{id}{from} {}", protocol_text::of(&protocol))
         }
@@ -259,28 +262,28 @@ fn names(sent: &[mail::Sent]) -> Vec<String> {
     sent.iter().map(|sent| sent.to.to_string()).collect()
 }
 
-/// Why messages that are safe are not where they are read.
+/// Why stored messages did not reach their inbox yet.
 fn waiting(sent: &[mail::Sent]) -> String {
     let why = sent.iter().find_map(mail::Sent::caveat);
-    why.map(|why| format!(" (safe, but {why})")).unwrap_or_default()
+    why.map(|why| format!(" (stored, but {why})")).unwrap_or_default()
 }
 
-fn routing(desk: &Desk<'_>, target: String, words: Words<'_>) -> Result<Routing, Refusal> {
-    let mut content: String = words.text.chars().take(REPEATED).collect();
-    if content.len() < words.text.len() {
+fn routing(desk: &Desk<'_>, target: String, text: Words<'_>) -> Result<MessageRouting, Refusal> {
+    let mut content: String = text.text.chars().take(MAX_REPEATED).collect();
+    if content.len() < text.text.len() {
         content.push('…');
     }
-    Ok(Routing {
+    Ok(MessageRouting {
         sender: desk.seat()?.name.to_string(),
         target,
         target_color: None,
-        summary: words.summary.map(str::to_owned),
+        summary: text.summary.map(str::to_owned),
         content,
     })
 }
 
-fn sent_to(to: Vec<String>, line: String, routing: Routing) -> Reply {
-    let data = Sent { success: true, message: line.clone(), recipients: Some(to), routing };
+fn sent_to(to: Vec<String>, line: String, routing: MessageRouting) -> Reply {
+    let data = SentReply { success: true, message: line.clone(), recipients: Some(to), routing };
     Reply::new(line, &data)
 }
 
@@ -288,13 +291,13 @@ fn sent_to(to: Vec<String>, line: String, routing: Routing) -> Reply {
 fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "a name, or several separated by commas")]
-    enum Names {
+    enum NameArg {
         One(String),
         Several(Vec<String>),
     }
-    let names = match Names::deserialize(deserializer)? {
-        Names::One(names) => names.split(',').map(|name| name.trim().to_owned()).collect(),
-        Names::Several(names) => names,
+    let names = match NameArg::deserialize(deserializer)? {
+        NameArg::One(names) => names.split(',').map(|name| name.trim().to_owned()).collect(),
+        NameArg::Several(names) => names,
     };
     Ok(names)
 }

@@ -1,4 +1,4 @@
-//! Starting and stopping teammates, for an agent that leads.
+//! Tools that start and stop teammates, for a lead.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ use brigade_host::progress::{Ended, silent};
 use brigade_host::shutdown::Manner;
 use brigade_host::{down, spawn};
 
-/// How long a call waits for a teammate to be there: clients do not wait for an answer for ever.
+/// How long a call waits until the teammate has started. MCP clients time out.
 const STARTS: Duration = Duration::from_secs(40);
-/// How long a teammate may take to agree to stop.
+/// How long a teammate may take to answer the shutdown request.
 const AGREES: Duration = Duration::from_secs(40);
 
 #[derive(Deserialize, JsonSchema)]
@@ -27,10 +27,10 @@ pub(super) struct SpawnTeammate {
     name: String,
     /// codex, gemini, claude, …
     agent: String,
-    /// What it is to do; it knows nothing of your conversation
+    /// Its task; it does not know your conversation
     prompt: String,
     model: Option<String>,
-    /// It changes nothing until you approve its plan
+    /// It must not change anything until you approve its plan
     #[serde(default)]
     plan: bool,
 }
@@ -47,7 +47,7 @@ pub(super) async fn spawn_teammate(
     asked: SpawnTeammate,
 ) -> Result<Reply, Refusal> {
     let seat = leading(desk).await?;
-    // Only what a person installed: a command of the model's own would be run outside of any sandbox.
+    // Only agents that a person installed: a command chosen by the model would run outside any sandbox.
     let there: Vec<&str> = driver::AGENTS
         .iter()
         .filter(|agent| desk.server.context.programs().program(agent).is_some())
@@ -56,7 +56,7 @@ pub(super) async fn spawn_teammate(
     if !there.contains(&asked.agent.as_str()) {
         let there = there.join(", ");
         return Err(Refusal::new(format!(
-            "no agent {:?} is installed here; there are {there}",
+            "no agent {:?} is installed here; installed: {there}",
             asked.agent
         )));
     }
@@ -72,15 +72,15 @@ pub(super) async fn spawn_teammate(
     let name = &spec.name;
     let hired = tokio::time::timeout(STARTS, spawn::spawn(&host, seat, &spec, &silent)).await;
     let Ok(hired) = hired else {
-        return Ok(Reply::done(format!("{name} is being started, and has your prompt")));
+        return Ok(Reply::done(format!("{name} is starting and will get your prompt")));
     };
     let hired = hired?;
     match hired.trouble {
         Some(why) => Err(Refusal::new(format!("{name} did not start: {why}"))),
         None if hired.new => Ok(Reply::done(format!(
-            "{name} is on the team and has your prompt; its messages will come to you"
+            "{name} joined the team and has your prompt; its messages will be delivered to you"
         ))),
-        None => Ok(Reply::done(format!("{name} was on the team already; send it a message"))),
+        None => Ok(Reply::done(format!("{name} is already on the team; send it a message"))),
     }
 }
 
@@ -90,26 +90,30 @@ pub(super) async fn stop_teammate(desk: &Desk<'_>, asked: StopTeammate) -> Resul
     let name = desk.member(&asked.name).await?;
     if context.host()?.registry.member(&seat.team, &name)?.is_none() {
         return Err(Refusal::new(format!(
-            "{name} does not run on this host; ask it with request_shutdown"
+            "{name} does not run on this host; use request_shutdown"
         )));
     }
     let reason = asked.reason.as_deref();
     let manner = Manner { ask: Some(AGREES), reason, may_refuse: true };
-    match down::stop(context, seat, &name, manner, &silent).await? {
-        Ended::Refused(why) => Err(Refusal::new(format!("{name} refuses and goes on: {why}"))),
-        Ended::Forced => Ok(Reply::done(format!("{name} did not answer, and was ended"))),
-        Ended::Agreed | Ended::WasGone => {
-            Ok(Reply::done(format!("{} has left the team", asked.name)))
+    let names = [name];
+    let ended = end::members(host, seat, &names, manner, |_, _| {}).await?;
+    match ended.into_iter().next() {
+        Some((name, Ended::Refused(why))) => {
+            Err(Refusal::new(format!("{name} refuses and continues: {why}")))
         }
+        Some((name, Ended::Forced)) => {
+            Ok(Reply::done(format!("{name} did not answer and was killed")))
+        }
+        _ => Ok(Reply::done(format!("{} has left the team", asked.name))),
     }
 }
 
-/// The seat, which must be the lead's.
+/// The calling seat, if it is the lead's.
 async fn leading<'d>(desk: &'d Desk<'_>) -> Result<&'d Seat, Refusal> {
     let seat = desk.seat()?;
     match seat.role().await? {
         Some(Role::Lead) => Ok(seat),
-        _ => Err(Refusal::new("only the lead starts and stops teammates")),
+        _ => Err(Refusal::new("only the lead can start and stop teammates")),
     }
 }
 

@@ -1,14 +1,15 @@
-//! The team itself: who is there, making it, ending it.
+//! Team tools: list members, create and delete the team.
 
 use brigade_core::roster::{self, Force, TeamPlan};
 use brigade_wire::name::TeamName;
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
-use crate::call_context::Desk;
-pub(super) use crate::reply::Done;
-use crate::reply::{Refusal, Reply};
-use crate::team_view::{self, Shown};
+use super::super::desk::Desk;
+pub(super) use super::super::reply::Done;
+use super::super::reply::{Refusal, Reply};
+use super::super::team_view::{self, MemberView};
+use crate::context::cwd;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -17,7 +18,7 @@ pub(super) struct ListMembers {}
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TeamCreate {
-    /// Lower case letters, digits and -
+    /// Lower-case letters, digits and -
     team_name: String,
     #[serde(default)]
     description: String,
@@ -28,16 +29,16 @@ pub(super) struct TeamCreate {
 pub(super) struct TeamDelete {}
 
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Members {
+pub(super) struct MembersReply {
     success: bool,
     message: String,
     team: String,
     you: String,
-    members: Vec<Shown>,
+    members: Vec<MemberView>,
 }
 
 #[derive(Serialize, JsonSchema)]
-pub(super) struct TeamMade {
+pub(super) struct TeamCreated {
     success: bool,
     message: String,
     team_name: String,
@@ -47,7 +48,7 @@ pub(super) struct TeamMade {
 pub(super) async fn list_members(desk: &Desk<'_>, _: ListMembers) -> Result<Reply, Refusal> {
     let seat = desk.seat()?;
     let members = team_view::members(seat).await?;
-    let tell = |member: &Shown| {
+    let render = |member: &MemberView| {
         let mut text = member.name.clone();
         if member.name == seat.name.as_str() {
             text.push_str(" (you)");
@@ -58,36 +59,35 @@ pub(super) async fn list_members(desk: &Desk<'_>, _: ListMembers) -> Result<Repl
             text = format!("{text}, {agent_type}");
         }
         match member.is_active {
-            Some(true) => text.push_str(", at work"),
+            Some(true) => text.push_str(", working"),
             Some(false) => text.push_str(", idle"),
             None => {}
         }
         text
     };
-    let told: Vec<String> = members.iter().map(tell).collect();
-    let message = format!("team {}: {}", seat.team, told.join("; "));
+    let rendered: Vec<String> = members.iter().map(render).collect();
+    let message = format!("team {}: {}", seat.team, rendered.join("; "));
     let (team, you) = (seat.team.to_string(), seat.name.to_string());
-    Ok(Reply::new(message.clone(), &Members { success: true, message, team, you, members }))
+    Ok(Reply::new(message.clone(), &MembersReply { success: true, message, team, you, members }))
 }
 
-pub(super) async fn team_create(desk: &Desk<'_>, asked: TeamCreate) -> Result<Reply, Refusal> {
+pub(super) async fn team_create(desk: &Desk<'_>, args: TeamCreate) -> Result<Reply, Refusal> {
     let invalid = |error| Refusal::new(format!("{error}"));
     let name: TeamName =
-        asked.team_name.parse().map_err(|error: brigade_wire::name::NameError| invalid(error))?;
-    let seat = desk.server.founding(name)?;
-    let plan =
-        TeamPlan { description: &asked.description, lead_model: "unknown", cwd: &desk.cwd() };
+        args.team_name.parse().map_err(|error: brigade_wire::name::NameError| invalid(error))?;
+    let seat = desk.server.founder_seat(name)?;
+    let plan = TeamPlan { description: &args.description, lead_model: "unknown", cwd: &cwd() };
     roster::create(&seat, plan).await?;
     let message = format!("Team {} created; you are its lead, {}", seat.team, seat.name);
-    let made = TeamMade {
+    let made = TeamCreated {
         success: true,
         message: message.clone(),
         team_name: seat.team.to_string(),
         lead_agent_id: format!("{}@{}", seat.name, seat.team),
     };
-    desk.server.sit_down(seat);
-    // A client that keeps the list of tools may want the new one; one that does not, does not.
-    let _untold = desk.call.peer.notify_tool_list_changed().await;
+    desk.server.set_seat(seat);
+    // Notify clients that cache the list of tools. Failure is harmless.
+    let _not_notified = desk.call.peer.notify_tool_list_changed().await;
     Ok(Reply::new(message, &made))
 }
 

@@ -1,4 +1,4 @@
-//! What is said of operators, accounts and users.
+//! Claims in the JWTs of operators, accounts and users.
 
 use std::collections::BTreeMap;
 
@@ -8,29 +8,30 @@ use super::rights::Permissions;
 use crate::identity::{API, SEATS_API};
 use crate::layout::WAKE;
 
-/// The kinds of subjects that seats write.
-const WRITTEN: [&str; 8] = ["mb", "mk", "ev", "wk", "bd", "tm", "nt", "lv"];
-/// What seats ask the server. To each the answer is one message: where there could be more, an empty one
-/// would count as the last, whoever wrote it.
-const ASKED: [&str; 4] = ["DIRECT.GET", "CONSUMER.CREATE", "CONSUMER.MSG.NEXT", "CONSUMER.DELETE"];
+/// First tokens of the subjects that seats write.
+const WRITE_SUBJECTS: [&str; 8] = ["mb", "mk", "ev", "wk", "bd", "tm", "nt", "lv"];
+/// API requests that seats send. Each has exactly one answer. With several, an empty one would count as the
+/// last, whichever client sent it.
+const API_REQUESTS: [&str; 4] =
+    ["DIRECT.GET", "CONSUMER.CREATE", "CONSUMER.MSG.NEXT", "CONSUMER.DELETE"];
 
 /// The operator.
 pub(super) fn operator(system_account: &str) -> Value {
     json!({ "system_account": system_account, "type": "operator", "version": 2 })
 }
 
-/// The account by which the servers themselves are spoken to.
+/// The system account, used for requests to the servers themselves.
 pub(super) fn system() -> Value {
     account(&limits(0), &json!([]), &json!([]), &BTreeMap::new())
 }
 
-/// The account of an organisation's streams. It lends the seats what they need.
+/// The account that holds an organisation's streams. It exports what the seats need.
 pub(super) fn streams() -> Value {
-    let written = WRITTEN
+    let written = WRITE_SUBJECTS
         .iter()
         .map(|kind| json!({ "name": kind, "subject": format!("{kind}.>"), "type": "service" }));
-    let asked = ASKED.iter().map(
-        |what| json!({ "name": what, "subject": format!("{API}.{what}.>"), "type": "service" }),
+    let asked = API_REQUESTS.iter().map(
+        |request| json!({ "name": request, "subject": format!("{API}.{request}.>"), "type": "service" }),
     );
     let wake = json!({ "name": WAKE, "subject": format!("{WAKE}.>"), "type": "stream" });
     let exports: Vec<Value> = written.chain(asked).chain([wake]).collect();
@@ -39,14 +40,15 @@ pub(super) fn streams() -> Value {
 
 /// The account of an organisation's seats.
 pub(super) fn seats(streams: &str, revoked: &BTreeMap<String, i64>) -> Value {
-    let written = WRITTEN.iter().map(|kind| (format!("{kind}.>"), format!("{kind}.>"), "service"));
-    let asked = ASKED
-        .iter()
-        .map(|what| (format!("{API}.{what}.>"), format!("{SEATS_API}.{what}.>"), "service"));
+    let written =
+        WRITE_SUBJECTS.iter().map(|kind| (format!("{kind}.>"), format!("{kind}.>"), "service"));
+    let asked = API_REQUESTS.iter().map(|request| {
+        (format!("{API}.{request}.>"), format!("{SEATS_API}.{request}.>"), "service")
+    });
     let wake = (format!("{WAKE}.>"), format!("{WAKE}.>"), "stream");
-    let imports = written.chain(asked).chain([wake]).map(|(theirs, ours, kind)| {
+    let imports = written.chain(asked).chain([wake]).map(|(exported, local, kind)| {
         json!({
-            "name": ours, "subject": theirs, "local_subject": ours, "account": streams, "type": kind,
+            "name": local, "subject": exported, "local_subject": local, "account": streams, "type": kind,
         })
     });
     let imports: Vec<Value> = imports.collect();
@@ -70,7 +72,7 @@ fn account(
     })
 }
 
-/// No limits but on streams, of which an account has as many as it likes or none.
+/// Limits of an account. Nothing is limited except streams: unlimited (-1) or none (0).
 fn limits(streams: i64) -> Value {
     json!({
         "subs": -1, "data": -1, "payload": -1, "imports": -1, "exports": -1, "wildcards": true,
@@ -79,10 +81,12 @@ fn limits(streams: i64) -> Value {
     })
 }
 
-/// A user; without permissions one that may do everything in its account.
+/// A user. Without permissions it may do everything in its account.
 pub(super) fn user(permissions: Option<&Permissions>, tags: &[String]) -> Value {
     let (publish, subscribe) = match permissions {
-        Some(its) => (json!({ "allow": its.publish }), json!({ "allow": its.subscribe })),
+        Some(allowed) => {
+            (json!({ "allow": allowed.publish }), json!({ "allow": allowed.subscribe }))
+        }
         None => (json!({}), json!({})),
     };
     json!({

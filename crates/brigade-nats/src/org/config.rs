@@ -1,4 +1,4 @@
-//! The configuration files of the servers.
+//! Configuration files of the NATS servers.
 
 use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -6,13 +6,13 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// How far the port on which servers speak to each other is from the one for clients, as in 4222 and 6222.
-const ROUTE_PORT: u16 = 2000;
+/// Offset of the port for connections between servers from the port for clients, as in 6222 and 4222.
+const ROUTE_PORT_OFFSET: u16 = 2000;
 
-/// Where a server is.
+/// Address of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Address {
-    /// Its name or number; one of IPv6 in brackets.
+    /// Host name or IP address; an IPv6 address in brackets.
     pub host: String,
     /// The port for clients.
     pub port: u16,
@@ -22,15 +22,17 @@ impl FromStr for Address {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let form = || format!("{text:?} is not of the form HOST:PORT");
-        let (host, port) = text.rsplit_once(':').ok_or_else(form)?;
-        let plain = |c: char| c.is_ascii_alphanumeric() || ".-[]:_".contains(c);
-        if host.is_empty() || !host.chars().all(plain) {
-            return Err(form());
+        let invalid = || format!("{text:?} is not HOST:PORT");
+        let (host, port) = text.rsplit_once(':').ok_or_else(invalid)?;
+        let allowed = |c: char| c.is_ascii_alphanumeric() || ".-[]:_".contains(c);
+        if host.is_empty() || !host.chars().all(allowed) {
+            return Err(invalid());
         }
-        let port: u16 = port.parse().map_err(|_| form())?;
-        if port.checked_add(ROUTE_PORT).is_none() {
-            return Err(format!("the port {port} leaves no room for {ROUTE_PORT} more"));
+        let port: u16 = port.parse().map_err(|_| invalid())?;
+        if port.checked_add(ROUTE_PORT_OFFSET).is_none() {
+            return Err(format!(
+                "port {port} is too high: {ROUTE_PORT_OFFSET} is added to it for routes"
+            ));
         }
         Ok(Self { host: host.to_owned(), port })
     }
@@ -42,66 +44,66 @@ impl fmt::Display for Address {
     }
 }
 
-/// How the servers prove who they are.
+/// TLS settings of the servers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tls {
-    /// Their certificate.
+    /// Certificate file.
     pub cert: PathBuf,
-    /// Its key.
+    /// Private key file.
     pub key: PathBuf,
-    /// Who vouches for it, if the system does not know.
+    /// CA certificate file, if the CA is not in the system's trust store.
     pub ca: Option<PathBuf>,
 }
 
-/// The servers.
+/// The servers of an operator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cluster {
-    /// Where each is.
+    /// The address of each server.
     pub nodes: Vec<Address>,
-    /// On which address each listens, if not on the one it is known by.
+    /// The address to listen on, if not the host's own.
     pub listen: Option<String>,
-    /// Encryption.
+    /// TLS settings; `None` for unencrypted connections.
     pub tls: Option<Tls>,
 }
 
 impl Cluster {
-    /// One server for this machine alone.
+    /// One server on this machine, reachable only from here.
     pub fn here() -> Self {
         let node = Address { host: "127.0.0.1".to_owned(), port: 4222 };
         Self { nodes: vec![node], listen: None, tls: None }
     }
 
-    /// The servers as a client names them.
+    /// The servers' URLs, for clients.
     pub fn urls(&self) -> Vec<String> {
         let scheme = if self.tls.is_some() { "tls" } else { "nats" };
         self.nodes.iter().map(|node| format!("{scheme}://{node}")).collect()
     }
 }
 
-/// What the configuration of a server is made of.
-pub(super) struct Server<'c> {
+/// Everything a server's configuration is made from.
+pub(super) struct ServerConfig<'c> {
     pub(super) cluster: &'c Cluster,
-    /// Where it keeps its data.
+    /// The folder for its data.
     pub(super) data: &'c Path,
-    /// By what servers know each other.
+    /// The password servers use among each other.
     pub(super) password: &'c str,
     pub(super) operator: &'c str,
     pub(super) system_account: &'c str,
-    /// Every account: its key and what the operator says of it.
+    /// Every account: its public key and its JWT.
     pub(super) accounts: &'c [(String, String)],
 }
 
-impl Server<'_> {
-    /// The configuration of the server with this number, from 1.
-    pub(super) fn text(&self, number: usize, node: &Address) -> String {
+impl ServerConfig<'_> {
+    /// The configuration of the server with this number, counted from 1.
+    pub(super) fn render(&self, number: usize, node: &Address) -> String {
         let mut text = format!(
-            "# Written by `brigade org`, which writes it anew when organisations or seats change.\n\
-             # It holds secrets of the servers.\n\
+            "# Written by `brigade org`, which overwrites it when organisations or seats change.\n\
+             # Contains secrets of the servers.\n\
              server_name: \"brigade-{number}\"\n\
              listen: {}\n\
-             # A message takes up to 1 MB, a team's roster and a page of marks may take more.\n\
+             # A message is at most 1 MB; a team's roster or read marks may be larger.\n\
              max_payload: 8MB\n\
-             # What is acknowledged is on the disk.\n\
+             # Sync every write to disk before it is acknowledged.\n\
              jetstream {{ store_dir: {}, sync_interval: always }}\n",
             quoted(&format!("{}:{}", self.bind(node), node.port)),
             quoted_path(&self.data.join(format!("server-{number}"))),
@@ -114,7 +116,7 @@ impl Server<'_> {
         let _infallible = write!(
             text,
             "operator: {}\nsystem_account: {}\n\
-             # A seat says all it may do when it connects, and one that speaks for many has much to say.\n\
+             # The credentials are sent on connect, and list every permission of every member.\n\
              max_control_line: 1MB\n\
              resolver {{ type: full, dir: {accounts}, allow_delete: false, interval: \"2m\" }}\n\
              resolver_preload {{\n",
@@ -142,12 +144,12 @@ impl Server<'_> {
     }
 
     fn routes(&self, text: &mut String, node: &Address) {
-        let listen = format!("{}:{}", self.bind(node), node.port + ROUTE_PORT);
+        let listen = format!("{}:{}", self.bind(node), node.port + ROUTE_PORT_OFFSET);
         let password = self.password;
         let _infallible = write!(
             text,
-            // A cable that is out says nothing: with the server's own two minutes a host was not heard
-            // for 23 s after it was back, so for 8.
+            // A broken connection sends no error. With the server's default of two minutes, a host was
+            // unreachable for up to 23 s after its network was back; with these values for 8 s.
             "cluster {{\n  name: \"brigade\"\n  listen: {}\n  \
              ping_interval: \"2s\"\n  ping_max: 2\n  \
              authorization {{ user: \"brigade\", password: \"{password}\" }}\n",
@@ -156,14 +158,14 @@ impl Server<'_> {
         self.tls(text, "  ");
         text.push_str("  routes: [\n");
         for other in self.cluster.nodes.iter().filter(|other| *other != node) {
-            let (host, port) = (&other.host, other.port + ROUTE_PORT);
+            let (host, port) = (&other.host, other.port + ROUTE_PORT_OFFSET);
             let _infallible = writeln!(text, "    \"nats://brigade:{password}@{host}:{port}\"");
         }
         text.push_str("  ]\n}\n");
     }
 }
 
-/// As a string of the configuration, which has JSON's escapes.
+/// Quotes a string for the configuration, which uses JSON's escapes.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
@@ -177,7 +179,7 @@ mod tests {
     use super::*;
 
     fn text(cluster: &Cluster) -> String {
-        let server = Server {
+        let server = ServerConfig {
             cluster,
             data: Path::new("/data"),
             password: "secret",
@@ -185,7 +187,7 @@ mod tests {
             system_account: "ASYS",
             accounts: &[("AONE".to_owned(), "ONE.JWT".to_owned())],
         };
-        server.text(1, &cluster.nodes[0])
+        server.render(1, &cluster.nodes[0])
     }
 
     #[test]
@@ -200,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn three_servers_know_each_other_by_a_password() {
+    fn cluster_routes_use_a_password() {
         let nodes = ["a:4222", "b:4222", "c:4222"].map(|node| node.parse().unwrap()).to_vec();
         let tls = Tls { cert: "/c".into(), key: "/k".into(), ca: Some("/ca".into()) };
         let cluster = Cluster { nodes, listen: Some("0.0.0.0".into()), tls: Some(tls) };
@@ -216,9 +218,9 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_a_host_and_a_port() {
-        for wrong in ["", "a", "a:", ":1", "a:b", "a b:1", "a\"}:1", "a:65000"] {
-            assert!(wrong.parse::<Address>().is_err(), "{wrong:?}");
+    fn an_address_needs_a_host_and_a_port() {
+        for text in ["", "a", "a:", ":1", "a:b", "a b:1", "a\"}:1", "a:65000"] {
+            assert!(text.parse::<Address>().is_err(), "{text:?}");
         }
         assert_eq!("[::1]:4222".parse::<Address>().unwrap().host, "[::1]");
     }

@@ -1,4 +1,4 @@
-//! Why something was not done to an operator's folder.
+//! Errors of operations on an operator's folder.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,91 +6,91 @@ use std::path::PathBuf;
 use brigade_wire::name::{MemberName, TeamName};
 use thiserror::Error;
 
-/// Why something was not done to an operator's folder.
+/// Why an operation on an operator's folder failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum OrgError {
-    /// The file system said no.
+    /// The file system failed.
     #[error("cannot {doing} {}", path.display())]
     Io {
-        /// What was to be done.
+        /// The action that failed.
         doing: &'static str,
-        /// To what.
+        /// The file or folder.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// A file is not what it should be.
+    /// A file cannot be parsed.
     #[error("{} is damaged", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// In what.
+        /// The cause.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// There is no operator in the folder.
-    #[error("{} is no operator's folder", dir.display())]
+    /// The folder holds no operator.
+    #[error("{} is not an operator's folder", dir.display())]
     NoFolder {
         /// The folder.
         dir: PathBuf,
     },
-    /// The servers are others.
-    #[error("{} has its servers already", dir.display())]
+    /// The folder was created for other servers.
+    #[error("{} was created with other servers", dir.display())]
     OtherServers {
         /// The folder.
         dir: PathBuf,
     },
-    /// There is one of that name.
-    #[error("there is an organisation {name} already")]
+    /// An organisation with this name exists.
+    #[error("organisation {name} already exists")]
     Exists {
         /// The name.
         name: TeamName,
     },
-    /// There is none of that name.
-    #[error("there is no organisation {name}")]
+    /// No organisation has this name.
+    #[error("no organisation {name}")]
     NoOrganisation {
         /// The name.
         name: TeamName,
-        /// Those there are.
+        /// The existing organisations.
         there: Vec<TeamName>,
     },
-    /// There are several.
+    /// The caller named no organisation, and there are several.
     #[error("there are several organisations")]
     Several {
-        /// All of them.
+        /// The existing organisations.
         there: Vec<TeamName>,
     },
-    /// Only so many shards there can be.
-    #[error("there can be 1, 4 or 16 shards, and not {shards}")]
+    /// The number of shards is not allowed.
+    #[error("the number of shards must be 1, 4 or 16, not {shards}")]
     Shards {
-        /// How many were asked for.
+        /// The requested number.
         shards: u16,
     },
-    /// There are fewer servers than copies.
-    #[error("{replicas} replicas need as many servers; there are {servers}")]
+    /// More replicas than servers.
+    #[error("{replicas} replicas need {replicas} servers; this operator has {servers}")]
     Replicas {
-        /// How many were asked for.
+        /// The requested number.
         replicas: usize,
-        /// How many there are.
+        /// Number of servers.
         servers: usize,
     },
-    /// The file is there already.
-    #[error("{} is there already", path.display())]
+    /// The file already exists.
+    #[error("{} already exists", path.display())]
     InTheWay {
         /// The file.
         path: PathBuf,
     },
-    /// Nobody has such credentials.
-    #[error("nobody has credentials as {name} of team {team}")]
+    /// There are no credentials to revoke.
+    #[error("no valid credentials were issued for {name} of team {team}")]
     NobodyThere {
         /// The team.
         team: TeamName,
         /// The member.
         name: MemberName,
     },
-    /// A key does not sign.
-    #[error("a key cannot be used")]
+    /// Signing failed.
+    #[error("a key could not be used")]
     Key(#[from] nkeys::error::Error),
 }

@@ -1,4 +1,4 @@
-//! Files of the operator's folder: secrets, readable by their owner alone, whole or not there.
+//! Files of the operator's folder: readable only by their owner, and replaced atomically.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -13,7 +13,7 @@ pub(super) fn failed(doing: &'static str, path: &Path, source: io::Error) -> Org
     OrgError::Io { doing, path: path.to_owned(), source }
 }
 
-/// Two who change a folder at once would each forget what the other wrote down.
+/// Locks the folder: of two processes that change it at once, one would overwrite the other's changes.
 pub(super) fn lock(dir: &Path) -> Result<File, OrgError> {
     let path = dir.join("lock");
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
@@ -23,11 +23,11 @@ pub(super) fn lock(dir: &Path) -> Result<File, OrgError> {
 }
 
 pub(super) fn make_dir(dir: &Path) -> Result<(), OrgError> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
-    made.map_err(|source| failed("make the folder", dir, source))
+    let created = DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    created.map_err(|source| failed("create the folder", dir, source))
 }
 
-/// A new file that its owner alone can read.
+/// Creates a file that only its owner can read. Fails if the file exists.
 pub(super) fn write_new(path: &Path, bytes: &[u8]) -> Result<(), OrgError> {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let file = file.map_err(|source| match source.kind() {
@@ -38,7 +38,7 @@ pub(super) fn write_new(path: &Path, bytes: &[u8]) -> Result<(), OrgError> {
     written(file?).map_err(|source| failed("write", path, source))
 }
 
-/// Removes a file, if it is there.
+/// Removes a file. Succeeds if there is none.
 pub(super) fn remove(path: &Path) -> Result<(), OrgError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("remove", path, error)),
@@ -46,7 +46,7 @@ pub(super) fn remove(path: &Path) -> Result<(), OrgError> {
     }
 }
 
-/// A file that its owner alone can read, in place of what is there.
+/// Replaces a file atomically; only its owner can read it.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), OrgError> {
     let mut new = path.as_os_str().to_owned();
     new.push(".new");

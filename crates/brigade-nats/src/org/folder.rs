@@ -1,14 +1,14 @@
-//! The operator's folder: the keys, and what was made with them.
+//! The operator's folder: keys, organisations, credentials and server configuration.
 //!
 //! ```text
-//! operator.nk system.nk        keys
-//! operator.json                the servers
-//! server-1.conf …              their configuration
+//! operator.nk system.nk          keys
+//! operator.json                  the servers
+//! server-1.conf …                their configuration
 //! orgs/NAME/account.nk seats.nk  keys of its two accounts
-//! orgs/NAME/org.json           who was given credentials
-//! orgs/NAME/admin.creds        whoever runs the organisation
-//! orgs/NAME/creds/             the seats
-//! data/                        what servers started from here keep
+//! orgs/NAME/org.json             settings and issued credentials
+//! orgs/NAME/admin.creds          credentials of the administrator
+//! orgs/NAME/creds/               credentials of the seats
+//! data/                          data of servers started with this configuration
 //! ```
 
 use std::fs::{self, File};
@@ -23,57 +23,57 @@ use serde::{Deserialize, Serialize};
 
 use super::OrgError;
 use super::claims;
-use super::config::{Cluster, Server};
+use super::config::{Cluster, ServerConfig};
 use super::files::{failed, lock, make_dir, read_json, remove, replace, replace_json, write_new};
-use super::jwt::{self, Subject};
+use super::jwt::{self, JwtSubject};
 use super::record::{Organisation, Seat};
 use super::rights::rights;
 use crate::identity::{Role, inbox_prefix};
 use crate::layout::{self, Place};
 use crate::options::Settings;
 
-/// How long a login of ours to the servers themselves counts.
-const LOGIN: SignedDuration = SignedDuration::from_mins(5);
+/// Validity of our own credentials for the system account.
+const SYSTEM_LOGIN_VALIDITY: SignedDuration = SignedDuration::from_mins(5);
 
-/// An operator's folder, for as long as nobody else may change it.
+/// An operator's folder, locked while this value exists.
 #[derive(Debug)]
 pub struct Folder {
     dir: PathBuf,
-    operator: Operator,
-    /// Held, and let go with the folder.
+    operator: OperatorRecord,
+    /// Released on drop.
     _lock: File,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Operator {
+struct OperatorRecord {
     jwt: String,
     system_account: String,
     system_jwt: String,
-    /// By what servers know each other.
+    /// The password servers use among each other.
     route_password: String,
     cluster: Cluster,
 }
 
-/// For whom credentials are to be.
+/// The credentials to issue.
 #[derive(Clone, Debug)]
 pub struct Granted {
     /// The team.
     pub team: TeamName,
-    /// For whom they speak; at least one.
+    /// The members they may act as; at least one.
     pub members: Vec<MemberName>,
-    /// What they are for.
+    /// The role.
     pub role: Role,
-    /// Whether they answer requests and give orders.
+    /// Whether they may answer requests and give orders.
     pub answers: bool,
-    /// When they end by themselves.
+    /// When they expire.
     pub until: Option<Timestamp>,
     /// Where to write them, if not into the folder.
     pub out: Option<PathBuf>,
 }
 
 impl Folder {
-    /// Makes an operator in a folder, or opens the one there, which has to have these servers if any are given.
+    /// Creates an operator in a folder, or opens the existing one. A `cluster` must then be the same.
     pub fn init(dir: &Path, cluster: Option<Cluster>, now: Timestamp) -> Result<Self, OrgError> {
         if dir.join("operator.json").exists() {
             let folder = Self::open(dir)?;
@@ -90,10 +90,10 @@ impl Folder {
         let (operator, system) = (KeyPair::new_operator(), KeyPair::new_account());
         let system_account = system.public_key();
         let sign = |name, key: &KeyPair, nats| {
-            let subject = Subject { name, key: &key.public_key(), from: now, until: None };
+            let subject = JwtSubject { name, key: &key.public_key(), from: now, until: None };
             jwt::sign(&operator, &subject, &nats)
         };
-        let its = Operator {
+        let record = OperatorRecord {
             jwt: sign("brigade", &operator, claims::operator(&system_account))?,
             system_jwt: sign("system", &system, claims::system())?,
             system_account,
@@ -103,8 +103,8 @@ impl Folder {
         };
         write_new(&dir.join("operator.nk"), operator.seed()?.as_bytes())?;
         write_new(&dir.join("system.nk"), system.seed()?.as_bytes())?;
-        replace_json(&dir.join("operator.json"), &its)?;
-        let folder = Self { dir, operator: its, _lock: lock };
+        replace_json(&dir.join("operator.json"), &record)?;
+        let folder = Self { dir, operator: record, _lock: lock };
         folder.configure()?;
         Ok(folder)
     }
@@ -120,22 +120,22 @@ impl Folder {
         Ok(Self { dir, operator, _lock: lock })
     }
 
-    /// Where it is.
+    /// The folder's path.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Its servers.
+    /// The operator's servers.
     pub fn cluster(&self) -> &Cluster {
         &self.operator.cluster
     }
 
-    /// The configuration file of the server with this number, from 1.
+    /// The configuration file of the server with this number, counted from 1.
     pub fn server(&self, number: usize) -> PathBuf {
         self.dir.join(format!("server-{number}.conf"))
     }
 
-    /// The credentials of whoever runs an organisation.
+    /// The administrator's credentials file of an organisation.
     pub fn admin(&self, name: &TeamName) -> PathBuf {
         self.org(name).join("admin.creds")
     }
@@ -144,7 +144,7 @@ impl Folder {
         self.dir.join("orgs").join(name.as_str())
     }
 
-    /// Makes an organisation.
+    /// Creates an organisation.
     pub fn add(
         &self,
         name: &TeamName,
@@ -164,7 +164,7 @@ impl Folder {
             return Err(OrgError::Exists { name: name.clone() });
         }
         make_dir(&dir.join("creds"))?;
-        // What a crash left behind here was used for nothing.
+        // Keys that a crash left behind here were never used and can be overwritten.
         let (account, seats) = (KeyPair::new_account(), KeyPair::new_account());
         replace(&dir.join("account.nk"), account.seed()?.as_bytes())?;
         replace(&dir.join("seats.nk"), seats.seed()?.as_bytes())?;
@@ -188,7 +188,7 @@ impl Folder {
         Ok(organisation)
     }
 
-    /// All organisations, by name.
+    /// All organisations, sorted by name.
     pub fn organisations(&self) -> Result<Vec<Organisation>, OrgError> {
         let dir = self.dir.join("orgs");
         let entries = match fs::read_dir(&dir) {
@@ -208,21 +208,21 @@ impl Folder {
         Ok(all)
     }
 
-    /// The organisation of that name; without a name, the only one.
+    /// The organisation with this name. Without a name, the only one.
     pub fn organisation(&self, name: Option<&TeamName>) -> Result<Organisation, OrgError> {
         let mut all = self.organisations()?;
-        let there = || all.iter().map(|its| its.name.clone()).collect();
+        let names = || all.iter().map(|org| org.name.clone()).collect();
         match name {
-            Some(name) => match all.iter().position(|its| its.name == *name) {
+            Some(name) => match all.iter().position(|org| org.name == *name) {
                 Some(at) => Ok(all.swap_remove(at)),
-                None => Err(OrgError::NoOrganisation { name: name.clone(), there: there() }),
+                None => Err(OrgError::NoOrganisation { name: name.clone(), there: names() }),
             },
-            None if all.len() > 1 => Err(OrgError::Several { there: there() }),
+            None if all.len() > 1 => Err(OrgError::Several { there: names() }),
             None => all.pop().ok_or_else(|| OrgError::NoFolder { dir: self.dir.clone() }),
         }
     }
 
-    /// Gives somebody credentials, and tells what was written down of it.
+    /// Issues credentials and records them.
     pub fn grant(
         &self,
         organisation: &mut Organisation,
@@ -234,21 +234,21 @@ impl Folder {
         let names: Vec<&str> = members.iter().map(MemberName::as_str).collect();
         let name = format!("{team}.{}", names.join("+"));
         let file = out.unwrap_or_else(|| dir.join("creds").join(format!("{name}.creds")));
-        // What was written there before is worth nothing any more.
-        let mut there = organisation.seats.iter().filter(|seat| seat.file == file).peekable();
-        if there.peek().is_some() && there.all(|seat| seat.revoked.is_some()) {
+        // A file with revoked credentials can be overwritten.
+        let mut same_file = organisation.seats.iter().filter(|seat| seat.file == file).peekable();
+        if same_file.peek().is_some() && same_file.all(|seat| seat.revoked.is_some()) {
             remove(&file)?;
         }
         let account = self.key(&dir.join("seats.nk"))?;
-        let place = Place::of(&team, organisation.shards);
+        let subjects = Place::of(&team, organisation.shards);
         let mut tags = vec![format!("team:{team}"), format!("role:{}", role.as_str())];
         tags.extend(members.iter().map(|member| format!("member:{member}")));
         tags.push(format!("answers:{}", if answers { "yes" } else { "no" }));
-        tags.push(format!("shard:{}", place.shard));
+        tags.push(format!("shard:{}", subjects.shard));
         tags.extend(settings_tags(&organisation.settings()));
         let (creds, key) = user(&account, &name, until, now, |key| {
-            let its = rights(role, answers, &place, &members, &inbox_prefix(role, key));
-            claims::user(Some(&its), &tags)
+            let permissions = rights(role, answers, &subjects, &members, &inbox_prefix(role, key));
+            claims::user(Some(&permissions), &tags)
         })?;
         write_new(&file, creds.as_bytes())?;
         let file = file.canonicalize().map_err(|source| failed("find", &file, source))?;
@@ -259,8 +259,8 @@ impl Folder {
         Ok(seat)
     }
 
-    /// Takes back all credentials with which somebody can speak for a member, and tells which. The servers
-    /// know when they are told, or started again.
+    /// Revokes all credentials that can act as a member, and returns them. The servers apply this when they
+    /// receive the update or restart.
     pub fn revoke(
         &self,
         organisation: &mut Organisation,
@@ -278,48 +278,48 @@ impl Folder {
         if revoked.is_empty() {
             return Err(OrgError::NobodyThere { team: team.clone(), name: name.clone() });
         }
-        // Two changes within a second have to be told apart by the servers.
+        // The servers compare times in seconds, so each change needs a later one.
         organisation.changed = now.as_second().max(organisation.changed + 1);
         replace_json(&self.org(&organisation.name).join("org.json"), &organisation)?;
         self.configure()?;
         Ok(revoked)
     }
 
-    /// Every account with what the operator says of it now.
+    /// Every account: its public key and its current JWT.
     pub fn accounts(&self) -> Result<Vec<(String, String)>, OrgError> {
         let operator = self.key(&self.dir.join("operator.nk"))?;
         let mut accounts =
             vec![(self.operator.system_account.clone(), self.operator.system_jwt.clone())];
-        for its in self.organisations()? {
-            let from = Timestamp::from_second(its.changed).unwrap_or_default();
-            let seats_name = format!("{}-seats", its.name);
-            let both = [
-                (&its.account, its.name.as_str(), claims::streams()),
-                (&its.seats_account, &seats_name, claims::seats(&its.account, &its.revoked())),
+        for org in self.organisations()? {
+            let from = Timestamp::from_second(org.changed).unwrap_or_default();
+            let seats_name = format!("{}-seats", org.name);
+            let accounts_of_org = [
+                (&org.account, org.name.as_str(), claims::streams()),
+                (&org.seats_account, &seats_name, claims::seats(&org.account, &org.revoked())),
             ];
-            for (key, name, nats) in both {
-                let subject = Subject { name, key, from, until: None };
+            for (key, name, nats) in accounts_of_org {
+                let subject = JwtSubject { name, key, from, until: None };
                 accounts.push((key.clone(), jwt::sign(&operator, &subject, &nats)?));
             }
         }
         Ok(accounts)
     }
 
-    /// A short-lived user of the account by which the servers themselves are spoken to.
+    /// A short-lived user of the system account, for requests to the servers themselves.
     pub(super) fn system_user(&self, now: Timestamp) -> Result<(String, KeyPair), OrgError> {
         let system = self.key(&self.dir.join("system.nk"))?;
         let key = KeyPair::new_user();
-        let until = now.checked_add(LOGIN).ok();
-        let subject = Subject { name: "brigade-org", key: &key.public_key(), from: now, until };
+        let until = now.checked_add(SYSTEM_LOGIN_VALIDITY).ok();
+        let subject = JwtSubject { name: "brigade-org", key: &key.public_key(), from: now, until };
         Ok((jwt::sign(&system, &subject, &claims::user(None, &[]))?, key))
     }
 
-    /// Writes the configuration of the servers.
+    /// Writes the servers' configuration files.
     fn configure(&self) -> Result<(), OrgError> {
         let data = self.dir.join("data");
         make_dir(&data)?;
         let accounts = self.accounts()?;
-        let server = Server {
+        let server = ServerConfig {
             cluster: self.cluster(),
             data: &data,
             password: &self.operator.route_password,
@@ -328,7 +328,7 @@ impl Folder {
             accounts: &accounts,
         };
         for (at, node) in self.cluster().nodes.iter().enumerate() {
-            replace(&self.server(at + 1), server.text(at + 1, node).as_bytes())?;
+            replace(&self.server(at + 1), server.render(at + 1, node).as_bytes())?;
         }
         Ok(())
     }
@@ -340,7 +340,7 @@ impl Folder {
     }
 }
 
-/// A user with a key of its own: its credentials, and its public key.
+/// Creates a user with a new key. Returns its credentials and its public key.
 fn user(
     account: &KeyPair,
     name: &str,
@@ -350,7 +350,7 @@ fn user(
 ) -> Result<(String, String), OrgError> {
     let pair = KeyPair::new_user();
     let key = pair.public_key();
-    let subject = Subject { name, key: &key, from: now, until };
+    let subject = JwtSubject { name, key: &key, from: now, until };
     let jwt = jwt::sign(account, &subject, &nats(&key))?;
     Ok((jwt::creds(&jwt, &pair.seed()?), key))
 }

@@ -1,4 +1,4 @@
-//! JWTs as NATS writes them: signed by an nkey, and named by the hash of what they say.
+//! JWTs in NATS's format: signed with an nkey, with the hash of the claims as their id.
 
 use data_encoding::{BASE32_NOPAD, BASE64URL_NOPAD};
 use jiff::Timestamp;
@@ -9,9 +9,9 @@ use sha2::{Digest as _, Sha512_256};
 
 const HEADER: &str = r#"{"typ":"JWT","alg":"ed25519-nkey"}"#;
 
-/// What every kind says.
+/// The claims that every kind of JWT has.
 #[derive(Serialize)]
-struct Claims<'c> {
+struct JwtClaims<'c> {
     jti: &'c str,
     iat: i64,
     iss: &'c str,
@@ -22,26 +22,26 @@ struct Claims<'c> {
     nats: &'c Value,
 }
 
-/// Whom a JWT is about.
-pub(super) struct Subject<'s> {
-    /// As people know it.
+/// The subject of a JWT.
+pub(super) struct JwtSubject<'s> {
+    /// Its readable name.
     pub(super) name: &'s str,
     /// Its public key.
     pub(super) key: &'s str,
-    /// When it begins to count.
+    /// Start of validity.
     pub(super) from: Timestamp,
-    /// When it no longer counts.
+    /// End of validity.
     pub(super) until: Option<Timestamp>,
 }
 
-/// Says something of somebody, signed by whoever may say so.
+/// Signs claims about a subject.
 pub(super) fn sign(
     issuer: &KeyPair,
-    subject: &Subject<'_>,
+    subject: &JwtSubject<'_>,
     nats: &Value,
 ) -> Result<String, nkeys::error::Error> {
     let issuer_key = issuer.public_key();
-    let mut claims = Claims {
+    let mut claims = JwtClaims {
         jti: "",
         iat: subject.from.as_second(),
         iss: &issuer_key,
@@ -53,21 +53,21 @@ pub(super) fn sign(
     let id = BASE32_NOPAD.encode(&Sha512_256::digest(json(&claims)));
     claims.jti = &id;
     let header = BASE64URL_NOPAD.encode(HEADER.as_bytes());
-    let said = format!("{header}.{}", BASE64URL_NOPAD.encode(&json(&claims)));
-    let signature = BASE64URL_NOPAD.encode(&issuer.sign(said.as_bytes())?);
-    Ok(format!("{said}.{signature}"))
+    let signed = format!("{header}.{}", BASE64URL_NOPAD.encode(&json(&claims)));
+    let signature = BASE64URL_NOPAD.encode(&issuer.sign(signed.as_bytes())?);
+    Ok(format!("{signed}.{signature}"))
 }
 
-/// Strings and numbers always are JSON.
-fn json(claims: &Claims<'_>) -> Vec<u8> {
+/// Serialization cannot fail: the claims hold only strings and numbers.
+fn json(claims: &JwtClaims<'_>) -> Vec<u8> {
     serde_json::to_vec(claims).unwrap_or_default()
 }
 
-/// A credentials file: what is said of its owner, and the key that proves to be the owner.
+/// The text of a credentials file: the user's JWT, and the private key that belongs to it.
 pub(super) fn creds(jwt: &str, seed: &str) -> String {
     format!(
         "-----BEGIN NATS USER JWT-----\n{jwt}\n------END NATS USER JWT------\n\n\
-         Whoever has this file is who it says. Keep it to yourself.\n\n\
+         Anyone who has this file can act as its owner. Keep it secret.\n\n\
          -----BEGIN USER NKEY SEED-----\n{seed}\n------END USER NKEY SEED------\n"
     )
 }
@@ -79,21 +79,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_signed_and_named_by_its_hash() {
+    fn a_jwt_is_signed_and_its_id_is_the_hash_of_its_claims() {
         let (issuer, user) = (KeyPair::new_account(), KeyPair::new_user());
-        let subject = Subject {
+        let subject = JwtSubject {
             name: "demo.alice",
             key: &user.public_key(),
             from: Timestamp::from_second(1_800_000_000).unwrap(),
             until: None,
         };
         let jwt = sign(&issuer, &subject, &json!({ "type": "user", "version": 2 })).unwrap();
-        let (said, signature) = jwt.rsplit_once('.').unwrap();
+        let (signed, signature) = jwt.rsplit_once('.').unwrap();
         let signature = BASE64URL_NOPAD.decode(signature.as_bytes()).unwrap();
-        issuer.verify(said.as_bytes(), &signature).unwrap();
-        assert!(KeyPair::new_account().verify(said.as_bytes(), &signature).is_err());
+        issuer.verify(signed.as_bytes(), &signature).unwrap();
+        assert!(KeyPair::new_account().verify(signed.as_bytes(), &signature).is_err());
 
-        let body = BASE64URL_NOPAD.decode(said.split('.').nth(1).unwrap().as_bytes()).unwrap();
+        let body = BASE64URL_NOPAD.decode(signed.split('.').nth(1).unwrap().as_bytes()).unwrap();
         let mut claims: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(claims["iss"], issuer.public_key());
         assert_eq!(claims["sub"], user.public_key());

@@ -1,4 +1,4 @@
-//! Telling the running servers what an account is now.
+//! Sends updated accounts to the running servers.
 
 use std::time::Duration;
 
@@ -11,41 +11,41 @@ use super::error::OrgError;
 use super::folder::Folder;
 use crate::options::Options;
 
-/// Where servers take what the operator says of an account.
-const UPDATE: &str = "$SYS.REQ.CLAIMS.UPDATE";
-/// How long a server has to answer.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// The subject on which servers accept account JWTs.
+const UPDATE_SUBJECT: &str = "$SYS.REQ.CLAIMS.UPDATE";
+/// How long to wait for the servers' answers.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What a server said.
+/// A server's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Pushed {
-    /// Its name.
+    /// The server's name.
     pub server: String,
-    /// The account.
+    /// The account's public key.
     pub account: String,
-    /// Whether it has taken it.
+    /// Whether the server accepted the update.
     pub taken: bool,
-    /// In its words.
+    /// The server's message.
     pub said: String,
 }
 
-/// Why the servers do not know.
+/// Why the servers were not updated.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PushError {
-    /// The keys for it are not there.
+    /// The operator's keys could not be read.
     #[error(transparent)]
     Org(#[from] OrgError),
-    /// There is no way to them.
+    /// The servers could not be reached.
     #[error("cannot reach the servers")]
     Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// They do not answer as servers of this operator do.
-    #[error("no server answered within {} s", PATIENCE.as_secs())]
+    /// No server of this operator answered.
+    #[error("no server answered within {} s", ANSWER_TIMEOUT.as_secs())]
     Silent,
 }
 
-/// Tells the servers what the accounts of all organisations are now, and gives what each answered. Whoever
-/// was revoked is cut off by them.
+/// Sends the current accounts of all organisations to the servers and returns their answers. The servers
+/// disconnect revoked clients.
 pub async fn push(
     folder: &Folder,
     options: &Options,
@@ -54,7 +54,7 @@ pub async fn push(
     let client = login(folder, options, now).await?;
     let mut pushed = Vec::new();
     for (_, jwt) in folder.accounts()? {
-        pushed.append(&mut ask(&client, jwt, folder.cluster().nodes.len()).await?);
+        pushed.append(&mut push_account(&client, jwt, folder.cluster().nodes.len()).await?);
     }
     if pushed.is_empty() { Err(PushError::Silent) } else { Ok(pushed) }
 }
@@ -70,7 +70,7 @@ async fn login(
         let key = std::sync::Arc::clone(&key);
         async move { key.sign(&nonce).map_err(async_nats::AuthError::new) }
     });
-    connect = connect.connection_timeout(PATIENCE).name("brigade org");
+    connect = connect.connection_timeout(ANSWER_TIMEOUT).name("brigade org");
     if let Some(ca) = &options.ca {
         connect = connect.add_root_certificates(ca.clone());
     }
@@ -82,38 +82,42 @@ async fn login(
 }
 
 #[derive(Deserialize)]
-struct Answer {
-    server: Named,
-    data: Option<Outcome>,
-    error: Option<Outcome>,
+struct UpdateAnswer {
+    server: ServerName,
+    data: Option<UpdateOutcome>,
+    error: Option<UpdateOutcome>,
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct ServerName {
     name: String,
 }
 
 #[derive(Deserialize)]
-struct Outcome {
+struct UpdateOutcome {
     #[serde(default)]
     account: String,
     #[serde(default, alias = "description")]
     message: String,
 }
 
-/// Every server takes it by itself and says so.
-async fn ask(client: &Client, jwt: String, servers: usize) -> Result<Vec<Pushed>, PushError> {
+/// Sends one account. Every server stores it and answers by itself.
+async fn push_account(
+    client: &Client,
+    jwt: String,
+    servers: usize,
+) -> Result<Vec<Pushed>, PushError> {
     let unreachable =
         |error: Box<dyn std::error::Error + Send + Sync>| PushError::Unreachable(error);
     let inbox = client.new_inbox();
     let answers = client.subscribe(inbox.clone()).await;
     let mut answers = answers.map_err(|error| unreachable(error.into()))?.take(servers);
-    let asked = client.publish_with_reply(UPDATE, inbox, jwt.into()).await;
+    let asked = client.publish_with_reply(UPDATE_SUBJECT, inbox, jwt.into()).await;
     asked.map_err(|error| unreachable(error.into()))?;
     let mut pushed = Vec::new();
-    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let deadline = tokio::time::Instant::now() + ANSWER_TIMEOUT;
     while let Ok(Some(message)) = tokio::time::timeout_at(deadline, answers.next()).await {
-        let Ok(answer) = serde_json::from_slice::<Answer>(&message.payload) else { continue };
+        let Ok(answer) = serde_json::from_slice::<UpdateAnswer>(&message.payload) else { continue };
         let taken = answer.error.is_none();
         let Some(outcome) = answer.error.or(answer.data) else { continue };
         let (server, account, said) = (answer.server.name, outcome.account, outcome.message);

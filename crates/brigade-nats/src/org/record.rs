@@ -1,4 +1,4 @@
-//! What is written down of an organisation.
+//! The stored record of an organisation.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,57 +11,57 @@ use serde::{Deserialize, Serialize};
 use crate::identity::Role;
 use crate::options::Settings;
 
-/// An organisation: its accounts, and who has credentials.
+/// An organisation: its accounts, settings and issued credentials.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Organisation {
-    /// Its name.
+    /// The organisation's name.
     pub name: TeamName,
-    /// The public key of the account its streams are in.
+    /// Public key of the account that holds the streams.
     pub account: String,
-    /// The public key of the account its seats are in.
+    /// Public key of the account that holds the seats.
     pub seats_account: String,
-    /// Over how many shards its teams are spread.
+    /// Number of shards the teams are spread over.
     pub shards: u16,
-    /// On how many servers each stream is; unless said, on three where there are as many.
+    /// Replicas per stream; if unset, three in a cluster, else one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<usize>,
     /// How long mail is kept, in seconds.
     pub retention_seconds: u64,
-    /// When the seats' account was last changed; each change counts as later than the one before.
+    /// When the seats' account was last changed, in seconds. Increases with every change.
     pub(super) changed: i64,
-    /// Everybody who was ever given credentials.
+    /// All credentials ever issued.
     pub seats: Vec<Seat>,
 }
 
-/// Somebody who was given credentials.
+/// Issued credentials.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Seat {
     /// The team.
     pub team: TeamName,
-    /// For whom it speaks.
+    /// The members it may act as.
     pub members: Vec<MemberName>,
-    /// What it may do.
+    /// The role.
     pub role: Role,
     /// Whether it may answer requests and give orders.
     pub answers: bool,
-    /// Its public key.
+    /// The public key.
     pub key: String,
-    /// When it was given them.
+    /// When the credentials were issued.
     pub made: Timestamp,
-    /// When they end by themselves.
+    /// When the credentials expire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// When they were taken back.
+    /// When the credentials were revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked: Option<Timestamp>,
-    /// The file they were written to.
+    /// The credentials file.
     pub file: PathBuf,
 }
 
 impl Organisation {
-    /// How its streams are.
+    /// The stream settings.
     pub fn settings(&self) -> Settings {
         Settings {
             shards: self.shards,
@@ -70,10 +70,10 @@ impl Organisation {
         }
     }
 
-    /// The keys that no longer count, and of which time their credentials have to be to be refused.
+    /// Revoked keys, each with a time: credentials issued up to then are refused.
     pub(super) fn revoked(&self) -> BTreeMap<String, i64> {
         let revoked = self.seats.iter().filter_map(|seat| {
-            // A key is made for one file and never used again, so it is refused whenever it was signed.
+            // Each key is used for one file only, so all its credentials can be refused.
             let at = seat.revoked?.max(seat.made).as_second();
             Some((seat.key.clone(), at))
         });

@@ -1,7 +1,7 @@
-//! What each seat may do: the table.
+//! The permissions of each seat: a table of allowed subjects.
 //!
-//! The server compares subjects by their tokens, so that `mb.0.demo.*.alice.w` is to write to anybody of
-//! the team `demo` as `alice` and as nobody else. What is not in the table is refused.
+//! The server compares subjects token by token. `mb.0.demo.*.alice.w`, for example, allows sending to any member
+//! of the team `demo`, and only as `alice`. Everything not in the table is refused.
 
 use brigade_wire::name::MemberName;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::identity::{Role, SEATS_API};
 use crate::layout::{LAYOUT, Place, Stream, WAKE};
 
-/// What a user may publish and what it may hear.
+/// The subjects a user may publish and subscribe to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Permissions {
     /// The subjects it may publish.
@@ -18,104 +18,104 @@ pub struct Permissions {
     pub subscribe: Vec<String>,
 }
 
-/// Who has a right.
+/// Which seats have a right.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Whose {
+enum SeatKind {
     /// Every seat.
-    Every,
-    /// A lead.
+    AnySeat,
+    /// Leads.
     Lead,
-    /// A seat that may answer.
+    /// Seats that may answer.
     Answering,
 }
 
-use Whose::{Answering, Every, Lead};
+use SeatKind::{Answering, AnySeat, Lead};
 
-/// What may be written. `S` is the shard, `T` the team, and `ME` each of the seat's names.
-const WRITES: &[(Whose, &str)] = &[
-    (Every, "mb.S.T.*.ME.w"),
+/// Writes. `S` stands for the shard, `T` for the team, and `ME` for each name of the seat.
+const WRITES: &[(SeatKind, &str)] = &[
+    (AnySeat, "mb.S.T.*.ME.w"),
     (Answering, "mb.S.T.*.ME.a"),
-    (Every, "mk.S.T.ME"),
+    (AnySeat, "mk.S.T.ME"),
     (Lead, "mk.S.T.*"),
-    (Every, "ev.S.T.ME"),
-    (Every, "wk.S.T.ME"),
-    (Every, "bd.S.T.*.ME"),
+    (AnySeat, "ev.S.T.ME"),
+    (AnySeat, "wk.S.T.ME"),
+    (AnySeat, "bd.S.T.*.ME"),
     (Lead, "tm.S.T.doc.cfg.ME"),
-    (Every, "tm.S.T.doc.m.ME"),
-    (Every, "tm.S.T.q.ME.*"),
-    (Every, "nt.S.T.ME.*"),
+    (AnySeat, "tm.S.T.doc.m.ME"),
+    (AnySeat, "tm.S.T.q.ME.*"),
+    (AnySeat, "nt.S.T.ME.*"),
     (Lead, "nt.S.T.*.*"),
-    (Every, "lv.S.T.ME"),
+    (AnySeat, "lv.S.T.ME"),
 ];
 
-/// What may be read: the last of it, all of it, and that there is more.
-const READS: &[(Whose, Stream, &str)] = &[
-    (Every, Stream::Mail, "mb.S.T.ME.>"),
-    (Every, Stream::Mail, "mb.S.T.*.ME.*"),
+/// Reads: the last message, all messages, and notification of new ones.
+const READS: &[(SeatKind, Stream, &str)] = &[
+    (AnySeat, Stream::Mail, "mb.S.T.ME.>"),
+    (AnySeat, Stream::Mail, "mb.S.T.*.ME.*"),
     (Lead, Stream::Mail, "mb.S.T.>"),
-    (Every, Stream::Mail, "mk.S.T.ME"),
+    (AnySeat, Stream::Mail, "mk.S.T.ME"),
     (Lead, Stream::Mail, "mk.S.T.*"),
-    (Every, Stream::Mail, "ev.S.T.*"),
-    (Every, Stream::Mail, "wk.S.T.ME"),
+    (AnySeat, Stream::Mail, "ev.S.T.*"),
+    (AnySeat, Stream::Mail, "wk.S.T.ME"),
     (Lead, Stream::Mail, "wk.S.T.*"),
-    (Every, Stream::Board, "bd.S.T.>"),
-    (Every, Stream::Team, "tm.S.T.>"),
-    (Every, Stream::Notes, "nt.S.T.>"),
-    (Every, Stream::Live, "lv.S.T.>"),
+    (AnySeat, Stream::Board, "bd.S.T.>"),
+    (AnySeat, Stream::Team, "tm.S.T.>"),
+    (AnySeat, Stream::Notes, "nt.S.T.>"),
+    (AnySeat, Stream::Live, "lv.S.T.>"),
 ];
 
-/// What a seat that speaks for some members of a team may do. Who runs the organisation is in another
-/// account and may do everything there; nothing is listed for it.
+/// The permissions of a seat that acts as some members of a team. Empty for an administrator, who is in the
+/// other account and may do everything there.
 pub fn rights(
     role: Role,
     answers: bool,
-    place: &Place,
+    subjects: &Place,
     members: &[MemberName],
     inbox_prefix: &str,
 ) -> Permissions {
-    let mut its = Permissions::default();
+    let mut permissions = Permissions::default();
     if role == Role::Admin {
-        return its;
+        return permissions;
     }
-    let has = |whose| match whose {
-        Every => true,
+    let has = |kind| match kind {
+        AnySeat => true,
         Lead => role == Role::Lead,
         Answering => answers,
     };
     for me in members {
-        let said = |row: &str| said(row, place, me);
-        for (_, row) in WRITES.iter().filter(|(whose, _)| has(*whose)) {
-            its.publish.push(said(row));
+        let subject_of = |row: &str| expand(row, subjects, me);
+        for (_, row) in WRITES.iter().filter(|(kind, _)| has(*kind)) {
+            permissions.publish.push(subject_of(row));
         }
-        for (_, stream, row) in READS.iter().filter(|(whose, ..)| has(*whose)) {
-            let (stream, subject) = (place.stream(*stream), said(row));
-            // With the subject in it, the request is for no other: a filter that differs is refused.
-            its.publish.push(format!("{SEATS_API}.DIRECT.GET.{stream}.{subject}"));
-            its.publish.push(format!("{SEATS_API}.CONSUMER.CREATE.{stream}.*.{subject}"));
-            its.subscribe.push(format!("{WAKE}.{subject}"));
+        for (_, stream, row) in READS.iter().filter(|(kind, ..)| has(*kind)) {
+            let (stream, subject) = (subjects.stream(*stream), subject_of(row));
+            // The filter is part of the request's subject; the server refuses a body with another filter.
+            permissions.publish.push(format!("{SEATS_API}.DIRECT.GET.{stream}.{subject}"));
+            permissions.publish.push(format!("{SEATS_API}.CONSUMER.CREATE.{stream}.*.{subject}"));
+            permissions.subscribe.push(format!("{WAKE}.{subject}"));
         }
     }
     let layout = Stream::Team.name(0);
-    its.publish.push(format!("{SEATS_API}.DIRECT.GET.{layout}.{LAYOUT}"));
+    permissions.publish.push(format!("{SEATS_API}.DIRECT.GET.{layout}.{LAYOUT}"));
     for stream in Stream::ALL {
-        // Nobody can guess the name of another's consumer, and nobody is told it.
-        let stream = place.stream(stream);
-        its.publish.push(format!("{SEATS_API}.CONSUMER.MSG.NEXT.{stream}.*"));
-        its.publish.push(format!("{SEATS_API}.CONSUMER.DELETE.{stream}.*"));
+        // Any name is allowed here: consumer names are random and not revealed to other seats.
+        let stream = subjects.stream(stream);
+        permissions.publish.push(format!("{SEATS_API}.CONSUMER.MSG.NEXT.{stream}.*"));
+        permissions.publish.push(format!("{SEATS_API}.CONSUMER.DELETE.{stream}.*"));
     }
-    its.subscribe.push(format!("{inbox_prefix}.>"));
-    for subjects in [&mut its.publish, &mut its.subscribe] {
+    permissions.subscribe.push(format!("{inbox_prefix}.>"));
+    for subjects in [&mut permissions.publish, &mut permissions.subscribe] {
         subjects.sort();
         subjects.dedup();
     }
-    its
+    permissions
 }
 
-fn said(row: &str, place: &Place, me: &MemberName) -> String {
-    let shard = place.shard.to_string();
+fn expand(row: &str, subjects: &Place, me: &MemberName) -> String {
+    let shard = subjects.shard.to_string();
     let tokens = row.split('.').map(|token| match token {
         "S" => shard.as_str(),
-        "T" => place.team.as_str(),
+        "T" => subjects.team.as_str(),
         "ME" => me.as_str(),
         token => token,
     });
@@ -126,17 +126,21 @@ fn said(row: &str, place: &Place, me: &MemberName) -> String {
 mod tests {
     use super::*;
 
-    fn of(role: Role, answers: bool, members: &[&str]) -> Permissions {
-        let place = Place { shard: 3, team: "demo".parse().unwrap() };
+    fn permissions(role: Role, answers: bool, members: &[&str]) -> Permissions {
+        let subjects = Place { shard: 3, team: "demo".parse().unwrap() };
         let members: Vec<MemberName> = members.iter().map(|name| name.parse().unwrap()).collect();
-        rights(role, answers, &place, &members, "_INBOX.UKEY")
+        rights(role, answers, &subjects, &members, "_INBOX.UKEY")
     }
 
     #[test]
-    fn a_member_is_itself_and_nobody_else() {
-        let its = of(Role::Member, false, &["alice"]);
-        let writes: Vec<&str> =
-            its.publish.iter().map(String::as_str).filter(|its| !its.starts_with("js.")).collect();
+    fn a_member_can_write_only_as_itself() {
+        let permissions = permissions(Role::Member, false, &["alice"]);
+        let writes: Vec<&str> = permissions
+            .publish
+            .iter()
+            .map(String::as_str)
+            .filter(|subject| !subject.starts_with("js."))
+            .collect();
         assert_eq!(
             writes,
             [
@@ -151,42 +155,51 @@ mod tests {
                 "wk.3.demo.alice",
             ]
         );
-        assert!(its.publish.contains(&"js.CONSUMER.CREATE.MB_3.*.mb.3.demo.alice.>".to_owned()));
-        assert!(its.subscribe.contains(&"wake.mb.3.demo.alice.>".to_owned()));
-        assert!(its.subscribe.contains(&"_INBOX.UKEY.>".to_owned()));
-        assert!(its.subscribe.iter().all(|its| its.starts_with("wake.") || its.contains("UKEY")));
+        assert!(
+            permissions.publish.contains(&"js.CONSUMER.CREATE.MB_3.*.mb.3.demo.alice.>".to_owned())
+        );
+        assert!(permissions.subscribe.contains(&"wake.mb.3.demo.alice.>".to_owned()));
+        assert!(permissions.subscribe.contains(&"_INBOX.UKEY.>".to_owned()));
+        assert!(
+            permissions
+                .subscribe
+                .iter()
+                .all(|subject| subject.starts_with("wake.") || subject.contains("UKEY"))
+        );
     }
 
     #[test]
-    fn a_lead_keeps_the_roster_and_answers_if_it_may() {
-        let answering = of(Role::Lead, true, &["team-lead"]);
-        let silent = of(Role::Lead, false, &["team-lead"]);
+    fn a_lead_writes_the_roster_and_answers_only_if_allowed() {
+        let answering = permissions(Role::Lead, true, &["team-lead"]);
+        let not_answering = permissions(Role::Lead, false, &["team-lead"]);
         let answer = "mb.3.demo.*.team-lead.a".to_owned();
         assert!(answering.publish.contains(&answer));
-        assert!(!silent.publish.contains(&answer));
-        assert!(silent.publish.contains(&"tm.3.demo.doc.cfg.team-lead".to_owned()));
-        assert!(silent.publish.contains(&"nt.3.demo.*.*".to_owned()));
+        assert!(!not_answering.publish.contains(&answer));
+        assert!(not_answering.publish.contains(&"tm.3.demo.doc.cfg.team-lead".to_owned()));
+        assert!(not_answering.publish.contains(&"nt.3.demo.*.*".to_owned()));
     }
 
     #[test]
-    fn a_host_speaks_for_its_members() {
-        let its = of(Role::Member, false, &["alice", "Bob"]);
+    fn a_host_can_act_as_each_of_its_members() {
+        let permissions = permissions(Role::Member, false, &["alice", "Bob"]);
         for me in ["alice", "Bob"] {
-            assert!(its.publish.contains(&format!("mb.3.demo.*.{me}.w")));
-            assert!(its.subscribe.contains(&format!("wake.mb.3.demo.{me}.>")));
+            assert!(permissions.publish.contains(&format!("mb.3.demo.*.{me}.w")));
+            assert!(permissions.subscribe.contains(&format!("wake.mb.3.demo.{me}.>")));
         }
-        let once = its.publish.iter().filter(|its| its.contains("bd.3.demo.>")).count();
-        assert_eq!(once, 2, "one for the last, one for all");
+        let count =
+            permissions.publish.iter().filter(|subject| subject.contains("bd.3.demo.>")).count();
+        assert_eq!(count, 2, "one direct get and one consumer");
     }
 
-    /// No subject of the server's own is granted as a whole.
+    /// Seats get only API subjects limited to their team, or to consumers by name.
     #[test]
-    fn nobody_is_given_the_interface_of_the_server() {
+    fn seats_get_no_general_access_to_the_server_api() {
         for role in [Role::Member, Role::Lead] {
-            for subject in of(role, true, &["alice"]).publish {
+            for subject in permissions(role, true, &["alice"]).publish {
                 assert!(!subject.starts_with('$') && !subject.starts_with('>'), "{subject}");
                 let by_name = ["js.CONSUMER.MSG.NEXT.", "js.CONSUMER.DELETE."];
-                if subject.starts_with("js.") && !by_name.iter().any(|its| subject.starts_with(its))
+                if subject.starts_with("js.")
+                    && !by_name.iter().any(|prefix| subject.starts_with(prefix))
                 {
                     let of_team = subject.contains(".3.demo.") || subject.ends_with(LAYOUT);
                     assert!(of_team, "{subject}");

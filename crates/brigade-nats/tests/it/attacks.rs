@@ -1,7 +1,7 @@
-//! Whoever has credentials tries to do what they are not for, with a raw client.
+//! Seats try to exceed their credentials with a raw client.
 //!
-//! Each attempt has to be refused by the server: it says so, or it does not answer; and in either case
-//! nothing is changed and nothing was learned. The same attempts by those who may show that they are real.
+//! The server must refuse each attempt: it reports an error or does not answer, nothing changes, and the seat
+//! learns nothing. The same attempts by permitted seats succeed, which shows that the attempts are real.
 
 pub(crate) mod streams;
 mod table;
@@ -14,32 +14,32 @@ use brigade_nats::identity::Role;
 use futures_util::StreamExt as _;
 
 use self::streams::state;
-use self::table::{Attempt, By, How, Outcome, attempts};
-use crate::served::{Raw, Served};
+use self::table::{Attacker, Attempt, AttemptKind, ExpectedOutcome, attempts};
+use crate::served::{OrgServers, RawClient};
 
-/// What nobody but its reader may ever see.
+/// Content that only its recipient may see.
 const SECRET: &str = "for-bobs-eyes-only";
-/// How long an answer may take.
-const PATIENCE: Duration = Duration::from_millis(400);
+/// How long to wait for an answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(400);
 
-/// Everybody of the play.
-struct Cast {
-    /// Ends the servers when the play is over.
-    _served: Served,
-    clients: BTreeMap<By, Raw>,
-    /// Where bob hears the server's answers.
+/// The servers and all clients.
+struct AttackSetup {
+    /// Stops the servers on drop.
+    _servers: OrgServers,
+    clients: BTreeMap<Attacker, RawClient>,
+    /// Prefix of the subjects on which bob receives answers.
     bobs_inbox: String,
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_attempt_is_refused_by_the_server() {
-    let cast = Cast::assemble().await;
+    let setup = AttackSetup::assemble().await;
     let mut wrong = Vec::new();
-    let all = attempts(&cast.bobs_inbox);
-    let refused = all.iter().filter(|its| its.outcome == Outcome::Refused).count();
-    assert_eq!(refused, 117, "docs/security.md says how many");
+    let all = attempts(&setup.bobs_inbox);
+    let refused = all.iter().filter(|attempt| attempt.outcome == ExpectedOutcome::Refused).count();
+    assert_eq!(refused, 117, "docs/security.md states this number");
     for attempt in &all {
-        let (verdict, as_expected) = cast.try_out(attempt).await;
+        let (verdict, as_expected) = setup.run(attempt).await;
         let mark = if as_expected { "ok" } else { "WRONG" };
         println!("{mark:5} {:9} {:64} {verdict}", attempt.by.name(), attempt.name);
         if !as_expected {
@@ -50,73 +50,73 @@ async fn every_attempt_is_refused_by_the_server() {
     assert!(wrong.is_empty(), "not as expected: {wrong:#?}");
 }
 
-impl Cast {
+impl AttackSetup {
     async fn assemble() -> Self {
-        let served = Served::start(1);
-        let mut acme = served.organisation("acme").await;
-        let mut rival = served.organisation("rival").await;
+        let servers = OrgServers::start(1);
+        let mut acme = servers.organisation("acme").await;
+        let mut rival = servers.organisation("rival").await;
         let member = (Role::Member, false);
         let mut clients = BTreeMap::new();
         for (by, team, name, role) in [
-            (By::Lead, "demo", "team-lead", (Role::Lead, true)),
-            (By::Deputy, "demo", "deputy", (Role::Lead, false)),
-            (By::Alice, "demo", "alice", member),
-            (By::Bob, "demo", "bob", member),
-            (By::Carol, "other", "carol", member),
+            (Attacker::Lead, "demo", "team-lead", (Role::Lead, true)),
+            (Attacker::Deputy, "demo", "deputy", (Role::Lead, false)),
+            (Attacker::Alice, "demo", "alice", member),
+            (Attacker::Bob, "demo", "bob", member),
+            (Attacker::Carol, "other", "carol", member),
         ] {
-            let seat = served.grant(&mut acme, team, &[name], role);
-            clients.insert(by, served.raw(&seat.file).await);
+            let seat = servers.grant(&mut acme, team, &[name], role);
+            clients.insert(by, servers.raw(&seat.file).await);
         }
-        let stolen = served.grant(&mut rival, "demo", &["bob"], member);
-        clients.insert(By::Rival, served.raw(&stolen.file).await);
-        for (by, organisation) in [(By::Admin, &acme), (By::RivalAdmin, &rival)] {
-            let admin = served.raw(&served.folder.admin(&organisation.name)).await;
+        let stolen = servers.grant(&mut rival, "demo", &["bob"], member);
+        clients.insert(Attacker::Rival, servers.raw(&stolen.file).await);
+        for (by, organisation) in [(Attacker::Admin, &acme), (Attacker::RivalAdmin, &rival)] {
+            let admin = servers.raw(&servers.folder.admin(&organisation.name)).await;
             clients.insert(by, admin);
         }
         let bob = acme.seats.iter().find(|seat| seat.members[0].as_str() == "bob").unwrap();
         let bobs_inbox = format!("_INBOX.{}", bob.key);
-        let cast = Self { _served: served, clients, bobs_inbox };
-        cast.set_the_scene().await;
-        cast
+        let setup = Self { _servers: servers, clients, bobs_inbox };
+        setup.write_messages().await;
+        setup
     }
 
-    /// Something of everything, each written by whoever may.
-    async fn set_the_scene(&self) {
+    /// Writes one message of each kind, each by a client that may.
+    async fn write_messages(&self) {
         for (by, subject) in [
-            (By::Lead, "mb.0.demo.bob.team-lead.w"),
-            (By::Lead, "mb.0.demo.bob.team-lead.a"),
-            (By::Bob, "mk.0.demo.bob"),
-            (By::Lead, "tm.0.demo.doc.cfg.team-lead"),
-            (By::Bob, "tm.0.demo.doc.m.bob"),
-            (By::Bob, "nt.0.demo.bob.shown"),
-            (By::Lead, "tm.0.demo.q.team-lead.plan-1"),
-            (By::Bob, "bd.0.demo.1.bob"),
-            (By::Alice, "ev.0.demo.alice"),
-            (By::Bob, "lv.0.demo.bob"),
-            (By::Carol, "bd.0.other.1.carol"),
-            (By::Carol, "mb.0.other.carol.carol.w"),
+            (Attacker::Lead, "mb.0.demo.bob.team-lead.w"),
+            (Attacker::Lead, "mb.0.demo.bob.team-lead.a"),
+            (Attacker::Bob, "mk.0.demo.bob"),
+            (Attacker::Lead, "tm.0.demo.doc.cfg.team-lead"),
+            (Attacker::Bob, "tm.0.demo.doc.m.bob"),
+            (Attacker::Bob, "nt.0.demo.bob.shown"),
+            (Attacker::Lead, "tm.0.demo.q.team-lead.plan-1"),
+            (Attacker::Bob, "bd.0.demo.1.bob"),
+            (Attacker::Alice, "ev.0.demo.alice"),
+            (Attacker::Bob, "lv.0.demo.bob"),
+            (Attacker::Carol, "bd.0.other.1.carol"),
+            (Attacker::Carol, "mb.0.other.carol.carol.w"),
         ] {
             let client = &self.clients[&by].client;
             let answer = client.request(subject, SECRET.into()).await;
             let answer = answer.unwrap_or_else(|error| panic!("{subject}: {error}"));
-            let said = String::from_utf8_lossy(&answer.payload).into_owned();
-            assert!(said.contains("\"seq\""), "{subject}: {said}");
+            let answer = String::from_utf8_lossy(&answer.payload).into_owned();
+            assert!(answer.contains("\"seq\""), "{subject}: {answer}");
         }
     }
 
     async fn state(&self) -> BTreeMap<String, String> {
-        let mut all = state(&self.clients[&By::Admin].client, "acme").await;
-        all.append(&mut state(&self.clients[&By::RivalAdmin].client, "rival").await);
+        let mut all = state(&self.clients[&Attacker::Admin].client, "acme").await;
+        all.append(&mut state(&self.clients[&Attacker::RivalAdmin].client, "rival").await);
         all
     }
 
-    /// Tries it. Tells what came of it, and whether it should have.
-    async fn try_out(&self, attempt: &Attempt) -> (String, bool) {
+    /// Makes the attempt. Returns a description of the result, and whether it was expected.
+    async fn run(&self, attempt: &Attempt) -> (String, bool) {
         let raw = &self.clients[&attempt.by];
-        raw.told();
+        raw.take_events();
         let before = self.state().await;
-        let heard = match &attempt.how {
-            How::Ask { subject, headers, body } => {
+        let heard = match &attempt.kind {
+            AttemptKind::Ask { subject, headers, body } => {
                 let headers = map(headers);
                 let inbox = raw.client.new_inbox();
                 let mut answers = raw.client.subscribe(inbox.clone()).await.unwrap();
@@ -132,22 +132,22 @@ impl Cast {
                     .unwrap();
                 first(raw, &mut answers).await
             }
-            How::Bounce { subject, body, reply } => {
+            AttemptKind::Bounce { subject, body, reply } => {
                 let client = &raw.client;
                 client
                     .publish_with_reply(subject.clone(), reply.clone(), body.clone().into())
                     .await
                     .unwrap();
-                tokio::time::sleep(PATIENCE).await;
+                tokio::time::sleep(ANSWER_TIMEOUT).await;
                 None
             }
-            How::Listen { subject } => {
+            AttemptKind::Listen { subject } => {
                 let mut heard = raw.client.subscribe(subject.clone()).await.unwrap();
                 raw.client.flush().await.unwrap();
-                raw.hears("violation", Duration::from_millis(100)).await;
-                self.say_something().await;
+                raw.sees_event("violation", Duration::from_millis(100)).await;
+                self.send_mail().await;
                 let heard = first(raw, &mut heard).await;
-                // What was just said is part of the scene from now on.
+                // The messages just sent are not an effect of the attempt.
                 return self.judge(attempt, heard, &self.state().await).await;
             }
         };
@@ -166,57 +166,60 @@ impl Cast {
             .chain(before.keys())
             .filter(|key| after.get(*key) != before.get(*key))
             .collect();
-        let violation =
-            self.clients[&attempt.by].told().into_iter().find(|its| its.contains("iolation"));
-        let error = heard.as_deref().filter(|said| said.contains("\"error\""));
-        let learned = heard.as_deref().is_some_and(|said| said.contains(SECRET));
+        let violation = self.clients[&attempt.by]
+            .take_events()
+            .into_iter()
+            .find(|event| event.contains("iolation"));
+        let error = heard.as_deref().filter(|answer| answer.contains("\"error\""));
+        let learned = heard.as_deref().is_some_and(|answer| answer.contains(SECRET));
         let verdict = match (&violation, error, &heard) {
             (Some(_), ..) => "permissions violation".to_owned(),
             (None, Some(error), _) => {
                 error.split("\"error\"").nth(1).unwrap().chars().take(90).collect()
             }
-            (None, None, Some(said)) => {
-                format!("answered: {}", said.trim().chars().take(60).collect::<String>())
+            (None, None, Some(answer)) => {
+                format!("answered: {}", answer.trim().chars().take(60).collect::<String>())
             }
             (None, None, None) => "no answer, no effect".to_owned(),
         };
         let verdict =
             if changed.is_empty() { verdict } else { format!("{verdict}; changed {changed:?}") };
         let as_expected = match attempt.outcome {
-            Outcome::Refused => {
-                let nothing = heard.as_deref().is_none_or(|said| error.is_some() || is_no(said));
+            ExpectedOutcome::Refused => {
+                let nothing =
+                    heard.as_deref().is_none_or(|answer| error.is_some() || is_negative(answer));
                 changed.is_empty() && !learned && nothing
             }
-            Outcome::Changes => !changed.is_empty(),
-            Outcome::Learns => learned,
+            ExpectedOutcome::Changes => !changed.is_empty(),
+            ExpectedOutcome::Learns => learned,
         };
         (verdict, as_expected)
     }
 
-    /// Mail for bob, while somebody listens.
-    async fn say_something(&self) {
-        let lead = &self.clients[&By::Lead].client;
+    /// Sends mail to bob while the attacker listens.
+    async fn send_mail(&self) {
+        let lead = &self.clients[&Attacker::Lead].client;
         lead.request("mb.0.demo.bob.team-lead.w", SECRET.into()).await.unwrap();
-        let bob = &self.clients[&By::Bob].client;
+        let bob = &self.clients[&Attacker::Bob].client;
         bob.request("js.DIRECT.GET.MB_0.mb.0.demo.bob.>", "".into()).await.unwrap();
     }
 }
 
-/// The first answer, or what the server thinks of the question.
-async fn first(raw: &Raw, answers: &mut async_nats::Subscriber) -> Option<String> {
+/// The first answer; `None` if the server reports a violation instead.
+async fn first(raw: &RawClient, answers: &mut async_nats::Subscriber) -> Option<String> {
     tokio::select! {
-        answer = answers.next() => answer.map(|its| {
-            let status = its.status.map(|status| status.to_string()).unwrap_or_default();
-            let headers = its.headers.map(|headers| format!("{headers:?}")).unwrap_or_default();
-            format!("{status} {} {headers}", String::from_utf8_lossy(&its.payload))
+        answer = answers.next() => answer.map(|message| {
+            let status = message.status.map(|status| status.to_string()).unwrap_or_default();
+            let headers = message.headers.map(|headers| format!("{headers:?}")).unwrap_or_default();
+            format!("{status} {} {headers}", String::from_utf8_lossy(&message.payload))
         }),
-        _ = raw.hears("violation", PATIENCE) => None,
+        _ = raw.sees_event("violation", ANSWER_TIMEOUT) => None,
     }
 }
 
-/// Whether an answer says that there is nothing there, the question is none, or nobody takes it.
-fn is_no(said: &str) -> bool {
-    ["404", "408", "503"].iter().any(|status| said.starts_with(status))
+/// Whether an answer means: not found, bad request, or no responders.
+fn is_negative(answer: &str) -> bool {
+    ["404", "408", "503"].iter().any(|status| answer.starts_with(status))
 }
 
 fn map(headers: &[(&str, &str)]) -> HeaderMap {

@@ -1,4 +1,4 @@
-//! The contract of a store, kept on one server and on three.
+//! Runs the store contract tests on one server and on a cluster of three.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use brigade_nats::{NatsStore, Options};
 use brigade_testkit::nats_server::Engine;
 use tokio::runtime::Runtime;
 
-/// A store on servers of its own. The connection lives in a runtime that outlives the test's.
-fn store(engine: Engine) -> (Arc<dyn Store>, (Runtime, Engine)) {
+/// A store on its own servers. The connection needs a runtime that outlives the test's.
+fn store(servers: Engine) -> (Arc<dyn Store>, (Runtime, Engine)) {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(1).enable_all().build().unwrap();
-    let options = Options { servers: engine.urls.clone(), ..Options::default() };
+    let options = Options { servers: servers.urls.clone(), ..Options::default() };
     let store = runtime.block_on(NatsStore::connect(options)).unwrap();
-    (Arc::new(store), (runtime, engine))
+    (Arc::new(store), (runtime, servers))
 }
 
 mod one_node {

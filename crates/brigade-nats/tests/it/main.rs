@@ -1,11 +1,11 @@
-//! The store on real servers.
+//! Tests of the store against real servers.
 
 #![expect(
     clippy::indexing_slicing,
     clippy::panic,
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "a test stops at the first surprise, and says what it measured"
+    reason = "a test may panic at the first failure, and prints what it measured"
 )]
 
 mod attacks;

@@ -1,5 +1,5 @@
-//! Servers started from the configuration that an operator's folder has, and raw clients of them: what
-//! somebody would use who does not mean well.
+//! Servers started with the configuration of an operator's folder, and raw clients like those an attacker
+//! would use.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
@@ -16,20 +16,20 @@ use brigade_nats::org::{Cluster, Folder, Granted, Organisation, Seat};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
-/// Ends the server when this test does, however it ends: then the pipe is closed.
-const KEEPER: &str =
+/// Kills the server when the test ends for any reason: the shell reads until the pipe closes.
+const WATCHDOG: &str =
     r#""$0" -c "$1" >>"$2" 2>&1 & pid=$!; echo $pid; read -r word; kill -9 $pid; wait $pid"#;
 
-/// An operator's folder, and its servers running.
-pub(crate) struct Served {
+/// An operator's folder with running servers.
+pub(crate) struct OrgServers {
     pub(crate) folder: Folder,
     pub(crate) urls: Vec<String>,
-    keepers: Vec<Child>,
+    watchdogs: Vec<Child>,
     dir: TempDir,
 }
 
-impl Served {
-    /// So many servers.
+impl OrgServers {
+    /// Starts this many servers.
     pub(crate) fn start(nodes: usize) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let nodes = free_ports(nodes).into_iter();
@@ -38,18 +38,18 @@ impl Served {
         let urls = cluster.urls();
         let folder =
             Folder::init(&dir.path().join("operator"), Some(cluster), Timestamp::now()).unwrap();
-        let mut served = Self { folder, urls, keepers: Vec::new(), dir };
-        served.launch();
-        served
+        let mut servers = Self { folder, urls, watchdogs: Vec::new(), dir };
+        servers.launch();
+        servers
     }
 
-    /// Starts the servers, with the data they had.
+    /// Starts the servers with their existing data.
     pub(crate) fn launch(&mut self) {
         let program =
             std::env::var_os("BRIGADE_NATS_SERVER").unwrap_or_else(|| "nats-server".into());
         for number in 1..=self.urls.len() {
-            let mut keeper = Command::new("sh")
-                .args(["-c", KEEPER])
+            let mut watchdog = Command::new("sh")
+                .args(["-c", WATCHDOG])
                 .arg(&program)
                 .args([self.folder.server(number), self.log(number)])
                 .stdin(Stdio::piped())
@@ -58,16 +58,16 @@ impl Served {
                 .spawn()
                 .unwrap();
             let mut pid = String::new();
-            BufReader::new(keeper.stdout.take().unwrap()).read_line(&mut pid).unwrap();
-            self.keepers.push(keeper);
+            BufReader::new(watchdog.stdout.take().unwrap()).read_line(&mut pid).unwrap();
+            self.watchdogs.push(watchdog);
         }
     }
 
     /// Kills the servers.
     pub(crate) fn kill(&mut self) {
-        for mut keeper in self.keepers.drain(..) {
-            drop(keeper.stdin.take());
-            let _ended = keeper.wait();
+        for mut watchdog in self.watchdogs.drain(..) {
+            drop(watchdog.stdin.take());
+            let _ended = watchdog.wait();
         }
     }
 
@@ -75,26 +75,26 @@ impl Served {
         self.dir.path().join(format!("log-{number}"))
     }
 
-    /// An organisation with its streams.
+    /// Creates an organisation and its streams.
     pub(crate) async fn organisation(&self, name: &str) -> Organisation {
         let name = name.parse().unwrap();
-        let its = self.folder.add(&name, &Settings::default(), Timestamp::now()).unwrap();
+        let organisation = self.folder.add(&name, &Settings::default(), Timestamp::now()).unwrap();
         let options = brigade_nats::Options { servers: self.urls.clone(), ..Default::default() };
-        // The servers may not listen yet.
+        // The servers may not be listening yet.
         for _ in 0..100 {
             let pushed = brigade_nats::org::push(&self.folder, &options, Timestamp::now()).await;
-            if pushed.is_ok_and(|told| told.len() >= self.urls.len()) {
+            if pushed.is_ok_and(|answers| answers.len() >= self.urls.len()) {
                 break;
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        let creds = Some(self.folder.admin(&its.name));
-        let options = brigade_nats::Options { creds, settings: its.settings(), ..options };
+        let creds = Some(self.folder.admin(&organisation.name));
+        let options = brigade_nats::Options { creds, settings: organisation.settings(), ..options };
         brigade_nats::NatsStore::connect(options).await.unwrap();
-        its
+        organisation
     }
 
-    /// Gives somebody credentials.
+    /// Issues credentials.
     pub(crate) fn grant(
         &self,
         organisation: &mut Organisation,
@@ -108,30 +108,30 @@ impl Served {
         self.folder.grant(organisation, granted, Timestamp::now()).unwrap()
     }
 
-    pub(crate) async fn raw(&self, creds: &Path) -> Raw {
-        Raw::connect(&self.urls, &std::fs::read_to_string(creds).unwrap()).await.unwrap()
+    pub(crate) async fn raw(&self, creds: &Path) -> RawClient {
+        RawClient::connect(&self.urls, &std::fs::read_to_string(creds).unwrap()).await.unwrap()
     }
 }
 
-impl Drop for Served {
+impl Drop for OrgServers {
     fn drop(&mut self) {
         self.kill();
     }
 }
 
-/// A raw client, and what the server told it that it did not ask for.
-pub(crate) struct Raw {
+/// A raw client that collects the server's errors and events.
+pub(crate) struct RawClient {
     pub(crate) client: Client,
-    told: Arc<Mutex<Vec<String>>>,
+    events: Arc<Mutex<Vec<String>>>,
 }
 
-impl Raw {
+impl RawClient {
     pub(crate) async fn connect(
         urls: &[String],
         creds: &str,
     ) -> Result<Self, async_nats::ConnectError> {
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let tell = Arc::clone(&told);
+        let events = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&events);
         let prefix = Identity::parse(creds).unwrap().inbox_prefix;
         let client = ConnectOptions::with_credentials(creds)
             .unwrap()
@@ -139,28 +139,28 @@ impl Raw {
             .connection_timeout(Duration::from_secs(3))
             .max_reconnects(3)
             .event_callback(move |event| {
-                let told = match event {
+                let events = match event {
                     Event::ServerError(error) => error.to_string(),
                     event => format!("event: {event}"),
                 };
-                tell.lock().unwrap().push(told);
+                sink.lock().unwrap().push(events);
                 std::future::ready(())
             })
             .connect(urls)
             .await?;
-        Ok(Self { client, told })
+        Ok(Self { client, events })
     }
 
-    /// What the server told since the last time.
-    pub(crate) fn told(&self) -> Vec<String> {
-        std::mem::take(&mut self.told.lock().unwrap())
+    /// Returns and clears the errors and events received so far.
+    pub(crate) fn take_events(&self) -> Vec<String> {
+        std::mem::take(&mut self.events.lock().unwrap())
     }
 
-    /// Waits until the server has told something that has these words in it.
-    pub(crate) async fn hears(&self, words: &str, patience: Duration) -> bool {
-        let end = tokio::time::Instant::now() + patience;
+    /// Waits until an error or event contains this text (in lower case).
+    pub(crate) async fn sees_event(&self, text: &str, timeout: Duration) -> bool {
+        let end = tokio::time::Instant::now() + timeout;
         while tokio::time::Instant::now() < end {
-            if self.told.lock().unwrap().iter().any(|its| its.to_lowercase().contains(words)) {
+            if self.events.lock().unwrap().iter().any(|event| event.to_lowercase().contains(text)) {
                 return true;
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -169,7 +169,7 @@ impl Raw {
     }
 }
 
-/// Ports that are free now, and with them those for the routes.
+/// Ports that are free, together with the port for routes that belongs to each.
 fn free_ports(count: usize) -> Vec<u16> {
     let mut found = Vec::new();
     while found.len() < count {

@@ -286,14 +286,14 @@ fn whoever_has_no_team_makes_one_and_ends_it() {
     let mut founder = Client::start(&house, &[]);
     founder.greet("2025-06-18");
     let refused = founder.refused("send_message", json!({ "to": "bob", "message": "hi" }));
-    assert_eq!(refused, "you have no team yet; make one with team_create");
+    assert_eq!(refused, "you have no team yet; create one with team_create");
     let refused = founder.refused("team_create", json!({ "team_name": "../evil" }));
     assert!(refused.starts_with("the team name"), "{refused}");
     let made = founder.done("team_create", json!({ "team_name": "alpha", "description": "d" }));
     assert_eq!(made["lead_agent_id"], "team-lead@alpha");
     assert_eq!(founder.notifications[0]["method"], "notifications/tools/list_changed");
     let refused = founder.refused("team_create", json!({ "team_name": "beta" }));
-    assert_eq!(refused, "you are in team alpha already");
+    assert_eq!(refused, "you are already in team alpha");
     let members = founder.done("list_members", json!({}));
     assert_eq!(members["message"], "team alpha: team-lead (you), lead");
     founder.done("team_delete", json!({}));
@@ -327,7 +327,7 @@ fn the_seat_is_said_at_the_start() {
     let mut named = Client::start(&house, &["--team", "later"]);
     named.greet("2025-11-25");
     let refused = named.refused("team_create", json!({ "team_name": "sooner" }));
-    assert_eq!(refused, "your team is to be named later");
+    assert_eq!(refused, "your team must be named later");
     named.done("team_create", json!({ "team_name": "later" }));
 }
 

@@ -1,29 +1,29 @@
-//! Everything that stands in the streams.
+//! The content of all streams.
 
 use std::collections::BTreeMap;
 
 use async_nats::Client;
 use serde_json::{Value, json};
 
-pub(crate) async fn ask(client: &Client, subject: &str, body: &Value) -> Value {
+pub(crate) async fn request(client: &Client, subject: &str, body: &Value) -> Value {
     let answer = client.request(subject.to_owned(), body.to_string().into()).await;
     let answer = answer.unwrap_or_else(|error| panic!("{subject}: {error}"));
     serde_json::from_slice(&answer.payload).unwrap()
 }
 
-/// How many messages there are of each subject, and how each stream is made. What alice writes down of
-/// herself she may.
-pub(crate) async fn state(admin: &Client, of: &str) -> BTreeMap<String, String> {
+/// The settings of each stream and the number of messages per subject. Excludes alice's own events, which she
+/// may write.
+pub(crate) async fn state(admin: &Client, organisation: &str) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
-    let names = ask(admin, "$JS.API.STREAM.NAMES", &json!({})).await;
+    let names = request(admin, "$JS.API.STREAM.NAMES", &json!({})).await;
     for name in names["streams"].as_array().unwrap() {
         let name = name.as_str().unwrap();
         let subject = format!("$JS.API.STREAM.INFO.{name}");
-        let info = ask(admin, &subject, &json!({ "subjects_filter": ">" })).await;
-        all.insert(format!("{of} {name}"), info["config"].to_string());
+        let info = request(admin, &subject, &json!({ "subjects_filter": ">" })).await;
+        all.insert(format!("{organisation} {name}"), info["config"].to_string());
         for (subject, count) in info["state"]["subjects"].as_object().into_iter().flatten() {
             if subject != "ev.0.demo.alice" {
-                all.insert(format!("{of} {subject}"), count.to_string());
+                all.insert(format!("{organisation} {subject}"), count.to_string());
             }
         }
     }

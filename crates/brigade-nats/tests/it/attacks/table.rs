@@ -1,29 +1,29 @@
-//! What is tried, by whom, and what should come of it.
+//! The attempts: who tries what, and the expected outcome.
 
 use serde_json::json;
 
-/// Who tries.
+/// The client that makes an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum By {
-    /// Leads demo.
+pub(super) enum Attacker {
+    /// Lead of team demo.
     Lead,
-    /// Leads demo, but may not answer.
+    /// Lead of team demo, but may not answer.
     Deputy,
-    /// Of demo.
+    /// Member of team demo.
     Alice,
-    /// Of demo.
+    /// Member of team demo.
     Bob,
-    /// Of another team.
+    /// Member of another team.
     Carol,
-    /// A bob of a team demo, in another organisation.
+    /// Member bob of a team demo in another organisation.
     Rival,
-    /// Runs the organisation.
+    /// Administrator of the organisation.
     Admin,
-    /// Runs the other.
+    /// Administrator of the other organisation.
     RivalAdmin,
 }
 
-impl By {
+impl Attacker {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Lead => "team-lead",
@@ -38,101 +38,110 @@ impl By {
     }
 }
 
-/// How it is tried.
-pub(super) enum How {
-    /// A question, or something to be stored.
+/// The action of the client.
+pub(super) enum AttemptKind {
+    /// Sends a request, or a message to be stored.
     Ask { subject: String, headers: Vec<(&'static str, &'static str)>, body: String },
-    /// A question whose answer is to go where the asker may not write.
+    /// Sends a request with a reply subject it may not write to.
     Bounce { subject: String, body: String, reply: String },
-    /// Listening.
+    /// Subscribes.
     Listen { subject: String },
 }
 
-/// What should come of it.
+/// The expected outcome.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
-    /// Nothing is changed, nothing is learned.
+pub(super) enum ExpectedOutcome {
+    /// Nothing changes, and the client learns nothing.
     Refused,
-    /// It is stored: the attempt is real.
+    /// The message is stored. Shows that the attempt itself works.
     Changes,
-    /// It is told: the attempt is real.
+    /// The client receives the secret. Shows that the attempt itself works.
     Learns,
 }
 
 pub(super) struct Attempt {
-    pub(super) by: By,
+    pub(super) by: Attacker,
     pub(super) name: &'static str,
-    pub(super) how: How,
-    pub(super) outcome: Outcome,
+    pub(super) kind: AttemptKind,
+    pub(super) outcome: ExpectedOutcome,
 }
 
-use By::{Admin, Alice, Bob, Carol, Deputy, Lead, Rival};
+use Attacker::{Admin, Alice, Bob, Carol, Deputy, Lead, Rival};
 
-/// What somebody asks or stores, in vain.
+/// A request or write that should be refused.
 #[expect(clippy::needless_pass_by_value, reason = "a row of the table shows its body as it is")]
-fn ask(by: By, name: &'static str, subject: &str, body: impl ToString) -> Attempt {
-    let how = How::Ask { subject: subject.into(), headers: Vec::new(), body: body.to_string() };
-    Attempt { by, name, how, outcome: Outcome::Refused }
+fn ask(by: Attacker, name: &'static str, subject: &str, body: impl ToString) -> Attempt {
+    let kind =
+        AttemptKind::Ask { subject: subject.into(), headers: Vec::new(), body: body.to_string() };
+    Attempt { by, name, kind, outcome: ExpectedOutcome::Refused }
 }
 
-fn with(
-    by: By,
+fn ask_with_headers(
+    by: Attacker,
     name: &'static str,
     subject: &str,
     headers: &[(&'static str, &'static str)],
 ) -> Attempt {
-    let how = How::Ask { subject: subject.into(), headers: headers.to_vec(), body: "x".into() };
-    Attempt { by, name, how, outcome: Outcome::Refused }
+    let kind =
+        AttemptKind::Ask { subject: subject.into(), headers: headers.to_vec(), body: "x".into() };
+    Attempt { by, name, kind, outcome: ExpectedOutcome::Refused }
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "a row of the table shows its body as it is")]
-fn bounce(by: By, name: &'static str, subject: &str, body: impl ToString, to: &str) -> Attempt {
-    let how = How::Bounce { subject: subject.into(), body: body.to_string(), reply: to.into() };
-    Attempt { by, name, how, outcome: Outcome::Refused }
+fn bounce(
+    by: Attacker,
+    name: &'static str,
+    subject: &str,
+    body: impl ToString,
+    to: &str,
+) -> Attempt {
+    let kind =
+        AttemptKind::Bounce { subject: subject.into(), body: body.to_string(), reply: to.into() };
+    Attempt { by, name, kind, outcome: ExpectedOutcome::Refused }
 }
 
-fn listen(by: By, name: &'static str, subject: &str) -> Attempt {
-    let how = How::Listen { subject: subject.into() };
-    Attempt { by, name, how, outcome: Outcome::Refused }
+fn listen(by: Attacker, name: &'static str, subject: &str) -> Attempt {
+    let kind = AttemptKind::Listen { subject: subject.into() };
+    Attempt { by, name, kind, outcome: ExpectedOutcome::Refused }
 }
 
 impl Attempt {
     fn changes(self) -> Self {
-        Self { outcome: Outcome::Changes, ..self }
+        Self { outcome: ExpectedOutcome::Changes, ..self }
     }
 
     fn learns(self) -> Self {
-        Self { outcome: Outcome::Learns, ..self }
+        Self { outcome: ExpectedOutcome::Learns, ..self }
     }
 }
 
-/// All of it.
+/// All attempts.
 pub(super) fn attempts(bobs_inbox: &str) -> Vec<Attempt> {
-    let mut all = speaking();
+    let mut all = sending();
     all.extend(answering());
     all.extend(reading());
     all.extend(consumers());
     all.extend(listening(bobs_inbox));
     all.extend(writing());
     all.extend(bouncing(bobs_inbox));
-    all.extend(elsewhere());
+    all.extend(other_teams());
     all.extend(administration());
     all
 }
 
-fn speaking() -> Vec<Attempt> {
+fn sending() -> Vec<Attempt> {
     vec![
         ask(Alice, "send as oneself", "mb.0.demo.bob.alice.w", "hello").changes(),
         ask(Alice, "send as another member", "mb.0.demo.team-lead.bob.w", "x"),
         ask(Alice, "send as the lead", "mb.0.demo.bob.team-lead.w", "x"),
-        ask(Alice, "send as somebody of no name", "mb.0.demo.bob.system.w", "x"),
+        ask(Alice, "send as a sender without a seat", "mb.0.demo.bob.system.w", "x"),
         ask(Alice, "send as oneself in another case", "mb.0.demo.bob.Alice.w", "x"),
-        ask(Alice, "send with more behind one's name", "mb.0.demo.bob.alice.w.w", "x"),
+        ask(Alice, "send with extra tokens after one's name", "mb.0.demo.bob.alice.w.w", "x"),
         ask(Alice, "send as oneself in another shard", "mb.1.demo.bob.alice.w", "x"),
-        ask(Alice, "say that there is mail for bob", "wake.mb.0.demo.bob.team-lead.w", "x"),
-        ask(Alice, "write down what another did", "ev.0.demo.team-lead", "x"),
-        ask(Alice, "write down what another does at its work", "wk.0.demo.bob", "x"),
-        ask(Alice, "say how another is", "lv.0.demo.bob", "x"),
+        ask(Alice, "announce mail for bob", "wake.mb.0.demo.bob.team-lead.w", "x"),
+        ask(Alice, "record an event as another", "ev.0.demo.team-lead", "x"),
+        ask(Alice, "record work as another", "wk.0.demo.bob", "x"),
+        ask(Alice, "write another's pulse", "lv.0.demo.bob", "x"),
     ]
 }
 
@@ -155,14 +164,14 @@ fn reading() -> Vec<Attempt> {
         ask(Bob, "one's own mailbox", "js.DIRECT.GET.MB_0.mb.0.demo.bob.>", "").learns(),
         ask(Lead, "a member's mailbox, by the lead", "js.DIRECT.GET.MB_0.mb.0.demo.>", "").learns(),
         ask(Alice, "another's mailbox", "js.DIRECT.GET.MB_0.mb.0.demo.bob.>", ""),
-        ask(Alice, "one letter of another's", "js.DIRECT.GET.MB_0.mb.0.demo.bob.team-lead.w", ""),
-        ask(Alice, "everybody's mail", "js.DIRECT.GET.MB_0.mb.0.demo.>", ""),
+        ask(Alice, "one message of another's", "js.DIRECT.GET.MB_0.mb.0.demo.bob.team-lead.w", ""),
+        ask(Alice, "all mail of the team", "js.DIRECT.GET.MB_0.mb.0.demo.>", ""),
         ask(Alice, "a whole stream", "js.DIRECT.GET.MB_0.>", ""),
-        ask(Alice, "what the question says inside", "js.DIRECT.GET.MB_0", &last),
-        ask(Alice, "by number", "js.DIRECT.GET.MB_0", &first),
+        ask(Alice, "a subject in the body", "js.DIRECT.GET.MB_0", &last),
+        ask(Alice, "by sequence", "js.DIRECT.GET.MB_0", &first),
         ask(
             Alice,
-            "an own subject, and another inside",
+            "an own subject, another in the body",
             "js.DIRECT.GET.MB_0.mb.0.demo.alice.>",
             &last,
         ),
@@ -172,10 +181,10 @@ fn reading() -> Vec<Attempt> {
             "js.DIRECT.GET.MB_0",
             json!({ "multi_last": [">"], "batch": 9 }),
         ),
-        ask(Alice, "by the server's own name for it", "$JS.API.DIRECT.GET.MB_0", &last),
+        ask(Alice, "by the server's API subject", "$JS.API.DIRECT.GET.MB_0", &last),
         ask(Alice, "the same, by subject", "$JS.API.DIRECT.GET.MB_0.mb.0.demo.bob.>", ""),
-        ask(Alice, "a message by the stream's interface", "$JS.API.STREAM.MSG.GET.MB_0", &first),
-        ask(Alice, "the same by the seats' name", "js.STREAM.MSG.GET.MB_0", &first),
+        ask(Alice, "a message by the stream API", "$JS.API.STREAM.MSG.GET.MB_0", &first),
+        ask(Alice, "the same by the seats' prefix", "js.STREAM.MSG.GET.MB_0", &first),
         ask(Alice, "another's marks", "js.DIRECT.GET.MB_0.mk.0.demo.bob", ""),
     ]
 }
@@ -209,18 +218,18 @@ fn consumers() -> Vec<Attempt> {
         ),
         ask(
             Alice,
-            "a consumer of everybody's mail",
+            "a consumer of all mail",
             "js.CONSUMER.CREATE.MB_0.evil.mb.0.demo.>",
             on("mb.0.demo.>"),
         ),
-        ask(Alice, "a consumer of one's own mail, another's inside", mine, on(bobs)),
-        ask(Alice, "the same with everything inside", mine, on(">")),
+        ask(Alice, "a consumer of one's own mail, another's in the body", mine, on(bobs)),
+        ask(Alice, "the same with a wildcard in the body", mine, on(">")),
         ask(Alice, "the same with several filters", mine, many),
         ask(Alice, "the same with a filter and several", mine, both),
         ask(Alice, "the same with none", mine, none.clone()),
         ask(
             Alice,
-            "of another stream than the subject says",
+            "of another stream than the subject names",
             "js.CONSUMER.CREATE.BD_0.evil.bd.0.demo.>",
             other,
         ),
@@ -229,22 +238,22 @@ fn consumers() -> Vec<Attempt> {
         ask(Alice, "a consumer of the old kind", "js.CONSUMER.DURABLE.CREATE.MB_0.evil", on(bobs)),
         ask(
             Alice,
-            "a consumer by the server's own name for it",
+            "a consumer by the server's API subject",
             "$JS.API.CONSUMER.CREATE.MB_0.evil",
             none,
         ),
         ask(
             Alice,
-            "more of a consumer whose name is guessed",
+            "messages of a consumer with a guessed name",
             "js.CONSUMER.MSG.NEXT.MB_0.reader",
             next,
         ),
         ask(Alice, "the names of others' consumers", "js.CONSUMER.NAMES.MB_0", "{}"),
-        ask(Alice, "the same by the server's own name", "$JS.API.CONSUMER.NAMES.MB_0", "{}"),
+        ask(Alice, "the same by the server's API subject", "$JS.API.CONSUMER.NAMES.MB_0", "{}"),
         ask(Alice, "the list of others' consumers", "$JS.API.CONSUMER.LIST.MB_0", "{}"),
         ask(
             Alice,
-            "to end another's consumer, its name guessed",
+            "delete another's consumer, its name guessed",
             "js.CONSUMER.DELETE.MB_0.reader",
             "",
         ),
@@ -253,17 +262,17 @@ fn consumers() -> Vec<Attempt> {
 
 fn listening(bobs_inbox: &str) -> Vec<Attempt> {
     vec![
-        listen(Bob, "that there is mail for oneself", "wake.mb.0.demo.bob.>").learns(),
-        listen(Alice, "that there is mail for another", "wake.mb.0.demo.bob.>"),
-        listen(Alice, "that there is mail for anybody", "wake.mb.0.demo.*.team-lead.*"),
-        listen(Alice, "everything that is stored", "wake.>"),
+        listen(Bob, "announcements of one's own mail", "wake.mb.0.demo.bob.>").learns(),
+        listen(Alice, "announcements of another's mail", "wake.mb.0.demo.bob.>"),
+        listen(Alice, "announcements of all mail", "wake.mb.0.demo.*.team-lead.*"),
+        listen(Alice, "announcements of everything", "wake.>"),
         listen(Alice, "another's mail itself", "mb.0.demo.bob.>"),
-        listen(Alice, "everything there is", ">"),
+        listen(Alice, "every subject", ">"),
         listen(Alice, "all answers of the server", "_INBOX.>"),
         listen(Alice, "the server's answers to another", &format!("{bobs_inbox}.>")),
         listen(Alice, "answers between the accounts", "_R_.>"),
-        listen(Alice, "who makes which consumer", "$JS.EVENT.>"),
-        listen(Alice, "what the server says of itself", "$SYS.>"),
+        listen(Alice, "JetStream events", "$JS.EVENT.>"),
+        listen(Alice, "system events", "$SYS.>"),
         listen(Carol, "mail of another team", "wake.mb.0.demo.bob.>"),
         listen(Rival, "mail of the same name in another organisation", "wake.mb.0.demo.bob.>"),
     ]
@@ -277,49 +286,54 @@ fn writing() -> Vec<Attempt> {
         ask(Alice, "write the roster", "tm.0.demo.doc.cfg.alice", "x"),
         ask(Alice, "write the roster as the lead", "tm.0.demo.doc.cfg.team-lead", "x"),
         ask(Deputy, "write the roster as another lead", "tm.0.demo.doc.cfg.team-lead", "x"),
-        ask(Alice, "write another's entry in it", "tm.0.demo.doc.m.bob", "x"),
+        ask(Alice, "write another's roster entry", "tm.0.demo.doc.m.bob", "x"),
         ask(Alice, "mark another's mail", "mk.0.demo.bob", "x"),
         ask(Alice, "write another's notes", "nt.0.demo.bob.shown", "x"),
         ask(Carol, "write the roster of another team", "tm.0.demo.doc.cfg.carol", "x"),
-        ask(Alice, "write down another layout", "tm.0.layout", "{}"),
-        with(
+        ask(Alice, "change the layout", "tm.0.layout", "{}"),
+        ask_with_headers(
             Alice,
             "replace all rosters by one answer",
             "tm.0.demo.q.alice.x",
             &[("Nats-Rollup", "all")],
         ),
-        with(Alice, "replace all notes by one", "nt.0.demo.alice.x", &[("Nats-Rollup", "all")]),
-        with(
+        ask_with_headers(
+            Alice,
+            "replace all notes by one",
+            "nt.0.demo.alice.x",
+            &[("Nats-Rollup", "all")],
+        ),
+        ask_with_headers(
             Alice,
             "replace the whole board by one task",
             "bd.0.demo.1.alice",
             &[("Nats-Rollup", "all")],
         ),
-        with(
+        ask_with_headers(
             Alice,
-            "replace all mail by one letter",
+            "replace all mail by one message",
             "mb.0.demo.bob.alice.w",
             &[("Nats-Rollup", "all")],
         ),
-        with(
+        ask_with_headers(
             Alice,
-            "have it said later, as another",
+            "schedule a message as another",
             "mb.0.demo.bob.alice.w",
             &[
                 ("Nats-Schedule", "@every 1s"),
                 ("Nats-Schedule-Target", "mb.0.demo.bob.team-lead.a"),
             ],
         ),
-        with(
+        ask_with_headers(
             Alice,
-            "have the way of a message told to another's mailbox",
+            "send a message trace to another's mailbox",
             "ev.0.demo.alice",
             &[("Nats-Trace-Dest", "mb.0.demo.bob.team-lead.a")],
         ),
     ]
 }
 
-/// The server does not look at where an answer is to go.
+/// The server does not check the reply subject of a request.
 fn bouncing(bobs_inbox: &str) -> Vec<Attempt> {
     let (own, task) = ("js.DIRECT.GET.MB_0.ev.0.demo.*", "js.DIRECT.GET.BD_0.bd.0.demo.>");
     let approval = "mb.0.demo.carl.team-lead.a";
@@ -341,7 +355,7 @@ fn bouncing(bobs_inbox: &str) -> Vec<Attempt> {
         )
         .changes(),
         bounce(Alice, "an answer as the lead's approval", task, "", approval),
-        bounce(Alice, "an own record as the lead's approval", own, "", approval),
+        bounce(Alice, "an own event as the lead's approval", own, "", approval),
         bounce(Alice, "a receipt as the lead's approval", "ev.0.demo.alice", "x", approval),
         bounce(Alice, "an answer as a task of another team", task, "", "bd.0.other.1.carol"),
         bounce(Alice, "an answer that purges a stream", task, "", "$JS.API.STREAM.PURGE.MB_0"),
@@ -353,7 +367,13 @@ fn bouncing(bobs_inbox: &str) -> Vec<Attempt> {
             "{}",
             "$JS.API.STREAM.PURGE.MB_0",
         ),
-        bounce(Alice, "an answer that purges by the seats' name", task, "", "js.STREAM.PURGE.MB_0"),
+        bounce(
+            Alice,
+            "an answer that purges by the seats' prefix",
+            task,
+            "",
+            "js.STREAM.PURGE.MB_0",
+        ),
         bounce(
             Alice,
             "an answer that asks for another's mail",
@@ -362,13 +382,7 @@ fn bouncing(bobs_inbox: &str) -> Vec<Attempt> {
             "js.DIRECT.GET.MB_0.mb.0.demo.bob.>",
         ),
         bounce(Alice, "an answer as the server's to another", task, "", &format!("{bobs_inbox}.1")),
-        bounce(
-            Alice,
-            "an answer that says there is mail",
-            task,
-            "",
-            "wake.mb.0.demo.bob.team-lead.w",
-        ),
+        bounce(Alice, "an answer that announces mail", task, "", "wake.mb.0.demo.bob.team-lead.w"),
         bounce(
             Alice,
             "a consumer that delivers as the lead",
@@ -393,7 +407,7 @@ fn bouncing(bobs_inbox: &str) -> Vec<Attempt> {
     ]
 }
 
-fn elsewhere() -> Vec<Attempt> {
+fn other_teams() -> Vec<Attempt> {
     vec![
         ask(Carol, "send into another team", "mb.0.demo.bob.carol.w", "x"),
         ask(Carol, "send into another team as its member", "mb.0.demo.bob.alice.w", "x"),
@@ -401,10 +415,25 @@ fn elsewhere() -> Vec<Attempt> {
         ask(Carol, "the board of another team", "js.DIRECT.GET.BD_0.bd.0.demo.>", ""),
         ask(Carol, "the roster of another team", "js.DIRECT.GET.TM_0.tm.0.demo.doc.>", ""),
         ask(Carol, "all boards", "js.DIRECT.GET.BD_0.bd.0.>", ""),
-        ask(Carol, "who is there in another team", "js.DIRECT.GET.LV_0.lv.0.demo.bob", ""),
-        ask(Rival, "the mail of a namesake", "js.DIRECT.GET.MB_0.mb.0.demo.bob.>", ""),
-        ask(Rival, "the board of a namesake's team", "js.DIRECT.GET.BD_0.bd.0.demo.>", ""),
-        ask(Rival, "the roster of a namesake's team", "js.DIRECT.GET.TM_0.tm.0.demo.doc.>", ""),
+        ask(Carol, "a pulse of another team", "js.DIRECT.GET.LV_0.lv.0.demo.bob", ""),
+        ask(
+            Rival,
+            "mail of the same name in another organisation",
+            "js.DIRECT.GET.MB_0.mb.0.demo.bob.>",
+            "",
+        ),
+        ask(
+            Rival,
+            "board of the same team name in another organisation",
+            "js.DIRECT.GET.BD_0.bd.0.demo.>",
+            "",
+        ),
+        ask(
+            Rival,
+            "roster of the same team name in another organisation",
+            "js.DIRECT.GET.TM_0.tm.0.demo.doc.>",
+            "",
+        ),
     ]
 }
 
@@ -422,10 +451,10 @@ fn administration() -> Vec<Attempt> {
     vec![
         ask(Alice, "purge a stream", &format!("{of}.PURGE.MB_0"), "{}"),
         ask(Lead, "purge a stream, by a lead", &format!("{of}.PURGE.MB_0"), "{}"),
-        ask(Alice, "purge a stream by the seats' name", "js.STREAM.PURGE.MB_0", "{}"),
+        ask(Alice, "purge a stream by the seats' prefix", "js.STREAM.PURGE.MB_0", "{}"),
         ask(Alice, "delete a stream", &format!("{of}.DELETE.MB_0"), ""),
         ask(Alice, "delete a message", &format!("{of}.MSG.DELETE.MB_0"), r#"{"seq":1}"#),
-        ask(Alice, "change a stream, to hear all of it", &format!("{of}.UPDATE.MB_0"), open),
+        ask(Alice, "change a stream to receive all of it", &format!("{of}.UPDATE.MB_0"), open),
         ask(
             Alice,
             "make a stream",
@@ -451,23 +480,18 @@ fn administration() -> Vec<Attempt> {
             copy("mirror", json!({ "name": "MB_0" })),
         ),
         ask(Alice, "take a snapshot", &format!("{of}.SNAPSHOT.MB_0"), backup),
-        ask(Alice, "how a stream is", &format!("{of}.INFO.MB_0"), ""),
-        ask(Alice, "which streams there are", &format!("{of}.NAMES"), "{}"),
-        ask(Alice, "how the account is", "$JS.API.INFO", ""),
-        ask(
-            Alice,
-            "have a stream led by another server",
-            &format!("{of}.LEADER.STEPDOWN.MB_0"),
-            "",
-        ),
-        ask(Alice, "have the cluster led by another server", "$JS.API.META.LEADER.STEPDOWN", ""),
-        ask(Alice, "which servers there are", "$SYS.REQ.SERVER.PING", ""),
-        ask(Alice, "tell the servers of an account", "$SYS.REQ.CLAIMS.UPDATE", "x"),
-        ask(Admin, "the same by who runs the organisation", "$SYS.REQ.CLAIMS.UPDATE", "x"),
-        ask(Admin, "which servers there are, by who runs it", "$SYS.REQ.SERVER.PING", ""),
+        ask(Alice, "stream info", &format!("{of}.INFO.MB_0"), ""),
+        ask(Alice, "stream names", &format!("{of}.NAMES"), "{}"),
+        ask(Alice, "account info", "$JS.API.INFO", ""),
+        ask(Alice, "make a stream's leader step down", &format!("{of}.LEADER.STEPDOWN.MB_0"), ""),
+        ask(Alice, "make the cluster's leader step down", "$JS.API.META.LEADER.STEPDOWN", ""),
+        ask(Alice, "list servers", "$SYS.REQ.SERVER.PING", ""),
+        ask(Alice, "update an account", "$SYS.REQ.CLAIMS.UPDATE", "x"),
+        ask(Admin, "the same by the administrator", "$SYS.REQ.CLAIMS.UPDATE", "x"),
+        ask(Admin, "list servers, by the administrator", "$SYS.REQ.SERVER.PING", ""),
         ask(
             Admin,
-            "delete a message, by who runs it",
+            "delete a message, by the administrator",
             &format!("{of}.MSG.DELETE.MB_0"),
             r#"{"seq":2}"#,
         )

@@ -161,7 +161,7 @@ fn only_an_empty_engine_is_restored_into() {
     far.done(&["org", "backup", "saved"]);
     let full = far.run(&["org", "restore", "saved"]);
     assert_eq!(full.code, Some(1));
-    assert!(full.stderr.contains("a backup is restored into an empty engine"), "{full}");
+    assert!(full.stderr.contains("restore into an empty NATS server"), "{full}");
     let again = far.run(&["org", "backup", "saved"]);
     assert!(again.stderr.contains("is not empty"), "{again}");
     let other = Arc::new(Engine::single());
