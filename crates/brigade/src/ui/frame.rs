@@ -1,4 +1,4 @@
-//! What stands around the views: whose team it is, which views there are, what waits, and which keys help.
+//! Draws the parts around the view: title line, tabs, and the bottom line with key hints or a notice.
 
 use brigade_core::picture::{Doing, Person};
 use ratatui::buffer::Buffer;
@@ -13,7 +13,7 @@ use super::{dialog, views};
 use crate::output::{self, cut, local, one_line};
 use crate::ui::views::View;
 
-/// Draws everything, and says what is where.
+/// Draws the whole screen and returns its click targets and scroll limits.
 pub(crate) fn draw(screen: &Screen, buffer: &mut Buffer) -> Drawn {
     let area = buffer.area;
     let mut canvas = Canvas::new(buffer, screen.theme);
@@ -28,7 +28,7 @@ pub(crate) fn draw(screen: &Screen, buffer: &mut Buffer) -> Drawn {
     canvas.drawn
 }
 
-/// The team and how it is at the left, the time at the right.
+/// The title line: the team and a summary of its state on the left, the time on the right.
 fn title(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
     let members = screen.picture.members();
@@ -41,7 +41,7 @@ fn title(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
         all += 1;
         done += usize::from(card.done.is_some());
     }
-    // A journal bears the name of its file; the team has one of its own.
+    // In a replay `screen.team` is the file name; show the team's name from the journal.
     let title = screen.replay.and_then(|_| screen.picture.title()).unwrap_or(&screen.team);
     let mut spans = vec![Span::styled(one_line(title), theme.strong())];
     let mut part = |text: String, style| spans.extend([Span::raw("  "), Span::styled(text, style)]);
@@ -57,18 +57,18 @@ fn title(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
         part(format!("▲ {} {word}", screen.approvals.len()), theme.urgent());
     }
     if limited > 0 {
-        part(format!("■ {limited} limited"), theme.wrong());
+        part(format!("■ {limited} rate-limited"), theme.wrong());
     }
     if dead > 0 {
         part(format!("✕ {dead} down"), theme.wrong());
     }
     if !screen.picture.is_there() && screen.caught_up {
-        part("the team is no more".into(), theme.wrong());
+        part("team deleted".into(), theme.wrong());
     }
     canvas.line(area, Line::from(spans));
     let time = local(screen.now).strftime("%H:%M:%S").to_string();
     let right = match screen.replay {
-        _ if !screen.caught_up => format!("reading … {}", screen.picture.records()),
+        _ if !screen.caught_up => format!("loading … {}", screen.picture.records()),
         None => time,
         Some(replay) if replay.over => format!("replay over  {time}"),
         Some(replay) if replay.paused => format!("replay paused  {time}"),
@@ -79,7 +79,7 @@ fn title(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.line(place, Line::styled(right, theme.faint()));
 }
 
-/// The views, with their keys, and what is new in them.
+/// The tabs: one for each view with its key, and the number of open requests.
 fn tabs(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
     let mut x = area.x;
@@ -104,7 +104,7 @@ fn tabs(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// What was done last; or else the keys that help most here.
+/// The bottom line: the current notice, or the most useful keys of this view.
 fn bottom(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
     if let Some(notice) = &screen.notice {
@@ -116,7 +116,7 @@ fn bottom(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let of_view = |key: &&&Key| key.place != Place::Everywhere;
     let replays = screen.replay.is_some();
     let keys = keys_of(screen.view, replays).filter(|key| !(replays && key.command.is_order()));
-    // What is over cannot be paused.
+    // A finished replay cannot be paused.
     let over = screen.replay.is_some_and(|replay| replay.over);
     let keys = keys.filter(|key| !(over && key.place == Place::Replay));
     let keys: Vec<&Key> = keys.collect();
@@ -124,7 +124,7 @@ fn bottom(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let here: Vec<&&Key> = here.filter(|key| !key.short.is_empty()).collect();
     let name = |key: &Key| key.keys.first().copied().unwrap_or_default();
     let width = |key: &Key| name(key).width() + key.short.width() + 3;
-    // However narrow it is, one can ask for the others, and leave.
+    // Help and quit are always shown, even on a narrow screen.
     let is_needed = |key: &Key| matches!(key.command, Command::Help | Command::Quit);
     let needed: usize = here.iter().filter(|key| is_needed(key)).map(|key| width(key)).sum();
     let mut room = usize::from(area.width).saturating_sub(needed);

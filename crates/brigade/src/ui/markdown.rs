@@ -1,5 +1,6 @@
-//! Markdown on a terminal. Nothing that was written is left out: who approves a plan has to see all of it,
-//! so HTML stands there as it was written, links show where they lead, and long code goes on below.
+//! Renders Markdown for the terminal. No text is left out, because a person who approves a plan must see
+//! all of it: HTML is shown as written, links show their target, and long code lines continue on the next
+//! line.
 
 #[cfg(test)]
 mod tests;
@@ -13,10 +14,10 @@ use super::prose::wrap;
 use super::style::Theme;
 use crate::output::plain;
 
-/// However deep a text is nested, so much room is left for words.
+/// Minimum width for text, however deeply it is nested.
 const LEAST: usize = 8;
 
-/// The lines of a text.
+/// Renders a text as lines.
 pub(crate) fn lines(text: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
@@ -28,9 +29,9 @@ pub(crate) fn lines(text: &str, width: usize, theme: Theme) -> Vec<Line<'static>
     page.lines
 }
 
-/// What stands before the lines of a list's item or of a quotation.
+/// The prefix of the lines of a list item or quotation.
 struct Margin {
-    /// Before the first line, until that is written.
+    /// The prefix of the first line, until that line has been written.
     first: Option<String>,
     rest: String,
 }
@@ -39,19 +40,19 @@ struct Page {
     theme: Theme,
     width: usize,
     lines: Vec<Line<'static>>,
-    /// The words of the line or paragraph at hand.
+    /// The text of the current line or paragraph.
     words: Vec<Span<'static>>,
     styles: Vec<Style>,
     margins: Vec<Margin>,
-    /// The lists one is in, with the next number of those that have numbers.
+    /// The enclosing lists; for numbered lists, the next number.
     lists: Vec<Option<u64>>,
-    /// The code one is in.
+    /// The text of the current code block.
     code: Option<String>,
-    /// The links one is in: where they lead, and where in `words` they begin.
+    /// The enclosing links: target, and index in `spans` where the link text starts.
     links: Vec<(String, usize)>,
-    /// The rows of the table one is in.
+    /// The rows of the current table.
     rows: Vec<Vec<Vec<Span<'static>>>>,
-    /// Whether the next part begins below an empty line.
+    /// Whether an empty line precedes the next block.
     gap: bool,
 }
 
@@ -116,7 +117,8 @@ impl Page {
             }
             Tag::CodeBlock(kind) => {
                 self.flush();
-                // What language it is in is seen by looking at it; but other words may stand there too.
+                // A plain language name is dropped. Anything else after the fence is shown, since it could
+                // hide text.
                 if let CodeBlockKind::Fenced(language) = kind
                     && !language.chars().all(char::is_alphanumeric)
                 {
@@ -239,7 +241,8 @@ impl Page {
         self.say_in(text, Style::new());
     }
 
-    /// Adds words. They may have been written as `&#27;`, and are made harmless only here.
+    /// Adds text. Control characters are escaped here and not earlier, because Markdown can write them as
+    /// `&#27;`.
     fn say_in(&mut self, text: &str, style: Style) {
         let style = self.styles.last().copied().unwrap_or_default().patch(style);
         let text = plain(text).replace('\t', "    ").replace('\n', " ");
@@ -251,7 +254,7 @@ impl Page {
         self.width.saturating_sub(margin).max(LEAST)
     }
 
-    /// Ends the line or paragraph at hand.
+    /// Writes the current line or paragraph.
     fn flush(&mut self) {
         if self.words.is_empty() {
             return;
@@ -262,7 +265,7 @@ impl Page {
         }
     }
 
-    /// Ends a line of code. Where it is too long it goes on below, marked, and no blank is lost.
+    /// Writes a line of code. A long line continues below with a mark; no space is lost.
     fn break_code(&mut self) {
         let words = std::mem::take(&mut self.words);
         let code: String = words.iter().map(|span| &*span.content).collect();
@@ -296,7 +299,7 @@ impl Page {
         self.lines.push(Line::from(spans));
     }
 
-    /// A table, its columns one below the other; where they do not fit, its rows as words.
+    /// Writes a table with aligned columns, or as `a | b` text if it is too wide.
     fn table(&mut self) {
         let rows = std::mem::take(&mut self.rows);
         let wide =

@@ -1,4 +1,4 @@
-//! What a person orders on the screen, carried out by the same functions as on the command line.
+//! Actions that a person triggers on the screen, carried out by the same functions as on the command line.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,10 +18,10 @@ use crate::host::hire;
 use crate::host::spec::{MemberSpec, Place};
 use crate::patience::patiently;
 
-/// How long a member is given to agree to stop.
+/// How long to wait for a member to agree to stop.
 const ASK: Duration = Duration::from_secs(30);
 
-/// An order.
+/// An action on the team.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     Send {
@@ -62,36 +62,36 @@ pub(crate) enum Order {
         request_id: String,
         no: Option<String>,
     },
-    /// Opens a member's own window, in place of this screen until it is left.
+    /// Opens a member's window in place of the dashboard until the person leaves it.
     Pane {
         name: MemberName,
     },
-    /// Opens a shell where a member works.
+    /// Opens a shell in the member's folder.
     Worktree {
         name: MemberName,
     },
 }
 
 impl Order {
-    /// What is being done, in words.
+    /// The text shown while the action runs.
     pub(crate) fn doing(&self) -> String {
         match self {
             Self::Send { to, .. } => format!("sending to {to} …"),
-            Self::Broadcast { .. } => "sending to everybody …".into(),
+            Self::Broadcast { .. } => "sending to all members …".into(),
             Self::AddTask { .. } => "adding a task …".into(),
             Self::Assign { id, .. } | Self::Claim { id } | Self::Finish { id } => {
                 format!("changing task {id} …")
             }
             Self::Spawn { name, .. } => format!("starting {name} …"),
-            Self::Stop { name, now: true } => format!("ending {name} …"),
+            Self::Stop { name, now: true } => format!("stopping {name} …"),
             Self::Stop { name, .. } => format!("waiting for {name} to stop …"),
             Self::Answer { .. } => "answering …".into(),
-            Self::Pane { name } | Self::Worktree { name } => format!("opening {name}'s …"),
+            Self::Pane { name } | Self::Worktree { name } => format!("opening {name} …"),
         }
     }
 }
 
-/// Carries out an order in the name of whoever sits before the screen, and says what came of it.
+/// Carries out an order as the member `me` and returns the text to show.
 pub(crate) async fn carry_out(
     context: &Context,
     team: &TeamName,
@@ -109,7 +109,7 @@ pub(crate) async fn carry_out(
             let sent = patiently(mail::broadcast(&seat, words(&text))).await?;
             let to: Vec<&str> = sent.iter().map(|sent| sent.to.as_str()).collect();
             if to.is_empty() {
-                "nobody else is on the team".into()
+                "the team has no other members".into()
             } else {
                 format!("sent to {}", to.join(", "))
             }
@@ -132,11 +132,11 @@ pub(crate) async fn carry_out(
             let to = owner.as_ref().map_or("nobody".to_owned(), ToString::to_string);
             let owner = owner.map_or(Change::Clear, Change::Set);
             patiently(board::update(&seat, id, &owned(owner))).await?;
-            format!("task {id} is {to}'s")
+            format!("task {id} is assigned to {to}")
         }
         Order::Claim { id } => {
             patiently(board::claim(&seat, id)).await?;
-            format!("task {id} is yours, and in progress")
+            format!("claimed task {id}")
         }
         Order::Finish { id } => {
             patiently(board::done(&seat, id)).await?;
@@ -155,7 +155,7 @@ pub(crate) async fn carry_out(
             let word = if no.is_some() { "denied" } else { "approved" };
             format!("{word} {}'s {}", answered.to, approval.wanted.kind())
         }
-        // These take the terminal, and are done by whoever has it.
+        // These need the terminal; the event loop runs them.
         Order::Pane { .. } | Order::Worktree { .. } => String::new(),
     })
 }
@@ -176,12 +176,12 @@ async fn spawn(context: &Context, seat: &Seat, spec: &MemberSpec) -> Result<Stri
     let note = if listens {
         ""
     } else {
-        "; its lead reads mail only while a teammate of its own is there"
+        "; the lead reads mail only while it has a teammate that it started"
     };
     Ok(match hired.trouble {
         Some(why) => format!("{} did not start: {why}", spec.name),
-        None if hired.new => format!("{} is on the team{note}", spec.name),
-        None => format!("{} was there already", spec.name),
+        None if hired.new => format!("{} joined the team{note}", spec.name),
+        None => format!("{} is already on the team", spec.name),
     })
 }
 
@@ -193,17 +193,17 @@ async fn stop(
 ) -> Result<String, CliError> {
     let host = context.host()?;
     if host.folder.member(&seat.team, &name)?.is_none() {
-        // It runs elsewhere, or in somebody's own pane: it can be asked.
+        // Another host or a Claude Code lead runs it; all we can do is ask it to stop.
         patiently(handshake::request_shutdown(seat, name.as_str(), None)).await?;
-        return Ok(format!("{name} is asked to stop"));
+        return Ok(format!("asked {name} to stop"));
     }
     context.refuse_to_lead(&seat.team, "ask a member to stop")?;
     let lead = seat.of(MemberName::lead());
     let manner = Manner { ask: (!now).then_some(ASK), reason: None, may_refuse: !now };
     let ended = end::members(&host, &lead, std::slice::from_ref(&name), manner, |_, _| {}).await?;
     Ok(match ended.into_iter().next() {
-        Some((_, Ended::Refused(why))) => format!("{name} would rather stay: {why}"),
-        Some((_, Ended::WasGone)) => format!("{name} was gone already"),
-        _ => format!("{name} has left"),
+        Some((_, Ended::Refused(why))) => format!("{name} refused to stop: {why}"),
+        Some((_, Ended::WasGone)) => format!("{name} had already stopped"),
+        _ => format!("{name} stopped"),
     })
 }

@@ -1,4 +1,4 @@
-//! Words made to fit: broken into lines with their styles kept, and figures in few letters.
+//! Text layout: wraps styled text into lines, and formats ages and numbers briefly.
 
 use brigade_core::picture::At;
 use jiff::Timestamp;
@@ -8,11 +8,11 @@ use unicode_width::UnicodeWidthChar;
 
 use crate::output::plain;
 
-/// A letter and how it looks.
+/// A character and its style.
 type Letter = (char, Style);
 
-/// Breaks words between blanks so that no line is wider than `width`. A word that is wider is broken too:
-/// nothing of it is left out.
+/// Wraps styled text at spaces so that no line is wider than `width`. A longer word is split; no text is
+/// lost.
 pub(crate) fn wrap(spans: &[Span<'_>], width: usize) -> Vec<Line<'static>> {
     let letter = |span: &Span<'_>| {
         let style = span.style;
@@ -31,19 +31,19 @@ pub(crate) fn wrap(spans: &[Span<'_>], width: usize) -> Vec<Line<'static>> {
     }
 }
 
-/// The same for what others wrote: lines of words in one style, made harmless.
+/// Wraps untrusted text in one style. Control characters are made visible.
 pub(crate) fn wrap_plain(text: &str, width: usize, style: Style) -> Vec<Line<'static>> {
     let text = plain(text).replace('\t', "    ");
     text.trim_end().lines().flat_map(|line| wrap(&[Span::styled(line, style)], width)).collect()
 }
 
-/// Where the first line ends, and where the next begins.
+/// Returns the end of the first line and the start of the next.
 fn end_of_line(letters: &[Letter], width: usize) -> (usize, usize) {
     let (mut taken, mut blank, mut is_in_word) = (0, None, false);
     for (place, (letter, _)) in letters.iter().enumerate() {
         let its = letter.width().unwrap_or_default();
         if *letter == ' ' {
-            // Blanks before the first word are how far it is set in.
+            // Spaces before the first word are indentation, not a place to break.
             if is_in_word {
                 blank = Some(place);
             }
@@ -68,14 +68,14 @@ fn line(letters: &[Letter]) -> Line<'static> {
     Line::from(same.map(span).collect::<Vec<_>>())
 }
 
-/// A line with something before it.
+/// Prepends spans to a line.
 pub(crate) fn after(before: Vec<Span<'static>>, line: Line<'static>) -> Line<'static> {
     let mut spans = before;
     spans.extend(line.spans);
     Line::from(spans)
 }
 
-/// How long ago something was, in its largest unit.
+/// The time since `then`, in its largest unit.
 pub(crate) fn age(now: Timestamp, then: Timestamp) -> String {
     let seconds = now.duration_since(then).as_secs().max(0);
     match seconds {
@@ -86,12 +86,12 @@ pub(crate) fn age(now: Timestamp, then: Timestamp) -> String {
     }
 }
 
-/// The same for a time of the picture.
+/// The same for a time of the read model.
 pub(crate) fn since(now: Timestamp, then: At) -> String {
     age(now, then.timestamp())
 }
 
-/// A number in few letters: 950, 12k, 1.2M.
+/// A number in at most four characters: 950, 12k, 1.2M.
 pub(crate) fn few(number: u64) -> String {
     match number {
         0..1_000 => number.to_string(),
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_broken_where_they_do_not_fit() {
+    fn text_is_wrapped_at_spaces_and_long_words_are_split() {
         let check = |text: &'static str, width, lines: &[&str]| {
             let wrapped = wrap(&[Span::raw(text)], width);
             let wrapped: Vec<String> = wrapped.iter().map(ToString::to_string).collect();
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn styles_are_kept_over_the_border() {
+    fn styles_survive_a_line_break() {
         let bold = Style::new().add_modifier(ratatui::style::Modifier::BOLD);
         let lines = wrap(&[Span::raw("a "), Span::styled("b c", bold), Span::raw(" d")], 3);
         let spans: Vec<Vec<(String, Style)>> = lines
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_told_in_few_letters() {
+    fn numbers_are_abbreviated() {
         for (number, told) in [
             (0, "0"),
             (999, "999"),

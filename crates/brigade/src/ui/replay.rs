@@ -1,4 +1,4 @@
-//! A journal, played: what happened comes in its own time, faster or slower.
+//! Replays a journal: delivers its records at their original pace, or faster or slower.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use tokio::time::Instant;
 use super::keys::Command;
 use super::screen::Replay;
 
-/// However long nothing happened, nobody waits longer for the next thing.
+/// Upper bound on the wait for the next record, however long the pause in the journal was.
 const LONGEST: Duration = Duration::from_secs(2);
-/// How much of a journal is read ahead.
+/// How many records to read ahead.
 const AHEAD: usize = 4096;
-/// How fast a replay can be made.
+/// The range of speeds that the keys can set.
 const SPEEDS: std::ops::RangeInclusive<f64> = 0.25..=4096.0;
 
-/// A journal being played.
+/// A journal that is being replayed.
 #[derive(Debug)]
 pub(crate) struct Player {
     feed: Feed,
@@ -27,13 +27,13 @@ pub(crate) struct Player {
     is_read: bool,
     speed: f64,
     paused: bool,
-    /// What time it is in the journal, and when that was.
+    /// A moment in the journal, and the instant at which the replay reached it.
     then: Timestamp,
     since: Instant,
 }
 
 impl Player {
-    /// Plays a feed from its beginning. At a speed of 0 all of it happens at once.
+    /// Starts a replay from the first record. Speed 0 delivers all records immediately.
     pub(crate) async fn start(feed: Feed, speed: f64) -> Self {
         let then = Timestamp::UNIX_EPOCH;
         let mut player = Self {
@@ -55,7 +55,7 @@ impl Player {
         Replay { speed: self.speed, paused: self.paused, over }
     }
 
-    /// What time it is in the journal.
+    /// The current time in the journal.
     pub(crate) fn now(&self) -> Timestamp {
         if self.paused || self.speed == 0.0 || self.state().over {
             return self.then;
@@ -63,11 +63,11 @@ impl Player {
         let gone = self.since.elapsed().as_secs_f64() * self.speed;
         let gone = SignedDuration::try_from_secs_f64(gone).unwrap_or_default();
         let now = self.then.saturating_add(gone).unwrap_or(self.then);
-        // Where a long wait is cut short, time does not run past what comes next.
+        // A long pause is cut short; the clock must not run past the next record.
         self.ahead.front().map_or(now, |(_, record)| now.min(record.at.max(self.then)))
     }
 
-    /// A key that changes how it runs.
+    /// Handles a replay key: pause, speed or skip.
     pub(crate) fn command(&mut self, command: Command) {
         self.settle(self.now());
         match command {
@@ -101,7 +101,8 @@ impl Player {
         }
     }
 
-    /// What happens next, when its time has come; never, once all has happened or while it is paused.
+    /// Waits until the next records are due and returns them. Never returns while paused or after the last
+    /// one.
     pub(crate) async fn next(&mut self) -> Batch {
         self.read_on().await;
         let Some((_, first)) = self.ahead.front() else { return std::future::pending().await };

@@ -1,4 +1,4 @@
-//! The loop that knows the store, the clock and the terminal.
+//! The event loop: connects the screen to the store, the clock and the terminal.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -34,13 +34,14 @@ use crate::error::{CliError, Trouble};
 use crate::host::state;
 use crate::{env, exit, team_file};
 
-/// How soon after one drawing the next may come: what comes faster is drawn together.
+/// Minimum time between two redraws. Events that arrive in between are drawn together.
 const FRAME: Duration = Duration::from_millis(30);
 
-/// The same while the past is read, of which one cannot see much: what is drawn then, is waited for.
+/// The same while the history is loading: the screen changes too fast to read, and each redraw delays the
+/// loading.
 const READING: Duration = Duration::from_millis(100);
 
-/// The signals by which a program is ended, as far as it hears of them: the terminal is given back first.
+/// Signals that end the program. They are caught so that the terminal is restored first.
 const ENDS: [fn() -> SignalKind; 7] = [
     SignalKind::terminate,
     SignalKind::hangup,
@@ -51,7 +52,7 @@ const ENDS: [fn() -> SignalKind; 7] = [
     SignalKind::user_defined2,
 ];
 
-/// Ready as soon as one of them came.
+/// Ready as soon as one of the signals has arrived.
 fn heard(ends: &mut [unix::Signal], context: &mut task::Context<'_>) -> Poll<()> {
     let mut came = false;
     for end in ends {
@@ -60,7 +61,7 @@ fn heard(ends: &mut [unix::Signal], context: &mut task::Context<'_>) -> Poll<()>
     if came { Poll::Ready(()) } else { Poll::Pending }
 }
 
-/// Where what happens comes from.
+/// The source of records: a live team or a journal.
 enum Source {
     Live(Feed),
     Replay(Player),
@@ -75,15 +76,15 @@ impl Source {
     }
 }
 
-/// What the loop holds.
+/// The state of the event loop.
 struct Show<'c> {
     context: &'c Arc<Context>,
     screen: Screen,
     source: Source,
     terminal: Terminal,
-    /// What is typed; `None` while another program has the terminal.
+    /// Terminal input; `None` while another program has the terminal.
     keys: Option<EventStream>,
-    /// What was asked for and comes when it is ready, and the way it comes.
+    /// Results of background tasks, and the sender that the tasks use.
     answers: mpsc::UnboundedReceiver<Happening>,
     answer: mpsc::UnboundedSender<Happening>,
     asking_approvals: bool,
@@ -91,12 +92,12 @@ struct Show<'c> {
 }
 
 pub(crate) async fn run(context: Context, ui: &Ui) -> Result<u8, CliError> {
-    // One that calls itself dumb cannot be drawn on either.
+    // A dumb terminal has no cursor addressing.
     let is_dumb = env::read(env::TERM).is_some_and(|term| term == "dumb");
     if is_dumb || !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         let error = CliError::usage(Trouble::NoTerminal);
         return Err(
-            error.hint("`brigade status`, `brigade log` and `brigade approvals` print the same")
+            error.hint("use `brigade status`, `brigade log` or `brigade approvals` instead")
         );
     }
     let context = Arc::new(context);
@@ -107,7 +108,7 @@ pub(crate) async fn run(context: Context, ui: &Ui) -> Result<u8, CliError> {
     };
     screen.view = ui.view;
     let (answer, answers) = mpsc::unbounded_channel();
-    let terminal = Terminal::take(!ui.no_mouse).map_err(failed("take the terminal"))?;
+    let terminal = Terminal::take(!ui.no_mouse).map_err(failed("set up the terminal"))?;
     let keys = Some(EventStream::new());
     let mut show = Show {
         context: &context,
@@ -129,15 +130,15 @@ fn failed(doing: &str) -> impl FnOnce(io::Error) -> CliError {
     |source| CliError::failed(Trouble::Io { doing, source })
 }
 
-/// The team that was named, the only one there is, or that of this folder's `brigade.toml`; of others the first,
-/// and the question which.
+/// Opens the team named on the command line, else the only team, else the team of this folder's
+/// `brigade.toml`. With several other teams, opens the first one and asks which to show.
 async fn open_any(context: &Context, theme: Theme) -> Result<(Screen, Source), CliError> {
     let teams = context.store.teams().await?;
     let of_folder = || team_file::here().filter(|team| teams.contains(team));
     match (context.named_team(), teams.as_slice()) {
         (None, [first, _, ..]) if of_folder().is_none() => {
             let (mut screen, source) = open(context, first.clone(), theme).await?;
-            // The teams are known; what else the question would ask for is not needed.
+            // `open` has loaded the list of teams, so the effect that would fetch it is dropped.
             let _known = screen.command(Command::Teams);
             Ok((screen, source))
         }
@@ -145,7 +146,7 @@ async fn open_any(context: &Context, theme: Theme) -> Result<(Screen, Source), C
     }
 }
 
-/// A team of the store, from its beginning and then on.
+/// Opens a team of the store: its history first, then live events.
 async fn open(
     context: &Context,
     team: TeamName,
@@ -153,7 +154,7 @@ async fn open(
 ) -> Result<(Screen, Source), CliError> {
     let (feed, library) = context.store.chronicle(&team).await?;
     let mut screen = Screen::new(team.to_string(), library, theme, context.clock.now());
-    // Who has no name here can look.
+    // Without an identity on this team, the dashboard is view-only.
     screen.me = context.identity(&team).await.ok();
     if let Some(me) = context.named_me() {
         let seat = context.seat_of(team.clone(), me.clone());
@@ -177,7 +178,7 @@ async fn open_replay(path: &Path, speed: f64, theme: Theme) -> Result<(Screen, S
 impl Show<'_> {
     async fn go_on(&mut self) -> io::Result<()> {
         let mut ends = ENDS.into_iter().map(|end| signal(end())).collect::<io::Result<Vec<_>>>()?;
-        // A process that died says nothing, so this alone is looked at again and again.
+        // A process that died reports nothing, so process liveness is the only thing that is polled.
         let mut beat = interval(BEAT);
         let mut second = interval(Duration::from_secs(1));
         let mut feeds = true;
@@ -220,7 +221,7 @@ impl Show<'_> {
                         self.look_for_approvals();
                     }
                 }
-                // A key is answered by what one sees at once; and what was waited for is seen at once.
+                // Redraw immediately after a key press, and once the history has loaded.
                 let is_key = matches!(happening, Happening::Key(_) | Happening::Paste(_));
                 for effect in self.screen.update(happening) {
                     if effect == Effect::Quit {
@@ -245,7 +246,7 @@ impl Show<'_> {
         }
     }
 
-    /// Whether what happened so far is still being read.
+    /// Whether the history is still loading.
     fn reads(&self) -> bool {
         let at_once = |replay: Replay| replay.speed == 0.0 && !replay.over;
         !self.screen.caught_up || self.screen.replay.is_some_and(at_once)
@@ -263,7 +264,7 @@ impl Show<'_> {
         }
     }
 
-    /// In a replay it is as late as it was then.
+    /// Sets the screen's clock to the time in the journal.
     fn in_its_time(&mut self) {
         if let Source::Replay(player) = &self.source {
             let (now, state) = (player.now(), player.state());
@@ -277,7 +278,7 @@ impl Show<'_> {
             Ok((mut screen, source)) => {
                 screen.view = self.screen.view;
                 (self.screen, self.source) = (screen, source);
-                // What was asked about the other team is no answer about this one.
+                // Drop pending answers about the previous team.
                 (self.answer, self.answers) = mpsc::unbounded_channel();
                 (self.asking_approvals, self.ask_again) = (false, false);
                 self.look_at_vitals();
@@ -317,7 +318,7 @@ impl Show<'_> {
         Ok(())
     }
 
-    /// Has an order carried out; the screen goes on meanwhile.
+    /// Carries out an order in the background.
     fn order(&mut self, order: Order) {
         let Ok(team) = self.screen.team.parse::<TeamName>() else { return };
         let Some(me) = self.screen.me.clone() else { return };
@@ -329,7 +330,7 @@ impl Show<'_> {
         });
     }
 
-    /// Asks the core what waits. Of several who ask while one answer is on its way one more is enough.
+    /// Fetches the open approval requests. Calls during a pending fetch are merged into one more fetch.
     fn look_for_approvals(&mut self) {
         if std::mem::replace(&mut self.asking_approvals, true) {
             self.ask_again = true;
@@ -345,7 +346,7 @@ impl Show<'_> {
         });
     }
 
-    /// Looks at the processes of the members.
+    /// Checks whether the members' processes are alive.
     fn look_at_vitals(&self) {
         if matches!(self.source, Source::Replay(_)) {
             return;
@@ -365,7 +366,8 @@ impl Show<'_> {
                 let Ok((_, pulse, judged)) = state::liveness(&host, &lead, &name).await else {
                     continue;
                 };
-                // Of those that no process of ours plays, and that never said anything, nothing is known.
+                // Skip members that this host does not run and that never sent a pulse: their state is
+                // unknown.
                 if is_here || pulse.is_some() {
                     let (host, state) = pulse.map(|pulse| (pulse.host, pulse.state)).unzip();
                     let host = host.filter(|host| !host.is_empty());
@@ -380,7 +382,7 @@ impl Show<'_> {
         });
     }
 
-    /// Opens an address; where there is no browser, as over ssh, it is copied.
+    /// Opens a link in the browser. Without a browser, as over ssh, copies it to the clipboard.
     fn browse(&mut self, link: &str) -> io::Result<()> {
         let is_far = env::read(env::SSH_CONNECTION).is_some();
         let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
@@ -400,7 +402,7 @@ impl Show<'_> {
         self.terminal.copy(link)
     }
 
-    /// Gives the terminal to a member's window, or to a shell where it works.
+    /// Hands the terminal to a member's window, or to a shell in the member's folder.
     async fn lend(&mut self, order: &Order) -> io::Result<()> {
         let program = match self.program(order) {
             Ok(program) => program,
@@ -410,7 +412,7 @@ impl Show<'_> {
             }
         };
         let mut program = tokio::process::Command::from(program);
-        // Whoever reads keys meanwhile would take them away from it.
+        // Stop reading keys: the other program needs them.
         self.keys = None;
         let came = self.terminal.lend(async || program.status().await).await?;
         self.keys = Some(EventStream::new());
@@ -420,20 +422,20 @@ impl Show<'_> {
         Ok(())
     }
 
-    /// What is run for that.
+    /// Builds the command that `lend` runs.
     fn program(&self, order: &Order) -> Result<std::process::Command, String> {
         let (Order::Pane { name } | Order::Worktree { name }) = order else {
-            return Err("it needs no terminal".into());
+            return Err("this action does not need the terminal".into());
         };
         let team: TeamName = self.screen.team.parse().map_err(|_| "no team".to_owned())?;
-        let person = self.screen.picture.called(name.as_str()).ok_or("nobody is called that")?;
+        let person = self.screen.picture.called(name.as_str()).ok_or("no such member")?;
         match order {
             Order::Pane { .. } => lend::window(self.context, &team, person),
             _ => lend::shell(self.context, &team, person),
         }
     }
 
-    /// Stops until the shell says otherwise, as ctrl-z does to any program.
+    /// Suspends the program until the shell resumes it, as ctrl-z does.
     async fn suspend(&mut self) -> io::Result<()> {
         self.keys = None;
         let stop = async || {
@@ -445,7 +447,7 @@ impl Show<'_> {
     }
 }
 
-/// The next thing that is typed.
+/// Waits for the next terminal event.
 async fn next_key(keys: &mut Option<EventStream>) -> Option<io::Result<Event>> {
     match keys {
         Some(keys) => keys.next().await,
@@ -453,7 +455,7 @@ async fn next_key(keys: &mut Option<EventStream>) -> Option<io::Result<Event>> {
     }
 }
 
-/// What the terminal told; `None` for what only means that it has to be drawn anew.
+/// Translates a terminal event; `None` for an event that only needs a redraw.
 fn told(event: Event) -> Option<Happening> {
     match event {
         Event::Key(key) if key.kind != KeyEventKind::Release => Some(Happening::Key(key)),

@@ -1,4 +1,4 @@
-//! How it looks.
+//! Draws the open dialog.
 
 use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::style::Style;
@@ -12,7 +12,7 @@ use super::super::screen::Screen;
 use super::{Confirm, Dialog, Form, Pick};
 use crate::output::{cut, one_line, plain};
 
-/// Draws what stands before the view.
+/// Draws the open dialog over the view.
 pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     match &screen.dialog {
         None => {}
@@ -23,7 +23,7 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// A frame in the middle of the screen, of that size inside; gives back its inside.
+/// Draws a centred frame with this inner size and returns its inner area.
 fn window_of(canvas: &mut Canvas<'_>, area: Rect, title: &str, size: (u16, u16)) -> Rect {
     let (width, height) = (size.0.saturating_add(4), size.1.saturating_add(2));
     let outside = area.centered(Constraint::Max(width), Constraint::Max(height));
@@ -34,7 +34,7 @@ fn window_of(canvas: &mut Canvas<'_>, area: Rect, title: &str, size: (u16, u16))
     let inside = block.inner(outside);
     canvas.draw(Clear, outside);
     canvas.draw(block, outside);
-    // What lies behind cannot be clicked.
+    // Items behind the dialog cannot be clicked.
     canvas.drawn.hits.clear();
     inside
 }
@@ -46,7 +46,7 @@ fn help(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let split = here.len();
     here.extend(everywhere);
     let rows = u16::try_from(here.len()).unwrap_or(u16::MAX);
-    // Two columns where one is not high enough.
+    // Use two columns if one is too high for the screen.
     let columns: u16 = if rows + 4 > area.height { 2 } else { 1 };
     let size = (38 * columns - 2, rows.div_ceil(columns) + 2);
     let theme = canvas.theme;
@@ -67,7 +67,7 @@ fn help(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
         canvas.draw(Paragraph::new(lines.to_vec()), *part);
     }
     let last = Rect { y: inside.bottom().saturating_sub(1), height: 1, ..inside };
-    canvas.line(last, Line::styled("any key closes this", theme.faint()));
+    canvas.line(last, Line::styled("press any key to close", theme.faint()));
 }
 
 fn pick(pick: &Pick, canvas: &mut Canvas<'_>, area: Rect) {
@@ -82,7 +82,7 @@ fn pick(pick: &Pick, canvas: &mut Canvas<'_>, area: Rect) {
     if pick.filter.value().is_empty() {
         canvas.line(
             typed,
-            Line::styled("type to find, enter to choose, esc to leave", theme.faint()),
+            Line::styled("type to search, enter to choose, esc to close", theme.faint()),
         );
     } else {
         canvas.line(typed, one_line(pick.filter.value()));
@@ -92,7 +92,7 @@ fn pick(pick: &Pick, canvas: &mut Canvas<'_>, area: Rect) {
     let height = usize::from(list.height);
     let from = window(shown.len(), height, pick.place);
     if shown.is_empty() {
-        canvas.line(list, Line::styled("nothing is called that", theme.faint()));
+        canvas.line(list, Line::styled("no matches", theme.faint()));
     }
     for (row, (place, choice)) in shown.iter().enumerate().skip(from).take(height).enumerate() {
         let area = Rect { y: list.y + u16::try_from(row).unwrap_or(0), height: 1, ..list };
@@ -110,7 +110,7 @@ fn pick(pick: &Pick, canvas: &mut Canvas<'_>, area: Rect) {
 
 fn form(form: &Form, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
-    // A text is long; the line one types in is as high as it needs.
+    // Each field is as high as its text needs, up to a limit.
     let inner = area.width.saturating_sub(4).min(72);
     let room = usize::from(inner.saturating_sub(13)).max(8);
     let rows = |value: &str| u16::try_from(lines_of(value, room).len()).unwrap_or(1).min(8);
@@ -151,15 +151,14 @@ fn form(form: &Form, canvas: &mut Canvas<'_>, area: Rect) {
         None => canvas.line(
             last,
             Line::styled(
-                "enter goes on and sends at the end, tab goes round, esc leaves",
+                "enter: next field, submits on the last   tab: next   esc: cancel",
                 theme.faint(),
             ),
         ),
     }
 }
 
-/// A text as it stands in a field, broken where it has to be. Unlike elsewhere every blank counts: somebody
-/// is typing.
+/// Wraps the text of a field by characters. Every space is kept, because the person is editing it.
 fn lines_of(text: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for letter in text.chars() {

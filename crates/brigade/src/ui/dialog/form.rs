@@ -1,4 +1,4 @@
-//! Something to be filled in: a message, a task, a new member.
+//! A form: for a message, a task, a new member or a reason.
 
 use brigade_core::driver;
 use brigade_wire::name::{MemberName, TaskId};
@@ -9,7 +9,7 @@ use tui_input::backend::crossterm::EventHandler;
 use super::super::orders::Order;
 use super::super::screen::Effect;
 
-/// What a form becomes.
+/// The action that a form collects input for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Send,
@@ -19,13 +19,13 @@ pub(crate) enum Purpose {
     Deny { request_id: String },
 }
 
-/// One line of a form.
+/// One field of a form.
 #[derive(Debug)]
 pub(crate) struct Field {
     pub(crate) label: &'static str,
     pub(crate) hint: &'static str,
     pub(crate) input: Input,
-    /// What up and down go through.
+    /// Values that up and down cycle through.
     pub(crate) choices: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ impl Field {
         self.input.value().trim()
     }
 
-    /// The next or the previous of what there is to choose from.
+    /// Selects the next or previous value.
     fn turn(&mut self, next: bool) {
         let total = self.choices.len();
         if total == 0 {
@@ -64,20 +64,20 @@ impl Field {
     }
 }
 
-/// A form.
+/// A form with the field that has the cursor.
 #[derive(Debug)]
 pub(crate) struct Form {
     pub(crate) title: String,
     pub(crate) fields: Vec<Field>,
     pub(crate) place: usize,
     pub(crate) purpose: Purpose,
-    /// What is wrong with what was filled in.
+    /// Why the form could not be submitted.
     pub(crate) complaint: Option<String>,
 }
 
 impl Form {
     pub(crate) fn new(title: impl Into<String>, purpose: Purpose, fields: Vec<Field>) -> Self {
-        // One begins where there is something to fill in.
+        // Start in the first empty field.
         let place = fields.iter().position(|field| field.value().is_empty()).unwrap_or_default();
         Self { title: title.into(), fields, place, purpose, complaint: None }
     }
@@ -89,7 +89,7 @@ impl Form {
         field.input = pasted(&field.input, text.chars().filter(stays));
     }
 
-    /// What a key comes to: an order, a complaint, or nothing yet.
+    /// Handles a key. Returns the effect of a submitted form, or why it cannot be submitted.
     pub(super) fn key(&mut self, key: &KeyEvent) -> Option<Result<Effect, String>> {
         let last = self.fields.len().saturating_sub(1);
         let newline = key.modifiers.intersects(KeyModifiers::ALT | KeyModifiers::SHIFT);
@@ -108,7 +108,7 @@ impl Form {
             _ => {
                 self.complaint = None;
                 if let Some(field) = self.fields.get_mut(self.place) {
-                    // Who types over something that was chosen means something else.
+                    // Typing replaces a value that was picked with up and down.
                     let types = matches!(key.code, KeyCode::Char(_)) && key.modifiers.is_empty();
                     let is_chosen = |choice: &String| choice == field.input.value();
                     if types && field.choices.iter().any(is_chosen) {
@@ -125,7 +125,7 @@ impl Form {
         self.fields.iter().find(|field| field.label == label).map_or("", Field::value)
     }
 
-    /// A value that has to be there.
+    /// The value of a required field.
     fn needed(&self, label: &str) -> Result<String, String> {
         match self.value(label) {
             "" => Err(format!("{label} is missing")),
@@ -157,9 +157,7 @@ impl Form {
             Purpose::Spawn => {
                 let agent = self.needed("agent")?;
                 if driver::agent(&agent).is_none() {
-                    return Err(format!(
-                        "there is no agent {agent}; up and down show those there are"
-                    ));
+                    return Err(format!("unknown agent {agent:?}; ↑↓ shows the known agents"));
                 }
                 let name = self.member("name")?.ok_or("name is missing")?;
                 let prompt = Some(self.value("prompt").to_owned()).filter(|text| !text.is_empty());
@@ -173,8 +171,7 @@ impl Form {
     }
 }
 
-/// A line with something put in where the cursor stands, all at once: letter by letter a long text would take
-/// its time.
+/// Inserts text at the cursor in one step. Inserting a long text character by character would be slow.
 pub(super) fn pasted(input: &Input, text: impl Iterator<Item = char>) -> Input {
     let (value, cursor) = (input.value(), input.cursor());
     let text: String = text.collect();
@@ -184,8 +181,8 @@ pub(super) fn pasted(input: &Input, text: impl Iterator<Item = char>) -> Input {
     Input::new(before + &text + &after).with_cursor(behind)
 }
 
-/// Numbers of tasks, however they are separated.
+/// Parses task numbers separated by commas or spaces.
 fn tasks(text: &str) -> Result<Vec<TaskId>, String> {
     let words = text.split([',', ' ']).filter(|word| !word.is_empty());
-    words.map(|word| word.parse().map_err(|_| format!("{word} is no task's number"))).collect()
+    words.map(|word| word.parse().map_err(|_| format!("{word} is not a task number"))).collect()
 }

@@ -1,4 +1,4 @@
-//! What stands before the view and has the keys: help, a choice, a form, a question.
+//! Dialogs drawn over the view, which receive all keys: help, a list, a form, a yes/no question.
 
 mod ask;
 mod draw;
@@ -14,29 +14,29 @@ pub(crate) use self::pick::{Choice, Chosen, Pick, know_teams, palette, teams};
 use super::keys::Command;
 use super::screen::{Effect, Screen};
 
-/// What stands before the view.
+/// An open dialog.
 #[derive(Debug)]
 pub(crate) enum Dialog {
-    /// The keys of where one is.
+    /// The key bindings of the current view.
     Help,
-    /// One of several.
+    /// A list to choose from.
     Pick(Pick),
-    /// Something to be filled in.
+    /// A form to fill in.
     Form(Form),
-    /// Whether something shall be done.
+    /// A yes/no question before an action.
     Confirm(Confirm),
 }
 
-/// A question that is answered with yes or no.
+/// A yes/no question.
 #[derive(Clone, Debug)]
 pub(crate) struct Confirm {
-    /// What is asked, in a line.
+    /// The question, used as the title.
     pub(crate) question: String,
-    /// What it means, line by line.
+    /// The explanation below it, line by line.
     pub(crate) lines: Vec<String>,
-    /// What yes does.
+    /// The effect of `y`.
     pub(crate) yes: Effect,
-    /// What another letter does, and its name.
+    /// A third answer: its key, its label and its effect.
     pub(crate) other: Option<(char, &'static str, Effect)>,
 }
 
@@ -50,13 +50,13 @@ impl Dialog {
     }
 }
 
-/// A key, while something stands before the view.
+/// Handles a key while a dialog is open.
 pub(crate) fn key(screen: &mut Screen, key: &KeyEvent) -> Vec<Effect> {
     let is_end = key.code == KeyCode::Esc
         || (key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL));
     let Some(mut dialog) = screen.dialog.take().filter(|_| !is_end) else { return Vec::new() };
     match &mut dialog {
-        // Any key closes it.
+        // Any key closes the help.
         Dialog::Help => return Vec::new(),
         Dialog::Confirm(confirm) => {
             let KeyCode::Char(letter) = key.code else {
@@ -88,7 +88,7 @@ pub(crate) fn key(screen: &mut Screen, key: &KeyEvent) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Up and down, by the mouse.
+/// Handles the mouse wheel while a dialog is open.
 pub(crate) fn command(screen: &mut Screen, command: Command) -> Vec<Effect> {
     if let Some(Dialog::Pick(pick)) = &mut screen.dialog {
         pick.go(command);
@@ -96,7 +96,7 @@ pub(crate) fn command(screen: &mut Screen, command: Command) -> Vec<Effect> {
     Vec::new()
 }
 
-/// A line of a choice was clicked.
+/// Handles a click on an entry of a list dialog.
 pub(crate) fn chosen(screen: &mut Screen, number: usize) -> Vec<Effect> {
     let Some(Dialog::Pick(pick)) = &screen.dialog else { return Vec::new() };
     let Some(choice) = pick.shown().nth(number).cloned() else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! One of several: commands, teams, members, links.
+//! A searchable list: commands, teams, members or links.
 
 use brigade_wire::name::TeamName;
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
@@ -11,28 +11,28 @@ use super::Dialog;
 use super::form::pasted;
 use crate::ui::views::{View, step};
 
-/// What a choice does.
+/// The effect of choosing an entry.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Chosen {
-    /// A command, and the view it belongs to if it belongs to one.
+    /// Run a command, after switching to the view it belongs to, if any.
     Command(Command, Option<View>),
     Effect(Effect),
-    /// Only the mail of this member, or everybody's.
+    /// Show the mail of this member only, or all mail.
     Filter(Option<String>),
 }
 
-/// A line to choose.
+/// An entry of the list.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Choice {
     pub(crate) label: String,
-    /// What stands at the right: a key, a state.
+    /// Text at the right: a key or a state.
     pub(crate) hint: String,
     pub(crate) chosen: Chosen,
-    /// Other words by which it is found.
+    /// Additional search terms.
     pub(crate) also: String,
 }
 
-/// One of several, found by typing.
+/// A list dialog with a search field.
 #[derive(Debug)]
 pub(crate) struct Pick {
     pub(crate) title: String,
@@ -46,7 +46,7 @@ impl Pick {
         Self { title: title.into(), filter: Input::default(), choices, place: 0 }
     }
 
-    /// Those in which every word that was typed is found.
+    /// The entries that contain every typed word.
     pub(crate) fn shown(&self) -> impl Iterator<Item = &Choice> {
         let typed = self.filter.value().to_lowercase();
         let words: Vec<String> = typed.split_whitespace().map(str::to_owned).collect();
@@ -66,7 +66,7 @@ impl Pick {
         self.place = step(self.place, total, 10, command).unwrap_or(self.place);
     }
 
-    /// What a key comes to: `None` if it is not over, `Some(None)` if nothing was there to choose.
+    /// Handles a key. `None` keeps the dialog open; `Some(None)` closes it because no entry matched.
     pub(super) fn key(&mut self, key: &KeyEvent) -> Option<Option<Choice>> {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
@@ -86,7 +86,7 @@ impl Pick {
     }
 }
 
-/// Does what was chosen.
+/// Carries out the chosen entry.
 pub(super) fn take(screen: &mut Screen, choice: Choice) -> Vec<Effect> {
     match choice.chosen {
         Chosen::Command(command, view) => {
@@ -102,7 +102,8 @@ pub(super) fn take(screen: &mut Screen, choice: Choice) -> Vec<Effect> {
     }
 }
 
-/// Every command by its name: those of where one is first, then those of elsewhere, which lead there.
+/// Opens the command palette: commands of the current view first, then those of other views, which switch
+/// to that view.
 pub(crate) fn palette(screen: &mut Screen) -> Vec<Effect> {
     let idle = [Command::Palette, Command::Up, Command::Down, Command::Left, Command::Right];
     let (here, replays) = (screen.view, screen.replay.is_some());
@@ -130,10 +131,10 @@ pub(crate) fn palette(screen: &mut Screen) -> Vec<Effect> {
     Vec::new()
 }
 
-/// The teams there are.
+/// Opens the list of teams.
 pub(crate) fn teams(screen: &mut Screen) -> Vec<Effect> {
     if screen.replay.is_some() {
-        screen.say("a replay has one team", true);
+        screen.say("a replay shows one team", true);
         return Vec::new();
     }
     let choices = team_choices(screen);
@@ -141,20 +142,20 @@ pub(crate) fn teams(screen: &mut Screen) -> Vec<Effect> {
     vec![Effect::LookForTeams]
 }
 
-/// What the choice of a team is called.
+/// Title of the team list.
 const TEAMS: &str = "Teams";
 
 fn team_choices(screen: &Screen) -> Vec<Choice> {
     let choice = |team: &TeamName| Choice {
         label: team.to_string(),
-        hint: if team.as_str() == screen.team { "here".to_owned() } else { String::new() },
+        hint: if team.as_str() == screen.team { "current".to_owned() } else { String::new() },
         chosen: Chosen::Effect(Effect::Switch(team.clone())),
         also: String::new(),
     };
     screen.teams.iter().map(choice).collect()
 }
 
-/// The teams are known anew; whoever is about to choose one chooses among these.
+/// Updates an open team list after the teams were fetched again.
 pub(crate) fn know_teams(screen: &mut Screen) {
     let choices = team_choices(screen);
     if let Some(Dialog::Pick(pick)) = &mut screen.dialog

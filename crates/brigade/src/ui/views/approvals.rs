@@ -1,4 +1,4 @@
-//! The approvals: who waits for an answer, and what exactly is asked.
+//! The approvals view: open requests, and the selected one in full.
 
 mod document;
 mod past;
@@ -17,18 +17,18 @@ use crate::ui::prose::age;
 use crate::ui::screen::{Effect, Screen};
 use crate::ui::views::step;
 
-/// From this width on the requests stand beside the one that is read.
+/// Minimum width to show the list beside the selected request.
 const WIDE: u16 = 110;
-/// How wide they are then.
+/// Width of the list in that layout.
 const LIST: u16 = 40;
 
-/// What the view remembers.
+/// The state of the view.
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    /// How far the request is scrolled, and which one that is.
+    /// The scroll position, and the request it belongs to.
     scroll: usize,
     of: Option<String>,
-    /// Whether the request has the whole view, and up and down.
+    /// Whether the request fills the view and up/down scroll it.
     reads: bool,
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
         }
         document(screen, canvas, right, chosen);
     } else {
-        // What is asked needs the room more than who asks.
+        // The request needs the space more than the list.
         let rows = u16::try_from(screen.approvals.len()).unwrap_or(u16::MAX);
         let rows = rows.min((area.height / 3).max(1)).saturating_add(1);
         let parts = [Constraint::Length(rows), Constraint::Min(0)];
@@ -64,13 +64,13 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// Who waits, each on one line or on two.
+/// The list of open requests, with one or two lines each.
 fn list(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, chosen: &Approval, each: u16) {
     let theme = canvas.theme;
     let [head, list] = Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
     let total = screen.approvals.len();
     let whom = if screen.answers() { "YOU" } else { "THE LEAD" };
-    let title = format!("{total} {} FOR {whom}", if total == 1 { "WAITS" } else { "WAIT" });
+    let title = format!("{total} WAITING FOR {whom}");
     canvas.line(head, Line::styled(title, theme.urgent()));
     let is_it = |approval: &Approval| approval.request_id == chosen.request_id;
     let place = screen.approvals.iter().position(is_it).unwrap_or_default();
@@ -98,7 +98,7 @@ fn list(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, chosen: &Approval,
     }
 }
 
-/// The request that is chosen, in full.
+/// Draws the selected request in full.
 fn document(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, approval: &Approval) {
     let theme = canvas.theme;
     let [rule, body] = Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
@@ -135,12 +135,12 @@ fn document(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, approval: &App
     }
 }
 
-/// Which lines are seen.
+/// The visible line range as text.
 fn place(scroll: usize, height: usize, total: usize) -> String {
     format!("lines {}–{} of {total}", scroll + 1, (scroll + height).min(total))
 }
 
-/// What is asked, in a line: the command, the tool, or what the plan is called.
+/// The request in one line: the command, the tool, or the plan's title.
 pub(crate) fn subject(approval: &Approval) -> String {
     match &approval.wanted {
         Wanted::Plan { plan, .. } => {
@@ -154,11 +154,11 @@ pub(crate) fn subject(approval: &Approval) -> String {
     }
 }
 
-/// The same, with what kind of request it is.
+/// The request as a phrase that follows the member's name.
 pub(crate) fn asks(approval: &Approval) -> String {
     let subject = subject(approval);
     match &approval.wanted {
-        Wanted::Plan { .. } => format!("asks for a yes to its plan: {subject}"),
+        Wanted::Plan { .. } => format!("asks to approve its plan: {subject}"),
         Wanted::Permission { input, .. } if policy::command(input).is_some() => {
             format!("asks to run: {subject}")
         }
@@ -187,7 +187,7 @@ pub(crate) fn act(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> 
     Some(Vec::new())
 }
 
-/// Chooses the next request, or the one before.
+/// Selects the next or previous request.
 fn go(screen: &mut Screen, command: Command) {
     let chosen = screen.chosen_request().map(|approval| &approval.request_id);
     let is_it = |approval: &Approval| Some(&approval.request_id) == chosen;

@@ -1,4 +1,4 @@
-//! One member: what it says and does.
+//! The member view: the activity of one member.
 
 mod item;
 mod tape;
@@ -19,16 +19,16 @@ use crate::ui::prose::{few, since};
 use crate::ui::screen::{Effect, Screen};
 use crate::ui::views::step;
 
-/// What the view remembers.
+/// The state of the view.
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    /// Where one reads, and whose; `None` follows the end.
+    /// The scroll position and the member it belongs to; `None` follows the latest activity.
     at: Option<(Who, Place)>,
 }
 
 pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let Some(person) = screen.chosen_member() else {
-        canvas.line(area, Line::styled("nobody is on this team", canvas.theme.faint()));
+        canvas.line(area, Line::styled("this team has no members", canvas.theme.faint()));
         return;
     };
     let rows = [Constraint::Length(1), Constraint::Length(1), Constraint::Min(0)];
@@ -41,11 +41,11 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.drawn.page = usize::from(body.height);
     canvas.drawn.columns = usize::from(body.width);
     tail(screen, canvas, body, person, place);
-    let more = "▼ newer things below; end: to what happens now";
+    let more = "▼ newer activity below; press end to follow";
     canvas.line(below, Line::styled(more, canvas.theme.urgent()));
 }
 
-/// What somebody did until then, or last.
+/// Draws a member's activity up to a position, or the latest.
 pub(crate) fn tail(
     screen: &Screen,
     canvas: &mut Canvas<'_>,
@@ -61,13 +61,13 @@ pub(crate) fn tail(
     while lines.len() < height + hidden
         && let Some((before, item)) = tape.back(at)
     {
-        // Written from the last line to the first.
+        // `lines` is built from the bottom up.
         lines.extend(item::lines(screen, person, item, width).into_iter().rev());
         at = before;
     }
     let seen: Vec<Line<'_>> = lines.into_iter().skip(hidden).take(height).collect();
     if seen.is_empty() {
-        let words = format!("nothing was heard of {} so far", one_line(&person.name));
+        let words = format!("no activity from {} yet", one_line(&person.name));
         canvas.line(area, Line::styled(words, canvas.theme.faint()));
     }
     for (row, line) in seen.into_iter().rev().enumerate() {
@@ -76,12 +76,12 @@ pub(crate) fn tail(
     }
 }
 
-/// Where one reads, if one does not follow the end.
+/// The scroll position, unless the view follows the latest activity.
 fn place(screen: &Screen, person: &Person) -> Option<Place> {
     screen.states.member.at.filter(|(who, _)| *who == person.who).map(|(_, place)| place)
 }
 
-/// The members, the one that is shown marked.
+/// The row of member names with the current one highlighted.
 fn names(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person: &Person) {
     let members = screen.picture.members();
     let chosen = members.iter().position(|other| other.who == person.who).unwrap_or_default();
@@ -89,7 +89,7 @@ fn names(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person: &Person) 
         let (sign, _, style) = team::state(screen, other);
         (format!(" {sign} {} ", cut(&one_line(&other.name), 20)), style)
     };
-    // As many before the one that is shown as there is room for.
+    // Start with as many names before the current one as fit.
     let (mut from, mut width) = (chosen, 0);
     for (place, other) in members.iter().enumerate().take(chosen + 1).rev() {
         width += label(other).0.width();
@@ -113,7 +113,7 @@ fn names(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person: &Person) 
     }
 }
 
-/// What it does, at what, and what it used.
+/// The status line: state, problem, task, unread messages and tokens.
 fn head(screen: &Screen, person: &Person) -> Line<'static> {
     let theme = screen.theme;
     let (sign, word, style) = team::state(screen, person);
@@ -141,7 +141,7 @@ fn head(screen: &Screen, person: &Person) -> Line<'static> {
         part(format!("{} tokens", few(read + written)), theme.faint());
     }
     if person.acts.is_empty() && !screen.picture.leads(person.who) {
-        part("its program tells no more than its mail".into(), theme.faint());
+        part("its agent reports no activity; only its mail is shown".into(), theme.faint());
     }
     Line::from(spans)
 }
@@ -174,9 +174,9 @@ pub(crate) fn act(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> 
     Some(Vec::new())
 }
 
-/// The last words that are seen.
+/// The last visible text: something the member said, or a message.
 pub(crate) fn chosen_text(screen: &Screen) -> Option<String> {
-    /// Words stand near where one reads.
+    /// Maximum number of items to search.
     const FAR: usize = 200;
     let person = screen.chosen_member()?;
     let tape = Tape::of(&screen.picture, person);

@@ -1,4 +1,4 @@
-//! A small team for tests: what happens is said in a line each.
+//! A scripted team for tests: each call adds one record.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use crate::ui::keys::Command;
 use crate::ui::screen::{Happening, Screen};
 use crate::ui::style::Theme;
 
-/// A team of which one says what happens.
+/// A screen whose records the test provides.
 pub(crate) struct Staged {
     pub(crate) screen: Screen,
     held: Arc<Held>,
     letters: u64,
 }
 
-/// So many milliseconds after noon of 3 March 2026.
+/// The time this many milliseconds after noon on 3 March 2026.
 pub(crate) fn at(milliseconds: i64) -> Timestamp {
     Timestamp::from_millisecond(1_772_539_200_000 + milliseconds).unwrap()
 }
@@ -59,7 +59,7 @@ impl Staged {
         self.happen(milliseconds, Event::Worked { name: name.into(), act });
     }
 
-    /// The key of the message, to say what became of it.
+    /// Sends a message and returns its key, for later `read` and `show` calls.
     pub(crate) fn write(
         &mut self,
         milliseconds: i64,
@@ -94,7 +94,7 @@ impl Staged {
         self.happen(milliseconds, Event::Shown { to: to.into(), key });
     }
 
-    /// Draws the screen and gives back the view's part of it, line by line, without blanks at the end.
+    /// Draws the screen and returns the lines of the view, without trailing spaces.
     pub(crate) fn drawn(&mut self, width: u16, height: u16) -> Vec<String> {
         let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
         self.screen.drawn = frame::draw(&self.screen, &mut buffer);

@@ -1,4 +1,4 @@
-//! The team: who is there, and does what.
+//! The team view: the members and what each one does.
 
 mod details;
 
@@ -21,21 +21,21 @@ use crate::ui::screen::{Effect, Screen};
 use crate::ui::style::{self, Theme};
 use crate::ui::views::{View, approvals, step};
 
-/// From this width on there is a column for the agents.
+/// Minimum width to show the agent column.
 const WIDE: u16 = 110;
-/// With less height than that the details of a member say too little.
+/// Minimum height of the details pane.
 const DETAILS: u16 = 5;
 
 pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let members = screen.picture.members();
     if members.is_empty() {
-        let words = if screen.caught_up { "nobody is on this team" } else { "" };
+        let words = if screen.caught_up { "this team has no members" } else { "" };
         canvas.line(area, Line::styled(words, canvas.theme.faint()));
         return;
     }
     let [head, body] = Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
     let count = u16::try_from(members.len()).unwrap_or(u16::MAX);
-    // What each says stands below its line as long as there is room.
+    // Give each member a second line with its last message if all fit.
     let each = if count.saturating_mul(2) <= body.height { 2 } else { 1 };
     let rows = count.saturating_mul(each);
     let below = body.height.saturating_sub(rows);
@@ -47,7 +47,7 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let chosen = screen.chosen_member().map(|person| person.who);
     let place = members.iter().position(|person| Some(person.who) == chosen).unwrap_or_default();
     let fit = list.height / each;
-    // The last line says how many are not seen.
+    // The last line is used for the number of hidden members.
     let shown = if members.len() > usize::from(fit) { fit.saturating_sub(1) } else { fit };
     let from = window(members.len(), usize::from(shown), place);
     canvas.scrolls(members.len(), shown);
@@ -74,26 +74,26 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// How wide the columns are, and what stands in them.
+/// The table of members: column widths and data.
 struct Table<'t> {
     screen: &'t Screen,
     width: usize,
     name: usize,
-    /// Zero where there is none.
+    /// Zero if the column is not shown.
     agent: usize,
     task: usize,
-    /// Whether there is a line for what each says.
+    /// Whether each member has a second line.
     says: bool,
-    /// What each is at, and how much more.
+    /// The task each member works on, and how many more it has in progress.
     at: HashMap<&'t str, (&'t Card, usize)>,
 }
 
-/// Widths of `waiting for you`, `59 min`, `unread` and `tokens`.
+/// Widths of the columns STATE, SINCE, UNREAD and TOKENS.
 const STATE: usize = 15;
 const SINCE: usize = 6;
 const UNREAD: usize = 6;
 const TOKENS: usize = 6;
-/// A task's column is no wider than that: figures far away belong to nobody.
+/// Maximum width of the task column, so that the numbers stay near their row.
 const TASK: usize = 60;
 
 impl<'t> Table<'t> {
@@ -142,14 +142,14 @@ impl<'t> Table<'t> {
     fn head(&self, theme: Theme) -> Line<'static> {
         let cells = ["", "MEMBER", "AGENT", "STATE", "SINCE", "WORKS ON", "UNREAD", "TOKENS"];
         let mut line = self.row(cells.map(|cell| Span::styled(cell, theme.faint())));
-        // The sign has no name.
+        // The symbol column has no heading.
         if let Some(first) = line.spans.first_mut() {
             *first = Span::raw(" ");
         }
         line
     }
 
-    /// Who it is, what it does and since when, and at what.
+    /// First line: name, agent, state, duration, task, unread messages and tokens.
     fn first(&self, person: &Person) -> Line<'static> {
         let (screen, theme) = (self.screen, self.screen.theme);
         let (sign, word, style) = state(screen, person);
@@ -162,7 +162,7 @@ impl<'t> Table<'t> {
         let unread = if person.unread == 0 { String::new() } else { person.unread.to_string() };
         let tokens = person.tokens.0.saturating_add(person.tokens.1);
         let tokens = if tokens == 0 { String::new() } else { few(tokens) };
-        // Without a line of its own, what went wrong goes before what it is at.
+        // Without a second line, a problem replaces the task.
         let (task, task_style) = match remark(screen, person) {
             Remark::Wrong(why) if !self.says => (why, theme.wrong()),
             _ => (task, Style::new()),
@@ -180,7 +180,7 @@ impl<'t> Table<'t> {
         ])
     }
 
-    /// What it says, or what is wrong with it.
+    /// Second line: a problem, an open request, or the last message.
     fn second(&self, person: &Person) -> Line<'static> {
         let theme = self.screen.theme;
         let (text, style) = match remark(self.screen, person) {
@@ -201,33 +201,33 @@ impl<'t> Table<'t> {
     }
 }
 
-/// What a member is.
+/// The member's agent type.
 fn kind(person: &Person) -> String {
     let entry = person.entry.as_ref().and_then(|entry| entry.agent_type.as_deref());
-    // Of a lead that says no more than its name.
+    // A lead's type is the same as its name; leave it out.
     entry.filter(|kind| *kind != &*person.name).map(one_line).unwrap_or_default()
 }
 
-/// The same with its model, where that is known.
+/// The agent type with the model, if known.
 fn agent(person: &Person) -> String {
     let model = person.entry.as_ref().and_then(|entry| entry.model.as_deref());
     let words = [kind(person), one_line(model.unwrap_or_default())];
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// What a member does: a sign, a word, and how they look.
+/// A member's state: symbol, word and style.
 pub(crate) fn state(screen: &Screen, person: &Person) -> (&'static str, &'static str, Style) {
     if screen.is_dead(person) {
         return ("✕", "down", screen.theme.wrong());
     }
     let doing = person.doing();
     let (sign, word) = style::doing(doing);
-    // A lead that a person plays says nothing of what it does.
+    // A human lead reports no activity.
     let leads = doing == Doing::Unknown && screen.picture.leads(person.who);
-    (sign, if leads { "leads" } else { word }, screen.theme.doing(doing))
+    (sign, if leads { "lead" } else { word }, screen.theme.doing(doing))
 }
 
-/// What is most worth saying of somebody, on one line.
+/// The most important fact about a member, in one line.
 enum Remark {
     Wrong(String),
     Asks(String),
@@ -245,17 +245,17 @@ fn remark(screen: &Screen, person: &Person) -> Remark {
     Remark::Says(last_words(screen, person).map(|words| one_line(&words)).unwrap_or_default())
 }
 
-/// What is wrong with somebody.
+/// A member's current problem: a dead process, a retrying agent, or a reported error.
 pub(crate) fn wrong(screen: &Screen, person: &Person) -> Option<String> {
     let vital = screen.vitals.get(&*person.name);
     let dead = vital.filter(|_| screen.is_dead(person));
     let evidence = dead.map(|vital| one_line(&vital.judged.evidence));
     let retries = vital.and_then(|vital| vital.retries.as_deref());
-    let retries = || retries.map(|why| format!("its agent tries again: {}", one_line(why)));
+    let retries = || retries.map(|why| format!("agent is retrying: {}", one_line(why)));
     evidence.or_else(retries).or_else(|| person.trouble.as_deref().map(one_line))
 }
 
-/// What somebody said last.
+/// The last text that a member said or sent.
 pub(crate) fn last_words(screen: &Screen, person: &Person) -> Option<String> {
     match &screen.record(person.said?)?.event {
         Event::Worked { act: Act::Said { text }, .. } => Some(text.clone()),

@@ -1,4 +1,4 @@
-//! A request in full. Who says yes has seen all of it.
+//! Renders a request in full, so that the person approves nothing unseen.
 
 use brigade_core::approvals::{Approval, Wanted};
 use brigade_core::policy;
@@ -11,7 +11,7 @@ use crate::ui::markdown;
 use crate::ui::prose::{after, age, wrap, wrap_plain};
 use crate::ui::screen::Screen;
 
-/// How wide the names of the parts are.
+/// Width of the label column.
 const LABEL: usize = 11;
 
 pub(super) fn lines(screen: &Screen, approval: &Approval, width: usize) -> Vec<Line<'static>> {
@@ -36,18 +36,18 @@ pub(super) fn lines(screen: &Screen, approval: &Approval, width: usize) -> Vec<L
             }
             match cwd {
                 Some(cwd) => part("directory", words(cwd, Style::new())),
-                None => part("directory", words("it does not say", theme.faint())),
+                None => part("directory", words("not specified", theme.faint())),
             }
-            part("what for", words(description, Style::new()));
+            part("purpose", words(description, Style::new()));
             part("tool", words(tool, Style::new()));
-            part("waits", words(&waits, theme.urgent()));
+            part("waiting", words(&waits, theme.urgent()));
             if !says_all(input, command.as_deref(), cwd.as_deref(), description) {
                 let json = serde_json::to_string_pretty(input).unwrap_or_default();
-                part("given", wrap_plain(&json, room, Style::new()));
+                part("input", wrap_plain(&json, room, Style::new()));
             }
         }
         Wanted::Plan { plan, path } => {
-            part("waits", words(&waits, theme.urgent()));
+            part("waiting", words(&waits, theme.urgent()));
             if let Some(path) = path {
                 part("file", words(path, Style::new()));
             }
@@ -58,7 +58,7 @@ pub(super) fn lines(screen: &Screen, approval: &Approval, width: usize) -> Vec<L
     lines
 }
 
-/// Whether the parts that are told are all that the tool would be given.
+/// Whether the shown fields contain the tool's whole input. If not, the raw input is shown too.
 fn says_all(input: &Value, command: Option<&str>, cwd: Option<&str>, what_for: &str) -> bool {
     let Value::Object(fields) = input else { return false };
     command.is_some()
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_told_otherwise_is_told_as_it_is() {
+    fn raw_input_is_shown_unless_the_fields_contain_all_of_it() {
         let check = |input: Value, all: bool| {
             let command = policy::command(&input);
             assert_eq!(says_all(&input, command.as_deref(), Some("/w"), "why"), all, "{input}");

@@ -1,4 +1,4 @@
-//! What was answered, newest first.
+//! Answered requests, newest first.
 
 use brigade_core::approvals::Approval;
 use brigade_core::handshake::TAKEN_BACK;
@@ -13,16 +13,16 @@ use crate::ui::canvas::Canvas;
 use crate::ui::prose::since;
 use crate::ui::screen::Screen;
 
-/// Nothing waits: says so, and what was answered last.
+/// Draws the view when no request is open: a note, and the latest answers.
 pub(super) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
     let parts = [Constraint::Length(1), Constraint::Length(1), Constraint::Min(0)];
     let [first, _, below] = Layout::vertical(parts).areas(area);
-    canvas.line(first, Line::styled("✓ Nobody waits for an answer.", theme.good()));
+    canvas.line(first, Line::styled("✓ No requests are waiting.", theme.good()));
     lately(screen, canvas, below);
 }
 
-/// What was answered last, two lines for each.
+/// Draws the latest answers, two lines each.
 pub(super) fn lately(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
     let asked = screen.picture.asked().iter().rev();
@@ -43,7 +43,7 @@ pub(super) fn lately(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     if answers.is_empty() {
         return;
     }
-    line(Line::styled("ANSWERED LATELY", theme.faint()));
+    line(Line::styled("RECENTLY ANSWERED", theme.faint()));
     for (asked, reply) in answers {
         let (sign, style) = match reply.yes {
             true => ("✓ yes", theme.good()),
@@ -61,7 +61,7 @@ pub(super) fn lately(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// When it was answered, by whom, and why.
+/// When and by whom it was answered, and the reason.
 fn how(asked: &Asked, reply: &Reply) -> String {
     let at = local(reply.at.timestamp()).strftime("%H:%M");
     let took = since(reply.at.timestamp(), asked.at);
@@ -70,11 +70,11 @@ fn how(asked: &Asked, reply: &Reply) -> String {
     format!("{at} after {took} {by}{}", reason.unwrap_or_default())
 }
 
-/// By whose hand, in words.
+/// Describes who answered a request.
 pub(crate) fn by(hand: Option<&str>) -> String {
     match hand {
-        Some("left") => "it left the team".into(),
-        Some(hand) if hand == TAKEN_BACK => "it no longer asks".into(),
+        Some("left") => "member left the team".into(),
+        Some(hand) if hand == TAKEN_BACK => "request withdrawn".into(),
         Some("person") => "by a person".into(),
         Some("agent") => "by an agent".into(),
         Some(hand) => format!("by {}", one_line(hand)),

@@ -1,4 +1,4 @@
-//! One task in a column: its subject, whose it is, since when, and what holds it.
+//! A task card: subject, owner, age, and what blocks it.
 
 use brigade_core::picture::{At, Card, Hold};
 use brigade_core::pulse;
@@ -12,13 +12,13 @@ use crate::tasks::{self, Look};
 use crate::ui::screen::Screen;
 use crate::ui::style::Theme;
 
-/// A card as it is drawn.
+/// A rendered card.
 #[derive(Debug)]
 pub(super) struct Block {
     pub(super) lines: Vec<Line<'static>>,
 }
 
-/// A task's lines, none wider than `width`.
+/// Renders a task, at most `width` wide.
 pub(super) fn block(screen: &Screen, id: u64, critical: bool, width: usize) -> Option<Block> {
     let theme = screen.theme;
     let card = screen.picture.card(id)?;
@@ -47,7 +47,7 @@ pub(super) fn block(screen: &Screen, id: u64, critical: bool, width: usize) -> O
     Some(Block { lines })
 }
 
-/// The style of a task's sign.
+/// The style of a task's symbol.
 pub(super) fn style(theme: Theme, look: Look) -> Style {
     match look {
         Look::Ready => theme.good(),
@@ -57,7 +57,7 @@ pub(super) fn style(theme: Theme, look: Look) -> Style {
     }
 }
 
-/// Whose it is, and since when.
+/// The line with owner and age.
 fn meta(screen: &Screen, card: &Card, look: Look, room: usize) -> Option<Line<'static>> {
     let theme = screen.theme;
     let age = pulse::words(screen.now.duration_since(since(screen, card).timestamp()));
@@ -68,7 +68,7 @@ fn meta(screen: &Screen, card: &Card, look: Look, room: usize) -> Option<Line<'s
         (Look::Ready, _) | (Look::Blocked, None) => ("", format!("for {age}")),
         (Look::Done, Some(_)) => ("", format!(" {age} ago")),
         (Look::Done, None) => ("", format!("{age} ago")),
-        (Look::Kept | Look::Blocked, Some(_)) => ("kept for ", String::new()),
+        (Look::Kept | Look::Blocked, Some(_)) => ("assigned to ", String::new()),
         (Look::InProgress | Look::Kept, _) => ("", format!(" {age}")),
     };
     if look == Look::Blocked && card.owner.is_none() {
@@ -85,14 +85,14 @@ fn meta(screen: &Screen, card: &Card, look: Look, room: usize) -> Option<Line<'s
     ]))
 }
 
-/// The colour of whoever has the task.
+/// The colour of the task's owner.
 pub(super) fn owner_style(screen: &Screen, card: &Card) -> Style {
     let owner = card.owner.as_deref().and_then(|owner| screen.picture.called(owner));
     let entry = owner.and_then(|person| person.entry.as_ref());
     entry.map_or(Style::new(), |entry| screen.theme.member(entry.color.as_deref()))
 }
 
-/// Since when a task is what it is. One that could be begun could not while it waited for another.
+/// Since when a task has its current state. A ready task became ready when its last dependency was done.
 pub(super) fn since(screen: &Screen, card: &Card) -> At {
     let graph = screen.picture.graph();
     let Some(node) = TaskId::new(card.id).and_then(|id| graph.node(id)) else { return card.since };
@@ -103,26 +103,26 @@ pub(super) fn since(screen: &Screen, card: &Card) -> At {
     done.max().map_or(card.since, |done| done.max(card.since))
 }
 
-/// What holds a task, in words, and whether that needs somebody.
+/// What blocks a task, as text, and whether it is stuck.
 pub(super) fn why(screen: &Screen, card: &Card, look: Look) -> Option<(String, bool)> {
     let hold = screen.picture.hold(card.id)?;
     let words = match hold {
         Hold::Circle(circle) => {
             let is_in = circle.iter().any(|id| id.get() == card.id);
             let way = way(circle);
-            if is_in { format!("circle {way}") } else { format!("behind the circle {way}") }
+            if is_in { format!("cycle {way}") } else { format!("waits for the cycle {way}") }
         }
         Hold::Waits(ids) if look == Look::InProgress => {
-            format!("begun before {} is done", joined(ids))
+            format!("started before {} was done", joined(ids))
         }
         Hold::Waits(ids) => format!("waits for {}", joined(ids)),
-        Hold::Idle(ids) => format!("waits for {}; nobody is at it", joined(ids)),
+        Hold::Idle(ids) => format!("waits for {}; no member works on it", joined(ids)),
         Hold::Orphan(owner) => format!("{} is not on the team", one_line(owner)),
     };
     Some((words, super::is_stuck(Some(hold))))
 }
 
-/// Numbers; of very many only the first.
+/// Task numbers; a long list is shortened.
 fn joined(ids: &[TaskId]) -> String {
     const MOST: usize = 6;
     let text = tasks::join(ids.iter().copied().take(MOST));
@@ -130,7 +130,7 @@ fn joined(ids: &[TaskId]) -> String {
     if more > 0 { format!("{text} and {more} more") } else { text }
 }
 
-/// A circle, back to where it began.
+/// A cycle as text, ending where it started.
 fn way(circle: &[TaskId]) -> String {
     const MOST: usize = 6;
     let mut steps: Vec<String> = circle.iter().take(MOST).map(ToString::to_string).collect();

@@ -1,4 +1,4 @@
-//! The tasks in columns, by state.
+//! The board as four columns, by task state.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -17,13 +17,13 @@ use crate::ui::keys::Command;
 use crate::ui::screen::Screen;
 use crate::ui::views::step;
 
-/// Which tasks stand in which column, in order.
+/// The tasks of each column, in order.
 #[derive(Debug)]
 pub(super) struct Columns {
     lists: [Vec<u64>; 4],
-    /// The tasks of the longest chain that is still to be done.
+    /// The tasks of the critical path.
     pub(super) critical: BTreeSet<u64>,
-    /// How many tasks do not go on by themselves.
+    /// Number of stuck tasks.
     pub(super) stuck: usize,
 }
 
@@ -40,7 +40,7 @@ impl Columns {
             let hold = picture.hold(card.id);
             stuck += usize::from(super::is_stuck(hold));
             let is_wrong = matches!(hold, Some(Hold::Circle(_) | Hold::Orphan(_)));
-            // What nobody will ever get to comes before what only takes its time.
+            // Tasks in a cycle or with a missing owner come first: they need a person.
             let first = |rank: u8| (if is_wrong { 0 } else { rank }, Reverse(0));
             match Look::of(picture.graph(), id) {
                 Look::Ready => ready.push((first(1), card.id)),
@@ -60,7 +60,7 @@ impl Columns {
         Self { lists: lists.map(sorted), critical: super::critical(picture), stuck }
     }
 
-    /// The task to look at first: what somebody is at, or else what could be begun.
+    /// The most relevant task: one in progress, else the first of any column.
     pub(super) fn first(&self) -> Option<u64> {
         let begun = self.lists.get(IN_PROGRESS).into_iter();
         begun.chain(&self.lists).find_map(|list| list.first().copied())
@@ -73,7 +73,7 @@ impl Columns {
             .next()
     }
 
-    /// The task one step on.
+    /// The task after a movement command.
     pub(super) fn step(&self, from: u64, page: usize, command: Command) -> Option<u64> {
         let (column, row) = self.place(from)?;
         let list = self.lists.get(column)?;
@@ -121,7 +121,7 @@ impl Columns {
     }
 }
 
-/// One column, scrolled so that the chosen card is seen; which cards are.
+/// Draws a column, scrolled so that the selected card is visible. Returns the visible range.
 fn column(
     screen: &Screen,
     columns: &Columns,
@@ -147,7 +147,7 @@ fn column(
         let place = Rect { y, height: tall, ..area };
         let is_chosen = chosen == Some(row);
         for (line, y) in card.lines.into_iter().zip(place.y..place.bottom()) {
-            // Faint words on a marked ground could not be read.
+            // Drop the line's own styles: dim text is unreadable when reversed.
             let line = if is_chosen { Line::raw(line.to_string()) } else { line };
             canvas.line(Rect { y, height: 1, ..place }, line);
         }
@@ -165,16 +165,16 @@ fn column(
     shown.rows
 }
 
-/// What of a column is seen.
+/// The visible part of a column.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Window {
     pub(super) rows: std::ops::Range<usize>,
-    /// The empty lines between two cards.
+    /// Empty lines between two cards.
     pub(super) gap: u16,
 }
 
-/// Which cards of a column are seen, so that the chosen one is: with a line between them where all
-/// fit so. Asks for the heights of those alone that might be seen.
+/// Computes which cards are visible around the selected one, with empty lines between the cards if all fit.
+/// Asks only for the heights of cards that may be visible.
 pub(super) fn window(
     total: usize,
     height: usize,
@@ -195,12 +195,12 @@ pub(super) fn window(
     if packed.is_some() {
         return Window { rows: 0..total, gap: 0 };
     }
-    // The last line tells how many more there are.
+    // The last line shows how many cards follow.
     let height = height.saturating_sub(1);
     let mut used = tall(chosen);
     let mut rows = chosen..chosen + 1;
-    // Up to half of what is left goes to those before it, the rest to those behind, and what these
-    // do not need to those before again.
+    // Give up to half of the remaining height to the cards above, the rest to those below, and whatever is
+    // then left to those above again.
     let half = used + height.saturating_sub(used) / 2;
     for limit in [half, height] {
         while rows.start > 0 && used + tall(rows.start - 1) <= limit {

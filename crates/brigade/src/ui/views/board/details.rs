@@ -1,4 +1,4 @@
-//! The chosen task in full.
+//! The selected task in full.
 
 use brigade_core::picture::{At, Card};
 use brigade_core::pulse;
@@ -14,7 +14,7 @@ use crate::ui::canvas::Canvas;
 use crate::ui::prose::wrap_plain;
 use crate::ui::screen::Screen;
 
-/// Draws a task: what fits, or all of it from a line on.
+/// Draws a task: the part that fits, or from a scroll position on.
 pub(super) fn draw(
     screen: &Screen,
     canvas: &mut Canvas<'_>,
@@ -68,7 +68,7 @@ fn lines(screen: &Screen, card: &Card, width: usize) -> Vec<Line<'static>> {
             state.push(Span::raw("   owner "));
             state.push(Span::styled(one_line(owner), card::owner_style(screen, card)));
         }
-        None => state.push(Span::styled("   nobody's", theme.faint())),
+        None => state.push(Span::styled("   no owner", theme.faint())),
     }
     lines.push(Line::from(state));
     lines.push(Line::styled(times(screen, card), theme.faint()));
@@ -81,7 +81,7 @@ fn lines(screen: &Screen, card: &Card, width: usize) -> Vec<Line<'static>> {
         graph.node(id).map(|node| node.after.iter().copied().collect()).unwrap_or_default();
     let wanted: Vec<TaskId> =
         graph.nodes().filter(|(_, node)| node.after.contains(&id)).map(|(id, _)| id).collect();
-    for (title, ids) in [("waits for", before), ("wanted by", wanted)] {
+    for (title, ids) in [("waits for", before), ("needed by", wanted)] {
         others(screen, title, &ids, &mut lines);
     }
     let description = plain(&card.description());
@@ -95,7 +95,7 @@ fn lines(screen: &Screen, card: &Card, width: usize) -> Vec<Line<'static>> {
     lines
 }
 
-/// When it was added, begun and done, and how long that took.
+/// When the task was added, started and done, and how long each step took.
 fn times(screen: &Screen, card: &Card) -> String {
     let today = local(screen.now).date();
     let at = |at: At| {
@@ -111,7 +111,7 @@ fn times(screen: &Screen, card: &Card) -> String {
         } else {
             String::new()
         };
-        parts.push(format!("begun {}{later}", at(begun)));
+        parts.push(format!("started {}{later}", at(begun)));
     }
     if let Some(done) = card.done {
         let from = card.begun.unwrap_or(card.added);
@@ -120,7 +120,7 @@ fn times(screen: &Screen, card: &Card) -> String {
     parts.join("   ")
 }
 
-/// The tasks it waits for, or that wait for it, each with its state.
+/// Lists other tasks with their states.
 fn others(screen: &Screen, title: &str, ids: &[TaskId], lines: &mut Vec<Line<'static>>) {
     const MOST: usize = 20;
     let theme = screen.theme;

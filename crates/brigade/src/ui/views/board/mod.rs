@@ -1,4 +1,4 @@
-//! The board: what is to be done, by state or as the graph of what waits for what.
+//! The board view: tasks in columns by state, or as a dependency graph.
 
 mod card;
 mod columns;
@@ -20,22 +20,21 @@ use crate::ui::keys::Command;
 use crate::ui::screen::{Effect, Screen};
 use crate::ui::views::step;
 
-/// From how many lines on the chosen task stands in full below the board.
+/// Minimum height to show the selected task's details below the board.
 const ROOM_FOR_DETAILS: u16 = 26;
 
-/// What the view remembers.
+/// The state of the view.
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    /// Whether the graph is shown, and not the columns.
+    /// Whether the graph is shown instead of the columns.
     is_graph: bool,
-    /// Whether the chosen task stands alone, in full, and how far down it is scrolled.
+    /// Set if the selected task fills the view: its scroll position.
     open: Option<usize>,
     columns: Kept<u64, Columns>,
     graph: Kept<(u64, u16, u16), graph::Drawing>,
 }
 
-/// Something that is made once for a key and kept as long as the key is the same: drawing may not cost
-/// what laying out costs.
+/// Caches a value for one key, so that a redraw does not repeat the layout.
 #[derive(Debug)]
 struct Kept<K, T>(RefCell<Option<(K, Arc<T>)>>);
 
@@ -59,13 +58,13 @@ impl<K: PartialEq, T> Kept<K, T> {
     }
 }
 
-/// Which tasks are on the longest chain that is still to be done; none if no task waits for another.
+/// The tasks on the longest unfinished chain; empty if no task waits for another.
 fn critical(picture: &Picture) -> BTreeSet<u64> {
     let path = picture.graph().critical_path();
     if path.len() < 2 { BTreeSet::new() } else { path.iter().map(|id| id.get()).collect() }
 }
 
-/// Whether somebody should look at it: it does not go on by itself.
+/// Whether a task is stuck: it will not proceed by itself.
 fn is_stuck(hold: Option<&Hold>) -> bool {
     matches!(hold, Some(Hold::Circle(_) | Hold::Idle(_) | Hold::Orphan(_)))
 }
@@ -81,7 +80,7 @@ impl State {
     }
 }
 
-/// The task that is chosen, or else the one to look at first.
+/// The selected task, or the most relevant one.
 pub(crate) fn chosen(screen: &Screen) -> Option<u64> {
     let chosen = screen.task.filter(|id| screen.picture.card(*id).is_some());
     chosen.or_else(|| screen.states.board.columns(&screen.picture).first())
@@ -111,7 +110,7 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     details::draw(screen, canvas, details, chosen, None);
 }
 
-/// What the marks mean, and how many there are.
+/// The legend with counts.
 fn legend(screen: &Screen, columns: &Columns, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
     let is_graph = screen.states.board.is_graph;
@@ -124,13 +123,13 @@ fn legend(screen: &Screen, columns: &Columns, canvas: &mut Canvas<'_>, area: Rec
         let (sign, text) = if is_graph {
             ("━", format!(" critical path ({count})  "))
         } else {
-            ("◆", format!(" critical path: {count} tasks, one after the other"))
+            ("◆", format!(" critical path: {count} tasks in sequence"))
         };
         spans.push(Span::styled(sign, theme.strong()));
         spans.push(Span::styled(text, theme.faint()));
     }
     if is_graph {
-        let text = "○ not begun  ◐ in progress  ⊘ blocked  ● done";
+        let text = "○ not started  ◐ in progress  ⊘ blocked  ● done";
         spans.push(Span::styled(text, theme.faint()));
     }
     canvas.line(area, Line::from(spans));
@@ -162,19 +161,19 @@ pub(crate) fn act(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> 
             screen.task = Some(to?);
         }
     }
-    // What was shown as chosen stays so, whatever becomes the first.
+    // Keep the selection, even if another task becomes the first.
     screen.task = screen.task.or(chosen);
     Some(Vec::new())
 }
 
-/// The chosen task, whole.
+/// The selected task's full text.
 pub(crate) fn chosen_text(screen: &Screen) -> Option<String> {
     let card = screen.picture.card(chosen(screen)?)?;
     let (subject, description) = (output::plain(&card.subject), card.description());
     Some(format!("task {}: {subject}\n\n{}", card.id, output::plain(&description)))
 }
 
-/// Text in at most so many lines of that width; what is left out is shown to be.
+/// Wraps text to at most `most` lines; a cut is marked with `…`.
 fn in_lines(text: &str, width: usize, most: usize) -> Vec<String> {
     let parts = output::wrap(text, width);
     let mut lines: Vec<String> =

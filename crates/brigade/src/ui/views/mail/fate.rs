@@ -1,4 +1,4 @@
-//! How far a message has come, as a sign and in words.
+//! The delivery state of messages, as a symbol and text.
 
 use brigade_core::picture::{Fate, Letter};
 use brigade_core::pulse;
@@ -7,10 +7,10 @@ use ratatui::style::Style;
 
 use crate::ui::style::Theme;
 
-/// The signs and what they mean, for the head of the view.
-pub(super) const LEGEND: &str = "○ written  ◐ read  ● shown";
+/// The legend in the heading.
+pub(super) const LEGEND: &str = "○ sent  ◐ read  ● shown";
 
-/// How far something has come: the least of what has become of its messages.
+/// The delivery stage; for a message with several recipients, the least advanced one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stage {
     Written,
@@ -37,7 +37,7 @@ impl Stage {
 
     fn word(self) -> &'static str {
         match self {
-            Self::Written => "written",
+            Self::Written => "sent",
             Self::Read => "read",
             Self::Shown => "shown",
         }
@@ -52,7 +52,7 @@ impl Stage {
     }
 }
 
-/// How far messages that are shown as one have come, in words with a sign before them.
+/// The stage of an entry, and its description with a symbol.
 pub(super) fn words<'l>(
     letters: impl Iterator<Item = &'l Letter>,
     now: Timestamp,
@@ -77,7 +77,7 @@ pub(super) fn words<'l>(
         Stage::Written if read > 0 => format!("{sign} read by {read} of {all}"),
         Stage::Read if shown > 0 => format!("{sign} shown to {shown} of {all}"),
         Stage::Written => format!("{sign} {word} {} ago", took(now.as_millisecond() - oldest)),
-        Stage::Read | Stage::Shown => format!("{sign} {word} in {}", took(slowest)),
+        Stage::Read | Stage::Shown => format!("{sign} {word} after {}", took(slowest)),
     };
     (least, words)
 }

@@ -1,4 +1,4 @@
-//! An entry of the mail as lines.
+//! Renders a mail entry as lines.
 
 use brigade_core::picture::{Kind, Letter, Person, Who};
 use ratatui::style::Style;
@@ -11,16 +11,16 @@ use super::words::{Told, idle_notices, told};
 use crate::output::{cut, local, one_line, plain, wrap};
 use crate::ui::style::Theme;
 
-/// How many lines of a message are shown before it is unfolded.
+/// Number of lines shown of a folded message.
 const FOLDED: usize = 6;
-/// How much of a message is looked at before it is unfolded, in characters.
+/// How many characters of a folded message are laid out.
 const LOOKED_AT: usize = 16 << 10;
-/// Time and two blanks.
+/// Width of the time column.
 const TIME: usize = 10;
-/// Two names, and what stands between them.
+/// Minimum width for sender and recipient.
 const NAMES: usize = 24;
 
-/// An entry's lines, as wide as there is room: the first is its head.
+/// The lines of an entry, at most `width` wide; the first is its heading.
 pub(super) fn lines(
     thread: &Thread<'_>,
     entry: Entry,
@@ -33,7 +33,7 @@ pub(super) fn lines(
     let screen = thread.screen();
     let (stage, state) = fate::words(thread.letters(entry), screen.now);
     let time = local(letter.at.timestamp()).strftime("%H:%M:%S  ").to_string();
-    let said = || text(screen, letter).unwrap_or_else(|| "(its words are gone)".into());
+    let said = || text(screen, letter).unwrap_or_else(|| "(text not available)".into());
     let indent = if width < 60 { 2 } else { TIME };
     let is_many = entry.to - entry.from > 1;
     if letter.kind != Kind::Words {
@@ -74,7 +74,7 @@ pub(super) fn lines(
     lines
 }
 
-/// The time, who to whom, and how far it has come at the right.
+/// The heading line: time, sender and recipients, delivery state at the right.
 fn head(
     time: &str,
     words: Vec<Span<'static>>,
@@ -82,7 +82,7 @@ fn head(
     width: usize,
     theme: Theme,
 ) -> Line<'static> {
-    // Where there is little room, the sign says it alone.
+    // On a narrow screen show only the symbol.
     let sign = state.char_indices().nth(1).and_then(|(end, _)| state.get(..end));
     let state = sign.filter(|_| width < TIME + NAMES + state.width()).unwrap_or(state);
     let room = width.saturating_sub(TIME + state.width() + 2);
@@ -112,7 +112,7 @@ fn name(thread: &Thread<'_>, who: Who, theme: Theme) -> Span<'static> {
     Span::styled(one_line(thread.picture().name(who)), theme.member(color))
 }
 
-/// To whom something went that went to several.
+/// The recipients of a message sent to several members.
 fn recipients(thread: &Thread<'_>, letter: &Letter, to: &[Who]) -> String {
     let was_there = |person: &&Person| {
         person.joined.is_some_and(|joined| joined <= letter.at)
@@ -121,7 +121,7 @@ fn recipients(thread: &Thread<'_>, letter: &Letter, to: &[Who]) -> String {
     let people = thread.picture().people().iter().filter(was_there);
     let others = people.filter(|person| person.who != letter.from).count();
     if to.len() >= others {
-        return format!("everybody ({})", to.len());
+        return format!("all members ({})", to.len());
     }
     match to {
         [one, other] => {
@@ -132,7 +132,7 @@ fn recipients(thread: &Thread<'_>, letter: &Letter, to: &[Who]) -> String {
     }
 }
 
-/// What became of each message of an entry; nothing, where nobody wants to know.
+/// The delivery state of each message of an entry, or nothing if the entry is folded.
 fn each(thread: &Thread<'_>, entry: Entry, is_wanted: bool) -> String {
     if !is_wanted {
         return String::new();
@@ -149,16 +149,16 @@ fn each(thread: &Thread<'_>, entry: Entry, is_wanted: bool) -> String {
     thread.letters(entry).map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The lines of a message, and a note if there are more than are shown.
+/// The text lines (`Ok`), and a note (`Err`) if the message is cut.
 fn body(text: &str, width: usize, is_unfolded: bool) -> Vec<Result<String, String>> {
     if is_unfolded {
         return rows(text, width).into_iter().map(Ok).collect();
     }
-    // Of what goes on for ever not even the number of lines is asked.
+    // Do not lay out a huge message only to count its lines.
     let end = text.char_indices().nth(LOOKED_AT).map(|(at, _)| at);
     let seen = end.and_then(|end| text.get(..end)).unwrap_or(text);
     let mut rows = rows(seen, width);
-    // A note that takes as much room as what it stands for says less.
+    // A note about one more line would take as much space as that line.
     let fits = |rows: &Vec<String>| end.is_none() && rows.len() <= FOLDED + 1;
     if !fits(&rows) {
         rows.retain(|row| !row.trim().is_empty());
@@ -168,13 +168,13 @@ fn body(text: &str, width: usize, is_unfolded: bool) -> Vec<Result<String, Strin
     }
     let more = rows.split_off(FOLDED.min(rows.len())).len();
     let note = match end {
-        Some(_) => "… much more, enter shows it".to_owned(),
-        None => format!("… {more} more lines, enter shows them"),
+        Some(_) => "… much more, enter: show all".to_owned(),
+        None => format!("… {more} more lines, enter: show all"),
     };
     rows.into_iter().map(Ok).chain([Err(note)]).collect()
 }
 
-/// A text in lines no wider than `width`. The last is not empty.
+/// Wraps a text to `width`. Trailing empty lines are dropped.
 pub(super) fn rows(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let text = plain(text.trim_end()).replace('\t', "    ");
@@ -182,7 +182,7 @@ pub(super) fn rows(text: &str, width: usize) -> Vec<String> {
     lines.flat_map(|line| broken(line, width)).collect()
 }
 
-/// A word that is wider than the room for it, in pieces.
+/// Splits a line that is still too wide because of a long word.
 fn broken(line: &str, width: usize) -> Vec<String> {
     let mut pieces = vec![String::new()];
     let mut taken = 0;

@@ -1,4 +1,4 @@
-//! The mail: who wrote what to whom, and whether it was seen.
+//! The mail view: all messages and how far each was delivered.
 
 mod fate;
 mod lines;
@@ -22,16 +22,16 @@ use crate::ui::keys::Command;
 use crate::ui::screen::{Effect, Screen};
 use crate::ui::views::step;
 
-/// What the view remembers.
+/// The state of the view.
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    /// Only the mail of this member.
+    /// Show only the mail of this member.
     pub(crate) filter: Option<String>,
-    /// Whether the messages of the protocol are not shown, not even in a line.
+    /// Whether protocol messages are hidden.
     pub(crate) hides_protocol: bool,
-    /// The message that is shown whole.
+    /// The message that is shown in full.
     unfolded: Option<u32>,
-    /// How many of its lines are above the screen.
+    /// How many of its lines are scrolled off the top.
     scrolled: usize,
 }
 
@@ -41,8 +41,8 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     self::head(&thread, canvas, head);
     let Some(chosen) = chosen(&thread) else {
         let words = match &screen.states.mail.filter {
-            Some(name) => format!("{} wrote nothing and was written nothing.", one_line(name)),
-            None => "Nobody wrote anything yet.".to_owned(),
+            Some(name) => format!("{} has no mail.", one_line(name)),
+            None => "No messages yet.".to_owned(),
         };
         canvas.line(Rect { x: list.x + 1, ..list }.intersection(list), Line::raw(words));
         return;
@@ -60,7 +60,7 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let mut seen = window(list.height);
     let mut rows = list;
     if (seen.newer(&thread) > 0 || seen.hidden > 0) && list.height > 2 {
-        // What tells of them takes a line of its own.
+        // The note about newer messages takes one line.
         rows.height -= 1;
         seen = window(rows.height);
         let bottom = Rect { y: rows.bottom(), height: 1, ..list };
@@ -71,16 +71,16 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     draw_rows(&thread, canvas, rows, &seen, chosen);
 }
 
-/// Whose mail it is, how much, and what the signs mean.
+/// The heading: whose mail, how many messages, and the legend.
 fn head(thread: &Thread<'_>, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
     let state = &thread.screen().states.mail;
     let count = messages(thread.len());
     let (whose, back) = match &state.filter {
-        Some(name) => (format!("Mail of {}", one_line(name)), ", esc shows everybody's"),
-        None => ("Everybody's mail".to_owned(), ""),
+        Some(name) => (format!("Mail of {}", one_line(name)), ", esc: show all"),
+        None => ("All mail".to_owned(), ""),
     };
-    let hidden = if state.hides_protocol { ", protocol hidden, p shows it" } else { "" };
+    let hidden = if state.hides_protocol { ", protocol hidden, p: show" } else { "" };
     let rest = format!(", {count}{back}{hidden}");
     let taken = whose.width() + rest.width() + fate::LEGEND.width() + 4;
     canvas.line(
@@ -98,7 +98,7 @@ fn messages(count: usize) -> String {
     if count == 1 { "1 message".to_owned() } else { format!("{count} messages") }
 }
 
-/// The line above the first message of a day.
+/// The date line above the first message of a day.
 fn day_line(thread: &Thread<'_>, entry: Entry, width: u16) -> Option<String> {
     let day = |place| Some(local(thread.letter(place)?.at.timestamp()).date());
     let before = thread.before(entry.from).and_then(|before| day(before.to - 1));
@@ -108,16 +108,16 @@ fn day_line(thread: &Thread<'_>, entry: Entry, width: u16) -> Option<String> {
     Some(cut(&format!("{words}{}", "─".repeat(rest)), usize::from(width)))
 }
 
-/// What there is below what is seen.
+/// The note about what is below the visible part.
 fn below(thread: &Thread<'_>, seen: &Window) -> String {
     let lines = seen.hidden - seen.skip.min(seen.hidden);
     let newer = match seen.newer(thread) {
         0 => String::new(),
-        COUNTED.. => format!("{COUNTED} or more newer below, end follows them"),
-        count => format!("{count} newer below, end follows them"),
+        COUNTED.. => format!("{COUNTED} or more newer below, end: follow"),
+        count => format!("{count} newer below, end: follow"),
     };
     match (lines, newer.is_empty()) {
-        (0, true) => " the end of the message".to_owned(),
+        (0, true) => " end of the message".to_owned(),
         (0, false) => format!(" ↓ {newer}"),
         (1, _) => " ↓ 1 more line of the message".to_owned(),
         (lines, _) => format!(" ↓ {lines} more lines of the message"),
@@ -157,7 +157,7 @@ fn draw_rows(
     }
 }
 
-/// The entry that is chosen: the last, as long as the end is followed.
+/// The selected entry; the last one while the view follows new mail.
 fn chosen(thread: &Thread<'_>) -> Option<Entry> {
     match thread.screen().letter {
         Some(number) => thread.find(number),
@@ -177,7 +177,7 @@ pub(crate) fn act(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> 
             let was = screen.states.mail.unfolded;
             screen.states.mail.unfolded = number.filter(|_| was != number);
             screen.states.mail.scrolled = 0;
-            // What one reads does not go away when something comes.
+            // Stop following new mail, so that the opened message stays on the screen.
             screen.letter = number.or(screen.letter);
         }
         Command::Back if screen.states.mail.unfolded.is_some() => {
@@ -193,7 +193,7 @@ pub(crate) fn act(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> 
     Some(Vec::new())
 }
 
-/// From one message to another; through one that is higher than the screen line by line.
+/// Moves to another entry, or scrolls within an entry that is higher than the screen.
 fn go(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> {
     let (extent, page) = (screen.drawn.extent, screen.drawn.page.max(1));
     let scrolled = screen.states.mail.scrolled.min(extent);
@@ -220,7 +220,7 @@ fn go(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> {
     let goes_down = !matches!(command, Command::Up | Command::PageUp | Command::First);
     let is_end = goes_down && thread.last() == Some(there);
     let number = thread.number(there.from).filter(|_| !is_end);
-    // What is unfolded stays so until one leaves it.
+    // The opened message stays open until the selection leaves it.
     if there != here || is_end {
         screen.states.mail.scrolled = 0;
     }
@@ -228,13 +228,13 @@ fn go(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> {
     Some(Vec::new())
 }
 
-/// Whose mail shall be seen.
+/// The dialog to choose whose mail to show.
 fn filter(screen: &Screen) -> Pick {
     let members = screen.picture.members();
     let gone = screen.picture.people().iter().filter(|person| person.entry.is_none());
     let people = members.into_iter().chain(gone).filter(|person| !person.letters.is_empty());
     let everybody = Choice {
-        label: "everybody".to_owned(),
+        label: "all members".to_owned(),
         hint: messages(screen.picture.letters().len()),
         chosen: Chosen::Filter(None),
         also: String::new(),
@@ -245,21 +245,21 @@ fn filter(screen: &Screen) -> Pick {
         chosen: Chosen::Filter(Some(person.name.to_string())),
         also: String::new(),
     });
-    Pick::new("Only the mail of", std::iter::once(everybody).chain(one).collect())
+    Pick::new("Show the mail of", std::iter::once(everybody).chain(one).collect())
 }
 
-/// The message that is chosen; while the end is followed, the last.
+/// The selected message; the last one while the view follows new mail.
 pub(crate) fn chosen_letter(screen: &Screen) -> Option<Letter> {
     let thread = Thread::of(screen);
     thread.letter(chosen(&thread)?.from).copied()
 }
 
-/// What the chosen message says.
+/// The text of the selected message.
 pub(crate) fn chosen_text(screen: &Screen) -> Option<String> {
     thread::text(screen, &chosen_letter(screen)?)
 }
 
-/// What a message says, in a line.
+/// A message in one line.
 pub(crate) fn in_a_line(screen: &Screen, letter: &Letter) -> String {
     let text = thread::text(screen, letter).unwrap_or_default();
     one_line(&match letter.kind {

@@ -18,7 +18,7 @@ fn team() -> Staged {
     staged
 }
 
-/// The entries from the first to the last, and the same backwards.
+/// The entries in order. Checks that walking backwards finds the same ones.
 fn entries(staged: &Staged) -> Vec<(usize, usize)> {
     let thread = Thread::of(&staged.screen);
     let pair = |entry: &Entry| (entry.from, entry.to);
@@ -27,11 +27,11 @@ fn entries(staged: &Staged) -> Vec<(usize, usize)> {
     let back = std::iter::successors(thread.last(), |entry| thread.before(entry.from));
     let mut back: Vec<Entry> = back.collect();
     back.reverse();
-    assert_eq!(on, back, "one way finds what the other does");
+    assert_eq!(on, back, "both directions find the same entries");
     for entry in &on {
         for place in entry.from..entry.to {
             let number = thread.number(place).unwrap();
-            assert_eq!(thread.find(number), Some(*entry), "from each of its messages");
+            assert_eq!(thread.find(number), Some(*entry), "each message leads to its entry");
         }
     }
     on.iter().map(pair).collect()
@@ -53,7 +53,7 @@ fn idle_notices_in_a_row_are_one_entry() {
 }
 
 #[test]
-fn a_run_of_notices_ends_with_the_day_and_where_it_is_too_long() {
+fn idle_notices_are_split_by_day_and_at_the_size_limit() {
     let mut staged = team();
     let day = 24 * 3600 * 1000;
     for time in [1, 2, day, day + 1] {
@@ -67,7 +67,7 @@ fn a_run_of_notices_ends_with_the_day_and_where_it_is_too_long() {
 }
 
 #[test]
-fn what_goes_to_several_at_once_is_one_entry() {
+fn one_message_to_several_members_is_one_entry() {
     let check = |told: &[(i64, &str, &str, &str)], expected: &[(usize, usize)]| {
         let mut staged = team();
         for (time, from, to, text) in told {
@@ -86,7 +86,7 @@ fn what_goes_to_several_at_once_is_one_entry() {
 }
 
 #[test]
-fn what_went_to_several_says_to_whom_and_how_far_it_came() {
+fn broadcast_heading_shows_recipients_and_delivery_state() {
     let mut staged = team();
     let send = |staged: &mut Staged, time: i64, to: &[&str], text: &str| -> Vec<MessageKey> {
         to.iter().map(|to| staged.write(time, "lead", to, text)).collect()
@@ -98,22 +98,22 @@ fn what_went_to_several_says_to_whom_and_how_far_it_came() {
         let place = drawn.iter().position(|line| line.trim_start_matches([' ', '▌']) == text);
         drawn[place.unwrap() - 1].split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(head(&mut staged, "one"), "12:00:01 lead → everybody (3) ○ written 8 s ago");
-    assert_eq!(head(&mut staged, "two"), "▌12:00:09 lead → ada, ben ○ written 0 s ago");
+    assert_eq!(head(&mut staged, "one"), "12:00:01 lead → all members (3) ○ sent 8 s ago");
+    assert_eq!(head(&mut staged, "two"), "▌12:00:09 lead → ada, ben ○ sent 0 s ago");
     staged.read(10_000, "ada", keys[0]);
     staged.read(10_000, "ben", keys[1]);
-    assert_eq!(head(&mut staged, "one"), "12:00:01 lead → everybody (3) ○ read by 2 of 3");
+    assert_eq!(head(&mut staged, "one"), "12:00:01 lead → all members (3) ○ read by 2 of 3");
     staged.read(10_000, "cy", keys[2]);
-    assert_eq!(head(&mut staged, "one"), "12:00:01 lead → everybody (3) ◐ read in 9 s");
+    assert_eq!(head(&mut staged, "one"), "12:00:01 lead → all members (3) ◐ read after 9 s");
     staged.show(11_000, "cy", keys[2]);
-    assert_eq!(head(&mut staged, "one"), "12:00:01 lead → everybody (3) ◐ shown to 1 of 3");
+    assert_eq!(head(&mut staged, "one"), "12:00:01 lead → all members (3) ◐ shown to 1 of 3");
     staged.show(11_000, "ada", keys[0]);
     staged.show(31_000, "ben", keys[1]);
-    assert_eq!(head(&mut staged, "one"), "12:00:01 lead → everybody (3) ● shown in 30 s");
+    assert_eq!(head(&mut staged, "one"), "12:00:01 lead → all members (3) ● shown after 30 s");
 }
 
 #[test]
-fn the_end_is_followed_until_one_goes_up_and_again_once_one_is_back() {
+fn new_mail_is_followed_until_scrolling_up_and_again_at_the_end() {
     let mut staged = team();
     for number in 0..30 {
         staged.write(number * 2_000, "ada", "lead", &format!("words {number}"));
@@ -131,9 +131,9 @@ fn the_end_is_followed_until_one_goes_up_and_again_once_one_is_back() {
         staged.write(number * 2_000, "ada", "lead", &format!("words {number}"));
     }
     assert!(sees(&mut staged, 29) && !sees(&mut staged, 59));
-    assert_eq!(staged.screen.letter, Some(29), "what comes does not move what is chosen");
+    assert_eq!(staged.screen.letter, Some(29), "new mail does not move the selection");
     let last = staged.drawn(80, 24).pop().unwrap();
-    assert_eq!(last, " ↓ 25 newer below, end follows them");
+    assert_eq!(last, " ↓ 25 newer below, end: follow");
     staged.press(&[Command::Last]);
     assert_eq!(staged.screen.letter, None);
     assert!(sees(&mut staged, 59));
@@ -142,11 +142,11 @@ fn the_end_is_followed_until_one_goes_up_and_again_once_one_is_back() {
     staged.press(&[Command::PageDown]);
     assert!(staged.screen.letter.unwrap() > 8);
     staged.press(&[Command::Last, Command::Up, Command::Down]);
-    assert_eq!(staged.screen.letter, None, "who goes down to the last follows again");
+    assert_eq!(staged.screen.letter, None, "moving down to the last message follows again");
 }
 
 #[test]
-fn the_protocol_can_be_hidden_and_one_goes_past_it() {
+fn hidden_protocol_messages_are_skipped() {
     let mut staged = team();
     staged.write(0, "ada", "lead", "one");
     staged.idle(1_000, "ada", "lead");
@@ -158,7 +158,7 @@ fn the_protocol_can_be_hidden_and_one_goes_past_it() {
     assert_eq!(entries(&staged), [(0, 1), (2, 3)]);
     let drawn = staged.drawn(80, 24).join("\n");
     assert!(!drawn.contains("idle"), "{drawn}");
-    // What was chosen is hidden: what stands before it is.
+    // The selected message is now hidden; the one before it is selected instead.
     staged.press(&[Command::Down]);
     assert_eq!(staged.screen.letter, None);
     staged.press(&[Command::Up]);
@@ -166,7 +166,7 @@ fn the_protocol_can_be_hidden_and_one_goes_past_it() {
 }
 
 #[test]
-fn the_mail_of_one_member_is_what_it_wrote_and_was_written() {
+fn the_filter_shows_mail_from_and_to_the_member() {
     let mut staged = team();
     staged.write(0, "ada", "lead", "from ada");
     staged.write(1_000, "ben", "lead", "from ben");
@@ -175,7 +175,7 @@ fn the_mail_of_one_member_is_what_it_wrote_and_was_written() {
     let drawn = staged.drawn(80, 24).join("\n");
     assert!(drawn.contains("from ada") && drawn.contains("to ada"), "{drawn}");
     assert!(!drawn.contains("from ben"), "{drawn}");
-    assert!(drawn.contains("Mail of ada, 2 messages, esc shows everybody's"), "{drawn}");
+    assert!(drawn.contains("Mail of ada, 2 messages, esc: show all"), "{drawn}");
     staged.press(&[Command::Up]);
     assert_eq!(staged.screen.letter, Some(0));
     staged.press(&[Command::Back]);
@@ -185,19 +185,19 @@ fn the_mail_of_one_member_is_what_it_wrote_and_was_written() {
 }
 
 #[test]
-fn a_long_message_is_folded_and_read_line_by_line_when_it_is_not() {
+fn a_long_message_is_folded_and_scrolls_when_opened() {
     let mut staged = team();
     let text: Vec<String> = (0..50).map(|number| format!("line {number}")).collect();
     staged.write(0, "ada", "lead", &text.join("\n"));
     let drawn = staged.drawn(80, 24);
     assert_eq!(drawn[8].trim_start_matches(['▌', ' ']), "line 5");
-    assert_eq!(drawn[9].trim_start_matches(['▌', ' ']), "… 44 more lines, enter shows them");
+    assert_eq!(drawn[9].trim_start_matches(['▌', ' ']), "… 44 more lines, enter: show all");
     staged.press(&[Command::Open]);
     let drawn = staged.drawn(80, 24);
     assert_eq!(drawn[19].trim_start_matches(['▌', ' ']), "line 16");
     assert_eq!(drawn[20], " ↓ 33 more lines of the message");
     staged.press(&[Command::Down, Command::PageDown, Command::PageDown]);
-    assert_eq!(staged.drawn(80, 24)[20], " the end of the message");
+    assert_eq!(staged.drawn(80, 24)[20], " end of the message");
     staged.press(&[Command::Up]);
     assert_eq!(staged.drawn(80, 24)[20], " ↓ 1 more line of the message");
     staged.press(&[Command::Back]);
@@ -205,7 +205,7 @@ fn a_long_message_is_folded_and_read_line_by_line_when_it_is_not() {
 }
 
 #[test]
-fn the_protocol_is_told_in_words() {
+fn protocol_messages_are_described() {
     let check = |from: &str, to: &str, text: &str, expected: &str| {
         let mut staged = team();
         staged.write(0, from, to, text);
@@ -218,10 +218,15 @@ fn the_protocol_is_told_in_words() {
         task_id: "3".into(),
         subject: "Write the docs".into(),
         description: "All of them.".into(),
-        assigned_by: "somebody else".into(),
+        assigned_by: "another".into(),
         timestamp: String::new(),
     };
-    check("lead", "ada", &Protocol::from(task).to_text(), "lead gives ada task 3: Write the docs");
+    check(
+        "lead",
+        "ada",
+        &Protocol::from(task).to_text(),
+        "lead assigned task 3 to ada: Write the docs",
+    );
     let plan = r##"{"type":"plan_approval_request","from":"ben","timestamp":"","planContent":"\n# Split it\n\n1.","requestId":"p"}"##;
     check("ben", "lead", plan, "ben submits a plan: Split it");
     let yes = r#"{"type":"plan_approval_response","requestId":"p","approved":true,"timestamp":""}"#;
@@ -230,20 +235,20 @@ fn the_protocol_is_told_in_words() {
     check("ada", "lead", ask, "ada asks to run: cargo test");
     let grant =
         r#"{"type":"permission_response","request_id":"q","subtype":"success","response":{}}"#;
-    check("lead", "ada", grant, "lead approved ada's permission");
+    check("lead", "ada", grant, "lead approved ada's request");
     let no =
         r#"{"type":"permission_response","request_id":"q","subtype":"error","error":"not now"}"#;
-    check("lead", "ada", no, "lead denied ada's permission: not now");
+    check("lead", "ada", no, "lead denied ada's request: not now");
     let stop = r#"{"type":"shutdown_request","requestId":"s","from":"lead","reason":"all done","timestamp":""}"#;
     check("lead", "cy", stop, "lead asks cy to stop: all done");
     let gone = TeammateTerminated { message: "cy\nhas gone \u{1b}[2J".into() };
     check("system", "lead", &Protocol::from(gone).to_text(), "cy has gone \\u{1b}[2J");
     let strange = r#"{"type":"song","verse":1}"#;
-    check("ada", "lead", strange, "ada sends lead a message of an unknown type: song");
+    check("ada", "lead", strange, "ada sent lead a message of unknown type song");
 }
 
 #[test]
-fn many_names_are_not_all_named() {
+fn long_name_lists_are_shortened() {
     let check = |names: &[&str], words: &str| {
         assert_eq!(idle_notices(names.iter().copied()), words);
     };
@@ -252,7 +257,7 @@ fn many_names_are_not_all_named() {
 }
 
 #[test]
-fn text_is_wrapped_and_harmless() {
+fn text_is_wrapped_and_control_characters_are_escaped() {
     let check = |text: &str, width: usize, expected: &[&str]| {
         assert_eq!(rows(text, width), expected, "{text:?}");
     };
@@ -266,7 +271,7 @@ fn text_is_wrapped_and_harmless() {
 }
 
 #[test]
-fn words_are_neither_loud_nor_faint() {
+fn message_text_has_no_style() {
     let mut staged = team();
     staged.write(0, "ada", "lead", "words");
     staged.write(1_000, "ada", "lead", "other words");
@@ -281,18 +286,18 @@ fn words_are_neither_loud_nor_faint() {
 }
 
 #[test]
-fn the_beginning_of_a_morning() {
+fn start_of_the_recording() {
     snapshots("mail-beginning", &mut played(END), &["2", "home", "down"]);
 }
 
 #[test]
-fn one_member_without_the_protocol() {
+fn mail_of_one_member_without_protocol() {
     let keys = ["2", "f", "ada", "enter", "p", "up", "up", "up", "enter"];
     snapshots("mail-of-one", &mut played(END), &keys);
 }
 
 #[test]
-fn nothing_is_too_small() {
+fn any_size_can_be_drawn() {
     let mut staged = team();
     for number in 0..9 {
         staged.write(number * 2_000, "ada", "lead", &"many words ".repeat(40));

@@ -1,8 +1,8 @@
-//! The messages that are looked at, joined to entries: a message, one that went to several, or several
-//! notices in a row of which none says more than the others.
+//! The visible messages, grouped into entries: a single message, one message sent to several members, or
+//! consecutive idle notices.
 //!
-//! Whether two neighbours belong together is seen from the two alone. So an entry is found from any of its
-//! messages, and nobody has to begin at the first of a million.
+//! Whether two neighbours belong together depends on these two alone. So the entry of any message can be
+//! found from that message, without a scan from the first of possibly a million.
 
 use brigade_core::event::Event;
 use brigade_core::mail::with_message;
@@ -12,23 +12,23 @@ use brigade_wire::message::Message;
 use crate::output::local;
 use crate::ui::screen::Screen;
 
-/// What is sent to several at once is written within this time, in milliseconds.
+/// Copies of one message to several members are written within this time, in milliseconds.
 const AT_ONCE: i64 = 1000;
-/// However many notices come in a row, an entry has no more messages than this.
+/// Maximum number of messages in an entry.
 const MOST: usize = 256;
-/// However many messages follow, no more of them are counted.
+/// Counting of newer messages stops at this number.
 pub(super) const COUNTED: usize = 10_000;
 
-/// The messages that are looked at, in order.
+/// The messages of the view, in order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Thread<'s> {
     screen: &'s Screen,
-    /// By number; everybody's, if there are none.
+    /// Message numbers of the filtered member; `None` for all messages.
     of: Option<&'s [u32]>,
     hides_protocol: bool,
 }
 
-/// What is shown as one: the messages from this place of the thread up to that.
+/// A range of messages that is shown as one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) from: usize,
@@ -36,7 +36,7 @@ pub(super) struct Entry {
 }
 
 impl<'s> Thread<'s> {
-    /// Those that the screen is set to.
+    /// The messages that match the screen's filter.
     pub(super) fn of(screen: &'s Screen) -> Self {
         let state = &screen.states.mail;
         let letters = |name: &String| screen.picture.called(name).map(|person| &*person.letters);
@@ -44,7 +44,7 @@ impl<'s> Thread<'s> {
         Self { screen, of, hides_protocol: state.hides_protocol }
     }
 
-    /// How many messages there are, hidden ones too.
+    /// The number of messages, including hidden protocol messages.
     pub(super) fn len(&self) -> usize {
         self.of.map_or(self.picture().letters().len(), <[u32]>::len)
     }
@@ -57,7 +57,7 @@ impl<'s> Thread<'s> {
         self.screen
     }
 
-    /// The number of the message at a place.
+    /// The message number at an index.
     pub(super) fn number(&self, place: usize) -> Option<u32> {
         match self.of {
             Some(numbers) => numbers.get(place).copied(),
@@ -75,13 +75,14 @@ impl<'s> Thread<'s> {
         (entry.from..entry.to).filter_map(move |place| thread.letter(place))
     }
 
-    /// The entry of a message; of one that is hidden, or of somebody else's, the last before it.
+    /// The entry of a message. If the message is hidden or filtered out, the nearest visible entry before
+    /// it, else after it.
     pub(super) fn find(&self, number: u32) -> Option<Entry> {
         let end = match self.of {
             Some(numbers) => numbers.partition_point(|other| *other <= number),
             None => usize::try_from(number).unwrap_or(usize::MAX).saturating_add(1).min(self.len()),
         };
-        // Of several that are one the later ones count as well.
+        // Start from the end: a later message of the same entry counts as well.
         let seen = (0..end).rev().find(|place| self.is_seen(*place));
         seen.and_then(|place| self.around(place)).or_else(|| self.after(end))
     }
@@ -90,17 +91,17 @@ impl<'s> Thread<'s> {
         self.before(self.len())
     }
 
-    /// The last entry that is over before this place.
+    /// The last entry before this index.
     pub(super) fn before(&self, place: usize) -> Option<Entry> {
         self.around((0..place).rev().find(|place| self.is_seen(*place))?)
     }
 
-    /// The first entry from this place on.
+    /// The first entry from this index on.
     pub(super) fn after(&self, place: usize) -> Option<Entry> {
         self.around((place..self.len()).find(|place| self.is_seen(*place))?)
     }
 
-    /// How many messages are seen from this place on, as far as they are counted.
+    /// The number of visible messages from this index on, counted up to a limit.
     pub(super) fn count_after(&self, place: usize) -> usize {
         let rest = place..self.len();
         if !self.hides_protocol {
@@ -125,7 +126,7 @@ impl<'s> Thread<'s> {
         Some(Entry { from, to })
     }
 
-    /// Whether the message at a place and the next one are shown as one.
+    /// Whether the message at an index and the next one belong to one entry.
     fn goes_on(&self, place: usize) -> bool {
         let (Some(one), Some(next)) = (self.letter(place), self.letter(place + 1)) else {
             return false;
@@ -141,12 +142,12 @@ impl<'s> Thread<'s> {
             _ => false,
         };
         let day = |letter: &Letter| local(letter.at.timestamp()).date();
-        // Where an entry is cut off, it is at the same place whoever looks from where.
+        // Split long entries at fixed indexes, so that the result is the same from either direction.
         is_one && !(place + 1).is_multiple_of(MOST) && day(one) == day(next)
     }
 }
 
-/// What a message says.
+/// The text of a message.
 pub(super) fn text(screen: &Screen, letter: &Letter) -> Option<String> {
     match &screen.record(letter.spot)?.event {
         Event::Sent { message, .. } | Event::Seen { message, .. } => {

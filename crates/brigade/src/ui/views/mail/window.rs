@@ -1,4 +1,4 @@
-//! Which entries are seen, and from which line on.
+//! Computes which entries are visible, and from which line on.
 
 use std::collections::VecDeque;
 
@@ -6,23 +6,23 @@ use ratatui::text::Line;
 
 use super::thread::{Entry, Thread};
 
-/// An entry with its lines.
+/// A rendered entry.
 #[derive(Debug)]
 pub(super) struct Block {
     pub(super) entry: Entry,
-    /// What stands above it and is not its own.
+    /// The date line above it.
     pub(super) day: Option<Line<'static>>,
     pub(super) lines: Vec<Line<'static>>,
 }
 
-/// What is seen of a thread.
+/// The visible part of the mail.
 #[derive(Debug)]
 pub(super) struct Window {
-    /// The entries of which something is seen.
+    /// The entries that are at least partly visible.
     pub(super) blocks: VecDeque<Block>,
-    /// How many lines of the first are not seen.
+    /// How many lines of the first entry are cut off at the top.
     pub(super) skip: usize,
-    /// How many lines of the chosen entry find no room, however it is scrolled.
+    /// How many lines of the selected entry do not fit on the screen.
     pub(super) hidden: usize,
 }
 
@@ -33,7 +33,7 @@ impl Block {
 }
 
 impl Window {
-    /// What is seen in so many lines: the chosen entry in the middle, unless one end is near.
+    /// The visible part for `height` lines: the selected entry in the middle, unless one end is near.
     pub(super) fn around(
         thread: &Thread<'_>,
         chosen: Entry,
@@ -63,7 +63,7 @@ impl Window {
             (last, below) = (block.entry.to, below + block.len());
             blocks.push_back(block);
         }
-        // Where there is nothing more below, there is room above.
+        // If the end is reached, fill the rest from above.
         while above + below < height && go_up(&mut blocks, &mut above) {}
         let skip = above.saturating_sub(middle).min((above + below).saturating_sub(height));
         let mut window = Self { blocks, skip, hidden: 0 };
@@ -71,7 +71,7 @@ impl Window {
         window
     }
 
-    /// Leaves out entries of which no line is seen.
+    /// Drops entries that are not visible.
     fn leave_out(&mut self, height: usize) {
         while let Some(first) = self.blocks.front().map(Block::len)
             && first <= self.skip
@@ -89,7 +89,7 @@ impl Window {
         self.blocks.truncate(seen);
     }
 
-    /// How many messages come after what is seen.
+    /// The number of messages after the visible part.
     pub(super) fn newer(&self, thread: &Thread<'_>) -> usize {
         self.blocks.back().map_or(0, |block| thread.count_after(block.entry.to))
     }

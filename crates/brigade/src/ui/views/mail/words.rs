@@ -1,4 +1,4 @@
-//! The messages of the protocol in words.
+//! Describes protocol messages in plain text.
 
 use brigade_core::picture::{Letter, Picture};
 use brigade_core::policy;
@@ -6,41 +6,42 @@ use brigade_wire::body::Body;
 use brigade_wire::permission::Verdict;
 use brigade_wire::protocol::{IdleNotification, IdleReason, Protocol};
 
-/// A message of the protocol.
+/// The description of a protocol message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Told {
-    /// In a line.
+    /// One line.
     pub(super) line: String,
-    /// And what else it says.
+    /// Further text, shown when the message is opened.
     pub(super) more: String,
 }
 
-/// Puts a message of the protocol in words. Who wrote it to whom is what its envelope says.
+/// Describes a protocol message. Sender and recipient come from its envelope, not from its text.
 pub(super) fn told(picture: &Picture, letter: &Letter, text: &str) -> Told {
     let (from, to) = (picture.name(letter.from), picture.name(letter.to));
     let protocol = match Body::parse(text) {
         Body::Protocol(protocol) => protocol,
         Body::Text => return Told { line: format!("{from} → {to}"), more: text.to_owned() },
         Body::Unknown { kind } => {
-            let line = format!("{from} sends {to} a message of an unknown type: {kind}");
+            let line = format!("{from} sent {to} a message of unknown type {kind}");
             return Told { line, more: text.to_owned() };
         }
         Body::Malformed { kind, reason } => {
-            let line = format!("{from} sends {to} a broken message of type {kind}: {reason}");
+            let line = format!("{from} sent {to} an invalid {kind} message: {reason}");
             return Told { line, more: text.to_owned() };
         }
     };
     let (line, more) = match protocol {
         Protocol::IdleNotification(idle) => (idle_line(from, &idle), idle_more(idle)),
-        Protocol::TaskAssignment(task) => {
-            (format!("{from} gives {to} task {}: {}", task.task_id, task.subject), task.description)
-        }
+        Protocol::TaskAssignment(task) => (
+            format!("{from} assigned task {} to {to}: {}", task.task_id, task.subject),
+            task.description,
+        ),
         Protocol::ShutdownRequest(asked) => {
             (because(format!("{from} asks {to} to stop"), asked.reason), String::new())
         }
         Protocol::ShutdownApproved(_) => (format!("{from} agrees to stop"), String::new()),
         Protocol::ShutdownRejected(no) => {
-            (because(format!("{from} does not stop"), no.reason), String::new())
+            (because(format!("{from} refuses to stop"), no.reason), String::new())
         }
         Protocol::PlanApprovalRequest(plan) => {
             let title = plan.plan_content.lines().map(|line| line.trim_start_matches('#').trim());
@@ -51,7 +52,7 @@ pub(super) fn told(picture: &Picture, letter: &Letter, text: &str) -> Told {
             (because(format!("{from} approved {to}'s plan"), word.feedback), String::new())
         }
         Protocol::PlanApprovalResponse(word) => {
-            (because(format!("{from} did not approve {to}'s plan"), word.feedback), String::new())
+            (because(format!("{from} rejected {to}'s plan"), word.feedback), String::new())
         }
         Protocol::PermissionRequest(asked) => {
             let (tool, input) = match asked.brigade {
@@ -66,18 +67,18 @@ pub(super) fn told(picture: &Picture, letter: &Letter, text: &str) -> Told {
             (line, format!("{tool} {}", input.as_str()))
         }
         Protocol::PermissionResponse(answer) => match answer.verdict {
-            Verdict::Success(_) => (format!("{from} approved {to}'s permission"), String::new()),
+            Verdict::Success(_) => (format!("{from} approved {to}'s request"), String::new()),
             Verdict::Error(why) => {
-                (because(format!("{from} denied {to}'s permission"), Some(why)), String::new())
+                (because(format!("{from} denied {to}'s request"), Some(why)), String::new())
             }
         },
         Protocol::TeammateTerminated(gone) => (gone.message, String::new()),
-        other => (format!("{from} tells {to}: {}", other.kind()), other.to_text()),
+        other => (format!("{from} sent {to} a message of type {}", other.kind()), other.to_text()),
     };
     Told { line, more }
 }
 
-/// Several notices that somebody is idle, in a line.
+/// Consecutive idle notices in one line.
 pub(super) fn idle_notices<'n>(names: impl Iterator<Item = &'n str>) -> String {
     let mut count = 0;
     let mut different: Vec<&str> = Vec::new();

@@ -1,4 +1,4 @@
-//! One thing that a member did, wrote or was written, in lines.
+//! Renders one activity of a member: an agent event or a message.
 
 use std::sync::Arc;
 
@@ -19,14 +19,14 @@ use crate::ui::prose::{after, age, since};
 use crate::ui::screen::Screen;
 use crate::ui::views::{approvals, mail};
 
-/// How many lines of a message are shown; the mail has it whole.
+/// Maximum number of message lines shown here. The mail view shows all.
 const MESSAGE: usize = 12;
-/// How far behind the beginning of a tool's use its end is looked for.
+/// How many later events are searched for the end of a tool call.
 const TOOL: usize = 64;
-/// With less room than that the times are left out.
+/// Below this width the time column is left out.
 const NARROW: usize = 50;
 
-/// What a thing looks like. Some are only the end of others, and have no line.
+/// Renders an item. Items that only end another one have no lines.
 pub(super) fn lines(
     screen: &Screen,
     person: &Person,
@@ -56,7 +56,7 @@ fn time(screen: &Screen, at: At) -> String {
     then.strftime(form).to_string()
 }
 
-/// A sign and a line of words, cut where the room ends.
+/// A symbol and one line of text, cut to the available width.
 fn one(sign: &'static str, text: &str, style: Style, room: usize) -> Vec<Line<'static>> {
     vec![Line::styled(format!("{sign} {}", cut(&one_line(text), room.saturating_sub(2))), style)]
 }
@@ -71,8 +71,8 @@ fn worked(
     let theme = screen.theme;
     let Event::Worked { act, .. } = &record.event else { return Vec::new() };
     match act {
-        Act::Started {} => one("◌", "its program is started", theme.good(), room),
-        Act::TurnStarted {} => one("┌", "a turn begins", theme.faint(), room),
+        Act::Started {} => one("◌", "agent started", theme.good(), room),
+        Act::TurnStarted {} => one("┌", "turn started", theme.faint(), room),
         Act::Said { text } => {
             set_in(markdown::lines(text.trim_end(), room.saturating_sub(2), theme))
         }
@@ -93,13 +93,13 @@ fn worked(
         Act::TurnEnded { end, why } => {
             let why = why.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
             match end {
-                Ending::Done => one("└", "the turn ends", theme.faint(), room),
+                Ending::Done => one("└", "turn ended", theme.faint(), room),
                 Ending::Interrupted => {
-                    one("└", &format!("the turn is interrupted{why}"), theme.urgent(), room)
+                    one("└", &format!("turn interrupted{why}"), theme.urgent(), room)
                 }
-                Ending::Failed => one("└", &format!("the turn fails{why}"), theme.wrong(), room),
+                Ending::Failed => one("└", &format!("turn failed{why}"), theme.wrong(), room),
                 Ending::Limited => {
-                    one("└", "the turn ends: its vendor takes no more for now", theme.wrong(), room)
+                    one("└", "turn ended: rate-limited by the vendor", theme.wrong(), room)
                 }
             }
         }
@@ -107,7 +107,7 @@ fn worked(
     }
 }
 
-/// The use of a tool, and what came of it.
+/// A tool call and its result.
 fn used(
     screen: &Screen,
     person: &Person,
@@ -119,12 +119,12 @@ fn used(
     let (sign, came, style) = match end_of(screen, person, it, id) {
         End::Came { ok: true, at } => ("✓", took(at, it.at), theme.good()),
         End::Came { ok: false, at } => ("✗", format!("failed{}", took(at, it.at)), theme.wrong()),
-        // It is not run before it may be.
+        // The call has not run yet: it waits for permission.
         End::Runs if person.doing() == Doing::Waiting => {
-            ("▲", format!("waits, {}", since(screen.now, it.at)), theme.urgent())
+            ("▲", format!("waiting, {}", since(screen.now, it.at)), theme.urgent())
         }
         End::Runs => ("▶", format!("running, {}", since(screen.now, it.at)), theme.busy()),
-        End::Lost => ("–", "cut off".to_owned(), theme.faint()),
+        End::Lost => ("–", "no result".to_owned(), theme.faint()),
     };
     let word = word(tool);
     let before = format!("{sign} {word:5} ");
@@ -137,13 +137,13 @@ fn used(
     ])
 }
 
-/// How long it took, unless that is hardly worth saying.
+/// The duration, or nothing below one second.
 fn took(at: At, from: At) -> String {
     let took = age(at.timestamp(), from.timestamp());
     if at.0 - from.0 < 1_000 { String::new() } else { format!(" {took}") }
 }
 
-/// What agents do with their tools, in a word; the tool's own name for what is not known.
+/// A short verb for a tool, or the tool's own name if it is not known.
 fn word(tool: &str) -> String {
     let word = match tool {
         "commandExecution" | "execute" | "Bash" | "shell" => "run",
@@ -164,14 +164,14 @@ enum End {
         ok: bool,
         at: At,
     },
-    /// It has not ended.
+    /// The call is still running.
     Runs,
-    /// Whatever became of it was not heard.
+    /// The turn ended without a result for this call.
     Lost,
 }
 
 fn end_of(screen: &Screen, person: &Person, it: picture::Act, id: &str) -> End {
-    // Records come in order of time, more or less.
+    // Records are nearly in time order, so this is the earliest candidate.
     let from = person.acts.partition_point(|act| act.at < it.at);
     let later = person.acts.get(from..).unwrap_or_default();
     let begun = later.iter().position(|act| act.spot == it.spot).unwrap_or_default();
@@ -192,7 +192,7 @@ fn set_in(lines: Vec<Line<'static>>) -> Vec<Line<'static>> {
     lines.into_iter().map(|line| after(vec![Span::raw("  ")], line)).collect()
 }
 
-/// What a message says.
+/// The text of a message.
 pub(super) fn text(message: &RawValue) -> Option<String> {
     with_message(message.get().as_bytes(), |message| Some(message?.text().into_owned())).ok()?
 }
@@ -206,7 +206,8 @@ fn written(
 ) -> Vec<Line<'static>> {
     let theme = screen.theme;
     let is_out = letter.from == person.who;
-    // That a turn has ended was said already; and that of another's is not this one's doing.
+    // Skip idle notices: the end of the turn is shown already, and another member's notice is not this
+    // member's activity. Show them only for a member that reports no activity of its own.
     if letter.kind == Kind::Idle && !(is_out && person.acts.is_empty()) {
         return Vec::new();
     }
@@ -221,18 +222,18 @@ fn written(
     let who = vec![Span::raw(format!("{sign} ")), Span::styled(name, style)];
     let fate = match letter.fate() {
         Fate::Shown(_) => "",
-        Fate::Read(_) => ", read and not yet shown",
-        Fate::Written => ", not read yet",
+        Fate::Read(_) => ", read",
+        Fate::Written => ", unread",
     };
     if letter.kind == Kind::Words {
         let mut lines = vec![after(who, Line::styled(fate, theme.urgent()))];
         let words = markdown::lines(text.trim_end(), room.saturating_sub(2), theme);
-        // That there is one more line takes a line as well.
+        // A note about one more line would take as much space as that line.
         let most = if words.len() == MESSAGE + 1 { MESSAGE + 1 } else { MESSAGE };
         let more = words.len().saturating_sub(most);
         lines.extend(set_in(words.into_iter().take(most).collect()));
         if more > 0 {
-            let more = format!("  … {more} more lines in the mail");
+            let more = format!("  … {more} more lines, see the mail view");
             lines.push(Line::styled(more, theme.faint()));
         }
         return lines;
@@ -247,7 +248,7 @@ fn written(
     one(sign, &mail::in_a_line(screen, letter), theme.faint(), room)
 }
 
-/// A request, and what was said to it.
+/// A request and its answer.
 fn asked(screen: &Screen, spot: Spot, at: At, record: &Arc<Record>) -> (Style, String) {
     let theme = screen.theme;
     let all = screen.picture.asked();
@@ -255,9 +256,9 @@ fn asked(screen: &Screen, spot: Spot, at: At, record: &Arc<Record>) -> (Style, S
     let near = all.get(from..).unwrap_or_default().iter().take(TOOL);
     let (style, came) = match near.into_iter().find(|asked| asked.spot == spot) {
         Some(asked) => match &asked.reply {
-            None => (theme.urgent(), format!(" (waits, {})", since(screen.now, at))),
+            None => (theme.urgent(), format!(" (waiting, {})", since(screen.now, at))),
             Some(reply) => {
-                let word = if reply.yes { "yes" } else { "no" };
+                let word = if reply.yes { "approved" } else { "denied" };
                 (theme.faint(), format!(" ({word}, {})", approvals::by(reply.hand.as_deref())))
             }
         },

@@ -1,17 +1,17 @@
-//! What a member did and the mail it wrote and got, as one row of things in order of time. There may be a
-//! million of them: one goes from each to the next, and never over all.
+//! A member's events and messages, merged in time order. There may be a million of them, so the code steps
+//! from item to neighbouring item and never walks over all of them.
 
 use brigade_core::picture::{Act, Letter, Person, Picture};
 
-/// One thing.
+/// One entry of the activity list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Item {
     Act(Act),
     Letter(Letter),
 }
 
-/// A place between two things, and how many lines of what stands before it are hidden below the screen's
-/// last line.
+/// A position between two items. `hidden` is the number of lines of the item before it that are below the
+/// bottom of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     acts: usize,
@@ -19,7 +19,7 @@ pub(crate) struct Place {
     pub(super) hidden: usize,
 }
 
-/// All of it.
+/// The merged list.
 pub(super) struct Tape<'t> {
     acts: &'t [Act],
     letters: &'t [u32],
@@ -36,12 +36,12 @@ impl<'t> Tape<'t> {
         self.all.get(number).copied()
     }
 
-    /// Behind the last.
+    /// The position after the last item.
     pub(super) fn end(&self) -> Place {
         Place { acts: self.acts.len(), letters: self.letters.len(), hidden: 0 }
     }
 
-    /// The thing before a place.
+    /// The item before a position, and the position before that item.
     pub(super) fn back(&self, place: Place) -> Option<(Place, Item)> {
         let (acts, letters) = (place.acts.checked_sub(1), place.letters.checked_sub(1));
         let act = acts.and_then(|last| self.acts.get(last)).copied();
@@ -57,7 +57,7 @@ impl<'t> Tape<'t> {
         }
     }
 
-    /// The thing behind a place.
+    /// The item after a position, and the position after that item.
     fn on(&self, place: Place) -> Option<(Place, Item)> {
         let act = self.acts.get(place.acts).copied();
         let letter = self.letter(place.letters);
@@ -72,7 +72,7 @@ impl<'t> Tape<'t> {
         }
     }
 
-    /// So many lines towards the beginning, but no further than to a full page; `None` is the end.
+    /// Moves up by `lines`, but keeps a full page visible. `None` means the end of the list.
     pub(super) fn up(
         &self,
         from: Place,
@@ -90,7 +90,7 @@ impl<'t> Tape<'t> {
             place = before;
         }
         place.hidden = hidden;
-        // Is there a page of it?
+        // Check that a full page remains above the new position.
         let (mut above, mut seen) = (place, 0);
         while let Some((before, item)) = self.back(above) {
             seen += height(item);
@@ -102,7 +102,7 @@ impl<'t> Tape<'t> {
         self.first(page, height)
     }
 
-    /// So many lines towards the end; `None` is the end.
+    /// Moves down by `lines`. `None` means the end of the list.
     pub(super) fn down(
         &self,
         from: Place,
@@ -120,7 +120,7 @@ impl<'t> Tape<'t> {
         self.unless_end(place, height)
     }
 
-    /// The first page; `None` if there is no more than that.
+    /// The position of the first page; `None` if everything fits on one page.
     pub(super) fn first(&self, page: usize, height: impl Fn(Item) -> usize) -> Option<Place> {
         let (mut place, mut seen) = (Place { acts: 0, letters: 0, hidden: 0 }, 0);
         while seen < page {
@@ -132,7 +132,7 @@ impl<'t> Tape<'t> {
         self.unless_end(place, height)
     }
 
-    /// The place, unless no line stands behind it.
+    /// The position, or `None` if no line follows it.
     fn unless_end(&self, place: Place, height: impl Fn(Item) -> usize) -> Option<Place> {
         let mut behind = place;
         while behind.hidden == 0 {
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
     use crate::ui::tests::{END, played};
 
-    /// Each thing has two lines, but every third none.
+    /// Every third item has no lines, the others have two.
     fn height(item: Item) -> usize {
         let at = match item {
             Item::Act(act) => act.at,
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn forth_is_the_way_back_turned_round() {
+    fn forward_and_backward_visit_the_same_items() {
         let screen = played(END);
         for person in screen.picture.people() {
             let tape = Tape::of(&screen.picture, person);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn down_undoes_up_and_neither_leaves_the_tape() {
+    fn down_undoes_up_and_neither_leaves_the_list() {
         let screen = played(END);
         let ada = screen.picture.called("ada").unwrap();
         let tape = Tape::of(&screen.picture, ada);
@@ -192,7 +192,7 @@ mod tests {
         }
         assert!(places.len() > 50, "{}", places.len());
         assert_eq!(lines_before(&tape, *places.last().unwrap()), lines_before(&tape, first));
-        // Line by line: each step shows one line less, and the way down one more.
+        // Each step up hides one line, and the step down shows it again.
         for pair in places.windows(2) {
             assert_eq!(lines_before(&tape, pair[0]), lines_before(&tape, pair[1]) + 1);
             let down = tape.down(pair[1], 1, height).unwrap_or_else(|| tape.end());

@@ -1,4 +1,4 @@
-//! What there is to know about the member that is chosen.
+//! Details of the selected member.
 
 use brigade_core::picture::{Kind, Person};
 use brigade_wire::task::Status;
@@ -14,13 +14,13 @@ use crate::ui::prose::{after, age, few, since, wrap};
 use crate::ui::screen::Screen;
 use crate::ui::views::{approvals, member};
 
-/// How wide the names of what is told are.
+/// Width of the label column.
 const LABEL: usize = 10;
-/// How many of its tasks are told.
+/// Maximum number of tasks shown.
 const TASKS: usize = 6;
-/// How many lines of its last words are told.
+/// Maximum number of lines of its last message.
 const WORDS: usize = 4;
-/// With less height than that what it did last says too little.
+/// Minimum height to show recent activity.
 const LATELY: u16 = 4;
 
 pub(super) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person: &Person) {
@@ -43,7 +43,7 @@ pub(super) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person:
     let width = parts.first().map_or(0, |part| usize::from(part.width));
     let (mut now, being) = (present(screen, person, width), being(screen, person, width));
     let columns = if columns == 1 {
-        // What it is changes little, and is told in the room that is left.
+        // In one column, static facts come last and may be cut off.
         now.extend(being);
         vec![now]
     } else {
@@ -60,7 +60,7 @@ pub(super) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person:
     lately(screen, canvas, body, person, told);
 }
 
-/// What it did last, in the room that is left.
+/// Draws recent activity in the remaining space.
 fn lately(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person: &Person, told: u16) {
     let parts = [Constraint::Length(told), Constraint::Length(2), Constraint::Min(0)];
     let [_, head, rest] = Layout::vertical(parts).areas(area);
@@ -68,11 +68,11 @@ fn lately(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person: &Person,
         return;
     }
     let head = Rect { y: head.bottom().saturating_sub(1), height: 1, ..head };
-    canvas.line(head, Line::styled("LATELY", canvas.theme.faint()));
+    canvas.line(head, Line::styled("RECENT ACTIVITY", canvas.theme.faint()));
     member::tail(screen, canvas, rest, person, None);
 }
 
-/// Lines with a name before the first.
+/// Puts a label before the first line and indents the others.
 fn told(screen: &Screen, label: &'static str, lines: Vec<Line<'static>>) -> Vec<Line<'static>> {
     let label = |place| if place == 0 { label } else { "" };
     let line = |(place, line)| {
@@ -82,18 +82,22 @@ fn told(screen: &Screen, label: &'static str, lines: Vec<Line<'static>>) -> Vec<
     lines.into_iter().enumerate().map(line).collect()
 }
 
-/// What it does now: what is wrong, what it asks, its tasks, its words.
+/// What the member does now: problem, requests, tasks, last message.
 fn present(screen: &Screen, person: &Person, width: usize) -> Vec<Line<'static>> {
     let (theme, room) = (screen.theme, width.saturating_sub(LABEL));
     let mut lines = Vec::new();
     if let Some(why) = wrong(screen, person) {
-        lines.extend(told(screen, "trouble", wrap(&[Span::styled(why, theme.wrong())], room)));
+        lines.extend(told(screen, "problem", wrap(&[Span::styled(why, theme.wrong())], room)));
     }
     for approval in &screen.approvals {
         if approval.from.as_str() == &*person.name {
             let since = age(screen.now, approval.at);
             let what = format!("▲ {}, for {since}", approvals::asks(approval));
-            lines.extend(told(screen, "waits", wrap(&[Span::styled(what, theme.urgent())], room)));
+            lines.extend(told(
+                screen,
+                "waiting",
+                wrap(&[Span::styled(what, theme.urgent())], room),
+            ));
         }
     }
     lines.extend(told(screen, "tasks", tasks(screen, person)));
@@ -104,7 +108,7 @@ fn present(screen: &Screen, person: &Person, width: usize) -> Vec<Line<'static>>
         if let Some(last) = words.last_mut().filter(|_| more) {
             last.push_span(Span::raw(" …"));
         }
-        lines.extend(told(screen, "says", words));
+        lines.extend(told(screen, "last said", words));
     }
     lines
 }
@@ -128,7 +132,7 @@ fn tasks(screen: &Screen, person: &Person) -> Vec<Line<'static>> {
         let (sign, word, style) = match card.status() {
             Some(Status::InProgress) => ("◐", format!("in progress for {since}"), theme.busy()),
             Some(Status::Completed) => ("✓", format!("done {since} ago"), theme.faint()),
-            _ => ("○", "not begun".to_owned(), theme.good()),
+            _ => ("○", "not started".to_owned(), theme.good()),
         };
         Line::from(vec![
             Span::styled(format!("{sign} {} ", card.id), style),
@@ -143,7 +147,7 @@ fn tasks(screen: &Screen, person: &Person) -> Vec<Line<'static>> {
     lines
 }
 
-/// What it is: its agent, where it works and runs, what it used.
+/// Facts about the member: agent, folder, process, tokens, mail.
 fn being(screen: &Screen, person: &Person, width: usize) -> Vec<Line<'static>> {
     let room = width.saturating_sub(LABEL);
     let entry = person.entry.clone().unwrap_or_default();
@@ -154,7 +158,7 @@ fn being(screen: &Screen, person: &Person, width: usize) -> Vec<Line<'static>> {
         }
     };
     part("agent", agent(person));
-    part("works in", one_line(entry.cwd.as_deref().unwrap_or_default()));
+    part("folder", one_line(entry.cwd.as_deref().unwrap_or_default()));
     part("runs", runs(screen, person));
     if let Some(joined) = person.joined {
         let time = local(joined.timestamp()).strftime("%H:%M");
@@ -163,11 +167,11 @@ fn being(screen: &Screen, person: &Person, width: usize) -> Vec<Line<'static>> {
     let (read, written) = person.tokens;
     if read + written > 0 {
         let cost = person.cost.map(|cost| format!(", ${cost:.2}")).unwrap_or_default();
-        part("tokens", format!("{} read, {} written{cost}", few(read), few(written)));
+        part("tokens", format!("{} input, {} output{cost}", few(read), few(written)));
     }
     let letters = screen.picture.letters();
     if !person.letters.is_empty() {
-        // The last of them says enough; to count them all would take a while for each drawing.
+        // Only recent messages are searched: scanning all of them on each redraw would be slow.
         let words = |number: &&u32| {
             let letter = usize::try_from(**number).ok().and_then(|number| letters.get(number));
             letter.is_some_and(|letter| letter.kind == Kind::Words)
@@ -177,7 +181,7 @@ fn being(screen: &Screen, person: &Person, width: usize) -> Vec<Line<'static>> {
         let last = last.map(|letter| {
             let (from, to) = (screen.picture.name(letter.from), screen.picture.name(letter.to));
             format!(
-                ", the last {} → {} {} ago",
+                ", last: {} → {} {} ago",
                 one_line(from),
                 one_line(to),
                 since(screen.now, letter.at)
@@ -191,7 +195,7 @@ fn being(screen: &Screen, person: &Person, width: usize) -> Vec<Line<'static>> {
     lines
 }
 
-/// Where it runs, in words.
+/// Describes how and where the member's process runs.
 fn runs(screen: &Screen, person: &Person) -> String {
     let entry = person.entry.clone().unwrap_or_default();
     let how = match entry.backend_type.as_deref() {
@@ -200,7 +204,7 @@ fn runs(screen: &Screen, person: &Person) -> String {
             _ => "in tmux".into(),
         },
         Some("in-process") => "in the lead's process".into(),
-        Some("process") => "as a process of its own".into(),
+        Some("process") => "as a separate process".into(),
         other => one_line(other.unwrap_or_default()),
     };
     let vital = screen.vitals.get(&*person.name);

@@ -1,28 +1,28 @@
-//! What somebody was at, column by column.
+//! The activity of a member, column by column.
 
 use brigade_core::picture::{Doing, Person, Span, Stretch};
 
 use super::axis::Axis;
 
-/// Of more stretches than this in a column only some are looked at.
+/// Above this number of stretches in a column, only a sample is examined.
 const LOOKED_AT: usize = 64;
 
-/// What a column says of somebody.
+/// The activity of a member in one column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cell {
-    /// It was not there, or that has not come.
+    /// Not on the team, or in the future.
     Away,
-    /// It joined.
+    /// It joined the team.
     Joined,
-    /// It left.
+    /// It left the team.
     Left,
-    /// It had nothing to do.
+    /// It was idle.
     Idle,
-    /// It was at something, for so many eighths of the time.
+    /// It was active, for this many eighths of the column.
     Spent(Span, u8),
 }
 
-/// How long somebody was at what, in milliseconds.
+/// Time spent per activity, in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Spent {
     pub(super) working: i64,
@@ -43,7 +43,8 @@ impl Spent {
         self.working + self.waiting + self.limited
     }
 
-    /// What is said of a time that was spent so. What a person has to know of counts twice.
+    /// The activity to show for a column. Waiting and rate limits count twice, because a person may have to
+    /// act.
     fn most(self) -> Option<(Span, i64)> {
         let each = [
             (Span::Working, self.working, self.working),
@@ -55,7 +56,7 @@ impl Spent {
     }
 }
 
-/// The stretches that lie in a time, or partly.
+/// The stretches that overlap a time range.
 pub(super) fn within(stretches: &[Stretch], from: i64, to: i64) -> &[Stretch] {
     let first = stretches
         .partition_point(|stretch| stretch.to.is_some_and(|stretch_end| stretch_end.0 <= from));
@@ -63,7 +64,7 @@ pub(super) fn within(stretches: &[Stretch], from: i64, to: i64) -> &[Stretch] {
     stretches.get(first..last).unwrap_or_default()
 }
 
-/// How a time was spent; what is not over goes on until `to`.
+/// Time spent per activity in a range. An unfinished stretch lasts until `to`.
 pub(super) fn spent(stretches: &[Stretch], from: i64, to: i64) -> Spent {
     let mut spent = Spent::default();
     for stretch in within(stretches, from, to) {
@@ -73,7 +74,7 @@ pub(super) fn spent(stretches: &[Stretch], from: i64, to: i64) -> Spent {
     spent
 }
 
-/// The same, guessed from some of them where there are many.
+/// The same, estimated from a sample if there are many stretches.
 fn guessed(stretches: &[Stretch], from: i64, to: i64) -> Spent {
     let inside = within(stretches, from, to);
     let every = inside.len().div_ceil(LOOKED_AT);
@@ -89,17 +90,17 @@ fn guessed(stretches: &[Stretch], from: i64, to: i64) -> Spent {
     guess
 }
 
-/// When somebody was there, as far as it is known, until `end`.
+/// When the member was on the team, if known; until `end` if it has not left.
 pub(super) fn presence(person: &Person, end: i64) -> Option<(i64, i64)> {
     Some((person.joined?.0, person.left.map_or(end, |left| left.0)))
 }
 
-/// What somebody was at in every column; nothing has happened yet after `end`.
+/// The activity in every column. Columns after `end` are empty.
 pub(super) fn cells(person: &Person, axis: &Axis, end: i64) -> Vec<Cell> {
     let presence = presence(person, end);
     let cell = |column| {
         let from = axis.start(column);
-        // What has only begun counts as much as there is of it.
+        // In the current column, only the elapsed part counts.
         let to = axis.start(column + 1).min(end);
         if from >= to {
             return Cell::Away;
@@ -118,15 +119,15 @@ pub(super) fn cells(person: &Person, axis: &Axis, end: i64) -> Vec<Cell> {
     (0..axis.columns).map(cell).collect()
 }
 
-/// Whether somebody's doings are told at all.
+/// Whether the member reports its activity at all.
 pub(super) fn is_told(person: &Person) -> bool {
     !person.stretches.is_empty() || !matches!(person.doing(), Doing::Unknown | Doing::Gone)
 }
 
-/// How it is drawn. How high a block stands says how much of the time it is.
+/// The character of a cell. The height of a block is the share of the time.
 pub(super) fn sign(cell: Cell, is_told: bool) -> &'static str {
     match cell {
-        // Of whom one does not know what it does, one does not know that it was idle.
+        // A member that reports no activity may not have been idle.
         Cell::Idle if !is_told => "·",
         Cell::Away => " ",
         Cell::Joined => "├",
@@ -147,7 +148,7 @@ pub(super) fn sign(cell: Cell, is_told: bool) -> &'static str {
     }
 }
 
-/// How many turns were begun in a time. Whoever waited for an answer goes on with the same turn.
+/// Number of turns started in a range. Work after an answered request continues the same turn.
 pub(super) fn turns(stretches: &[Stretch], from: i64, to: i64) -> usize {
     let inside = within(stretches, from, to);
     let before = stretches.partition_point(|stretch| stretch.from.0 < from);

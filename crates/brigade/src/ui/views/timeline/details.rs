@@ -1,4 +1,4 @@
-//! What the chosen one did in the time that is seen.
+//! What the selected member did in the visible time.
 
 use brigade_core::picture::{Kind, Letter, Person, Who};
 use brigade_core::pulse;
@@ -15,10 +15,10 @@ use crate::ui::screen::Screen;
 use crate::ui::style;
 use crate::ui::views::mail::in_a_line;
 
-/// With fewer rows than this the lanes are shown alone: a blank, who it is, how the time was spent, and what
-/// was done in it.
+/// Minimum number of rows for the details: an empty line, the member, how the time was spent, and the
+/// totals. With fewer rows only the lanes are shown.
 pub(super) const LEAST: u16 = 4;
-/// What is sent to several at once is written within this time, in milliseconds.
+/// Copies of one message to several members are written within this time, in milliseconds.
 const AT_ONCE: u64 = 1000;
 
 pub(super) fn draw(
@@ -42,7 +42,7 @@ pub(super) fn draw(
         Line::from(vec![
             Span::styled(format!(" {}", one_line(&person.name)), theme.strong()),
             Span::raw(format!("{agent} is {doing}. ")),
-            Span::styled("In this time:", theme.faint()),
+            Span::styled("In this period:", theme.faint()),
         ]),
     );
     canvas.line(row(2), Line::raw(format!(" {}", shares(person, (from, to), width))));
@@ -54,14 +54,14 @@ pub(super) fn draw(
     }
 }
 
-/// The last messages of a time, oldest first, at most so many lines.
+/// The latest messages of the period, oldest first, at most `most` lines.
 fn messages(screen: &Screen, person: &Person, (from, to): (i64, i64), most: usize) -> Vec<String> {
     let mut lines: Vec<Told> = Vec::new();
     for letter in mail::latest(&screen.picture, person, from, to) {
         let text = in_a_line(screen, letter);
         let is_full = lines.len() >= most;
         match lines.last_mut() {
-            // What went to several at once is told once.
+            // A message to several members is listed once.
             Some(told) if told.is_also(letter, &text) => told.to.insert(0, letter.to),
             _ if is_full => break,
             _ => lines.push(Told { letter, to: vec![letter.to], text }),
@@ -70,7 +70,7 @@ fn messages(screen: &Screen, person: &Person, (from, to): (i64, i64), most: usiz
     lines.iter().rev().map(|told| told.line(screen, person)).collect()
 }
 
-/// A message, and who else got it.
+/// A message with all its recipients.
 struct Told<'p> {
     letter: &'p Letter,
     to: Vec<Who>,
@@ -94,23 +94,23 @@ impl Told<'_> {
                 format!("{at} {sign} to {names}: {text}")
             }
             (Kind::Words, false) => format!("{at} {sign} from {}: {text}", name(&letter.from)),
-            // It says itself who and whom.
+            // The description of a protocol message names sender and recipient.
             _ => format!("{at} {sign} {text}"),
         }
     }
 }
 
-/// How the time was spent, each with its share of it; where there is no room for both, the shares.
+/// How the time was spent, with percentages. Durations are left out if they do not fit.
 pub(super) fn shares(person: &Person, (from, to): (i64, i64), width: usize) -> String {
     let Some((joined, left)) = presence(person, to) else {
         return "was never on the team".to_owned();
     };
     let (from, to) = (from.max(joined), to.min(left));
     if to <= from {
-        return "was not there".to_owned();
+        return "was not on the team in this period".to_owned();
     }
     if !is_told(person) {
-        return "nothing is told of what it does".to_owned();
+        return "its activity is not reported".to_owned();
     }
     let (all, spent) = (to - from, spent(&person.stretches, from, to));
     let parts = [
@@ -136,7 +136,7 @@ pub(super) fn shares(person: &Person, (from, to): (i64, i64), width: usize) -> S
     if long.width() < width { long } else { told(false) }
 }
 
-/// Turns, messages, tokens.
+/// Number of turns, messages and tokens.
 fn deeds(screen: &Screen, person: &Person, from: i64, to: i64) -> String {
     let turns = match turns(&person.stretches, from, to) {
         _ if !is_told(person) => String::new(),
@@ -144,21 +144,21 @@ fn deeds(screen: &Screen, person: &Person, from: i64, to: i64) -> String {
         turns => format!("{turns} turns, "),
     };
     let letters = match mail::count(&screen.picture, person, from, to) {
-        Count::Exact { wrote, got } => format!("wrote {wrote} and got {got} messages"),
-        Count::Many(all) => format!("wrote or got {all} messages"),
+        Count::Exact { wrote, got } => format!("sent {wrote} and received {got} messages"),
+        Count::Many(all) => format!("sent or received {all} messages"),
     };
     let tokens = match person.tokens {
         (0, 0) => String::new(),
         (read, wrote) => {
             let (read, wrote) = (thousands(read), thousands(wrote));
             let cost = person.cost.map(|cost| format!(", ${cost:.2}")).unwrap_or_default();
-            format!("; in all {read} tokens read, {wrote} written{cost}")
+            format!("; total tokens: {read} input, {wrote} output{cost}")
         }
     };
     format!("{turns}{letters}{tokens}")
 }
 
-/// A large number, short.
+/// A large number, abbreviated.
 fn thousands(count: u64) -> String {
     match count {
         0..10_000 => count.to_string(),

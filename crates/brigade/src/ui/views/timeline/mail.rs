@@ -1,20 +1,20 @@
-//! The messages of a lane: when somebody wrote and was written to.
+//! The mail row of a lane: when a member sent and received messages.
 
 use brigade_core::picture::{Kind, Letter, Person, Picture, Who};
 
 use super::axis::Axis;
 
-/// How many messages of a column are looked at.
+/// Maximum number of messages examined for a column.
 const LOOKED_AT: usize = 64;
-/// How many messages are counted one by one.
+/// Above this number, sent and received messages are not counted separately.
 const COUNTED: usize = 10_000;
 
-/// What a column says of somebody's mail.
+/// The mail of a member in one column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Mark {
     wrote: bool,
     got: bool,
-    /// Whether one of them was from or to who is looked at.
+    /// Whether one of the messages is from or to the selected member.
     pub(super) concerns: bool,
 }
 
@@ -29,18 +29,18 @@ impl Mark {
     }
 }
 
-/// How many messages somebody wrote and got.
+/// Number of messages a member sent and received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Count {
     Exact {
         wrote: usize,
         got: usize,
     },
-    /// Too many to be told apart.
+    /// Too many to count separately: the total.
     Many(usize),
 }
 
-/// The messages of a time, by number. They come in order of time, more or less.
+/// The message numbers within a time range. Messages are nearly in time order.
 fn within<'p>(picture: &Picture, person: &'p Person, from: i64, to: i64) -> &'p [u32] {
     let is_before =
         |number: &u32, time: i64| letter(picture, *number).is_some_and(|letter| letter.at.0 < time);
@@ -53,7 +53,7 @@ fn letter(picture: &Picture, number: u32) -> Option<&Letter> {
     picture.letters().get(usize::try_from(number).ok()?)
 }
 
-/// Those that somebody else wants to know of: that one is idle is seen anyhow.
+/// The messages without idle notices, which the lane itself shows.
 fn told<'p>(
     picture: &'p Picture,
     numbers: &'p [u32],
@@ -62,7 +62,7 @@ fn told<'p>(
     letters.filter(|letter| letter.kind != Kind::Idle)
 }
 
-/// The marks of somebody's lane; those of messages from or to `chosen` are its own concern.
+/// The mail row of a lane. Messages from or to the selected member are highlighted.
 pub(super) fn marks(picture: &Picture, person: &Person, chosen: Who, axis: &Axis) -> Vec<Mark> {
     let mark = |column| {
         let numbers = within(picture, person, axis.start(column), axis.start(column + 1));
@@ -78,7 +78,7 @@ pub(super) fn marks(picture: &Picture, person: &Person, chosen: Who, axis: &Axis
     (0..axis.columns).map(mark).collect()
 }
 
-/// How many messages somebody wrote and got in a time.
+/// Counts the messages of a member in a time range.
 pub(super) fn count(picture: &Picture, person: &Person, from: i64, to: i64) -> Count {
     let numbers = within(picture, person, from, to);
     if numbers.len() > COUNTED {
@@ -92,7 +92,7 @@ pub(super) fn count(picture: &Picture, person: &Person, from: i64, to: i64) -> C
     Count::Exact { wrote, got }
 }
 
-/// The messages of a time, the latest first.
+/// The messages of a time range, latest first.
 pub(super) fn latest<'p>(
     picture: &'p Picture,
     person: &'p Person,

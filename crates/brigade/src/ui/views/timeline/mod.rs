@@ -1,4 +1,4 @@
-//! The timeline: who worked when.
+//! The timeline view: when each member worked.
 
 mod axis;
 mod cells;
@@ -21,37 +21,37 @@ use crate::ui::keys::Command;
 use crate::ui::screen::{Effect, Screen};
 use crate::ui::views::{View, step};
 
-/// What the view remembers.
+/// The state of the view.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     zoom: Zoom,
-    /// Where the last column ends, in milliseconds since 1970; now, as long as nobody scrolled.
+    /// End of the last column, in milliseconds since 1970; `None` follows the current time.
     right: Option<i64>,
 }
 
-/// How much time is in a column.
+/// The time per column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Zoom {
-    /// All that there was, if that is not too much; else what was last.
+    /// The whole history if that is readable, else the latest part.
     #[default]
     Usual,
-    /// All that there was.
+    /// The whole history.
     All,
-    /// So many milliseconds.
+    /// A fixed number of milliseconds.
     Step(i64),
 }
 
-/// Nobody who has not asked for it is shown more than a minute in a column, or less than a second.
+/// Limits of the default zoom, in milliseconds per column.
 const USUAL: std::ops::RangeInclusive<i64> = 1_000..=60_000;
 
-/// How the rows of the view are shared out.
+/// How the height of the view is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Plan {
-    /// How many lanes are seen.
+    /// Number of visible lanes.
     lanes: usize,
-    /// Which of them have a row for mail.
+    /// Which lanes have a row for mail.
     mail: Rows,
-    /// How many rows are left for what the chosen one did.
+    /// Rows for the details of the selected member.
     details: u16,
 }
 
@@ -63,7 +63,7 @@ enum Rows {
 }
 
 impl Plan {
-    /// Every lane goes before the details, these before the mail, and that before more details.
+    /// Divides the height. Priority: all lanes, minimal details, mail rows, more details.
     fn of(lanes: usize, height: u16) -> Self {
         let room = usize::from(height);
         let seen = lanes.min(room);
@@ -84,7 +84,7 @@ impl Plan {
     }
 }
 
-/// Who has a lane: the members, and after them those who have left.
+/// The members with a lane: current members first, then those who left.
 fn lanes(picture: &Picture) -> Vec<&Person> {
     let has_left = |person: &&Person| person.entry.is_none() && person.left.is_some();
     let mut gone: Vec<&Person> = picture.people().iter().filter(has_left).collect();
@@ -94,14 +94,13 @@ fn lanes(picture: &Picture) -> Vec<&Person> {
     lanes
 }
 
-/// The place of the chosen lane: the first, if none is.
+/// The index of the selected lane, or of the first.
 fn chosen(screen: &Screen, lanes: &[&Person]) -> usize {
     let name = screen.member.as_deref();
     lanes.iter().position(|person| Some(&*person.name) == name).unwrap_or_default()
 }
 
-/// When the first thing happened, and until when time is drawn: just so long that the last thing is in it.
-/// Of a team that is no more nothing is to come.
+/// Start and end of the drawn time. The end includes the last record; a deleted team's time stops there.
 fn times(screen: &Screen) -> Option<(i64, i64)> {
     let (first, last) = screen.picture.span()?;
     let now = screen.now.as_millisecond();
@@ -128,11 +127,11 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let lanes = lanes(&screen.picture);
     let row = |y: u16| Rect { y: area.y.saturating_add(y), height: 1, ..area }.intersection(area);
     let Some((_, end)) = times(screen).filter(|_| !lanes.is_empty()) else {
-        canvas.line(row(0), Line::raw(" Nobody is there yet."));
+        canvas.line(row(0), Line::raw(" No members yet."));
         return;
     };
     let names = lanes.iter().map(|person| one_line(&person.name).width()).max().unwrap_or_default();
-    // A sign and blanks stand around the name.
+    // Space for the name, a symbol and padding.
     let left = u16::try_from(names + 4).unwrap_or(u16::MAX).min((area.width / 4).max(8));
     let columns = usize::from(area.width.saturating_sub(left));
     let axis = axis(screen, columns);
@@ -204,7 +203,7 @@ pub(crate) fn act(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> 
     Some(Vec::new())
 }
 
-/// Another step: where one follows the end it stays where it is, and else the middle does.
+/// Changes the zoom. Keeps the end in place when following the current time, else the middle.
 fn zoom(screen: &mut Screen, columns: usize, step: i64) {
     let half = |axis: &Axis| (axis.right() - axis.left) / 2;
     let before = axis(screen, columns);
@@ -215,25 +214,25 @@ fn zoom(screen: &mut Screen, columns: usize, step: i64) {
     }
 }
 
-/// A quarter of the screen to one side.
+/// Scrolls by a quarter of the screen.
 fn scroll(screen: &mut Screen, columns: usize, side: i64) {
     let axis = axis(screen, columns);
     let quarter = i64::try_from((columns / 4).max(1)).unwrap_or(1);
     to(screen, columns, axis.right().saturating_add(side * quarter * axis.step));
 }
 
-/// Has the last column end then: not before all columns are filled, and not after the end, which is
-/// followed again.
+/// Scrolls so that the last column ends at `right`, limited so that all columns are filled. At the end,
+/// follows the current time again.
 fn to(screen: &mut Screen, columns: usize, right: i64) {
     let axis = axis(screen, columns);
     let Some((first, end)) = times(screen) else { return };
     let begin = first.div_euclid(axis.step).saturating_mul(axis.step);
     let least = begin.saturating_add(axis.right().saturating_sub(axis.left));
-    // What is seen keeps its place while the end moves on.
+    // A fixed position keeps the visible part in place while time moves on.
     screen.states.timeline.right = Some(right.max(least)).filter(|right| *right < end);
 }
 
-/// The name of the chosen lane.
+/// The name of the selected member.
 pub(crate) fn chosen_text(screen: &Screen) -> Option<String> {
     let lanes = lanes(&screen.picture);
     Some(lanes.get(chosen(screen, &lanes))?.name.to_string())

@@ -1,4 +1,4 @@
-//! The rows of the timeline.
+//! Draws the rows of the timeline.
 
 use brigade_core::picture::{Person, Span as Spent};
 use ratatui::layout::Rect;
@@ -13,27 +13,27 @@ use crate::ui::canvas::{Canvas, Hit};
 use crate::ui::screen::Screen;
 use crate::ui::style::{self, Theme};
 
-/// What all lanes have in common.
+/// Layout shared by all lanes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lanes<'a> {
-    /// How many columns the names take.
+    /// Width of the name column.
     pub(super) left: u16,
     pub(super) axis: &'a Axis,
-    /// Until when there is something to be drawn.
+    /// End of the drawn time.
     pub(super) end: i64,
 }
 
-/// What time it is that is seen, how much of it is in a column, and whether it goes on.
+/// The heading: visible time range, time per column, and whether the view follows the current time.
 pub(super) fn head(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, axis: &Axis, end: i64) {
     let theme = canvas.theme;
     let (from, to) = (local(time(axis.left)), local(time(axis.right().min(end))));
     let form = if from.date() == to.date() { "%H:%M:%S" } else { "%-d %b %H:%M" };
     let day = from.strftime(if from.date() == to.date() { "%a %-d %b, " } else { "" });
     let span = format!(" {day}{} to {}", from.strftime(form), to.strftime(form));
-    let column = format!(", {} in a column", words(axis.step));
+    let column = format!(", {} per column", words(axis.step));
     let follows = match screen.states.timeline.right {
         Some(_) => ", end: back to now",
-        None if screen.picture.is_there() => ", to now",
+        None if screen.picture.is_there() => ", following now",
         None => "",
     };
     canvas.line(
@@ -53,7 +53,7 @@ pub(super) fn ticks(canvas: &mut Canvas<'_>, area: Rect, axis: &Axis) {
     }
 }
 
-/// Who somebody is, and what it was at.
+/// Draws a lane: the member's name and its activity.
 pub(super) fn lane(
     screen: &Screen,
     canvas: &mut Canvas<'_>,
@@ -67,7 +67,7 @@ pub(super) fn lane(
     let sign = if screen.is_dead(person) { "✕" } else { sign };
     let name = cut(&one_line(&person.name), usize::from(left).saturating_sub(4));
     let who = Rect { width: left.min(area.width), ..area };
-    // Reversed, the blocks would say the opposite: only the name is marked.
+    // Highlight only the name: reversed blocks would show the opposite of the activity.
     let name = format!(" {sign} {name}");
     canvas.row(Rect { width: who.width.saturating_sub(1), ..who }, name, is_chosen, hit(person));
     let cells = cells(person, axis, end);
@@ -114,7 +114,7 @@ pub(super) fn mail_row(canvas: &mut Canvas<'_>, area: Rect, left: u16, marks: &[
     canvas.hit(area, Hit::Member(name.to_owned()));
 }
 
-/// What the signs mean.
+/// Draws the legend.
 pub(super) fn legend(canvas: &mut Canvas<'_>, area: Rect, has_mail: bool, is_told: bool) {
     let theme = canvas.theme;
     let mut signs = vec![
@@ -124,10 +124,10 @@ pub(super) fn legend(canvas: &mut Canvas<'_>, area: Rect, has_mail: bool, is_tol
         ("─", "idle", theme.faint()),
     ];
     if has_mail {
-        signs.extend([("↑", "sent", theme.strong()), ("↓", "got mail", theme.strong())]);
+        signs.extend([("↑", "sent", theme.strong()), ("↓", "received", theme.strong())]);
     }
     if !is_told {
-        signs.push(("·", "not told", theme.faint()));
+        signs.push(("·", "not reported", theme.faint()));
     }
     let mut spans = vec![Span::raw(" ")];
     for (sign, word, style) in signs {

@@ -12,7 +12,7 @@ use crate::ui::views::staged::{Staged, at};
 
 const DONE: Act = Act::TurnEnded { end: Ending::Done, why: None };
 
-/// What is said of ada, who joined at noon.
+/// A team with ada, who joined at noon, and her activity by second.
 fn ada(told: &[(i64, Act)]) -> Staged {
     let mut staged = Staged::new(View::Timeline);
     staged.join(0, "ada");
@@ -27,7 +27,7 @@ fn noon() -> i64 {
 }
 
 #[test]
-fn a_stretch_fills_of_each_column_what_it_takes_of_it() {
+fn block_height_is_the_share_of_the_column() {
     let check = |told: &[(i64, Act)], end: i64, expected: &str| {
         let staged = ada(told);
         let end = noon() + end * 1000;
@@ -41,22 +41,22 @@ fn a_stretch_fills_of_each_column_what_it_takes_of_it() {
     let begun = || Act::TurnStarted {};
     check(&[(8, begun()), (16, DONE)], 40, " ├█───  ");
     check(&[(8, begun()), (12, DONE)], 39, " ├▄───  ");
-    // It began in one column and ended in another.
+    // A turn that spans two columns.
     check(&[(14, begun()), (17, DONE)], 40, " ├▂▁──  ");
-    // However short, it is seen.
+    // Even a very short turn is visible.
     check(&[(8, begun()), (9, DONE), (24, begun()), (24, DONE)], 40, " ├▁───  ");
-    // What goes on fills what there is of the last column.
+    // An unfinished turn fills the elapsed part of the last column.
     check(&[(17, begun())], 25, " ├─▇█   ");
     check(&[(17, begun()), (21, limited())], 33, " ├─■■■  ");
     check(&[(17, begun()), (21, limited()), (24, tool())], 33, " ├─■██  ");
-    // What a person has to know of counts twice.
+    // Waiting and rate limits count twice.
     check(&[(16, begun()), (21, limited()), (24, tool()), (26, DONE)], 40, " ├─■▂─  ");
     check(&[(16, begun()), (22, limited()), (24, tool()), (26, DONE)], 40, " ├─▆▂─  ");
     check(&[(0, begun()), (4, DONE)], 8, " ▄      ");
 }
 
 #[test]
-fn who_left_has_an_end() {
+fn a_lane_ends_when_the_member_leaves() {
     let mut staged = ada(&[(10, Act::TurnStarted {}), (20, DONE)]);
     staged.leave(44_000, "ada");
     let axis = Axis { left: noon(), step: 10_000, columns: 7 };
@@ -72,7 +72,7 @@ fn who_left_has_an_end() {
 }
 
 #[test]
-fn what_is_looked_at_in_part_is_guessed_well() {
+fn sampled_columns_are_estimated_well() {
     let told: Vec<(i64, Act)> =
         (0..400).flat_map(|turn| [(turn * 4, Act::TurnStarted {}), (turn * 4 + 2, DONE)]).collect();
     let staged = ada(&told);
@@ -82,12 +82,12 @@ fn what_is_looked_at_in_part_is_guessed_well() {
     let all = spent(&person.stretches, noon(), axis.right());
     assert_eq!((all.working, all.waiting, all.limited), (800_000, 0, 0));
     assert_eq!(turns(&person.stretches, noon(), axis.right()), 400);
-    // Those that had begun before are not counted again.
+    // Turns that started before the range are not counted.
     assert_eq!(turns(&person.stretches, noon() + 1_000, noon() + 9_000), 2);
 }
 
 #[test]
-fn shares_are_of_the_time_one_was_there() {
+fn shares_are_relative_to_the_time_on_the_team() {
     let staged = ada(&[(60, Act::TurnStarted {}), (90, DONE)]);
     let person = staged.screen.picture.called("ada").unwrap();
     let check = |from: i64, to: i64, words: &str| {
@@ -97,12 +97,12 @@ fn shares_are_of_the_time_one_was_there() {
     check(-600, 100, "worked 30 s (30 %), idle 1 min (70 %)");
     check(60, 80, "worked 20 s (100 %)");
     check(100, 110, "idle 10 s (100 %)");
-    check(-20, -10, "was not there");
+    check(-20, -10, "was not on the team in this period");
     assert_eq!(shares(person, (noon(), noon() + 100_000), 30), "worked 30 %, idle 70 %");
 }
 
 #[test]
-fn one_turn_goes_on_after_an_answer() {
+fn a_turn_continues_after_an_answered_request() {
     let mut staged = Staged::new(View::Timeline);
     staged.join(0, "lead");
     staged.join(0, "ada");
@@ -120,7 +120,7 @@ fn one_turn_goes_on_after_an_answer() {
 }
 
 #[test]
-fn rows_go_to_lanes_first() {
+fn lanes_get_rows_first() {
     let check = |lanes: usize, height: u16, expected: (usize, Rows, u16)| {
         let plan = Plan::of(lanes, height);
         assert_eq!((plan.lanes, plan.mail, plan.details), expected, "{lanes} in {height}");
@@ -136,14 +136,14 @@ fn rows_go_to_lanes_first() {
 }
 
 #[test]
-fn now_is_followed_until_one_scrolls_and_again_once_one_is_back() {
+fn current_time_is_followed_until_scrolling_and_again_at_the_end() {
     let mut staged = ada(&[(0, Act::TurnStarted {}), (36_000, DONE)]);
     let right = |staged: &mut Staged| {
         staged.drawn(80, 24);
         axis(&staged.screen, staged.screen.drawn.columns).right() - noon()
     };
     let minutes = |minutes: i64| minutes * 60_000;
-    // The minute that has begun is the last column.
+    // The current minute is the last column.
     assert_eq!(right(&mut staged), minutes(601));
     staged.work(minutes(610), "ada", Act::TurnStarted {});
     assert_eq!(right(&mut staged), minutes(611));
@@ -151,20 +151,20 @@ fn now_is_followed_until_one_scrolls_and_again_once_one_is_back() {
     staged.press(&[Command::Left]);
     assert_eq!(right(&mut staged), minutes(611 - 18), "a quarter of the columns");
     staged.work(minutes(620), "ada", DONE);
-    assert_eq!(right(&mut staged), minutes(611 - 18), "what is seen stays");
+    assert_eq!(right(&mut staged), minutes(611 - 18), "the visible part stays");
     staged.press(&[Command::Right, Command::Right]);
     assert_eq!(right(&mut staged), minutes(621));
     assert_eq!(staged.screen.states.timeline.right, None);
     staged.press(&[Command::First]);
-    assert_eq!(right(&mut staged), minutes(73), "the beginning stands at the left");
+    assert_eq!(right(&mut staged), minutes(73), "the first column is the start of the history");
     staged.press(&[Command::Left]);
-    assert_eq!(right(&mut staged), minutes(73), "before it there is nothing");
+    assert_eq!(right(&mut staged), minutes(73), "scrolling stops there");
     staged.press(&[Command::Last]);
     assert_eq!(right(&mut staged), minutes(621));
 }
 
 #[test]
-fn the_middle_stays_where_it_is_when_one_goes_closer() {
+fn zooming_keeps_the_middle_in_place() {
     let mut staged = ada(&[(0, Act::TurnStarted {}), (36_000, DONE)]);
     let drawn = |staged: &mut Staged| {
         staged.drawn(80, 24);
@@ -181,7 +181,7 @@ fn the_middle_stays_where_it_is_when_one_goes_closer() {
     staged.press(&[Command::ZoomAll]);
     let all = drawn(&mut staged);
     assert!(all.left <= noon() && all.right() >= noon() + 36_000_000);
-    // Who follows the end goes on following.
+    // Zooming keeps following the current time.
     staged.press(&[Command::ZoomIn]);
     assert_eq!(staged.screen.states.timeline.right, None);
     for _ in 0..50 {
@@ -195,7 +195,7 @@ fn the_middle_stays_where_it_is_when_one_goes_closer() {
 }
 
 #[test]
-fn messages_stand_under_the_lanes_and_below() {
+fn messages_are_marked_in_lanes_and_listed_below() {
     let mut staged = Staged::new(View::Timeline);
     for name in ["ada", "ben", "cy"] {
         staged.join(0, name);
@@ -212,7 +212,7 @@ fn messages_stand_under_the_lanes_and_below() {
     assert_eq!(marks(&drawn[5]), "↓↑↓", "{drawn:#?}");
     assert_eq!(marks(&drawn[7]), "↓", "{drawn:#?}");
     let all = drawn.join("\n");
-    assert!(all.contains("wrote 3 and got 1 messages"), "{all}");
+    assert!(all.contains("sent 3 and received 1 messages"), "{all}");
     assert!(all.contains("12:00:10 ↑ to ben: to ben"), "{all}");
     assert!(all.contains("12:00:20 ↓ from ben: to ada"), "{all}");
     assert!(all.contains("12:00:40 ↑ to ben, cy: to both"), "{all}");
@@ -220,7 +220,7 @@ fn messages_stand_under_the_lanes_and_below() {
 }
 
 #[test]
-fn up_and_down_go_from_lane_to_lane_and_enter_opens_one() {
+fn up_and_down_select_a_lane_and_enter_opens_it() {
     let mut staged = Staged::new(View::Timeline);
     for name in ["ada", "ben", "cy"] {
         staged.join(0, name);
@@ -230,20 +230,20 @@ fn up_and_down_go_from_lane_to_lane_and_enter_opens_one() {
     staged.press(&[Command::Down]);
     assert_eq!(staged.screen.member.as_deref(), Some("cy"));
     staged.press(&[Command::Down]);
-    assert_eq!(staged.screen.member.as_deref(), Some("ben"), "who left comes last");
+    assert_eq!(staged.screen.member.as_deref(), Some("ben"), "members who left come last");
     staged.press(&[Command::Up, Command::Open]);
     assert_eq!((staged.screen.view, staged.screen.member.as_deref()), (View::Member, Some("cy")));
 }
 
 #[test]
-fn one_lane_from_close() {
+fn zoomed_in() {
     let mut screen = played(END);
     screen.view = View::Timeline;
     snapshots("timeline-closer", &mut screen, &["down", "down", "+", "+", "left", "left"]);
 }
 
 #[test]
-fn nothing_is_too_small() {
+fn any_size_can_be_drawn() {
     let mut staged = ada(&[(0, Act::TurnStarted {}), (36_000, DONE)]);
     for name in ["ben", "cy", "dora", "a-member-with-a-very-long-name-indeed"] {
         staged.join(36_000_000, name);

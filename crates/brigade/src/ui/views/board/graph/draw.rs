@@ -1,4 +1,4 @@
-//! Draws what is seen of a board that is laid out.
+//! Draws the visible part of a laid-out board.
 
 use brigade_core::picture::{Card, Hold};
 use brigade_core::pulse;
@@ -16,7 +16,7 @@ use crate::tasks::{self, Look};
 use crate::ui::canvas::{Canvas, Hit, window};
 use crate::ui::screen::Screen;
 
-/// Writes in the drawing's own places, as far as they are seen.
+/// Draws in the coordinates of the layout, clipped to the visible part.
 struct Pen<'p, 'b> {
     canvas: &'p mut Canvas<'b>,
     area: Rect,
@@ -45,7 +45,7 @@ impl Pen<'_, '_> {
         }
     }
 
-    /// What of a place in the drawing is seen, on the screen.
+    /// The visible part of a layout area, in screen coordinates.
     fn seen(&self, x: usize, y: usize, width: usize, height: usize) -> Rect {
         let cut = |from: usize, to: usize, seen: std::ops::Range<usize>| {
             let (from, to) = (from.max(seen.start), to.min(seen.end));
@@ -85,7 +85,7 @@ impl Drawing {
         self.lines(&mut pen);
         if let Some(row) = self.alone {
             let style = pen.canvas.theme.faint();
-            let words = "these wait for nothing, and nothing waits for them:";
+            let words = "tasks without dependencies:";
             pen.text(0, row, words, style);
         }
         for (layer, boxes) in self.boxes.iter().enumerate() {
@@ -101,7 +101,7 @@ impl Drawing {
         }
         if self.hidden > 0 {
             let style = pen.canvas.theme.faint();
-            let words = format!(" {} long lines are not drawn ", self.hidden);
+            let words = format!(" {} long lines not drawn ", self.hidden);
             let y = frame.rows().end - 1;
             pen.text(frame.columns().end.saturating_sub(words.width()), y, &words, style);
         }
@@ -111,7 +111,7 @@ impl Drawing {
         to > frame.x && from < frame.columns().end
     }
 
-    /// The lines between the tasks.
+    /// Draws the lines between the tasks.
     fn lines(&self, pen: &mut Pen<'_, '_>) {
         let frame = pen.frame;
         let mut strokes = Strokes::new(frame);
@@ -158,7 +158,7 @@ impl Drawing {
         }
     }
 
-    /// The parts of lines that go from left to right, and their points.
+    /// Draws the horizontal parts of lines and collects their arrow heads.
     fn across(
         &self,
         strokes: &mut Strokes,
@@ -192,7 +192,7 @@ impl Drawing {
         points.extend(tasks.map(|(row, _)| (to - 1, *row, heavy(*row, |(_, to)| to))));
     }
 
-    /// One task in its box.
+    /// Draws one task in its box.
     fn card(
         &self,
         screen: &Screen,
@@ -274,7 +274,7 @@ impl Drawing {
         pen.canvas.hit(seen, Hit::Task(id));
     }
 
-    /// How thick the line is that comes out of a task, if one does.
+    /// Thickness of the line that leaves a task, if any.
     fn way_out(&self, id: u64, is_done: bool) -> Option<u8> {
         let [_, right] = self.beside.get(&id)?;
         if right.is_empty() {
@@ -286,17 +286,17 @@ impl Drawing {
     }
 }
 
-/// What is to be said of a task in a word or two.
+/// A short note about a task, for the bottom border.
 fn note(screen: &Screen, card: &Card, look: Look) -> Option<String> {
     let age = || pulse::words(screen.now.duration_since(card::since(screen, card).timestamp()));
     Some(match (screen.picture.hold(card.id), look) {
-        (Some(Hold::Circle(_)), _) => "! circle".to_owned(),
+        (Some(Hold::Circle(_)), _) => "! cycle".to_owned(),
         (Some(Hold::Orphan(owner)), _) => format!("! {} gone", one_line(owner)),
         (Some(Hold::Idle(ids)), _) => {
-            format!("! nobody at {}", tasks::join(ids.iter().copied().take(3)))
+            format!("! idle: {}", tasks::join(ids.iter().copied().take(3)))
         }
         (_, Look::Ready) => "ready".to_owned(),
-        (_, Look::Kept) => "kept".to_owned(),
+        (_, Look::Kept) => "assigned".to_owned(),
         (_, Look::InProgress) => age(),
         (Some(Hold::Waits(_)) | None, Look::Blocked | Look::Done) => return None,
     })

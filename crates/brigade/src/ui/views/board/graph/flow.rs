@@ -1,44 +1,44 @@
-//! The order of tasks in their layers, and their rows, so that few lines cross and most are straight.
+//! Orders the tasks within their layers and assigns rows, so that few lines cross and most are straight.
 
 use super::at;
 use super::plan::Part;
 
-/// How many lines that go past layers are drawn for each task, at most.
+/// Maximum number of layer crossings of long lines, per task.
 const BENDS: usize = 8;
-/// How often the layers are gone through, there and back.
+/// Number of passes over the layers, in each direction.
 const SWEEPS: usize = 4;
-/// How much more a line of the critical path weighs than others.
+/// Weight of a line of the critical path relative to others.
 const HEAVY: f64 = 6.0;
 
-/// A task, or where a line goes past a layer.
+/// A task, or a point where a long line passes through a layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Item {
-    /// The task; `None` for a line.
+    /// The task; `None` for a passing line.
     pub(super) task: Option<u64>,
     pub(super) layer: usize,
-    /// The row of its middle, where lines come and go.
+    /// The row where lines enter and leave.
     pub(super) row: usize,
     pub(super) done: bool,
-    /// Whether it is a line of the critical path.
+    /// Whether it is part of the critical path.
     pub(super) heavy: bool,
 }
 
-/// Tasks that hang together, each in its layer and row.
+/// A connected part of the graph with a layer and row for each item.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
     pub(super) items: Vec<Item>,
-    /// From which item to which in the next layer, and whether on the critical path.
+    /// Links between items of adjacent layers, and whether each is on the critical path.
     pub(super) links: Vec<(usize, usize, bool)>,
-    /// The items of each layer, from the top.
+    /// The items of each layer, top to bottom.
     pub(super) layers: Vec<Vec<usize>>,
-    /// How many rows it takes.
+    /// Total number of rows.
     pub(super) height: usize,
-    /// How many lines were left out, for they go too far.
+    /// Number of lines left out because they are too long.
     pub(super) hidden: usize,
 }
 
 impl Flow {
-    /// Lays tasks out as boxes of that height, of which the second row is the middle.
+    /// Lays out tasks as boxes of height `tall`; lines attach to a box's second row.
     pub(super) fn of(part: &Part, tall: usize) -> Self {
         let mut flow = Self::default();
         for task in &part.tasks {
@@ -59,7 +59,7 @@ impl Flow {
         flow
     }
 
-    /// Leads lines from layer to layer. All that come from one task go together as far as they can.
+    /// Splits long lines into one link per layer. Lines from the same task share points as far as possible.
     fn link(&mut self, part: &Part) {
         let layer = |place: usize| part.tasks.get(place).map_or(0, |task| task.layer);
         let mut from: Vec<Vec<(usize, bool)>> = vec![Vec::new(); part.tasks.len()];
@@ -80,7 +80,7 @@ impl Flow {
             most /= 2;
         }
         for (a, to) in from.iter().enumerate() {
-            // The items that the line has come to, one for each layer.
+            // The points of the line so far, one for each layer.
             let mut chain = vec![a];
             for step in 1..longest(a, to, most) {
                 let here = layer(a) + step;
@@ -102,12 +102,12 @@ impl Flow {
         }
     }
 
-    /// What each item is linked to, to the left and to the right, and how much that weighs.
+    /// The neighbours of each item in the previous and next layer, with weights.
     fn beside(&self) -> [Vec<Vec<(usize, f64)>>; 2] {
         let mut left = vec![Vec::new(); self.items.len()];
         let mut right = left.clone();
         for &(a, b, heavy) in &self.links {
-            // The critical path would rather be straight than others.
+            // A higher weight keeps the critical path straight.
             let weight = if heavy { HEAVY } else { 1.0 };
             if let (Some(right), Some(left)) = (right.get_mut(a), left.get_mut(b)) {
                 right.push((b, weight));
@@ -117,7 +117,8 @@ impl Flow {
         [left, right]
     }
 
-    /// Orders each layer by where that is to which it is linked, and keeps the best it has seen.
+    /// Sorts each layer by the mean position of its neighbours, and keeps the order with the fewest
+    /// crossings.
     fn sort(&mut self, [left, right]: &[Vec<Vec<(usize, f64)>>; 2]) {
         let mut places = vec![0.0; self.items.len()];
         number(&self.layers, &mut places);
@@ -141,7 +142,7 @@ impl Flow {
                 number(std::slice::from_ref(items), &mut places);
             }
             let crossings = self.crossings(&places);
-            // Where it is too much to count, the last is taken for the best.
+            // If crossings are not counted, keep the latest order.
             if crossings.is_none() || crossings < best.0 {
                 best = (crossings, self.layers.clone());
             }
@@ -149,7 +150,7 @@ impl Flow {
         self.layers = best.1;
     }
 
-    /// How many lines cross; `None` if there are very many lines.
+    /// Number of line crossings; `None` if there are too many lines to count.
     fn crossings(&self, places: &[f64]) -> Option<usize> {
         const FEW: usize = 400;
         if self.links.len() > FEW {
@@ -168,7 +169,7 @@ impl Flow {
         Some(count)
     }
 
-    /// Gives each item a row: as near as can be to what it is linked to, in order, without touching.
+    /// Assigns rows: each item as close as possible to its neighbours, in order and without overlap.
     fn settle(&mut self, [left, right]: &[Vec<Vec<(usize, f64)>>; 2], tall: usize) {
         let mut rows = vec![0.0; self.items.len()];
         let offsets = self.offsets(tall);
@@ -192,7 +193,8 @@ impl Flow {
                 }
             }
         }
-        // Made whole at the end, and halves alike everywhere, so that what is even stays so.
+        // Round at the end, and round halves the same way everywhere, so that symmetric graphs stay
+        // symmetric.
         for (row, offset) in rows.iter_mut().zip(&offsets) {
             *row = (*row - offset + 0.501).floor() + offset;
         }
@@ -206,12 +208,12 @@ impl Flow {
         }
     }
 
-    /// How far each item stands at least below the first of its layer.
+    /// The minimum distance of each item from the top of its layer.
     fn offsets(&self, tall: usize) -> Vec<f64> {
         let is_task = |item: usize| self.items.get(item).is_some_and(|item| item.task.is_some());
         let mut offsets = vec![0.0; self.items.len()];
         for layer in &self.layers {
-            // The next row that is free.
+            // The next free row.
             let mut next = 0;
             for item in layer {
                 let (above, below) =
@@ -250,7 +252,7 @@ fn number(layers: &[Vec<usize>], places: &mut [f64]) {
     }
 }
 
-/// Where that stands on average to which an item is linked; `None` if it is to nothing.
+/// The weighted mean position of an item's neighbours; `None` without neighbours.
 fn mean(beside: &[Vec<(usize, f64)>], item: usize, places: &[f64]) -> Option<f64> {
     let (mut sum, mut weights) = (0.0, 0.0);
     for (other, weight) in beside.get(item)? {
@@ -260,10 +262,9 @@ fn mean(beside: &[Vec<(usize, f64)>], item: usize, places: &[f64]) -> Option<f64
     (weights > 0.0).then(|| sum / weights)
 }
 
-/// The numbers nearest to those that are wanted of which none is smaller than the one before. Each is
-/// given with its weight.
+/// The non-decreasing sequence closest to the wanted values, each with its weight (isotonic regression).
 fn ascending(wanted: &[(f64, f64)]) -> Vec<f64> {
-    // Those that would get in each other's way meet in the middle, and stay together.
+    // Values out of order are pooled at their weighted mean.
     let mut pools: Vec<(f64, f64, usize)> = Vec::new();
     for (value, weight) in wanted {
         let mut pool = (*value, *weight, 1);
@@ -286,7 +287,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wanted_is_put_in_order() {
+    fn out_of_order_values_are_pooled() {
         let check = |wanted: &[f64], given: &[f64]| {
             let wanted: Vec<(f64, f64)> = wanted.iter().map(|value| (*value, 1.0)).collect();
             assert_eq!(ascending(&wanted), given);
@@ -298,14 +299,14 @@ mod tests {
         assert_eq!(ascending(&[(4.0, 3.0), (0.0, 1.0)]), [3.0, 3.0]);
     }
 
-    /// A part in short: `id@layer` for each task, then links as `a-b`.
+    /// A part from `(id, layer)` pairs and links between indexes.
     fn part(tasks: &[(u64, usize)], links: &[(usize, usize)]) -> Part {
         let tasks = tasks.iter().map(|&(id, layer)| Placed { id, layer, done: false });
         let links = links.iter().map(|&(a, b)| (a, b, false));
         Part { tasks: tasks.collect(), links: links.collect() }
     }
 
-    /// The tasks of each layer from the top, with their rows.
+    /// The tasks of each layer with their rows, top to bottom.
     fn rows(flow: &Flow) -> Vec<Vec<(u64, usize)>> {
         let of = |item: &usize| {
             let item = flow.items[*item];
@@ -322,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_diamond_is_even() {
+    fn a_diamond_is_symmetric() {
         let links = [(0, 1), (0, 2), (1, 3), (2, 3)];
         let flow = Flow::of(&part(&[(1, 0), (2, 1), (3, 1), (4, 2)], &links), 3);
         assert_eq!(rows(&flow)[1], [(2, 1), (3, 4)]);
@@ -334,8 +335,8 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_uncrossed() {
-        // 1 leads to 4, and 2 to 3: in the order of numbers they would cross.
+    fn avoidable_crossings_are_removed() {
+        // Links 1–4 and 2–3 would cross if tasks were ordered by number.
         let flow = Flow::of(&part(&[(1, 0), (2, 0), (3, 1), (4, 1)], &[(0, 3), (1, 2)]), 3);
         let mut places = vec![0.0; 4];
         number(&flow.layers, &mut places);
@@ -343,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_goes_past_the_layers_between() {
+    fn a_long_line_passes_through_intermediate_layers() {
         let links = [(0, 1), (1, 2), (0, 2)];
         let flow = Flow::of(&part(&[(1, 0), (2, 1), (3, 2)], &links), 3);
         assert_eq!(flow.items.len(), 4, "one bend beside 2");
@@ -353,9 +354,9 @@ mod tests {
         assert_eq!(flow.hidden, 0);
     }
 
-    /// Boxes never touch each other's rows, and stand in the order of their layer.
+    /// Boxes keep their order and never overlap.
     #[test]
-    fn nothing_overlaps() {
+    fn boxes_do_not_overlap() {
         let tasks: Vec<(u64, usize)> = (0..60).map(|id| (id, (id % 5) as usize)).collect();
         let links: Vec<(usize, usize)> = (0..60_usize)
             .flat_map(|a| [(a, (a * 7 + 3) % 60), (a, (a * 11 + 5) % 60)])

@@ -1,8 +1,8 @@
-//! The graph of what waits for what, from left to right: each task stands behind all it waits for.
+//! The dependency graph, from left to right: each task is placed to the right of all tasks it waits for.
 //!
-//! Laying out goes in steps, each a file: `plan` says which task is in which layer and which lines there
-//! are, `flow` gives each its row, `routes` leads the lines. It is done once for a board and a size;
-//! `draw` then draws what is seen of it.
+//! The layout has three steps: `plan` assigns layers and selects the lines, `flow` assigns rows, and
+//! `routes` routes the lines. It is computed once for a board and a size; `draw` then draws the visible
+//! part.
 
 mod draw;
 mod flow;
@@ -21,42 +21,42 @@ use self::routes::Net;
 use crate::ui::keys::Command;
 use crate::ui::views::step;
 
-/// The narrowest and the widest box, and one that can be read well.
+/// Minimum and maximum width of a box, and a comfortable width.
 const WIDTHS: (usize, usize) = (14, 30);
 const WIDE: usize = 18;
-/// Up to how many tasks it is tried how tall the boxes can be.
+/// Up to this many tasks, taller boxes are tried.
 const FEW: usize = 500;
-/// The least that stands between two layers: a line, and its point.
+/// Minimum space between two layers: a line and its arrow head.
 const GAP: usize = 3;
 
-/// An element of a list, or what stands for none.
+/// An element of a list, or the default value.
 fn at<T: Copy + Default>(list: &[T], place: usize) -> T {
     list.get(place).copied().unwrap_or_default()
 }
 
-/// A board laid out.
+/// A laid-out board.
 #[derive(Debug, Default)]
 pub(super) struct Drawing {
-    /// How wide and how tall a box is.
+    /// Width and height of a box.
     size: (usize, usize),
-    /// Where each layer begins.
+    /// Left edge of each layer.
     columns: Vec<usize>,
-    /// The tasks of each layer from the top: the row of each one's middle, and its number.
+    /// For each layer, top to bottom: the row where lines attach, and the task.
     boxes: Vec<Vec<(usize, u64)>>,
-    /// The lines that go past each layer.
+    /// The long lines that pass through each layer.
     bends: Vec<Vec<Item>>,
-    /// The lines behind each layer.
+    /// The lines to the right of each layer.
     nets: Vec<Vec<Net>>,
-    /// Which layer and row each task has.
+    /// Layer and row of each task.
     places: BTreeMap<u64, (usize, usize)>,
-    /// The tasks that lines lead to each task from, and those they lead to.
+    /// For each task, the tasks linked on the left and on the right.
     beside: BTreeMap<u64, [Vec<u64>; 2]>,
     critical: BTreeSet<u64>,
-    /// How wide and how high all of it is.
+    /// Total width and height.
     total: (usize, usize),
-    /// Where those begin that wait for nothing and that nothing waits for, if there are others.
+    /// First row of the tasks without dependencies, if there are other tasks.
     alone: Option<usize>,
-    /// How many lines are not drawn.
+    /// Number of lines that are not drawn.
     hidden: usize,
 }
 
@@ -69,12 +69,12 @@ impl Drawing {
 
     fn laid_out(graph: &Graph, critical: BTreeSet<u64>, width: usize, height: usize) -> Self {
         let plan = Plan::of(graph);
-        // Subjects get more lines where all can be seen nevertheless.
+        // Use taller boxes, with more lines for the subject, if everything still fits.
         let few = graph.nodes().take(FEW + 1).count() <= FEW;
         let heights = if few { [5, 4].as_slice() } else { &[] };
         let tried = heights.iter().map(|tall| Self::of_plan(&plan, width, *tall));
         let fits = |drawing: &Self| {
-            // A wide box needs no third line.
+            // A wide box needs no third text line.
             drawing.total.1 <= height && (drawing.size.0 <= WIDE || drawing.size.1 < 5)
         };
         let fitting = { tried }.find(fits);
@@ -99,7 +99,7 @@ impl Drawing {
             for (layer, nets) in routes::nets(&flow).into_iter().enumerate() {
                 let most = nets.iter().filter_map(|net| net.track).max();
                 if let (Some(gap), Some(most)) = (gaps.get_mut(layer), most) {
-                    // A line, the tracks, and the point.
+                    // Space for a line, the tracks and the arrow head.
                     *gap = (*gap).max(most + 3);
                 }
                 drawing.add_nets(layer, nets);
@@ -110,7 +110,7 @@ impl Drawing {
         let wide = match room.checked_div(plan.depth) {
             None => WIDTHS.1.min(width.max(WIDTHS.0)),
             Some(wide) if wide >= WIDTHS.0 => wide.min(WIDTHS.1),
-            // What has to be scrolled anyway may as well be read.
+            // If the board must scroll anyway, use readable boxes.
             Some(_) => WIDE,
         };
         drawing.size = (wide, tall);
@@ -161,8 +161,7 @@ impl Drawing {
         self.places.insert(id, (layer, row));
     }
 
-    /// Those that wait for nothing and that nothing waits for stand below, as many in a row as there is
-    /// room for.
+    /// Places the tasks without dependencies below, as many per row as fit.
     fn add_alone(&mut self, alone: &[u64], width: usize) {
         let (wide, tall) = self.size;
         let end = self.columns.last().map_or(0, |last| last + wide + GAP);
@@ -186,7 +185,7 @@ impl Drawing {
         self.total.1 += alone.len().div_ceil(fits) * tall;
     }
 
-    /// The task one step on from another.
+    /// The task after a movement command.
     pub(super) fn step(&self, from: u64, page: usize, command: Command) -> Option<u64> {
         let &(layer, row) = self.places.get(&from)?;
         let boxes = self.boxes.get(layer)?;
@@ -205,7 +204,7 @@ impl Drawing {
         Some(to.unwrap_or(from))
     }
 
-    /// Along a line to the nearest task, or else to the nearest in the layer beside.
+    /// The nearest task along a line, else the nearest in the adjacent layer.
     fn beside(&self, from: u64, layer: Option<usize>, row: usize, side: usize) -> Option<u64> {
         let far = |id: &&u64| self.places.get(id).map_or(0, |(_, its)| its.abs_diff(row));
         let linked = self.beside.get(&from).and_then(|sides| sides.get(side));
@@ -216,7 +215,7 @@ impl Drawing {
         })
     }
 
-    /// Above the first or below the last of a layer: the nearest of any other.
+    /// From the top or bottom of a layer: the nearest task of another layer in that direction.
     fn past(&self, layer: usize, row: usize, command: Command) -> Option<u64> {
         let is_down = matches!(command, Command::Down | Command::PageDown);
         let nearest = |(other, boxes): (usize, &Vec<(usize, u64)>)| {

@@ -1,4 +1,4 @@
-//! Which task stands in which layer, and which lines there are between them.
+//! Assigns each task to a layer and selects the lines to draw.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,19 +8,18 @@ use brigade_wire::task::Status;
 
 use super::at;
 
-/// Up to how many tasks it is found out which lines say nothing that others do not say: that takes a bit
-/// for each pair of tasks.
+/// Up to this many tasks, redundant lines are removed. That needs one bit per pair of tasks.
 const MANY: usize = 8_000;
 
-/// Tasks that hang together.
+/// A connected part of the graph.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) tasks: Vec<Placed>,
-    /// From which of the tasks to which, and whether that is a step of the critical path.
+    /// Links between tasks by index, and whether each is on the critical path.
     pub(super) links: Vec<(usize, usize, bool)>,
 }
 
-/// A task in its layer.
+/// A task with its layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Placed {
     pub(super) id: u64,
@@ -28,13 +27,13 @@ pub(super) struct Placed {
     pub(super) done: bool,
 }
 
-/// What is to be drawn.
+/// The tasks and lines to draw.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub(super) parts: Vec<Part>,
-    /// Tasks that wait for nothing and that nothing waits for.
+    /// Tasks without dependencies in either direction.
     pub(super) alone: Vec<u64>,
-    /// How many layers there are.
+    /// Number of layers.
     pub(super) depth: usize,
 }
 
@@ -43,7 +42,7 @@ impl Plan {
         let order = graph.in_order();
         let places: BTreeMap<TaskId, usize> =
             order.iter().enumerate().map(|(place, id)| (*id, place)).collect();
-        // A line that would close a circle is left out; the tasks of a circle are marked as such.
+        // Lines that would close a cycle are left out; the tasks of a cycle are marked instead.
         let mut before: Vec<Vec<usize>> = order
             .iter()
             .enumerate()
@@ -95,7 +94,7 @@ impl Plan {
             }
             plan.parts.push(Part { tasks, links });
         }
-        // What is still to be done comes first, and of that the critical path.
+        // The part with the critical path comes first, then unfinished parts, then finished ones.
         plan.parts.sort_by_key(|part| {
             let is_critical = part.links.iter().any(|(_, _, heavy)| *heavy);
             let is_over = part.tasks.iter().all(|task| task.done);
@@ -107,8 +106,8 @@ impl Plan {
     }
 }
 
-/// Leaves out the lines that say nothing new: who waits for the last of a chain waits for all of it.
-/// What each task waits for stands in descending order.
+/// Removes redundant lines (transitive reduction): a task that waits for the end of a chain waits for all
+/// of it. The dependencies of each task are in descending order.
 fn reduce(before: &mut [Vec<usize>], steps: &BTreeSet<(usize, usize)>) {
     let words = before.len().div_ceil(64);
     let mut above: Vec<Vec<u64>> = Vec::with_capacity(before.len());
@@ -130,12 +129,12 @@ fn reduce(before: &mut [Vec<usize>], steps: &BTreeSet<(usize, usize)>) {
     }
 }
 
-/// The tasks that hang together, directly or not; each group in order.
+/// The connected groups of tasks, each in order (union-find).
 fn groups(before: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut roots: Vec<usize> = (0..before.len()).collect();
     let root = |roots: &mut Vec<usize>, mut place: usize| {
         while at(roots, place) != place {
-            // Halves the way for the next who goes it.
+            // Path halving.
             let next = at(roots, at(roots, place));
             if let Some(root) = roots.get_mut(place) {
                 *root = next;
@@ -164,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_that_say_nothing_new_are_left_out() {
+    fn redundant_lines_are_removed() {
         let check = |mut before: Vec<Vec<usize>>, left: &[&[usize]]| {
             reduce(&mut before, &BTreeSet::new());
             assert_eq!(before, left);
@@ -175,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hangs_together_is_one_group() {
+    fn connected_tasks_form_one_group() {
         let check = |before: Vec<Vec<usize>>, found: &[&[usize]]| {
             assert_eq!(groups(&before), found);
         };

@@ -1,34 +1,35 @@
-//! How lines go from one layer to the next: out of their tasks, up or down in a track, into others.
+//! Routes lines between adjacent layers: out of a task, vertically along a track, into the next task.
 
 use std::collections::BTreeMap;
 
 use super::flow::Flow;
 
-/// How many tracks stand between two layers, at most; what is more shares them.
+/// Maximum number of tracks between two layers; further lines share them.
 const TRACKS: usize = 12;
-/// Up to how many lines between two layers it is looked for good tracks, and up to how many for the best.
+/// Limits on the number of lines between two layers: up to `MANY` tracks are assigned without overlap, and
+/// up to `FEW` in the best order.
 const MANY: usize = 1_000;
 const FEW: usize = 100;
 
-/// Lines between two layers that go together: from each of some tasks to each of others.
+/// Lines between two layers that share a track: from each source row to each target row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Net {
-    /// The rows they come from, from the top.
+    /// Source rows, top to bottom.
     pub(super) from: Vec<usize>,
-    /// The rows they go to, and whether a task stands there.
+    /// Target rows, and whether each has a task.
     pub(super) to: Vec<(usize, bool)>,
-    /// The row that the critical path comes from, and the one it goes to.
+    /// Source and target row of the critical path.
     pub(super) heavy: Option<(usize, usize)>,
-    /// Whether something they come from is not done yet.
+    /// Whether a source task is unfinished.
     pub(super) live: bool,
-    /// In which track they go up or down; `None` if they go straight on.
+    /// The vertical track; `None` if the line is straight.
     pub(super) track: Option<usize>,
-    /// All rows of it, from the top.
+    /// All source and target rows, sorted.
     pub(super) rows: Vec<usize>,
 }
 
 impl Net {
-    /// The highest row and the lowest.
+    /// The first and last row.
     pub(super) fn span(&self) -> (usize, usize) {
         (self.rows.first().copied().unwrap_or(0), self.rows.last().copied().unwrap_or(0))
     }
@@ -38,14 +39,14 @@ impl Net {
         a <= d && c <= b
     }
 
-    /// Whether this one must turn before the other: what comes out of a row ends where what goes into it
-    /// begins.
+    /// Whether this net must turn left of the other. If one leaves a row that the other enters, their
+    /// horizontal parts would overlap otherwise.
     fn turns_before(&self, other: &Self) -> bool {
         self.from.iter().any(|row| other.to.iter().any(|(to, _)| to == row))
     }
 
-    /// Lines that go down nest without crossing if the lowest turns first; those that go up, if the
-    /// highest does.
+    /// Sort key for nesting without crossings: downward lines turn lowest first, upward lines highest
+    /// first.
     fn rank(&self) -> (bool, i64) {
         let mean = |sum: usize, count: usize| sum / count.max(1);
         let from = mean(self.from.iter().sum(), self.from.len());
@@ -54,7 +55,7 @@ impl Net {
         if to >= from { (false, -row) } else { (true, row) }
     }
 
-    /// Moves it down.
+    /// Moves the net down by some rows.
     pub(super) fn lower(&mut self, by: usize) {
         let rows = self.from.iter_mut().chain(&mut self.rows);
         rows.chain(self.to.iter_mut().map(|(row, _)| row)).for_each(|row| *row += by);
@@ -62,13 +63,13 @@ impl Net {
     }
 }
 
-/// The lines behind each layer.
+/// The nets to the right of each layer.
 pub(super) fn nets(flow: &Flow) -> Vec<Vec<Net>> {
     let mut to: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (a, b, _) in &flow.links {
         to.entry(*a).or_default().push(*b);
     }
-    // What leads to the same goes together; else many that lead to one would take a track each.
+    // Lines with the same targets share a net; otherwise many lines into one task would each need a track.
     let mut groups: BTreeMap<(usize, Vec<usize>), Net> = BTreeMap::new();
     let mut home: BTreeMap<usize, (usize, Vec<usize>)> = BTreeMap::new();
     let row = |place: usize| flow.items.get(place).map_or(0, |item| item.row);
@@ -105,7 +106,7 @@ pub(super) fn nets(flow: &Flow) -> Vec<Vec<Net>> {
     channels
 }
 
-/// Gives those that do not go straight on a track each, so that none runs into another.
+/// Assigns tracks to nets that are not straight, so that no two overlap.
 fn give_tracks(nets: &mut [Net]) {
     nets.sort_by_key(Net::rank);
     let mut waiting: Vec<usize> =
@@ -128,7 +129,7 @@ fn give_tracks(nets: &mut [Net]) {
                 !others.any(|other| other.turns_before(net))
             })
         };
-        // Two that would each have to be first cannot both be right.
+        // With a circular constraint, take the first one.
         let next = if waiting.len() > FEW { None } else { waiting.iter().position(is_free) };
         let next = next.unwrap_or(0);
         let number = waiting.remove(next);
@@ -155,7 +156,7 @@ mod tests {
         Net { from: from.to_vec(), to, rows, ..Net::default() }
     }
 
-    /// Rows a line comes from and goes to, and the track it is given.
+    /// Source rows, target rows and the expected track.
     type Line<'l> = (&'l [usize], &'l [usize], Option<usize>);
 
     fn check(lines: &[Line<'_>]) {
@@ -168,21 +169,21 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_meet_have_tracks_of_their_own() {
+    fn overlapping_lines_get_separate_tracks() {
         check(&[(&[1], &[1], None)]);
         check(&[(&[1], &[1, 4], Some(0))]);
-        // Far from each other they share one.
+        // Distant lines share a track.
         check(&[(&[1], &[3], Some(0)), (&[7], &[9], Some(0))]);
-        // Both go down: the lower turns first, and they do not cross.
+        // Both go down: the lower one turns first, so they do not cross.
         check(&[(&[0], &[2], Some(1)), (&[1], &[3], Some(0))]);
         check(&[(&[2], &[0], Some(0)), (&[3], &[1], Some(1))]);
-        // What comes out of row 4 turns before what goes into it.
+        // The line out of row 4 turns before the line into it.
         check(&[(&[4], &[8], Some(0)), (&[0], &[4], Some(1))]);
         check(&[(&[4], &[0], Some(0)), (&[8], &[4], Some(1))]);
     }
 
     #[test]
-    fn there_are_never_very_many_tracks() {
+    fn the_number_of_tracks_is_limited() {
         for many in [100, 3_000] {
             let mut nets: Vec<Net> = (0..many).map(|n| net(&[n], &[n + 2 * many])).collect();
             give_tracks(&mut nets);

@@ -1,19 +1,18 @@
-//! Lines of box-drawing characters that know where they meet and where they only cross.
+//! Draws lines with box-drawing characters, with correct junctions and crossings.
 
 use std::ops::Range;
 
-/// How thick a line leaves a cell upwards, to the right, downwards and to the left: 0 not at all, 1 thin,
-/// 2 thick.
+/// Thickness of the line parts of a cell, up, right, down and left: 0 none, 1 thin, 2 thick.
 pub(super) type Arms = [u8; 4];
 
-/// Every way in which thin and thick lines meet, by their [`Arms`] as a number to the base of three.
+/// The characters for all combinations, indexed by [`Arms`] as a base-3 number.
 const SHAPES: &str = concat!(
     " ╴╸╷┐┑╻┒┓╶─╾┌┬┭┎┰┱╺╼━┍┮┯┏┲┳",
     "╵┘┙│┤┥╽┧┪└┴┵├┼┽┟╁╅┕┶┷┝┾┿┢╆╈",
     "╹┚┛╿┦┩┃┨┫┖┸┹┞╀╃┠╂╉┗┺┻┡╄╇┣╊╋",
 );
 
-/// The character of a cell.
+/// The character for a cell.
 pub(super) fn shape(arms: Arms) -> char {
     match arms {
         [0, 1, 1, 0] => '╭',
@@ -27,7 +26,7 @@ pub(super) fn shape(arms: Arms) -> char {
     }
 }
 
-/// The part of the drawing that is seen.
+/// The visible part of the layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Frame {
     pub(super) x: usize,
@@ -46,12 +45,12 @@ impl Frame {
     }
 }
 
-/// A line's own look.
+/// The style of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ink {
-    /// Whether it is of the critical path.
+    /// Whether it is part of the critical path.
     pub(super) heavy: bool,
-    /// Whether what it comes from is not done yet.
+    /// Whether its source task is unfinished.
     pub(super) live: bool,
 }
 
@@ -61,8 +60,8 @@ struct Cell {
     live: bool,
 }
 
-/// Lines in a frame. Places along a line are given in half cells: `2 * n` is where cell `n` begins, and
-/// `2 * n + 1` its middle.
+/// The line parts of each visible cell. Positions along a horizontal line are in half cells: `2 * n` is the
+/// left edge of cell `n`, `2 * n + 1` its middle.
 #[derive(Debug)]
 pub(super) struct Strokes {
     frame: Frame,
@@ -82,7 +81,7 @@ impl Strokes {
         self.cells.get_mut(y * self.frame.width + x)
     }
 
-    /// A line from left to right.
+    /// Draws a horizontal line.
     pub(super) fn across(&mut self, y: usize, from: usize, to: usize, ink: Ink) {
         let seen = self.frame.columns();
         for half in from.max(2 * seen.start)..to.min(2 * seen.end) {
@@ -92,8 +91,8 @@ impl Strokes {
         }
     }
 
-    /// A line from the middle of one row down to the middle of another. In rows where it does not join
-    /// what is there it goes over it, or under it if that is thicker.
+    /// Draws a vertical line between the middles of two rows. In a row where it does not join a horizontal
+    /// line it passes over it, or under it if that line is thicker.
     pub(super) fn down(&mut self, x: usize, rows: (usize, usize), ink: Ink, joins: &[usize]) {
         let seen = self.frame.rows();
         let (from, to) = rows;
@@ -115,7 +114,7 @@ impl Strokes {
         }
     }
 
-    /// What there is to see: each cell that is not empty, its character, and its look.
+    /// The non-empty cells with their characters and styles.
     pub(super) fn drawn(&self) -> impl Iterator<Item = (usize, usize, char, Ink)> {
         let frame = self.frame;
         let cells = self.cells.iter().enumerate().filter(|(_, cell)| cell.arms != [0; 4]);
@@ -157,7 +156,7 @@ mod tests {
 
     #[test]
     fn lines_meet_and_cross() {
-        // One comes from the left and goes to two at the right.
+        // One line from the left splits into two on the right.
         let fork = |strokes: &mut Strokes| {
             strokes.across(0, 0, 3, THIN);
             strokes.across(0, 3, 6, THIN);
@@ -165,19 +164,19 @@ mod tests {
             strokes.down(1, (0, 2), THIN, &[0, 2]);
         };
         check(fork, &["─┬─", " │ ", " ╰─"]);
-        // Another that only passes is crossed, not joined.
+        // A passing line is crossed, not joined.
         let crossing = |strokes: &mut Strokes| {
             strokes.across(1, 0, 6, THIN);
             fork(strokes);
         };
         check(crossing, &["─┬─", "─│─", " ╰─"]);
-        // What is thick goes on over what is thin.
+        // A thick line passes over a thin one.
         let thick = |strokes: &mut Strokes| {
             strokes.across(1, 0, 6, THICK);
             fork(strokes);
         };
         check(thick, &["─┬─", "━━━", " ╰─"]);
-        // The thick way through a fork is seen.
+        // The thick path through a fork is visible.
         let path = |strokes: &mut Strokes| {
             fork(strokes);
             strokes.across(0, 0, 3, THICK);
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn every_shape_is_there() {
+    fn all_combinations_have_a_shape() {
         assert_eq!(SHAPES.chars().count(), 81);
         assert_eq!(shape([2, 2, 2, 2]), '╋');
         assert_eq!(shape([1, 2, 1, 0]), '┝');
