@@ -11,10 +11,10 @@ use super::views::View;
 
 /// Something that can be clicked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Hit {
+pub(crate) enum ClickTarget {
     View(View),
     Member(String),
-    Letter(u32),
+    Message(u32),
     Task(u64),
     Request(String),
     /// An entry of a list dialog, by index.
@@ -23,10 +23,10 @@ pub(crate) enum Hit {
 
 /// Facts about the last drawn frame that key and mouse handling need.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Drawn {
-    pub(crate) hits: Vec<(Rect, Hit)>,
+pub(crate) struct FrameInfo {
+    pub(crate) click_targets: Vec<(Rect, ClickTarget)>,
     /// How far the view can be scrolled, and how much a page key moves.
-    pub(crate) extent: usize,
+    pub(crate) max_scroll: usize,
     pub(crate) page: usize,
     /// The number of columns of the timeline, or of a text line.
     pub(crate) columns: usize,
@@ -38,12 +38,12 @@ pub(crate) struct Drawn {
 pub(crate) struct Canvas<'b> {
     pub(crate) buffer: &'b mut Buffer,
     pub(crate) theme: Theme,
-    pub(crate) drawn: Drawn,
+    pub(crate) drawn: FrameInfo,
 }
 
 impl<'b> Canvas<'b> {
     pub(crate) fn new(buffer: &'b mut Buffer, theme: Theme) -> Self {
-        Self { buffer, theme, drawn: Drawn::default() }
+        Self { buffer, theme, drawn: FrameInfo::default() }
     }
 
     /// Draws a ratatui widget.
@@ -64,20 +64,20 @@ impl<'b> Canvas<'b> {
         &mut self,
         area: Rect,
         line: impl Into<Line<'l>>,
-        is_chosen: bool,
-        hit: Hit,
+        is_selected: bool,
+        target: ClickTarget,
     ) {
         let area = Rect { height: 1, ..area }.intersection(self.buffer.area);
         let line = line.into();
-        if is_chosen {
+        if is_selected {
             // Drop the line's own styles: dim text is unreadable when reversed.
-            let line = Line::from(line.to_string()).style(self.theme.chosen());
-            self.buffer.set_style(area, self.theme.chosen());
+            let line = Line::from(line.to_string()).style(self.theme.selected());
+            self.buffer.set_style(area, self.theme.selected());
             self.draw(line, area);
         } else {
             self.draw(line, area);
         }
-        self.drawn.hits.push((area, hit));
+        self.drawn.click_targets.push((area, target));
     }
 
     /// Applies a style to an area.
@@ -86,18 +86,18 @@ impl<'b> Canvas<'b> {
     }
 
     /// Registers a click target.
-    pub(crate) fn hit(&mut self, area: Rect, hit: Hit) {
-        self.drawn.hits.push((area, hit));
+    pub(crate) fn add_click_target(&mut self, area: Rect, target: ClickTarget) {
+        self.drawn.click_targets.push((area, target));
     }
 
     /// Sets the scroll limits for `total` lines, of which `height` fit.
-    pub(crate) fn scrolls(&mut self, total: usize, height: u16) {
+    pub(crate) fn set_scroll(&mut self, total: usize, height: u16) {
         self.drawn.page = usize::from(height);
-        self.drawn.extent = total.saturating_sub(usize::from(height));
+        self.drawn.max_scroll = total.saturating_sub(usize::from(height));
     }
 }
 
-/// The first visible row of a list, chosen so that the selected row is visible.
-pub(crate) fn window(total: usize, height: usize, chosen: usize) -> usize {
-    chosen.saturating_sub(height / 2).min(total.saturating_sub(height))
+/// The first row to show of a list, so that the selected row is visible.
+pub(crate) fn first_visible(total: usize, height: usize, selected: usize) -> usize {
+    selected.saturating_sub(height / 2).min(total.saturating_sub(height))
 }

@@ -76,7 +76,7 @@ impl Command {
 
 /// Where a key binding applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum KeyScope {
     Everywhere,
     In(&'static [View]),
     Replay,
@@ -84,34 +84,34 @@ pub(crate) enum Place {
 
 /// One key binding.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Key {
-    pub(crate) place: Place,
+pub(crate) struct KeyBinding {
+    pub(crate) scope: KeyScope,
     /// Key names in the form that [`key_name`] returns.
     pub(crate) keys: &'static [&'static str],
     pub(crate) command: Command,
     /// Description for the help and the palette, at most 24 characters.
-    pub(crate) what: &'static str,
+    pub(crate) description: &'static str,
     /// Label for the bottom line; empty if the binding is not shown there.
-    pub(crate) short: &'static str,
+    pub(crate) label: &'static str,
 }
 
 const fn key(
-    place: Place,
+    scope: KeyScope,
     keys: &'static [&'static str],
     command: Command,
-    short: &'static str,
-    what: &'static str,
-) -> Key {
-    Key { place, keys, command, what, short }
+    label: &'static str,
+    description: &'static str,
+) -> KeyBinding {
+    KeyBinding { scope, keys, command, description, label }
 }
 
 use Command as C;
-use Place::{Everywhere, In, Replay};
+use KeyScope::{Everywhere, In, Replay};
 use View::{Approvals, Board, Mail, Member, Team, Timeline};
 
 /// All key bindings.
 #[rustfmt::skip]
-pub(crate) const KEYS: &[Key] = &[
+pub(crate) const KEYS: &[KeyBinding] = &[
     key(In(&[Approvals]), &["a"], C::Approve, "approve", "approve the request"),
     key(In(&[Approvals]), &["d"], C::Deny, "deny", "deny with a reason"),
     key(In(&[Board]), &["v"], C::Graph, "columns/graph", "toggle columns/graph"),
@@ -162,32 +162,35 @@ pub(crate) const KEYS: &[Key] = &[
     key(Everywhere, &["ctrl-z"], C::Suspend, "", "suspend to the shell"),
 ];
 
-impl Place {
+impl KeyScope {
     /// Whether the binding applies in this view.
-    pub(crate) fn holds(self, view: View, replays: bool) -> bool {
+    pub(crate) fn applies_to(self, view: View, is_replay: bool) -> bool {
         match self {
             Everywhere => true,
             In(views) => views.contains(&view),
-            Replay => replays,
+            Replay => is_replay,
         }
     }
 }
 
 /// The bindings that apply in a view.
-pub(crate) fn keys_of(view: View, replays: bool) -> impl Iterator<Item = &'static Key> {
-    KEYS.iter().filter(move |key| key.place.holds(view, replays))
+pub(crate) fn bindings_for(
+    view: View,
+    is_replay: bool,
+) -> impl Iterator<Item = &'static KeyBinding> {
+    KEYS.iter().filter(move |key| key.scope.applies_to(view, is_replay))
 }
 
 /// The command bound to a key in a view.
-pub(crate) fn command(event: &KeyEvent, view: View, replays: bool) -> Option<Command> {
-    let pressed = spelled(event)?;
-    let meant = keys_of(view, replays).filter(|key| key.keys.contains(&pressed.as_str()));
+pub(crate) fn command(event: &KeyEvent, view: View, is_replay: bool) -> Option<Command> {
+    let pressed = key_name(event)?;
+    let bindings = bindings_for(view, is_replay).filter(|key| key.keys.contains(&pressed.as_str()));
     // A binding of this view takes precedence over a global one.
-    meant.min_by_key(|key| key.place == Everywhere).map(|key| key.command)
+    bindings.min_by_key(|key| key.scope == Everywhere).map(|key| key.command)
 }
 
 /// The key's name as written in the table.
-fn spelled(event: &KeyEvent) -> Option<String> {
+fn key_name(event: &KeyEvent) -> Option<String> {
     let name = match event.code {
         KeyCode::Char(' ') => "space".to_owned(),
         KeyCode::Char(letter) => letter.to_string(),
@@ -221,7 +224,7 @@ fn spelled(event: &KeyEvent) -> Option<String> {
 pub(crate) fn documented() -> String {
     let mut text = "| where | keys | action |\n|---|---|---|\n".to_owned();
     for key in KEYS {
-        let place = match key.place {
+        let scope = match key.scope {
             Everywhere => "all views".to_owned(),
             Replay => "replay".to_owned(),
             In(views) => {
@@ -230,7 +233,7 @@ pub(crate) fn documented() -> String {
             }
         };
         let keys: Vec<String> = key.keys.iter().map(|name| format!("`{name}`")).collect();
-        text.push_str(&format!("| {place} | {} | {} |\n", keys.join(" "), key.what));
+        text.push_str(&format!("| {scope} | {} | {} |\n", keys.join(" "), key.description));
     }
     text
 }
@@ -245,14 +248,14 @@ mod tests {
     fn no_key_is_bound_twice_in_a_view() {
         for view in View::ALL {
             let mut seen = HashSet::new();
-            for key in keys_of(view, true).filter(|key| key.place != Everywhere) {
+            for key in bindings_for(view, true).filter(|key| key.scope != Everywhere) {
                 for name in key.keys {
                     assert!(seen.insert(*name), "{name} is bound twice in {}", view.title());
                 }
             }
         }
         let mut seen = HashSet::new();
-        for key in KEYS.iter().filter(|key| key.place == Everywhere) {
+        for key in KEYS.iter().filter(|key| key.scope == Everywhere) {
             assert!(key.keys.iter().all(|name| seen.insert(*name)), "{:?}", key.keys);
         }
     }

@@ -19,7 +19,7 @@ use crate::host::spec::{MemberSpec, Place};
 use crate::patience::patiently;
 
 /// How long to wait for a member to agree to stop.
-const ASK: Duration = Duration::from_secs(30);
+const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// An action on the team.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,12 +101,12 @@ pub(crate) async fn carry_out(
     let seat = context.seat_of(team.clone(), me.clone());
     Ok(match order {
         Order::Send { to, text } => {
-            let sent = patiently(mail::send(&seat, &to, words(&text))).await?;
+            let sent = patiently(mail::send(&seat, &to, message_text(&text))).await?;
             let caveat = sent.caveat().map(|why| format!("; {why}")).unwrap_or_default();
             format!("sent to {}{caveat}", sent.to)
         }
         Order::Broadcast { text } => {
-            let sent = patiently(mail::broadcast(&seat, words(&text))).await?;
+            let sent = patiently(mail::broadcast(&seat, message_text(&text))).await?;
             let to: Vec<&str> = sent.iter().map(|sent| sent.to.as_str()).collect();
             if to.is_empty() {
                 "the team has no other members".into()
@@ -160,7 +160,7 @@ pub(crate) async fn carry_out(
     })
 }
 
-fn words(text: &str) -> Words<'_> {
+fn message_text(text: &str) -> Words<'_> {
     Words { text, summary: None }
 }
 
@@ -199,7 +199,7 @@ async fn stop(
     }
     context.refuse_to_lead(&seat.team, "ask a member to stop")?;
     let lead = seat.of(MemberName::lead());
-    let manner = Manner { ask: (!now).then_some(ASK), reason: None, may_refuse: !now };
+    let manner = Manner { ask: (!now).then_some(STOP_TIMEOUT), reason: None, may_refuse: !now };
     let ended = end::members(&host, &lead, std::slice::from_ref(&name), manner, |_, _| {}).await?;
     Ok(match ended.into_iter().next() {
         Some((_, Ended::Refused(why))) => format!("{name} refused to stop: {why}"),

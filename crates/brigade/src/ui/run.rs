@@ -35,14 +35,14 @@ use crate::host::state;
 use crate::{env, exit, team_file};
 
 /// Minimum time between two redraws. Events that arrive in between are drawn together.
-const FRAME: Duration = Duration::from_millis(30);
+const FRAME_INTERVAL: Duration = Duration::from_millis(30);
 
 /// The same while the history is loading: the screen changes too fast to read, and each redraw delays the
 /// loading.
-const READING: Duration = Duration::from_millis(100);
+const LOADING_FRAME_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Signals that end the program. They are caught so that the terminal is restored first.
-const ENDS: [fn() -> SignalKind; 7] = [
+const END_SIGNALS: [fn() -> SignalKind; 7] = [
     SignalKind::terminate,
     SignalKind::hangup,
     SignalKind::interrupt,
@@ -53,12 +53,12 @@ const ENDS: [fn() -> SignalKind; 7] = [
 ];
 
 /// Ready as soon as one of the signals has arrived.
-fn heard(ends: &mut [unix::Signal], context: &mut task::Context<'_>) -> Poll<()> {
-    let mut came = false;
+fn poll_signals(ends: &mut [unix::Signal], context: &mut task::Context<'_>) -> Poll<()> {
+    let mut received = false;
     for end in ends {
-        came |= end.poll_recv(context).is_ready();
+        received |= end.poll_recv(context).is_ready();
     }
-    if came { Poll::Ready(()) } else { Poll::Pending }
+    if received { Poll::Ready(()) } else { Poll::Pending }
 }
 
 /// The source of records: a live team or a journal.
@@ -77,7 +77,7 @@ impl Source {
 }
 
 /// The state of the event loop.
-struct Show<'c> {
+struct EventLoop<'c> {
     context: &'c Arc<Context>,
     screen: Screen,
     source: Source,
@@ -87,8 +87,8 @@ struct Show<'c> {
     /// Results of background tasks, and the sender that the tasks use.
     answers: mpsc::UnboundedReceiver<Happening>,
     answer: mpsc::UnboundedSender<Happening>,
-    asking_approvals: bool,
-    ask_again: bool,
+    fetching_approvals: bool,
+    fetch_again: bool,
 }
 
 pub(crate) async fn run(context: Context, ui: &Ui) -> Result<u8, CliError> {
@@ -110,7 +110,7 @@ pub(crate) async fn run(context: Context, ui: &Ui) -> Result<u8, CliError> {
     let (answer, answers) = mpsc::unbounded_channel();
     let terminal = Terminal::take(!ui.no_mouse).map_err(failed("set up the terminal"))?;
     let keys = Some(EventStream::new());
-    let mut show = Show {
+    let mut event_loop = EventLoop {
         context: &context,
         screen,
         source,
@@ -118,10 +118,10 @@ pub(crate) async fn run(context: Context, ui: &Ui) -> Result<u8, CliError> {
         keys,
         answers,
         answer,
-        asking_approvals: false,
-        ask_again: false,
+        fetching_approvals: false,
+        fetch_again: false,
     };
-    show.go_on().await.map_err(failed("draw on the terminal"))?;
+    event_loop.run_loop().await.map_err(failed("draw on the terminal"))?;
     Ok(exit::DONE)
 }
 
@@ -134,12 +134,12 @@ fn failed(doing: &str) -> impl FnOnce(io::Error) -> CliError {
 /// `brigade.toml`. With several other teams, opens the first one and asks which to show.
 async fn open_any(context: &Context, theme: Theme) -> Result<(Screen, Source), CliError> {
     let teams = context.store.teams().await?;
-    let of_folder = || team_file::here().filter(|team| teams.contains(team));
+    let folder_team = || team_file::here().filter(|team| teams.contains(team));
     match (context.named_team(), teams.as_slice()) {
-        (None, [first, _, ..]) if of_folder().is_none() => {
+        (None, [first, _, ..]) if folder_team().is_none() => {
             let (mut screen, source) = open(context, first.clone(), theme).await?;
             // `open` has loaded the list of teams, so the effect that would fetch it is dropped.
-            let _known = screen.command(Command::Teams);
+            let _ignored = screen.command(Command::Teams);
             Ok((screen, source))
         }
         _ => open(context, context.team().await?, theme).await,
@@ -175,24 +175,25 @@ async fn open_replay(path: &Path, speed: f64, theme: Theme) -> Result<(Screen, S
     Ok((screen, Source::Replay(player)))
 }
 
-impl Show<'_> {
-    async fn go_on(&mut self) -> io::Result<()> {
-        let mut ends = ENDS.into_iter().map(|end| signal(end())).collect::<io::Result<Vec<_>>>()?;
+impl EventLoop<'_> {
+    async fn run_loop(&mut self) -> io::Result<()> {
+        let mut ends =
+            END_SIGNALS.into_iter().map(|end| signal(end())).collect::<io::Result<Vec<_>>>()?;
         // A process that died reports nothing, so process liveness is the only thing that is polled.
         let mut beat = interval(BEAT);
         let mut second = interval(Duration::from_secs(1));
-        let mut feeds = true;
+        let mut is_feeding = true;
         self.draw()?;
         let mut drawn = Instant::now();
         let mut stale = false;
         loop {
-            let frame = if self.reads() { READING } else { FRAME };
+            let frame = if self.is_loading() { LOADING_FRAME_INTERVAL } else { FRAME_INTERVAL };
             let happening = tokio::select! {
                 biased;
-                () = poll_fn(|context| heard(&mut ends, context)) => return Ok(()),
+                () = poll_fn(|context| poll_signals(&mut ends, context)) => return Ok(()),
                 key = next_key(&mut self.keys) => match key {
                     None => return Ok(()),
-                    Some(event) => match told(event?) {
+                    Some(event) => match translate_event(event?) {
                         Some(happening) => Some(happening),
                         None => { stale = true; None }
                     },
@@ -200,25 +201,25 @@ impl Show<'_> {
                 Some(answer) = self.answers.recv() => Some(answer),
                 () = sleep_until(drawn + frame), if stale => None,
                 _ = second.tick() => Some(Happening::Time(self.now())),
-                batch = self.source.next(), if feeds => match batch {
+                batch = self.source.next(), if is_feeding => match batch {
                     Some(batch) => Some(Happening::Records(batch)),
                     None => {
-                        feeds = false;
+                        is_feeding = false;
                         Some(Happening::Records(Batch { records: Vec::new(), caught_up: true }))
                     }
                 },
-                _ = beat.tick() => { self.look_at_vitals(); None }
+                _ = beat.tick() => { self.check_processes(); None }
             };
             if let Some(happening) = happening {
                 stale = true;
-                let was_reading = self.reads();
+                let was_loading = self.is_loading();
                 if matches!(happening, Happening::Records(_)) {
-                    self.in_its_time();
+                    self.sync_clock();
                 }
                 if matches!(happening, Happening::Approvals(_)) {
-                    self.asking_approvals = false;
-                    if std::mem::take(&mut self.ask_again) {
-                        self.look_for_approvals();
+                    self.fetching_approvals = false;
+                    if std::mem::take(&mut self.fetch_again) {
+                        self.fetch_approvals();
                     }
                 }
                 // Redraw immediately after a key press, and once the history has loaded.
@@ -229,12 +230,12 @@ impl Show<'_> {
                     }
                     if let Effect::Switch(team) = effect {
                         self.switch(team).await;
-                        feeds = true;
+                        is_feeding = true;
                         continue;
                     }
                     self.carry_out(effect).await?;
                 }
-                if is_key || (was_reading && !self.reads()) {
+                if is_key || (was_loading && !self.is_loading()) {
                     self.draw()?;
                     (drawn, stale) = (Instant::now(), false);
                 }
@@ -247,9 +248,9 @@ impl Show<'_> {
     }
 
     /// Whether the history is still loading.
-    fn reads(&self) -> bool {
-        let at_once = |replay: Replay| replay.speed == 0.0 && !replay.over;
-        !self.screen.caught_up || self.screen.replay.is_some_and(at_once)
+    fn is_loading(&self) -> bool {
+        let is_instant = |replay: Replay| replay.speed == 0.0 && !replay.over;
+        !self.screen.caught_up || self.screen.replay.is_some_and(is_instant)
     }
 
     fn draw(&mut self) -> io::Result<()> {
@@ -265,7 +266,7 @@ impl Show<'_> {
     }
 
     /// Sets the screen's clock to the time in the journal.
-    fn in_its_time(&mut self) {
+    fn sync_clock(&mut self) {
         if let Source::Replay(player) = &self.source {
             let (now, state) = (player.now(), player.state());
             self.screen.update(Happening::Time(now));
@@ -280,8 +281,8 @@ impl Show<'_> {
                 (self.screen, self.source) = (screen, source);
                 // Drop pending answers about the previous team.
                 (self.answer, self.answers) = mpsc::unbounded_channel();
-                (self.asking_approvals, self.ask_again) = (false, false);
-                self.look_at_vitals();
+                (self.fetching_approvals, self.fetch_again) = (false, false);
+                self.check_processes();
             }
             Err(error) => self.screen.say(error.to_string(), true),
         }
@@ -293,12 +294,12 @@ impl Show<'_> {
                 self.lend(&order).await?;
             }
             Effect::Do(order) => self.order(order),
-            Effect::LookForApprovals => self.look_for_approvals(),
+            Effect::LookForApprovals => self.fetch_approvals(),
             Effect::LookForTeams => {
                 let (context, answer) = (Arc::clone(self.context), self.answer.clone());
                 tokio::spawn(async move {
                     if let Ok(teams) = context.store.teams().await {
-                        let _over = answer.send(Happening::Teams(teams));
+                        let _ignored = answer.send(Happening::Teams(teams));
                     }
                 });
             }
@@ -309,7 +310,7 @@ impl Show<'_> {
                 if let Source::Replay(player) = &mut self.source {
                     player.command(command);
                 }
-                self.in_its_time();
+                self.sync_clock();
             }
             Effect::Redraw => self.terminal.clear()?,
             Effect::Suspend => self.suspend().await?,
@@ -325,15 +326,15 @@ impl Show<'_> {
         self.screen.say_doing(order.doing());
         let (context, answer) = (Arc::clone(self.context), self.answer.clone());
         tokio::spawn(async move {
-            let came = orders::carry_out(&context, &team, &me, order).await;
-            let _over = answer.send(Happening::Done(came.map_err(|error| error.in_a_line())));
+            let result = orders::carry_out(&context, &team, &me, order).await;
+            let _ignored = answer.send(Happening::Done(result.map_err(|error| error.in_a_line())));
         });
     }
 
     /// Fetches the open approval requests. Calls during a pending fetch are merged into one more fetch.
-    fn look_for_approvals(&mut self) {
-        if std::mem::replace(&mut self.asking_approvals, true) {
-            self.ask_again = true;
+    fn fetch_approvals(&mut self) {
+        if std::mem::replace(&mut self.fetching_approvals, true) {
+            self.fetch_again = true;
             return;
         }
         let Ok(team) = self.screen.team.parse::<TeamName>() else { return };
@@ -342,12 +343,12 @@ impl Show<'_> {
         let answer = self.answer.clone();
         tokio::spawn(async move {
             let waiting = approvals::waiting(&seat).await.map_err(|error| error.to_string());
-            let _over = answer.send(Happening::Approvals(waiting));
+            let _ignored = answer.send(Happening::Approvals(waiting));
         });
     }
 
     /// Checks whether the members' processes are alive.
-    fn look_at_vitals(&self) {
+    fn check_processes(&self) {
         if matches!(self.source, Source::Replay(_)) {
             return;
         }
@@ -378,15 +379,15 @@ impl Show<'_> {
                     vitals.insert(name.to_string(), Vital { judged, host, retries });
                 }
             }
-            let _over = answer.send(Happening::Vitals(vitals));
+            let _ignored = answer.send(Happening::Vitals(vitals));
         });
     }
 
     /// Opens a link in the browser. Without a browser, as over ssh, copies it to the clipboard.
     fn browse(&mut self, link: &str) -> io::Result<()> {
-        let is_far = env::read(env::SSH_CONNECTION).is_some();
+        let is_ssh = env::read(env::SSH_CONNECTION).is_some();
         let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-        let opened = !is_far
+        let opened = !is_ssh
             && std::process::Command::new(program)
                 .arg(link)
                 .stdin(Stdio::null())
@@ -414,9 +415,9 @@ impl Show<'_> {
         let mut program = tokio::process::Command::from(program);
         // Stop reading keys: the other program needs them.
         self.keys = None;
-        let came = self.terminal.lend(async || program.status().await).await?;
+        let status = self.terminal.lend(async || program.status().await).await?;
         self.keys = Some(EventStream::new());
-        if let Err(error) = came {
+        if let Err(error) = status {
             self.screen.say(error.to_string(), true);
         }
         Ok(())
@@ -456,7 +457,7 @@ async fn next_key(keys: &mut Option<EventStream>) -> Option<io::Result<Event>> {
 }
 
 /// Translates a terminal event; `None` for an event that only needs a redraw.
-fn told(event: Event) -> Option<Happening> {
+fn translate_event(event: Event) -> Option<Happening> {
     match event {
         Event::Key(key) if key.kind != KeyEventKind::Release => Some(Happening::Key(key)),
         Event::Mouse(mouse) => Some(Happening::Mouse(mouse)),

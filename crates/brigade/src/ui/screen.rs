@@ -14,7 +14,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent,
 use jiff::Timestamp;
 use ratatui::layout::Position;
 
-use super::canvas::{Drawn, Hit};
+use super::canvas::{ClickTarget, FrameInfo};
 use super::dialog::{self, Dialog};
 use super::keys::{self, Command};
 use super::orders::Order;
@@ -94,7 +94,7 @@ pub(crate) struct Notice {
 }
 
 /// How long a notice is shown.
-const NOTICE: jiff::SignedDuration = jiff::SignedDuration::from_secs(8);
+const NOTICE_DURATION: jiff::SignedDuration = jiff::SignedDuration::from_secs(8);
 
 /// The state of the dashboard.
 #[derive(Debug)]
@@ -112,18 +112,18 @@ pub(crate) struct Screen {
     /// Whether the history has been loaded completely.
     pub(crate) caught_up: bool,
     pub(crate) approvals: Vec<Approval>,
-    knows_approvals: bool,
+    approvals_loaded: bool,
     pub(crate) vitals: HashMap<String, Vital>,
     pub(crate) view: View,
     /// The selected items, by identity and not by index, so that new records do not move the selection.
     pub(crate) member: Option<String>,
-    pub(crate) letter: Option<u32>,
+    pub(crate) message: Option<u32>,
     pub(crate) task: Option<u64>,
     pub(crate) request: Option<String>,
-    pub(crate) states: views::States,
+    pub(crate) states: views::ViewStates,
     pub(crate) dialog: Option<Dialog>,
     pub(crate) notice: Option<Notice>,
-    pub(crate) drawn: Drawn,
+    pub(crate) drawn: FrameInfo,
 }
 
 impl Screen {
@@ -139,25 +139,25 @@ impl Screen {
             replay: None,
             caught_up: false,
             approvals: Vec::new(),
-            knows_approvals: false,
+            approvals_loaded: false,
             vitals: HashMap::new(),
             view: View::Team,
             member: None,
-            letter: None,
+            message: None,
             task: None,
             request: None,
-            states: views::States::default(),
+            states: views::ViewStates::default(),
             dialog: None,
             notice: None,
-            drawn: Drawn::default(),
+            drawn: FrameInfo::default(),
         }
     }
 
     /// Applies an event and returns the effects for the event loop.
     pub(crate) fn update(&mut self, happening: Happening) -> Vec<Effect> {
         match happening {
-            Happening::Records(batch) => self.records(&batch),
-            Happening::Approvals(Ok(approvals)) => self.waiting(approvals),
+            Happening::Records(batch) => self.apply_records(&batch),
+            Happening::Approvals(Ok(approvals)) => self.set_approvals(approvals),
             Happening::Approvals(Err(why)) => {
                 self.say(why, true);
                 Vec::new()
@@ -168,12 +168,12 @@ impl Screen {
             }
             Happening::Teams(teams) => {
                 self.teams = teams;
-                dialog::know_teams(self);
+                dialog::refresh_team_list(self);
                 Vec::new()
             }
-            Happening::Done(came) => {
-                let is_error = came.is_err();
-                let (Ok(text) | Err(text)) = came;
+            Happening::Done(result) => {
+                let is_error = result.is_err();
+                let (Ok(text) | Err(text)) = result;
                 self.say(text, is_error);
                 Vec::new()
             }
@@ -187,7 +187,7 @@ impl Screen {
             Happening::Mouse(mouse) => self.mouse(mouse),
             Happening::Time(now) => {
                 self.now = now;
-                let is_old = |notice: &Notice| now.duration_since(notice.at) > NOTICE;
+                let is_old = |notice: &Notice| now.duration_since(notice.at) > NOTICE_DURATION;
                 self.notice = self.notice.take().filter(|notice| !is_old(notice));
                 Vec::new()
             }
@@ -208,7 +208,7 @@ impl Screen {
         self.notice = Some(Notice { text: text.into(), is_error, at: self.now });
     }
 
-    fn records(&mut self, batch: &Batch) -> Vec<Effect> {
+    fn apply_records(&mut self, batch: &Batch) -> Vec<Effect> {
         let asked = self.picture.asked_so_far();
         for (spot, record) in &batch.records {
             self.picture.update(*spot, record);
@@ -219,47 +219,47 @@ impl Screen {
         if !self.caught_up || (was_caught_up && !is_news) {
             return Vec::new();
         }
-        if self.replay.is_none() && self.leads() {
+        if self.replay.is_none() && self.acts_as_lead() {
             return vec![Effect::LookForApprovals];
         }
-        let waiting = self.told_approvals();
-        self.waiting(waiting)
+        let waiting = self.approvals_from_history();
+        self.set_approvals(waiting)
     }
 
     /// Whether the person acts as the team's lead.
-    pub(crate) fn leads(&self) -> bool {
+    pub(crate) fn acts_as_lead(&self) -> bool {
         let lead = self.picture.lead().map(|lead| &*lead.name);
         self.me.as_ref().is_some_and(|me| lead == Some(me.as_str()))
     }
 
     /// Whether open requests wait for the person at this screen. A replay is shown from the lead's side.
-    pub(crate) fn answers(&self) -> bool {
-        self.replay.is_some() || self.leads()
+    pub(crate) fn viewer_answers(&self) -> bool {
+        self.replay.is_some() || self.acts_as_lead()
     }
 
     /// Open requests according to the history, for viewers who may not answer them.
-    fn told_approvals(&self) -> Vec<Approval> {
-        let plain = |kind| matches!(kind, Kind::PlanRequest | Kind::PermissionRequest);
-        let asked = self.picture.asked().iter().filter(|asked| plain(asked.kind));
+    fn approvals_from_history(&self) -> Vec<Approval> {
+        let is_approval = |kind| matches!(kind, Kind::PlanRequest | Kind::PermissionRequest);
+        let asked = self.picture.asked().iter().filter(|asked| is_approval(asked.kind));
         let open = asked.enumerate().filter(|(_, asked)| asked.reply.is_none());
-        let told = |(place, asked): (usize, &brigade_core::picture::Asked)| {
-            Approval::told(&*self.library.record(asked.spot)?, place + 1)
+        let approval = |(index, asked): (usize, &brigade_core::picture::Asked)| {
+            Approval::told(&*self.library.record(asked.spot)?, index + 1)
         };
-        open.filter_map(told).collect()
+        open.filter_map(approval).collect()
     }
 
-    fn waiting(&mut self, approvals: Vec<Approval>) -> Vec<Effect> {
-        let was =
+    fn set_approvals(&mut self, approvals: Vec<Approval>) -> Vec<Effect> {
+        let is_known =
             |new: &Approval| self.approvals.iter().any(|old| old.request_id == new.request_id);
-        let new: Vec<&Approval> = approvals.iter().filter(|approval| !was(approval)).collect();
+        let new: Vec<&Approval> = approvals.iter().filter(|approval| !is_known(approval)).collect();
         let notify = match new.as_slice() {
             [] => None,
             [one] => Some(format!("{} asks for approval: {}", one.from, one.wanted.kind())),
             many => Some(format!("{} requests are waiting for you", many.len())),
         };
         // Requests that were open at the start are visible on the screen; notify only about new ones.
-        let is_first = !std::mem::replace(&mut self.knows_approvals, true);
-        let notify = notify.filter(|_| !is_first && self.replay.is_none() && self.leads());
+        let is_first = !std::mem::replace(&mut self.approvals_loaded, true);
+        let notify = notify.filter(|_| !is_first && self.replay.is_none() && self.acts_as_lead());
         let is_there = |id: &String| approvals.iter().any(|approval| approval.request_id == *id);
         self.request = self.request.take().filter(is_there);
         self.approvals = approvals;
@@ -320,7 +320,7 @@ impl Screen {
             MouseEventKind::Down(MouseButton::Left) => {
                 let at = Position { x: mouse.column, y: mouse.row };
                 // Later areas are drawn on top of earlier ones.
-                let hit = self.drawn.hits.iter().rev().find(|(area, _)| area.contains(at));
+                let hit = self.drawn.click_targets.iter().rev().find(|(area, _)| area.contains(at));
                 let Some((_, hit)) = hit.cloned() else { return Vec::new() };
                 self.clicked(hit)
             }
@@ -335,44 +335,44 @@ impl Screen {
         self.command(command)
     }
 
-    fn clicked(&mut self, hit: Hit) -> Vec<Effect> {
-        if let Hit::Choice(number) = hit {
-            return dialog::chosen(self, number);
+    fn clicked(&mut self, hit: ClickTarget) -> Vec<Effect> {
+        if let ClickTarget::Choice(number) = hit {
+            return dialog::clicked(self, number);
         }
         if self.dialog.is_some() {
             return Vec::new();
         }
         match hit {
-            Hit::View(view) => self.view = view,
+            ClickTarget::View(view) => self.view = view,
             // A second click opens the item.
-            Hit::Member(name) if self.member.as_deref() == Some(&name) => {
+            ClickTarget::Member(name) if self.member.as_deref() == Some(&name) => {
                 return self.command(Command::Open);
             }
-            Hit::Member(name) => self.member = Some(name),
-            Hit::Letter(number) if self.letter == Some(number) => {
+            ClickTarget::Member(name) => self.member = Some(name),
+            ClickTarget::Message(number) if self.message == Some(number) => {
                 return self.command(Command::Open);
             }
-            Hit::Letter(number) => self.letter = Some(number),
-            Hit::Task(id) if self.task == Some(id) => return self.command(Command::Open),
-            Hit::Task(id) => self.task = Some(id),
-            Hit::Request(id) => self.request = Some(id),
-            Hit::Choice(_) => {}
+            ClickTarget::Message(number) => self.message = Some(number),
+            ClickTarget::Task(id) if self.task == Some(id) => return self.command(Command::Open),
+            ClickTarget::Task(id) => self.task = Some(id),
+            ClickTarget::Request(id) => self.request = Some(id),
+            ClickTarget::Choice(_) => {}
         }
         Vec::new()
     }
 
     /// The selected member, or the first one.
-    pub(crate) fn chosen_member(&self) -> Option<&Person> {
+    pub(crate) fn selected_member(&self) -> Option<&Person> {
         let members = self.picture.members();
-        let chosen = self.member.as_deref();
-        let found = members.iter().find(|person| Some(&*person.name) == chosen);
+        let selected = self.member.as_deref();
+        let found = members.iter().find(|person| Some(&*person.name) == selected);
         found.or_else(|| members.first()).copied()
     }
 
     /// The selected request, or the oldest one.
-    pub(crate) fn chosen_request(&self) -> Option<&Approval> {
-        let chosen = |approval: &&Approval| Some(&approval.request_id) == self.request.as_ref();
-        self.approvals.iter().find(chosen).or_else(|| self.approvals.first())
+    pub(crate) fn selected_request(&self) -> Option<&Approval> {
+        let selected = |approval: &&Approval| Some(&approval.request_id) == self.request.as_ref();
+        self.approvals.iter().find(selected).or_else(|| self.approvals.first())
     }
 
     /// Loads a record with its full text.

@@ -26,7 +26,7 @@ impl Theme {
     }
 
     /// The selected row or item.
-    pub(crate) fn chosen(self) -> Style {
+    pub(crate) fn selected(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
@@ -36,12 +36,12 @@ impl Theme {
     }
 
     /// An error or a problem.
-    pub(crate) fn wrong(self) -> Style {
+    pub(crate) fn error(self) -> Style {
         self.colored(Color::Red).add_modifier(Modifier::BOLD)
     }
 
     /// Success, or something ready to start.
-    pub(crate) fn good(self) -> Style {
+    pub(crate) fn success(self) -> Style {
         self.colored(Color::Green)
     }
 
@@ -55,8 +55,8 @@ impl Theme {
         match doing {
             Doing::Working => self.busy(),
             Doing::Waiting => self.urgent(),
-            Doing::Limited => self.wrong(),
-            Doing::Starting => self.good(),
+            Doing::Limited => self.error(),
+            Doing::Starting => self.success(),
             Doing::Idle | Doing::Unknown | Doing::Gone => self.faint(),
         }
     }
@@ -77,7 +77,7 @@ impl Theme {
 }
 
 /// A member's state as a symbol and a word. The symbol is enough without colour.
-pub(crate) fn doing(doing: Doing) -> (&'static str, &'static str) {
+pub(crate) fn state_label(doing: Doing) -> (&'static str, &'static str) {
     match doing {
         Doing::Starting => ("◌", "starting"),
         Doing::Working => ("●", "working"),

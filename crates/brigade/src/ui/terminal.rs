@@ -15,7 +15,7 @@ use ratatui::backend::CrosstermBackend;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use super::canvas::Drawn;
+use super::canvas::FrameInfo;
 use super::frame;
 use super::screen::Screen;
 use crate::exit;
@@ -23,7 +23,7 @@ use crate::output;
 
 /// Limit for copied text, in bytes. Terminals drop longer sequences, some together with all following
 /// output.
-const MOST: usize = 74_000;
+const MAX_COPY_BYTES: usize = 74_000;
 
 /// The terminal while the dashboard controls it.
 pub(crate) struct Terminal {
@@ -37,10 +37,10 @@ impl Terminal {
     /// Sets up the terminal: raw mode, alternate screen, and optionally the mouse.
     pub(crate) fn take(mouse: bool) -> io::Result<Self> {
         // Restore the terminal before a panic message is printed.
-        let said = std::panic::take_hook();
+        let previous = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            give_back();
-            said(panic);
+            restore();
+            previous(panic);
         }));
         end_with_terminal()?;
         let tui = ManuallyDrop::new(Tui::new(CrosstermBackend::new(stdout()))?);
@@ -55,22 +55,22 @@ impl Terminal {
         execute!(stdout(), EnterAlternateScreen, EnableBracketedPaste, cursor::Hide)?;
         if self.mouse {
             // Report clicks and the wheel only. Reporting every movement floods an ssh connection.
-            say("\x1b[?1000h\x1b[?1006h")?;
+            write_sequence("\x1b[?1000h\x1b[?1006h")?;
         }
         self.clear()
     }
 
     /// Restores the terminal while `run` uses it, then takes it over again.
     pub(crate) async fn lend<T>(&mut self, run: impl AsyncFnOnce() -> T) -> io::Result<T> {
-        give_back();
-        let came = run().await;
+        restore();
+        let result = run().await;
         self.enter()?;
-        Ok(came)
+        Ok(result)
     }
 
     /// Draws the screen.
-    pub(crate) fn draw(&mut self, screen: &Screen) -> io::Result<Drawn> {
-        let mut drawn = Drawn::default();
+    pub(crate) fn draw(&mut self, screen: &Screen) -> io::Result<FrameInfo> {
+        let mut drawn = FrameInfo::default();
         self.tui.draw(|frame| {
             drawn = frame::draw(screen, frame.buffer_mut());
             if let Some(cursor) = drawn.cursor {
@@ -94,22 +94,23 @@ impl Terminal {
 
     /// Copies text to the clipboard through the terminal (OSC 52); works over ssh and in tmux.
     pub(crate) fn copy(&self, text: &str) -> io::Result<()> {
-        let mut end = text.len().min(MOST);
+        let mut end = text.len().min(MAX_COPY_BYTES);
         while !text.is_char_boundary(end) {
             end -= 1;
         }
         let text = BASE64.encode(text.get(..end).unwrap_or_default().as_bytes());
-        say(&format!("\x1b]52;c;{text}\x07"))
+        write_sequence(&format!("\x1b]52;c;{text}\x07"))
     }
 
     /// Rings the bell, and sends a notification to terminals that support it (OSC 9).
     pub(crate) fn notify(&self, text: &str) -> io::Result<()> {
-        let text: String = text.chars().filter(|letter| !letter.is_control()).take(200).collect();
-        say(&format!("\x07\x1b]9;{text}\x07"))
+        let text: String =
+            text.chars().filter(|character| !character.is_control()).take(200).collect();
+        write_sequence(&format!("\x07\x1b]9;{text}\x07"))
     }
 }
 
-fn say(sequence: &str) -> io::Result<()> {
+fn write_sequence(sequence: &str) -> io::Result<()> {
     let mut out = stdout();
     out.write_all(sequence.as_bytes())?;
     out.flush()
@@ -117,12 +118,12 @@ fn say(sequence: &str) -> io::Result<()> {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        give_back();
+        restore();
     }
 }
 
 /// How long the event loop has to end by itself once the terminal is gone.
-const LAST: Duration = Duration::from_millis(500);
+const EXIT_GRACE: Duration = Duration::from_millis(500);
 
 /// Ends the program when its terminal is gone, for example after a broken connection. The hang-up signal is
 /// not enough: crossterm reads keys on the thread that would handle the signal, treats end of input as no
@@ -139,21 +140,21 @@ fn end_with_terminal() -> io::Result<()> {
                 Err(_) => return,
             }
         }
-        std::thread::sleep(LAST);
+        std::thread::sleep(EXIT_GRACE);
         std::process::exit(i32::from(exit::DONE));
     };
     std::thread::Builder::new().name("brigade-terminal".into()).spawn(wait).map(drop)
 }
 
 /// Restores the terminal. Errors are ignored: a terminal that is gone needs no restoring.
-fn give_back() {
+fn restore() {
     output::set_taken(false);
-    let _gone = execute!(
+    let _ignored = execute!(
         stdout(),
         DisableMouseCapture,
         DisableBracketedPaste,
         LeaveAlternateScreen,
         cursor::Show
     );
-    let _gone = disable_raw_mode();
+    let _ignored = disable_raw_mode();
 }

@@ -33,7 +33,7 @@ fn records() -> Vec<Arc<Record>> {
 }
 
 /// A screen with these records at this time.
-fn told(records: &[Arc<Record>], now: Timestamp, theme: Theme) -> Screen {
+fn screen_with(records: &[Arc<Record>], now: Timestamp, theme: Theme) -> Screen {
     let library = Arc::new(Held::default());
     let records =
         records.iter().map(|record| (library.keep(Arc::clone(record)), Arc::clone(record)));
@@ -47,7 +47,7 @@ fn told(records: &[Arc<Record>], now: Timestamp, theme: Theme) -> Screen {
 pub(crate) fn played(until: &str) -> Screen {
     let until = until.parse().expect("a time");
     let records: Vec<_> = records().into_iter().filter(|record| record.at <= until).collect();
-    let mut screen = told(&records, until, Theme { color: true });
+    let mut screen = screen_with(&records, until, Theme { color: true });
     screen.me = Some("team-lead".parse().expect("a name"));
     screen
 }
@@ -68,8 +68,8 @@ pub(crate) fn press(screen: &mut Screen, keys: &[&str]) {
             "pgup" => KeyCode::PageUp,
             "pgdn" => KeyCode::PageDown,
             key => {
-                for letter in key.chars() {
-                    let key = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE);
+                for character in key.chars() {
+                    let key = KeyEvent::new(KeyCode::Char(character), KeyModifiers::NONE);
                     screen.update(Happening::Key(key));
                 }
                 continue;
@@ -91,15 +91,15 @@ pub(crate) fn text(buffer: &Buffer) -> String {
     let mut text = String::new();
     for y in buffer.area.top()..buffer.area.bottom() {
         let mut line = String::new();
-        let mut behind = 0;
+        let mut cells_left = 0;
         for x in buffer.area.left()..buffer.area.right() {
             let Some(cell) = buffer.cell((x, y)) else { continue };
             // Skip the second cell of a wide character.
-            if behind == 0 {
+            if cells_left == 0 {
                 line.push_str(cell.symbol());
-                behind = unicode_width::UnicodeWidthStr::width(cell.symbol()).max(1);
+                cells_left = unicode_width::UnicodeWidthStr::width(cell.symbol()).max(1);
             }
-            behind -= 1;
+            cells_left -= 1;
         }
         text.push_str(line.trim_end());
         text.push('\n');
@@ -116,7 +116,7 @@ fn hidden_members_are_counted() {
         crowd.map(|line| Arc::new(serde_json::from_str(&line).expect("one"))).collect();
     records.truncate(1);
     records.extend(crowd);
-    let mut screen = told(&records, END.parse().expect("a time"), Theme { color: true });
+    let mut screen = screen_with(&records, END.parse().expect("a time"), Theme { color: true });
     let shown = text(&drawn(&mut screen, 80, 24));
     let is_one =
         |line: &&str| line.split_whitespace().nth(1).is_some_and(|word| word.starts_with("m-"));
@@ -335,7 +335,7 @@ fn every_view_can_be_drawn_at_any_size() {
 
 #[test]
 fn an_empty_team_can_be_drawn() {
-    let mut screen = told(&[], END.parse().expect("a time"), Theme { color: true });
+    let mut screen = screen_with(&[], END.parse().expect("a time"), Theme { color: true });
     for view in View::ALL {
         screen.view = view;
         drawn(&mut screen, 80, 24);
@@ -362,7 +362,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// The read model as text, for comparison.
-fn seen(screen: &Screen) -> String {
+fn read_model_text(screen: &Screen) -> String {
     format!("{:?}", screen.picture)
 }
 
@@ -381,27 +381,27 @@ proptest! {
         let library = Arc::new(Held::default());
         let mut screen = Screen::new("orbit".into(), Arc::clone(&library) as _, Theme { color: true }, now);
         screen.me = Some("team-lead".parse().expect("a name"));
-        let tell = |screen: &mut Screen, records: &[Arc<Record>]| {
-            let keep = |record: &Arc<Record>| (library.keep(Arc::clone(record)), Arc::clone(record));
-            let records = records.iter().map(keep).collect();
+        let add_records = |screen: &mut Screen, records: &[Arc<Record>]| {
+            let store = |record: &Arc<Record>| (library.keep(Arc::clone(record)), Arc::clone(record));
+            let records = records.iter().map(store).collect();
             screen.update(Happening::Records(Batch { records, caught_up: true }));
         };
         screen.view = view;
-        tell(&mut screen, &records[..started]);
+        add_records(&mut screen, &records[..started]);
         drawn(&mut screen, 80, 24);
         for step in steps {
             match step {
-                Step::Record(place) => tell(&mut screen, &records[place % records.len()..][..1]),
+                Step::Record(index) => add_records(&mut screen, &records[index % records.len()..][..1]),
                 Step::Draw(width, height) => drop(drawn(&mut screen, width, height)),
                 Step::Key(key) => {
-                    let before = seen(&screen);
+                    let before = read_model_text(&screen);
                     press(&mut screen, &[key]);
-                    prop_assert_eq!(&seen(&screen), &before, "{}", key);
+                    prop_assert_eq!(&read_model_text(&screen), &before, "{}", key);
                 }
-                Step::Letter(letter) => {
-                    let before = seen(&screen);
-                    press(&mut screen, &[letter.to_string().as_str()]);
-                    prop_assert_eq!(&seen(&screen), &before);
+                Step::Letter(character) => {
+                    let before = read_model_text(&screen);
+                    press(&mut screen, &[character.to_string().as_str()]);
+                    prop_assert_eq!(&read_model_text(&screen), &before);
                 }
             }
             drawn(&mut screen, 80, 24);

@@ -9,8 +9,10 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 pub(crate) use self::ask::ask;
 pub(crate) use self::draw::draw;
-pub(crate) use self::form::Form;
-pub(crate) use self::pick::{Choice, Chosen, Pick, know_teams, palette, teams};
+pub(crate) use self::form::FormDialog;
+pub(crate) use self::pick::{
+    ChoiceAction, ListChoice, ListDialog, palette, refresh_team_list, teams,
+};
 use super::keys::Command;
 use super::screen::{Effect, Screen};
 
@@ -20,16 +22,16 @@ pub(crate) enum Dialog {
     /// The key bindings of the current view.
     Help,
     /// A list to choose from.
-    Pick(Pick),
+    List(ListDialog),
     /// A form to fill in.
-    Form(Form),
+    Form(FormDialog),
     /// A yes/no question before an action.
-    Confirm(Confirm),
+    Confirm(ConfirmDialog),
 }
 
 /// A yes/no question.
 #[derive(Clone, Debug)]
-pub(crate) struct Confirm {
+pub(crate) struct ConfirmDialog {
     /// The question, used as the title.
     pub(crate) question: String,
     /// The explanation below it, line by line.
@@ -44,7 +46,7 @@ impl Dialog {
     pub(crate) fn paste(&mut self, text: &str) {
         match self {
             Self::Form(form) => form.paste(text),
-            Self::Pick(pick) => pick.paste(text),
+            Self::List(list) => list.paste(text),
             Self::Help | Self::Confirm(_) => {}
         }
     }
@@ -73,14 +75,14 @@ pub(crate) fn key(screen: &mut Screen, key: &KeyEvent) -> Vec<Effect> {
                 }
             };
         }
-        Dialog::Pick(pick) => match pick.key(key) {
-            Some(Some(choice)) => return pick::take(screen, choice),
+        Dialog::List(list) => match list.key(key) {
+            Some(Some(choice)) => return pick::choose(screen, choice),
             Some(None) => return Vec::new(),
             None => {}
         },
         Dialog::Form(form) => match form.key(key) {
             Some(Ok(effect)) => return vec![effect],
-            Some(Err(why)) => form.complaint = Some(why),
+            Some(Err(why)) => form.error = Some(why),
             None => {}
         },
     }
@@ -90,16 +92,16 @@ pub(crate) fn key(screen: &mut Screen, key: &KeyEvent) -> Vec<Effect> {
 
 /// Handles the mouse wheel while a dialog is open.
 pub(crate) fn command(screen: &mut Screen, command: Command) -> Vec<Effect> {
-    if let Some(Dialog::Pick(pick)) = &mut screen.dialog {
-        pick.go(command);
+    if let Some(Dialog::List(list)) = &mut screen.dialog {
+        list.move_selection(command);
     }
     Vec::new()
 }
 
 /// Handles a click on an entry of a list dialog.
-pub(crate) fn chosen(screen: &mut Screen, number: usize) -> Vec<Effect> {
-    let Some(Dialog::Pick(pick)) = &screen.dialog else { return Vec::new() };
-    let Some(choice) = pick.shown().nth(number).cloned() else { return Vec::new() };
+pub(crate) fn clicked(screen: &mut Screen, number: usize) -> Vec<Effect> {
+    let Some(Dialog::List(list)) = &screen.dialog else { return Vec::new() };
+    let Some(choice) = list.matches().nth(number).cloned() else { return Vec::new() };
     screen.dialog = None;
-    pick::take(screen, choice)
+    pick::choose(screen, choice)
 }

@@ -54,14 +54,14 @@ fn tables_are_aligned_or_flattened() {
 #[test]
 fn emphasis_becomes_a_style() {
     let lines = lines("**a** *b* c", 40, Theme { color: false });
-    let looks: Vec<_> = lines[0]
+    let styles: Vec<_> = lines[0]
         .spans
         .iter()
         .filter(|span| !span.content.trim().is_empty())
         .map(|span| (span.content.trim().to_owned(), span.style.add_modifier))
         .collect();
     assert_eq!(
-        looks,
+        styles,
         [
             ("a".to_owned(), Modifier::BOLD),
             ("b".to_owned(), Modifier::ITALIC),

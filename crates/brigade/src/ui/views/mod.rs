@@ -49,20 +49,20 @@ impl View {
 
     /// The next or previous view.
     pub(crate) fn beside(self, next: bool) -> Self {
-        let here = Self::ALL.iter().position(|view| *view == self).unwrap_or_default();
+        let index = Self::ALL.iter().position(|view| *view == self).unwrap_or_default();
         let step = if next { 1 } else { Self::ALL.len() - 1 };
-        Self::ALL.get((here + step) % Self::ALL.len()).copied().unwrap_or(self)
+        Self::ALL.get((index + step) % Self::ALL.len()).copied().unwrap_or(self)
     }
 }
 
 /// The state of each view.
 #[derive(Debug, Default)]
-pub(crate) struct States {
-    pub(crate) mail: mail::State,
-    pub(crate) board: board::State,
-    pub(crate) approvals: approvals::State,
-    pub(crate) timeline: timeline::State,
-    pub(crate) member: member::State,
+pub(crate) struct ViewStates {
+    pub(crate) mail: mail::MailState,
+    pub(crate) board: board::BoardState,
+    pub(crate) approvals: approvals::ApprovalsState,
+    pub(crate) timeline: timeline::TimelineState,
+    pub(crate) member: member::MemberState,
 }
 
 /// Draws the current view.
@@ -90,25 +90,25 @@ pub(crate) fn act(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> 
 }
 
 /// The selected text of the current view, for copying.
-pub(crate) fn chosen_text(screen: &Screen) -> Option<String> {
+pub(crate) fn selected_text(screen: &Screen) -> Option<String> {
     match screen.view {
-        View::Team => Some(screen.chosen_member()?.name.to_string()),
-        View::Timeline => timeline::chosen_text(screen),
-        View::Mail => mail::chosen_text(screen),
-        View::Board => board::chosen_text(screen),
-        View::Approvals => approvals::chosen_text(screen),
-        View::Member => member::chosen_text(screen),
+        View::Team => Some(screen.selected_member()?.name.to_string()),
+        View::Timeline => timeline::selected_text(screen),
+        View::Mail => mail::selected_text(screen),
+        View::Board => board::selected_text(screen),
+        View::Approvals => approvals::selected_text(screen),
+        View::Member => member::selected_text(screen),
     }
 }
 
 /// The index in a list after a movement command; the list may be empty.
-pub(crate) fn step(place: usize, total: usize, page: usize, command: Command) -> Option<usize> {
+pub(crate) fn step(index: usize, total: usize, page: usize, command: Command) -> Option<usize> {
     let last = total.saturating_sub(1);
     Some(match command {
-        Command::Down => (place + 1).min(last),
-        Command::Up => place.saturating_sub(1).min(last),
-        Command::PageDown => (place + page.max(1)).min(last),
-        Command::PageUp => place.saturating_sub(page.max(1)).min(last),
+        Command::Down => (index + 1).min(last),
+        Command::Up => index.saturating_sub(1).min(last),
+        Command::PageDown => (index + page.max(1)).min(last),
+        Command::PageUp => index.saturating_sub(page.max(1)).min(last),
         Command::First => 0,
         Command::Last => last,
         _ => return None,

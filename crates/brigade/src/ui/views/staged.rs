@@ -17,10 +17,10 @@ use crate::ui::screen::{Happening, Screen};
 use crate::ui::style::Theme;
 
 /// A screen whose records the test provides.
-pub(crate) struct Staged {
+pub(crate) struct ScriptedTeam {
     pub(crate) screen: Screen,
-    held: Arc<Held>,
-    letters: u64,
+    stored: Arc<Held>,
+    message_count: u64,
 }
 
 /// The time this many milliseconds after noon on 3 March 2026.
@@ -28,19 +28,19 @@ pub(crate) fn at(milliseconds: i64) -> Timestamp {
     Timestamp::from_millisecond(1_772_539_200_000 + milliseconds).unwrap()
 }
 
-impl Staged {
+impl ScriptedTeam {
     pub(crate) fn new(view: View) -> Self {
-        let held = Arc::new(Held::default());
-        let library = Arc::<Held>::clone(&held);
+        let stored = Arc::new(Held::default());
+        let library = Arc::<Held>::clone(&stored);
         let mut screen = Screen::new("team".into(), library, Theme { color: false }, at(0));
         screen.view = view;
         screen.caught_up = true;
-        Self { screen, held, letters: 0 }
+        Self { screen, stored, message_count: 0 }
     }
 
-    fn happen(&mut self, milliseconds: i64, event: Event) {
+    fn add_record(&mut self, milliseconds: i64, event: Event) {
         let record = Arc::new(Record { at: at(milliseconds), by: None, event });
-        let spot = self.held.keep(Arc::clone(&record));
+        let spot = self.stored.keep(Arc::clone(&record));
         let batch = Batch { records: vec![(spot, record)], caught_up: true };
         self.screen.update(Happening::Records(batch));
         self.screen.update(Happening::Time(at(milliseconds)));
@@ -48,15 +48,15 @@ impl Staged {
 
     pub(crate) fn join(&mut self, milliseconds: i64, name: &str) {
         let member = to_raw_value(&json!({"name": name, "agentType": "codex"})).unwrap();
-        self.happen(milliseconds, Event::Member { name: name.into(), member, joined: true });
+        self.add_record(milliseconds, Event::Member { name: name.into(), member, joined: true });
     }
 
     pub(crate) fn leave(&mut self, milliseconds: i64, name: &str) {
-        self.happen(milliseconds, Event::MemberLeft { name: name.into() });
+        self.add_record(milliseconds, Event::MemberLeft { name: name.into() });
     }
 
     pub(crate) fn work(&mut self, milliseconds: i64, name: &str, act: Act) {
-        self.happen(milliseconds, Event::Worked { name: name.into(), act });
+        self.add_record(milliseconds, Event::Worked { name: name.into(), act });
     }
 
     /// Sends a message and returns its key, for later `read` and `show` calls.
@@ -67,13 +67,13 @@ impl Staged {
         to: &str,
         text: &str,
     ) -> MessageKey {
-        self.letters += 1;
-        let key = MessageKey::of_id(&self.letters.to_string());
+        self.message_count += 1;
+        let key = MessageKey::of_id(&self.message_count.to_string());
         let timestamp = at(milliseconds).to_string();
         let message = json!({"from": from, "text": text, "timestamp": timestamp, "read": false});
         let message = to_raw_value(&message).unwrap();
         let event = Event::Seen { to: to.into(), key, message };
-        self.happen(milliseconds, event);
+        self.add_record(milliseconds, event);
         key
     }
 
@@ -87,11 +87,11 @@ impl Staged {
     }
 
     pub(crate) fn read(&mut self, milliseconds: i64, to: &str, key: MessageKey) {
-        self.happen(milliseconds, Event::Read { to: to.into(), key, gone: false });
+        self.add_record(milliseconds, Event::Read { to: to.into(), key, gone: false });
     }
 
     pub(crate) fn show(&mut self, milliseconds: i64, to: &str, key: MessageKey) {
-        self.happen(milliseconds, Event::Shown { to: to.into(), key });
+        self.add_record(milliseconds, Event::Shown { to: to.into(), key });
     }
 
     /// Draws the screen and returns the lines of the view, without trailing spaces.

@@ -18,12 +18,12 @@ pub(super) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
     let parts = [Constraint::Length(1), Constraint::Length(1), Constraint::Min(0)];
     let [first, _, below] = Layout::vertical(parts).areas(area);
-    canvas.line(first, Line::styled("✓ No requests are waiting.", theme.good()));
-    lately(screen, canvas, below);
+    canvas.line(first, Line::styled("✓ No requests are waiting.", theme.success()));
+    draw_recent(screen, canvas, below);
 }
 
 /// Draws the latest answers, two lines each.
-pub(super) fn lately(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
+pub(super) fn draw_recent(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
     let asked = screen.picture.asked().iter().rev();
     let room = usize::from(area.height.saturating_sub(1) / 2);
@@ -46,32 +46,36 @@ pub(super) fn lately(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     line(Line::styled("RECENTLY ANSWERED", theme.faint()));
     for (asked, reply) in answers {
         let (sign, style) = match reply.yes {
-            true => ("✓ yes", theme.good()),
-            false => ("✗ no ", theme.wrong()),
+            true => ("✓ yes", theme.success()),
+            false => ("✗ no ", theme.error()),
         };
         let name = one_line(screen.picture.name(asked.from));
         let record = screen.record(asked.spot);
-        let what = record.and_then(|record| Approval::told(&record, 0)).map(|told| subject(&told));
+        let what =
+            record.and_then(|record| Approval::told(&record, 0)).map(|approval| subject(&approval));
         let before = format!("{sign} {:8} ", cut(&name, 8));
         let room = usize::from(area.width).saturating_sub(before.width());
         let what = what.unwrap_or_else(|| "a request".into());
         line(Line::from(vec![Span::styled(before, style), Span::raw(cut(&what, room))]));
         let room = usize::from(area.width).saturating_sub(6);
-        line(Line::styled(format!("      {}", cut(&how(asked, reply), room)), theme.faint()));
+        line(Line::styled(
+            format!("      {}", cut(&answer_text(asked, reply), room)),
+            theme.faint(),
+        ));
     }
 }
 
 /// When and by whom it was answered, and the reason.
-fn how(asked: &Asked, reply: &Reply) -> String {
+fn answer_text(asked: &Asked, reply: &Reply) -> String {
     let at = local(reply.at.timestamp()).strftime("%H:%M");
     let took = since(reply.at.timestamp(), asked.at);
     let reason = reply.reason.as_deref().map(|reason| format!(": {}", one_line(reason)));
-    let by = by(reply.hand.as_deref());
+    let by = answered_by(reply.hand.as_deref());
     format!("{at} after {took} {by}{}", reason.unwrap_or_default())
 }
 
 /// Describes who answered a request.
-pub(crate) fn by(hand: Option<&str>) -> String {
+pub(crate) fn answered_by(hand: Option<&str>) -> String {
     match hand {
         Some("left") => "member left the team".into(),
         Some(hand) if hand == TAKEN_BACK => "request withdrawn".into(),

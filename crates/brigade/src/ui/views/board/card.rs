@@ -6,7 +6,7 @@ use brigade_wire::name::TaskId;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::in_lines;
+use super::wrap_to_lines;
 use crate::output::{self, one_line};
 use crate::tasks::{self, Look};
 use crate::ui::screen::Screen;
@@ -14,12 +14,12 @@ use crate::ui::style::Theme;
 
 /// A rendered card.
 #[derive(Debug)]
-pub(super) struct Block {
+pub(super) struct CardBlock {
     pub(super) lines: Vec<Line<'static>>,
 }
 
 /// Renders a task, at most `width` wide.
-pub(super) fn block(screen: &Screen, id: u64, critical: bool, width: usize) -> Option<Block> {
+pub(super) fn block(screen: &Screen, id: u64, critical: bool, width: usize) -> Option<CardBlock> {
     let theme = screen.theme;
     let card = screen.picture.card(id)?;
     let look = Look::of(screen.picture.graph(), TaskId::new(id)?);
@@ -32,25 +32,25 @@ pub(super) fn block(screen: &Screen, id: u64, critical: bool, width: usize) -> O
     let room = width.saturating_sub(2).max(1);
     let mut lines = Vec::new();
     let subject = format!("{id} {}", one_line(&card.subject));
-    for (row, part) in in_lines(&subject, room, 2).into_iter().enumerate() {
+    for (row, part) in wrap_to_lines(&subject, room, 2).into_iter().enumerate() {
         let start = if row == 0 { format!("{sign} ") } else { "  ".to_owned() };
         lines.push(Line::from(vec![Span::styled(start, sign_style), Span::styled(part, plain)]));
     }
-    lines.extend(meta(screen, card, look, room));
-    if let Some((words, is_stuck)) = why(screen, card, look) {
+    lines.extend(owner_line(screen, card, look, room));
+    if let Some((text, is_stuck)) = blocked_reason(screen, card, look) {
         let style = if is_stuck { theme.urgent() } else { theme.faint() };
-        for (row, part) in in_lines(&words, room, 2).into_iter().enumerate() {
+        for (row, part) in wrap_to_lines(&text, room, 2).into_iter().enumerate() {
             let start = if row == 0 && is_stuck { "! " } else { "  " };
             lines.push(Line::styled(format!("{start}{part}"), style));
         }
     }
-    Some(Block { lines })
+    Some(CardBlock { lines })
 }
 
 /// The style of a task's symbol.
 pub(super) fn style(theme: Theme, look: Look) -> Style {
     match look {
-        Look::Ready => theme.good(),
+        Look::Ready => theme.success(),
         Look::InProgress => theme.busy(),
         Look::Kept => Style::new(),
         Look::Blocked | Look::Done => theme.faint(),
@@ -58,7 +58,7 @@ pub(super) fn style(theme: Theme, look: Look) -> Style {
 }
 
 /// The line with owner and age.
-fn meta(screen: &Screen, card: &Card, look: Look, room: usize) -> Option<Line<'static>> {
+fn owner_line(screen: &Screen, card: &Card, look: Look, room: usize) -> Option<Line<'static>> {
     let theme = screen.theme;
     let age = pulse::words(screen.now.duration_since(since(screen, card).timestamp()));
     let (before, after) = match (look, &card.owner) {
@@ -104,37 +104,37 @@ pub(super) fn since(screen: &Screen, card: &Card) -> At {
 }
 
 /// What blocks a task, as text, and whether it is stuck.
-pub(super) fn why(screen: &Screen, card: &Card, look: Look) -> Option<(String, bool)> {
+pub(super) fn blocked_reason(screen: &Screen, card: &Card, look: Look) -> Option<(String, bool)> {
     let hold = screen.picture.hold(card.id)?;
-    let words = match hold {
+    let text = match hold {
         Hold::Circle(circle) => {
             let is_in = circle.iter().any(|id| id.get() == card.id);
-            let way = way(circle);
-            if is_in { format!("cycle {way}") } else { format!("waits for the cycle {way}") }
+            let cycle = cycle_text(circle);
+            if is_in { format!("cycle {cycle}") } else { format!("waits for the cycle {cycle}") }
         }
         Hold::Waits(ids) if look == Look::InProgress => {
-            format!("started before {} was done", joined(ids))
+            format!("started before {} was done", task_list(ids))
         }
-        Hold::Waits(ids) => format!("waits for {}", joined(ids)),
-        Hold::Idle(ids) => format!("waits for {}; no member works on it", joined(ids)),
+        Hold::Waits(ids) => format!("waits for {}", task_list(ids)),
+        Hold::Idle(ids) => format!("waits for {}; no member works on it", task_list(ids)),
         Hold::Orphan(owner) => format!("{} is not on the team", one_line(owner)),
     };
-    Some((words, super::is_stuck(Some(hold))))
+    Some((text, super::is_stuck(Some(hold))))
 }
 
 /// Task numbers; a long list is shortened.
-fn joined(ids: &[TaskId]) -> String {
-    const MOST: usize = 6;
-    let text = tasks::join(ids.iter().copied().take(MOST));
-    let more = ids.len().saturating_sub(MOST);
+fn task_list(ids: &[TaskId]) -> String {
+    const MAX_SHOWN: usize = 6;
+    let text = tasks::join(ids.iter().copied().take(MAX_SHOWN));
+    let more = ids.len().saturating_sub(MAX_SHOWN);
     if more > 0 { format!("{text} and {more} more") } else { text }
 }
 
 /// A cycle as text, ending where it started.
-fn way(circle: &[TaskId]) -> String {
-    const MOST: usize = 6;
-    let mut steps: Vec<String> = circle.iter().take(MOST).map(ToString::to_string).collect();
-    if circle.len() > MOST {
+fn cycle_text(circle: &[TaskId]) -> String {
+    const MAX_SHOWN: usize = 6;
+    let mut steps: Vec<String> = circle.iter().take(MAX_SHOWN).map(ToString::to_string).collect();
+    if circle.len() > MAX_SHOWN {
         steps.push("…".to_owned());
     }
     steps.extend(circle.first().map(ToString::to_string));

@@ -35,7 +35,7 @@ pub(super) fn draw(
     let height = usize::from(area.height);
     let first = from.unwrap_or(0).min(lines.len().saturating_sub(height));
     if from.is_some() {
-        canvas.scrolls(lines.len(), area.height);
+        canvas.set_scroll(lines.len(), area.height);
     }
     let is_cut = lines.len() > first + height;
     let seen = lines.into_iter().skip(first).take(height);
@@ -44,10 +44,10 @@ pub(super) fn draw(
     }
     if is_cut && area.height > 2 {
         let last = Rect { y: area.bottom() - 1, height: 1, ..area };
-        let words = if from.is_some() { "↓ more below" } else { "↓ more: enter" };
+        let text = if from.is_some() { "↓ more below" } else { "↓ more: enter" };
         canvas.style(last, Style::reset());
         canvas.line(last, Line::raw(" ".repeat(usize::from(area.width))));
-        canvas.line(last, Line::styled(words, canvas.theme.faint()));
+        canvas.line(last, Line::styled(text, canvas.theme.faint()));
     }
 }
 
@@ -72,17 +72,17 @@ fn lines(screen: &Screen, card: &Card, width: usize) -> Vec<Line<'static>> {
     }
     lines.push(Line::from(state));
     lines.push(Line::styled(times(screen, card), theme.faint()));
-    if let Some((words, true)) = card::why(screen, card, look) {
-        let words = format!("! stuck: {words}");
-        let parts = wrap(&words, width).into_iter().map(str::to_owned);
+    if let Some((text, true)) = card::blocked_reason(screen, card, look) {
+        let text = format!("! stuck: {text}");
+        let parts = wrap(&text, width).into_iter().map(str::to_owned);
         lines.extend(parts.map(|part| Line::styled(part, theme.urgent())));
     }
-    let before: Vec<TaskId> =
+    let dependencies: Vec<TaskId> =
         graph.node(id).map(|node| node.after.iter().copied().collect()).unwrap_or_default();
-    let wanted: Vec<TaskId> =
+    let dependents: Vec<TaskId> =
         graph.nodes().filter(|(_, node)| node.after.contains(&id)).map(|(id, _)| id).collect();
-    for (title, ids) in [("waits for", before), ("needed by", wanted)] {
-        others(screen, title, &ids, &mut lines);
+    for (title, ids) in [("waits for", dependencies), ("needed by", dependents)] {
+        task_lines(screen, title, &ids, &mut lines);
     }
     let description = plain(&card.description());
     if !description.trim().is_empty() {
@@ -103,11 +103,11 @@ fn times(screen: &Screen, card: &Card) -> String {
         let format = if at.date() == today { "%H:%M" } else { "%Y-%m-%d %H:%M" };
         at.strftime(format).to_string()
     };
-    let took = |from: At, to: At| pulse::words(to.timestamp().duration_since(from.timestamp()));
+    let duration = |from: At, to: At| pulse::words(to.timestamp().duration_since(from.timestamp()));
     let mut parts = vec![format!("added {}", at(card.added))];
     if let Some(begun) = card.begun {
         let later = if begun > card.added {
-            format!(" ({} later)", took(card.added, begun))
+            format!(" ({} later)", duration(card.added, begun))
         } else {
             String::new()
         };
@@ -115,16 +115,16 @@ fn times(screen: &Screen, card: &Card) -> String {
     }
     if let Some(done) = card.done {
         let from = card.begun.unwrap_or(card.added);
-        parts.push(format!("done {} (took {})", at(done), took(from, done)));
+        parts.push(format!("done {} (took {})", at(done), duration(from, done)));
     }
     parts.join("   ")
 }
 
 /// Lists other tasks with their states.
-fn others(screen: &Screen, title: &str, ids: &[TaskId], lines: &mut Vec<Line<'static>>) {
-    const MOST: usize = 20;
+fn task_lines(screen: &Screen, title: &str, ids: &[TaskId], lines: &mut Vec<Line<'static>>) {
+    const MAX_SHOWN: usize = 20;
     let theme = screen.theme;
-    for (row, id) in ids.iter().take(MOST).enumerate() {
+    for (row, id) in ids.iter().take(MAX_SHOWN).enumerate() {
         let Some(card) = screen.picture.card(id.get()) else { continue };
         let look = Look::of(screen.picture.graph(), *id);
         let title = if row == 0 { title } else { "" };
@@ -136,7 +136,10 @@ fn others(screen: &Screen, title: &str, ids: &[TaskId], lines: &mut Vec<Line<'st
             Span::styled(format!("  {}{}", look.word(), owner.unwrap_or_default()), theme.faint()),
         ]));
     }
-    if ids.len() > MOST {
-        lines.push(Line::styled(format!("{:11}and {} more", "", ids.len() - MOST), theme.faint()));
+    if ids.len() > MAX_SHOWN {
+        lines.push(Line::styled(
+            format!("{:11}and {} more", "", ids.len() - MAX_SHOWN),
+            theme.faint(),
+        ));
     }
 }

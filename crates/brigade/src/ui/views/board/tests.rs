@@ -7,7 +7,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use serde_json::value::RawValue;
 
-use super::columns::{Window, window};
+use super::columns::{ColumnWindow, visible_cards};
 use super::*;
 use crate::ui::frame;
 use crate::ui::screen::Happening;
@@ -25,21 +25,21 @@ fn raw(value: &serde_json::Value) -> Box<RawValue> {
 
 /// A task from a short form: `number status owner subject < dependencies…`, with `-` for no owner.
 fn task(line: &str) -> Event {
-    let (words, after) = line.split_once('<').unwrap_or((line, ""));
-    let mut words = words.split_whitespace();
-    let id: u64 = words.next().unwrap().parse().unwrap();
-    let status = match words.next().unwrap() {
+    let (fields, dependencies) = line.split_once('<').unwrap_or((line, ""));
+    let mut fields = fields.split_whitespace();
+    let id: u64 = fields.next().unwrap().parse().unwrap();
+    let status = match fields.next().unwrap() {
         "p" => "pending",
         "i" => "in_progress",
         _ => "completed",
     };
-    let owner = words.next().filter(|owner| *owner != "-");
-    let subject: Vec<&str> = words.collect();
-    let after: Vec<&str> = after.split_whitespace().collect();
+    let owner = fields.next().filter(|owner| *owner != "-");
+    let subject: Vec<&str> = fields.collect();
+    let dependencies: Vec<&str> = dependencies.split_whitespace().collect();
     let mut task = serde_json::json!({
         "id": id.to_string(), "subject": subject.join(" "), "status": status,
         "description": format!("All about {id}.\n\n- first this\n- then that"),
-        "blocks": [], "blockedBy": after,
+        "blocks": [], "blockedBy": dependencies,
     });
     if let Some(owner) = owner {
         task["owner"] = owner.into();
@@ -49,7 +49,7 @@ fn task(line: &str) -> Event {
 
 /// A screen with a board, half an hour after its last task was added. Records are a minute apart.
 pub(super) fn screen(members: &[&str], board: &str) -> Screen {
-    let held = Arc::new(Held::default());
+    let stored = Arc::new(Held::default());
     let members = members.iter().map(|name| Event::Member {
         name: (*name).to_owned(),
         member: raw(&serde_json::json!({"name": name, "agentType": "codex", "color": "blue"})),
@@ -60,10 +60,10 @@ pub(super) fn screen(members: &[&str], board: &str) -> Screen {
     for event in members.chain(board.lines().filter(|line| !line.is_empty()).map(task)) {
         now = now.checked_add(SignedDuration::from_mins(1)).unwrap();
         let record = Arc::new(Record { at: now, by: None, event });
-        records.push((held.keep(Arc::clone(&record)), record));
+        records.push((stored.keep(Arc::clone(&record)), record));
     }
     let now = now.checked_add(SignedDuration::from_mins(30)).unwrap();
-    let mut screen = Screen::new("orbit".into(), held, Theme { color: true }, now);
+    let mut screen = Screen::new("orbit".into(), stored, Theme { color: true }, now);
     screen.view = View::Board;
     screen.update(Happening::Records(Batch { records, caught_up: true }));
     screen
@@ -97,9 +97,9 @@ pub(super) const BOARD: &str = "
 
 #[test]
 fn a_column_scrolls_to_the_selected_card() {
-    let check = |heights: &[usize], height, chosen, rows: std::ops::Range<usize>, gap| {
-        let seen = window(heights.len(), height, chosen, |row| heights[row]);
-        assert_eq!(seen, Window { rows, gap }, "{heights:?} in {height} around {chosen}");
+    let check = |heights: &[usize], height, selected, rows: std::ops::Range<usize>, gap| {
+        let seen = visible_cards(heights.len(), height, selected, |row| heights[row]);
+        assert_eq!(seen, ColumnWindow { rows, gap }, "{heights:?} in {height} around {selected}");
     };
     check(&[], 10, 0, 0..0, 1);
     check(&[3, 3], 10, 0, 0..2, 1);
@@ -116,7 +116,7 @@ fn a_column_scrolls_to_the_selected_card() {
 #[test]
 fn long_subjects_are_cut_in_the_last_line() {
     let check = |text: &str, width, most, lines: &[&str]| {
-        assert_eq!(in_lines(text, width, most), lines, "{text} in {width}");
+        assert_eq!(wrap_to_lines(text, width, most), lines, "{text} in {width}");
     };
     check("one two three", 20, 2, &["one two three"]);
     check("one two three", 7, 2, &["one two", "three"]);
@@ -134,7 +134,7 @@ fn keys_move_between_cards() {
             drawn(&mut screen, 120, 40);
             act(&mut screen, *key);
         }
-        assert_eq!(chosen(&screen), Some(to), "{from} {keys:?}");
+        assert_eq!(selected(&screen), Some(to), "{from} {keys:?}");
     };
     // The task of a missing owner comes first, then started tasks.
     check(10, &[Command::Down], 3);
@@ -166,7 +166,7 @@ fn a_task_can_be_opened_and_closed() {
     // Scroll keys do not change the selection, and there is nothing to scroll.
     act(&mut screen, Command::Down);
     act(&mut screen, Command::Last);
-    assert_eq!((screen.states.board.open, chosen(&screen)), (Some(0), Some(5)));
+    assert_eq!((screen.states.board.open, selected(&screen)), (Some(0), Some(5)));
     act(&mut screen, Command::Back);
     assert!(drawn(&mut screen, 80, 24).contains("In progress"));
 }
@@ -175,7 +175,7 @@ fn a_task_can_be_opened_and_closed() {
 fn the_whole_task_is_copied() {
     let mut screen = screen(&["ada"], "1 p - Sweep \u{1b}[31mall");
     assert_eq!(
-        chosen_text(&screen).unwrap(),
+        selected_text(&screen).unwrap(),
         "task 1: Sweep \\u{1b}[31mall\n\nAll about 1.\n\n- first this\n- then that"
     );
     assert!(!drawn(&mut screen, 80, 24).contains('\u{1b}'));
@@ -186,7 +186,7 @@ fn an_empty_board_has_a_hint() {
     let mut screen = screen(&["ada"], "");
     assert!(drawn(&mut screen, 80, 24).contains("No tasks yet"));
     assert_eq!(act(&mut screen, Command::Down), None);
-    assert_eq!((chosen(&screen), chosen_text(&screen)), (None, None));
+    assert_eq!((selected(&screen), selected_text(&screen)), (None, None));
 }
 
 /// Stuck tasks are explained on the cards and in the graph.

@@ -13,40 +13,40 @@ use crate::output::local;
 use crate::ui::screen::Screen;
 
 /// Copies of one message to several members are written within this time, in milliseconds.
-const AT_ONCE: i64 = 1000;
+const BROADCAST_WINDOW_MS: i64 = 1000;
 /// Maximum number of messages in an entry.
-const MOST: usize = 256;
+const MAX_ENTRY_LEN: usize = 256;
 /// Counting of newer messages stops at this number.
-pub(super) const COUNTED: usize = 10_000;
+pub(super) const MAX_COUNTED: usize = 10_000;
 
 /// The messages of the view, in order.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Thread<'s> {
+pub(super) struct MessageList<'s> {
     screen: &'s Screen,
     /// Message numbers of the filtered member; `None` for all messages.
-    of: Option<&'s [u32]>,
+    numbers: Option<&'s [u32]>,
     hides_protocol: bool,
 }
 
 /// A range of messages that is shown as one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct MailEntry {
     pub(super) from: usize,
     pub(super) to: usize,
 }
 
-impl<'s> Thread<'s> {
+impl<'s> MessageList<'s> {
     /// The messages that match the screen's filter.
-    pub(super) fn of(screen: &'s Screen) -> Self {
+    pub(super) fn new(screen: &'s Screen) -> Self {
         let state = &screen.states.mail;
-        let letters = |name: &String| screen.picture.called(name).map(|person| &*person.letters);
-        let of = state.filter.as_ref().map(|name| letters(name).unwrap_or_default());
-        Self { screen, of, hides_protocol: state.hides_protocol }
+        let numbers_of = |name: &String| screen.picture.called(name).map(|person| &*person.letters);
+        let numbers = state.filter.as_ref().map(|name| numbers_of(name).unwrap_or_default());
+        Self { screen, numbers, hides_protocol: state.hides_protocol }
     }
 
     /// The number of messages, including hidden protocol messages.
     pub(super) fn len(&self) -> usize {
-        self.of.map_or(self.picture().letters().len(), <[u32]>::len)
+        self.numbers.map_or(self.picture().letters().len(), <[u32]>::len)
     }
 
     pub(super) fn picture(&self) -> &'s Picture {
@@ -58,77 +58,78 @@ impl<'s> Thread<'s> {
     }
 
     /// The message number at an index.
-    pub(super) fn number(&self, place: usize) -> Option<u32> {
-        match self.of {
-            Some(numbers) => numbers.get(place).copied(),
-            None => u32::try_from(place).ok().filter(|_| place < self.len()),
+    pub(super) fn number(&self, index: usize) -> Option<u32> {
+        match self.numbers {
+            Some(numbers) => numbers.get(index).copied(),
+            None => u32::try_from(index).ok().filter(|_| index < self.len()),
         }
     }
 
-    pub(super) fn letter(&self, place: usize) -> Option<&'s Letter> {
-        self.picture().letters().get(usize::try_from(self.number(place)?).ok()?)
+    pub(super) fn message(&self, index: usize) -> Option<&'s Letter> {
+        self.picture().letters().get(usize::try_from(self.number(index)?).ok()?)
     }
 
     /// The messages of an entry.
-    pub(super) fn letters(&self, entry: Entry) -> impl Iterator<Item = &'s Letter> + use<'s> {
-        let thread = *self;
-        (entry.from..entry.to).filter_map(move |place| thread.letter(place))
+    pub(super) fn messages(&self, entry: MailEntry) -> impl Iterator<Item = &'s Letter> + use<'s> {
+        let list = *self;
+        (entry.from..entry.to).filter_map(move |index| list.message(index))
     }
 
     /// The entry of a message. If the message is hidden or filtered out, the nearest visible entry before
     /// it, else after it.
-    pub(super) fn find(&self, number: u32) -> Option<Entry> {
-        let end = match self.of {
+    pub(super) fn find(&self, number: u32) -> Option<MailEntry> {
+        let end = match self.numbers {
             Some(numbers) => numbers.partition_point(|other| *other <= number),
             None => usize::try_from(number).unwrap_or(usize::MAX).saturating_add(1).min(self.len()),
         };
         // Start from the end: a later message of the same entry counts as well.
-        let seen = (0..end).rev().find(|place| self.is_seen(*place));
-        seen.and_then(|place| self.around(place)).or_else(|| self.after(end))
+        let visible = (0..end).rev().find(|index| self.is_visible(*index));
+        visible.and_then(|index| self.entry_at(index)).or_else(|| self.after(end))
     }
 
-    pub(super) fn last(&self) -> Option<Entry> {
+    pub(super) fn last(&self) -> Option<MailEntry> {
         self.before(self.len())
     }
 
     /// The last entry before this index.
-    pub(super) fn before(&self, place: usize) -> Option<Entry> {
-        self.around((0..place).rev().find(|place| self.is_seen(*place))?)
+    pub(super) fn before(&self, index: usize) -> Option<MailEntry> {
+        self.entry_at((0..index).rev().find(|index| self.is_visible(*index))?)
     }
 
     /// The first entry from this index on.
-    pub(super) fn after(&self, place: usize) -> Option<Entry> {
-        self.around((place..self.len()).find(|place| self.is_seen(*place))?)
+    pub(super) fn after(&self, index: usize) -> Option<MailEntry> {
+        self.entry_at((index..self.len()).find(|index| self.is_visible(*index))?)
     }
 
     /// The number of visible messages from this index on, counted up to a limit.
-    pub(super) fn count_after(&self, place: usize) -> usize {
-        let rest = place..self.len();
+    pub(super) fn count_after(&self, index: usize) -> usize {
+        let rest = index..self.len();
         if !self.hides_protocol {
             return rest.len();
         }
-        rest.take(COUNTED).filter(|place| self.is_seen(*place)).count()
+        rest.take(MAX_COUNTED).filter(|index| self.is_visible(*index)).count()
     }
 
-    fn is_seen(&self, place: usize) -> bool {
-        !self.hides_protocol || self.letter(place).is_some_and(|letter| letter.kind == Kind::Words)
+    fn is_visible(&self, index: usize) -> bool {
+        !self.hides_protocol
+            || self.message(index).is_some_and(|message| message.kind == Kind::Words)
     }
 
-    fn around(&self, place: usize) -> Option<Entry> {
-        self.letter(place)?;
-        let (mut from, mut to) = (place, place + 1);
-        while from > 0 && self.goes_on(from - 1) {
+    fn entry_at(&self, index: usize) -> Option<MailEntry> {
+        self.message(index)?;
+        let (mut from, mut to) = (index, index + 1);
+        while from > 0 && self.joins_next(from - 1) {
             from -= 1;
         }
-        while self.goes_on(to - 1) {
+        while self.joins_next(to - 1) {
             to += 1;
         }
-        Some(Entry { from, to })
+        Some(MailEntry { from, to })
     }
 
     /// Whether the message at an index and the next one belong to one entry.
-    fn goes_on(&self, place: usize) -> bool {
-        let (Some(one), Some(next)) = (self.letter(place), self.letter(place + 1)) else {
+    fn joins_next(&self, index: usize) -> bool {
+        let (Some(one), Some(next)) = (self.message(index), self.message(index + 1)) else {
             return false;
         };
         let is_one = match (one.kind, next.kind) {
@@ -136,20 +137,20 @@ impl<'s> Thread<'s> {
             (Kind::Words, Kind::Words) => {
                 one.from == next.from
                     && one.to != next.to
-                    && (0..=AT_ONCE).contains(&next.at.0.saturating_sub(one.at.0))
+                    && (0..=BROADCAST_WINDOW_MS).contains(&next.at.0.saturating_sub(one.at.0))
                     && text(self.screen, one) == text(self.screen, next)
             }
             _ => false,
         };
-        let day = |letter: &Letter| local(letter.at.timestamp()).date();
+        let day = |message: &Letter| local(message.at.timestamp()).date();
         // Split long entries at fixed indexes, so that the result is the same from either direction.
-        is_one && !(place + 1).is_multiple_of(MOST) && day(one) == day(next)
+        is_one && !(index + 1).is_multiple_of(MAX_ENTRY_LEN) && day(one) == day(next)
     }
 }
 
 /// The text of a message.
-pub(super) fn text(screen: &Screen, letter: &Letter) -> Option<String> {
-    match &screen.record(letter.spot)?.event {
+pub(super) fn text(screen: &Screen, message: &Letter) -> Option<String> {
+    match &screen.record(message.spot)?.event {
         Event::Sent { message, .. } | Event::Seen { message, .. } => {
             let text = |message: Option<Message<'_>>| Some(message?.text().into_owned());
             with_message(message.get().as_bytes(), text).ok()?

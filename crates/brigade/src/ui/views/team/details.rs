@@ -6,22 +6,22 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
-use super::{WIDE, agent, last_words, wrong};
+use super::{MIN_AGENT_WIDTH, agent_label, last_text, problem};
 use crate::output::{local, one_line};
 use crate::ui::canvas::Canvas;
 use crate::ui::markdown;
-use crate::ui::prose::{after, age, few, since, wrap};
+use crate::ui::prose::{abbreviate, age, prepend, since, wrap};
 use crate::ui::screen::Screen;
 use crate::ui::views::{approvals, member};
 
 /// Width of the label column.
-const LABEL: usize = 10;
+const LABEL_WIDTH: usize = 10;
 /// Maximum number of tasks shown.
-const TASKS: usize = 6;
+const MAX_TASKS: usize = 6;
 /// Maximum number of lines of its last message.
-const WORDS: usize = 4;
+const MAX_TEXT_LINES: usize = 4;
 /// Minimum height to show recent activity.
-const LATELY: u16 = 4;
+const MIN_RECENT_HEIGHT: u16 = 4;
 
 pub(super) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person: &Person) {
     if area.height == 0 {
@@ -38,33 +38,39 @@ pub(super) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person:
         Span::styled(format!(" {}", "─".repeat(rule)), theme.faint()),
     ]);
     canvas.line(title, line);
-    let columns = if area.width >= WIDE { 2 } else { 1 };
+    let columns = if area.width >= MIN_AGENT_WIDTH { 2 } else { 1 };
     let parts = Layout::horizontal(vec![Constraint::Fill(1); columns]).spacing(3).split(body);
     let width = parts.first().map_or(0, |part| usize::from(part.width));
-    let (mut now, being) = (present(screen, person, width), being(screen, person, width));
+    let (mut now, facts) = (current_state(screen, person, width), facts(screen, person, width));
     let columns = if columns == 1 {
         // In one column, static facts come last and may be cut off.
-        now.extend(being);
+        now.extend(facts);
         vec![now]
     } else {
-        vec![now, being]
+        vec![now, facts]
     };
-    let told = columns.iter().map(Vec::len).max().unwrap_or_default();
+    let used = columns.iter().map(Vec::len).max().unwrap_or_default();
     for (part, lines) in parts.iter().zip(columns) {
         for (row, line) in lines.into_iter().take(usize::from(part.height)).enumerate() {
             let y = part.y + u16::try_from(row).unwrap_or(0);
             canvas.line(Rect { y, height: 1, ..*part }, line);
         }
     }
-    let told = u16::try_from(told).unwrap_or(u16::MAX);
-    lately(screen, canvas, body, person, told);
+    let used = u16::try_from(used).unwrap_or(u16::MAX);
+    recent_activity(screen, canvas, body, person, used);
 }
 
 /// Draws recent activity in the remaining space.
-fn lately(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person: &Person, told: u16) {
-    let parts = [Constraint::Length(told), Constraint::Length(2), Constraint::Min(0)];
+fn recent_activity(
+    screen: &Screen,
+    canvas: &mut Canvas<'_>,
+    area: Rect,
+    person: &Person,
+    used: u16,
+) {
+    let parts = [Constraint::Length(used), Constraint::Length(2), Constraint::Min(0)];
     let [_, head, rest] = Layout::vertical(parts).areas(area);
-    if rest.height < LATELY {
+    if rest.height < MIN_RECENT_HEIGHT {
         return;
     }
     let head = Rect { y: head.bottom().saturating_sub(1), height: 1, ..head };
@@ -73,42 +79,42 @@ fn lately(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person: &Person,
 }
 
 /// Puts a label before the first line and indents the others.
-fn told(screen: &Screen, label: &'static str, lines: Vec<Line<'static>>) -> Vec<Line<'static>> {
-    let label = |place| if place == 0 { label } else { "" };
-    let line = |(place, line)| {
-        let label = format!("{:LABEL$}", label(place));
-        after(vec![Span::styled(label, screen.theme.faint())], line)
+fn labelled(screen: &Screen, label: &'static str, lines: Vec<Line<'static>>) -> Vec<Line<'static>> {
+    let label = |index| if index == 0 { label } else { "" };
+    let line = |(index, line)| {
+        let label = format!("{:LABEL_WIDTH$}", label(index));
+        prepend(vec![Span::styled(label, screen.theme.faint())], line)
     };
     lines.into_iter().enumerate().map(line).collect()
 }
 
 /// What the member does now: problem, requests, tasks, last message.
-fn present(screen: &Screen, person: &Person, width: usize) -> Vec<Line<'static>> {
-    let (theme, room) = (screen.theme, width.saturating_sub(LABEL));
+fn current_state(screen: &Screen, person: &Person, width: usize) -> Vec<Line<'static>> {
+    let (theme, room) = (screen.theme, width.saturating_sub(LABEL_WIDTH));
     let mut lines = Vec::new();
-    if let Some(why) = wrong(screen, person) {
-        lines.extend(told(screen, "problem", wrap(&[Span::styled(why, theme.wrong())], room)));
+    if let Some(why) = problem(screen, person) {
+        lines.extend(labelled(screen, "problem", wrap(&[Span::styled(why, theme.error())], room)));
     }
     for approval in &screen.approvals {
         if approval.from.as_str() == &*person.name {
             let since = age(screen.now, approval.at);
-            let what = format!("▲ {}, for {since}", approvals::asks(approval));
-            lines.extend(told(
+            let what = format!("▲ {}, for {since}", approvals::describe_request(approval));
+            lines.extend(labelled(
                 screen,
                 "waiting",
                 wrap(&[Span::styled(what, theme.urgent())], room),
             ));
         }
     }
-    lines.extend(told(screen, "tasks", tasks(screen, person)));
-    if let Some(words) = last_words(screen, person) {
-        let mut words = markdown::lines(words.trim_end(), room, theme);
-        let more = words.len() > WORDS;
-        words.truncate(WORDS);
-        if let Some(last) = words.last_mut().filter(|_| more) {
+    lines.extend(labelled(screen, "tasks", tasks(screen, person)));
+    if let Some(text) = last_text(screen, person) {
+        let mut text = markdown::lines(text.trim_end(), room, theme);
+        let more = text.len() > MAX_TEXT_LINES;
+        text.truncate(MAX_TEXT_LINES);
+        if let Some(last) = text.last_mut().filter(|_| more) {
             last.push_span(Span::raw(" …"));
         }
-        lines.extend(told(screen, "last said", words));
+        lines.extend(labelled(screen, "last said", text));
     }
     lines
 }
@@ -126,13 +132,13 @@ fn tasks(screen: &Screen, person: &Person) -> Vec<Line<'static>> {
         _ => 1,
     };
     cards.sort_by_key(|card| (rank(card.status()), std::cmp::Reverse(card.since)));
-    let more = cards.len().saturating_sub(TASKS);
+    let more = cards.len().saturating_sub(MAX_TASKS);
     let task = |card: &&brigade_core::picture::Card| {
         let since = since(screen.now, card.since);
         let (sign, word, style) = match card.status() {
             Some(Status::InProgress) => ("◐", format!("in progress for {since}"), theme.busy()),
             Some(Status::Completed) => ("✓", format!("done {since} ago"), theme.faint()),
-            _ => ("○", "not started".to_owned(), theme.good()),
+            _ => ("○", "not started".to_owned(), theme.success()),
         };
         Line::from(vec![
             Span::styled(format!("{sign} {} ", card.id), style),
@@ -140,7 +146,7 @@ fn tasks(screen: &Screen, person: &Person) -> Vec<Line<'static>> {
             Span::styled(format!(", {word}"), theme.faint()),
         ])
     };
-    let mut lines: Vec<Line<'static>> = cards.iter().take(TASKS).map(task).collect();
+    let mut lines: Vec<Line<'static>> = cards.iter().take(MAX_TASKS).map(task).collect();
     if more > 0 {
         lines.push(Line::styled(format!("and {more} more"), theme.faint()));
     }
@@ -148,18 +154,18 @@ fn tasks(screen: &Screen, person: &Person) -> Vec<Line<'static>> {
 }
 
 /// Facts about the member: agent, folder, process, tokens, mail.
-fn being(screen: &Screen, person: &Person, width: usize) -> Vec<Line<'static>> {
-    let room = width.saturating_sub(LABEL);
+fn facts(screen: &Screen, person: &Person, width: usize) -> Vec<Line<'static>> {
+    let room = width.saturating_sub(LABEL_WIDTH);
     let entry = person.entry.clone().unwrap_or_default();
     let mut lines = Vec::new();
     let mut part = |label, text: String| {
         if !text.is_empty() {
-            lines.extend(told(screen, label, wrap(&[Span::raw(text)], room)));
+            lines.extend(labelled(screen, label, wrap(&[Span::raw(text)], room)));
         }
     };
-    part("agent", agent(person));
+    part("agent", agent_label(person));
     part("folder", one_line(entry.cwd.as_deref().unwrap_or_default()));
-    part("runs", runs(screen, person));
+    part("runs", process_text(screen, person));
     if let Some(joined) = person.joined {
         let time = local(joined.timestamp()).strftime("%H:%M");
         part("joined", format!("{time}, {} ago", since(screen.now, joined)));
@@ -167,24 +173,24 @@ fn being(screen: &Screen, person: &Person, width: usize) -> Vec<Line<'static>> {
     let (read, written) = person.tokens;
     if read + written > 0 {
         let cost = person.cost.map(|cost| format!(", ${cost:.2}")).unwrap_or_default();
-        part("tokens", format!("{} input, {} output{cost}", few(read), few(written)));
+        part("tokens", format!("{} input, {} output{cost}", abbreviate(read), abbreviate(written)));
     }
-    let letters = screen.picture.letters();
+    let messages = screen.picture.letters();
     if !person.letters.is_empty() {
         // Only recent messages are searched: scanning all of them on each redraw would be slow.
-        let words = |number: &&u32| {
-            let letter = usize::try_from(**number).ok().and_then(|number| letters.get(number));
-            letter.is_some_and(|letter| letter.kind == Kind::Words)
+        let is_text = |number: &&u32| {
+            let message = usize::try_from(**number).ok().and_then(|number| messages.get(number));
+            message.is_some_and(|message| message.kind == Kind::Words)
         };
-        let last = person.letters.iter().rev().take(100).find(words);
-        let last = last.and_then(|number| letters.get(usize::try_from(*number).ok()?));
-        let last = last.map(|letter| {
-            let (from, to) = (screen.picture.name(letter.from), screen.picture.name(letter.to));
+        let last = person.letters.iter().rev().take(100).find(is_text);
+        let last = last.and_then(|number| messages.get(usize::try_from(*number).ok()?));
+        let last = last.map(|message| {
+            let (from, to) = (screen.picture.name(message.from), screen.picture.name(message.to));
             format!(
                 ", last: {} → {} {} ago",
                 one_line(from),
                 one_line(to),
-                since(screen.now, letter.at)
+                since(screen.now, message.at)
             )
         });
         let unread =
@@ -196,9 +202,9 @@ fn being(screen: &Screen, person: &Person, width: usize) -> Vec<Line<'static>> {
 }
 
 /// Describes how and where the member's process runs.
-fn runs(screen: &Screen, person: &Person) -> String {
+fn process_text(screen: &Screen, person: &Person) -> String {
     let entry = person.entry.clone().unwrap_or_default();
-    let how = match entry.backend_type.as_deref() {
+    let backend = match entry.backend_type.as_deref() {
         Some("tmux") => match entry.tmux_pane_id.as_deref() {
             Some(pane) if !pane.is_empty() => format!("in tmux, pane {}", one_line(pane)),
             _ => "in tmux".into(),
@@ -209,7 +215,7 @@ fn runs(screen: &Screen, person: &Person) -> String {
     };
     let vital = screen.vitals.get(&*person.name);
     match vital.and_then(|vital| vital.host.as_deref()) {
-        Some(host) => format!("{how} on {}", one_line(host)),
-        None => how,
+        Some(host) => format!("{backend} on {}", one_line(host)),
+        None => backend,
     }
 }

@@ -60,22 +60,25 @@ impl Axis {
 
     /// The columns with a clock label, and the labels.
     pub(super) fn ticks(&self) -> Vec<(usize, String)> {
-        let every = every(self.step);
+        let interval = tick_interval(self.step);
         let tick = |column| {
             let start = self.start(column);
             // Align labels to local time, also across a daylight-saving change.
-            let ahead = i64::from(local(time(start)).offset().seconds()) * SECOND;
-            let here = start.saturating_add(ahead);
-            let next = here.saturating_add(every - 1).div_euclid(every).saturating_mul(every);
-            let label = || label(time(next.saturating_sub(ahead)), every);
-            (next.saturating_sub(here) < self.step).then(|| (column, label()))
+            let utc_offset = i64::from(local(time(start)).offset().seconds()) * SECOND;
+            let local_start = start.saturating_add(utc_offset);
+            let next = local_start
+                .saturating_add(interval - 1)
+                .div_euclid(interval)
+                .saturating_mul(interval);
+            let label = || label(time(next.saturating_sub(utc_offset)), interval);
+            (next.saturating_sub(local_start) < self.step).then(|| (column, label()))
         };
         (0..self.columns).filter_map(tick).collect()
     }
 }
 
 /// The smallest round step at which the whole range fits.
-pub(super) fn fitting(first: i64, last: i64, columns: usize) -> i64 {
+pub(super) fn fitting_step(first: i64, last: i64, columns: usize) -> i64 {
     let columns = columns.max(1);
     let rough = last.saturating_sub(first).max(0) / i64::try_from(columns).unwrap_or(i64::MAX);
     // Round the step, so that it is readable and does not change with every record.
@@ -95,7 +98,7 @@ pub(super) fn fitting(first: i64, last: i64, columns: usize) -> i64 {
 }
 
 /// The distance between clock labels for a step.
-fn every(step: i64) -> i64 {
+fn tick_interval(step: i64) -> i64 {
     let has_room = |every: &&i64| {
         let letters = if **every < MINUTE { 8 } else { 6 };
         **every >= step.saturating_mul(letters + 4)
@@ -123,7 +126,7 @@ pub(super) fn time(milliseconds: i64) -> Timestamp {
 }
 
 /// A step as text.
-pub(super) fn words(step: i64) -> String {
+pub(super) fn format_step(step: i64) -> String {
     let (days, hours) = (step / DAY, step / HOUR);
     let (minutes, seconds) = (step / MINUTE, step % MINUTE / SECOND);
     match step {
@@ -156,7 +159,7 @@ mod tests {
 
     #[test]
     fn clock_labels_do_not_overlap() {
-        let check = |step: i64, between: i64| assert_eq!(every(step), between, "{step}");
+        let check = |step: i64, between: i64| assert_eq!(tick_interval(step), between, "{step}");
         check(100, 2 * SECOND);
         check(SECOND, 15 * SECOND);
         check(5 * SECOND, MINUTE);
@@ -193,8 +196,8 @@ mod tests {
 
     #[test]
     fn the_fitting_step_is_the_smallest_round_one() {
-        let check = |long: i64, columns: usize, step: i64| {
-            assert_eq!(fitting(NOON, NOON + long, columns), step, "{long} {columns}");
+        let check = |length: i64, columns: usize, step: i64| {
+            assert_eq!(fitting_step(NOON, NOON + length, columns), step, "{length} {columns}");
         };
         check(0, 60, 100);
         check(6 * SECOND, 60, 100);
@@ -210,9 +213,9 @@ mod tests {
 
     #[test]
     fn steps_are_formatted_with_units() {
-        let words: Vec<String> = STEPS.iter().map(|step| words(*step)).collect();
+        let formatted: Vec<String> = STEPS.iter().map(|step| format_step(*step)).collect();
         assert_eq!(
-            words.join(", "),
+            formatted.join(", "),
             "0.1 s, 0.2 s, 0.3 s, 0.5 s, 0.7 s, 1 s, 2 s, 3 s, 5 s, 7 s, 10 s, 15 s, 20 s, 30 s, 45 s, \
              1 min, 1 min 30 s, 2 min, 3 min, 5 min, 7 min, 10 min, 15 min, 20 min, 30 min, 1 h, 2 h, \
              4 h, 8 h, 1 d, 2 d, 7 d"

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::flow::Flow;
+use super::flow::RowLayout;
 
 /// Maximum number of tracks between two layers; further lines share them.
-const TRACKS: usize = 12;
-/// Limits on the number of lines between two layers: up to `MANY` tracks are assigned without overlap, and
-/// up to `FEW` in the best order.
-const MANY: usize = 1_000;
-const FEW: usize = 100;
+const MAX_TRACKS: usize = 12;
+/// Limits on the number of lines between two layers. Up to `MAX_ROUTED` lines get tracks without overlap,
+/// and up to `MAX_ORDERED` lines get them in the best order.
+const MAX_ROUTED: usize = 1_000;
+const MAX_ORDERED: usize = 100;
 
 /// Lines between two layers that share a track: from each source row to each target row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Net {
         (self.rows.first().copied().unwrap_or(0), self.rows.last().copied().unwrap_or(0))
     }
 
-    fn meets(&self, other: &Self) -> bool {
+    fn overlaps(&self, other: &Self) -> bool {
         let ((a, b), (c, d)) = (self.span(), other.span());
         a <= d && c <= b
     }
@@ -56,7 +56,7 @@ impl Net {
     }
 
     /// Moves the net down by some rows.
-    pub(super) fn lower(&mut self, by: usize) {
+    pub(super) fn shift_down(&mut self, by: usize) {
         let rows = self.from.iter_mut().chain(&mut self.rows);
         rows.chain(self.to.iter_mut().map(|(row, _)| row)).for_each(|row| *row += by);
         self.heavy = self.heavy.map(|(from, to)| (from + by, to + by));
@@ -64,31 +64,31 @@ impl Net {
 }
 
 /// The nets to the right of each layer.
-pub(super) fn nets(flow: &Flow) -> Vec<Vec<Net>> {
+pub(super) fn nets(flow: &RowLayout) -> Vec<Vec<Net>> {
     let mut to: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (a, b, _) in &flow.links {
         to.entry(*a).or_default().push(*b);
     }
     // Lines with the same targets share a net; otherwise many lines into one task would each need a track.
     let mut groups: BTreeMap<(usize, Vec<usize>), Net> = BTreeMap::new();
-    let mut home: BTreeMap<usize, (usize, Vec<usize>)> = BTreeMap::new();
-    let row = |place: usize| flow.items.get(place).map_or(0, |item| item.row);
+    let mut net_of: BTreeMap<usize, (usize, Vec<usize>)> = BTreeMap::new();
+    let row = |index: usize| flow.items.get(index).map_or(0, |item| item.row);
     for (from, mut to) in to {
         let Some(item) = flow.items.get(from) else { continue };
         to.sort_unstable();
         let key = (item.layer, to);
         let net = groups.entry(key.clone()).or_default();
         if net.to.is_empty() {
-            let is_task = |place: usize| flow.items.get(place).is_some_and(|i| i.task.is_some());
-            net.to = key.1.iter().map(|place| (row(*place), is_task(*place))).collect();
+            let is_task = |index: usize| flow.items.get(index).is_some_and(|i| i.task.is_some());
+            net.to = key.1.iter().map(|index| (row(*index), is_task(*index))).collect();
             net.to.sort_unstable();
         }
         net.from.push(item.row);
         net.live |= !item.done;
-        home.insert(from, key);
+        net_of.insert(from, key);
     }
     for (a, b, _) in flow.links.iter().filter(|(_, _, heavy)| *heavy) {
-        if let Some(net) = home.get(a).and_then(|key| groups.get_mut(key)) {
+        if let Some(net) = net_of.get(a).and_then(|key| groups.get_mut(key)) {
             net.heavy = Some((row(*a), row(*b)));
         }
     }
@@ -102,24 +102,24 @@ pub(super) fn nets(flow: &Flow) -> Vec<Vec<Net>> {
             channel.push(net);
         }
     }
-    channels.iter_mut().for_each(|channel| give_tracks(channel));
+    channels.iter_mut().for_each(|channel| assign_tracks(channel));
     channels
 }
 
 /// Assigns tracks to nets that are not straight, so that no two overlap.
-fn give_tracks(nets: &mut [Net]) {
+fn assign_tracks(nets: &mut [Net]) {
     nets.sort_by_key(Net::rank);
     let mut waiting: Vec<usize> =
         (0..nets.len()).filter(|n| nets.get(*n).is_some_and(|net| net.rows.len() > 1)).collect();
-    if waiting.len() > MANY {
+    if waiting.len() > MAX_ROUTED {
         for (count, number) in waiting.into_iter().enumerate() {
             if let Some(net) = nets.get_mut(number) {
-                net.track = Some(count % TRACKS);
+                net.track = Some(count % MAX_TRACKS);
             }
         }
         return;
     }
-    let mut placed: Vec<usize> = Vec::new();
+    let mut assigned: Vec<usize> = Vec::new();
     while !waiting.is_empty() {
         let is_free = |number: &usize| {
             let net = nets.get(*number);
@@ -130,16 +130,17 @@ fn give_tracks(nets: &mut [Net]) {
             })
         };
         // With a circular constraint, take the first one.
-        let next = if waiting.len() > FEW { None } else { waiting.iter().position(is_free) };
+        let next =
+            if waiting.len() > MAX_ORDERED { None } else { waiting.iter().position(is_free) };
         let next = next.unwrap_or(0);
         let number = waiting.remove(next);
         let Some(net) = nets.get(number) else { continue };
-        let before = placed.iter().filter_map(|other| nets.get(*other));
-        let before = before.filter(|other| other.meets(net) || other.turns_before(net));
+        let before = assigned.iter().filter_map(|other| nets.get(*other));
+        let before = before.filter(|other| other.overlaps(net) || other.turns_before(net));
         let track = before.filter_map(|other| other.track).max().map_or(0, |track| track + 1);
-        placed.push(number);
+        assigned.push(number);
         if let Some(net) = nets.get_mut(number) {
-            net.track = Some(track.min(TRACKS - 1));
+            net.track = Some(track.min(MAX_TRACKS - 1));
         }
     }
 }
@@ -161,7 +162,7 @@ mod tests {
 
     fn check(lines: &[Line<'_>]) {
         let mut nets: Vec<Net> = lines.iter().map(|(from, to, _)| net(from, to)).collect();
-        give_tracks(&mut nets);
+        assign_tracks(&mut nets);
         for (from, to, track) in lines {
             let net = nets.iter().find(|net| net.from == *from).unwrap();
             assert_eq!(net.track, *track, "{from:?} → {to:?} in {nets:?}");
@@ -186,8 +187,8 @@ mod tests {
     fn the_number_of_tracks_is_limited() {
         for many in [100, 3_000] {
             let mut nets: Vec<Net> = (0..many).map(|n| net(&[n], &[n + 2 * many])).collect();
-            give_tracks(&mut nets);
-            assert!(nets.iter().all(|net| net.track < Some(TRACKS)));
+            assign_tracks(&mut nets);
+            assert!(nets.iter().all(|net| net.track < Some(MAX_TRACKS)));
         }
     }
 }
