@@ -344,20 +344,20 @@ fn an_empty_team_can_be_drawn() {
 
 /// A random input to the screen.
 #[derive(Clone, Debug)]
-enum Step {
+enum ScreenInput {
     Record(usize),
     Key(&'static str),
     Letter(char),
     Draw(u16, u16),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn screen_input() -> impl Strategy<Value = ScreenInput> {
     let keys: Vec<&str> = KEYS.iter().flat_map(|key| key.keys).copied().collect();
     prop_oneof![
-        3 => (0..400_usize).prop_map(Step::Record),
-        5 => prop::sample::select(keys).prop_map(Step::Key),
-        1 => prop::sample::select(vec!['x', 'ß', '\u{1b}', '字']).prop_map(Step::Letter),
-        1 => (1..130_u16, 1..45_u16).prop_map(|(width, height)| Step::Draw(width, height)),
+        3 => (0..400_usize).prop_map(ScreenInput::Record),
+        5 => prop::sample::select(keys).prop_map(ScreenInput::Key),
+        1 => prop::sample::select(vec!['x', 'ß', '\u{1b}', '字']).prop_map(ScreenInput::Letter),
+        1 => (1..130_u16, 1..45_u16).prop_map(|(width, height)| ScreenInput::Draw(width, height)),
     ]
 }
 
@@ -371,7 +371,7 @@ proptest! {
 
     #[test]
     fn keys_never_change_the_read_model_or_panic(
-        steps in prop::collection::vec(step(), 1..60),
+        steps in prop::collection::vec(screen_input(), 1..60),
         started in 0..400_usize,
         view in prop::sample::select(View::ALL.to_vec()),
     ) {
@@ -391,14 +391,14 @@ proptest! {
         drawn(&mut screen, 80, 24);
         for step in steps {
             match step {
-                Step::Record(index) => add_records(&mut screen, &records[index % records.len()..][..1]),
-                Step::Draw(width, height) => drop(drawn(&mut screen, width, height)),
-                Step::Key(key) => {
+                ScreenInput::Record(index) => add_records(&mut screen, &records[index % records.len()..][..1]),
+                ScreenInput::Draw(width, height) => drop(drawn(&mut screen, width, height)),
+                ScreenInput::Key(key) => {
                     let before = read_model_text(&screen);
                     press(&mut screen, &[key]);
                     prop_assert_eq!(&read_model_text(&screen), &before, "{}", key);
                 }
-                Step::Letter(character) => {
+                ScreenInput::Letter(character) => {
                     let before = read_model_text(&screen);
                     press(&mut screen, &[character.to_string().as_str()]);
                     prop_assert_eq!(&read_model_text(&screen), &before);

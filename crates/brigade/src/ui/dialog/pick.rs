@@ -57,8 +57,10 @@ impl ListDialog {
     }
 
     pub(super) fn paste(&mut self, text: &str) {
-        self.filter =
-            insert_at_cursor(&self.filter, text.chars().filter(|letter| !letter.is_control()));
+        self.filter = insert_at_cursor(
+            &self.filter,
+            text.chars().filter(|character| !character.is_control()),
+        );
         self.selected = 0;
     }
 

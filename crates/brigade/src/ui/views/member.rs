@@ -21,7 +21,7 @@ use crate::ui::views::step;
 
 /// The state of the view.
 #[derive(Debug, Default)]
-pub(crate) struct MemberState {
+pub(crate) struct MemberViewState {
     /// The scroll position and the member it belongs to; `None` follows the latest activity.
     at: Option<(Who, ActivityPosition)>,
 }

@@ -62,7 +62,7 @@ pub(crate) struct ViewStates {
     pub(crate) board: board::BoardState,
     pub(crate) approvals: approvals::ApprovalsState,
     pub(crate) timeline: timeline::TimelineState,
-    pub(crate) member: member::MemberState,
+    pub(crate) member: member::MemberViewState,
 }
 
 /// Draws the current view.

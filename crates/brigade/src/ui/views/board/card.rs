@@ -103,7 +103,7 @@ pub(super) fn since(screen: &Screen, card: &Card) -> At {
     done.max().map_or(card.since, |done| done.max(card.since))
 }
 
-/// What blocks a task, as text, and whether it is stuck.
+/// The reason why a task is blocked, and whether it is stuck.
 pub(super) fn blocked_reason(screen: &Screen, card: &Card, look: Look) -> Option<(String, bool)> {
     let hold = screen.picture.hold(card.id)?;
     let text = match hold {

@@ -88,7 +88,7 @@ fn labelled(screen: &Screen, label: &'static str, lines: Vec<Line<'static>>) -> 
     lines.into_iter().enumerate().map(line).collect()
 }
 
-/// What the member does now: problem, requests, tasks, last message.
+/// The member's current state: problem, requests, tasks, last message.
 fn current_state(screen: &Screen, person: &Person, width: usize) -> Vec<Line<'static>> {
     let (theme, room) = (screen.theme, width.saturating_sub(LABEL_WIDTH));
     let mut lines = Vec::new();

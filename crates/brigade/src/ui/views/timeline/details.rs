@@ -1,4 +1,4 @@
-//! What the selected member did in the visible time.
+//! Summary of what the selected member did in the visible time.
 
 use brigade_core::picture::{Kind, Letter, Person, Who};
 use brigade_core::pulse;

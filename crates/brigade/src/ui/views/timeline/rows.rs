@@ -141,7 +141,7 @@ pub(super) fn legend(canvas: &mut Canvas<'_>, area: Rect, has_mail: bool, report
         signs.extend([("↑", "sent", theme.strong()), ("↓", "received", theme.strong())]);
     }
     if !reports_activity {
-        signs.push(("·", "not reported", theme.faint()));
+        signs.push(("·", "unknown", theme.faint()));
     }
     let mut spans = vec![Span::raw(" ")];
     for (sign, word, style) in signs {

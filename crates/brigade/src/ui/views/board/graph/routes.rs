@@ -158,9 +158,9 @@ mod tests {
     }
 
     /// Source rows, target rows and the expected track.
-    type Line<'l> = (&'l [usize], &'l [usize], Option<usize>);
+    type ExpectedTrack<'l> = (&'l [usize], &'l [usize], Option<usize>);
 
-    fn check(lines: &[Line<'_>]) {
+    fn check(lines: &[ExpectedTrack<'_>]) {
         let mut nets: Vec<Net> = lines.iter().map(|(from, to, _)| net(from, to)).collect();
         assign_tracks(&mut nets);
         for (from, to, track) in lines {
