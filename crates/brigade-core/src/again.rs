@@ -45,7 +45,7 @@ use crate::authority;
 use crate::clock::wire_time;
 use crate::delivery::GO_ON;
 use crate::event::{Event, MessageKey, Record};
-use crate::handshake::is_of;
+use crate::handshake::belongs_to_team;
 use crate::hash::Fnv;
 use crate::mail::{self, MailError, with_message};
 use crate::seat::Seat;
@@ -143,7 +143,7 @@ pub struct Again {
 pub async fn send_again(seat: &Seat, heard: &Heard, known: &Shown) -> Result<Again, MailError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
-    authority::teammate(seat, &team, "have its mail resent")?;
+    authority::require_teammate(seat, &team, "have its mail resent")?;
     let mut again = Again::default();
     let mailbox = Mailbox::read(seat, &team).await?;
     let mut shown = mailbox.expand(known);
@@ -226,7 +226,7 @@ impl Mailbox {
         let mut mailbox = Self::default();
         // Key of the next copy of each message, mapped to the index of that message.
         let mut next: HashMap<MessageKey, usize> = HashMap::new();
-        for record in records.iter().filter(|record| is_of(team, record)) {
+        for record in records.iter().filter(|record| belongs_to_team(team, record)) {
             let (key, json) = match &record.event {
                 Event::Sent { key, message, .. } | Event::Seen { key, message, .. } => {
                     (*key, message.get().as_bytes())

@@ -105,23 +105,23 @@ impl Seat {
     /// Returns the error for a seat whose name is not on the roster.
     pub async fn absent(&self) -> Result<Denied, StoreError> {
         let config = self.config().await?;
-        Ok(absent(self, &self.read(&config)?))
+        Ok(not_a_member(self, &self.read(&config)?))
     }
 }
 
 /// Returns the seat's role, or an error if it is not a member.
-pub(crate) fn member(seat: &Seat, team: &Team<'_>) -> Result<Role, Denied> {
-    role(seat, team).ok_or_else(|| absent(seat, team))
+pub(crate) fn require_member(seat: &Seat, team: &Team<'_>) -> Result<Role, Denied> {
+    role(seat, team).ok_or_else(|| not_a_member(seat, team))
 }
 
-pub(crate) fn absent(seat: &Seat, team: &Team<'_>) -> Denied {
+pub(crate) fn not_a_member(seat: &Seat, team: &Team<'_>) -> Denied {
     let (who, team_name) = (seat.name.clone(), seat.team.to_string());
     Denied::NotAMember { who, team: team_name, members: member_names(team) }
 }
 
 /// Fails unless the seat is the lead.
-pub(crate) fn lead(seat: &Seat, team: &Team<'_>, what: &'static str) -> Result<(), Denied> {
-    match member(seat, team)? {
+pub(crate) fn require_lead(seat: &Seat, team: &Team<'_>, what: &'static str) -> Result<(), Denied> {
+    match require_member(seat, team)? {
         Role::Lead => Ok(()),
         Role::Teammate => {
             Err(Denied::LeadOnly { what, who: seat.name.clone(), team: seat.team.to_string() })
@@ -130,8 +130,12 @@ pub(crate) fn lead(seat: &Seat, team: &Team<'_>, what: &'static str) -> Result<(
 }
 
 /// Fails unless the seat is the lead and its user may answer requests.
-pub(crate) fn answering(seat: &Seat, team: &Team<'_>, what: &'static str) -> Result<(), Denied> {
-    lead(seat, team, what)?;
+pub(crate) fn require_answering_lead(
+    seat: &Seat,
+    team: &Team<'_>,
+    what: &'static str,
+) -> Result<(), Denied> {
+    require_lead(seat, team, what)?;
     match seat.hand {
         Hand::Agent { answers: false } => {
             Err(Denied::PersonOnly { what, team: seat.team.to_string() })
@@ -141,15 +145,19 @@ pub(crate) fn answering(seat: &Seat, team: &Team<'_>, what: &'static str) -> Res
 }
 
 /// Fails unless the seat is a teammate.
-pub(crate) fn teammate(seat: &Seat, team: &Team<'_>, what: &'static str) -> Result<(), Denied> {
-    match member(seat, team)? {
+pub(crate) fn require_teammate(
+    seat: &Seat,
+    team: &Team<'_>,
+    what: &'static str,
+) -> Result<(), Denied> {
+    match require_member(seat, team)? {
         Role::Lead => Err(Denied::TeammateOnly { what }),
         Role::Teammate => Ok(()),
     }
 }
 
 /// Fails unless the seat is the lead or the member concerned. A member that has left may still clean up after itself.
-pub(crate) fn lead_or(
+pub(crate) fn require_lead_or(
     seat: &Seat,
     team: &Team<'_>,
     about: &MemberName,

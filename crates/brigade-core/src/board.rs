@@ -262,7 +262,7 @@ pub async fn delete(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
 /// member itself and for the lead.
 pub async fn release(seat: &Seat, owner: &MemberName) -> Result<Vec<TaskId>, BoardError> {
     let config = seat.config().await?;
-    authority::lead_or(seat, &seat.read(&config)?, owner, "release its tasks")?;
+    authority::require_lead_or(seat, &seat.read(&config)?, owner, "release its tasks")?;
     let mut released = Vec::new();
     for (id, document) in seat.store.tasks(&seat.team).await? {
         let Ok(task) = Task::read(&document.bytes) else { continue };
@@ -300,7 +300,7 @@ fn check_owner(seat: &Seat, id: TaskId, task: &Task<'_>) -> Result<(), BoardErro
 /// Returns whether the seat is the lead. Fails if it is not a member, because only members may change the board.
 async fn is_lead(seat: &Seat) -> Result<bool, BoardError> {
     let config = seat.config().await?;
-    Ok(authority::member(seat, &seat.read(&config)?)? == Role::Lead)
+    Ok(authority::require_member(seat, &seat.read(&config)?)? == Role::Lead)
 }
 
 /// Changes a task by compare-and-set, retrying on conflict.

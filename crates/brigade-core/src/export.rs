@@ -55,9 +55,9 @@ const VERSION: u32 = 1;
 /// One line of an export.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Line {
+enum ExportLine {
     /// Header. The first line.
-    BrigadeTeam(Header),
+    BrigadeTeam(ExportHeader),
     /// The team's `config.json`, as text.
     Config(String),
     /// A task, as text.
@@ -88,7 +88,7 @@ enum Line {
 
 /// Identifies an export.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Header {
+struct ExportHeader {
     version: u32,
     /// Unique id of this export.
     id: String,
@@ -149,20 +149,23 @@ pub async fn export(
     let names = parsed.members().filter_map(|member| Some(member.name()?.into_owned()));
     let mut names: Vec<String> = names.collect();
     let id = uuid::Uuid::new_v4().to_string();
-    write_line(to, &Line::BrigadeTeam(Header { version: VERSION, id, team: team.clone(), at }))?;
-    write_line(to, &Line::Config(into_text(config.clone(), || "config.json".into())?))?;
+    write_line(
+        to,
+        &ExportLine::BrigadeTeam(ExportHeader { version: VERSION, id, team: team.clone(), at }),
+    )?;
+    write_line(to, &ExportLine::Config(into_text(config.clone(), || "config.json".into())?))?;
 
     let mut exported = Exported::default();
     let mut last = 0;
     for (id, task) in store.tasks(team).await? {
         let text = into_text(task.bytes, || format!("task {id}"))?;
-        write_line(to, &Line::Task { id: id.get(), text })?;
+        write_line(to, &ExportLine::Task { id: id.get(), text })?;
         exported.tasks += 1;
         last = last.max(id.get());
     }
     let history = store.history(team).await?;
     let history_index = ExportHistory::read(&history, created);
-    write_line(to, &Line::LastTask(last.max(history_index.last_task)))?;
+    write_line(to, &ExportLine::LastTask(last.max(history_index.last_task)))?;
     for owner in history_index.mailboxes.keys() {
         if !names.iter().any(|name| name == owner) {
             names.push((*owner).to_owned());
@@ -180,11 +183,11 @@ pub async fn export(
                 message.map(|message| questions_about(&member, created, &message))
             });
             questions.extend(found.ok().flatten().unwrap_or_default());
-            write_line(to, &Line::Message(message))?;
+            write_line(to, &ExportLine::Message(message))?;
         }
         if let Some(note) = store.kept(team, &member, Shelf::Memory).await? {
             let text = into_text(note, || format!("the note of {member}"))?;
-            write_line(to, &Line::Note { member: member.to_string(), text })?;
+            write_line(to, &ExportLine::Note { member: member.to_string(), text })?;
         }
     }
     questions.sort();
@@ -192,18 +195,18 @@ pub async fn export(
     for (member, question) in questions {
         if let Some(answer) = store.decided(team, &Question::new(&member, &question)).await? {
             let answer = into_text(answer, || format!("the answer to {question}"))?;
-            write_line(to, &Line::Decision { member: member.to_string(), question, answer })?;
+            write_line(to, &ExportLine::Decision { member: member.to_string(), question, answer })?;
         }
     }
     for record in history.iter().filter(|record| record.event.mailbox().is_none()) {
-        write_line(to, &Line::Record(record.clone()))?;
+        write_line(to, &ExportLine::Record(record.clone()))?;
     }
-    write_line(to, &Line::End(exported))?;
+    write_line(to, &ExportLine::End(exported))?;
     to.flush()?;
     Ok(exported)
 }
 
-fn write_line(to: &mut (dyn Write + Send), line: &Line) -> io::Result<()> {
+fn write_line(to: &mut (dyn Write + Send), line: &ExportLine) -> io::Result<()> {
     let mut text = serde_json::to_vec(line)?;
     text.push(b'\n');
     to.write_all(&text)
@@ -294,10 +297,10 @@ fn questions_about(
         Protocol::PermissionRequest(request) => (Kind::Permission, &request.request_id),
         _ => return Vec::new(),
     };
-    let mut questions = vec![(to.clone(), request::answered(to, created, kind, id))];
+    let mut questions = vec![(to.clone(), request::answer_question(to, created, kind, id))];
     if let Ok(from) = message.from().parse::<MemberName>() {
-        questions.push((from.clone(), request::heard(&from, kind, id)));
-        questions.push((from.clone(), request::taken_back(&from, created, kind, id)));
+        questions.push((from.clone(), request::accepted_answer_question(&from, kind, id)));
+        questions.push((from.clone(), request::withdrawal_question(&from, created, kind, id)));
     }
     questions
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use uuid::Uuid;
 
-use super::{Exported, ExportedMessage, Header, Line, VERSION};
+use super::{ExportHeader, ExportLine, Exported, ExportedMessage, VERSION};
 use crate::event::{Event, MessageKey, Record};
 use crate::hash::Fnv;
 use crate::mail::with_message;
@@ -81,7 +81,7 @@ pub enum ImportError {
 
 /// The content of a complete export, except for its messages.
 struct CheckedExport {
-    header: Header,
+    header: ExportHeader,
     config: String,
     tasks: Vec<(TaskId, Vec<u8>)>,
     last_task: u64,
@@ -167,7 +167,7 @@ fn check<R: BufRead + Seek>(from: &mut R) -> Result<CheckedExport, ImportError> 
     let mut found = Exported::default();
     for (index, line) in from.lines().enumerate() {
         let number = index + 1;
-        let line = match serde_json::from_str::<Line>(&line?) {
+        let line = match serde_json::from_str::<ExportLine>(&line?) {
             Ok(line) => line,
             Err(_) if index == 0 => return Err(ImportError::NotAnExport),
             // The line that was being written when the export was cut off.
@@ -175,25 +175,25 @@ fn check<R: BufRead + Seek>(from: &mut R) -> Result<CheckedExport, ImportError> 
             Err(source) => return Err(ImportError::Line { number, source }),
         };
         match line {
-            Line::BrigadeTeam(found) if found.version != VERSION => {
+            ExportLine::BrigadeTeam(found) if found.version != VERSION => {
                 return Err(ImportError::Version { found: found.version });
             }
-            Line::BrigadeTeam(found) => header = Some(found),
-            Line::Config(text) => config = Some(text),
-            Line::Task { id, text } => {
+            ExportLine::BrigadeTeam(found) => header = Some(found),
+            ExportLine::Config(text) => config = Some(text),
+            ExportLine::Task { id, text } => {
                 let id = TaskId::new(id).ok_or(ImportError::NotAnExport)?;
                 let damaged = |damage| ImportError::Damaged { place: format!("task {id}"), damage };
                 brigade_wire::task::Task::read(text.as_bytes()).map_err(damaged)?;
                 tasks.push((id, text.into_bytes()));
                 found.tasks += 1;
             }
-            Line::LastTask(id) => last_task = id,
-            Line::Message(exported) => {
+            ExportLine::LastTask(id) => last_task = id,
+            ExportLine::Message(exported) => {
                 found.messages += 1;
                 found.unread += usize::from(!exported.read);
             }
-            Line::End(said) => end = Some(said),
-            Line::Note { .. } | Line::Decision { .. } | Line::Record(_) => {}
+            ExportLine::End(said) => end = Some(said),
+            ExportLine::Note { .. } | ExportLine::Decision { .. } | ExportLine::Record(_) => {}
         }
         if header.is_none() {
             return Err(ImportError::NotAnExport);
@@ -283,24 +283,24 @@ struct PendingMarks {
 }
 
 impl ImportWriter<'_> {
-    async fn import_line(&mut self, line: Line) -> Result<(), ImportError> {
+    async fn import_line(&mut self, line: ExportLine) -> Result<(), ImportError> {
         match line {
-            Line::Message(exported) => self.message(&exported).await,
-            Line::Note { member, text } => {
+            ExportLine::Message(exported) => self.message(&exported).await,
+            ExportLine::Note { member, text } => {
                 if let Ok(member) = member.parse() {
                     let note = Some(text.as_bytes());
                     self.store.keep(self.team, &member, Shelf::Memory, note).await?;
                 }
                 Ok(())
             }
-            Line::Decision { member, question, answer } => {
+            ExportLine::Decision { member, question, answer } => {
                 if let Ok(member) = member.parse() {
                     let question = Question::new(&member, &question);
                     self.store.decide(self.team, &question, answer.as_bytes()).await?;
                 }
                 Ok(())
             }
-            Line::Record(Record { by, event, .. }) => self.record(by, event).await,
+            ExportLine::Record(Record { by, event, .. }) => self.record(by, event).await,
             _ => Ok(()),
         }
     }
