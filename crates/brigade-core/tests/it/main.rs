@@ -1,4 +1,4 @@
-//! The core's tests, one binary.
+//! Integration tests of brigade-core, in one binary.
 
 #![expect(
     clippy::indexing_slicing,
@@ -46,7 +46,7 @@ fn in_memory<F: Future<Output = ()>>(test: impl FnOnce(House) -> F) {
     run(async { test(House::build(Arc::new(MemoryStore::new(clock()))).await).await });
 }
 
-/// A team in files, and where they are.
+/// A team in files, and their location.
 struct Files {
     house: House,
     home: TempDir,
@@ -62,7 +62,7 @@ impl Files {
         });
     }
 
-    /// The same team as another process would have it.
+    /// The same team, as another process would open it.
     fn anew(&self) -> House {
         House { store: Arc::new(store(&self.home)), clock: Arc::new(SystemClock) }
     }
@@ -72,7 +72,7 @@ impl Files {
         self.inbox(of).with_extension("json.lock")
     }
 
-    /// The same again, with little patience for locks.
+    /// The same team, with a short timeout for locks.
     fn impatient(&self, lock_wait: Duration) -> House {
         let store = FileStore::open(options(&self.home).with_lock_wait(lock_wait));
         House { store: Arc::new(store), clock: Arc::new(SystemClock) }
@@ -108,7 +108,7 @@ impl Files {
     }
 }
 
-/// A lock that its holder left a minute ago.
+/// Creates a lock that its holder abandoned a minute ago.
 fn leave_locked(lock: &Path) {
     fs::create_dir(lock).unwrap();
     let old = SystemTime::now() - Duration::from_secs(60);
