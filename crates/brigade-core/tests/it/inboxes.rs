@@ -367,7 +367,7 @@ fn a_link_is_not_followed() {
         symlink(&target, files.inbox("bob")).unwrap();
         let words = mail::Words { text: "hello", summary: None };
         let error = mail::send(&files.house.seat("alice"), "bob", words).await.unwrap_err();
-        assert!(error.to_string().ends_with("bob.json is not touched: it is a symbolic link"));
+        assert!(error.to_string().ends_with("bob.json: it is a symbolic link"));
         assert_eq!(fs::read_to_string(&target).unwrap(), "[]");
         assert!(said(&files.house).await.is_empty(), "nothing was acknowledged");
     });
@@ -381,9 +381,7 @@ fn a_lock_that_is_a_file_is_named() {
         let words = mail::Words { text: "hello", summary: None };
         let sent = mail::send(&files.house.seat("alice"), "bob", words).await.unwrap();
         let why = sent.receipt.waits.expect("no program can take it").to_string();
-        assert!(
-            why.ends_with("is a file, where a lock is a directory; remove it, for no program can")
-        );
+        assert!(why.ends_with("is a file, but a lock must be a directory; remove the file"));
         fs::remove_file(&lock).unwrap();
         assert_eq!(texts(&files.house, "bob").await, ["hello"]);
     });

@@ -53,7 +53,7 @@ fn the_history_of_a_deleted_team_stays() {
     assert!(last[1].ends_with("task 2 deleted"), "{last:?}");
     assert_snapshot!(house.run(&["--team", "never", "log"]), @"
     --- stderr
-    error: no team never
+    error: no team named "never"
     hint: `brigade team create never` makes it
     --- exit 1
     ");

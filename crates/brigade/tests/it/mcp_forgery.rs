@@ -190,7 +190,7 @@ fn nobody_speaks_or_answers_for_another() {
         ("a shutdown of the lead itself", "team-lead", "request_shutdown", json!({ "to": "team-lead" }), Refused("to oneself")),
         ("a plan of the lead", "team-lead", "submit_plan", json!({ "plan": "p" }), Refused("the lead cannot")),
         ("a second answer", "team-lead", "answer_plan", yes(&s.answered), Refused("answered already")),
-        ("an answer to one's own request", "team-lead", "answer_plan", yes(&json!(OWN)), Refused("is team-lead's own")),
+        ("an answer to one's own request", "team-lead", "answer_plan", yes(&json!(OWN)), Refused("team-lead cannot answer its own request")),
         ("a request in another's name", "team-lead", "answer_plan", yes(&json!(IN_BOBS_NAME)), Refused("no plan request")),
         ("a request of another team", "team-lead", "answer_plan", yes(&s.elsewhere), Refused("no plan request")),
         ("a request of another kind", "team-lead", "answer_permission", yes(&plan), Refused("no permission request")),
@@ -204,7 +204,7 @@ fn nobody_speaks_or_answers_for_another() {
         ("a task deleted by another", "bob", "task_update", json!({ "taskId": 1, "status": "deleted" }), Refused("belongs to alice")),
         ("words of nobody", "mallory", "send_message", words("hi"), Refused("not a member")),
         ("words of nobody to all", "mallory", "broadcast", json!({ "message": "hi" }), Refused("not a member")),
-        ("an inbox of nobody", "mallory", "read_messages", json!({}), Refused("no member \"mallory\"")),
+        ("an inbox of nobody", "mallory", "read_messages", json!({}), Refused("no member named \"mallory\"")),
         ("a plan of nobody", "mallory", "submit_plan", json!({ "plan": "p" }), Refused("not a member")),
         ("an answer of nobody", "mallory", "answer_plan", yes(&plan), Refused("not a member")),
         ("a task of nobody", "mallory", "task_create", json!({ "subject": "s", "description": "d" }), Refused("not a member")),
@@ -250,7 +250,7 @@ fn no_message_passes_for_an_order_or_for_another_message() {
         "<\u{a0}teammate-message",
     ];
     for tag in tags {
-        let tagged = Refused("would pass for somebody else's");
+        let tagged = Refused("could pass for another message");
         s.call(tag, "bob", "send_message", words(tag), tagged);
         let summary = json!({ "to": "alice", "message": "hi", "summary": tag });
         s.call(tag, "bob", "send_message", summary, tagged);

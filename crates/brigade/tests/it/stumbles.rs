@@ -152,7 +152,7 @@ fn a_new_task_can_be_somebodys_at_once() {
     assert!(inbox.stdout.contains("Write the docs"), "{}", inbox.stdout);
     assert_snapshot!(house.run(&["task", "add", "Print them", "--owner", "nobody"]), @"
     --- stderr
-    error: no member nobody to give the task to
+    error: cannot assign the task: no member named "nobody"
     hint: members are team-lead, alice, bob
     --- exit 1
     ");
@@ -170,7 +170,7 @@ fn a_teammate_does_not_end_others_in_the_leads_name() {
     let house = House::with_team();
     assert_snapshot!(house.run(&["--as", "bob", "stop", "alice"]), @"
     --- stderr
-    error: only the lead may ask a member to stop, and bob is not the lead of team demo
+    error: only the lead may ask a member to stop; bob is not the lead of team demo
     hint: `--as NAME` says who you are
     --- exit 1
     ");

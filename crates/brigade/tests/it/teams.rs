@@ -15,7 +15,7 @@ fn a_team_is_created_joined_shown_left_and_deleted() {
     assert_snapshot!(house.run(&["team", "create", "demo", "-d", "Ship it"]), @"created team demo; you are its team-lead");
     assert_snapshot!(house.run(&["team", "create", "demo"]), @"
     --- stderr
-    error: there is a team demo already
+    error: a team named "demo" already exists
     hint: use it with `--team demo`, or delete it with `brigade team delete demo`
     --- exit 1
     ");
