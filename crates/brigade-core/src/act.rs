@@ -1,4 +1,4 @@
-//! What a member's agent does while it works, as recorded in the journal.
+//! Work events: the activity of a member's agent, as recorded in the journal.
 
 use serde::{Deserialize, Serialize};
 
@@ -68,7 +68,7 @@ pub enum Act {
     },
     /// Something went wrong.
     Trouble {
-        /// What went wrong, and what brigade does about it.
+        /// The problem, and how brigade reacts to it.
         why: String,
     },
 }

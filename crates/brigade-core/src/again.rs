@@ -55,7 +55,7 @@ use crate::store::{Mark, Outgoing, StoreError};
 /// rejected one that was four minutes old.
 const SIGNATURE_MAX_AGE: SignedDuration = SignedDuration::from_secs(60);
 
-/// What a member's session transcripts show that its model received.
+/// The input a member's model received, according to its session transcripts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
     /// User turns shown to the model, oldest first.
@@ -67,8 +67,8 @@ pub struct Heard {
 /// Start of a message envelope, up to the sender's name.
 const ENVELOPE_START: &str = "<teammate-message teammate_id=\"";
 
-/// Index of the envelopes a model received, by claimed sender and first line of the text. Each message of the
-/// mailbox is looked up, and there are as many envelopes as messages, so a linear search would be quadratic.
+/// Index of the envelopes a model received, by claimed sender and first line of the text. We search it once per
+/// message and there are as many envelopes as messages, so a linear search would be quadratic.
 struct Envelopes<'h> {
     by_line: HashMap<(&'h str, &'h str), Vec<(usize, &'h str)>>,
 }

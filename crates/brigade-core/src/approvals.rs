@@ -47,11 +47,11 @@ pub struct Approval {
     pub from: MemberName,
     /// When the request was made.
     pub at: Timestamp,
-    /// What the request is for.
+    /// The subject of the request.
     pub wanted: Wanted,
 }
 
-/// What a request is for.
+/// The subject of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Wanted {
     /// Approval of a plan.

@@ -248,7 +248,7 @@ pub async fn delete(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
         let Ok(task) = Task::read(&document.bytes) else { continue };
         if without_dependency(&task, &number) != document.bytes {
             let result = edit(seat, other, |task| Ok(without_dependency(task, &number))).await;
-            // That task was deleted in the meantime too.
+            // Another member deleted that task too.
             match result {
                 Ok(_) | Err(BoardError::NoTask(_)) => {}
                 Err(error) => return Err(error),

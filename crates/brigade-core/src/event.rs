@@ -109,7 +109,7 @@ pub enum Event {
         /// The reason for a no.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// Who decided: `person`, `agent` or `rule N of NAME`; `taken back` if the asker withdrew the
+        /// The decider: `person`, `agent` or `rule N of NAME`; `taken back` if the asker withdrew the
         /// request.
         hand: String,
     },

@@ -78,8 +78,8 @@ pub async fn revive(seat: &Seat) -> Result<Option<Revived>, RosterError> {
         None if exists => return Ok(Some(Revived::default())),
         Some(progress) => serde_json::from_slice(&progress).unwrap_or_default(),
         None => {
-            // Save the messages before creating the team: once the team exists with empty inboxes, they could not
-            // be told from messages that were read.
+            // Save the messages before creating the team. Its new inboxes are empty, and after a crash unread
+            // messages would look like messages that were read.
             let unread = unread(seat, &recorded, &history);
             let note = serde_json::to_vec(&unread).unwrap_or_default();
             store.keep(team, me, Shelf::Revival, Some(&note)).await?;

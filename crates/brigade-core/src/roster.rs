@@ -42,7 +42,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 /// A new team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TeamPlan<'p> {
-    /// What the team is for.
+    /// The team's purpose.
     pub description: &'p str,
     /// The lead's model, for information only.
     pub lead_model: &'p str,

@@ -41,13 +41,13 @@ pub struct Seat {
     /// The lead's public key, if the seat has one. Then a message counts as the lead's only if it is signed with
     /// that key.
     pub lead_key: Option<LeadKey>,
-    /// Who uses the seat.
+    /// The user of the seat: a person, an agent or a rule.
     pub hand: Hand,
     /// Signs the lead's messages to members that have a key.
     pub signer: Option<Arc<dyn Signer>>,
 }
 
-/// Who uses a seat. Like the seat's name, it is fixed when the program starts.
+/// The user of a seat. Like the seat's name, it is fixed when the program starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Hand {

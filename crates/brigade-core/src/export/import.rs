@@ -241,7 +241,7 @@ fn placeholder(id: TaskId, status: Status) -> Vec<u8> {
     task.to_bytes()
 }
 
-/// What the store's journal already contains about this team.
+/// Messages and answers of this team that the store's journal already contains.
 #[derive(Default)]
 struct ImportHistory {
     messages: HashSet<(String, MessageKey)>,

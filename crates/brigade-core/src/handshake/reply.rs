@@ -25,12 +25,12 @@ const IN_PROGRESS_WINDOW: SignedDuration = SignedDuration::from_secs(5);
 /// Recorded instead of who decided, if the asker withdrew the request.
 pub const TAKEN_BACK: &str = "taken back";
 
-/// The answer that was given first, and therefore counts.
+/// The first answer to a request, which is the one that counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct First {
     /// The answer.
     pub answer: Protocol,
-    /// Who decided; empty if another program answered.
+    /// The decider; empty if another program answered.
     pub hand: String,
     /// Time of the answer, in wire format.
     pub at: String,
@@ -283,8 +283,8 @@ pub(super) async fn finish_all(seat: &Seat, team: &Team<'_>) -> Result<(), Hands
     Ok(())
 }
 
-/// Withdraws the asker's requests that wait for the seat's answer. A later answer fails with an error that says so. No
-/// message is sent.
+/// Withdraws the asker's requests that wait for the seat's answer. A later answer fails with an error
+/// that reports the withdrawal. Sends no message.
 pub(super) async fn take_back(
     seat: &Seat,
     asker: &Seat,

@@ -29,11 +29,11 @@ pub struct Asked {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reply {
-    /// When it was given.
+    /// The time of the answer.
     pub at: At,
     /// Whether it was yes.
     pub yes: bool,
-    /// Who decided, if recorded.
+    /// The decider, if recorded.
     pub hand: Option<String>,
     /// The reason for a no.
     pub reason: Option<String>,

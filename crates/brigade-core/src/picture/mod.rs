@@ -317,7 +317,7 @@ impl Picture {
         Some(self.title.as_str()).filter(|title| !title.is_empty())
     }
 
-    /// What the team is for.
+    /// The team's description.
     pub fn description(&self) -> &str {
         &self.description
     }

@@ -77,7 +77,7 @@ pub struct Act {
     pub spot: Spot,
 }
 
-/// What a member is doing.
+/// A member's current activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Doing {
     /// Its agent is being started.
@@ -96,7 +96,7 @@ pub enum Doing {
     Gone,
 }
 
-/// What a member was doing during a period.
+/// The activity during a busy period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Span {
     /// In a turn.
@@ -115,7 +115,7 @@ pub struct Stretch {
     pub from: At,
     /// The end; `None` if it is still going on.
     pub to: Option<At>,
-    /// What the member was doing.
+    /// The activity.
     pub span: Span,
 }
 
@@ -149,7 +149,7 @@ impl Person {
         self.name.parse().ok()
     }
 
-    /// What the member is doing.
+    /// The member's current activity.
     pub fn doing(&self) -> Doing {
         let is_known =
             self.reports_work || self.entry.as_ref().is_some_and(|entry| entry.is_active.is_some());
@@ -164,7 +164,7 @@ impl Person {
         }
     }
 
-    /// Since when it has been doing that.
+    /// When the current activity began.
     pub fn since(&self) -> Option<At> {
         self.since
     }
@@ -265,7 +265,7 @@ impl Person {
             | WorkEvent::ToolEnded { .. }
             | WorkEvent::Changed { .. } => {}
             WorkEvent::Limited { why } | WorkEvent::Trouble { why } => {
-                self.trouble = Some(why.as_str().into())
+                self.trouble = Some(why.as_str().into());
             }
             WorkEvent::Used { input, output, cost } => {
                 self.tokens = (*input, *output);

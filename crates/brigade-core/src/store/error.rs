@@ -6,7 +6,7 @@ use brigade_wire::Damage;
 use brigade_wire::name::{TaskId, TeamName};
 use thiserror::Error;
 
-/// What blocks a write.
+/// The reason why a write is blocked.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Obstacle {

@@ -106,7 +106,7 @@ impl Script {
         self.record(at, Event::Task { id, task: raw(&task) });
     }
 
-    /// What a member is doing, since when, and its periods so far.
+    /// A member's current activity, its start, and the busy periods so far.
     fn describe_member(&self, name: &str) -> String {
         let person = self.picture.called(name).unwrap();
         let since = person.since().map_or("?".into(), |at| second(at).to_string());

@@ -1,4 +1,4 @@
-//! What a member is doing, and what it did when.
+//! A member's current activity and its busy periods.
 
 use super::*;
 
