@@ -23,7 +23,7 @@ fn records_periods_of_work() {
     check_person(&[], "Unknown since 0");
     check_person(&[&|s| s.works(1, "ada", WorkEvent::Started {})], "Starting since 1");
     let ready: &[Step<'_>] = &[&|s| s.works(1, "ada", WorkEvent::Started {}), &|s| {
-        s.works(2, "ada", WorkEvent::Ready {})
+        s.works(2, "ada", WorkEvent::Ready {});
     }];
     check_person(ready, "Idle since 2");
     // Turns, and the time between them.
