@@ -316,12 +316,12 @@ fn the_seat_is_said_at_the_start() {
     hint: say `--team TEAM`, or set BRIGADE_TEAM
     --- exit 2
     ");
-    assert_snapshot!(house.run(&["mcp", "--team", "gone", "--as", "bob"]), @"
+    assert_snapshot!(house.run(&["mcp", "--team", "gone", "--as", "bob"]), @r#"
     --- stderr
     error: no team named "gone"
     hint: `brigade team create gone` makes it
     --- exit 1
-    ");
+    "#);
     let env = [("BRIGADE_TEAM", "demo"), ("BRIGADE_AS", "bob")];
     assert_snapshot!(house.run_with_env(&["mcp"], &env), @"");
     let mut named = Client::start(&house, &["--team", "later"]);

@@ -150,12 +150,12 @@ fn a_new_task_can_be_somebodys_at_once() {
     assert_snapshot!(house.run(&["task", "add", "Write the docs", "--owner", "bob"]), @"added task 1, and told bob");
     let inbox = house.run(&["inbox", "bob"]);
     assert!(inbox.stdout.contains("Write the docs"), "{}", inbox.stdout);
-    assert_snapshot!(house.run(&["task", "add", "Print them", "--owner", "nobody"]), @"
+    assert_snapshot!(house.run(&["task", "add", "Print them", "--owner", "nobody"]), @r#"
     --- stderr
     error: cannot assign the task: no member named "nobody"
     hint: members are team-lead, alice, bob
     --- exit 1
-    ");
+    "#);
     assert_eq!(house.json(&["task", "list"]).as_array().unwrap().len(), 1, "not half of it");
 }
 

@@ -84,12 +84,12 @@ fn a_task_is_changed_given_away_and_deleted() {
     ● team-lead  <date and time>  unread  task_assignment
       team-lead assigns you task 1: One
     "#);
-    assert_snapshot!(house.run(&["task", "update", "1", "--owner", "carl"]), @"
+    assert_snapshot!(house.run(&["task", "update", "1", "--owner", "carl"]), @r#"
     --- stderr
     error: cannot assign the task: no member named "carl"
     hint: members are team-lead, alice, bob
     --- exit 1
-    ");
+    "#);
     assert_snapshot!(house.run(&["task", "update", "1", "--owner", "bob", "--no-owner"]), @"
     --- stderr
     error: the argument '--owner <NAME>' cannot be used with '--no-owner'
