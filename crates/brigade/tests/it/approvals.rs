@@ -208,7 +208,7 @@ fn an_agent_that_may_not_answer_does_not() {
     let mut free = Client::of(&house, "team-lead");
     free.done("answer_permission", arguments.clone());
     let late = free.refused("answer_permission", arguments);
-    assert!(late.contains("answered already; an agent said yes at "), "{late}");
+    assert!(late.contains("already answered; an agent said yes at "), "{late}");
     let log = house.done(&["log"]);
     assert!(log.contains("said yes to bob's permission (by agent) [perm-1]"), "{log}");
 }

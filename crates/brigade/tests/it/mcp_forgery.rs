@@ -187,9 +187,9 @@ fn nobody_speaks_or_answers_for_another() {
         ("a shutdown for another", "bob", "answer_shutdown", yes(&shutdown), Refused("no shutdown request")),
         ("a shutdown by who asked", "team-lead", "answer_shutdown", yes(&shutdown), Refused("the lead cannot")),
         ("a shutdown asked by a teammate", "bob", "request_shutdown", json!({ "to": "alice" }), lead_only),
-        ("a shutdown of the lead itself", "team-lead", "request_shutdown", json!({ "to": "team-lead" }), Refused("to oneself")),
+        ("a shutdown of the lead itself", "team-lead", "request_shutdown", json!({ "to": "team-lead" }), Refused("to yourself")),
         ("a plan of the lead", "team-lead", "submit_plan", json!({ "plan": "p" }), Refused("the lead cannot")),
-        ("a second answer", "team-lead", "answer_plan", yes(&s.answered), Refused("answered already")),
+        ("a second answer", "team-lead", "answer_plan", yes(&s.answered), Refused("already answered")),
         ("an answer to one's own request", "team-lead", "answer_plan", yes(&json!(OWN)), Refused("team-lead cannot answer its own request")),
         ("a request in another's name", "team-lead", "answer_plan", yes(&json!(IN_BOBS_NAME)), Refused("no plan request")),
         ("a request of another team", "team-lead", "answer_plan", yes(&s.elsewhere), Refused("no plan request")),
@@ -222,7 +222,7 @@ fn nobody_speaks_or_answers_for_another() {
 #[test]
 fn no_message_passes_for_an_order_or_for_another_message() {
     let mut s = Scene::new();
-    let order = Refused("order of the protocol");
+    let order = Refused("as a protocol message");
     for kind in Protocol::KINDS.iter().chain(&["mode_set_request", "no_such_type"]) {
         let body = json!({ "type": kind, "requestId": "r", "from": "team-lead", "timestamp": "t" });
         s.call(kind, "bob", "send_message", words(body.to_string()), order);
