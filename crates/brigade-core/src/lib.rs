@@ -1,4 +1,4 @@
-//! Mail, board and roster of an agent team, on any store, and agents of any vendor as its members.
+//! Mail, task board and roster of an agent team, on any store, with agents of any vendor as members.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -13,60 +13,61 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let home = tempfile::tempdir()?;
 //! # let home = home.path();
-//! // The files that Claude Code itself uses, and a folder of our own.
+//! // The files that Claude Code itself uses, and a state folder of our own.
 //! let options = Options::new(home.join(".claude"), home.join(".local/state/brigade"));
 //! let store = Arc::new(FileStore::open(options));
 //!
-//! // A team, led from here, with one member.
+//! // A team with one member. This process leads it.
 //! let lead = Seat::new(store, "demo".parse()?, "team-lead".parse()?);
 //! roster::create(&lead, TeamPlan::new("an example", "/work")).await?;
 //! let bob = lead.of("bob".parse()?);
 //! roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/work")).await?;
 //!
-//! // Mail, and a task that is his once he claims it.
-//! mail::send(&lead, "bob", "there is something on the board").await?;
-//! let task = board::add(&lead, &TaskPlan::new("mend the parser")).await?;
+//! // A message, and a task that belongs to bob once he claims it.
+//! mail::send(&lead, "bob", "there is a task on the board").await?;
+//! let task = board::add(&lead, &TaskPlan::new("fix the parser")).await?;
 //! board::claim(&bob, task).await?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! # The parts, in reading order
+//! # The modules, in reading order
 //!
-//! What everybody needs:
+//! The basics:
 //!
-//! - [`store`]: where a team lives, [`store::file`] beside Claude Code itself, [`store::memory`] for tests;
-//! - [`seat`]: who somebody is in which team, fixed when the program starts;
-//! - [`mail`], [`board`] and [`roster`]: what can be done from a seat;
-//! - [`wire`]: the names and documents all of them speak of.
+//! - [`store`]: where teams are stored; [`store::file`] shares Claude Code's files, [`store::memory`] is for tests;
+//! - [`seat`]: the identity of a caller, one member of one team, fixed when the program starts;
+//! - [`mail`], [`board`] and [`roster`]: the operations a seat can perform;
+//! - [`wire`]: the names and documents of the wire format.
 //!
-//! Who takes part:
+//! Members:
 //!
 //! - [`worker`]: a Rust value as a member, in our own process;
-//! - [`driver`]: which agent CLI, and how it is started, fed and heard; [`program`]: what stands beside it;
-//! - [`teammate`]: an agent, or a worker, as a member from its start to its end;
-//! - [`handshake`]: asking and answering: shutdown, plan, permission;
-//! - [`approvals`]: what waits for the lead's answer; [`policy`]: what is answered by rule;
-//! - [`authority`]: who may do what; [`signature`]: whether a message is the lead's own;
-//! - [`words`], [`brief`]: what models and people are told.
+//! - [`driver`]: the supported agent CLIs, and how to start them, feed them and read their output;
+//!   [`program`]: the child process and what runs beside it;
+//! - [`teammate`]: runs an agent or a worker as a member, from start to end;
+//! - [`handshake`]: requests and answers: shutdown, plan, permission;
+//! - [`approvals`]: requests waiting for the lead; [`policy`]: rules that answer some of them;
+//! - [`authority`]: which role may do what; [`signature`]: verifies that a message comes from the lead;
+//! - [`words`], [`brief`]: texts shown to models and people.
 //!
-//! Looking at it:
+//! Observing a team:
 //!
-//! - [`event`]: what happened, for the journal and for those who watch;
-//! - [`chronicle`]: all that happened, and then what happens; [`picture`]: what a team looks like, drawn from that;
-//! - [`graph`]: what the tasks' dependencies mean;
-//! - [`pulse`]: how a member is; [`depth`]: how much mail waits for it.
+//! - [`event`]: the events in the journal and in a watch;
+//! - [`chronicle`]: the event history followed by live events; [`picture`]: the state of a team, folded from events;
+//! - [`graph`]: task dependencies;
+//! - [`pulse`]: the state of a member's process; [`depth`]: its unread mail.
 //!
-//! Keeping it:
+//! Recovery and transfer:
 //!
-//! - [`revive`]: a team whose folder is gone, from what was written down;
-//! - [`again`]: mail that Claude Code took and its model never saw;
+//! - [`revive`]: restores a team whose folder was deleted from the journal;
+//! - [`again`]: resends mail that Claude Code took from the inbox but its model never saw;
 //! - [`export`]: a whole team as lines of text, and back;
 //! - [`link`]: one team on several hosts;
-//! - [`clock`]: what time it is.
+//! - [`clock`]: the current time, replaceable in tests.
 //!
-//! This crate reads no environment and prints nothing. Paths and locks are known under
-//! [`store::file`] alone. What it promises of its surface before 1.0 is in `docs/library.md`.
+//! This crate reads no environment variables and prints nothing. Only [`store::file`] deals with paths and
+//! locks. `docs/library.md` states which parts of the API are stable before 1.0.
 
 #![forbid(unsafe_code)]
 
@@ -74,6 +75,9 @@ pub mod approvals;
 pub mod authority;
 pub mod board;
 pub mod clock;
+// Public only for this crate's tests; `teammate` is the API to run a member.
+#[doc(hidden)]
+pub mod delivery;
 pub mod depth;
 pub mod event;
 pub mod event_log;
@@ -97,12 +101,12 @@ mod work_event;
 
 pub use brigade_wire as wire;
 
-/// Keeps the examples of the guide true.
+/// Compiles the examples of the guide.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/library.md")]
 struct Guide;
 
-/// Keeps the example in the README true.
+/// Compiles the example in the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -138,7 +138,7 @@ pub async fn who_has_left_is_not_brought_back(store: AnyStore) {
     let (lead, bob) = (house.seat("team-lead"), member("bob"));
     roster::leave(&lead, &bob).await.unwrap();
     let late = roster::set_activity(&lead, &bob, roster::Activity::Idle).await;
-    assert_eq!(late.unwrap_err().to_string(), "no member bob in team demo");
+    assert_eq!(late.unwrap_err().to_string(), "no member named \"bob\" in team \"demo\"");
     let config = house.store.team(&team()).await.unwrap().unwrap();
     assert!(Team::read(&config.bytes).unwrap().member("bob").is_none());
 }
