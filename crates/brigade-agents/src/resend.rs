@@ -42,12 +42,14 @@ use serde::{Deserialize, Serialize};
 use uuid::Builder;
 
 use crate::delivery::GO_ON;
-use crate::event::{Event, MessageKey, Record};
-use crate::handshake::belongs_to_team;
-use crate::hash::Fnv;
-use crate::mail::{self, MailError, with_message};
-use crate::seat::Seat;
-use crate::store::{Mark, Outgoing, StoreError};
+use brigade_core::authority;
+use brigade_core::clock::wire_time;
+use brigade_core::event::{Event, MessageKey, Record};
+use brigade_core::handshake::belongs_to_team;
+use brigade_core::hash::Fnv;
+use brigade_core::mail::{self, MailError, with_message};
+use brigade_core::seat::Seat;
+use brigade_core::store::{Mark, Outgoing, StoreError};
 
 /// Age limit for a signature in the inbox. Claude Code 2.1.325 accepted a signature that was two minutes old and
 /// rejected one that was four minutes old.

@@ -225,12 +225,12 @@ impl MessageKey {
     }
 
     /// The key as a number whose lowest bit is zero and free for other use.
-    pub(crate) fn bits(self) -> u64 {
+    pub fn bits(self) -> u64 {
         self.0
     }
 
     /// The inverse of [`MessageKey::bits`]; ignores the lowest bit.
-    pub(crate) fn from_bits(bits: u64) -> Self {
+    pub fn from_bits(bits: u64) -> Self {
         Self(bits & !1)
     }
 }

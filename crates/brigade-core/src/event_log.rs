@@ -69,7 +69,7 @@ impl Feed {
     }
 
     /// A stream of the batches sent to this channel. Drops `source` when the stream is dropped.
-    pub(crate) fn of(
+    pub fn of(
         batches: mpsc::Receiver<Batch>,
         passed_over: Arc<AtomicU64>,
         source: impl Send + Sync + 'static,
@@ -125,7 +125,7 @@ const OVERLAP: SignedDuration = SignedDuration::from_secs(60);
 /// Maximum number of records in a batch.
 const MAX_BATCH: usize = 4096;
 /// Capacity of the channel, in batches.
-pub(crate) const BATCHES: usize = 4;
+pub const BATCHES: usize = 4;
 
 /// Event stream for a store that has no journal files: the records are kept in memory.
 pub async fn held<S: Store + ?Sized>(

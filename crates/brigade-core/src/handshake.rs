@@ -48,7 +48,7 @@ pub use self::past::{farewell, plan_was_approved};
 pub use self::permission::Leave;
 use self::reply::reply;
 pub use self::reply::{First, TAKEN_BACK};
-pub(crate) use self::request::belongs_to_team;
+pub use self::request::belongs_to_team;
 pub use self::request::{Kind, Request};
 use crate::authority::{self, Denied};
 use crate::clock::wire_time;

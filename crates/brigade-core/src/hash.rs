@@ -13,7 +13,7 @@ impl Default for Fnv {
 
 impl Fnv {
     /// Hashes bytes.
-    pub(crate) fn bytes(mut self, bytes: &[u8]) -> Self {
+    pub fn bytes(mut self, bytes: &[u8]) -> Self {
         for &byte in bytes {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
@@ -21,12 +21,12 @@ impl Fnv {
     }
 
     /// Hashes a field: its bytes and their length, so that different splits into fields give different hashes.
-    pub(crate) fn field(self, bytes: &[u8]) -> Self {
+    pub fn field(self, bytes: &[u8]) -> Self {
         self.bytes(bytes).bytes(&bytes.len().to_le_bytes())
     }
 
     /// Returns the hash.
-    pub(crate) fn finish(self) -> u64 {
+    pub fn finish(self) -> u64 {
         self.0
     }
 }

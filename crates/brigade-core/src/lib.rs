@@ -1,4 +1,4 @@
-//! Mail, task board and roster of an agent team, on any store, with agents of any vendor as members.
+//! Mail, task board and roster of an agent team, on any store, independent of the store.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -35,39 +35,34 @@
 //!
 //! The basics:
 //!
-//! - [`store`]: where teams are stored; [`store::file`] shares Claude Code's files, [`store::memory`] is for tests;
+//! - [`store`]: the traits of a store; [`store::memory`] is one for tests, brigade-files and brigade-nats are others;
 //! - [`seat`]: the identity of a caller, one member of one team, fixed when the program starts;
 //! - [`mail`], [`board`] and [`roster`]: the operations a seat can perform;
 //! - [`wire`]: the names and documents of the wire format.
 //!
 //! Members:
 //!
-//! - [`worker`]: a Rust value as a member, in our own process;
-//! - [`driver`]: the supported agent CLIs, and how to start them, feed them and read their output;
-//!   [`program`]: the child process and what runs beside it;
-//! - [`teammate`]: runs an agent or a worker as a member, from start to end;
 //! - [`handshake`]: requests and answers: shutdown, plan, permission;
 //! - [`approvals`]: requests waiting for the lead; [`policy`]: rules that answer some of them;
 //! - [`authority`]: which role may do what; [`signature`]: verifies that a message comes from the lead;
-//! - [`words`], [`brief`]: texts shown to models and people.
+//! - [`protocol_text`]: protocol messages as text for models and people.
 //!
 //! Observing a team:
 //!
 //! - [`event`]: the events in the journal and in a watch;
-//! - [`chronicle`]: the event history followed by live events; [`picture`]: the state of a team, folded from events;
-//! - [`graph`]: task dependencies;
+//! - [`event_log`]: the event history followed by live events; [`projection`]: the state of a team, folded from events;
+//! - [`graph`]: task dependencies; [`task_view`]: the state of a task as a person sees it;
 //! - [`pulse`]: the state of a member's process; [`depth`]: its unread mail.
 //!
 //! Recovery and transfer:
 //!
 //! - [`revive`]: restores a team whose folder was deleted from the journal;
-//! - [`again`]: resends mail that Claude Code took from the inbox but its model never saw;
-//! - [`export`]: a whole team as lines of text, and back;
-//! - [`link`]: one team on several hosts;
-//! - [`clock`]: the current time, replaceable in tests.
+//! - [`export`]: a whole team as lines of text, and back.
 //!
-//! This crate reads no environment variables and prints nothing. Only [`store::file`] deals with paths and
-//! locks. `docs/library.md` states which parts of the API are stable before 1.0.
+//! Shared helpers: [`clock`] (the time, replaceable in tests), [`hash`], [`text`].
+//!
+//! This crate does no input or output: it reads no environment and no file, and prints nothing.
+//! `docs/library.md` states which parts of the API are stable before 1.0.
 
 #![forbid(unsafe_code)]
 
@@ -75,9 +70,6 @@ pub mod approvals;
 pub mod authority;
 pub mod board;
 pub mod clock;
-// Public only for this crate's tests; `teammate` is the API to run a member.
-#[doc(hidden)]
-pub mod delivery;
 pub mod depth;
 pub mod event;
 pub mod event_log;

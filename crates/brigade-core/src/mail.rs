@@ -283,11 +283,7 @@ async fn send_each(
 }
 
 /// Sends a protocol message to a member, which may be the sender.
-pub(crate) async fn send_protocol(
-    seat: &Seat,
-    to: &MemberName,
-    text: &str,
-) -> Result<Receipt, MailError> {
+pub async fn send_protocol(seat: &Seat, to: &MemberName, text: &str) -> Result<Receipt, MailError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     let message = protocol(seat, &team, to, text)?;
@@ -461,7 +457,7 @@ fn sign_if_lead(seat: &Seat, team: &Team<'_>, to: &MemberName, message: Outgoing
 
 /// Signs the message if its reader has a key for the lead. A signed message always has the form of the newer
 /// generation, even in an older team, because only that form can carry a signature.
-pub(crate) fn signed(signer: &dyn Signer, to: &MemberName, message: Outgoing) -> Outgoing {
+pub fn signed(signer: &dyn Signer, to: &MemberName, message: Outgoing) -> Outgoing {
     match signer.sign(to, &message) {
         Some(signature) => {
             let msg_v = Outgoing::msg_v(Generation::New);

@@ -111,7 +111,7 @@ impl Seat {
     }
 
     /// The seat's name, for the journal.
-    pub(crate) fn actor(&self) -> Actor {
+    pub fn actor(&self) -> Actor {
         Actor(self.name.to_string())
     }
 
@@ -131,7 +131,7 @@ impl Seat {
     }
 
     /// Parses the team's `config.json`.
-    pub(crate) fn read<'d>(&self, config: &'d Document) -> Result<Team<'d>, StoreError> {
+    pub fn read<'d>(&self, config: &'d Document) -> Result<Team<'d>, StoreError> {
         Team::read(&config.bytes).map_err(|damage| StoreError::Damaged {
             place: format!("the configuration of team {}", self.team),
             damage,

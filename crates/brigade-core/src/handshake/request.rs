@@ -153,7 +153,7 @@ pub(super) async fn all(seat: &Seat, team: &Team<'_>) -> Result<Vec<Request>, St
 }
 
 /// Whether a record belongs to this team and not to an earlier team of the same name.
-pub(crate) fn belongs_to_team(team: &Team<'_>, record: &Record) -> bool {
+pub fn belongs_to_team(team: &Team<'_>, record: &Record) -> bool {
     let created = team.created_at().unwrap_or_default();
     match record.event {
         Event::Sent { team_created, .. } => team_created == created,

@@ -54,8 +54,8 @@ use self::face::{MessageFields, MessageSummary};
 pub use self::hold::Hold;
 pub use self::mail::{Fate, Kind, Letter};
 pub use self::person::{Act, Doing, Entry, Person, Span, Stretch};
-use crate::chronicle::Spot;
 use crate::event::{Act as WorkEvent, Ending, Event, Record};
+use crate::event_log::Spot;
 use crate::graph::Graph;
 
 /// Identifies a member, numbered by first appearance in the journal.

@@ -58,7 +58,7 @@ impl Outgoing {
     }
 
     /// A copy of a message from its original sender, under a new id and without a signature.
-    pub(crate) fn again(message: &Message<'_>, msg_id: String) -> Self {
+    pub fn again(message: &Message<'_>, msg_id: String) -> Self {
         Self {
             msg_id,
             from: message.from().into_owned(),

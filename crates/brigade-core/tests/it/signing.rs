@@ -12,7 +12,7 @@ use brigade_wire::color::Color;
 use brigade_wire::inbox::{self, Inbox};
 use brigade_wire::name::MemberName;
 
-use crate::in_memory;
+use brigade_testkit::files::in_memory;
 
 /// The private keys for some members.
 #[derive(Debug)]
