@@ -52,6 +52,12 @@ impl OldState {
         self.house.path("state/brigade/files").join(key).join("demo").join(name)
     }
 
+    /// The path of a file about team `demo` among those of the processes of this host.
+    fn host_file(&self, name: &str) -> PathBuf {
+        let key = folder_key(&self.house.path("claude"));
+        self.house.path("state/brigade/host").join(key).join("demo").join(name)
+    }
+
     /// What the scripted agent of a member received.
     fn received(&self, folder: &str) -> String {
         std::fs::read_to_string(self.house.path(folder).join("heard")).unwrap_or_default()
@@ -206,6 +212,11 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+fn file_names(dir: &Path) -> BTreeSet<String> {
+    let entries = std::fs::read_dir(dir).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
 /// The names of all fields in a JSON file.
 fn names(path: &Path) -> BTreeSet<String> {
     fn collect(value: &Value, names: &mut BTreeSet<String>) {
@@ -241,7 +252,16 @@ fn files_of_an_earlier_release_are_read_and_continued() {
     let dora = inbox(house, &["dora", "--team", "demo"]);
     let dora: Vec<(&str, bool)> = dora.iter().map(|(text, read)| (text.as_str(), *read)).collect();
     assert_eq!(dora, [("read", true), ("unread", false), ("in the outbox", false)]);
+    let decisions = || -> Vec<BTreeSet<String>> {
+        let dir = state.demo_file("decided");
+        let files = file_names(&dir).into_iter().filter(|name| name.starts_with("team-lead@"));
+        files.map(|name| names(&dir.join(name))).collect()
+    };
+    let before = decisions();
     answer_requests(house, "bob", "1");
+    let after = decisions();
+    assert_eq!((before.len(), after.len()), (2, 3));
+    assert!(after.iter().all(|names| *names == before[0]), "{after:?}");
     write_mail_and_board(house, "4");
     // The message that waited in the outbox reached the inbox once.
     let inbox = std::fs::read_to_string(house.path("claude/teams/demo/inboxes/dora.json")).unwrap();
@@ -259,6 +279,7 @@ fn members_of_an_earlier_release_resume_their_sessions() {
             state.demo_file(&format!("pulse/{name}.json")),
         ]
     });
+    let team = names(&state.host_file("team.json"));
     let before: Vec<(PathBuf, BTreeSet<String>)> =
         notes.as_flattened().iter().map(|path| (path.clone(), names(path))).collect();
     assert_eq!(house.json(&["resume"])["teams"], serde_json::json!(["demo"]));
@@ -299,6 +320,15 @@ fn members_of_an_earlier_release_resume_their_sessions() {
     }
     let carol = std::fs::read_to_string(state.demo_file("kept/carol.json")).unwrap();
     assert!(carol.contains(r#""planned":true"#), "{carol}");
+    // What it writes about the team and about another member has the same names, too.
+    assert!(team.is_subset(&names(&state.host_file("team.json"))), "{team:?}");
+    let agent = format!("acp:{}", house.path("bin/agent.sh").display());
+    house.done(&["spawn", "erin", "--agent", &agent, "--team", "demo"]);
+    let spec = |name: &str| names(&state.host_file(name).join("spec.json"));
+    assert!(spec("bob").is_subset(&spec("erin")), "{:?}", spec("bob"));
+    until("erin's files", || {
+        file_names(&state.host_file("bob")).is_subset(&file_names(&state.host_file("erin")))
+    });
     house.done(&["down", "demo", "--now"]);
 }
 
