@@ -58,7 +58,7 @@ impl OldState {
         self.house.path("state/brigade/host").join(key).join("demo").join(name)
     }
 
-    /// What the scripted agent of a member received.
+    /// The log of everything that the scripted agent of a member received.
     fn received(&self, folder: &str) -> String {
         std::fs::read_to_string(self.house.path(folder).join("heard")).unwrap_or_default()
     }
@@ -178,7 +178,7 @@ fn write_mail_and_board(house: &House, ready: &str) {
     assert_eq!(added.as_array().unwrap().last().unwrap()["id"], "5");
 }
 
-/// Lets the earlier release read and continue what this one wrote, if its binary is given.
+/// Runs the earlier release, if its binary is set, on the state that this release wrote.
 fn continue_with_old_binary(house: &House) {
     let Some(old) = std::env::var_os("BRIGADE_OLD_BINARY") else { return };
     let old = Path::new(&old);
@@ -320,7 +320,7 @@ fn members_of_an_earlier_release_resume_their_sessions() {
     }
     let carol = std::fs::read_to_string(state.demo_file("kept/carol.json")).unwrap();
     assert!(carol.contains(r#""planned":true"#), "{carol}");
-    // What it writes about the team and about another member has the same names, too.
+    // The files that it writes about the team and about a new member have the same names, too.
     assert!(team.is_subset(&names(&state.host_file("team.json"))), "{team:?}");
     let agent = format!("acp:{}", house.path("bin/agent.sh").display());
     house.done(&["spawn", "erin", "--agent", &agent, "--team", "demo"]);
