@@ -15,10 +15,11 @@ fn texts(version: &str) -> Vec<String> {
     let mut texts: Vec<String> =
         recorded_envelopes(version).into_iter().map(|envelope| envelope.text).collect();
     for fixture in files::all() {
-        if fixture.file_type == FileType::Inbox && fixture.path.contains(&format!("/{version}/")) {
-            if let Ok(inbox) = Inbox::read(&fixture.bytes) {
-                texts.extend(inbox.messages().map(|message| message.text().into_owned()));
-            }
+        if fixture.file_type == FileType::Inbox
+            && fixture.path.contains(&format!("/{version}/"))
+            && let Ok(inbox) = Inbox::read(&fixture.bytes)
+        {
+            texts.extend(inbox.messages().map(|message| message.text().into_owned()));
         }
     }
     texts
