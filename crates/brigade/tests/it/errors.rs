@@ -110,14 +110,14 @@ fn a_bad_command_line_is_code_2() {
     ");
     assert_snapshot!(house.run(&["task", "show", "07"]), @"
     --- stderr
-    error: invalid value '07' for '<ID>': not a task id; expected a whole number from 1
+    error: invalid value '07' for '<ID>': not a task id; expected a whole number, 1 or more
 
     For more information, try '--help'.
     --- exit 2
     ");
     assert_snapshot!(house.run(&["team", "create", "../x"]), @"
     --- stderr
-    error: invalid value '../x' for '<NAME>': the team name has '.' at byte 0; use a-z, 0-9 and '-', beginning with a letter or digit
+    error: invalid value '../x' for '<NAME>': the team name must not begin with '.'; use a-z, 0-9 and '-', beginning with a letter or digit
 
     For more information, try '--help'.
     --- exit 2

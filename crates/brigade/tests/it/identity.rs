@@ -32,7 +32,7 @@ fn of_several_teams_one_is_named_or_is_that_of_the_folder() {
     assert_snapshot!(house.run_with_env(&["task", "list"], &[("BRIGADE_TEAM", "Not A Team")]), @"
     --- stderr
     error: BRIGADE_TEAM is not valid
-      caused by: the team name has 'N' at byte 0; use a-z, 0-9 and '-', beginning with a letter or digit
+      caused by: the team name must not begin with 'N'; use a-z, 0-9 and '-', beginning with a letter or digit
     --- exit 2
     ");
     let unset = house.run_with_env(&["team", "list"], &[("BRIGADE_TEAM", "")]);
