@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::house::House;
+use crate::env::House;
 
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/state-home");
 /// The directory in which the state was made.
@@ -358,7 +358,7 @@ fn a_team_that_was_ended_can_be_resumed() {
 
 #[cfg(feature = "nats")]
 mod nats {
-    use brigade_testkit::engine::Engine;
+    use brigade_testkit::nats_server::Engine;
 
     use super::*;
 
