@@ -1,64 +1,64 @@
-//! Every environment variable brigade reads, by name.
+//! The environment variables that brigade reads.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-/// Which team, where `--team` does not say.
+/// The team, if `--team` is not given.
 pub(crate) const TEAM: &str = "BRIGADE_TEAM";
-/// Who I am, where `--as` does not say.
+/// The member to act as, if `--as` is not given.
 pub(crate) const AS: &str = "BRIGADE_AS";
-/// The key by which I know my lead, as Claude Code gives it to its teammates.
+/// The public key of the team's lead, which Claude Code passes to its teammates.
 pub(crate) const LEAD_KEY: &str = "BRIGADE_LEAD_KEY";
-/// Set where the member's mail comes to it as turns, so that it is not offered it twice.
+/// Set if the member's mail is delivered as turns, so that the MCP server does not offer it a second time.
 pub(crate) const DELIVERED: &str = "BRIGADE_DELIVERED";
-/// Set where an agent acts: who answers plans and requests for leave, `person` or `lead`.
+/// Set in an agent's environment: who answers plans and permission requests, `person` or `lead`.
 pub(crate) const ANSWERS: &str = "BRIGADE_ANSWERS";
-/// What an acknowledged message survives, where `--durability` does not say.
+/// Durability of acknowledged messages, if `--durability` is not given.
 pub(crate) const DURABILITY: &str = "BRIGADE_DURABILITY";
-/// Where the teams live, where `--store` does not say.
+/// Where the teams are stored, if `--store` is not given.
 pub(crate) const STORE: &str = "BRIGADE_STORE";
-/// The file with the seat's credentials in an engine, where `--creds` does not say.
+/// The credentials file for the NATS server, if `--creds` is not given.
 pub(crate) const CREDS: &str = "BRIGADE_CREDS";
-/// The file with the certificate authority of an engine, where `--ca` does not say.
+/// The CA certificate file for TLS, if `--ca` is not given.
 pub(crate) const CA: &str = "BRIGADE_CA";
-/// The file with this client's certificate, where `--cert` does not say.
+/// The client certificate file for TLS, if `--cert` is not given.
 pub(crate) const CERT: &str = "BRIGADE_CERT";
-/// The file with its key, where `--key` does not say.
+/// The private key file of the client certificate, if `--key` is not given.
 pub(crate) const KEY: &str = "BRIGADE_KEY";
-/// The name of this host, where the system's own is no good.
+/// The name of this host, if the system's own is unsuitable.
 pub(crate) const HOST: &str = "BRIGADE_HOST";
-/// Where Claude Code's own program is, if it is not the `claude` on the path.
+/// The path of Claude Code's program, if it is not the `claude` on the PATH.
 pub(crate) const CLAUDE: &str = "BRIGADE_CLAUDE";
-/// What to log, as in `debug` or `brigade_core=trace,warn`. Unset, nothing is logged.
+/// The log filter, such as `debug` or `brigade_core=trace,warn`. Without it, nothing is logged.
 pub(crate) const LOG: &str = "BRIGADE_LOG";
-/// Where to log; standard error if unset.
+/// The log file; standard error if unset.
 pub(crate) const LOG_FILE: &str = "BRIGADE_LOG_FILE";
-/// Claude Code's own variable for its folder.
+/// Claude Code's variable for its configuration folder.
 pub(crate) const CLAUDE_CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
-/// Where programs keep their state.
+/// The base folder for program state.
 pub(crate) const XDG_STATE_HOME: &str = "XDG_STATE_HOME";
-/// Claude Code's own variable that switches its teams on.
+/// Claude Code's variable that enables agent teams.
 pub(crate) const CLAUDE_TEAMS: &str = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS";
-/// Codex's own variable for its folder.
+/// Codex's variable for its configuration folder.
 pub(crate) const CODEX_HOME: &str = "CODEX_HOME";
-/// Gemini CLI's own variable for the home its folder is in.
+/// Gemini CLI's variable for the folder that contains its configuration folder.
 pub(crate) const GEMINI_CLI_HOME: &str = "GEMINI_CLI_HOME";
-/// The person's own shell.
+/// The user's shell.
 pub(crate) const SHELL: &str = "SHELL";
-/// Set where somebody sits in tmux.
+/// Set inside tmux.
 pub(crate) const TMUX: &str = "TMUX";
-/// Set where somebody sits at another machine.
+/// Set in an SSH session.
 pub(crate) const SSH_CONNECTION: &str = "SSH_CONNECTION";
-/// Set where nobody wants colours.
+/// Set to disable colours.
 pub(crate) const NO_COLOR: &str = "NO_COLOR";
-/// Where programs are looked for.
+/// The search path for programs.
 const PATH: &str = "PATH";
 /// The home directory.
 pub(crate) const HOME: &str = "HOME";
-/// What kind of terminal this is.
+/// The terminal type.
 pub(crate) const TERM: &str = "TERM";
-/// What a member inherits though its `env` does not name it: what no program can do without.
+/// Variables that a member always inherits, even if its `env` does not list them.
 pub(crate) const ALWAYS: &[&str] = &[
     PATH,
     HOME,
@@ -86,9 +86,9 @@ pub(crate) const ALWAYS: &[&str] = &[
     "HTTPS_PROXY",
     "NO_PROXY",
 ];
-// `NO_COLOR` is read by `anstream` as well, which every character of ours goes through but those of `ui`.
+// `anstream` reads `NO_COLOR` as well. All output except that of `ui` goes through it.
 
-/// The value of a variable. An empty one counts as unset, so that `BRIGADE_TEAM= brigade` unsets it.
+/// Reads a variable. An empty value counts as unset, so that `BRIGADE_TEAM= brigade` unsets it.
 pub(crate) fn read(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
@@ -106,41 +106,41 @@ pub(crate) fn state_dir() -> Option<PathBuf> {
     Some(xdg.or_else(home)?.join("brigade"))
 }
 
-/// Codex's own folder.
+/// Codex's folder.
 pub(crate) fn codex_dir() -> Option<PathBuf> {
     let home = || Some(PathBuf::from(read(HOME)?).join(".codex"));
     read(CODEX_HOME).map(PathBuf::from).or_else(home)
 }
 
-/// Gemini CLI's own folder.
+/// Gemini CLI's folder.
 pub(crate) fn gemini_dir() -> Option<PathBuf> {
     Some(PathBuf::from(read(GEMINI_CLI_HOME).or_else(|| read(HOME))?).join(".gemini"))
 }
 
-/// Every program of that name on the path, the first one first.
+/// Every program of this name on the PATH, in search order.
 pub(crate) fn on_path(program: &OsStr) -> impl Iterator<Item = PathBuf> {
     let dirs: Vec<PathBuf> =
         read(PATH).map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
     let program = program.to_owned();
     let paths = dirs.into_iter().map(move |dir| dir.join(&program));
     paths.filter(|path| {
-        path.metadata().is_ok_and(|its| its.is_file() && its.permissions().mode() & 0o111 != 0)
+        path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
     })
 }
 
-/// Whether it is said where programs are looked for.
+/// Whether `PATH` is set.
 pub(crate) fn has_path() -> bool {
     read(PATH).is_some()
 }
 
-/// The program of an agent, where it is not the one on the path: `BRIGADE_CODEX` for one.
+/// The program of an agent, if its variable is set, for example `BRIGADE_CODEX`.
 pub(crate) fn agent_program(agent: &str) -> Option<OsString> {
     read(&format!("BRIGADE_{}", agent.to_uppercase()))
 }
 
-/// More arguments for an agent's program, separated by spaces: `BRIGADE_CODEX_ARGS` for one.
+/// Extra arguments for an agent's program, separated by spaces, for example from `BRIGADE_CODEX_ARGS`.
 pub(crate) fn agent_arguments(agent: &str) -> Vec<String> {
-    let words = read(&format!("BRIGADE_{}_ARGS", agent.to_uppercase()));
-    let words = words.and_then(|words| words.into_string().ok()).unwrap_or_default();
-    words.split_whitespace().map(str::to_owned).collect()
+    let args = read(&format!("BRIGADE_{}_ARGS", agent.to_uppercase()));
+    let args = args.and_then(|args| args.into_string().ok()).unwrap_or_default();
+    args.split_whitespace().map(str::to_owned).collect()
 }

@@ -1,4 +1,4 @@
-//! Which programs there are on this machine.
+//! Finds installed programs and their versions.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use brigade_wire::settings::{Place, Settings};
 use crate::env;
 use crate::error::{CliError, Trouble};
 
-/// The program of an agent, by its whole path: the one its variable names, or the one on the path.
+/// The absolute path of an agent's program: from its environment variable, or found on the PATH.
 pub(crate) fn program(agent: &Agent) -> Option<PathBuf> {
     if agent.native {
         return absolute(&claude(env::claude_dir().as_deref()).filter(|path| path.exists())?);
@@ -18,11 +18,11 @@ pub(crate) fn program(agent: &Agent) -> Option<PathBuf> {
     find(&named)
 }
 
-/// Claude Code's own program: the one its variable names, the one in its settings, or the one on the
-/// path. A lead hands little of its settings on to the panes of its teammates, so they are looked up.
+/// The path of Claude Code's program: from its environment variable, from Claude Code's settings, or found on
+/// the PATH. The settings are read because a lead passes few of its variables on to its teammates' panes.
 pub(crate) fn claude(claude_dir: Option<&Path>) -> Option<PathBuf> {
     let itself = std::env::current_exe().ok().and_then(|path| path.canonicalize().ok());
-    // Whoever linked `claude` to brigade would have it start itself for ever.
+    // Skip a `claude` that links to brigade, which would start itself forever.
     let other = |claude: &PathBuf| claude.canonicalize().is_ok_and(|path| Some(path) != itself);
     let in_settings = || {
         let settings = std::fs::read(claude_dir?.join("settings.json")).ok()?;
@@ -34,7 +34,7 @@ pub(crate) fn claude(claude_dir: Option<&Path>) -> Option<PathBuf> {
     named.or_else(in_settings).or_else(|| env::on_path("claude".as_ref()).find(other))
 }
 
-/// A program by its whole path, whether it was given as a path or as a name.
+/// The absolute path of a program, given as a path or a name.
 pub(crate) fn find(program: &OsStr) -> Option<PathBuf> {
     let path = Path::new(program);
     if path.components().count() > 1 {
@@ -43,15 +43,15 @@ pub(crate) fn find(program: &OsStr) -> Option<PathBuf> {
     absolute(&env::on_path(program).next()?)
 }
 
-/// The version of a program by where it stands: in its npm package, or in a folder named for it. To ask
-/// it would take some of them seconds.
+/// The version of a program, read from its npm package or from the name of its folder. Running the program
+/// would take seconds for some agents.
 pub(crate) fn version(program: &Path, package: &str) -> Option<String> {
     let real = program.canonicalize().ok()?;
     for dir in real.ancestors().skip(1).take(6) {
         let Ok(bytes) = std::fs::read(dir.join("package.json")) else { continue };
-        let Ok(described) = serde_json::from_slice::<serde_json::Value>(&bytes) else { continue };
-        if described.get("name").and_then(serde_json::Value::as_str) == Some(package) {
-            return described.get("version")?.as_str().map(str::to_owned);
+        let Ok(manifest) = serde_json::from_slice::<serde_json::Value>(&bytes) else { continue };
+        if manifest.get("name").and_then(serde_json::Value::as_str) == Some(package) {
+            return manifest.get("version")?.as_str().map(str::to_owned);
         }
     }
     let parts = real.iter().rev().filter_map(|part| part.to_str());
@@ -61,8 +61,8 @@ pub(crate) fn version(program: &Path, package: &str) -> Option<String> {
     parts.into_iter().take(3).find(is_version).map(str::to_owned)
 }
 
-/// This program, by the path it was called by: a package manager keeps that one and replaces what is
-/// behind it, so what is written into settings still holds after an update.
+/// The path of this program, as it was called. A package manager keeps this path and replaces the file behind
+/// it, so the path stays valid in settings after an update.
 pub(crate) fn itself() -> Result<PathBuf, CliError> {
     let running = std::env::current_exe().map_err(|source| {
         let doing = "find the brigade program".into();

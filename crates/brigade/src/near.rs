@@ -1,23 +1,23 @@
-//! The word somebody may have meant.
+//! "Did you mean": finds the known word that is most similar to a mistyped one.
 
-/// The word that is nearest, if one is near enough to be meant.
+/// Returns the most similar known word, if one is similar enough.
 pub(crate) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     let typed: Vec<char> = word.to_lowercase().chars().collect();
-    // Nobody types words of this length by mistake, and each would be compared with every other.
+    // A word this long is not a typing mistake, and comparing it would be slow.
     if typed.len() > 64 {
         return None;
     }
-    let far = |known: &&'k str| {
+    let similar = |known: &&'k str| {
         let meant: Vec<char> = known.to_lowercase().chars().collect();
         let begins = typed.len() >= 3 && (meant.starts_with(&typed) || typed.starts_with(&meant));
         let distance = distance(&typed, &meant);
         let allowed = (typed.len().max(meant.len()) / 3).max(1);
         (distance <= allowed || begins).then_some((distance, *known))
     };
-    known.iter().filter_map(far).min_by_key(|(distance, _)| *distance).map(|(_, known)| known)
+    known.iter().filter_map(similar).min_by_key(|(distance, _)| *distance).map(|(_, known)| known)
 }
 
-/// How many letters have to be put in, taken out, replaced, or swapped with their neighbour.
+/// Edit distance: the number of insertions, deletions, replacements and swaps of neighbouring characters.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -41,7 +41,7 @@ fn distance(a: &[char], b: &[char]) -> usize {
     row.last().copied().unwrap_or_default()
 }
 
-/// Words as a person lists them.
+/// Joins words as a quoted, comma-separated list.
 pub(crate) fn list(words: &[&str]) -> String {
     let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
     words.join(", ")
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_meant() {
+    fn suggests_the_most_similar_word() {
         let known = ["codex", "claude", "gemini", "opencode"];
         for (typed, meant) in [
             ("codx", Some("codex")),
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_are_counted() {
+    fn computes_edit_distances() {
         let count = |a: &str, b: &str| {
             distance(&a.chars().collect::<Vec<_>>(), &b.chars().collect::<Vec<_>>())
         };

@@ -1,5 +1,5 @@
-//! What people see: text, tables and colours. Everything goes through here, and through `anstream`,
-//! which takes the colours out where there is no terminal, or where `NO_COLOR` is set.
+//! Terminal output: text, tables and colours. All output goes through this module and `anstream`, which
+//! removes the colours if there is no terminal or `NO_COLOR` is set.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
@@ -11,27 +11,27 @@ use jiff::tz::TimeZone;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// What is wrong.
+/// Errors.
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
-/// What to do about it.
+/// Hints.
 pub(crate) const HINT: Style = AnsiColor::Cyan.on_default();
-/// What one looks for first.
+/// Names and headings.
 pub(crate) const STRONG: Style = Style::new().bold();
-/// What one needs least.
+/// Secondary details.
 pub(crate) const FAINT: Style = Style::new().dimmed();
-/// Could be begun now.
+/// Ready to start.
 pub(crate) const READY: Style = AnsiColor::Green.on_default();
-/// Under way, or waiting to be read.
+/// In progress, or unread.
 pub(crate) const BUSY: Style = AnsiColor::Yellow.on_default();
 
-/// Writes text to standard output in one go.
+/// Writes text to standard output in one write.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut out = anstream::AutoStream::auto(io::stdout().lock());
     out.write_all(text.as_bytes())?;
     out.flush()
 }
 
-/// Writes bytes to standard output as they are: the wire's own, which nobody may change.
+/// Writes bytes to standard output unchanged: stored documents must keep every byte.
 pub(crate) fn print_raw(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(bytes)?;
@@ -45,54 +45,54 @@ pub(crate) fn print_json(value: &impl serde::Serialize) -> io::Result<()> {
     print_raw(&line)
 }
 
-/// Writes documents of the wire as one JSON array, each as it is.
+/// Writes stored documents as one JSON array, each with its bytes unchanged.
 pub(crate) fn print_array<'d>(documents: impl IntoIterator<Item = &'d [u8]>) -> io::Result<()> {
     let documents: Vec<&[u8]> = documents.into_iter().collect();
     print_raw(&[b"[", documents.join(b",\n".as_slice()).as_slice(), b"]\n"].concat())
 }
 
-/// Whether the reader of standard output has gone, which writing would only find out the next time.
+/// Whether the reader of standard output has closed it. A write would only notice on the next attempt.
 pub(crate) fn is_abandoned() -> bool {
     let out = io::stdout();
     let mut fds = [PollFd::new(&out, PollFlags::empty())];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    let looked = poll(&mut fds, Some(&now));
-    looked.is_ok() && fds.iter().any(|fd| fd.revents().contains(PollFlags::ERR))
+    let polled = poll(&mut fds, Some(&now));
+    polled.is_ok() && fds.iter().any(|fd| fd.revents().contains(PollFlags::ERR))
 }
 
-/// Whether the terminal shows something that lines of ours would be written over.
+/// Whether a full-screen program uses the terminal, so that a line written now would garble it.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// Says whether the terminal is taken: until it is free again nothing is said there.
+/// Sets whether a full-screen program uses the terminal. Until it ends, nothing is written to standard error.
 pub(crate) fn set_taken(taken: bool) {
     TAKEN.store(taken, Ordering::Relaxed);
 }
 
-/// Writes a line to standard error. Where that cannot be done there is nobody to tell.
+/// Writes a line to standard error. Ignores errors, because there is nowhere else to report them.
 pub(crate) fn say(line: &str) {
     if TAKEN.load(Ordering::Relaxed) {
         return;
     }
     let mut err = anstream::AutoStream::auto(io::stderr().lock());
-    let _nobody = writeln!(err, "{line}");
+    let _ignored = writeln!(err, "{line}");
 }
 
-/// Says on standard error what is not the answer, but worth knowing.
+/// Prints a note on standard error.
 pub(crate) fn note(text: &str) {
     say(&format!("{HINT}note:{HINT:#} {}", plain(text)));
 }
 
-/// Says on standard error what can be done next.
+/// Prints a hint on standard error: what to do next.
 pub(crate) fn hint(text: &str) {
     say(&format!("{HINT}hint:{HINT:#} {}", plain(text)));
 }
 
-/// So many of something.
+/// A number with its noun: `1 task`, `2 tasks`.
 pub(crate) fn count(number: usize, word: &str) -> String {
     if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
 }
 
-/// The width to keep to, if somebody looks.
+/// The width of the terminal; `None` if standard output is not a terminal.
 pub(crate) fn width() -> Option<usize> {
     if !io::stdout().is_terminal() {
         return None;
@@ -101,13 +101,13 @@ pub(crate) fn width() -> Option<usize> {
     Some(usize::from(width.0))
 }
 
-/// Text that does nothing to a terminal and hides nothing: what others wrote may hold escape sequences,
-/// characters that turn the direction of writing, and such as nobody sees. Line breaks and tabs stay, and so
-/// do those that join the signs of a script or an emoji.
+/// Escapes characters in untrusted text that could control the terminal or hide content: control characters,
+/// text direction marks and invisible characters. Keeps line breaks, tabs, and the joiners that some scripts
+/// and emoji need.
 pub(crate) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {
-        let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        let changes_direction = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         let hides = matches!(
             c,
             '\u{ad}'
@@ -122,7 +122,7 @@ pub(crate) fn plain(text: &str) -> String {
                 | '\u{ffa0}'
                 | '\u{e0000}'..='\u{e007f}'
         );
-        if turns || hides || (c.is_control() && c != '\n' && c != '\t') {
+        if changes_direction || hides || (c.is_control() && c != '\n' && c != '\t') {
             plain.extend(c.escape_unicode());
         } else {
             plain.push(c);
@@ -131,12 +131,12 @@ pub(crate) fn plain(text: &str) -> String {
     plain
 }
 
-/// The same on one line: white space of any kind becomes a space.
+/// Like [`plain`], on one line: every run of white space becomes one space.
 pub(crate) fn one_line(text: &str) -> String {
     plain(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Text cut to a width, the cut shown.
+/// Cuts text to a width in columns and marks the cut with `…`.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -144,18 +144,18 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     let mut cut = String::new();
     let mut room = width.saturating_sub(1);
     for c in text.chars() {
-        let its = c.width().unwrap_or_default();
-        if its > room {
+        let columns = c.width().unwrap_or_default();
+        if columns > room {
             break;
         }
-        room -= its;
+        room -= columns;
         cut.push(c);
     }
     cut.truncate(cut.trim_end().len());
     cut + "…"
 }
 
-/// A line broken between words so that no part is wider than `width`. A word that is wider stays whole.
+/// Breaks a line between words so that no part is wider than `width`. A longer word is not broken.
 pub(crate) fn wrap(line: &str, width: usize) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = line;
@@ -177,13 +177,13 @@ pub(crate) fn wrap(line: &str, width: usize) -> Vec<&str> {
     parts
 }
 
-/// A time as a person of this place tells it.
+/// A time in the local time zone.
 pub(crate) fn local(at: Timestamp) -> jiff::Zoned {
-    // What a test draws is the same on every machine.
+    // Tests use UTC, so that their output is the same on every machine.
     at.to_zoned(if cfg!(test) { TimeZone::UTC } else { TimeZone::system() })
 }
 
-/// The day and the time of a wire timestamp; as written, if it is none.
+/// Formats a timestamp as local date and time. Text that is not a timestamp is returned as it is.
 pub(crate) fn when(timestamp: &str) -> String {
     match timestamp.parse::<Timestamp>() {
         Ok(at) => local(at).strftime("%Y-%m-%d %H:%M:%S").to_string(),
@@ -191,7 +191,7 @@ pub(crate) fn when(timestamp: &str) -> String {
     }
 }
 
-/// The same for milliseconds since 1970.
+/// Formats milliseconds since 1970 as local date and time.
 pub(crate) fn when_ms(milliseconds: u64) -> Option<String> {
     let at = Timestamp::from_millisecond(i64::try_from(milliseconds).ok()?).ok()?;
     Some(local(at).strftime("%Y-%m-%d %H:%M:%S").to_string())
@@ -205,7 +205,7 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// A cell in a style. What it says is made harmless.
+    /// A cell in a style. The text is reduced to one line and escaped.
     pub(crate) fn new(style: Style, text: &str) -> Self {
         Self { text: one_line(text), style }
     }
@@ -223,7 +223,7 @@ impl From<String> for Cell {
     }
 }
 
-/// Rows in aligned columns. The last column takes what room there is.
+/// Rows in aligned columns. The last column is cut to the remaining width.
 #[derive(Debug)]
 pub(crate) struct Table {
     rows: Vec<Vec<Cell>>,
@@ -239,7 +239,7 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// The table as text, each line behind `indent`, none wider than `width`.
+    /// Renders the table. Each line starts with `indent`; none is wider than `width`.
     pub(crate) fn render(&self, indent: &str, width: Option<usize>) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
         let wide = |column: usize| {
@@ -259,7 +259,7 @@ impl Table {
                     _ => cell.text.clone(),
                 };
                 if shown.is_empty() {
-                    // No blanks at the end of a line.
+                    // Avoid trailing spaces.
                     gap += wide + 2;
                     continue;
                 }
@@ -278,14 +278,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cut_counts_columns_not_characters() {
+    fn cut_counts_columns_not_characters() {
         assert_eq!(cut("hello", 5), "hello");
         assert_eq!(cut("hello world", 7), "hello…");
         assert_eq!(cut("日本語です", 5), "日本…");
     }
 
     #[test]
-    fn a_line_is_broken_between_words() {
+    fn wrap_breaks_between_words() {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap("one two three", 40), ["one two three"]);
         assert_eq!(
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_a_text_reaches_the_terminal_as_a_command() {
+    fn control_characters_are_escaped() {
         assert_eq!(plain("a\u{1b}]0;x\u{7}b\nc"), "a\\u{1b}]0;x\\u{7}b\nc");
         assert_eq!(one_line("a\n\tb \u{202e}c"), "a b \\u{202e}c");
     }

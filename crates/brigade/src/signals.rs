@@ -1,23 +1,23 @@
-//! Being told to end.
+//! Termination signals.
 
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::error::{CliError, Trouble};
 
-/// How a process is told to end.
+/// Why this process should exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
-    /// Its terminal is gone.
+    /// The terminal was closed (SIGHUP).
     HungUp,
-    /// Somebody wants it to end.
+    /// SIGINT or SIGTERM.
     Wanted,
 }
 
-/// Ends when this process is told to end.
+/// Waits for SIGHUP, SIGINT or SIGTERM.
 pub(crate) async fn told_to_end() -> Result<Told, CliError> {
     let listen = |kind| {
         signal(kind).map_err(|source| {
-            let doing = "listen to signals".into();
+            let doing = "listen for signals".into();
             CliError::failed(Trouble::Io { doing, source })
         })
     };

@@ -1,4 +1,4 @@
-//! How a task looks, wherever it is shown.
+//! The state of a task as shown to people: word, symbol and colour.
 
 use anstyle::Style;
 use brigade_core::graph::{Graph, State};
@@ -7,11 +7,11 @@ use brigade_wire::task::Status;
 
 use crate::output::{BUSY, FAINT, READY};
 
-/// How a task stands, to a person.
+/// The state of a task as shown to people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
     Ready,
-    /// Not begun, but kept for its owner.
+    /// Assigned to an owner, not started.
     Kept,
     InProgress,
     Blocked,
@@ -23,7 +23,7 @@ impl Look {
         let begun = graph.node(id).is_some_and(|node| node.status == Status::InProgress);
         match graph.state(id) {
             Some(State::Done) => Self::Done,
-            // Somebody who works on it does not wait, whatever the board says.
+            // Its owner has started it although the board shows it as blocked.
             Some(State::Blocked | State::Taken) if begun => Self::InProgress,
             Some(State::Blocked) | None => Self::Blocked,
             Some(State::Taken) => Self::Kept,
@@ -43,7 +43,7 @@ impl Look {
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Ready => "ready",
-            Self::Kept => "kept",
+            Self::Kept => "assigned",
             Self::InProgress => "in progress",
             Self::Blocked => "blocked",
             Self::Done => "done",
@@ -60,13 +60,13 @@ impl Look {
     }
 }
 
-/// Numbers as a person lists them.
+/// Joins task ids with commas.
 pub(crate) fn join(ids: impl IntoIterator<Item = TaskId>) -> String {
     let ids: Vec<String> = ids.into_iter().map(|id| id.to_string()).collect();
     ids.join(", ")
 }
 
-/// Numbers as the wire has them, as text.
+/// Task ids as strings, as in Claude Code's files.
 pub(crate) fn texts(ids: impl IntoIterator<Item = TaskId>) -> Vec<String> {
     ids.into_iter().map(|id| id.to_string()).collect()
 }

@@ -1,7 +1,6 @@
-//! `brigade.toml`: a whole team in one file.
+//! `brigade.toml`: the definition of a team in one file.
 //!
-//! [`read`] gives the team with everything filled in, or all that is wrong with the file, each mistake
-//! with its place.
+//! [`read`] returns the team with all defaults filled in, or every mistake in the file with its position.
 
 mod board;
 mod form;
@@ -36,18 +35,18 @@ use crate::output;
 /// The file's name.
 pub(crate) const NAME: &str = "brigade.toml";
 
-/// The longest file, in bytes.
+/// Maximum size of the file in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// How many mistakes are told at once.
+/// Maximum number of mistakes to print.
 const TOLD: usize = 20;
 
-/// Why there is no team in a file.
+/// Why the team in a file cannot be used.
 #[derive(Debug, Error)]
 pub(crate) enum FileError {
-    #[error("there is no {NAME} here or in any folder above")]
+    #[error("there is no {NAME} in this folder or its parents")]
     Nowhere,
-    #[error("{path} is somebody else's, and is not used unasked")]
+    #[error("{path} belongs to another user and is not used automatically")]
     Foreign { path: PathBuf },
     #[error("cannot read {path}")]
     Io { path: PathBuf, source: io::Error },
@@ -65,22 +64,24 @@ impl From<FileError> for CliError {
     fn from(error: FileError) -> Self {
         if let FileError::Foreign { path } = &error {
             let hint =
-                format!("look at it; `brigade up --file {}` uses it all the same", path.display());
+                format!("check its content; `brigade up --file {}` uses it anyway", path.display());
             return Self::failed(error).hint(hint);
         }
         let hint = match &error {
-            FileError::Nowhere => Some("`brigade new` writes a first one"),
+            FileError::Nowhere => Some("`brigade new` writes a starter file"),
             FileError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
-                Some("`brigade new` writes a first one")
+                Some("`brigade new` writes a starter file")
             }
-            FileError::Mistakes { .. } => Some("nothing was started; mend the file and try again"),
+            FileError::Mistakes { .. } => {
+                Some("nothing was started; correct the file and try again")
+            }
             _ => None,
         };
         hint.into_iter().fold(Self::failed(error), Self::hint)
     }
 }
 
-/// All mistakes, below a line that counts them.
+/// Formats the mistakes below a line with their number.
 fn told(path: &Path, mistakes: &[Mistake]) -> String {
     let path = path.display();
     let count = mistakes.len();
@@ -100,8 +101,8 @@ fn told(path: &Path, mistakes: &[Mistake]) -> String {
     text
 }
 
-/// The file of the team that is worked on here: the one of this folder, or of the nearest above. It says which
-/// programs are started, so it is not one that somebody else put into a folder that everybody may write to.
+/// Finds the team file in this folder or its nearest parent. The file decides which programs are started, so a file
+/// that another user put into a shared folder is refused.
 pub(crate) fn find(dir: &Path) -> Result<PathBuf, FileError> {
     let mut paths = dir.ancestors().map(|dir| dir.join(NAME));
     let path = paths.find(|path| path.exists()).ok_or(FileError::Nowhere)?;
@@ -115,24 +116,24 @@ pub(crate) fn find(dir: &Path) -> Result<PathBuf, FileError> {
 fn is_foreign(path: &Path) -> io::Result<bool> {
     let me = rustix::process::geteuid().as_raw();
     let folder = fs::metadata(path.parent().unwrap_or(path))?.uid();
-    // Of a link, whose it is as well as whose what it leads to is.
+    // For a link, check the owner of the link and of its target.
     let owners = [fs::symlink_metadata(path)?.uid(), fs::metadata(path)?.uid()];
     Ok(owners.into_iter().any(|owner| is_strangers(owner, folder, me)))
 }
 
-/// Whether a file is neither ours, nor root's, nor of who owns the folder that it is in.
+/// Whether a file belongs neither to the current user, nor to root, nor to the owner of its folder.
 fn is_strangers(owner: u32, folder: u32, me: u32) -> bool {
     ![me, 0, folder].contains(&owner)
 }
 
-/// The team that the file of this folder is about, if there is one that says so.
+/// The team name in the file for the current folder, if any.
 pub(crate) fn here() -> Option<TeamName> {
     let text = text(&find(&std::env::current_dir().ok()?).ok()?).ok()?;
     let (document, _) = DeTable::parse_recoverable(&text);
     document.get_ref().get("team")?.get_ref().as_str()?.parse().ok()
 }
 
-/// The team a file tells of. Paths in it are seen from the folder it is in.
+/// Reads the team from a file. Paths in it are relative to its folder.
 pub(crate) fn read(path: &Path) -> Result<TeamSpec, FileError> {
     let text = text(path)?;
     let failed = |source| FileError::Io { path: path.to_owned(), source };
@@ -141,12 +142,11 @@ pub(crate) fn read(path: &Path) -> Result<TeamSpec, FileError> {
     parse(&text, root).map_err(|mistakes| FileError::Mistakes { path: path.to_owned(), mistakes })
 }
 
-/// Where the team of a file lives, and the credentials for it, if the file says so. Of a file that says
-/// nothing of it nothing else is looked at, be it right or wrong.
+/// The store and credentials that a file sets, if any. If it sets no store, the rest of the file is not checked.
 pub(crate) fn home(path: &Path) -> Result<Option<(Address, Option<PathBuf>)>, FileError> {
     let text = match text(path) {
         Ok(text) if text.lines().any(|line| line.trim_start().starts_with("store")) => text,
-        // Who has to read it says what is wrong with it.
+        // Commands that need the whole file report its mistakes.
         _ => return Ok(None),
     };
     let failed = |source| FileError::Io { path: path.to_owned(), source };
@@ -167,16 +167,16 @@ pub(crate) fn home(path: &Path) -> Result<Option<(Address, Option<PathBuf>)>, Fi
     Ok(store.map(|store| (store, creds.map(|creds| root.join(creds.0)))))
 }
 
-/// The same of a text.
+/// Parses the text of a team file.
 fn parse(text: &str, root: &Path) -> Result<TeamSpec, Vec<Mistake>> {
     let mut mistakes = Mistakes::default();
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
-        // A file that ends too early has its mistake at its end.
+        // If the file ends too early, the mistake is at its end.
         let span = error.span().unwrap_or(text.len()..text.len());
         mistakes.add(&span, error.message());
     }
-    // What could be saved of a file that is not TOML is not what its author wrote.
+    // Do not interpret the recovered parts of invalid TOML: they may not be what the author wrote.
     if !mistakes.is_empty() {
         return Err(mistakes.placed(text));
     }
@@ -192,7 +192,7 @@ fn parse(text: &str, root: &Path) -> Result<TeamSpec, Vec<Mistake>> {
 
 fn text(path: &Path) -> Result<String, FileError> {
     let failed = |source| FileError::Io { path: path.to_owned(), source };
-    // Opening a pipe would wait for its other end.
+    // Opening a named pipe would block.
     if !fs::metadata(path).map_err(failed)?.is_file() {
         return Err(FileError::NotAFile { path: path.to_owned() });
     }
@@ -209,9 +209,9 @@ fn text(path: &Path) -> Result<String, FileError> {
 mod tests {
     use super::*;
 
-    /// In a folder that everybody may write to, anybody could say what is started.
+    /// In a shared folder, any user could otherwise decide which programs are started.
     #[test]
-    fn a_strangers_file_is_not_ours_to_use() {
+    fn files_of_other_users_are_refused() {
         let (me, root, folders, stranger) = (1000, 0, 2000, 3000);
         assert!(is_strangers(stranger, root, me));
         assert!(is_strangers(stranger, me, me));

@@ -9,7 +9,7 @@ use crate::error::CliError;
 use crate::patience::patiently;
 use crate::{exit, output};
 
-/// An answer, for programs.
+/// An answer as JSON.
 #[derive(Serialize)]
 struct Given {
     number: usize,
@@ -19,14 +19,14 @@ struct Given {
     approved: bool,
 }
 
-/// Answers each of these. One that cannot be answered keeps no other from being.
+/// Answers each request. If one cannot be answered, the others still are.
 pub(crate) async fn run(
     context: &Context,
     which: &[String],
     answer: Answer<'_>,
 ) -> Result<u8, CliError> {
     let seat = context.seat().await?;
-    // Who mistypes one has answered none.
+    // Look up all requests first, so that a mistyped id answers none.
     let mut found = Vec::new();
     for word in which {
         found.push(patiently(approvals::find(&seat, word)).await?);
@@ -39,7 +39,7 @@ pub(crate) async fn run(
             (Ok(answered), _) => {
                 if let Some(why) = &answered.receipt.waits {
                     output::note(&format!(
-                        "acknowledged; not in {}'s inbox yet: {why}",
+                        "stored, but not in {}'s inbox yet: {why}",
                         approval.from
                     ));
                 }

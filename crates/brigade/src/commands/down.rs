@@ -23,10 +23,10 @@ use crate::host::{Host, failed, is_led_from_afar, seat, state};
 use crate::output::{self, BUSY, FAINT, STRONG};
 use crate::{env, exit, team_file};
 
-/// How long the supervising process takes to see that nothing is left to do.
+/// How long to wait for the supervisor to exit after the last team is gone.
 const LAST: Duration = Duration::from_secs(10);
 
-/// With a quarter of a minute for everybody to agree: those who have done their work have nothing to lose.
+/// Gives members 15 seconds to agree. Used when all work is done, so killing a slow member loses nothing.
 pub(crate) const KINDLY: Manner<'static> =
     Manner { ask: Some(Duration::from_secs(15)), reason: None, may_refuse: false };
 
@@ -49,7 +49,7 @@ pub(crate) async fn stop(context: &Context, stop: &Stop) -> Result<u8, CliError>
             error.hint("no member of this team runs on this host")
         } else {
             let here: Vec<String> = here.iter().map(ToString::to_string).collect();
-            error.hint(format!("on this host are {}", here.join(", ")))
+            error.hint(format!("members on this host: {}", here.join(", ")))
         });
     }
     let names = [stop.name.clone()];
@@ -60,7 +60,7 @@ pub(crate) async fn stop(context: &Context, stop: &Stop) -> Result<u8, CliError>
     match ended.into_iter().next() {
         Some((name, Ended::Refused(why))) => {
             let error = CliError::failed(Trouble::Refuses { name: name.to_string(), why });
-            Err(error.hint(format!("`brigade stop {name} --now` ends it all the same")))
+            Err(error.hint(format!("`brigade stop {name} --now` kills it anyway")))
         }
         _ => Ok(exit::DONE),
     }
@@ -82,23 +82,23 @@ pub(crate) async fn run(context: &Context, down: &Down) -> Result<u8, CliError> 
     } else {
         let elsewhere = host.is_shared || is_led_from_afar(&lead).await?;
         let stays = elsewhere && context.store.team(&team).await?.is_some();
-        let how = if stays { "is not on this host any more" } else { "is down" };
+        let how = if stays { "no longer runs on this host" } else { "is down" };
         output::print(&format!(
-            "team {STRONG}{team}{STRONG:#} {how}; `brigade log --team {team}` still tells what happened\n"
+            "team {STRONG}{team}{STRONG:#} {how}; `brigade log --team {team}` still shows its history\n"
         ))?;
     }
     Ok(exit::DONE)
 }
 
-/// `brigade down` where the engine is away: with `--now` what runs on this host is ended all the same. The team stays
-/// in the engine, and to be taken down.
+/// `brigade down` while the NATS server is unreachable. With `--now`, kills the members on this host. The team stays
+/// on the server and still has to be taken down later.
 pub(crate) async fn cut_off(global: &Global, down: &Down, away: CliError) -> Result<u8, CliError> {
     let host = host_alone(global)?;
     let up = host.folder.teams()?;
     let named = down.which.clone().map_or_else(|| named_team(global), |team| Ok(Some(team)))?;
     let meant = named.as_ref().map_or(up.as_slice(), std::slice::from_ref);
     let (true, [team]) = (down.how.now, meant) else {
-        return Err(away.hint("`brigade down TEAM --now` ends what runs on this host all the same"));
+        return Err(away.hint("`brigade down TEAM --now` kills the members on this host anyway"));
     };
     let names = host.folder.members(team)?;
     end::by_force(&host, team, &names, tell).await?;
@@ -108,8 +108,8 @@ pub(crate) async fn cut_off(global: &Global, down: &Down, away: CliError) -> Res
         crate::host::tell(&supervisor, Signal::TERM);
     }
     output::note(&format!(
-        "{}; what ran of team {team} on this host has ended, the team stays in the engine; `brigade down {team}` \
-         takes it down when that is back",
+        "{}; killed the members of team {team} on this host; the team still exists on the NATS server: run \
+         `brigade down {team}` when the server is reachable",
         away.in_a_line()
     ));
     if global.json {
@@ -120,24 +120,24 @@ pub(crate) async fn cut_off(global: &Global, down: &Down, away: CliError) -> Res
     Ok(exit::FAILED)
 }
 
-/// What went with the team though nobody had finished it.
+/// Prints a note if the team was deleted with unfinished tasks.
 fn tell_lost(team: &TeamName, not_done: usize) {
     if not_done > 0 {
         let tasks = output::count(not_done, "task");
         output::note(&format!(
-            "{tasks} not done went with the team; `brigade log --team {team}` has what they were"
+            "team deleted with {tasks} unfinished; `brigade log --team {team}` shows them"
         ));
     }
 }
 
-/// How many tasks are not done. Of a board that cannot be read nothing is told.
+/// The number of unfinished tasks; 0 if the board cannot be read.
 async fn not_done(lead: &Seat) -> usize {
     let Ok((_, graph)) = board::list(lead).await else { return 0 };
     let is_open = |id: &TaskId| graph.state(*id) != Some(State::Done);
     graph.nodes().filter(|(id, _)| is_open(id)).count()
 }
 
-/// The team that is meant: the one named, or the only one that is up.
+/// Resolves the team: the one named, or the only one that is running.
 pub(crate) async fn which(
     context: &Context,
     host: &Host,
@@ -156,10 +156,10 @@ pub(crate) async fn which(
         let there = context.store.teams().await.unwrap_or_default();
         return Err(match names.as_slice() {
             _ if there.contains(team) => error.hint(format!(
-                "nobody brought it up here; `brigade team delete {team}` deletes it"
+                "it was not started on this host; `brigade team delete {team}` deletes it"
             )),
-            [] => error.hint("no team is; `brigade up` brings one up"),
-            names => error.hint(format!("up are {}", names.join(", "))),
+            [] => error.hint("no team is running; `brigade up` starts one"),
+            names => error.hint(format!("running teams: {}", names.join(", "))),
         });
     }
     match up.as_slice() {
@@ -175,27 +175,27 @@ pub(crate) async fn which(
     }
 }
 
-/// What whoever finds no team up may do.
+/// The hint to show if no team is running.
 pub(crate) fn if_none_is_up(host: &Host) -> String {
     let elsewhere: Vec<String> = host.folder.elsewhere().iter().map(ToString::to_string).collect();
     if !elsewhere.is_empty() {
         return up_elsewhere(&elsewhere.join(", "));
     }
     match check::found() {
-        Ok(file) => format!("`brigade up` brings up what is in {}", file.display()),
-        Err(_) => "`brigade new` writes a brigade.toml, `brigade up` brings it up".to_owned(),
+        Ok(file) => format!("`brigade up` starts the team in {}", file.display()),
+        Err(_) => "`brigade new` writes a brigade.toml, `brigade up` starts its team".to_owned(),
     }
 }
 
 fn up_elsewhere(teams: &str) -> String {
     format!(
-        "up on this host, and kept elsewhere, is {teams}; say where with `--store`, {} or {}",
+        "{teams} runs here but lives in another store; choose it with `--store`, {} or {}",
         env::STORE,
         env::CLAUDE_CONFIG_DIR
     )
 }
 
-/// Ends every member of a team on this host, and the team.
+/// Stops every member of a team on this host and deletes the team.
 pub(crate) async fn take_down(
     host: &Host,
     lead: &Seat,
@@ -209,7 +209,7 @@ pub(crate) async fn take_down(
     for (name, other) in &afar {
         output::note(&format!("{name} runs on {other}; team {} stays for it", lead.team));
     }
-    // A team of Claude Code's is not ours to delete, nor one that others are at work in.
+    // Do not delete a team that Claude Code leads or in which other hosts still run members.
     let ours = host.leads(lead).await? && !is_led_from_afar(lead).await?;
     let deleted = match afar.is_empty() && ours {
         true => roster::delete(lead, Force::Yes).await,
@@ -220,7 +220,7 @@ pub(crate) async fn take_down(
         Err(error) => return Err(error.into()),
     }
     host.folder.remove_team(&lead.team)?;
-    // Nothing is left for it to do, and nothing of ours is to be left.
+    // The supervisor exits when no team is left. Wait for it, so that no process of ours remains.
     let began = Instant::now();
     while host.folder.teams()?.is_empty() && host.supervisor()?.is_some() && began.elapsed() < LAST
     {
@@ -229,7 +229,7 @@ pub(crate) async fn take_down(
     Ok(ended)
 }
 
-/// The members that other hosts play, and which.
+/// The members that run on other hosts, and the name of each host.
 async fn members_afar(host: &Host, lead: &Seat) -> Result<Vec<(MemberName, String)>, CliError> {
     if !host.is_shared {
         return Ok(Vec::new());
@@ -248,23 +248,24 @@ async fn members_afar(host: &Host, lead: &Seat) -> Result<Vec<(MemberName, Strin
 
 fn tell(name: &MemberName, news: News) {
     let said = match news {
-        News::Asked(limit) => format!("asked to stop, within {} s", limit.as_secs()),
-        News::Refuses(why) => format!("would rather stay: {}", output::one_line(&why)),
-        News::Told => format!("{BUSY}told to end{BUSY:#}"),
+        News::Asked(limit) => format!("asked to stop within {} s", limit.as_secs()),
+        News::Refuses(why) => format!("refuses to stop: {}", output::one_line(&why)),
+        News::Told => format!("{BUSY}stopping{BUSY:#}"),
         News::Worktree(Removed::Stays, tree) => {
-            format!(
-                "its worktree has changes that are not committed, and stays: {}",
-                tree.dir.display()
-            )
+            format!("kept its worktree because it has uncommitted changes: {}", tree.dir.display())
         }
         News::Worktree(Removed::Unclear, tree) => {
-            format!("git cannot look at its worktree, which stays: {}", tree.dir.display())
+            format!("kept its worktree because git cannot read it: {}", tree.dir.display())
         }
-        News::Worktree(_, tree) => format!("its branch {} has commits, and stays", tree.branch),
-        News::Over(Ended::Agreed) => "has left".to_owned(),
-        News::Over(Ended::WasGone) => "was gone already".to_owned(),
-        News::Over(Ended::Forced) => "ended".to_owned(),
-        News::Over(Ended::Refused(why)) => format!("stays: {}", output::one_line(&why)),
+        News::Worktree(_, tree) => {
+            format!("kept its branch {} because it has commits", tree.branch)
+        }
+        News::Over(Ended::Agreed) => "stopped".to_owned(),
+        News::Over(Ended::WasGone) => "was not running".to_owned(),
+        News::Over(Ended::Forced) => "killed".to_owned(),
+        News::Over(Ended::Refused(why)) => {
+            format!("refused to stop and stays: {}", output::one_line(&why))
+        }
     };
     output::say(&format!("{FAINT}{name}:{FAINT:#} {said}"));
 }

@@ -7,8 +7,8 @@ use crate::context::Context;
 use crate::error::{CliError, Trouble};
 use crate::{env, exit, mcp};
 
-/// Whoever starts the server says who it is for. Nothing is guessed here, where the command line
-/// would: behind this stands a model, which must not find itself in a seat by accident.
+/// Runs the MCP server. Team and member must be named explicitly; other commands fall back to defaults, but
+/// a model must not get a member's identity by accident.
 pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
     let (team, me) = (context.named_team(), context.named_me());
     let leads = me.is_none_or(|me| *me == MemberName::lead());
@@ -16,18 +16,18 @@ pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
         Some(team) if context.store.team(team).await?.is_some() => {
             let Some(me) = me else {
                 let error = CliError::usage(Trouble::WhoAmI { team: team.to_string() });
-                return Err(error.hint(format!("say `--as NAME`, or set {}", env::AS)));
+                return Err(error.hint(format!("add `--as NAME` or set {}", env::AS)));
             };
             let seat = context.seat_of(team.clone(), me.clone());
             mcp::serve(context, seat.with_hand(context.agent())).await?;
         }
         Some(team) if !leads => {
             let error = CliError::from(StoreError::NoTeam { team: team.clone() });
-            return Err(error.hint(format!("`brigade team create {team}` makes it")));
+            return Err(error.hint(format!("create it with `brigade team create {team}`")));
         }
         None if !leads => {
             let error = CliError::usage(Trouble::WhichTeam);
-            return Err(error.hint(format!("say `--team TEAM`, or set {}", env::TEAM)));
+            return Err(error.hint(format!("add `--team TEAM` or set {}", env::TEAM)));
         }
         named => mcp::serve_founder(context, named.cloned()).await?,
     }

@@ -25,7 +25,7 @@ pub(crate) async fn run(global: Global, command: OrgCommand) -> Result<u8, CliEr
     }
 }
 
-/// The servers of a folder, for whoever has its keys.
+/// Connection options for the servers of an organisation's folder.
 fn servers(folder: &Folder) -> Options {
     let ca = folder.cluster().tls.as_ref().and_then(|tls| tls.ca.clone());
     Options { servers: folder.cluster().urls(), ca, ..Options::default() }
@@ -39,32 +39,32 @@ impl From<OrgError> for CliError {
         let (kind, hint) = match &error {
             OrgError::NoFolder { .. } => (
                 Kind::Failed,
-                Some("make one with `brigade org init NAME --dir DIR`, or name one with --dir".into()),
+                Some("create one with `brigade org init NAME --dir DIR`, or choose a folder with --dir".into()),
             ),
             OrgError::OtherServers { .. } => (
                 Kind::Failed,
-                Some("leave out --nodes for another organisation on the same servers, or use another folder".into()),
+                Some("omit --nodes to add an organisation on the same servers, or use another folder".into()),
             ),
             OrgError::NoOrganisation { there, .. } | OrgError::Several { there } => {
                 (Kind::Failed, Some(format!("choose with --org: {}", names(there))))
             }
             OrgError::Exists { .. } => (
                 Kind::Failed,
-                Some("give its members credentials with `brigade org add-member`".into()),
+                Some("create credentials for its members with `brigade org add-member`".into()),
             ),
             OrgError::Shards { .. } => (Kind::Usage, None),
             OrgError::Replicas { .. } => {
-                (Kind::Usage, Some("name the servers with --nodes HOST:PORT,HOST:PORT,HOST:PORT".into()))
+                (Kind::Usage, Some("list the servers with --nodes HOST:PORT,HOST:PORT,HOST:PORT".into()))
             }
             OrgError::InTheWay { .. } => (
                 Kind::Failed,
-                Some("nothing is overwritten: use another --out, or revoke what is there".into()),
+                Some("choose another --out file, or revoke the existing credentials".into()),
             ),
             OrgError::NobodyThere { .. } => {
-                (Kind::Nothing, Some("see who has with `brigade org list`".into()))
+                (Kind::Nothing, Some("`brigade org list` shows all credentials".into()))
             }
             OrgError::Damaged { .. } => {
-                (Kind::Failed, Some("take it from a copy of the folder".into()))
+                (Kind::Failed, Some("restore it from a copy of the folder".into()))
             }
             _ => (Kind::Failed, None),
         };
@@ -76,12 +76,12 @@ impl From<OrgError> for CliError {
     }
 }
 
-/// Why the servers were not told, and what holds until they are.
-fn not_told(error: PushError, servers: &Options) -> CliError {
+/// The error for servers that could not be updated, with hints.
+fn push_failed(error: PushError, servers: &Options) -> CliError {
     match error {
         PushError::Org(error) => error.into(),
         error => CliError::failed(error).hint(format!(
-            "are they running at {}? `brigade org apply` tells them later, and so does starting them again",
+            "are they running at {}? update them later with `brigade org apply` or a restart",
             servers.servers.join(", ")
         )),
     }

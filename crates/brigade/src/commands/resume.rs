@@ -21,7 +21,7 @@ pub(crate) async fn run(context: &Context, resume: &Resume) -> Result<u8, CliErr
     let host = context.host()?;
     let teams: Vec<TeamName> = match resume.which.as_ref().or(context.named_team()) {
         Some(team) => {
-            // Who played a member of a team that was deleted may have taken it for having left.
+            // After its team was deleted, a member's process may have removed the member as if it had left.
             if host.folder.members(team)?.is_empty() {
                 take_over(context, &host, team).await?;
             }
@@ -31,7 +31,7 @@ pub(crate) async fn run(context: &Context, resume: &Resume) -> Result<u8, CliErr
     };
     if teams.is_empty() {
         let error = CliError::new(crate::error::Kind::Nothing, Trouble::NoneUp);
-        return Err(error.hint("`brigade up` brings a team up"));
+        return Err(error.hint("`brigade up` starts a team"));
     }
     let mut dead = Vec::new();
     for team in &teams {
@@ -46,7 +46,7 @@ pub(crate) async fn run(context: &Context, resume: &Resume) -> Result<u8, CliErr
         if !context.json {
             let there = names.len() - failed.len();
             let there = output::count(there, "member");
-            output::print(&format!("team {STRONG}{team}{STRONG:#} is up again, with {there}\n"))?;
+            output::print(&format!("team {STRONG}{team}{STRONG:#} is up again with {there}\n"))?;
         }
         dead.extend(failed.into_iter().map(|(name, _)| name.to_string()));
     }
@@ -57,29 +57,29 @@ pub(crate) async fn run(context: &Context, resume: &Resume) -> Result<u8, CliErr
         return Ok(exit::DONE);
     }
     let error = CliError::failed(Trouble::DidNotStart { names: dead });
-    Err(error.hint("`brigade status` says why; `brigade resume` tries again"))
+    Err(error.hint("`brigade status` shows the reason; `brigade resume` tries again"))
 }
 
-/// A team whose folder is gone comes back from what was written down.
+/// Restores a team whose folder is gone from the journal.
 async fn bring_back(context: &Context, team: &TeamName) -> Result<(), CliError> {
     let lead = context.seat_of(team.clone(), MemberName::lead());
     let Some(revived) = revive::revive(&lead).await? else { return Ok(()) };
     if revived != Revived::default() {
         let Revived { members, tasks, messages } = revived;
         output::say(&format!(
-            "team {team} was gone, and is back: {} members, {tasks} tasks, {messages} messages nobody \
-             had read",
+            "restored team {team} from the journal: {} members, {tasks} tasks, {messages} unread \
+             messages",
             members.len()
         ));
     }
     Ok(())
 }
 
-/// Takes over a team that did not run here and whose lead is gone, as Claude Code's are when its session
-/// has ended: those of its members that brigade can play run here from now on.
+/// Takes over a team that did not run on this host and whose lead is gone, such as the team of an ended Claude
+/// Code session. The members that brigade can run then run on this host.
 async fn take_over(context: &Context, host: &Host, team: &TeamName) -> Result<(), CliError> {
     if context.store.team(team).await?.is_some() {
-        // It has a lead, which is not us.
+        // It still exists and has another lead.
         return Ok(());
     }
     bring_back(context, team).await?;
@@ -107,12 +107,12 @@ async fn take_over(context: &Context, host: &Host, team: &TeamName) -> Result<()
                 let cwd = member.cwd().map_or_else(cwd, Cow::into_owned);
                 let spec = hire::plain(name, agent, cwd.into());
                 host.folder.add_member(team, &spec)?;
-                // It is on the roster, and has its prompt.
+                // It is already on the roster and has received its prompt.
                 host.folder.set_joined(team, &spec.name)?;
             }
             None => output::note(&format!(
-                "{name} was Claude Code's own and stays away; `brigade spawn {name} --agent claude` \
-                 puts another in its place"
+                "did not restart {name}, which Claude Code ran itself; `brigade spawn {name} --agent claude` \
+                 replaces it"
             )),
         }
     }

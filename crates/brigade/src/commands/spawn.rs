@@ -19,7 +19,7 @@ use crate::near;
 use crate::output::{self, STRONG};
 use crate::patience::patiently;
 
-/// What members of ours run on.
+/// Backend type in the roster for members that brigade runs.
 const BACKEND: &str = "process";
 
 pub(crate) async fn run(context: &Context, spawn: &Spawn) -> Result<u8, CliError> {
@@ -29,14 +29,14 @@ pub(crate) async fn run(context: &Context, spawn: &Spawn) -> Result<u8, CliError
         let meant = near::nearest(&spawn.agent, &known);
         let meant = meant.map(|name| format!("did you mean {name}? ")).unwrap_or_default();
         let all = known.join(", ");
-        return Err(error.hint(format!("{meant}brigade drives {all}, and acp:COMMAND")));
+        return Err(error.hint(format!("{meant}supported agents: {all}, acp:COMMAND")));
     };
     let team = context.team().await?;
     let seat = context.seat_of(team, spawn.name.clone());
     if !roster::lead_listens(&seat).await? {
         output::note(&format!(
             "the lead of team {} reads its mail only while a teammate that it started itself is \
-             there; until then what {} writes to it waits in its inbox",
+             running; until then messages from {} wait in its inbox",
             seat.team, spawn.name
         ));
     }
@@ -52,7 +52,7 @@ pub(crate) async fn run(context: &Context, spawn: &Spawn) -> Result<u8, CliError
     }
 }
 
-/// Plays the member in this terminal.
+/// Runs the member in this terminal.
 async fn here(
     context: &Context,
     seat: Seat,
@@ -86,7 +86,7 @@ async fn here(
     play(seat, choice, wanted).await
 }
 
-/// Has the supervising process of this host start it.
+/// Lets this host's supervisor start the member.
 async fn there(context: &Context, seat: Seat, spawn: &Spawn, place: Place) -> Result<u8, CliError> {
     let host = context.host()?;
     let cwd = PathBuf::from(cwd());
@@ -103,13 +103,13 @@ async fn there(context: &Context, seat: Seat, spawn: &Spawn, place: Place) -> Re
     if context.json {
         output::print_json(&json!({ "name": name, "new": hired.new }))?;
     } else if hired.new {
-        output::print(&format!("{STRONG}{name}{STRONG:#} is on team {}\n", lead.team))?;
+        output::print(&format!("{STRONG}{name}{STRONG:#} joined team {}\n", lead.team))?;
     } else {
-        output::print(&format!("{STRONG}{name}{STRONG:#} was there already\n"))?;
+        output::print(&format!("{STRONG}{name}{STRONG:#} is already running\n"))?;
     }
     if hired.trouble.is_none() {
         return Ok(exit::DONE);
     }
     let error = CliError::failed(Trouble::DidNotStart { names: vec![name.to_string()] });
-    Err(error.hint("`brigade status` says why; `brigade resume` tries again"))
+    Err(error.hint("`brigade status` shows the reason; `brigade resume` tries again"))
 }

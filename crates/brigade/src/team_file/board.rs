@@ -1,4 +1,4 @@
-//! The tasks of the file, put in order.
+//! The tasks of the file, in dependency order.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use super::mistake::Mistakes;
 use super::shape::At;
 use crate::host::spec::TaskSpec;
 
-/// The tasks so that each stands behind those it waits for, otherwise as in the file.
+/// Sorts the tasks so that each comes after those it waits for, otherwise in the order of the file.
 pub(super) fn tasks(
     tasks: &[(At<String>, TaskTable)],
     members: &[&str],
@@ -41,19 +41,19 @@ fn spec(
     let letter = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     if key.value.is_empty() || !key.value.chars().all(letter) {
         let hint = "use letters, digits, '-', '_' and '.'";
-        mistakes.hinted(&key.span, "this cannot name a task", hint);
+        mistakes.hinted(&key.span, "invalid task name", hint);
     }
     if task.subject.is_absent() {
         let hint = "add subject = \"…\"";
-        mistakes.hinted(&key.span, "what is to be done?", hint);
+        mistakes.hinted(&key.span, "this task has no subject", hint);
     }
     let mut after: Vec<String> = Vec::new();
     for other in task.after.get().into_iter().flatten() {
         let At { span, value } = other;
         if *value == key.value {
-            mistakes.add(span, format!("{value:?} would wait for itself"));
+            mistakes.add(span, format!("task {value:?} waits for itself"));
         } else if !keys.contains(&value.as_str()) {
-            let message = format!("there is no task {value:?}");
+            let message = format!("unknown task {value:?}");
             mistakes.unknown(span, message, value, keys.iter().copied());
         } else if !after.contains(value) {
             after.push(value.clone());
@@ -62,7 +62,7 @@ fn spec(
     let owner = task.owner.at().and_then(|At { span, value }| {
         let known = || members.iter().copied().chain([LEAD]);
         if !known().any(|name| name == value) {
-            mistakes.unknown(span, format!("there is no member {value:?}"), value, known());
+            mistakes.unknown(span, format!("unknown member {value:?}"), value, known());
         }
         value.parse::<MemberName>().ok()
     });
@@ -75,7 +75,7 @@ fn spec(
     }
 }
 
-/// Names the circle where its first task says what it waits for.
+/// Reports a dependency cycle at the `after` of its first task.
 fn tell(circle: &[&(At<String>, TaskTable)], mistakes: &mut Mistakes) {
     let mut way: Vec<&str> = circle.iter().map(|(key, _)| key.value.as_str()).collect();
     let [(key, task), ..] = circle else { return };
@@ -83,12 +83,12 @@ fn tell(circle: &[&(At<String>, TaskTable)], mistakes: &mut Mistakes) {
     let waits = task.after.get().into_iter().flatten().find(|other| other.value == next);
     way.push(&key.value);
     let message =
-        format!("these tasks wait for each other, so none can be begun: {}", way.join(" → "));
+        format!("these tasks wait for each other, so none can start: {}", way.join(" → "));
     let span = waits.map_or(&key.span, |other| &other.span);
-    mistakes.hinted(span, message, "one of them must not wait");
+    mistakes.hinted(span, message, "remove one of these dependencies");
 }
 
-/// The tasks as a new board would have them, the first as number 1.
+/// The task graph of a new board with these tasks, numbered from 1.
 pub(crate) fn graph(specs: &[TaskSpec]) -> Graph {
     let number = |key: &String| specs.iter().position(|task| task.key == *key).map(|at| at + 1);
     let documents: Vec<Vec<u8>> = specs
@@ -117,7 +117,7 @@ pub(crate) fn graph(specs: &[TaskSpec]) -> Graph {
     Graph::of(tasks.iter().map(|(id, task)| (*id, task)))
 }
 
-/// Which of the tasks has this number.
+/// The index of the task with this number.
 fn place(id: TaskId) -> Option<usize> {
     usize::try_from(id.get()).ok()?.checked_sub(1)
 }

@@ -1,4 +1,4 @@
-//! The form of `brigade.toml`. The comments on the keys are what an editor shows.
+//! The tables and keys of `brigade.toml`. Their doc comments are the descriptions in the JSON Schema.
 
 use brigade_core::driver::{self, AGENTS};
 use brigade_core::policy::Ruling;
@@ -19,109 +19,108 @@ tables! {
         team: TeamName,
         /// What the team is for.
         description: String,
-        /// Where the team lives: `files` of this host, the default, or an engine at
-        /// `nats://HOST:PORT` or `tls://HOST:PORT`, several with a comma between them. `--store` and
-        /// `BRIGADE_STORE` count before it.
+        /// Where the team is stored: `files` on this host (default), or a NATS server at
+        /// `nats://HOST:PORT` or `tls://HOST:PORT`. Separate several servers with commas. `--store` and
+        /// `BRIGADE_STORE` override it.
         store: Address,
-        /// The file with the credentials for the engine, seen from this file.
+        /// The credentials file for the NATS server, relative to this file.
         creds: Words,
-        /// The agent that leads. Without this table a person does.
+        /// The agent that leads the team. Without this table, you lead it.
         lead: Lead,
-        /// What holds for the lead and every member that does not say otherwise.
+        /// Default settings for the lead and all members.
         defaults: Defaults,
         /// The members, by name.
         members: Named<Member>,
-        /// The tasks the board begins with, by a name of yours that stands in this file only.
+        /// The initial tasks, by name. The names are only used in this file.
         tasks: Named<TaskTable>,
     }
 
-    /// What can be said of whoever runs on this host.
+    /// Settings that members and the lead have in common.
     Common {
-        /// Which agent: a name that `brigade agents` lists, or `acp:COMMAND` for any program that
-        /// speaks the Agent Client Protocol.
+        /// The agent: a name listed by `brigade agents`, or `acp:COMMAND` for any program that
+        /// supports the Agent Client Protocol.
         agent: AgentWord,
-        /// The agent's program, if it is not the one on the path: a path seen from this file. One of
-        /// `[defaults]` holds only for the agent of `[defaults]`.
+        /// The agent's program, if it is not on the PATH. Relative to this file. A value in
+        /// `[defaults]` only applies to the agent of `[defaults]`.
         program: Words,
-        /// The model, as the agent names it; the agent's own choice if not said. One of
-        /// `[defaults]` holds only for the agent of `[defaults]`.
+        /// The model, as the agent names it. Default: the agent's own default. A value in
+        /// `[defaults]` only applies to the agent of `[defaults]`.
         model: Words,
-        /// What may be done without asking: `ask`, the default, is what the agent's own
-        /// rules allow, `full` is everything.
+        /// What the agent may do without asking: `ask` (default) allows what the agent's own rules
+        /// allow, `full` allows everything.
         access: AccessWord,
-        /// The variables it inherits, by name, beside the few no program can do without; all of them
-        /// if not said.
+        /// The environment variables it inherits, in addition to a few that every program needs.
+        /// Default: all.
         env: Vec<EnvName>,
-        /// Where it runs: `headless`, the default, is nowhere to be seen, `tmux` in a
-        /// window of tmux, `native` is the real Claude Code itself, in a window of tmux.
+        /// Where it runs: `headless` (default) in the background, `tmux` in a tmux window, `native`
+        /// runs the real Claude Code in a tmux window.
         place: Place,
-        /// What becomes of it when its process dies: `always`, the default, starts it
-        /// again, `never` gives its tasks back to the board.
+        /// What happens when its process dies: `always` (default) restarts it, `never` unassigns its
+        /// tasks.
         restart: Restart,
-        /// The folder it works in, seen from this file; this file's own if not said.
+        /// Its working directory, relative to this file. Default: the folder of this file.
         dir: Words,
-        /// Commands that are allowed without asking, `*` standing for any letters.
+        /// Commands that are allowed without asking. `*` matches any text.
         allow: Vec<Words>,
-        /// Commands that somebody is asked about, whatever `allow` says.
+        /// Commands that need approval even if `allow` matches.
         ask: Vec<Words>,
-        /// Commands that are refused, whatever anything else says.
+        /// Commands that are always denied.
         deny: Vec<Words>,
-        /// Rules in full. They are looked at after `deny` and before `ask` and `allow`; the first
-        /// that fits counts.
+        /// Rules for any tool. They are checked after `deny` and before `ask` and `allow`. The first
+        /// match decides.
         rules: Vec<At<RuleTable>>,
     }
 
-    /// What holds for everybody who does not say otherwise.
+    /// Default settings for the lead and all members.
     Defaults with common: Common {
-        /// Whether nothing may be changed before a plan is approved. Not for the lead.
+        /// Whether members start in plan mode: no changes until their plan is approved. Does not apply to the lead.
         plan: bool,
-        /// Whether each works in a git worktree of its own, on a branch of its own. Not for the lead.
+        /// Whether each member works in its own git worktree and branch. Does not apply to the lead.
         worktree: bool,
     }
 
     /// A member.
     Member with common: Common {
-        /// What it is told first.
+        /// The initial prompt.
         prompt: Words,
-        /// The file that says what it is told first, seen from this file; instead of `prompt`.
+        /// A file with the initial prompt, relative to this file. Use instead of `prompt`.
         prompt_file: Words,
-        /// Whether nothing may be changed before its plan is approved.
+        /// Whether it starts in plan mode: no changes until its plan is approved.
         plan: bool,
-        /// Whether it works in a git worktree of its own, on a branch of its own.
+        /// Whether it works in its own git worktree and branch.
         worktree: bool,
     }
 
-    /// The agent that leads.
+    /// The agent that leads the team.
     Lead with common: Common {
-        /// What it is told first.
+        /// The initial prompt.
         prompt: Words,
-        /// The file that says what it is told first, seen from this file; instead of `prompt`.
+        /// A file with the initial prompt, relative to this file. Use instead of `prompt`.
         prompt_file: Words,
-        /// Who answers plans and requests for leave: `person`, the default, is a person
-        /// alone, `lead` the agent that leads, too.
+        /// Who may answer plans and permission requests: `person` (default) only you, `lead` also
+        /// the agent that leads.
         answers: Answers,
     }
 
-    /// What is said to a request for leave.
+    /// A rule for permission requests.
     RuleTable needs "ruling" {
-        /// What is said: `allow`, `ask` or `deny`.
+        /// The decision: `allow`, `ask` or `deny`.
         ruling: Ruling,
-        /// The tool, as its agent names it, `*` standing for any letters; any tool if not said.
+        /// The tool, as the agent names it. `*` matches any text. Default: any tool.
         tool: Words,
-        /// The command as it would be run, of another tool its input as JSON, `*` standing for any
-        /// letters; anything if not said.
+        /// The command; for other tools, the input as JSON. `*` matches any text. Default: anything.
         command: Words,
     }
 
     /// A task.
     TaskTable needs "subject" {
-        /// What is to be done, in a few words.
+        /// A short summary of the task.
         subject: Words,
-        /// The same at length.
+        /// The full description.
         description: String,
-        /// The tasks that have to be done before, by their names in this file.
+        /// The tasks that must be completed first, by their names in this file.
         after: Vec<At<String>>,
-        /// The member whose task it is from the start, or `team-lead`; anybody's if not said.
+        /// The member that owns it, or `team-lead`. Default: unassigned.
         owner: String,
     }
 }
@@ -136,7 +135,7 @@ words! {
     "ruling" Ruling { "allow" => Self::Allow, "ask" => Self::Ask, "deny" => Self::Deny, }
 }
 
-/// Text that says something.
+/// Text that is not blank.
 #[derive(Clone, Debug)]
 pub(super) struct Words(pub(super) String);
 
@@ -145,7 +144,7 @@ impl Shape for Words {
         let span = value.span();
         let text = String::read(value, mistakes)?;
         if text.trim().is_empty() {
-            mistakes.hinted(&span, "this says nothing", "fill it in, or leave the key out");
+            mistakes.hinted(&span, "this is empty", "fill it in, or remove the key");
             return None;
         }
         Some(Self(text))
@@ -183,7 +182,7 @@ impl Shape for Address {
     }
 }
 
-/// An agent there is a driver for.
+/// A supported agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AgentWord(pub(super) String);
 
@@ -195,11 +194,11 @@ impl Shape for AgentWord {
             return Some(Self(name));
         }
         if name.starts_with("acp:") {
-            let hint = "write acp:COMMAND, as in \"acp:my-agent --acp\"";
+            let hint = "write acp:COMMAND, such as \"acp:my-agent --acp\"";
             mistakes.hinted(&span, "the command of this agent is missing", hint);
         } else {
             let known = AGENTS.iter().map(|agent| agent.name).chain(["acp:COMMAND"]);
-            mistakes.unknown(&span, format!("there is no agent {name:?}"), &name, known);
+            mistakes.unknown(&span, format!("unknown agent {name:?}"), &name, known);
         }
         None
     }
@@ -224,10 +223,11 @@ impl Shape for EnvName {
             return Some(Self(name));
         }
         if name.contains('=') {
-            let hint = "name the variable only; its value is the one it has when the team starts";
-            mistakes.hinted(&span, "a value does not belong into this file", hint);
+            let hint =
+                "list only the name; the value is taken from the environment when the team starts";
+            mistakes.hinted(&span, "environment values do not belong in this file", hint);
         } else {
-            mistakes.add(&span, format!("{name:?} is not the name of a variable"));
+            mistakes.add(&span, format!("{name:?} is not a valid variable name"));
         }
         None
     }

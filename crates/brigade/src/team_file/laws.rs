@@ -1,4 +1,4 @@
-//! What holds of every file, whatever is in it.
+//! Property tests of the parser.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::host::spec::{AccessWord, Answers, MemberSpec, Place, Restart, TaskSpe
 
 const ROOT: &str = "/";
 
-/// A file with something of everything.
+/// A file that uses every kind of table.
 const WHOLE: &str = r#"
 team = "parser"
 description = "Ship it"
@@ -46,7 +46,7 @@ owner = "bob"
 
 proptest! {
     #[test]
-    fn what_was_said_is_what_is_read(spec in team()) {
+    fn a_printed_team_parses_to_the_same_team(spec in team()) {
         let text = print(&spec);
         match parse(&text, Path::new(ROOT)) {
             Ok(read) => prop_assert_eq!(read, spec, "{}", text),
@@ -55,18 +55,18 @@ proptest! {
     }
 
     #[test]
-    fn no_text_is_too_much(text in any::<String>()) {
+    fn arbitrary_text_gives_valid_positions(text in any::<String>()) {
         in_place(&text)?;
     }
 
     #[test]
-    fn no_slip_of_the_hand_is_too_much(
+    fn small_edits_give_valid_positions(
         from in 0..WHOLE.len(),
         length in 0..20_usize,
         instead in "[a-z\\[\\]\"='{},.#\n\u{1b}é0 ]{0,6}",
     ) {
         let to = (from + length).min(WHOLE.len());
-        // The file is ASCII, so that every place in it lies between two characters.
+        // The file is ASCII, so every offset is a character boundary.
         let (before, rest) = (WHOLE.get(..from), WHOLE.get(to..));
         prop_assert!(before.is_some() && rest.is_some());
         let text = [before.unwrap_or_default(), &instead, rest.unwrap_or_default()].concat();
@@ -74,7 +74,7 @@ proptest! {
     }
 }
 
-/// Every mistake is in the file, and nothing that is told of it would move a terminal.
+/// Checks that every mistake is positioned inside the file and its text contains no control characters.
 fn in_place(text: &str) -> Result<(), TestCaseError> {
     let Err(mistakes) = parse(text, Path::new(ROOT)) else { return Ok(()) };
     prop_assert!(!mistakes.is_empty());
@@ -87,7 +87,7 @@ fn in_place(text: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Text that says something.
+/// Text that is not blank.
 fn words() -> impl Strategy<Value = String> {
     any::<String>().prop_map(|text| format!("a{text}"))
 }
@@ -137,7 +137,7 @@ fn members() -> impl Strategy<Value = Vec<MemberSpec>> {
     })
 }
 
-/// Each waits for some of those before it.
+/// Tasks that each wait for some of the tasks before them.
 fn tasks() -> impl Strategy<Value = Vec<TaskSpec>> {
     vec((words(), any::<String>(), any::<u8>(), any::<bool>()), 0..5).prop_map(|all| {
         let key = |at: usize| format!("t{at}");
@@ -170,7 +170,7 @@ fn team() -> impl Strategy<Value = TeamSpec> {
     )
 }
 
-/// The file of a team, everything said at length.
+/// Prints a team as a file with every key written out.
 fn print(team: &TeamSpec) -> String {
     let mut text =
         format!("team = \"{}\"\ndescription = {}\n", team.team, quoted(&team.description));
@@ -219,12 +219,12 @@ fn print_member(member: &MemberSpec, table: &str, text: &mut String) {
     }
 }
 
-/// JSON's way to write words and lists of names is TOML's, too.
+/// Formats a word or a list of names. JSON and TOML write these the same way.
 fn word(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// So is its way with text, save for one character.
+/// Formats a string. TOML also requires DEL to be escaped.
 fn quoted(text: &str) -> String {
     word(&text).replace('\u{7f}', "\\u007f")
 }

@@ -1,4 +1,4 @@
-//! What is wrong in the file, and where: each mistake with its line, a caret, and what to do.
+//! Mistakes in the file, each with its line, a caret and a hint.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,11 +9,11 @@ use unicode_width::UnicodeWidthStr as _;
 use crate::near;
 use crate::output;
 
-/// How much of a line is shown before and after the caret begins, in columns.
+/// Maximum number of columns to show before and after the start of the caret.
 const BEFORE: usize = 60;
 const AFTER: usize = 80;
 
-/// A mistake, told in the words of the file.
+/// A mistake with its position in the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Mistake {
     /// From 1.
@@ -21,25 +21,25 @@ pub(crate) struct Mistake {
     /// From 1, in characters.
     pub(crate) column: usize,
     pub(crate) message: String,
-    /// What to do about it.
+    /// How to correct it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hint: Option<String>,
     #[serde(skip)]
     shown: Shown,
 }
 
-/// The line, with nothing in it that a terminal would obey, and the place in it.
+/// The line, with control characters escaped, and the marked part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Shown {
     text: String,
     /// Columns before the caret.
     indent: usize,
-    /// How many carets.
+    /// Number of carets.
     carets: usize,
 }
 
 impl fmt::Display for Mistake {
-    /// Without the place: whoever prints it knows the file.
+    /// Omits the position: the caller prints it with the file name.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { line, shown, hint, .. } = self;
         let number = line.to_string();
@@ -54,13 +54,13 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// What has been found so far.
+/// The mistakes found so far.
 #[derive(Debug, Default)]
 pub(super) struct Mistakes {
     found: Vec<Note>,
 }
 
-/// A mistake whose place is not looked up yet.
+/// A mistake whose line and column are not computed yet.
 #[derive(Debug)]
 struct Note {
     span: Range<usize>,
@@ -86,7 +86,7 @@ impl Mistakes {
         self.note(span, message.into(), Some(hint.into()));
     }
 
-    /// Something that is not among those it could be.
+    /// Adds a mistake for an unknown word, with the known words as a hint.
     pub(super) fn unknown<'k>(
         &mut self,
         span: &Range<usize>,
@@ -107,7 +107,7 @@ impl Mistakes {
         self.found.push(Note { span: span.clone(), message, hint });
     }
 
-    /// All of them, in the order of the file.
+    /// Returns all mistakes with their positions, in the order of the file.
     pub(super) fn placed(mut self, text: &str) -> Vec<Mistake> {
         self.found.sort_by_key(|note| note.span.start);
         self.found.dedup_by(|b, a| a.span == b.span && a.message == b.message);
@@ -116,7 +116,7 @@ impl Mistakes {
     }
 }
 
-/// Where the lines of a text begin.
+/// The start of each line of a text.
 struct Lines<'t> {
     text: &'t str,
     starts: Vec<usize>,
@@ -134,7 +134,7 @@ impl<'t> Lines<'t> {
         let start = self.starts.get(line.saturating_sub(1)).copied().unwrap_or_default();
         let (_, text) = self.text.split_at_checked(start).unwrap_or(("", self.text));
         let text = text.split('\n').next().unwrap_or_default().trim_end_matches('\r');
-        // A span of the parser's lies between characters; where it does not, the end is shown.
+        // The parser's spans lie on character boundaries. If one does not, mark the end of the line.
         let (before, rest) = text.split_at_checked(span.start - start).unwrap_or((text, ""));
         let length = span.len().min(rest.len());
         let (marked, behind) = rest.split_at_checked(length).unwrap_or((rest, ""));
@@ -144,7 +144,7 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// A tab is as wide as the terminal likes, so none is shown.
+/// Replaces tabs, whose width depends on the terminal, and escapes control characters.
 fn harmless(text: &str) -> String {
     output::plain(text).replace('\t', " ")
 }
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_caret_stands_below_what_is_meant() {
+    fn carets_are_below_the_marked_text() {
         check("a = 1\nb = two\n", 10..13, (2, 5), "    |\n  2 | b = two\n    |     ^^^");
         check("日本 = x", 9..10, (1, 6), "    |\n  1 | 日本 = x\n    |        ^");
         check("a = \"one\ntwo\"", 4..13, (1, 5), "    |\n  1 | a = \"one\n    |     ^^^^");
@@ -191,13 +191,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_a_line_reaches_the_terminal_as_a_command() {
+    fn control_characters_in_a_line_are_escaped() {
         let shown = "    |\n  1 | \\u{1b}[2J x\n    |           ^";
         check("\u{1b}[2J\tx", 5..6, (1, 6), shown);
     }
 
     #[test]
-    fn a_long_line_is_shown_around_its_caret() {
+    fn long_lines_are_cut_around_the_caret() {
         let text = format!("{} here {}", "a".repeat(500), "b".repeat(500));
         let mut mistakes = Mistakes::default();
         mistakes.add(&(501..505), "no");

@@ -1,4 +1,4 @@
-//! What a member is told first, from the file itself or from one beside it.
+//! A member's initial prompt, from the team file or from a separate file.
 
 use std::fs;
 use std::io::Read as _;
@@ -8,7 +8,7 @@ use super::form::Words;
 use super::mistake::Mistakes;
 use super::shape::Field;
 
-/// The longest prompt, in bytes. What is longer is no prompt.
+/// Maximum size of a prompt in bytes.
 const LONGEST: u64 = 1 << 20;
 
 pub(super) fn read(
@@ -20,8 +20,8 @@ pub(super) fn read(
     if !words.is_absent()
         && let Some(file) = file.at()
     {
-        let message = "a prompt and a prompt-file are too many";
-        mistakes.hinted(&file.span, message, "keep one of them");
+        let message = "prompt and prompt-file cannot be used together";
+        mistakes.hinted(&file.span, message, "remove one of them");
         return None;
     }
     match file.at() {
@@ -35,10 +35,10 @@ pub(super) fn read(
 
 fn said(path: &Path, name: &str) -> Result<String, String> {
     let cannot = |source: &std::io::Error| match source.kind() {
-        std::io::ErrorKind::NotFound => format!("there is no file {name:?} beside this one"),
+        std::io::ErrorKind::NotFound => format!("there is no file {name:?} relative to this file"),
         _ => format!("the file {name:?} cannot be read: {source}"),
     };
-    // Opening a pipe would wait for its other end.
+    // Opening a named pipe would block.
     if !fs::metadata(path).map_err(|source| cannot(&source))?.is_file() {
         return Err(format!("{name:?} is not a file"));
     }
@@ -46,11 +46,11 @@ fn said(path: &Path, name: &str) -> Result<String, String> {
     let mut bytes = Vec::new();
     file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(|source| cannot(&source))?;
     if bytes.len() as u64 > LONGEST {
-        return Err(format!("the file {name:?} is longer than a prompt may be, which is 1 MiB"));
+        return Err(format!("the prompt file {name:?} is longer than 1 MiB"));
     }
     let text = String::from_utf8(bytes).map_err(|_| format!("the file {name:?} is not UTF-8"))?;
     if text.trim().is_empty() {
-        return Err(format!("the file {name:?} says nothing"));
+        return Err(format!("the file {name:?} is empty"));
     }
     Ok(text)
 }

@@ -1,5 +1,4 @@
-//! From what the file says to what the team is to be: what is not said is filled in, and what makes no
-//! sense is told.
+//! Turns the parsed file into a team: fills in defaults and reports invalid combinations.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -16,15 +15,15 @@ use super::shape::{At, Field};
 use crate::host::spec::{MemberSpec, Place, TeamSpec};
 use crate::near;
 
-/// The team, or nothing if there are mistakes.
+/// Returns the team, or `None` if there are mistakes.
 pub(super) fn team(file: &File, root: &Path, mistakes: &mut Mistakes) -> Option<TeamSpec> {
     if file.team.is_absent() {
-        let hint = "begin the file with a name, as in team = \"demo\"";
+        let hint = "start the file with a name, such as team = \"demo\"";
         mistakes.hinted(&(0..0), "the team has no name", hint);
     }
     if let (Some(creds), true) = (file.creds.at(), file.store.is_absent()) {
-        let hint = "add store = \"nats://…\", or leave the credentials out";
-        mistakes.hinted(&creds.span, "these are the credentials of no engine", hint);
+        let hint = "add store = \"nats://…\", or remove creds";
+        mistakes.hinted(&creds.span, "credentials need a NATS store", hint);
     }
     let none = Defaults::default();
     let defaults = file.defaults.get().unwrap_or(&none);
@@ -53,14 +52,14 @@ pub(super) fn team(file: &File, root: &Path, mistakes: &mut Mistakes) -> Option<
     })
 }
 
-/// What everybody shares.
+/// State shared while resolving all members.
 struct House<'h> {
     root: &'h Path,
     defaults: &'h Defaults,
     mistakes: &'h mut Mistakes,
 }
 
-/// What a member and the lead say each for themselves.
+/// The settings that both a member and the lead have.
 struct Own<'o> {
     common: &'o Common,
     prompt: &'o Field<Words>,
@@ -89,8 +88,8 @@ impl House<'_> {
         let lead = |parsed: &MemberName| parsed.check_free([LEAD]).is_err();
         let parsed = match parsed {
             Ok(parsed) if lead(&parsed) => {
-                let message = format!("{LEAD:?} is the lead's own name");
-                self.mistakes.hinted(&name.span, message, "an agent that leads is told in [lead]");
+                let message = format!("{LEAD:?} is reserved for the lead");
+                self.mistakes.hinted(&name.span, message, "define an agent that leads in [lead]");
                 None
             }
             Ok(parsed) => Some(parsed),
@@ -99,7 +98,7 @@ impl House<'_> {
                 None
             }
         };
-        // What else is wrong is told as well, under whatever name.
+        // Report the other mistakes even if the name is invalid.
         let spec = self.spec(parsed.clone().unwrap_or_else(MemberName::lead), &name.span, &own)?;
         Some(MemberSpec {
             name: parsed?,
@@ -114,7 +113,7 @@ impl House<'_> {
         let agent = inherited(&mine.agent, &all.agent);
         if mine.agent.is_absent() && all.agent.is_absent() {
             let hint = "add agent = \"…\" here or in [defaults]; `brigade agents` lists them";
-            self.mistakes.hinted(at, "which agent is it?", hint);
+            self.mistakes.hinted(at, "no agent is set", hint);
         }
         let place = inherited(&mine.place, &all.place).unwrap_or_default();
         let native = |agent: &str| driver::agent(agent).is_some_and(|choice| choice.agent.native);
@@ -125,8 +124,9 @@ impl House<'_> {
             let span = mine.place.at().map(|place| &place.span).or(agent_at).unwrap_or(at).clone();
             let natives = AGENTS.iter().filter(|agent| agent.native).map(|agent| agent.name);
             let natives = near::list(&natives.collect::<Vec<_>>());
-            let message = format!("{:?} cannot be native; only {natives} can", agent.0);
-            self.mistakes.hinted(&span, message, "say place = \"tmux\" or \"headless\"");
+            let message =
+                format!("agent {:?} cannot have place \"native\"; only {natives} can", agent.0);
+            self.mistakes.hinted(&span, message, "use place = \"tmux\" or \"headless\"");
         }
         let prompt = prompt::read(own.prompt, own.prompt_file, self.root, self.mistakes);
         let cwd = self.cwd(&mine.dir, &all.dir);
@@ -138,7 +138,7 @@ impl House<'_> {
         let rules = rules(mine, all, self.mistakes);
         Some(MemberSpec {
             name,
-            // A program and a model are of one agent.
+            // A default program or model only applies to the default agent.
             program: of_agent(&mine.program, &all.program).map(|program| self.root.join(program)),
             model: of_agent(&mine.model, &all.model),
             agent: agent?.0,
@@ -159,7 +159,7 @@ impl House<'_> {
         let Some(dir) = mine.at().or_else(|| all.at()) else { return Some(self.root.to_owned()) };
         let path = self.root.join(&dir.value.0);
         if !path.is_dir() {
-            let message = format!("there is no folder {:?} beside this file", dir.value.0);
+            let message = format!("there is no folder {:?} relative to this file", dir.value.0);
             self.mistakes.add(&dir.span, message);
             return None;
         }
@@ -167,12 +167,12 @@ impl House<'_> {
     }
 }
 
-/// What somebody says, or else what holds for everybody.
+/// The member's own value, or the default.
 fn inherited<T: Clone>(mine: &Field<T>, all: &Field<T>) -> Option<T> {
     mine.get().or_else(|| all.get()).cloned()
 }
 
-/// All rules, first to last: what is refused is refused, whoever allows it elsewhere.
+/// All rules in order of precedence: `deny` comes first, so that no other rule can allow a denied command.
 fn rules(mine: &Common, all: &Common, mistakes: &mut Mistakes) -> Vec<Rule> {
     let short = |ruling: Ruling, lists: [&Field<Vec<Words>>; 2]| {
         let commands = lists.into_iter().filter_map(Field::get).flatten();
@@ -196,7 +196,7 @@ fn long(rule: &At<RuleTable>, mistakes: &mut Mistakes) -> Option<Rule> {
     let At { span, value: RuleTable { ruling, tool, command } } = rule;
     if ruling.is_absent() {
         let hint = "add ruling = \"allow\", \"ask\" or \"deny\"";
-        mistakes.hinted(span, "what does this rule say?", hint);
+        mistakes.hinted(span, "this rule has no ruling", hint);
     }
     let words = |field: &Field<Words>| field.get().map(|words| words.0.clone());
     Some(Rule { ruling: *ruling.get()?, tool: words(tool), command: words(command) })

@@ -1,5 +1,5 @@
-//! What can stand in the file: how it is read, and how the JSON Schema tells of it. Both come from one
-//! definition, so that they cannot disagree.
+//! Types of values in the file. One definition provides both the parser and the JSON Schema, so that they cannot
+//! disagree.
 
 use std::ops::Range;
 
@@ -9,28 +9,28 @@ use toml::de::DeValue;
 
 use super::mistake::Mistakes;
 
-/// A kind of value.
+/// A type of value in the file.
 pub(super) trait Shape: Sized {
-    /// `None` if it is of another kind, which is then among the mistakes.
+    /// Reads a value. Returns `None` and adds a mistake if it has the wrong type.
     fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self>;
 
-    /// The JSON Schema of it.
+    /// The JSON Schema of the type.
     fn schema() -> Value;
 }
 
-/// A value, and where it stands.
+/// A value and its position in the file.
 #[derive(Clone, Debug)]
 pub(super) struct At<T> {
     pub(super) span: Range<usize>,
     pub(super) value: T,
 }
 
-/// What a key says.
+/// The value of a key.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Field<T> {
     #[default]
     Absent,
-    /// There, but of no use; told already.
+    /// Present but invalid. The mistake was already added.
     Broken,
     Given(At<T>),
 }
@@ -56,13 +56,13 @@ impl<T> Field<T> {
     }
 }
 
-/// A table whose keys are names the user chose, in the order of the file.
+/// A table whose keys are chosen by the user, in the order of the file.
 #[derive(Debug)]
 pub(super) struct Named<T>(pub(super) Vec<(At<String>, T)>);
 
-/// A table with keys of ours.
+/// A table with fixed keys.
 pub(super) trait Table: Default {
-    /// Takes a key of its; gives back what is not.
+    /// Reads a key that belongs to this table. Returns the value if the key does not belong to it.
     fn take<'v>(
         &mut self,
         key: &str,
@@ -70,13 +70,13 @@ pub(super) trait Table: Default {
         mistakes: &mut Mistakes,
     ) -> Option<Spanned<DeValue<'v>>>;
 
-    /// Adds what the schema says of its keys.
+    /// Adds the schemas of its keys.
     fn properties(properties: &mut Map<String, Value>);
 
-    /// What it is for.
+    /// Its description.
     fn about() -> String;
 
-    /// The keys that have to be there.
+    /// The required keys.
     fn required() -> &'static [&'static str];
 }
 
@@ -90,7 +90,7 @@ impl<T: Table> Shape for T {
                     T::properties(&mut properties);
                 }
                 let known = properties.keys().map(String::as_str);
-                let message = format!("there is no key {:?} here", key.value);
+                let message = format!("unknown key {:?}", key.value);
                 mistakes.unknown(&key.span, message, &key.value, known);
             }
         }
@@ -110,14 +110,14 @@ impl<T: Table> Shape for T {
     }
 }
 
-/// The keys of a table and their values, in the order of the file, which the map has not kept.
+/// The keys and values of a table. Sorted by position, because the map does not keep the order of the file.
 fn entries<'v>(
     value: Spanned<DeValue<'v>>,
     mistakes: &mut Mistakes,
 ) -> Option<Vec<(At<String>, Spanned<DeValue<'v>>)>> {
     let span = value.span();
     let DeValue::Table(table) = value.into_inner() else {
-        mistakes.add(&span, "this has to be a table");
+        mistakes.add(&span, "this must be a table");
         return None;
     };
     let mut entries: Vec<_> = table
@@ -154,11 +154,11 @@ impl<T: Shape> Shape for Vec<T> {
     fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
         let span = value.span();
         let DeValue::Array(array) = value.into_inner() else {
-            mistakes.add(&span, "this has to be a list, in [ ]");
+            mistakes.add(&span, "this must be a list, in [ ]");
             return None;
         };
         let values = array.into_iter().map(|value| T::read(value, mistakes));
-        // All of them are looked at before one that is wrong spoils the list.
+        // Read all values before failing, so that every mistake is reported.
         let values: Vec<Option<T>> = values.collect();
         values.into_iter().collect()
     }
@@ -172,7 +172,7 @@ impl Shape for bool {
     fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
         let is = value.get_ref().as_bool();
         if is.is_none() {
-            mistakes.add(&value.span(), "this has to be true or false");
+            mistakes.add(&value.span(), "this must be true or false");
         }
         is
     }
@@ -186,7 +186,7 @@ impl Shape for String {
     fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
         let text = value.get_ref().as_str().map(str::to_owned);
         if text.is_none() {
-            mistakes.add(&value.span(), "this has to be text, in quotation marks");
+            mistakes.add(&value.span(), "this must be a string, in quotation marks");
         }
         text
     }
@@ -196,7 +196,7 @@ impl Shape for String {
     }
 }
 
-/// Defines tables: a comment is what the schema says, and another table's keys can be among its own.
+/// Defines tables. Doc comments become schema descriptions. `with` includes the keys of another table.
 macro_rules! tables {
     ($(
         $(#[doc = $about:literal])*
@@ -248,12 +248,12 @@ macro_rules! tables {
 }
 pub(super) use tables;
 
-/// A key as it is written in the file.
+/// The spelling of a field's key in the file.
 pub(super) fn spelled(field: &str) -> String {
     field.replace('_', "-")
 }
 
-/// A schema that says one thing more.
+/// Adds a property to a schema.
 pub(super) fn said(mut schema: Value, key: &str, what: &str) -> Value {
     if let Some(schema) = schema.as_object_mut() {
         schema.insert(key.to_owned(), what.into());
@@ -261,12 +261,12 @@ pub(super) fn said(mut schema: Value, key: &str, what: &str) -> Value {
     schema
 }
 
-/// A comment as one text.
+/// Joins the lines of a doc comment.
 pub(super) fn told(comment: &[&str]) -> String {
     comment.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
 }
 
-/// Defines texts of which there are few.
+/// Defines types with a fixed set of string values.
 macro_rules! words {
     ($($what:literal $name:ty { $($word:literal => $value:expr,)* })*) => {$(
         impl Shape for $name {

@@ -1,4 +1,4 @@
-//! A first `brigade.toml`, for the folder it is to be in.
+//! Generates a starter `brigade.toml` for a folder.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,7 +9,7 @@ use brigade_wire::name::{MAX_NAME, TeamName};
 
 use crate::installed;
 
-/// Files that tell which commands are in daily use, and these commands.
+/// Files that indicate a language or tool, and its usual commands.
 const TRACES: &[(&str, &[&str])] = &[
     ("Cargo.toml", &["cargo build*", "cargo check*", "cargo clippy*", "cargo fmt*", "cargo test*"]),
     ("go.mod", &["go build*", "go test*", "go vet*"]),
@@ -22,30 +22,30 @@ const TRACES: &[(&str, &[&str])] = &[
     ("justfile", &["just test*"]),
 ];
 
-/// Python's tools, and the file that tells which program runs them.
+/// Files that indicate Python, and the lock files that indicate its command runner.
 const PYTHON: [&str; 3] = ["pyproject.toml", "setup.py", "requirements.txt"];
 const PYTHON_RUNNERS: [(&str, &str); 2] = [("uv.lock", "uv run "), ("poetry.lock", "poetry run ")];
 
-/// The programs that run the scripts of a `package.json`, by the file each leaves.
+/// The programs that run the scripts of a `package.json`, by their lock file.
 const NODE_RUNNERS: [(&str, &str); 4] =
     [("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun"), ("bun.lockb", "bun")];
 
-/// Scripts that are the same in most packages and harmless.
+/// Common scripts that are safe to allow.
 const NODE_SCRIPTS: [&str; 5] = ["build", "format", "lint", "test", "typecheck"];
 
-/// What the starter is made from.
+/// The data that the starter file is generated from.
 #[derive(Debug)]
 pub(crate) struct Surroundings {
     pub(crate) team: String,
     /// The agents of its members.
     pub(crate) agents: Vec<&'static str>,
-    /// Whether these are installed.
+    /// Whether these agents are installed.
     pub(crate) is_staffed: bool,
     allow: Vec<String>,
 }
 
 impl Surroundings {
-    /// What there is in a folder, and on this machine.
+    /// Inspects a folder and this machine.
     pub(crate) fn of(dir: &Path) -> Self {
         let is_here = |agent: &&Agent| installed::program(agent).is_some();
         let mut agents: Vec<&str> =
@@ -59,7 +59,7 @@ impl Surroundings {
     }
 }
 
-/// A team's name out of any name.
+/// Converts any name to a valid team name.
 fn team(name: &str) -> String {
     let letters = name.chars().map(|c| match c.to_ascii_lowercase() {
         c if c.is_ascii_alphanumeric() => c,
@@ -96,7 +96,7 @@ fn allow(dir: &Path) -> Vec<String> {
     allow
 }
 
-/// The file. A line that begins with `#` and no space is a setting that is not used.
+/// The text of the file. A line that starts with `#` and no space is a disabled setting.
 pub(crate) fn text(surroundings: &Surroundings, schema: Option<&str>) -> String {
     let Surroundings { team, agents, allow, .. } = surroundings;
     let mut text = String::new();
@@ -115,7 +115,7 @@ pub(crate) fn text(surroundings: &Surroundings, schema: Option<&str>) -> String 
     let first = agents.next().unwrap_or("claude");
     let second = agents.next();
     let _infallible = write!(text, "\n[members.builder]\nagent = \"{first}\"\n{BUILDER}");
-    // Somebody else's eyes see more; where there is nobody else, another session of the same agent.
+    // Prefer another agent as the reviewer. If only one is installed, use a second session of it.
     let reviewer = second.unwrap_or(first);
     let _infallible = write!(text, "\n[members.reviewer]\nagent = \"{reviewer}\"\n{REVIEWER}");
     text.push_str(TASKS);
@@ -124,64 +124,64 @@ pub(crate) fn text(surroundings: &Surroundings, schema: Option<&str>) -> String 
 
 const HEAD: &str = "\
 # A team of coding agents.
-# `brigade up --check` says what this file means, and every mistake in it.
+# `brigade up --check` checks this file and previews the team.
 ";
 
 const LEAD: &str = "\
-# Without [lead] a person leads. An agent that leads can be allowed to answer plans and requests.
+# Without [lead], you lead. An agent that leads can be allowed to answer plans and permission requests.
 #[lead]
 #agent = \"claude\"
 #answers = \"lead\"
-#prompt = \"Divide the work among the members, and keep the board in order.\"
+#prompt = \"Divide the work among the members and keep the task board up to date.\"
 ";
 
 const DEFAULTS: &str = "\
-# What holds for everybody who does not say otherwise.
+# Defaults for the lead and all members.
 [defaults]
-# \"ask\": beyond its agent's own rules a member asks; \"full\": it does what it likes.
+# \"ask\": members ask before anything their agent's own rules do not allow; \"full\": everything is allowed.
 access = \"ask\"
-# \"headless\": nowhere to be seen; \"tmux\": in a window; \"native\": the real Claude Code in a window.
+# \"headless\": in the background; \"tmux\": in a tmux window; \"native\": the real Claude Code in a tmux window.
 place = \"headless\"
-# \"always\": who dies is started again; \"never\": its tasks go back to the board.
+# When a member's process dies: \"always\" restarts it; \"never\" unassigns its tasks.
 restart = \"always\"
-# Each in a git worktree of its own, on a branch of its own.
+# Each member works in its own git worktree and branch.
 #worktree = true
-# The variables members inherit, by name; all of them if this is not said.
+# Environment variables that members inherit. Default: all.
 #env = [\"OPENAI_API_KEY\"]
-# Commands nobody is asked about. A * stands for any letters.
+# Commands that are allowed without asking. * matches any text.
 ";
 
 const DENY: &str = "\
 ]
-# Commands somebody is asked about, whatever is allowed.
+# Commands that need approval even if `allow` matches.
 #ask = [\"git commit*\"]
-# Commands that are refused, whatever else is said.
+# Commands that are always denied.
 deny = [\"git push*\"]
 ";
 
 const BUILDER: &str = "\
-prompt = \"You build. Do each task that is given to you, test it, and report to team-lead.\"
-# The agent is the one on the path, chooses its model and works beside this file, if nothing is said.
-#model = \"the agent's own name of a model\"
-#program = \"./its-program\"
+prompt = \"You build. Do each task assigned to you, test it, and report to team-lead.\"
+# Defaults: the agent's program on the PATH, the agent's own default model, the folder of this file.
+#model = \"model-name\"
+#program = \"./path/to/program\"
 #dir = \".\"
 ";
 
 const REVIEWER: &str = "\
-prompt = \"You review. When you are asked to, read a change, and tell its author what is wrong with it.\"
-# It may change nothing before its plan is approved.
+prompt = \"You review. When asked, read a change and tell its author what is wrong with it.\"
+# Plan mode: no changes until its plan is approved.
 plan = true
-# A rule in full, for tools that are not commands.
+# A rule for tools other than commands.
 #[[members.reviewer.rules]]
 #tool = \"*edit*\"
 #ruling = \"ask\"
 ";
 
 const TASKS: &str = "
-# What the board begins with. A name such as `design` stands in this file only.
+# Initial tasks. Names such as `design` are only used in this file.
 #[tasks.design]
 #subject = \"Design the change\"
-#description = \"Write down what is to be changed, and why.\"
+#description = \"Describe what to change and why.\"
 
 #[tasks.build]
 #subject = \"Make the change\"
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_folder_gives_a_name() {
+    fn every_folder_name_becomes_a_valid_team_name() {
         for (folder, name) in [
             ("parser", "parser"),
             ("My Project_2", "my-project-2"),

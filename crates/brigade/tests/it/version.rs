@@ -47,9 +47,9 @@ fn pages_tell_the_version_alone() {
 fn a_packager_or_a_package_tells_the_commit() {
     let hash = "65cc4f19e0a1b2c3d4e5f60718293a4b5c6d7e8f";
     let is = |changed| Origin::Commit(hash.to_owned(), changed);
-    assert_eq!(Origin::said(hash), is(false));
-    assert_eq!(Origin::said(&format!("{hash}-dirty")), is(true));
-    assert!(matches!(Origin::said("v0.1.0"), Origin::None(_)));
+    assert_eq!(Origin::from_variable(hash), is(false));
+    assert_eq!(Origin::from_variable(&format!("{hash}-dirty")), is(true));
+    assert!(matches!(Origin::from_variable("v0.1.0"), Origin::None(_)));
 
     let package = |more| {
         Origin::packaged(&format!(
@@ -69,25 +69,25 @@ fn git_is_asked_only_for_sources_it_keeps() {
     house.write("crates/brigade/build.rs", "// kept");
     house.write("crates/brigade/Cargo.toml", "");
     let outside = Origin::None("built outside a git checkout");
-    assert_eq!(Origin::look(&here), outside, "no git at all");
+    assert_eq!(Origin::detect(&here), outside, "no git at all");
 
     let root = house.path(".");
     git(&root, &["init", "--quiet"]);
     git(&root, &["commit", "--quiet", "--allow-empty", "--message", "somebody else's"]);
-    assert_eq!(Origin::look(&here), outside, "unpacked in somebody else's checkout");
+    assert_eq!(Origin::detect(&here), outside, "unpacked in somebody else's checkout");
 
     git(&root, &["add", "crates"]);
     git(&root, &["commit", "--quiet", "--message", "ours"]);
     let commit = git(&root, &["rev-parse", "HEAD"]);
-    assert_eq!(Origin::look(&here), Origin::Commit(commit.clone(), false));
+    assert_eq!(Origin::detect(&here), Origin::Commit(commit.clone(), false));
 
     house.write("notes.txt", "no part of the program");
-    assert_eq!(Origin::look(&here), Origin::Commit(commit.clone(), false));
+    assert_eq!(Origin::detect(&here), Origin::Commit(commit.clone(), false));
     house.write("crates/brigade/Cargo.toml", "changed");
-    assert_eq!(Origin::look(&here), Origin::Commit(commit, true));
+    assert_eq!(Origin::detect(&here), Origin::Commit(commit, true));
 
     house.write("crates/brigade/.cargo_vcs_info.json", r#"{"git": {"sha1": "0123456789abcdef"}}"#);
-    assert_eq!(Origin::look(&here), Origin::Commit("0123456789abcdef".to_owned(), false));
+    assert_eq!(Origin::detect(&here), Origin::Commit("0123456789abcdef".to_owned(), false));
 }
 
 fn git(here: &Path, words: &[&str]) -> String {
