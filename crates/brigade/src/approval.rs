@@ -40,7 +40,7 @@ enum RequestDocument<'a> {
 }
 
 impl<'a> ApprovalDocument<'a> {
-    pub(crate) fn of(approval: &'a Approval, now: Timestamp) -> Self {
+    pub(crate) fn new(approval: &'a Approval, now: Timestamp) -> Self {
         Self {
             number: approval.number,
             request_id: &approval.request_id,

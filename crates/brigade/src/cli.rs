@@ -306,8 +306,8 @@ Examples:
     /// Serve the team's tools to an agent over MCP (standard input and output)
     ///
     /// An agent starts this Model Context Protocol server itself. --team and --as, or their
-    /// environment variables, set the agent's team and identity; the agent cannot change them. If no
-    /// team is given, or it does not exist, the agent can create the team and lead it.
+    /// environment variables, set the agent's team and identity; the agent cannot change them. Without
+    /// --team, or if the team does not exist, the agent can create the team and lead it.
     #[command(after_help = "\
 Examples:
   gemini mcp add --scope user --trust team brigade mcp --team demo --as bob

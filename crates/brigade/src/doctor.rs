@@ -144,7 +144,7 @@ pub(crate) enum Cure {
 }
 
 impl Finding {
-    /// What to do, or what `--fix` would do, in one line.
+    /// The advice, or the action of `--fix`, in one line.
     pub(crate) fn remedy(&self) -> String {
         match &self.cure {
             Cure::Automatic(fix) => fix.description().0,

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use brigade_core::driver::Access;
 use brigade_wire::name::{AgentId, MemberName, TeamName};
 
-/// The arguments that brigade needs. All others are meant for the real Claude Code and are ignored.
+/// The arguments that brigade needs. It ignores the others, which are for the real Claude Code.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Native {
     agent_id: Option<String>,

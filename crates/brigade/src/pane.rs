@@ -93,14 +93,14 @@ impl Pane {
             }
             Event::Changed(change) => self.print_line(&diff::short(change)),
             Event::ToolEnded { ok: false, .. } => {
-                self.print_line(&format!("{FAINT}  failed{FAINT:#}"))
+                self.print_line(&format!("{FAINT}  failed{FAINT:#}"));
             }
             Event::Used(used) => self.used = *used,
             Event::Retries { why } => {
                 self.state(&format!("retrying: {}", output::one_line(why)));
             }
             Event::Limited { why } => {
-                self.state(&format!("rate-limited: {}", output::one_line(why)))
+                self.state(&format!("rate-limited: {}", output::one_line(why)));
             }
             Event::TurnEnded(end) => {
                 let word = match end {

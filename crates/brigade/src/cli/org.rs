@@ -138,7 +138,7 @@ pub(crate) struct OrgInit {
     /// How long to keep mail, such as 30d or 12h
     #[arg(long, value_name = "TIME", default_value = "30d", value_parser = time)]
     pub(crate) retention: Duration,
-    /// Number of copies of each stream [default: 3, or 1 with fewer than three servers]
+    /// Number of copies of each stream [default: 3 in a cluster, otherwise 1]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) replicas: Option<usize>,
 }

@@ -15,7 +15,7 @@ Example:
     Create {
         /// Team name: a-z, 0-9 and hyphens
         name: TeamName,
-        /// What the team is for
+        /// Purpose of the team
         #[arg(
             long,
             short,

@@ -38,10 +38,7 @@ pub(crate) async fn run(
         match (answered, &refused) {
             (Ok(answered), _) => {
                 if let Some(why) = &answered.receipt.waits {
-                    output::note(&format!(
-                        "stored, but not in {}'s inbox yet: {why}",
-                        approval.from
-                    ));
+                    output::note(&format!("stored; not in {}'s inbox yet: {why}", approval.from));
                 }
                 given.push(Given {
                     number: approval.number,

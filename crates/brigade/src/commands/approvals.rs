@@ -33,7 +33,10 @@ pub(crate) async fn run(context: &Context, follow: bool) -> Result<u8, CliError>
     }
     if context.json {
         output::print_json(
-            &waiting.iter().map(|approval| ApprovalDocument::of(approval, now)).collect::<Vec<_>>(),
+            &waiting
+                .iter()
+                .map(|approval| ApprovalDocument::new(approval, now))
+                .collect::<Vec<_>>(),
         )?;
     } else {
         let texts: Vec<String> =
@@ -68,7 +71,7 @@ impl Follower<'_> {
                 continue;
             }
             if self.context.json {
-                output::print_json(&json!({ "asked": ApprovalDocument::of(&approval, now) }))?;
+                output::print_json(&json!({ "asked": ApprovalDocument::new(&approval, now) }))?;
             } else {
                 output::print(&show(&approval, now, output::width()))?;
             }

@@ -19,10 +19,10 @@ const MAX_ROUNDS: usize = 3;
 struct FixOutcome {
     check: &'static str,
     place: String,
-    /// What the fix did.
+    /// The action taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     did: Option<String>,
-    /// Why the fix failed.
+    /// The error, if the fix failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     failed: Option<String>,
 }

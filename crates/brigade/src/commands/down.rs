@@ -123,10 +123,8 @@ pub(crate) async fn cut_off(global: &Global, down: &Down, away: CliError) -> Res
 /// Prints a note if the team was deleted with unfinished tasks.
 fn tell_lost(team: &TeamName, not_done: usize) {
     if not_done > 0 {
-        let tasks = output::count(not_done, "task");
-        output::note(&format!(
-            "team deleted with {tasks} unfinished; `brigade log --team {team}` shows them"
-        ));
+        let tasks = output::count(not_done, "unfinished task");
+        output::note(&format!("team deleted with {tasks}; `brigade log --team {team}` shows them"));
     }
 }
 

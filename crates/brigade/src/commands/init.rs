@@ -173,16 +173,16 @@ pub(crate) fn undo(json: bool) -> Result<u8, CliError> {
     };
     let report = undo::run(folder, record)?;
     if json {
-        let of = |which: &[UndoOutcome]| {
+        let paths = |which: &[UndoOutcome]| {
             let files = report.files.iter().filter(|(_, undone)| which.contains(undone));
             files.map(|(path, _)| path).collect::<Vec<_>>()
         };
         let failed: Vec<String> = report.failed.iter().map(ToString::to_string).collect();
         output::print_json(&json!({
-            "restored": of(&[UndoOutcome::Restored, UndoOutcome::Nothing]),
-            "removed": of(&[UndoOutcome::Removed]),
-            "taken_out": of(&[UndoOutcome::TakenOut]),
-            "kept": of(&[UndoOutcome::Kept]),
+            "restored": paths(&[UndoOutcome::Restored, UndoOutcome::Nothing]),
+            "removed": paths(&[UndoOutcome::Removed]),
+            "taken_out": paths(&[UndoOutcome::TakenOut]),
+            "kept": paths(&[UndoOutcome::Kept]),
             "failed": failed,
         }))?;
     } else {

@@ -215,6 +215,6 @@ fn start_log() -> Result<(), CliError> {
 /// Returns why an acknowledged message is not in the recipient's inbox yet, and prints a note about it.
 fn waits(sent: &Sent) -> Option<String> {
     let why = sent.caveat()?;
-    output::note(&format!("stored, but {why}"));
+    output::note(&format!("stored; {why}"));
     Some(sent.receipt.waits.as_ref().map_or(why, ToString::to_string))
 }

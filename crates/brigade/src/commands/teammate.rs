@@ -77,7 +77,7 @@ pub(crate) struct Wanted {
     pub(crate) cwd: String,
     /// The environment variables it inherits; `None` means all.
     pub(crate) inherits: Option<Vec<(OsString, OsString)>>,
-    /// Who answers its plans and permission requests.
+    /// Whether a person or the lead answers its plans and permission requests.
     pub(crate) answers: Answers,
     /// Where its team is stored.
     pub(crate) home: Home,

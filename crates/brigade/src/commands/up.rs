@@ -24,7 +24,7 @@ use crate::{exit, team_file};
 
 /// How often to read the board again even if the watch reports nothing.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long all members must be idle before a note says so.
+/// How long all members must be idle before a note reports it.
 const AT_REST: Duration = Duration::from_secs(60);
 /// After this long without an event, all earlier events have arrived.
 const REST: Duration = Duration::from_millis(200);

@@ -28,7 +28,7 @@ impl BackupFolder {
         }
     }
 
-    /// Returns the backup path of a file, derived from its original path. If it is taken, appends a number.
+    /// Returns the backup path of a file, derived from its original path. Appends a number if that path exists.
     fn place(&self, path: &Path) -> io::Result<PathBuf> {
         let relative =
             path.strip_prefix(&self.claude_dir).or_else(|_| path.strip_prefix(&self.state_dir));

@@ -44,7 +44,7 @@ pub(crate) enum Fix {
         id: TaskId,
         bytes: Vec<u8>,
     },
-    FixTask {
+    UpdateTask {
         team: TeamName,
         id: TaskId,
         fix: TaskFix,
@@ -77,7 +77,7 @@ pub(crate) enum TaskFix {
 }
 
 impl Fix {
-    /// What the fix will do, and the same in the past tense.
+    /// Describes the fix: as an instruction, and in the past tense.
     pub(crate) fn description(&self) -> (String, String) {
         let both = |will: &str, did: &str| (will.to_owned(), did.to_owned());
         match self {
@@ -91,13 +91,13 @@ impl Fix {
                 "back it up and restore the last version that brigade read",
                 "backed it up and restored the last version that brigade read",
             ),
-            Self::FixTask { fix: TaskFix::Complete, .. } => {
+            Self::UpdateTask { fix: TaskFix::Complete, .. } => {
                 both("add the missing fields", "added the missing fields")
             }
-            Self::FixTask { fix: TaskFix::Release(_), .. } => {
+            Self::UpdateTask { fix: TaskFix::Release(_), .. } => {
                 both("remove its owner", "removed its owner")
             }
-            Self::FixTask { fix: TaskFix::Unblock(_), .. } => {
+            Self::UpdateTask { fix: TaskFix::Unblock(_), .. } => {
                 both("remove the missing dependency", "removed the missing dependency")
             }
             Self::Leave { .. } => both(
@@ -167,7 +167,7 @@ impl Fix {
                     context.store.replace_task(&team, id, &bytes, torn.revision, &doctor()).await?;
                 }
             }
-            Self::FixTask { team, id, fix } => {
+            Self::UpdateTask { team, id, fix } => {
                 back_up_task(snapshot, backups, &team, id)?;
                 let current = context.store.task(&team, id).await?;
                 let current = current.ok_or(StoreError::NoTask { id })?;

@@ -178,7 +178,7 @@ async fn servers(engine: &Engine) -> Result<Vec<NatsFinding>, CliError> {
     }
     match health.streams {
         None => {
-            output::note("these credentials do not permit checking the streams of the NATS server")
+            output::note("these credentials do not permit checking the streams of the NATS server");
         }
         Some(streams) => {
             for StreamHealth { name, ailments } in streams {

@@ -113,7 +113,7 @@ pub(super) fn team_file(_: &DoctorSnapshot, found: &mut Findings) {
             found.advise(path.as_path(), what, "`brigade up --check` shows them");
         }
         Err(error) => {
-            found.advise(path.as_path(), error.to_string(), "correct it, or move it away")
+            found.advise(path.as_path(), error.to_string(), "correct it, or move it away");
         }
         Ok(_) => {}
     }

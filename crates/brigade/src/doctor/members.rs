@@ -248,8 +248,8 @@ fn request(team: &Team<'_>, message: &Message<'_>) -> Option<(String, String, St
 }
 
 pub(super) fn session_gone(snapshot: &DoctorSnapshot, found: &mut Findings) {
-    let here = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-    let here = here.to_string_lossy();
+    let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    let namespace = namespace.to_string_lossy();
     for folder in &snapshot.teams {
         let lead = folder.roster().and_then(|team| team.lead_process());
         let Some(lead) = lead else { continue };
@@ -258,7 +258,7 @@ pub(super) fn session_gone(snapshot: &DoctorSnapshot, found: &mut Findings) {
             continue;
         };
         let Ok(pid) = u32::try_from(pid) else { continue };
-        let is_here = !here.is_empty() && space.ends_with(&*here);
+        let is_here = !namespace.is_empty() && space.ends_with(&*namespace);
         if is_here && !process::is_there(&Process { pid, began }) {
             let what = format!("a team of a Claude Code session whose process {pid} is gone");
             let advice = match &folder.team {

@@ -28,7 +28,7 @@ fn place(folder: &TeamFolder, id: TaskId) -> String {
 fn cure(folder: &TeamFolder, id: TaskId, fix: TaskFix, advice: String) -> Cure {
     match &folder.team {
         Some(team) if folder.is_ours => {
-            Cure::Automatic(Fix::FixTask { team: team.clone(), id, fix })
+            Cure::Automatic(Fix::UpdateTask { team: team.clone(), id, fix })
         }
         _ => Cure::Manual(advice),
     }

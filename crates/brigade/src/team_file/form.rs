@@ -17,7 +17,7 @@ tables! {
     File needs "team" {
         /// The team's name: a-z, 0-9 and '-'.
         team: TeamName,
-        /// What the team is for.
+        /// Purpose of the team.
         description: String,
         /// Where the team is stored: `files` on this host (default), or a NATS server at
         /// `nats://HOST:PORT` or `tls://HOST:PORT`. Separate several servers with commas. `--store` and
@@ -46,8 +46,8 @@ tables! {
         /// The model, as the agent names it. Default: the agent's own default. A value in
         /// `[defaults]` only applies to the agent of `[defaults]`.
         model: Words,
-        /// What the agent may do without asking: `ask` (default) allows what the agent's own rules
-        /// allow, `full` allows everything.
+        /// Permissions without asking: `ask` (default) permits what the agent's own rules permit, `full`
+        /// permits everything.
         access: AccessWord,
         /// The environment variables it inherits, in addition to a few that every program needs.
         /// Default: all.
@@ -55,8 +55,7 @@ tables! {
         /// Where it runs: `headless` (default) in the background, `tmux` in a tmux window, `native`
         /// runs the real Claude Code in a tmux window.
         place: Place,
-        /// What happens when its process dies: `always` (default) restarts it, `never` unassigns its
-        /// tasks.
+        /// Action when its process dies: `always` (default) restarts it, `never` unassigns its tasks.
         restart: Restart,
         /// Its working directory, relative to this file. Default: the folder of this file.
         dir: Words,
@@ -97,8 +96,8 @@ tables! {
         prompt: Words,
         /// A file with the initial prompt, relative to this file. Use instead of `prompt`.
         prompt_file: Words,
-        /// Who may answer plans and permission requests: `person` (default) only you, `lead` also
-        /// the agent that leads.
+        /// Permission to answer plans and permission requests: `person` (default) only you, `lead` also the
+        /// agent that leads.
         answers: Answers,
     }
 
@@ -224,7 +223,7 @@ impl Shape for EnvName {
         }
         if name.contains('=') {
             let hint =
-                "list only the name; the value is taken from the environment when the team starts";
+                "list only the name; the value comes from the environment when the team starts";
             mistakes.hinted(&span, "environment values do not belong in this file", hint);
         } else {
             mistakes.add(&span, format!("{name:?} is not a valid variable name"));

@@ -120,14 +120,14 @@ impl TeamMetrics {
         for name in names {
             let depth = depth::depth(context.store.as_ref(), &team, &name).await?;
             strain = strain + depth.strain.unwrap_or_default();
-            mailboxes.push(Mailbox::of(depth, now, retention));
+            mailboxes.push(Mailbox::new(depth, now, retention));
         }
         Ok(Some(Self { team, tasks, mailboxes, strain }))
     }
 }
 
 impl Mailbox {
-    fn of(depth: Depth, now: Timestamp, retention: Option<u64>) -> Self {
+    fn new(depth: Depth, now: Timestamp, retention: Option<u64>) -> Self {
         let age = depth.oldest_unshown.map(|at| now.duration_since(at).as_secs());
         let age = age.map(|age| u64::try_from(age).unwrap_or_default());
         #[expect(clippy::cast_precision_loss, reason = "a share of a time need not be exact")]
@@ -231,7 +231,7 @@ mod tests {
             let (name, strain) = ("bob".parse().unwrap(), None);
             let depth = Depth { name, unread: Some(1), oldest_unshown: Some(at), strain };
             assert_eq!(
-                Mailbox::of(depth, now, retention).ends_soon,
+                Mailbox::new(depth, now, retention).ends_soon,
                 soon,
                 "{age} of {retention:?}"
             );
