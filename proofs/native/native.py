@@ -226,7 +226,7 @@ def leaves(house, report, agent):
     report.check("asked to stop, it is told so", agent.hears(request, 20))
     shutdown(house, agent, request)
     _, told = stop.communicate(timeout=60)
-    report.check("it agrees, and is gone", stop.returncode == 0 and "told to end" not in told, told)
+    report.check("it agrees, and is gone", stop.returncode == 0 and "stopping" not in told, told)
     gone = eventually(lambda: MATE not in house.members() and not house.native(), 10)
     report.check("nothing of it is left, on the team or in the system", gone, (house.members(), house.native()))
     free = read_json(house.tasks / f"{number}.json")

@@ -177,7 +177,7 @@ def lead(home, report, block, version):
         terminal.type(init)
         report.check(f"{version}: {init} asks", terminal.shows("apply? [y/N]", 20), terminal.screens())
         terminal.type("y")
-        switched = terminal.shows("brigade is switched on", 20)
+        switched = terminal.shows("now use brigade", 20)
         report.check(f"{version}: and switches brigade on", switched and home.settings() != before, terminal.screens())
         terminal.type(f"{MAY_ALL}; clear")
         terminal.type(claude)
