@@ -35,7 +35,7 @@ apart=(unshare --net)
 # all, but what is given: VARIABLE=value... PROGRAM...
 alone() {
     "${apart[@]}" sh -c 'ip link set lo up && exec "$@"' sh \
-        env -i PATH="$PATH" LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 PROOF_SLACK="${PROOF_SLACK:-1}" "$@"
+        env -i PATH="$PATH" LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 BENCH_SLACK="${BENCH_SLACK:-1}" "$@"
 }
 
 cache=${BRIGADE_CI_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/brigade-ci}

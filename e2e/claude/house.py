@@ -44,7 +44,7 @@ def prove(scenario, teammate_mode, kind=None):
 
 
 # How many times longer than on a machine of one's own things may take.
-SLACK = float(os.environ.get("PROOF_SLACK", "1"))
+SLACK = float(os.environ.get("BENCH_SLACK", "1"))
 
 
 def eventually(condition, patience):

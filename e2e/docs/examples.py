@@ -17,7 +17,7 @@ from stages import ROWS, Row
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
-PATIENCE = 20 * float(os.environ.get("PROOF_SLACK", "1"))
+PATIENCE = 20 * float(os.environ.get("BENCH_SLACK", "1"))
 # What may be asked again: it only looks, or changes nothing the second time.
 AGAIN = ("org apply", "status", "approvals", "log", "inbox", "agents", "doctor", "team show", "task list")
 MASKS = (

@@ -109,7 +109,7 @@ class GuestHouse(House):
 
     def lost_by_lead(self, sought):
         """Whether old marked a message read that came while it was marking others, and never showed it
-        to its model: its own loss, which proofs/claude measures."""
+        to its model: its own loss, which e2e/claude measures."""
         if self.version == "new" or sought in self.lead.heard():
             return False
         events = [record["event"] for record in self.log()]

@@ -25,7 +25,7 @@ def permissions(house, report, mate):
     """One command is allowed, one is not."""
     name, vendor = mate
     for word, allowed in (("allowed", True), ("denied", False)):
-        # Old marks as read what comes while it marks others, and never looks at it (proofs/claude measures that):
+        # Old marks as read what comes while it marks others, and never looks at it (e2e/claude measures that):
         # a request that it lost would wait for ever. So nobody else writes to it just now.
         eventually(lambda: not house.busy(), 30)
         time.sleep(2)

@@ -1,5 +1,5 @@
 //! The promises of the store on the engine, kept or broken in front of your eyes: real servers, real
-//! signals, real cables pulled. `brigade-proofs-nats <proof> [--short]`; exit code 1 if a bar is missed.
+//! signals, real cables pulled. `brigade-bench-nats <proof> [--short]`; exit code 1 if a bar is missed.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
         PROOFS.iter().filter(|(proof, _)| name == "all" || name == *proof).collect();
     if chosen.is_empty() {
         let names: Vec<&str> = PROOFS.iter().map(|(proof, _)| *proof).collect();
-        eprintln!("usage: brigade-proofs-nats <{}|all> [--short]", names.join("|"));
+        eprintln!("usage: brigade-bench-nats <{}|all> [--short]", names.join("|"));
         return ExitCode::from(2);
     }
     let mut report = Report::default();

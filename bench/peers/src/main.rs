@@ -1,7 +1,7 @@
 //! A member of a team by a library's door: does what it is told on standard input, and says what came
 //! of it and how many microseconds the call alone took.
 //!
-//!   brigade-proofs-peers brigade|power|agent-teams <root> <team> <name> <reader>
+//!   brigade-bench-peers brigade|power|agent-teams <root> <team> <name> <reader>
 //!
 //! | told | said |
 //! |---|---|

@@ -128,7 +128,7 @@ fn links_and_owners(report: &mut Report) {
 /// This program as a child of somebody who is not root.
 pub(crate) fn as_nobody(place: &Place, child: &str, args: &[&str]) -> Command {
     // Where this program stands may be closed to others.
-    let program = place.root.join("brigade-proofs");
+    let program = place.root.join("brigade-bench-store");
     if !program.exists() {
         std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
         mode(&program, 0o755);

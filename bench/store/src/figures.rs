@@ -18,10 +18,10 @@ impl Report {
         if reached { self.passed += 1 } else { self.failed += 1 }
     }
 
-    /// A bar on time: `share` of it was needed. On a machine shared with others `PROOF_SLACK` times
+    /// A bar on time: `share` of it was needed. On a machine shared with others `BENCH_SLACK` times
     /// as much may be, and the line says so.
     pub(crate) fn timing(&mut self, share: f64, what: impl fmt::Display) {
-        let slack = std::env::var("PROOF_SLACK").map_or(1.0, |slack| slack.parse().unwrap());
+        let slack = std::env::var("BENCH_SLACK").map_or(1.0, |slack| slack.parse().unwrap());
         if share > 1.0 && share <= slack {
             self.bar(true, format!("{what} MISSED, but within the slack of {slack}"));
         } else {

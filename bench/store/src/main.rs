@@ -1,5 +1,5 @@
 //! The promises of the file store, kept or broken in front of your eyes: real processes, real
-//! signals, real file systems. `brigade-proofs <proof> [--short]`; exit code 1 if a bar is missed.
+//! signals, real file systems. `brigade-bench-store <proof> [--short]`; exit code 1 if a bar is missed.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -90,7 +90,7 @@ fn main() -> ExitCode {
         PROOFS.iter().filter(|(proof, _)| name == "all" || name == *proof).collect();
     if chosen.is_empty() {
         let names: Vec<&str> = PROOFS.iter().map(|(proof, _)| *proof).collect();
-        eprintln!("usage: brigade-proofs <{}|all> [--short]", names.join("|"));
+        eprintln!("usage: brigade-bench-store <{}|all> [--short]", names.join("|"));
         return ExitCode::from(2);
     }
     // Ratios depend on where the files are; TMPDIR chooses.

@@ -88,7 +88,7 @@ fn every_key_of_the_dashboard() {
 
 #[test]
 fn what_each_agent_can_do() {
-    let table = reference::agents(&read("proofs/common.sh"));
+    let table = reference::agents(&read("e2e/common.sh"));
     part("docs/agents.md", "agents", &table);
     if read("README.md").contains("<!-- agents:begin -->") {
         part("README.md", "agents", &table);

@@ -47,7 +47,7 @@ fn every_link_leads_somewhere() {
     let (mut inside, mut faults) = (0, Vec::new());
     for page in &pages {
         for (line, link) in &page.links {
-            // Those that lead outside are listed by proofs/docs, and not followed.
+            // Those that lead outside are listed by e2e/docs, and not followed.
             if link.contains("://") || link.starts_with("mailto:") {
                 continue;
             }
@@ -76,7 +76,7 @@ fn the_book_has_every_page() {
 }
 
 /// The parts of the repository that papers name.
-const PARTS: &[&str] = &["crates/", "docs/", "fixtures/", "packaging/", "proofs/", ".ci/"];
+const PARTS: &[&str] = &["crates/", "docs/", "fixtures/", "packaging/", "e2e/", "bench/", ".ci/"];
 
 #[test]
 fn every_path_that_is_named_is_there() {

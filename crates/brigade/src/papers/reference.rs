@@ -239,8 +239,8 @@ fn says(schema: &Value) -> String {
     cell(schema.get("description").and_then(Value::as_str).unwrap_or_default())
 }
 
-/// What each agent can do, with the versions that the proofs run.
-pub(super) fn agents(proofs: &str) -> String {
+/// What each agent can do, with the versions that the end-to-end tests run.
+pub(super) fn agents(common_sh: &str) -> String {
     let headings =
         "| agent | its name | tested | mail in a turn | read-only by | tells | goes on |";
     let mut text = format!("{headings}\n|---|---|---|---|---|---|---|\n");
@@ -252,7 +252,7 @@ pub(super) fn agents(proofs: &str) -> String {
             }
             package => {
                 // An older one may be there as well, for what it does as a lead.
-                let seen = versions(proofs, package);
+                let seen = versions(common_sh, package);
                 assert_eq!(seen.last().map(String::as_str), Some(agent.tested), "{package}");
                 (agent.title.to_owned(), agent.name, agent.tested.to_owned())
             }
@@ -268,13 +268,13 @@ pub(super) fn agents(proofs: &str) -> String {
     text
 }
 
-/// The versions of a package that the proofs install.
-fn versions(proofs: &str, package: &str) -> Vec<String> {
+/// The versions of a package that the end-to-end tests install.
+fn versions(common_sh: &str, package: &str) -> Vec<String> {
     let line = |line: &str| {
         let (_, rest) = line.split_once(&format!(" {package} "))?;
         Some(rest.split_whitespace().next()?.to_owned())
     };
-    let found: Vec<String> = proofs.lines().filter_map(line).collect();
-    assert!(!found.is_empty(), "no proof installs {package}");
+    let found: Vec<String> = common_sh.lines().filter_map(line).collect();
+    assert!(!found.is_empty(), "no end-to-end test installs {package}");
     found
 }

@@ -2,7 +2,7 @@
 //!
 //! `fixtures/agents` has a transcript of each scenario, recorded with the real program on a scripted
 //! model. A driver is given the program's side of it again, has to write its own side again, and what it
-//! tells of it is under snapshot. `proofs/drivers/record` records them anew, with these same scenarios.
+//! tells of it is under snapshot. `e2e/drivers/record` records them anew, with these same scenarios.
 
 mod claude;
 mod codex;

@@ -1,4 +1,4 @@
-//! Transcripts of real programs. `proofs/drivers/record` makes the house for it and says so in variables;
+//! Transcripts of real programs. `e2e/drivers/record` makes the house for it and says so in variables;
 //! without them nothing here runs.
 
 use std::fs;
