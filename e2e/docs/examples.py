@@ -1,11 +1,12 @@
-"""Runs what the guide shows, page by page, and compares what comes with what the guide says comes.
+"""Runs the examples of the guide, page by page, and compares their output with the pages.
 
-Of a `console` block each line behind a `$` is typed, and what stands below it has to come, but for times, ids and
-process numbers; a line `…` stands for any lines, a `…` at the end of one for its rest. A command that only looks
-is asked again for a while. It has to end with 0, unless an error is shown."""
+In a `console` block, each line after `$` is a command, and the lines below are its expected output, apart from times,
+ids and process numbers. A line `…` matches any lines, a `…` at the end of a line matches the rest of the line.
+Commands that only read are repeated for a while. A command has to exit with 0, unless the page shows an error."""
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,13 +14,15 @@ import tempfile
 import time
 from pathlib import Path
 
-from stages import ROWS, Row
+from setups import SETUPS, Setup
+
+from lib.util import SLACK
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
-PATIENCE = 20 * float(os.environ.get("BENCH_SLACK", "1"))
-# What may be asked again: it only looks, or changes nothing the second time.
-AGAIN = ("org apply", "status", "approvals", "log", "inbox", "agents", "doctor", "team show", "task list")
+TIMEOUT = 20 * SLACK
+# Commands that may be repeated: they only read, or change nothing the second time.
+REPEATABLE = ("org apply", "status", "approvals", "log", "inbox", "agents", "doctor", "team show", "task list")
 MASKS = (
     (r"\x1b\[[0-9;]*m", ""),
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "ID"),
@@ -33,59 +36,58 @@ MASKS = (
 )
 
 
-class Block:
+class GuideBlock:
     def __init__(self, page, line, language, text):
         self.page, self.line, self.language, self.text = page, line, language, text
         self.steps = []
         if language == "sh":
             self.steps = [(text, None)]
             return
-        goes_on = False
+        continued = False
         for line in text.splitlines():
             if line.startswith("$ "):
                 self.steps.append((line[2:], []))
-            elif goes_on:
-                command, shown = self.steps[-1]
-                self.steps[-1] = (command + "\n" + line, shown)
+            elif continued:
+                command, expected = self.steps[-1]
+                self.steps[-1] = (command + "\n" + line, expected)
             elif self.steps:
                 self.steps[-1][1].append(line)
-            goes_on = line.endswith("\\") and (line.startswith("$ ") or goes_on)
+            continued = line.endswith("\\") and (line.startswith("$ ") or continued)
 
     @property
-    def begins(self):
+    def first_command(self):
         return self.steps[0][0].strip() if self.steps else ""
 
 
 def blocks(page):
-    """The blocks of a page that somebody could type."""
+    """The blocks of a page with commands."""
     text = (ROOT / page).read_text()
     for fence in re.finditer(r"^```(console|sh)\n(.*?)^```$", text, re.S | re.M):
-        yield Block(page, text[: fence.start()].count("\n") + 1, fence[1], fence[2])
+        yield GuideBlock(page, text[: fence.start()].count("\n") + 1, fence[1], fence[2])
 
 
 def masked(line, home):
     line = line.replace(str(home), "/home/dev").rstrip()
-    for pattern, word in MASKS:
-        line = re.sub(pattern, word, line)
+    for pattern, replacement in MASKS:
+        line = re.sub(pattern, replacement, line)
     return line
 
 
-def fits(shown, came, home):
-    """Whether what came is what is shown."""
-    shown = [masked(line, home) for line in shown]
-    came = [masked(line, home) for line in came]
+def matches(expected, output, home):
+    expected = [masked(line, home) for line in expected]
+    output = [masked(line, home) for line in output]
     pattern = ""
-    for line in shown:
+    for line in expected:
         if line.strip() == "…":
             pattern += r"(?:.*\n)*"
         elif line.endswith("…"):
             pattern += re.escape(line[:-1].rstrip()) + r".*\n"
         else:
             pattern += re.escape(line) + r"\n"
-    return re.fullmatch(pattern, "".join(line + "\n" for line in came)) is not None
+    return re.fullmatch(pattern, "".join(line + "\n" for line in output)) is not None
 
 
-class Shell:
+class PageShell:
     """A shell in an empty home, for one page."""
 
     def __init__(self, folder):
@@ -93,8 +95,8 @@ class Shell:
         self.bin = folder / "bin"
         for path in (self.home / "proj", self.bin, folder / "tmp"):
             path.mkdir(parents=True)
-        self.installed()
-        env = {
+        self.install()
+        environ = {
             "HOME": str(self.home),
             "PATH": f"{self.bin}:/usr/bin:/bin:/usr/sbin:/sbin",
             "LANG": "C.UTF-8",
@@ -107,25 +109,25 @@ class Shell:
         }
         self.shell = subprocess.Popen(
             ["bash"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            env=env, cwd=self.home / "proj", start_new_session=True,
+            env=environ, cwd=self.home / "proj", start_new_session=True,
         )  # fmt: skip
 
-    def installed(self, *names):
-        """Has these agents, and brigade, on the path."""
+    def install(self, *names):
+        """Puts brigade and fake agents with these names on the path, and removes all others."""
         for path in self.bin.iterdir():
             path.unlink()
         (self.bin / "brigade").symlink_to(os.environ["BRIGADE"])
         (self.bin / "nats-server").symlink_to(os.environ["NATS_SERVER"])
         (self.bin / "python3").symlink_to(sys.executable)
         for name in names:
-            (self.bin / name).symlink_to(HERE / "stand_in.py")
+            (self.bin / name).symlink_to(HERE / "fake_agent.py")
 
     def run(self, command, keys=None):
-        """Runs a command, and gives its code and what it printed."""
+        """Runs a command; returns its exit code and its output. With `keys` it runs in a pseudo-terminal."""
         if keys is not None:
-            command = f"{sys.executable} {HERE}/terminal.py {quoted(keys)} {quoted(command)}"
+            command = shlex.join([sys.executable, str(HERE / "run_in_pty.py"), keys, command])
         end = f"end-{time.monotonic_ns()}"
-        # On a line of its own, whatever the command printed last.
+        # The end mark is on its own line, even if the output does not end with a newline.
         script = f"{{\n{command}\n}} </dev/null 2>&1\nprintf '\\n{end} %s\\n' $?\n"
         self.shell.stdin.write(script.encode())
         self.shell.stdin.flush()
@@ -140,7 +142,7 @@ class Shell:
         return 127, [*lines, "(the shell has ended)"]
 
     def close(self):
-        """Ends the shell, and whatever of this home still runs."""
+        """Ends the shell, and kills every process with a path of this home in its environment."""
         self.shell.stdin.close()
         self.shell.wait(timeout=10)
         mark = str(self.home).encode()
@@ -150,127 +152,119 @@ class Shell:
                     if mark in (process / "environ").read_bytes():
                         os.kill(int(process.name), signal.SIGKILL)
                 except OSError:
-                    pass  # It has ended by itself.
+                    pass  # It has ended meanwhile.
             time.sleep(0.1)
 
 
-def quoted(text):
-    return "'" + text.replace("'", "'\\''") + "'"
+def may_fail(command, expected):
+    """Whether the page shows an error, or findings of `brigade doctor`."""
+    return "brigade doctor" in command and expected or any(line.startswith("error:") for line in expected or [])
 
 
-def tells_of_trouble(command, shown):
-    """Whether the page means the command to end with something else than 0."""
-    return "brigade doctor" in command and shown or any(line.startswith("error:") for line in shown or [])
-
-
-def step(shell, command, shown, keys):
-    """Runs one command; gives what is wrong with what came."""
-    until = time.monotonic() + PATIENCE
+def run_step(shell, command, expected, keys):
+    """Runs one command; returns the difference to the page, None if there is none."""
+    until = time.monotonic() + TIMEOUT
     while True:
-        code, came = shell.run(command, keys)
+        code, output = shell.run(command, keys)
         if os.environ.get("SHOW"):
-            print(f"    $ {command}", *(f"    {line}" for line in came), sep="\n")
-        well = code == 0 or tells_of_trouble(command, shown)
-        if well and (not shown or fits(shown, came, shell.home)):
+            print(f"    $ {command}", *(f"    {line}" for line in output), sep="\n")
+        passed = code == 0 or may_fail(command, expected)
+        if passed and (not expected or matches(expected, output, shell.home)):
             return None
-        looks = any(f"brigade {word}" in command for word in AGAIN) and shown
-        if not looks or time.monotonic() > until:
+        repeatable = any(f"brigade {name}" in command for name in REPEATABLE) and expected
+        if not repeatable or time.monotonic() > until:
             break
         time.sleep(0.3)
-    expected = "\n".join(f"      | {line}" for line in shown or ["(exit code 0)"])
-    came = "\n".join(f"      | {line}" for line in [*came, f"(exit code {code})"])
-    return f"    $ {command}\n    the page says\n{expected}\n    and it was\n{came}"
+    page = "\n".join(f"      | {line}" for line in expected or ["(exit code 0)"])
+    actual = "\n".join(f"      | {line}" for line in [*output, f"(exit code {code})"])
+    return f"    $ {command}\n    the page has\n{page}\n    the output is\n{actual}"
 
 
-def run_page(page, rows, report):
-    """Runs the blocks of a page in their order."""
-    whole = next((row for row in rows if not row.begins), Row(page))
-    here = []
+def run_page(page, setups, report):
+    """Runs the blocks of a page in order."""
+    page_setup = next((setup for setup in setups if not setup.command), Setup(page))
+    to_run = []
     for block in blocks(page):
-        row = next((row for row in rows if row.begins and block.begins.startswith(row.begins)), None)
-        report.used.update({row, whole} - {None})
-        row = row or Row(page)
-        if row.cannot or row.elsewhere or whole.elsewhere:
-            report.passed_over(block, row.cannot, row.elsewhere or whole.elsewhere)
+        found = (setup for setup in setups if setup.command and block.first_command.startswith(setup.command))
+        setup = next(found, None)
+        report.used.update({setup, page_setup} - {None})
+        setup = setup or Setup(page)
+        if run_by := setup.run_by or page_setup.run_by:
+            report.run_elsewhere(run_by)
         else:
-            here.append((block, row))
-    if not here:
+            to_run.append((block, setup))
+    if not to_run:
         return
     with tempfile.TemporaryDirectory(prefix="guide-") as folder:
-        shell = Shell(Path(folder))
+        shell = PageShell(Path(folder))
         try:
-            shell.installed(*whole.installed)
-            stage(shell, whole)
-            for block, row in here:
-                if row.installed:
-                    shell.installed(*row.installed)
-                stage(shell, row)
-                for command, shown in typed(block, row):
-                    report.told(block, command, step(shell, command, shown, row.keys))
+            shell.install(*page_setup.agents)
+            prepare(shell, page_setup)
+            for block, setup in to_run:
+                if setup.agents:
+                    shell.install(*setup.agents)
+                prepare(shell, setup)
+                for command, expected in commands(block, setup):
+                    report.add(block, run_step(shell, command, expected, setup.keys))
         finally:
             shell.close()
 
 
-def typed(block, row):
-    """The commands of a block; at a terminal a script is typed line by line."""
-    if block.language == "sh" and row.keys:
+def commands(block, setup):
+    """The commands of a block. In a terminal, each line of an `sh` block is a command."""
+    if block.language == "sh" and setup.keys:
         return [(line, None) for line in block.text.splitlines() if line.strip()]
     return block.steps
 
 
-def stage(shell, row):
-    if row.before:
-        code, came = shell.run(row.before)
+def prepare(shell, setup):
+    if setup.before:
+        code, output = shell.run(setup.before)
         if code != 0:
-            raise RuntimeError(f"{row.page}: the stage could not be set: {came}")
+            raise RuntimeError(f"{setup.page}: {setup.before} failed: {output}")
 
 
-class Report:
+class PageReport:
     def __init__(self):
-        self.used, self.ran, self.wrong = set(), 0, []
-        self.elsewhere, self.cannot = {}, []
+        self.used, self.count, self.failures = set(), 0, []
+        self.elsewhere = {}
 
-    def told(self, block, command, wrong):
-        self.ran += 1
-        if wrong:
-            self.wrong.append(f"{block.page}:{block.line}")
-            print(f"{block.page}:{block.line}\n{wrong}", flush=True)
+    def add(self, block, difference):
+        self.count += 1
+        if difference:
+            self.failures.append(f"{block.page}:{block.line}")
+            print(f"{block.page}:{block.line}\n{difference}", flush=True)
 
-    def passed_over(self, block, cannot, elsewhere):
-        if cannot:
-            self.cannot.append(f"{block.page}:{block.line}: {cannot}")
-        else:
-            self.elsewhere[elsewhere] = self.elsewhere.get(elsewhere, 0) + 1
+    def run_elsewhere(self, run_by):
+        self.elsewhere[run_by] = self.elsewhere.get(run_by, 0) + 1
 
 
-def outside(pages):
-    """The links that lead out of the repository."""
+def external_links(pages):
     texts = ((ROOT / page).read_text() for page in pages)
     return sorted({link for text in texts for link in re.findall(r"\]\((\w+://[^)\s]+)\)", text)})
 
 
 def main():
     subprocess.run(["ip", "address", "add", "10.0.0.5/32", "dev", "lo"], check=True)
-    asked = sys.argv[1:]
+    selected = sys.argv[1:]
     pages = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))]
-    report = Report()
+    report = PageReport()
     for page in pages:
-        if not asked or Path(page).stem in asked:
-            begun = time.monotonic()
-            before = report.ran
-            run_page(page, [row for row in ROWS if row.page == page], report)
-            if report.ran > before:
-                print(f"{page}: {report.ran - before} commands, {time.monotonic() - begun:.1f} s", flush=True)
-    stale = [row for row in ROWS if row not in report.used and (ROOT / row.page).exists() and not asked]
-    for row in stale:
-        print(f"FAIL {row.page}: no block begins with {row.begins!r}, or the page has none")
-    for who, count in sorted(report.elsewhere.items()):
-        print(f"{count} blocks are run by {who}")
-    links = outside(pages)
-    print(f"{len(links)} links lead outside, and are not followed:", *links, sep="\n  ")
-    print(f"{len(report.cannot)} blocks are not run:", *report.cannot, sep="\n  ")
-    print(f"{report.ran} commands were run, {len(report.wrong)} were not as the page says")
-    sys.exit(1 if report.wrong or stale else 0)
+        if not selected or Path(page).stem in selected:
+            started = time.monotonic()
+            before = report.count
+            run_page(page, [setup for setup in SETUPS if setup.page == page], report)
+            if report.count > before:
+                print(f"{page}: {report.count - before} commands, {time.monotonic() - started:.1f} s", flush=True)
+    stale = [setup for setup in SETUPS if setup not in report.used and (ROOT / setup.page).exists() and not selected]
+    for setup in stale:
+        print(f"FAIL {setup.page}: no block starts with {setup.command!r}, or the page has no block")
+    for name, count in sorted(report.elsewhere.items()):
+        print(f"{count} blocks are run by {name}")
+    links = external_links(pages)
+    print(f"{len(links)} external links, which are not followed:", *links, sep="\n  ")
+    print(f"{report.count} commands were run, {len(report.failures)} differ from the page")
+    sys.exit(1 if report.failures or stale else 0)
 
 
 main()

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""A stand-in for an agent's program, under the name it is called by. It speaks the Agent Client Protocol and
-does what it is told in plain words: "run `COMMAND`" makes it ask leave to; in plan mode it submits a plan; asked
-to stop it agrees."""
+"""A fake agent with the name of its link. It implements the Agent Client Protocol. The prompt "run `COMMAND`" makes it
+request permission for a command; in plan mode it submits a plan; it agrees to every shutdown request."""
 
 import json
 import os
@@ -17,17 +16,17 @@ def write(**message):
     print(json.dumps({"jsonrpc": "2.0"} | message), flush=True)
 
 
-class Agent:
+class FakeAgent:
     def __init__(self):
         self.tools = None
         self.mode = None
 
     def call(self, tool, **arguments):
         """Calls a tool of the team's server."""
-        env = os.environ | {pair["name"]: pair["value"] for pair in self.tools["env"]}
+        environ = os.environ | {pair["name"]: pair["value"] for pair in self.tools["env"]}
         command = [self.tools["command"], *self.tools["args"]]
         greeting = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": NAME, "version": "1"}}
-        with subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        with subprocess.Popen(command, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
             for message in (
                 {"id": 1, "method": "initialize", "params": greeting},
                 {"method": "notifications/initialized"},
@@ -41,7 +40,7 @@ class Agent:
             server.stdin.close()
 
     def ask(self, command):
-        """Asks leave to run a command, and waits for the answer."""
+        """Requests permission to run a command, and waits for the answer."""
         call = {"toolCallId": "1", "title": command, "kind": "execute", "rawInput": {"command": command}}
         options = [
             {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
@@ -53,7 +52,7 @@ class Agent:
             message = json.loads(line)
             if message.get("id") == 900:
                 return
-            self.hear(message)
+            self.handle(message)
 
     def prompt(self, text):
         if question := re.search(r"shutdown-\d+@[\w-]+", text):
@@ -62,10 +61,10 @@ class Agent:
             self.call("submit_plan", plan="# Plan\n1. Read the parser\n2. Write the tests")
         elif command := re.search(r"run `(.+?)`", text):
             self.ask(command[1])
-        words = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "Done."}}
-        write(method="session/update", params={"sessionId": "s", "update": words})
+        update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "Done."}}
+        write(method="session/update", params={"sessionId": "s", "update": update})
 
-    def hear(self, message):
+    def handle(self, message):
         params = message.get("params", {})
         result = {}
         match message.get("method"):
@@ -86,6 +85,6 @@ class Agent:
 if "--version" in sys.argv:
     print(VERSIONS[NAME])
     sys.exit()
-agent = Agent()
+agent = FakeAgent()
 for line in sys.stdin:
-    agent.hear(json.loads(line))
+    agent.handle(json.loads(line))

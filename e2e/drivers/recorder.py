@@ -1,5 +1,5 @@
-"""A house for one recording: /home/dev with a project and a team, the scripted model, and each vendor's
-settings. Then the tests are run in their recording mode."""
+"""Prepares one recording: /home/dev with a project and a team, the scripted model, and the vendor's settings. Then runs
+the driver tests in their recording mode."""
 
 import http.server
 import json
@@ -39,9 +39,9 @@ LIMITS = {
 }
 
 
-class Front(http.server.BaseHTTPRequestHandler):
-    """The scripted model; but a prompt with the word [fail] is answered with status 500, and one with the word
-    [limit] as its vendor does who takes no more for now, until a prompt says [enough]."""
+class RecordingProxy(http.server.BaseHTTPRequestHandler):
+    """A proxy of the scripted model. It answers a prompt with [fail] with status 500, and a prompt with [limit] with the
+    vendor's rate limit, until a prompt has [enough]."""
 
     protocol_version = "HTTP/1.1"
 
@@ -72,7 +72,7 @@ class Front(http.server.BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(body)
         except OSError:
-            pass  # The agent did not wait for it.
+            pass  # The agent has closed the connection.
 
     def log_message(self, *_):
         pass
@@ -84,7 +84,7 @@ def codex(url):
     lines = ['model = "scripted"', 'model_provider = "scripted"', "[model_providers.scripted]"]
     lines += [f"{key} = {json.dumps(value)}" for key, value in provider.items()]
     lines += ["request_max_retries = 1", "stream_max_retries = 1"]
-    # A server of the user's own, for whose tools leave is wanted.
+    # An MCP server of the user's own, whose tools need permission.
     lines += ["[mcp_servers.other]", f'command = "{HOME}/bin/brigade"', 'args = ["mcp", "--team", "demo", "--as", "bob"]']
     lines += ['default_tools_approval_mode = "prompt"']
     (HOME / ".codex" / "config.toml").write_text("\n".join(lines) + "\n")
@@ -143,23 +143,23 @@ PROJECT.mkdir(parents=True)
 (HOME / "other").mkdir()
 (HOME / "bin").mkdir()
 (HOME / "bin" / "brigade").symlink_to(BRIGADE)
-# An agent tells where it is installed: let it be here, wherever it is.
-installed, inside, rest = PROGRAM.partition("/node_modules/")
-if inside:
+# An agent reports its install path, so it gets the same one in every recording.
+installed, enter, rest = PROGRAM.partition("/node_modules/")
+if enter:
     (HOME / "agent").mkdir()
     subprocess.run(["mount", "--bind", installed, HOME / "agent"], check=True)
-    PROGRAM = f"{HOME}/agent{inside}{rest}"
+    PROGRAM = f"{HOME}/agent{enter}{rest}"
 subprocess.run(["git", "init", "--quiet", PROJECT], env=ENV, check=True)
-for words in (["team", "create", "demo"], ["team", "join", "bob"]):
-    subprocess.run([BRIGADE, *words], env=ENV, cwd=PROJECT, check=True, stdout=subprocess.DEVNULL)
+for arguments in (["team", "create", "demo"], ["team", "join", "bob"]):
+    subprocess.run([BRIGADE, *arguments], env=ENV, cwd=PROJECT, check=True, stdout=subprocess.DEVNULL)
 
 address = HOME / "model"
 subprocess.Popen([MODEL, "--address", address], env=ENV)
 while not address.exists():
     time.sleep(0.01)
 MODEL_URL = address.read_text().strip()
-front = http.server.ThreadingHTTPServer(("127.0.0.1", 8080), Front)
-threading.Thread(target=front.serve_forever, daemon=True).start()
+proxy = http.server.ThreadingHTTPServer(("127.0.0.1", 8080), RecordingProxy)
+threading.Thread(target=proxy.serve_forever, daemon=True).start()
 
 variables = ENV | VENDORS[AGENT]("http://127.0.0.1:8080")
 recording = {

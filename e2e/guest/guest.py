@@ -1,50 +1,43 @@
-"""A real Claude Code leads teammates that are none: from their first turn to their last.
+"""A real Claude Code leads agents of other vendors that brigade runs, from their first turn to their last.
 
-Each step has a file of its own. Nothing is typed into a teammate's pane; what the lead's user would do
-is done in the lead's.
+Nothing is typed into a teammate's pane. Input of the lead's user goes into the lead's pane.
 """
 
-import sys
+import forged_mail
+import late_join
+import permissions
+import shutdown
+import teamwork
+from guest_env import GuestEnv
 
-import forged
-import goodbye
-import late
-import leave
-import work
-from guest import GuestHouse
-from house import prove
+from lib.env import run_scenario
 
 
-def scenario(house, report, short):
-    try:
-        house.start_lead("walk")
-        lena = late.alone(house, report)
-        crew = work.arrive(house, report)
-        for mate in crew:
-            work.hands_off(house, report, mate)
-        late.together(house, report, lena)
-        work.talk(house, report, crew)
-        work.plain(house, report, crew[0])
-        work.tasks(house, report, crew)
-        work.interrupt(house, report, crew)
-        for mate in crew[:-1]:
-            leave.permissions(house, report, mate)
-        if "codex" in house.models:
-            cody, rita = crew[0], crew[-1]
-            leave.plans(house, report)
-            if house.version == "new":
-                forged.lead_mail(house, report, cody)
-            forged.hostile(house, report, cody, rita)
-        for mate in crew[:-1]:
-            goodbye.shutdown(house, report, mate)
-        house.check_locks(report)
-        if not short:
-            # What happened when, as brigade's own log tells it.
-            print(house.story(), flush=True)
-    finally:
-        if report.failures or sys.exception():
-            house.keep_traces(report)
+def scenario(env, report, short):
+    env.start_lead("guest")
+    lena = late_join.without_teammates(env, report)
+    mates = teamwork.spawn_mates(env, report)
+    for mate in mates:
+        teamwork.check_no_terminal(env, report, mate)
+    late_join.with_teammates(env, report, lena)
+    teamwork.talk(env, report, mates)
+    teamwork.native_teammate(env, report, mates[0])
+    teamwork.tasks(env, report, mates)
+    teamwork.interrupt(env, report, mates)
+    for mate in mates[:-1]:
+        permissions.permissions(env, report, mate)
+    if "codex" in env.models:
+        cody, rita = mates[0], mates[-1]
+        permissions.plans(env, report)
+        if env.version == "new":
+            forged_mail.lead_mail(env, report, cody)
+        forged_mail.hostile_mail(env, report, cody, rita)
+    for mate in mates[:-1]:
+        shutdown.refuse_then_agree(env, report, mate)
+    env.check_locks(report)
+    if not short:
+        print(env.log_text(), flush=True)
 
 
 if __name__ == "__main__":
-    prove(scenario, "tmux", GuestHouse)
+    run_scenario(scenario, GuestEnv)

@@ -1,136 +1,122 @@
-"""A house whose lead starts its teammates with brigade in the place of Claude Code.
+"""A test environment whose Claude Code lead starts its teammates through brigade.
 
-Each vendor's program has a scripted model of its own; what its members are told and do is found in
-what that model was asked.
+Each vendor's agent has a scripted model of its own. The requests to that model show what its members received and
+did.
 """
 
-import json
 import os
 import re
 import shlex
-import shutil
-import signal
 import subprocess
 import time
 from contextlib import ExitStack
-from pathlib import Path
 
-from house import SLACK, House, eventually, read_json
-from processes import below, command, program, variables, words
-from scripted import ScriptedModel, as_json_lines
-from vendors import SETTLE_IN
+from lib import processes
+from lib.env import TestEnv
+from lib.scripted_model import ScriptedModel, script, shutdown_steps, tool_calls
+from lib.util import SLACK, eventually, read_json
+from lib.vendors import CODEX_PLAIN_TOOLS, CONFIGURE
 
 ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07]*\x07|[()][0-9A-B]|.)")
 
 
-class GuestHouse(House):
-    # It asks its user, and so do its teammates; and there are many panes.
+class GuestEnv(TestEnv):
+    # The lead asks for permission, and so do its teammates. The terminal has room for many panes.
     lead_arguments = ["--permission-mode", "default"]
     columns, rows = 220, 120
 
     def __init__(self, version, teammate_mode):
         super().__init__(version, teammate_mode)
         self._stack = ExitStack()
-        self.models, self._asked = {}, {}
-        self.keep = Path(os.environ["KEEP"]) / version
-        subprocess.run(["git", "init", "--quiet", self.project], env=self.plain_env, check=True)
+        self.models, self._bodies = {}, {}
+        self.git_init()
         programs = dict(pair.split("=", 1) for pair in os.environ["AGENTS"].split(":"))
         folder = self.root / "bin"
         folder.mkdir()
-        for name, program in {**programs, "claude": self._claude, "brigade": self._brigade}.items():
+        for name, program in {**programs, "claude": self.claude, "brigade": self.program}.items():
             (folder / name).symlink_to(program)
-        self.plain_env["PATH"] = f"{folder}:{self.plain_env['PATH']}"
-        # The shells of panes begin anew with the system's path.
-        (self.home / ".profile").write_text(f"PATH={self.plain_env['PATH']}\n")
-        self._lead_env |= {
-            "PATH": self.plain_env["PATH"],
-            "CLAUDE_CODE_ENABLE_TODO_TOOLS": "1",
-            # A model that Codex does not know is offered its plain tools.
-            "BRIGADE_CODEX_ARGS": '-c model="scripted"',
-        }
+        self.environ["PATH"] = f"{folder}:{self.environ['PATH']}"
+        # The login shells of new panes reset the path and read this file.
+        (self.home / ".profile").write_text(f"PATH={self.environ['PATH']}\n")
+        self.lead_environ |= CODEX_PLAIN_TOOLS | {"PATH": self.environ["PATH"], "CLAUDE_CODE_ENABLE_TODO_TOOLS": "1"}
         for vendor in programs:
             self.models[vendor] = self._stack.enter_context(ScriptedModel(self.root / "models" / vendor))
-            self._lead_env |= SETTLE_IN[vendor](self, self.models[vendor].url)
-        # Whatever switches brigade on is its own work.
-        switch = [folder / "brigade", "init", "--yes"]
-        subprocess.run(switch, env=self.plain_env, cwd=self.project, check=True, capture_output=True, text=True)
+            self.lead_environ |= CONFIGURE[vendor](self, self.models[vendor].url)
+        init = [folder / "brigade", "init", "--yes"]
+        subprocess.run(init, env=self.environ, cwd=self.project, check=True, capture_output=True, text=True)
 
     def __exit__(self, *failure):
         self._stack.close()
         super().__exit__(*failure)
 
-    # The lead, whose turn is open to the script except while it listens.
+    # The lead. Its turn stays open for the scenario, except while it waits for messages.
 
     @property
     def lead(self):
         return self.agent("lead")
 
-    def hire(self, name, kind, prompt, **more):
-        """Has the lead start a teammate of this agent type; gives what its tool said."""
-        arguments = {"name": name, "description": "a teammate", "prompt": prompt, "subagent_type": kind} | more
-        if self.version == "old":
-            arguments["team_name"] = self.team
-        outcome = self.lead.call("Task" if self.version == "old" else "Agent", arguments)
+    def spawn_agent(self, name, agent_type, prompt, **more):
+        """Makes the lead start a teammate of this agent type; returns the result of its tool."""
+        result = self.call_spawn_tool(name, agent_type, prompt, **more)
         pane = eventually(lambda: self.member(name).get("tmuxPaneId"), 10)
         (self.root / "panes").mkdir(exist_ok=True)
-        # Its screen is gone with it; what was on it is kept.
+        # Log the pane's output, because the pane is gone when the teammate ends.
         self._tmux("pipe-pane", "-t", pane, f"cat >> {self.root}/panes/{name}")
-        return outcome
+        return result
 
-    def write(self, name, text):
+    def send(self, name, text):
         return self.lead.call(*self.message(name, text))
 
-    def order(self, name, words, *steps):
-        """The lead writes to a member what to do, for its model to follow."""
-        return self.write(name, script(words, *steps))
+    def order(self, name, text, *steps):
+        """The lead sends a member a message that its model follows."""
+        return self.send(name, instruction(text, *steps))
 
-    def listens(self, sought, patience=20):
-        """Whether the lead's model is told this; ends its turns until it is. Leaves a turn open."""
-        end = time.monotonic() + patience * SLACK
-        while sought not in self.lead.heard():
+    def lead_receives(self, text, timeout=20):
+        """Whether the lead's model receives this text. Ends the lead's turns until it does, and leaves a turn open."""
+        end = time.monotonic() + timeout * SLACK
+        while text not in self.lead.input():
             self.lead.end_turn()
             try:
                 self.lead.open_turn(max(end - time.monotonic(), 0.1))
             except TimeoutError:
-                return self.is_told_when_asked_on(sought)
+                return self._receives_when_prompted(text)
         return True
 
-    def is_told_when_asked_on(self, sought):
-        """The same of a lead that rests. What new has taken out of its inbox while it was ending a turn it can
-        keep for the turn after the next."""
+    def _receives_when_prompted(self, text):
+        """The same for a lead that is idle: new may hold a message that it took from its inbox at the end of a turn back
+        until the turn after the next."""
         for turn in range(3):
             if turn:
                 self.lead.end_turn()
             self.type_to_lead("go on")
             self.lead.open_turn()
-            if sought in self.lead.heard():
+            if text in self.lead.input():
                 return True
         return False
 
-    def lost_by_lead(self, sought):
-        """Whether old marked a message read that came while it was marking others, and never showed it
-        to its model: its own loss, which e2e/claude measures."""
-        if self.version == "new" or sought in self.lead.heard():
+    def lost_by_lead(self, text):
+        """Whether old lost a message: it marks a message as read that arrives while it marks others, and never shows it
+        to its model. e2e/claude measures that."""
+        if self.version == "new" or text in self.lead.input():
             return False
         events = [record["event"] for record in self.log()]
         sent = (event["sent"] for event in events if "sent" in event)
-        keys = [its["key"] for its in sent if its["to"] == "team-lead" and sought in its["message"]["text"]]
+        keys = [event["key"] for event in sent if event["to"] == "team-lead" and text in event["message"]["text"]]
         return any(event["read"]["key"] in keys for event in events if "read" in event)
 
-    def dropped_by_lead(self, name, sought):
-        """Whether old said that it had written this to a member, and never did: it drops what it cannot
-        write at once."""
+    def dropped_by_lead(self, name, text):
+        """Whether old dropped a message to a member: it drops what it cannot write at once, and reports success."""
         seen = (record["event"]["seen"] for record in self.log() if "seen" in record["event"])
-        arrived = any(its["to"] == name and sought in its["message"]["text"] for its in seen)
+        arrived = any(event["to"] == name and text in event["message"]["text"] for event in seen)
         return self.version == "old" and not arrived
 
-    def turn_with(self, sought):
-        """The teammate's message in which the lead's model was told this."""
-        parts = self.lead.heard().split("<teammate-message")
-        return next((part for part in parts if sought in part), "")
+    def lead_turn_with(self, text):
+        """The teammate's message in the lead's conversation that contains this text."""
+        parts = self.lead.input().split("<teammate-message")
+        return next((part for part in parts if text in part), "")
 
     def type_to_lead(self, text):
-        """What its user types, with Enter."""
+        """Types a line into the lead's terminal."""
         self._tmux("send-keys", "-t", "{top-left}", "-l", text)
         time.sleep(0.3)
         self._tmux("send-keys", "-t", "{top-left}", "Enter")
@@ -139,53 +125,57 @@ class GuestHouse(House):
         self._tmux("send-keys", "-t", "{top-left}", *keys)
 
     def shows(self, text):
-        """Whether the lead's screen shows this, on however many lines."""
+        """Whether the lead's screen shows this text, which may be wrapped."""
         return text in re.sub(r"[\s│]", "", self.screen())
 
     def ask_to_stop(self, name, reason):
-        """The lead asks a member to shut down."""
+        """The lead sends a member a shutdown request."""
         if self.version == "old":
-            form = {"type": "shutdown_request", "recipient": name, "content": reason}
+            arguments = {"type": "shutdown_request", "recipient": name, "content": reason}
         else:
-            form = {"to": name, "message": {"type": "shutdown_request", "reason": reason}}
-        return self.lead.call("SendMessage", form)
+            arguments = {"to": name, "message": {"type": "shutdown_request", "reason": reason}}
+        return self.lead.call("SendMessage", arguments)
+
+    def ask_to_stop_and_agree(self, name, text):
+        """The same; the member's model agrees."""
+        return self.ask_to_stop(name, instruction(text, *shutdown_steps(native=False)))
 
     def answer_plan(self, name, request, feedback=None):
-        """The lead's model approves a plan, or says what to do better."""
+        """The lead's model approves a plan, or rejects it with feedback."""
         answer = {"type": "plan_approval_response", "request_id": request, "approve": feedback is None}
         if self.version == "old":
-            form = answer | {"recipient": name} | ({"content": feedback} if feedback else {})
+            arguments = answer | {"recipient": name} | ({"content": feedback} if feedback else {})
         else:
-            form = {"to": name, "message": answer | ({"feedback": feedback} if feedback else {})}
-        return self.lead.call("SendMessage", form)
+            arguments = {"to": name, "message": answer | ({"feedback": feedback} if feedback else {})}
+        return self.lead.call("SendMessage", arguments)
 
     # The members.
 
-    def hire_to_plan(self, name, kind, prompt):
-        """Has the lead start a teammate that has to plan first. New cannot: its teammate is killed and
-        started again in its pane, with the arguments it had and the one that old would add."""
+    def spawn_in_plan_mode(self, name, agent_type, prompt):
+        """Makes the lead start a teammate that has to plan first. New cannot do that, so its teammate is killed and
+        restarted in its pane, with its own arguments and the one that old would add."""
         if self.version == "old":
-            return self.hire(name, kind, prompt, mode="plan")
-        outcome = self.hire(name, kind, "Wait.")
-        self.idle(name)
-        member = self.player(name)
-        given = [f"{key}={value}" for key, value in variables(member).items()]
-        again = shlex.join(["env", "-i", *given, *words(member), "--plan-mode-required"])
-        started = {pid: command(pid) for pid in below(member)}
+            return self.spawn_agent(name, agent_type, prompt, mode="plan")
+        result = self.spawn_agent(name, agent_type, "Wait.")
+        self.becomes_idle(name)
+        runner = self.runner(name)
+        variables = [f"{key}={value}" for key, value in runner.environ().items()]
+        restart = shlex.join(["env", "-i", *variables, *runner.argv, "--plan-mode-required"])
+        descendants = processes.tree(runner.pid)[1:]
         pane = self.member(name)["tmuxPaneId"]
         self._tmux("set-option", "-p", "-t", pane, "remain-on-exit", "on")
-        os.kill(member, signal.SIGKILL)
-        # Its guard ends the rest.
-        eventually(lambda: not any(self.runs(pid, run) for pid, run in started.items()), 10)
-        self._tmux("respawn-pane", "-k", "-t", pane, again)
+        runner.kill()
+        # Its guard ends the agent.
+        eventually(lambda: not any(process.is_alive() for process in descendants), 10)
+        self._tmux("respawn-pane", "-k", "-t", pane, restart)
         self._tmux("set-option", "-p", "-t", pane, "remain-on-exit", "off")
-        self.write(name, prompt)
-        return outcome
+        self.send(name, prompt)
+        return result
 
     def start_outside(self, arguments, **files):
-        """Starts brigade where its user might, outside of the lead's terminal. It ends with the house."""
-        place = {"env": self._lead_env, "cwd": self.project, "stdin": subprocess.DEVNULL}
-        process = subprocess.Popen([self._brigade, *arguments], **place, **files)
+        """Starts brigade outside of the lead's terminal. It ends with this environment."""
+        options = {"env": self.lead_environ, "cwd": self.project, "stdin": subprocess.DEVNULL}
+        process = subprocess.Popen([self.program, *arguments], **options, **files)
         self._stack.callback(process.terminate)
         return process
 
@@ -193,138 +183,78 @@ class GuestHouse(House):
         members = read_json(self.config)["members"]
         return next((member for member in members if member["name"] == name), {})
 
-    def idle(self, name, patience=30):
-        """Whether the member says that it is idle."""
-        return eventually(lambda: self.member(name).get("isActive") is False, patience)
+    def becomes_idle(self, name, timeout=30):
+        """Whether the member reports that it is idle."""
+        return eventually(lambda: self.member(name).get("isActive") is False, timeout)
 
     def busy(self):
-        """The members that say they are at work."""
+        """The members that report that they are working."""
         return [member["name"] for member in read_json(self.config)["members"] if member.get("isActive")]
 
     def panes(self):
-        """The panes there are, and the process of each."""
+        """The process id of each pane."""
         lines = self._tmux("list-panes", "-a", "-F", "#{pane_id} #{pane_pid}").stdout.splitlines()
         return {pane: int(pid) for pane, pid in (line.split() for line in lines)}
 
     def pane(self, name):
-        """What a member's pane has shown, without colours."""
+        """The output of a member's pane, without escape sequences."""
         path = self.root / "panes" / name
         return ESCAPES.sub("", path.read_text(errors="replace")) if path.exists() else ""
 
     def processes(self, name):
-        """A member's pane and everything that was started in it, as pid and what it runs."""
-        root = self.panes().get(self.member(name).get("tmuxPaneId"))
-        return {} if root is None else {pid: command(pid) for pid in below(root) | {root}}
+        """The processes in a member's pane."""
+        pid = self.panes().get(self.member(name).get("tmuxPaneId"))
+        return [] if pid is None else processes.tree(pid)
 
-    def player(self, name):
-        """The process of brigade's that plays a member."""
-        ours = (pid for pid in sorted(self.processes(name)) if program(pid) == self._brigade)
-        return next(pid for pid in ours if "--agent-name" in words(pid))
+    def runner(self, name):
+        """The brigade process that runs a member."""
+        ours = (process for process in self.processes(name) if process.executable() == self.program)
+        return next(process for process in ours if "--agent-name" in process.argv)
 
     def terminal(self, name):
         """The terminal of a member's pane."""
         return self._tmux("display-message", "-p", "-t", self.member(name)["tmuxPaneId"], "#{pane_tty}").stdout.strip()
 
-    def put_mail(self, name, entry):
-        """Puts an entry into a member's inbox as a program of somebody else's would."""
-        inbox = self.inbox(name)
-        lock = inbox.with_name(f"{inbox.name}.lock")
-        if not eventually(lambda: take(lock), 5):
-            raise RuntimeError(f"{lock} is held")
-        entries = read_json(inbox) if inbox.exists() else []
-        draft = inbox.with_name(f"{inbox.name}.draft")
-        draft.write_text(json.dumps([*entries, entry], indent=2, ensure_ascii=False))
-        draft.rename(inbox)
-        lock.rmdir()
-
-    def runs(self, pid, what):
-        """Whether this process still runs what it did."""
-        return command(pid) == what and what != ""
-
     # Their models.
 
     def requests(self, vendor, name):
-        """What the model was asked for one member, in order: the log's record and the whole request."""
+        """The requests of one member's model, in order: log record and body."""
         model = self.models[vendor]
-        known = self._asked.setdefault(vendor, {})
+        bodies = self._bodies.setdefault(vendor, {})
         found = []
-        for record in as_json_lines(model.log()):
-            if not record.get("tools"):
-                continue
+        for record in model.turns():
             number = record["number"]
-            if number not in known:
-                known[number] = model.body(number)
-            if f"You are {name} in the agent team {self.team}." in known[number]:
-                found.append((record, known[number]))
+            if number not in bodies:
+                bodies[number] = model.body(number)
+            if f"You are {name} in the agent team {self.team}." in bodies[number]:
+                found.append((record, bodies[number]))
         return found
 
-    def times_told(self, vendor, name, sought):
-        """How often a text stands in what the member's model was asked last."""
+    def count_received(self, vendor, name, text):
+        """How often a text is in the latest request of a member's model."""
         requests = self.requests(vendor, name)
-        return requests[-1][1].count(sought) if requests else 0
+        return requests[-1][1].count(text) if requests else 0
 
-    def told(self, vendor, name, sought, patience=30):
-        """Whether a member's model is told something."""
-        return eventually(lambda: self.times_told(vendor, name, sought), patience)
+    def receives(self, vendor, name, text, timeout=30):
+        """Whether a member's model receives this text."""
+        return eventually(lambda: self.count_received(vendor, name, text), timeout)
 
     def calls(self, vendor, name):
-        """The tools a member's model has called, and what each gave back."""
-        requests = [record for record, _ in self.requests(vendor, name)]
-        calls = []
-        for record, after in zip(requests, requests[1:] + [None]):
-            if call := record["answer"].get("call"):
-                gave = after and after["results"] == record["results"] + 1 and after["returned"]
-                calls.append((call["wanted"], gave["text"] if gave else None))
-        return calls
+        """The tools that a member's model called, and the text of each result, None if there is none yet."""
+        calls = tool_calls([record for record, _ in self.requests(vendor, name)])
+        return [(wanted, result["text"] if result else None) for wanted, _, result in calls]
 
-    # What is told of it all.
+    def log_text(self):
+        """The output of `brigade log`."""
+        return self.run("--claude-dir", str(self.claude_dir), "--team", self.team, "log").stdout
 
-    def log(self):
-        return as_json_lines(self.try_brigade("log").stdout)
-
-    def story(self):
-        """The same for people."""
-        where = ["--claude-dir", str(self.claude_dir), "--team", self.team]
-        told = subprocess.run(
-            [self._brigade, *where, "log"], env=self.plain_env, capture_output=True, text=True, timeout=60
-        )
-        return told.stdout
-
-    def keep_traces(self, report):
-        """What explains a failure; the house will be gone."""
-        shutil.rmtree(self.keep, ignore_errors=True)
-        self.keep.mkdir(parents=True)
-        for name in ("models", "panes"):
-            if (self.root / name).exists():
-                shutil.copytree(self.root / name, self.keep / name)
-        (self.keep / "lead").write_text(self.screen())
-        (self.keep / "lead-heard").write_text(self.lead.heard())
-        (self.keep / "log").write_text(self.try_brigade("log").stdout)
-        for kind in ("teams", "tasks"):
-            shutil.copytree(self.claude_dir / kind, self.keep / kind, dirs_exist_ok=True)
-        report.figure("screens, requests, log and files are kept in", self.keep)
+    def keep_files(self, folder, report):
+        super().keep_files(folder, report)
+        (folder / "lead").write_text(self.screen())
+        (folder / "lead-input").write_text(self.lead.input())
+        (folder / "log").write_text(self.try_brigade("log").stdout)
 
 
-def script(words, *steps):
-    """A text that tells a scripted model what to do."""
-    return f"{words} [script]{json.dumps(steps)}[/script]"
-
-
-def say(text):
-    return {"say": text}
-
-
-def tool(name, **args):
-    return {"tool": name, "args": args}
-
-
-def team(name, **args):
-    return tool(f"team/{name}", **args)
-
-
-def take(lock):
-    try:
-        lock.mkdir()
-        return True
-    except FileExistsError:
-        return False
+def instruction(text, *steps):
+    """A message with a script for a scripted model."""
+    return f"{text} {script(*steps)}"

@@ -1,114 +1,114 @@
-"""Joining late and from outside: `brigade spawn` into a team that a real lead runs already."""
+"""`brigade spawn` adds a member to a running team of a real lead, from outside of the lead's terminal."""
 
 import signal
 import subprocess
 import time
 
-from guest import say, script, team
-from house import eventually
+from guest_env import instruction
 
-# The beginning of what brigade says when a lead does not read its inbox.
-DEAF = "reads its mail only while a teammate that it started itself is there"
+from lib.scripted_model import say, team_tool
+from lib.util import eventually
+
+# Part of the warnings that brigade prints, and that its tool returns, when the lead does not read its inbox.
+WARNING = "reads its mail only while a teammate that it started itself is there"
+TOOL_WARNING = "it reads only while a teammate"
 
 
 class Outsider:
-    """A member that nobody but its own user started, in no pane of the lead's."""
+    """A member that `brigade spawn` runs outside of the lead's panes."""
 
-    def __init__(self, house, name, vendor, *steps):
+    def __init__(self, env, name, vendor):
         self.name, self.vendor = name, vendor
-        self._shown, self._notes = house.root / "panes" / name, house.root / "panes" / f"{name}-notes"
-        self._shown.parent.mkdir(exist_ok=True)
-        prompt = script("Say hello to the lead.", *steps)
-        self._process = house.start_outside(
-            ["--team", house.team, "spawn", name, "--agent", vendor, "--place", "here", "--prompt", prompt],
-            stdout=self._shown.open("w"),
-            stderr=self._notes.open("w"),
+        self._stdout, self._stderr = env.root / "panes" / name, env.root / "panes" / f"{name}-stderr"
+        self._stdout.parent.mkdir(exist_ok=True)
+        hello = team_tool("send_message", to="team-lead", message=f"hello from {name}")
+        prompt = instruction("Say hello to the lead.", hello, say("I did."))
+        self._process = env.start_outside(
+            ["--team", env.team, "spawn", name, "--agent", vendor, "--place", "here", "--prompt", prompt],
+            stdout=self._stdout.open("w"),
+            stderr=self._stderr.open("w"),
         )
 
-    def notes(self):
-        """What brigade told its user aside."""
-        return self._notes.read_text()
+    def stderr(self):
+        return self._stderr.read_text()
 
-    def answer(self, house):
-        """What its model was told when it wrote to the lead."""
-        return eventually(lambda: next(filter(None, answers(house, self)), ""), 30)
+    def tool_result(self, env):
+        """The result that its model got when it wrote to the lead."""
+
+        def found():
+            calls = env.calls(self.vendor, self.name)
+            return next((text for wanted, text in calls if wanted == "team/send_message" and text), "")
+
+        return eventually(found, 30)
 
     def interrupt(self):
         self._process.send_signal(signal.SIGINT)
 
-    def ends(self, patience=15):
-        """The exit code, None if it does not end."""
+    def exit_code(self, timeout=15):
+        """Waits for its end; returns None if it does not end."""
         try:
-            return self._process.wait(patience)
+            return self._process.wait(timeout)
         except subprocess.TimeoutExpired:
             return None
 
 
-def answers(house, outsider):
-    calls = house.calls(outsider.vendor, outsider.name)
-    return [gave for wanted, gave in calls if wanted == "team/send_message"]
-
-
-def hello(name):
-    return team("send_message", to="team-lead", message=f"hello from {name}")
-
-
-def alone(house, report):
-    """The first to join, when the lead has no teammate of its own. Old listens all the same."""
-    name, vendor = "lena", next(iter(house.models))
-    lena = Outsider(house, name, vendor, hello(name), say("I did."))
-    joined = eventually(lambda: name in house.members(), 10)
-    report.check(f"{name}: joins a running team from outside", joined, lena.notes())
-    told = lena.answer(house)
-    if house.version == "old":
-        report.check(f"{name}: nothing is said of a lead that does not listen", DEAF not in lena.notes() + told, told)
-        report.check(f"{name}: the lead's model is told what it writes", house.listens(f"hello from {name}"), told)
+def without_teammates(env, report):
+    """A member joins while the lead has no teammate of its own. Old reads its inbox all the same."""
+    name, vendor = "lena", next(iter(env.models))
+    lena = Outsider(env, name, vendor)
+    joined = eventually(lambda: name in env.members(), 10)
+    report.check(f"{name}: joins a running team from outside", joined, lena.stderr())
+    result = lena.tool_result(env)
+    if env.version == "old":
+        report.check(f"{name}: there is no warning about the lead", WARNING not in lena.stderr() + result, result)
+        report.check(f"{name}: the lead's model receives its message", env.lead_receives(f"hello from {name}"), result)
     else:
-        report.check(f"{name}: its user is told that the lead does not listen", DEAF in lena.notes(), lena.notes())
-        report.check(f"{name}: and so is its model", "it reads only while a teammate" in told, told)
-        house.lead.end_turn()
+        report.check(f"{name}: its user is warned that the lead does not read mail", WARNING in lena.stderr(), lena.stderr())
+        report.check(f"{name}: and so is its model", TOOL_WARNING in result, result)
+        env.lead.end_turn()
         time.sleep(5)
-        waits = any("hello from lena" in mail["text"] and not mail["read"] for mail in house.mail("team-lead"))
-        unheard = waits and f"hello from {name}" not in house.lead.heard()
-        report.check(f"{name}: and indeed, its message waits in the lead's inbox", unheard, house.mail("team-lead"))
-        house.type_to_lead("go on")
-        house.lead.open_turn()
-    house.idle(name)
-    hears_lead(house, report, lena)
+        waits = any("hello from lena" in mail["text"] and not mail["read"] for mail in env.mail("team-lead"))
+        unread = waits and f"hello from {name}" not in env.lead.input()
+        report.check(f"{name}: its message does wait in the lead's inbox", unread, env.mail("team-lead"))
+        env.type_to_lead("go on")
+        env.lead.open_turn()
+    env.becomes_idle(name)
+    receives_from_lead(env, report, lena)
     return lena
 
 
-def hears_lead(house, report, outsider):
+def receives_from_lead(env, report, outsider):
     name, vendor = outsider.name, outsider.vendor
-    outcome = house.order(name, f"The lead greets {name}.", say("Hello."))
-    told = not outcome.failed and house.told(vendor, name, f"The lead greets {name}.")
-    if house.dropped_by_lead(name, f"The lead greets {name}."):
-        report.figure(f"{name}: what the lead wrote to it was dropped by the lead itself", "old")
+    text = f"The lead greets {name}."
+    result = env.order(name, text, say("Hello."))
+    received = not result.failed and env.receives(vendor, name, text)
+    if env.dropped_by_lead(name, text):
+        report.figure(f"{name}: the lead itself dropped its message to it", "old")
     else:
-        report.check(f"{name}: what the lead writes to it is told its model", told, outcome)
-    house.idle(name)
+        report.check(f"{name}: its model receives the lead's message", received, result)
+    env.becomes_idle(name)
 
 
-def together(house, report, lena):
-    """Now that the lead has started teammates itself."""
-    if house.version == "new":
-        heard = house.listens(f"hello from {lena.name}")
-        report.check(f"{lena.name}: the lead has a teammate now, and hears what was waiting", heard, house.lead.heard()[-600:])
-    luke = Outsider(house, "luke", lena.vendor, hello("luke"), say("I did."))
-    heard = house.listens("hello from luke", 30)
-    told = luke.answer(house)
-    if house.lost_by_lead("hello from luke"):
-        report.figure("luke: its message was lost by the lead itself", "old")
+def with_teammates(env, report, lena):
+    """The same once the lead has started teammates itself; then both members leave."""
+    if env.version == "new":
+        received = env.lead_receives(f"hello from {lena.name}")
+        name = f"{lena.name}: now that the lead has a teammate, it receives the waiting message"
+        report.check(name, received, env.lead.input()[-600:])
+    luke = Outsider(env, "luke", lena.vendor)
+    received = env.lead_receives("hello from luke", 30)
+    result = luke.tool_result(env)
+    if env.lost_by_lead("hello from luke"):
+        report.figure("luke: the lead itself lost its message", "old")
     else:
-        report.check("luke: the lead's model is told what it writes", heard, told)
-    silent = DEAF not in luke.notes() and "it reads only while a teammate" not in told
-    report.check("luke: nothing is said of a lead that does not listen", silent, luke.notes() + told)
-    house.idle("luke")
-    hears_lead(house, report, luke)
+        report.check("luke: the lead's model receives its message", received, result)
+    silent = WARNING not in luke.stderr() and TOOL_WARNING not in result
+    report.check("luke: there is no warning about the lead", silent, luke.stderr() + result)
+    env.becomes_idle("luke")
+    receives_from_lead(env, report, luke)
     luke.interrupt()
-    code = luke.ends()
-    report.check("luke: interrupted, it leaves the team", code == 0 and "luke" not in house.members(), code)
-    yes = team("answer_shutdown", request_id="{heard:request_id}", approve=True)
-    house.ask_to_stop(lena.name, script("Thank you.", yes, say("Goodbye.")))
-    code = lena.ends(30)
-    report.check(f"{lena.name}: asked to stop by the lead, it leaves the team", code == 0 and lena.name not in house.members(), code)
+    code = luke.exit_code()
+    report.check("luke: leaves the team when interrupted", code == 0 and "luke" not in env.members(), code)
+    env.ask_to_stop_and_agree(lena.name, "Thank you.")
+    code = lena.exit_code(30)
+    report.check(f"{lena.name}: leaves the team at the lead's request", code == 0 and lena.name not in env.members(), code)

@@ -1,88 +1,90 @@
-"""Asking leave: the lead's user answers in the lead's own dialog, the lead's model decides on plans."""
+"""Permission requests, which the lead's user answers in the lead's own dialog, and plans, which the lead's model
+approves or rejects."""
 
 import re
 import time
 
-import forged
-from guest import say, script, team, tool
-from house import eventually
-from work import Mate
+import forged_mail
+from guest_env import instruction
+from teamwork import Mate
 
+from lib.scripted_model import say, team_tool, tool
+from lib.util import eventually
 
-# How each vendor's agent runs a command that it has to ask for.
-ASKS = {
-    "codex": lambda run, why: tool(
-        "exec_command", cmd=run, sandbox_permissions="require_escalated", justification=why
+# The tool call by which each vendor's agent runs a command that needs permission.
+RUN_COMMAND = {
+    "codex": lambda command, reason: tool(
+        "exec_command", cmd=command, sandbox_permissions="require_escalated", justification=reason
     ),
-    "gemini": lambda run, why: tool("run_shell_command", command=run, description=why),
-    "opencode": lambda run, why: tool("bash", command=run, description=why),
-    "copilot": lambda run, why: tool("bash", command=run, description=why),
-    "qwen": lambda run, why: tool("run_shell_command", command=run, description=why),
+    "gemini": lambda command, reason: tool("run_shell_command", command=command, description=reason),
+    "opencode": lambda command, reason: tool("bash", command=command, description=reason),
+    "copilot": lambda command, reason: tool("bash", command=command, description=reason),
+    "qwen": lambda command, reason: tool("run_shell_command", command=command, description=reason),
 }
 
 
-def permissions(house, report, mate):
-    """One command is allowed, one is not."""
+def permissions(env, report, mate):
+    """The user allows one command, and denies another."""
     name, vendor = mate
     for word, allowed in (("allowed", True), ("denied", False)):
-        # Old marks as read what comes while it marks others, and never looks at it (e2e/claude measures that):
-        # a request that it lost would wait for ever. So nobody else writes to it just now.
-        eventually(lambda: not house.busy(), 30)
+        # Old can lose a message that arrives while it marks others as read (e2e/claude measures that), and a lost
+        # request would wait forever. So wait until no other member writes.
+        eventually(lambda: not env.busy(), 30)
         time.sleep(2)
-        made = house.root / f"made-by-{name}-when-{word}"
-        ask = ASKS[vendor](f"touch {made}", f"to see what is {word}")
-        house.order(name, "Make a file.", ask, say("{result}"))
-        asked = eventually(lambda: house.shows(made.name), 20)
-        report.check(f"{name}: asks leave in the lead's dialog", asked, house.screen()[-800:])
-        report.check(f"{name}: and waits for it", not made.exists())
-        # A dialog does not heed a key in its first moment.
+        file = env.root / f"made-by-{name}-when-{word}"
+        command = RUN_COMMAND[vendor](f"touch {file}", f"to see what is {word}")
+        env.order(name, "Make a file.", command, say("{result}"))
+        asked = eventually(lambda: env.shows(file.name), 20)
+        report.check(f"{name}: its permission request is in the lead's dialog", asked, env.screen()[-800:])
+        report.check(f"{name}: and it waits for the answer", not file.exists())
+        # A dialog ignores keys at first.
         time.sleep(1)
-        house.press("Enter" if allowed else "Escape")
+        env.press("Enter" if allowed else "Escape")
         if allowed:
-            done = eventually(made.exists, 20)
-            report.check(f"{name}: does what it is allowed", done, house.calls(vendor, name)[-1:])
+            done = eventually(file.exists, 20)
+            report.check(f"{name}: runs an allowed command", done, env.calls(vendor, name)[-1:])
         else:
-            answered = eventually(lambda: "! no" in house.pane(name), 20)
-            quiet = house.idle(name)
-            report.check(f"{name}: does not do what it is not", answered and quiet and not made.exists(), answered)
-        house.idle(name)
+            answered = eventually(lambda: "! no" in env.pane(name), 20)
+            idle = env.becomes_idle(name)
+            report.check(f"{name}: does not run a denied command", answered and idle and not file.exists(), answered)
+        env.becomes_idle(name)
 
 
-def plans(house, report):
-    """Nothing may be changed before a plan is approved. Old approves every plan by itself."""
+def plans(env, report):
+    """A member may write only after its plan is approved. Old approves every plan by itself."""
     pia = name, vendor = Mate("pia", "codex")
-    made = house.project / "planned"
-    touch = tool("exec_command", cmd=f"touch {made} && echo made")
-    plan = script("Plan first.", touch, team("submit_plan", plan="the first plan"), say("I wait."))
-    house.hire_to_plan(name, vendor, plan)
-    heard = house.listens("the first plan")
-    report.check(f"{name}: the lead's model is shown the plan", heard, house.pane(name)[-600:])
-    cannot_write(house, report, name, made)
-    request = request_id(house.turn_with("the first plan"))
-    if house.version == "old":
-        approved = house.told(vendor, name, "approves your plan")
-        report.check(f"{name}: hears that its plan is approved", approved, house.pane(name)[-600:])
-        house.answer_plan(name, request, feedback="no, not so")
+    file = env.project / "planned"
+    touch = tool("exec_command", cmd=f"touch {file} && echo made")
+    plan = instruction("Plan first.", touch, team_tool("submit_plan", plan="the first plan"), say("I wait."))
+    env.spawn_in_plan_mode(name, vendor, plan)
+    received = env.lead_receives("the first plan")
+    report.check(f"{name}: the lead's model receives the plan", received, env.pane(name)[-600:])
+    check_cannot_write(env, report, name, file)
+    request = request_id(env.lead_turn_with("the first plan"))
+    if env.version == "old":
+        approved = env.receives(vendor, name, "approves your plan")
+        report.check(f"{name}: learns that its plan is approved", approved, env.pane(name)[-600:])
+        env.answer_plan(name, request, feedback="no, not so")
     else:
-        house.idle(name)
-        forged.approvals(house, report, pia, made, request)
-        again = script("More detail.", touch, team("submit_plan", plan="the second plan"), say("I wait."))
-        house.answer_plan(name, request, feedback=again)
-        heard = house.listens("the second plan")
-        rejected = heard and house.told(vendor, name, "rejects your plan: More detail.")
-        report.check(f"{name}: a rejected plan comes back changed", rejected, house.pane(name)[-600:])
-        cannot_write(house, report, name, made)
-        request = request_id(house.turn_with("the second plan"))
-        house.idle(name)
-        forged.repeated(house, report, pia, made, request)
-        house.answer_plan(name, request)
-        approved = house.told(vendor, name, "approves your plan")
-        report.check(f"{name}: hears that its plan is approved", approved, house.pane(name)[-600:])
-    house.idle(name)
-    house.order(name, "Go.", touch, say("Made."))
-    wrote = eventually(made.exists, 20)
-    report.check(f"{name}: may write from then on, whatever is said later", wrote, house.calls(vendor, name)[-1:])
-    house.idle(name)
+        env.becomes_idle(name)
+        forged_mail.plan_approvals(env, report, pia, file, request)
+        again = instruction("More detail.", touch, team_tool("submit_plan", plan="the second plan"), say("I wait."))
+        env.answer_plan(name, request, feedback=again)
+        received = env.lead_receives("the second plan")
+        rejected = received and env.receives(vendor, name, "rejects your plan: More detail.")
+        report.check(f"{name}: submits another plan after a rejection", rejected, env.pane(name)[-600:])
+        check_cannot_write(env, report, name, file)
+        request = request_id(env.lead_turn_with("the second plan"))
+        env.becomes_idle(name)
+        forged_mail.altered_rejection(env, report, pia, file, request)
+        env.answer_plan(name, request)
+        approved = env.receives(vendor, name, "approves your plan")
+        report.check(f"{name}: learns that its plan is approved", approved, env.pane(name)[-600:])
+    env.becomes_idle(name)
+    env.order(name, "Go.", touch, say("Made."))
+    wrote = eventually(file.exists, 20)
+    report.check(f"{name}: may write from then on, even after a later rejection", wrote, env.calls(vendor, name)[-1:])
+    env.becomes_idle(name)
 
 
 def request_id(turn):
@@ -90,7 +92,7 @@ def request_id(turn):
     return found.group() if found else "none"
 
 
-def cannot_write(house, report, name, made):
-    tried = [gave for wanted, gave in house.calls("codex", name) if wanted == "exec_command"]
-    refused = tried and "Read-only file system" in tried[-1] and not made.exists()
-    report.check(f"{name}: cannot write before its plan is approved", refused, tried)
+def check_cannot_write(env, report, name, file):
+    results = [text for wanted, text in env.calls("codex", name) if wanted == "exec_command"]
+    refused = results and "Read-only file system" in results[-1] and not file.exists()
+    report.check(f"{name}: cannot write before its plan is approved", refused, results)

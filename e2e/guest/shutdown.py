@@ -1,43 +1,47 @@
-"""Being asked to stop: no, and then yes; and what is left behind."""
+"""A member refuses a shutdown request, agrees to the next one, and leaves nothing behind."""
 
-from guest import say, script, team
-from house import eventually
+from guest_env import instruction
+
+from lib.scripted_model import say, team_tool
+from lib.util import eventually
 
 
-def shutdown(house, report, mate):
+def refuse_then_agree(env, report, mate):
     name, vendor = mate
-    house.lead.call("TaskCreate", {"subject": f"left by {name}", "description": "half done"})
-    task = next(task["id"] for task in house.brigade("task", "list") if task["subject"] == f"left by {name}")
-    house.order(name, "Begin.", team("task_claim", taskId=task), say("I have begun."))
-    eventually(lambda: house.brigade("task", "show", task)["status"] == "in_progress", 20)
-    house.idle(name)
+    env.lead.call("TaskCreate", {"subject": f"left by {name}", "description": "half done"})
+    task = next(task["id"] for task in env.brigade("task", "list") if task["subject"] == f"left by {name}")
+    env.order(name, "Begin.", team_tool("task_claim", taskId=task), say("I have begun."))
+    eventually(lambda: env.brigade("task", "show", task)["status"] == "in_progress", 20)
+    env.becomes_idle(name)
 
-    no = team("answer_shutdown", request_id="{heard:request_id}", approve=False, reason=f"not yet, says {name}")
-    house.ask_to_stop(name, script("Time to stop.", no, say("I stay.")))
-    heard = house.listens(f"not yet, says {name}")
-    if house.lost_by_lead(f"not yet, says {name}"):
-        report.figure(f"{name}: refused to stop; lost by the lead itself", "old")
+    reason = f"not yet, says {name}"
+    refuse = team_tool("answer_shutdown", request_id="{heard:request_id}", approve=False, reason=reason)
+    env.ask_to_stop(name, instruction("Time to stop.", refuse, say("I stay.")))
+    received = env.lead_receives(reason)
+    if env.lost_by_lead(reason):
+        report.figure(f"{name}: refused to stop; the lead itself lost the answer", "old")
     else:
-        report.check(f"{name}: may refuse to stop, and the lead hears why", heard, house.calls(vendor, name)[-1:])
-    report.check(f"{name}: is still there", name in house.members() and house.processes(name))
-    house.idle(name)
+        report.check(f"{name}: may refuse to stop, and the lead gets the reason", received, env.calls(vendor, name)[-1:])
+    report.check(f"{name}: is still running", name in env.members() and env.processes(name))
+    env.becomes_idle(name)
 
-    pane, processes = house.member(name)["tmuxPaneId"], house.processes(name)
+    pane, processes = env.member(name)["tmuxPaneId"], env.processes(name)
     report.figure(f"{name}: its processes", len(processes))
-    yes = team("answer_shutdown", request_id="{heard:request_id}", approve=True)
-    house.ask_to_stop(name, script("Now, please.", yes, say("Goodbye.")))
-    left = eventually(lambda: name not in house.members(), 20)
-    report.check(f"{name}: leaves the team when it agrees", left, house.members())
-    free = eventually(lambda: is_free(house.brigade("task", "show", task)), 5)
-    report.check(f"{name}: its task is free again", free, house.brigade("task", "show", task))
-    heard = house.listens(f"{name} has shut down")
-    report.check(f"{name}: the lead is told that it is gone", heard, house.lead.heard()[-600:])
-    running = lambda: {pid: run for pid, run in processes.items() if house.runs(pid, run)}
-    gone = eventually(lambda: not running(), 15)
-    report.check(f"{name}: no process of its is left", gone, running())
-    closed = eventually(lambda: pane not in house.panes(), 10)
-    report.check(f"{name}: its pane is closed", closed, house.panes())
-    report.check(f"{name}: it does not come back", name not in house.members(), house.members())
+    env.ask_to_stop_and_agree(name, "Now, please.")
+    left = eventually(lambda: name not in env.members(), 20)
+    report.check(f"{name}: leaves the team when it agrees", left, env.members())
+    free = eventually(lambda: is_free(env.brigade("task", "show", task)), 5)
+    report.check(f"{name}: its task is free again", free, env.brigade("task", "show", task))
+    received = env.lead_receives(f"{name} has shut down")
+    report.check(f"{name}: the lead learns that it is gone", received, env.lead.input()[-600:])
+
+    def running():
+        return [process for process in processes if process.is_alive()]
+
+    report.check(f"{name}: none of its processes is left", eventually(lambda: not running(), 15), running())
+    closed = eventually(lambda: pane not in env.panes(), 10)
+    report.check(f"{name}: its pane is closed", closed, env.panes())
+    report.check(f"{name}: it does not come back", name not in env.members(), env.members())
 
 
 def is_free(task):

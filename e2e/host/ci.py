@@ -1,5 +1,5 @@
-"""Where nobody watches: no terminal, no tmux, `brigade up --until-done --json` with the real Codex. The exit
-code is 0 if every task was done and only then, and standard output is lines of JSON and nothing else."""
+"""`brigade up --until-done --json` with a real Codex, without a terminal and without tmux, as on a CI machine. The exit
+code is 0 only if every task was done, and standard output has only lines of JSON."""
 
 import json
 import os
@@ -7,50 +7,52 @@ import subprocess
 import time
 from pathlib import Path
 
-from crew import CREW, prove_team, script
-from house import SLACK
+from lib.scripted_model import say, script
+from lib.team_env import MEMBERS, run_team_scenario
+from lib.util import SLACK
 
 CHAIN = {"one": [], "two": ["one"], "three": ["two"]}
 
 
-def scenario(house, report, short):
-    env = house.plain_env | {"PATH": without_tmux(house.root / "bin", house.plain_env["PATH"])}
-    del env["TERM"]
-    everything = one_run(house, report, env, "all is done", ["1", "2", "3"], 120)
-    report.check("all is done: the exit code is 0", everything.returncode == 0, everything.stderr[-500:])
-    report.check("all is done: the last line says so", last(everything).get("done") is True, last(everything))
-    done = {"total": 3, "done": 3, "in_progress": 0}
-    report.check("all is done: and counts three of three", last(everything).get("tasks") == done, last(everything))
-    lacking = one_run(house, report, env, "one is never done", ["1", "2"], int(10 * SLACK))
-    report.check("one is never done: the exit code is 1", lacking.returncode == 1, lacking.returncode)
-    report.check("one is never done: the last line says so", last(lacking).get("done") is False, last(lacking))
-    told = "1 task" in lacking.stderr
-    report.check("one is never done: standard error says how many", told, lacking.stderr[-500:])
-    dead = one_run(house, report, env | {"BRIGADE_CODEX": "/bin/false"}, "no agent lives", ["1"], 60, restart="never")
-    report.check("no agent lives: the exit code is 1", dead.returncode == 1, dead.returncode)
+def scenario(env, report, short):
+    environ = env.environ | {"PATH": without_tmux(env.root / "bin", env.environ["PATH"])}
+    del environ["TERM"]
+    done = one_run(env, report, environ, "all done", ["1", "2", "3"], 120)
+    report.check("all done: the exit code is 0", done.returncode == 0, done.stderr[-500:])
+    report.check("all done: the last line reports it", last(done).get("done") is True, last(done))
+    counts = {"total": 3, "done": 3, "in_progress": 0}
+    report.check("all done: and counts three of three", last(done).get("tasks") == counts, last(done))
+    partial = one_run(env, report, environ, "one not done", ["1", "2"], int(10 * SLACK))
+    report.check("one not done: the exit code is 1", partial.returncode == 1, partial.returncode)
+    report.check("one not done: the last line reports it", last(partial).get("done") is False, last(partial))
+    counted = "1 task" in partial.stderr
+    report.check("one not done: standard error has the number of open tasks", counted, partial.stderr[-500:])
+    no_agent = environ | {"BRIGADE_CODEX": "/bin/false"}
+    dead = one_run(env, report, no_agent, "agent crashes", ["1"], 60, restart="never")
+    report.check("agent crashes: the exit code is 1", dead.returncode == 1, dead.returncode)
 
 
-def one_run(house, report, env, what, tasks, limit, **more):
-    """Has Codex do these tasks of the chain, as its prompt says."""
-    cody = CREW["cody"]
-    steps = [step for task in tasks for step in cody.work("cody", task, 0.2)[:-1]]
-    house.write_file({"cody": (cody, {"prompt": f"Do it. {script(*steps, {'say': 'done'})}"} | more)}, CHAIN)
-    begun = time.monotonic()
-    # A session of its own has no terminal.
+def one_run(env, report, environ, case, tasks, limit, **more):
+    """Runs a team with a Codex whose prompt makes it do these tasks."""
+    cody = MEMBERS["cody"]
+    steps = [step for task in tasks for step in cody.task_steps("cody", task, 0.2)[:-1]]
+    env.write_team_file({"cody": (cody, {"prompt": f"Do it. {script(*steps, say('done'))}"} | more)}, CHAIN)
+    started = time.monotonic()
+    # A new session has no controlling terminal.
     done = subprocess.run(
         [os.environ["BRIGADE"], "up", "--until-done", "--json", "--limit", str(limit)],
-        env=env,
-        cwd=house.project,
+        env=environ,
+        cwd=env.project,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         start_new_session=True,
         timeout=300,
     )
-    report.figure(f"{what}: took", f"{time.monotonic() - begun:.1f} s")
-    odd = [line for line in done.stdout.splitlines() if not is_object(line)]
-    report.check(f"{what}: standard output is lines of JSON", done.stdout and not odd, odd or done)
-    report.check(f"{what}: no process is left", not house.nobody(), house.nobody(0))
+    report.figure(f"{case}: took", f"{time.monotonic() - started:.1f} s")
+    other = [line for line in done.stdout.splitlines() if not is_object(line)]
+    report.check(f"{case}: standard output is lines of JSON", done.stdout and not other, other or done)
+    env.check_no_process_left(report, f"{case}: no process is left")
     return done
 
 
@@ -67,14 +69,14 @@ def is_object(line):
 
 
 def without_tmux(folder, path):
-    """A folder with every program of the path but tmux."""
+    """Makes a folder with links to every program on the path but tmux."""
     folder.mkdir()
-    for place in path.split(":"):
-        for program in Path(place).glob("*"):
+    for directory in path.split(":"):
+        for program in Path(directory).glob("*"):
             link = folder / program.name
             if program.name != "tmux" and not link.is_symlink():
                 link.symlink_to(program)
     return str(folder)
 
 
-prove_team(scenario)
+run_team_scenario(scenario)

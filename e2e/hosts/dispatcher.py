@@ -1,5 +1,5 @@
-"""Whoever leads the team, from one host: it hands out tasks and has members write to each other, and knows
-every message that it wrote or had written."""
+"""The lead of the team, on the first host. It assigns tasks, makes members write to each other, and tracks every
+message."""
 
 import itertools
 import json
@@ -7,203 +7,195 @@ import random
 import time
 from typing import NamedTuple
 
-import board
-from homes import marks
-from house import SLACK, eventually
+from host_env import marks
 
-# How long a task takes its model, in seconds.
-WORK = (0.2, 1.0)
-# Whoever has ended its turn and not its task is told again after this time, as a lead would ask.
-REMIND = 20
+from lib.scripted_model import say, script
+from lib.task_graph import build_graph, task_histories
+from lib.util import SLACK, eventually
+
+# Seconds that a model works on a task.
+WORK_SECONDS = (0.2, 1.0)
+# After this many seconds the lead reminds a member that has ended its turn but not completed its task.
+REMIND_AFTER = 20
 
 
-class Letter(NamedTuple):
-    """A message of which it is to be shown that it comes once. `by` is None for the lead's own."""
+class TrackedMessage(NamedTuple):
+    """A message that must arrive once. `by` is None for the lead's own."""
 
     mark: str
     by: str | None
     to: str
 
 
-class Job(NamedTuple):
-    """What a member was last given: the words with which its model ends it, and its task."""
+class HostsAssignment(NamedTuple):
+    """The latest task of a member, and the text with which its model ends that turn."""
 
-    words: str
+    last_text: str
     task: str
-    given: float
+    assigned_at: float
 
 
-class Foreman:
-    def __init__(self, homes, count):
-        # It sits on the first host.
-        self._homes, self._home = homes, homes[0]
-        # In the order in which tasks are given to them: all natives, then all others.
-        members = [home.native for home in homes] + [home.codex for home in homes]
+class HostsDispatcher:
+    def __init__(self, hosts, count):
+        self._hosts, self._lead_host = hosts, hosts[0]
+        # Tasks are assigned in this order: first the native members, then the others.
+        members = [host.native for host in hosts] + [host.codex for host in hosts]
         self.members = {member.name: member for member in members}
         self._count = count
-        self._dice = random.Random(7)
+        self._rng = random.Random(7)
         self._numbers = itertools.count(1)
-        self._jobs = {}
-        self._given = set()
+        self._assignments = {}
+        self._assigned = set()
         self._peers = {member.name: self._peers_of(member) for member in members}
-        self.letters = []
+        self.messages = []
         self._acknowledged = set()
         self.reminders = 0
-        # Tasks that are not handed out yet, whoever waits for them.
+        # Tasks that are held back for now.
         self.held = set()
-        # Members that nobody can reach, and who are not told again.
+        # Members on a host that is cut off; they get no reminders.
         self.away = set()
         self.done = set()
 
     def _peers_of(self, member):
-        """Whom a member writes to, in turns: both members of both other hosts."""
-        one, other = (home for home in self._homes if home is not member.home)
+        """The members that a member writes to, in turn: both members of both other hosts."""
+        one, other = (host for host in self._hosts if host is not member.host)
         return itertools.cycle([one.native.name, other.codex.name, one.codex.name, other.native.name])
 
     def greet(self):
-        """Everybody is told something, and has a last word for what comes without a script."""
+        """Sends every member a first message; returns whether all answer."""
         for name in self.members:
-            self.write(name, f"Be there. {script({'say': 'I am there.'})}")
+            self.send(name, f"Be there. {script(say('I am there.'))}")
         return eventually(lambda: all(member.has_said("I am there.") for member in self.members.values()), 60)
 
     # The board.
 
     def fill(self):
-        """Puts the tasks on the board, each somebody's."""
+        """Puts the tasks on the board, each with an owner."""
         names = list(self.members)
         self.owners = {}
         numbers = {}
-        for place, (key, after) in enumerate(board.graph(self._count).items()):
-            waits = [word for before in after for word in ("--blocked-by", numbers[before])]
-            numbers[key] = str(self._home.ask("task", "add", f"Do {key}", *waits, store=True)["task_id"])
-            self.owners[numbers[key]] = names[place % len(names)]
+        for index, (key, after) in enumerate(build_graph(self._count).items()):
+            blockers = [word for before in after for word in ("--blocked-by", numbers[before])]
+            numbers[key] = str(self._lead_host.run_json("task", "add", f"Do {key}", *blockers, store=True)["task_id"])
+            self.owners[numbers[key]] = names[index % len(names)]
         for number, owner in self.owners.items():
-            self._home.do("task", "update", number, "--owner", owner, store=True)
+            self._lead_host.run_ok("task", "update", number, "--owner", owner, store=True)
 
     def tasks(self):
-        return {task["id"]: task for task in self._home.ask("task", "list", store=True)}
+        return {task["id"]: task for task in self._lead_host.run_json("task", "list", store=True)}
 
-    def first_of(self, name):
-        """The first task of a member."""
+    def first_task_of(self, name):
         return next(number for number, owner in self.owners.items() if owner == name)
 
-    def roots(self):
-        """The tasks that wait for none."""
+    def unblocked(self):
+        """The tasks without blockers."""
         return [number for number, task in self.tasks().items() if not task["blockedBy"]]
 
-    def deeds(self, tasks):
-        """What the journal says of these tasks, by the same names."""
-        found = board.deeds(self._home)
+    def histories(self, tasks):
+        """The histories of these tasks, with the same keys."""
+        found = task_histories(self._lead_host)
         return {name: found[int(number)] for name, number in tasks.items()}
 
-    def look(self):
-        """Hands out what is ready to those who have nothing to do; whether everything is done."""
+    def poll(self):
+        """Assigns the tasks that are ready to idle members; returns whether all tasks are done."""
         tasks = self.tasks()
         self.done = {number for number, task in tasks.items() if task["status"] == "completed"}
         for name in self.members:
-            job = self._jobs.get(name)
-            if not self._has_ended(name):
+            assignment = self._assignments.get(name)
+            if not self._is_idle(name):
                 continue
-            if job and job.task not in self.done:
-                if name not in self.away and time.monotonic() - job.given > REMIND * SLACK:
-                    self._remind(name, job.task)
+            if assignment and assignment.task not in self.done:
+                if name not in self.away and time.monotonic() - assignment.assigned_at > REMIND_AFTER * SLACK:
+                    self._remind(name, assignment.task)
                 continue
             ready = (number for number in tasks if self._is_ready(name, tasks[number]))
             if number := next(ready, None):
-                self.give(name, number)
-        return len(self.done) == self._count and all(map(self._has_ended, self.members))
+                self.assign(name, number)
+        return len(self.done) == self._count and all(map(self._is_idle, self.members))
 
-    def _has_ended(self, name):
-        """Whether it has nothing in hand."""
-        return name not in self._jobs or self.members[name].has_said(self._jobs[name].words)
+    def _is_idle(self, name):
+        """Whether its model has ended the turn of its latest task."""
+        return name not in self._assignments or self.members[name].has_said(self._assignments[name].last_text)
 
     def _is_ready(self, name, task):
         number = task["id"]
-        free = number not in self.held and number not in self._given and set(task["blockedBy"]) <= self.done
+        free = number not in self.held and number not in self._assigned and set(task["blockedBy"]) <= self.done
         return free and self.owners[number] == name and name not in self.away
 
-    def give(self, name, task, work=None, again=0.0):
-        """Tells a member to do a task, and to write to somebody on each other host meanwhile. With `again` its
-        model says once more after so many seconds that it is completed."""
+    def assign(self, name, task, work=None, again=0.0):
+        """Makes a member do a task, and write to a member of each other host meanwhile. With `again`, its model
+        completes the task once more after that many seconds."""
         member = self.members[name]
-        work = self._dice.uniform(*WORK) if work is None else work
-        letters = [member.write(to, self._mark(name, to)) for to in (next(self._peers[name]) for _ in range(2))]
-        first, second = letters
+        work = self._rng.uniform(*WORK_SECONDS) if work is None else work
+        first, second = [member.send(to, self._mark(name, to)) for to in (next(self._peers[name]) for _ in range(2))]
         steps = [member.claim(task), first | {"wait": round(work, 1)}, second, member.complete(task)]
         if again:
             steps.append(member.complete(task) | {"wait": again})
-        self._given.add(task)
-        self._tell(name, task, steps)
+        self._assigned.add(task)
+        self._instruct(name, task, steps)
 
     def _remind(self, name, task):
-        """Tells a member once more to complete its task. Claude Code is not told to take it once more: its tool
-        would do so even if the task were completed by then."""
+        """Makes a member complete its task. Claude Code does not claim it again: its tool would do so even if the task
+        were completed by then."""
         self.reminders += 1
         member = self.members[name]
-        self._tell(name, task, [*([] if member.native else [member.claim(task)]), member.complete(task)])
+        self._instruct(name, task, [*([] if member.native else [member.claim(task)]), member.complete(task)])
 
-    def _tell(self, name, task, steps):
-        words = f"Task {task} is done, {next(self._numbers)}."
-        self._jobs[name] = Job(words, task, time.monotonic())
-        self.write(name, f"Do task {task}. {script(*steps, {'say': words})}")
+    def _instruct(self, name, task, steps):
+        last_text = f"Task {task} is done, {next(self._numbers)}."
+        self._assignments[name] = HostsAssignment(last_text, task, time.monotonic())
+        self.send(name, f"Do task {task}. {script(*steps, say(last_text))}")
 
-    def back(self):
-        """Nobody is away any more; what those who were have done is not known at once."""
+    def all_back(self):
+        """No member is cut off any more. Restarts their reminder timers, because their work shows up with a delay."""
         for name in self.away:
-            self._jobs[name] = self._jobs[name]._replace(given=time.monotonic())
+            self._assignments[name] = self._assignments[name]._replace(assigned_at=time.monotonic())
         self.away = set()
 
-    # Mail.
+    # Messages.
 
     def _mark(self, by, to):
-        letter = Letter(f"«{to} {next(self._numbers)}»", by, to)
-        self.letters.append(letter)
-        return letter.mark
+        message = TrackedMessage(f"«{to} {next(self._numbers)}»", by, to)
+        self.messages.append(message)
+        return message.mark
 
-    def write(self, to, text):
-        """The lead writes to a member; gives its mark, and when it was acknowledged."""
+    def send(self, to, text):
+        """The lead writes to a member; returns the mark of the message, and when it was acknowledged."""
         mark = self._mark(None, to)
-        self._home.do("send", to, f"{mark} {text}", store=True)
+        self._lead_host.run_ok("send", to, f"{mark} {text}", store=True)
         self._acknowledged.add(mark)
         return mark, time.time()
 
     def sent(self):
-        """The letters that were acknowledged: by the command, or by the tool of a member. Only what is
-        acknowledged is promised to come."""
+        """The messages that were acknowledged, by the command or by the tool of a member. Only those are guaranteed to
+        arrive."""
         sent = set(self._acknowledged)
         for member in self.members.values():
             for arguments in member.acknowledged():
                 sent.update(marks(json.dumps(arguments, ensure_ascii=False)))
-        return [letter for letter in self.letters if letter.mark in sent]
+        return [message for message in self.messages if message.mark in sent]
 
-    def missing(self, begun=False):
-        """The letters that were acknowledged and have not come; with `begun` also those of the lead's that it is
-        still trying to send."""
+    def missing(self, pending=False):
+        """The acknowledged messages that have not arrived; with `pending` also those that the lead is still sending."""
         sent = self.sent()
-        return [letter for letter in self.letters if self._is_due(letter, sent, begun) and not self.has_come(letter)]
+        due = [message for message in self.messages if message in sent or (pending and message.by is None)]
+        return [message for message in due if not self.has_arrived(message)]
 
-    def _is_due(self, letter, sent, begun):
-        return letter in sent or (begun and letter.by is None)
+    def all_arrived(self, timeout):
+        return eventually(lambda: not self.missing(), timeout)
 
-    def all_come(self, patience):
-        return eventually(lambda: not self.missing(), patience)
+    def has_arrived(self, message):
+        return message.mark in self.members[message.to].input()
 
-    def has_come(self, letter):
-        return letter.mark in self.members[letter.to].told()
+    def arrived_at(self, message):
+        return self.members[message.to].received_at(message.mark)
 
-    def come_at(self, letter):
-        return self.members[letter.to].told_at(letter.mark)
-
-    def work_until(self, enough, patience):
-        """Hands out until this holds; whether it does."""
-        end = time.monotonic() + patience * SLACK
-        while not (self.look() or enough()):
+    def dispatch_until(self, condition, timeout):
+        """Assigns tasks until all are done or the condition is true; returns False at the timeout."""
+        end = time.monotonic() + timeout * SLACK
+        while not (self.poll() or condition()):
             if time.monotonic() > end:
                 return False
-            # Every look is a program of its own, and the machine is shared.
+            # Every poll starts a process.
             time.sleep(0.3)
         return True
-
-
-def script(*steps):
-    return f"[script]{json.dumps(steps)}[/script]"

@@ -1,179 +1,108 @@
-"""A host's own files and programs: a home, one native Claude Code, one Codex, a model for each."""
+"""One host of the team: a home, one native Claude Code, one Codex, and a model for each."""
 
 import json
 import os
 import re
-import signal
 import subprocess
 from contextlib import ExitStack
 
-from house import MODEL, House, read_json
-from scripted import ScriptedModel, as_json_lines
-from teammate import at_home, end_all
-from vendors import SETTLE_IN
+from lib.env import MODEL
+from lib.linked_host import LinkedHost
+from lib.scripted_model import ScriptedModel, claim_step, complete_step, shutdown_steps, team_tool, tool_calls
+from lib.team_env import toml_table
+from lib.util import json_lines, read_json
+from lib.vendors import CODEX_PLAIN_TOOLS, CONFIGURE
 
-TEAM = "proof"
-# What a tool says that has done what it was asked.
+TEAM = "test-team"
+# In the result of a tool call that succeeded.
 SUCCESS = re.compile(r'"success"\s*:\s*true')
 
 
-class Member:
-    """One of the team, wherever it runs. Whatever its model is asked is a request of this member's."""
+class HostMember:
+    """A member with a model of its own."""
 
-    def __init__(self, name, home, native, model):
-        self.name, self.home, self.native, self.model = name, home, native, model
+    def __init__(self, name, host, native, model):
+        self.name, self.host, self.native, self.model = name, host, native, model
 
     # The steps of its model.
 
     def claim(self, task):
-        if self.native:
-            return {"tool": "TaskUpdate", "args": {"taskId": task, "status": "in_progress", "owner": self.name}}
-        return {"tool": "team/task_claim", "args": {"taskId": task}}
+        return claim_step(self.name, task, self.native)
 
     def complete(self, task):
-        tool = "TaskUpdate" if self.native else "team/task_update"
-        return {"tool": tool, "args": {"taskId": task, "status": "completed"}}
+        return complete_step(task, self.native)
 
-    def write(self, to, text):
+    def send(self, to, text):
         if not self.native:
-            return {"tool": "team/send_message", "args": {"to": to, "message": text, "summary": "a word"}}
-        return dict(zip(("tool", "args"), self.home.message(to, text)))
+            return team_tool("send_message", to=to, message=text, summary="a message")
+        return dict(zip(("tool", "args"), self.host.message(to, text)))
 
-    def goodbye(self):
-        if not self.native:
-            yes = {"tool": "team/answer_shutdown", "args": {"request_id": "{heard:request_id}", "approve": True}}
-            return [yes, {"say": "Goodbye."}]
-        form = {"type": "shutdown_response", "request_id": "{heard:requestId}", "approve": True}
-        if self.home.version == "new":
-            form = {"to": "team-lead", "message": form}
-        return [{"tool": "SendMessage", "args": form}, {"say": "Goodbye."}]
+    def shutdown_steps(self):
+        return shutdown_steps(self.native, self.host.version)
 
-    # What its model was asked.
+    # The requests of its model.
 
-    def told(self):
-        """All it was told: its latest request, which carries the whole conversation."""
-        turns = self.model.turns()
-        return self.model.body(turns[-1]["number"]) if turns else ""
+    def input(self):
+        """The latest request, which carries the whole conversation."""
+        return self.model.last_input()
 
-    def told_at(self, words):
-        """When it was first told this, in seconds since 1970; None if it was not."""
+    def received_at(self, text):
+        """When its model first received this text, in seconds since 1970; None if it did not."""
         for turn in self.model.turns():
-            if words in self.model.body(turn["number"]):
+            if text in self.model.body(turn["number"]):
                 return turn["at"] / 1e6
         return None
 
-    def heard_at(self, words):
-        """The same of what it was told last, which is quicker to find."""
-        heard = (turn["at"] / 1e6 for turn in self.model.turns() if words in turn["heard"])
-        return next(heard, None)
+    def turn_started_at(self, text):
+        """When a turn began with this text. Cheaper than `received_at`."""
+        return next((turn["at"] / 1e6 for turn in self.model.turns() if text in turn["heard"]), None)
 
     def calls(self):
-        """The tools its model has called: name, arguments, and what came back, None if nothing has yet."""
-        turns = self.model.turns()
-        found = []
-        for turn, after in zip(turns, [*turns[1:], None]):
-            if call := turn["answer"].get("call"):
-                back = after and after["results"] == turn["results"] + 1 and after["returned"]
-                found.append((call["wanted"], call["args"], back or None))
-        return found
+        return tool_calls(self.model.turns())
 
     def acknowledged(self):
-        """The arguments of the calls that were told they had done it."""
-        return [arguments for _, arguments, back in self.calls() if back and SUCCESS.search(back["text"])]
+        """The arguments of the tool calls that succeeded."""
+        return [arguments for _, arguments, result in self.calls() if result and SUCCESS.search(result["text"])]
 
-    def has_said(self, words):
-        return any(turn["answer"].get("say") == words for turn in self.model.turns())
+    def has_said(self, text):
+        return any(turn["answer"].get("say") == text for turn in self.model.turns())
 
 
-class Home(House):
-    """The home of one host. Everything started in it is started on that host."""
-
+class HostEnv(LinkedHost):
     def __init__(self, machine, version, store):
         os.environ["CLAUDE"] = os.environ[f"CLAUDE_{version.upper()}"]
-        super().__init__(version, "tmux")
-        self.machine, self.store, self.team = machine, store, TEAM
+        super().__init__(version, machine, store, TEAM)
         self._stack = ExitStack()
         letter = machine.name[-1]
-        native, codex = (self._model_of(kind) for kind in ("native", "codex"))
-        self.native = Member(f"nat-{letter}", self, True, native)
-        self.codex = Member(f"cody-{letter}", self, False, codex)
-        subprocess.run(["git", "init", "--quiet", self.project], env=self.plain_env, check=True)
-        self.plain_env = self._lead_env | {
-            "BRIGADE_CLAUDE": self._claude,
+        native, codex = (self._start_model(kind) for kind in ("native", "codex"))
+        self.native = HostMember(f"nat-{letter}", self, True, native)
+        self.codex = HostMember(f"cody-{letter}", self, False, codex)
+        self.git_init()
+        self.environ = self.lead_environ | CODEX_PLAIN_TOOLS | {
+            "BRIGADE_CLAUDE": self.claude,
             "BRIGADE_CODEX": os.environ["PROGRAM_CODEX"],
-            # A model that Codex does not know is offered its plain tools.
-            "BRIGADE_CODEX_ARGS": '-c model="scripted"',
             "CLAUDE_CODE_ENABLE_TODO_TOOLS": "1",
-            # Where tmux has its sockets; a long path would not do.
+            # The path of a tmux socket must be short.
             "TMUX_TMPDIR": str(self.root / "tmp"),
         }
-        self.plain_env |= SETTLE_IN["claude"](self, native.url) | SETTLE_IN["codex"](self, codex.url)
+        self.environ |= CONFIGURE["claude"](self, native.url) | CONFIGURE["codex"](self, codex.url)
         keys = {"agent": "claude", "place": "native", "model": MODEL, "access": "full"}
-        lines = [f'team = "{TEAM}"', f"[members.{self.native.name}]"]
-        lines += [f"{key} = {json.dumps(value)}" for key, value in keys.items()]
+        lines = [f'team = "{TEAM}"', *toml_table(f"members.{self.native.name}", keys)]
         (self.project / "brigade.toml").write_text("\n".join(lines) + "\n")
 
-    def _model_of(self, kind):
-        return self._stack.enter_context(ScriptedModel(self.root / "models" / kind, inside=self.machine.inside()))
+    def _start_model(self, kind):
+        return self._stack.enter_context(ScriptedModel(self.root / "models" / kind, prefix=self.machine.enter()))
 
     def __exit__(self, *failure):
-        end_all(self)
+        self.kill_all()
         self._stack.close()
         super().__exit__(*failure)
 
-    def leave(self):
-        pass
-
-    # brigade, on this host.
-
-    def _command(self, arguments, store):
-        where = ["--claude-dir", str(self.claude_dir), *(["--store", self.store] if store else [])]
-        return [*self.machine.inside(self.project), self._brigade, *where, "--team", TEAM, *arguments]
-
-    def try_here(self, *arguments, store, timeout=120):
-        """Runs it once, on the engine (`store`) or on this host's files."""
-        return subprocess.run(
-            self._command(arguments, store),
-            env=self.plain_env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-        )
-
-    def do(self, *arguments, store):
-        done = self.try_here(*arguments, store=store)
-        if done.returncode != 0:
-            what = f"{self.machine.name}: brigade {' '.join(arguments)}"
-            raise RuntimeError(f"{what}: {done.returncode}: {done.stderr.strip()}")
-        return done.stdout
-
-    def ask(self, *arguments, store):
-        """The same; gives what it printed as JSON."""
-        out = self.do("--json", *arguments, store=store)
-        return json.loads(out) if out.strip() else None
-
-    def _start(self, *arguments, store, **files):
-        """Starts it without waiting for it."""
-        place = {"env": self.plain_env, "stdin": subprocess.DEVNULL, "text": True}
-        return subprocess.Popen(self._command(arguments, store), **place, **files)
-
-    def start_link(self):
-        with (self.root / "link.log").open("ab") as log:
-            self._link = self._start("link", "--host", self.machine.name, store=True, stdout=log, stderr=log)
-
-    def end_link(self):
-        # What was started is the way into the host; what it runs there is to be ended.
-        for process in self.left():
-            if "link" in process.words and process.words[:1] == (self._brigade,):
-                os.kill(process.pid, signal.SIGTERM)
-        self._link.wait(10)
-
     def stop(self, member, reason):
-        """Asks a member of this host to stop; gives what waits for how that ends."""
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        words = ["stop", member.name, "--json", "--limit", "60", "--reason", reason]
-        process = self._start(*words, store=not member.native, **pipes)
+        """Asks a member of this host to stop; returns a function that waits for the result."""
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        arguments = ["stop", member.name, "--json", "--limit", "60", "--reason", reason]
+        process = self._start(*arguments, store=not member.native, **pipes)
 
         def wait():
             out, err = process.communicate(timeout=120)
@@ -181,37 +110,34 @@ class Home(House):
 
         return wait
 
-    # What is in the engine.
+    # The NATS store.
 
     def log(self):
-        """The journal."""
-        return as_json_lines(self.do("--json", "log", store=True))
+        """The records of the team's journal."""
+        return json_lines(self.run_ok("--json", "log", store=True))
 
-    def on_engine(self):
-        """The names on the roster."""
-        return {member["name"] for member in self.ask("team", "show", store=True)["members"]}
+    def roster(self):
+        """The names of the members."""
+        return {member["name"] for member in self.run_json("team", "show", store=True)["members"]}
 
     def mailbox(self, name):
-        done = self.try_here("--json", "inbox", name, store=True)
+        done = self.run("--json", "inbox", name, store=True)
         return json.loads(done.stdout) if done.stdout.strip() else []
 
-    # What is in the files.
+    # The files of this host.
 
     def texts(self):
-        """Every message of every inbox of this host's files, with whose inbox it is in."""
+        """The name of the inbox and the text of every message."""
         for path in (self.claude_dir / "teams" / TEAM / "inboxes").glob("*.json"):
             yield from ((path.stem, entry["text"]) for entry in read_json(path))
 
     def owners(self):
-        """Whose each task is."""
+        """The owner of each task."""
         tasks = map(read_json, self.tasks.glob("[0-9]*.json"))
         return {str(task["id"]): task.get("owner") for task in tasks}
 
-    def status_here(self, number):
+    def task_status(self, number):
         return read_json(self.tasks / f"{number}.json")["status"]
-
-    def left(self):
-        return at_home(self.home)
 
 
 def marks(text):

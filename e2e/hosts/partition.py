@@ -1,86 +1,90 @@
-"""A host whose cable is taken out of the switch in the middle of the work, and put back."""
+"""Unplugs the network cable of one host during the work, and plugs it in again."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from house import eventually
+from lib.util import eventually
 
 
-def cut_off(foreman, home, report, seconds):
-    """Cuts this host off for so long. Both its members have a task in hand when that happens, and complete it
-    and write to the other hosts meanwhile; the other hosts go on, and write to them."""
-    native, codex = home.native, home.codex
-    kept = {member.name: foreman.first_of(member.name) for member in (native, codex)}
-    # Of the tasks that wait for none, one is done before, and the other hosts have the rest to do meanwhile.
-    first, *rest = foreman.roots()
-    foreman.held = {*rest}
-    report.check("the work has begun", foreman.work_until(lambda: first in foreman.done, 60))
-    foreman.give(native.name, kept[native.name], work=seconds / 3)
-    # What its tool cannot do while the engine is out of reach, its model tries once more when it is back.
-    foreman.give(codex.name, kept[codex.name], work=seconds / 3, again=3)
-    both = lambda: all(foreman.tasks()[number]["status"] == "in_progress" for number in kept.values())  # noqa: E731
-    report.check("its members are at work", eventually(both, 20))
+def cut_off(dispatcher, host, report, seconds):
+    """Cuts this host off for some seconds. Both its members are working on a task then; they complete it and write to the
+    other hosts meanwhile. The other hosts go on, and write to them."""
+    native, codex = host.native, host.codex
+    tasks = {member.name: dispatcher.first_task_of(member.name) for member in (native, codex)}
+    # One unblocked task is done before the cut; the other hosts do the others during the cut.
+    first, *others = dispatcher.unblocked()
+    dispatcher.held = {*others}
+    report.check("a first task is done", dispatcher.dispatch_until(lambda: first in dispatcher.done, 60))
+    dispatcher.assign(native.name, tasks[native.name], work=seconds / 3)
+    # Its tool fails while the NATS store is out of reach, so its model tries again later.
+    dispatcher.assign(codex.name, tasks[codex.name], work=seconds / 3, again=3)
 
-    begun = time.monotonic()
-    end = begun + seconds
-    foreman.away, foreman.held = set(kept), set()
-    home.machine.unplug()
-    with ThreadPoolExecutor(1) as lead:
-        # The lead may have to wait for the others to agree without the host; the cut does not wait for the lead.
-        goes_on = lead.submit(go_on, foreman, report, end)
+    def both_started():
+        return all(dispatcher.tasks()[number]["status"] == "in_progress" for number in tasks.values())
+
+    report.check("its members have started their tasks", eventually(both_started, 20))
+
+    started = time.monotonic()
+    end = started + seconds
+    dispatcher.away, dispatcher.held = set(tasks), set()
+    host.machine.unplug()
+    with ThreadPoolExecutor(1) as pool:
+        # In a thread, because the lead may have to wait until the other nodes have a quorum again.
+        lead = pool.submit(lead_meanwhile, dispatcher, report, end)
         time.sleep(max(0, end - 1 - time.monotonic()))
-        there = home.status_here(kept[native.name])
-        report.check("its Claude Code has completed its task in the host's files", there == "completed", there)
-        waiting = [letter for letter in foreman.missing(begun=True) if kept.keys() & {letter.by, letter.to}]
-        inwards = [letter for letter in waiting if letter.to in kept]
-        both_ways = inwards and len(inwards) < len(waiting)
-        report.check("messages wait to get to it, and to get out of it", both_ways, waiting)
+        status = host.task_status(tasks[native.name])
+        report.check("its Claude Code has completed its task in the host's files", status == "completed", status)
+        waiting = [message for message in dispatcher.missing(pending=True) if tasks.keys() & {message.by, message.to}]
+        inbound = [message for message in waiting if message.to in tasks]
+        both_ways = inbound and len(inbound) < len(waiting)
+        report.check("messages wait in both directions", both_ways, waiting)
         time.sleep(max(0, end - time.monotonic()))
-        home.machine.plug()
-        healed = time.time()
-        goes_on.result()
-    foreman.back()
-    heal(foreman, waiting, kept, healed, report)
+        host.machine.plug()
+        plugged = time.time()
+        lead.result()
+    dispatcher.all_back()
+    check_recovery(dispatcher, waiting, tasks, plugged, report)
 
 
-def go_on(foreman, report, end):
-    """What the lead does meanwhile."""
-    begun, before = time.monotonic(), len(foreman.done)
-    for name in foreman.away:
-        foreman.write(name, "A word to whoever is away.")
-    report.figure("two messages of the lead's, just after the cut, took", f"{time.monotonic() - begun:.1f} s")
-    foreman.look()
-    for name in foreman.members:
-        foreman.write(name, "A word to everybody.")
-    foreman.work_until(lambda: time.monotonic() > end, end - begun)
-    report.figure("tasks completed elsewhere meanwhile", len(foreman.done) - before)
+def lead_meanwhile(dispatcher, report, end):
+    """The lead's work during the cut."""
+    started, before = time.monotonic(), len(dispatcher.done)
+    for name in dispatcher.away:
+        dispatcher.send(name, "A message to a host that is cut off.")
+    report.figure("two messages of the lead's, just after the cut, took", f"{time.monotonic() - started:.1f} s")
+    dispatcher.poll()
+    for name in dispatcher.members:
+        dispatcher.send(name, "A message to every member.")
+    dispatcher.dispatch_until(lambda: time.monotonic() > end, end - started)
+    report.figure("tasks completed on other hosts meanwhile", len(dispatcher.done) - before)
 
 
-def heal(foreman, waiting, kept, healed, report):
-    """How long until all that waited has come."""
-    known = {}
+def check_recovery(dispatcher, waiting, tasks, plugged, report):
+    """Measures how long it takes until all waiting messages have arrived."""
+    seen = {}
 
-    def all_come():
-        for name, number in kept.items():
-            if number in foreman.done:
-                known.setdefault(name, time.time() - healed)
-        return len(known) == len(kept) and all(map(foreman.has_come, waiting))
+    def all_arrived():
+        for name, number in tasks.items():
+            if number in dispatcher.done:
+                seen.setdefault(name, time.time() - plugged)
+        return len(seen) == len(tasks) and all(map(dispatcher.has_arrived, waiting))
 
-    foreman.work_until(all_come, 90)
-    come = eventually(all_come, 30)
-    early = {name: deed.ended - healed for name, deed in foreman.deeds(kept).items() if (deed.ended or healed) < healed}
-    report.check("what its members completed was known to nobody before", not early, early)
-    lost = [letter for letter in waiting if not foreman.has_come(letter)]
-    report.check(f"all of {len(waiting)} messages that waited have come", not lost, lost)
-    report.check("the tasks completed meanwhile are known", come or len(known) == len(kept), known)
-    came = {letter: foreman.come_at(letter) - healed for letter in waiting if letter not in lost}
-    ways = {
-        "in": [took for letter, took in came.items() if letter.to in kept],
-        "out": [took for letter, took in came.items() if letter.to not in kept],
+    dispatcher.dispatch_until(all_arrived, 90)
+    arrived = eventually(all_arrived, 30)
+    ended = {name: history.ended for name, history in dispatcher.histories(tasks).items()}
+    early = {name: at - plugged for name, at in ended.items() if at and at < plugged}
+    report.check("the lead did not see their completed tasks during the cut", not early, early)
+    lost = [message for message in waiting if not dispatcher.has_arrived(message)]
+    report.check(f"all of {len(waiting)} waiting messages have arrived", not lost, lost)
+    report.check("the lead sees the tasks that they completed", arrived or len(seen) == len(tasks), seen)
+    delays = {message: dispatcher.arrived_at(message) - plugged for message in waiting if message not in lost}
+    directions = {
+        "inbound": [took for message, took in delays.items() if message.to in tasks],
+        "outbound": [took for message, took in delays.items() if message.to not in tasks],
     }
-    for way, took in ways.items():
+    for direction, took in directions.items():
         if took:
-            words = f"first message {min(took):.1f} s, last {max(took):.1f} s, of {len(took)}"
-            report.figure(f"healed: the way {way}", words)
-    for name, took in known.items():
-        report.figure(f"healed: the lead sees the task of {name} completed", f"{took:.1f} s")
+            line = f"first message {min(took):.1f} s, last {max(took):.1f} s, of {len(took)}"
+            report.figure(f"plugged in: {direction}", line)
+    for name, took in seen.items():
+        report.figure(f"plugged in: the lead sees the task of {name} completed", f"{took:.1f} s")

@@ -1,8 +1,8 @@
-"""The scripted model: a Messages API on loopback that a real Claude Code takes for its own.
+"""A Messages API on loopback that a real Claude Code uses as its model.
 
-Each request an agent makes is held open until the script answers it, so the script can have the
-real program run its real tools (`lead.call("TaskCreate", {...})`) and read what they returned.
-An agent is known by the mark `[agent:NAME]` in the first prompt it was given.
+Every request stays open until the scenario answers it. So a scenario can make Claude Code run its own tools
+(`lead.call("TaskCreate", {...})`) and read the results. The mark `[agent:NAME]` in the first prompt of an agent
+tells whose request it is.
 """
 
 import json
@@ -15,22 +15,22 @@ from typing import NamedTuple
 
 MARK = re.compile(r"\[agent:([a-z0-9-]+)\]")
 USAGE = {"input_tokens": 100, "output_tokens": 10}
-PATIENCE = 60
+TIMEOUT = 60
 
 
-class Outcome(NamedTuple):
-    """What the real program handed its model as the result of one tool call."""
+class ToolResult(NamedTuple):
+    """The result of one tool call, as Claude Code reported it to its model."""
 
     text: str
     failed: bool
 
-    def says_success(self):
-        """Whether a tool that answers in JSON claims to have done its work."""
+    def is_success(self):
+        """Whether a tool that answers in JSON reports success."""
         return not self.failed and '"success":true' in self.text.replace(" ", "")
 
 
-def words(content):
-    """The text in a message's content, tool results included."""
+def text_of(content):
+    """The text of a message's content, including tool results."""
     if isinstance(content, str):
         return content
     parts = []
@@ -38,7 +38,7 @@ def words(content):
         if block.get("type") == "text":
             parts.append(block["text"])
         elif block.get("type") == "tool_result":
-            parts.append(words(block.get("content")))
+            parts.append(text_of(block.get("content")))
     return "\n".join(parts)
 
 
@@ -46,8 +46,8 @@ def user_messages(body):
     return [message["content"] for message in body["messages"] if message["role"] == "user"]
 
 
-class Turn:
-    """One request an agent has made, open until it is answered."""
+class ModelRequest:
+    """One request of an agent, open until the scenario answers it."""
 
     def __init__(self, body):
         self.body = body
@@ -58,48 +58,48 @@ class Turn:
         self.reply = (blocks, stop)
         self.answered.set()
 
-    def outcome(self, use):
+    def result(self, use):
         for content in user_messages(self.body):
             for block in content if isinstance(content, list) else []:
                 if block.get("type") == "tool_result" and block["tool_use_id"] == use:
-                    return Outcome(words(block.get("content")), bool(block.get("is_error")))
+                    return ToolResult(text_of(block.get("content")), bool(block.get("is_error")))
         raise LookupError(f"no result for tool call {use}")
 
 
-class Agent:
-    """The script's hold on one agent: its open turn, and all it was ever told."""
+class AgentModel:
+    """The model of one agent: its open request, and the conversation so far."""
 
     def __init__(self, name):
         self.name = name
         self._turns = queue.Queue()
         self._turn = None
-        self._heard = ""
-        self._news = threading.Condition()
-        self._obliging = False
+        self._input = ""
+        self._changed = threading.Condition()
+        self._auto_reply = False
 
-    def take(self, turn):
+    def receive(self, turn):
         """Called by the server for every request of this agent."""
-        with self._news:
-            # A request carries the whole conversation, so the latest one is all there was to hear,
-            # and a request that the program repeats is not counted twice.
-            self._heard = "\n".join(words(content) for content in user_messages(turn.body))
-            self._news.notify_all()
-            if self._obliging:
+        with self._changed:
+            # Every request carries the whole conversation. Keeping only the latest one means that a repeated
+            # request does not count twice.
+            self._input = "\n".join(text_of(content) for content in user_messages(turn.body))
+            self._changed.notify_all()
+            if self._auto_reply:
                 turn.answer([{"type": "text", "text": "Fine."}], "end_turn")
             else:
                 self._turns.put(turn)
 
-    def open_turn(self, patience=PATIENCE):
-        """Waits until the agent wants something of its model."""
+    def open_turn(self, timeout=TIMEOUT):
+        """Waits for the next request of the agent."""
         if self._turn is None:
             try:
-                self._turn = self._turns.get(timeout=patience)
+                self._turn = self._turns.get(timeout=timeout)
             except queue.Empty:
-                raise TimeoutError(f"{self.name} made no request for {patience} s") from None
+                raise TimeoutError(f"{self.name} made no request for {timeout} s") from None
         return self._turn
 
     def calls(self, *uses):
-        """Has the agent make these tool calls, all in one reply; gives one Outcome for each."""
+        """Makes the agent call these tools, all in one reply; returns one ToolResult for each."""
         turn = self.open_turn()
         ids = [f"toolu_{uuid.uuid4().hex[:24]}" for _ in uses]
         self._turn = None
@@ -111,47 +111,47 @@ class Agent:
             "tool_use",
         )
         after = self.open_turn()
-        return [after.outcome(use) for use in ids]
+        return [after.result(use) for use in ids]
 
     def call(self, tool, arguments):
         return self.calls((tool, arguments))[0]
 
     def end_turn(self):
-        """Ends the open turn; the next one is open to the script again."""
+        """Ends the open turn. The next one waits for the scenario again."""
         turn = self.open_turn()
         self._turn = None
         turn.answer([{"type": "text", "text": "Done."}], "end_turn")
 
-    def rest(self):
-        """Ends the open turn and every later one at once: from here on the agent only listens."""
+    def only_listen(self):
+        """Ends the open turn, and every later one as soon as it starts."""
         turn = self.open_turn()
-        with self._news:
-            self._obliging = True
+        with self._changed:
+            self._auto_reply = True
             self._turn = None
             turn.answer([{"type": "text", "text": "Done."}], "end_turn")
 
-    def begin(self, tool, arguments):
-        """Has the agent make a tool call after which it may be gone."""
+    def call_without_result(self, tool, arguments):
+        """Makes the agent call a tool that may end the agent."""
         turn = self.open_turn()
         self._turn = None
         use = {"type": "tool_use", "id": f"toolu_{uuid.uuid4().hex[:24]}", "name": tool, "input": arguments}
         turn.answer([use], "tool_use")
 
-    def oblige(self):
-        """Ends every turn at once, those that are open as well."""
-        with self._news:
-            self._obliging = True
+    def reply_automatically(self):
+        """Ends every turn as soon as it starts, including those that are open."""
+        with self._changed:
+            self._auto_reply = True
             self._answer_all("Fine.")
 
-    def attend(self):
-        """The next turn is open to the script again."""
-        with self._news:
-            self._obliging = False
+    def reply_by_script(self):
+        """The next turn waits for the scenario again."""
+        with self._changed:
+            self._auto_reply = False
 
-    def lose(self):
-        """The agent was killed: nobody waits for an answer to what it asked."""
-        with self._news:
-            self._answer_all("To nobody.")
+    def abandon(self):
+        """Closes the open requests of an agent that was killed."""
+        with self._changed:
+            self._answer_all("No one reads this.")
 
     def _answer_all(self, text):
         turns = [self._turn] if self._turn else []
@@ -161,23 +161,23 @@ class Agent:
         for turn in turns:
             turn.answer([{"type": "text", "text": text}], "end_turn")
 
-    def heard(self):
-        """Everything that was put to the model in the user's place, as one text."""
-        with self._news:
-            return self._heard
+    def input(self):
+        """Everything the model has received in user messages, as one text."""
+        with self._changed:
+            return self._input
 
-    def hears(self, sought, patience=10):
-        """Whether the model is told a text that holds `sought` within so many seconds."""
-        with self._news:
-            return self._news.wait_for(lambda: sought in self._heard, patience)
+    def receives(self, text, timeout=10):
+        """Whether the model receives this text before the timeout."""
+        with self._changed:
+            return self._changed.wait_for(lambda: text in self._input, timeout)
 
 
-class Model:
-    """The server, and the agents that have spoken to it."""
+class ClaudeModel:
+    """The server, and one AgentModel for each agent."""
 
     def __init__(self):
         self._agents = {}
-        self._guard = threading.Lock()
+        self._lock = threading.Lock()
         model = self
 
         class Requests(_Requests):
@@ -190,15 +190,15 @@ class Model:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def agent(self, name):
-        with self._guard:
-            return self._agents.setdefault(name, Agent(name))
+        with self._lock:
+            return self._agents.setdefault(name, AgentModel(name))
 
     def agent_of(self, body):
-        """The agent behind a request; None for the program's own small questions (titles and such)."""
-        told = [words(content) for content in user_messages(body)]
-        if len(body.get("tools") or []) < 3 or "[SUGGESTION MODE" in told[-1]:
+        """The agent that sent a request; None for Claude Code's own requests, such as for titles."""
+        texts = [text_of(content) for content in user_messages(body)]
+        if len(body.get("tools") or []) < 3 or "[SUGGESTION MODE" in texts[-1]:
             return None
-        mark = next(filter(None, map(MARK.search, told)), None)
+        mark = next(filter(None, map(MARK.search, texts)), None)
         return self.agent(mark.group(1)) if mark else None
 
     def close(self):
@@ -216,7 +216,7 @@ class _Requests(BaseHTTPRequestHandler):
         try:
             super().handle()
         except ConnectionError:
-            pass  # a program that was killed says no goodbye
+            pass  # the program was killed
 
     def do_HEAD(self):
         self._send_json({})
@@ -234,19 +234,19 @@ class _Requests(BaseHTTPRequestHandler):
             try:
                 self._answer(body)
             except (BrokenPipeError, ConnectionResetError):
-                pass  # the program went away, as it does at the end of every scenario
+                pass  # the program ended, as at the end of every scenario
 
     def _answer(self, body):
-        turn = Turn(body)
+        turn = ModelRequest(body)
         agent = self.agent_of(body)
         streaming = body.get("stream")
         if streaming:
             self._open_stream()
         if agent is None:
-            turn.answer([{"type": "text", "text": '{"title": "proof"}'}], "end_turn")
+            turn.answer([{"type": "text", "text": '{"title": "test"}'}], "end_turn")
         else:
-            agent.take(turn)
-        # The pings keep the program from giving up on a turn that the script holds open.
+            agent.receive(turn)
+        # Pings keep the program from giving up on a request that the scenario holds open.
         while not turn.answered.wait(5):
             if streaming:
                 self._event("ping", {})

@@ -1,7 +1,7 @@
-"""A throw-away home in which a real Claude Code leads a team, with `brigade` as the guest.
+"""A temporary home directory in which a real Claude Code leads a team and `brigade` acts for other members.
 
-The lead runs in a private tmux server, with an environment of its own and the scripted model for a
-model. `run` has already cut the network down to loopback.
+The lead runs in a private tmux server, with an environment of its own and a model that the scenario scripts.
+The `run` scripts have already limited the network to loopback.
 """
 
 import json
@@ -11,94 +11,106 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import traceback
 import uuid
 from pathlib import Path
 
-from model import Model
-from report import Report
+from lib.claude_model import ClaudeModel
+from lib.processes import kill_home, left_in_home
+from lib.report import Report
+from lib.util import eventually, json_lines, read_json
 
-# A model whose tool set has the task tools in both versions; the default of the new one has not.
+# Both versions of Claude Code offer this model the task tools; the default model of the new one gets none.
 MODEL = "claude-opus-4-6"
-KEY = "brigade-proof-this-is-no-key"
-NOTHING_THERE = 4
+API_KEY = "brigade-e2e-this-is-not-a-key"
+# Settings that answer everything Claude Code asks at its first start.
+ONBOARDING_DONE = {
+    "hasCompletedOnboarding": True,
+    "lastOnboardingVersion": "9.9.9",
+    "lastReleaseNotesSeen": "9.9.9",
+    "theme": "dark",
+    "bypassPermissionsModeAccepted": True,
+    # The old version asks this after its first turn, and its model gets no mail until it is answered.
+    "effortCalloutDismissed": True,
+    "officialMarketplaceAutoInstallAttempted": True,
+    "customApiKeyResponses": {"approved": [API_KEY[-20:]], "rejected": []},
+}
+# The exit code of brigade when there is nothing to show.
+NOTHING_FOUND = 4
 
 
-def prove(scenario, teammate_mode, kind=None):
-    """Runs one scenario as a program: `SCENARIO.py old|new [--short]`; exits 1 if a check failed.
-    `kind` is the kind of house it takes place in."""
+def run_scenario(scenario, env_type=None, teammate_mode="tmux"):
+    """Runs one scenario as a program, `SCENARIO.py VERSION [--short]`; exits with 1 if a check failed.
+
+    `env_type` is the subclass of TestEnv to run it in. Files that help to explain a failure are copied to $KEEP.
+    """
     version, short = sys.argv[1], "--short" in sys.argv[2:]
-    # Being ended must still close the house: a SystemExit unwinds, a bare signal would not.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    exit_on_sigterm()
     report = Report(f"{Path(sys.argv[0]).stem}, {version}")
-    with (kind or House)(version, teammate_mode) as house:
+    with (env_type or TestEnv)(version, teammate_mode) as env:
         try:
-            scenario(house, report, short)
+            scenario(env, report, short)
         except Exception:
             traceback.print_exc()
             report.check("the scenario runs to its end", False)
-            print("the lead's screen:\n" + house.screen(), flush=True)
-    report.end()
-    sys.exit(1 if report.failures else 0)
+            print("screen:\n" + env.screen(), flush=True)
+        finally:
+            if "KEEP" in os.environ and (report.failures or sys.exception()):
+                env.keep_files(Path(os.environ["KEEP"]) / f"{Path(sys.argv[0]).stem}-{version}", report)
+    sys.exit(report.end())
 
 
-# How many times longer than on a machine of one's own things may take.
-SLACK = float(os.environ.get("BENCH_SLACK", "1"))
+def exit_on_sigterm():
+    """Turns SIGTERM into SystemExit, so that context managers still clean up."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
-def eventually(condition, patience):
-    """Polls a condition; gives its last value, so a late truth still counts."""
-    end = time.monotonic() + patience * SLACK
-    while not (value := condition()) and time.monotonic() < end:
-        time.sleep(0.05)
-    return value
+def mark_trusted(home, project, **more):
+    """Writes Claude Code's settings, so that it asks nothing at its first start in this project."""
+    trusted = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+    settings = ONBOARDING_DONE | {"projects": {str(project): trusted}} | more
+    (home / ".claude.json").write_text(json.dumps(settings))
 
 
-def read_json(path):
-    """Reads a file that others may be writing in place: an unparseable one is a moment, not a fact."""
-    end = time.monotonic() + 5
-    while True:
-        try:
-            return json.loads(path.read_text())
-        except (json.JSONDecodeError, UnicodeDecodeError):
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.01)
+def special_files(folder, names):
+    """For shutil.copytree: the names that are neither files nor folders, such as sockets."""
+    return [name for name in names if not ((path := Path(folder) / name).is_dir() or path.is_file())]
 
 
-class House:
-    # What the lead may do without asking, and its terminal.
+class TestEnv:
+    # The lead's permission mode, and the size of its terminal.
     lead_arguments = ["--dangerously-skip-permissions"]
     columns, rows = 200, 50
 
     def __init__(self, version, teammate_mode):
         self.version = version
-        self._claude, self._brigade = os.environ["CLAUDE"], os.environ["BRIGADE"]
-        self.root = Path(tempfile.mkdtemp(prefix="claude-proof-"))
+        self.claude, self.program = os.environ["CLAUDE"], os.environ["BRIGADE"]
+        self.root = Path(tempfile.mkdtemp(prefix="brigade-e2e-"))
         self.home, self.project = self.root / "home", self.root / "project"
         self.claude_dir = self.home / ".claude"
         self.claude_dir.mkdir(parents=True)
         self.project.mkdir()
         (self.root / "tmp").mkdir()
-        self._model = Model()
+        self._model = ClaudeModel()
         self.team = None
-        self._settle_in(teammate_mode)
-        self.plain_env = {"PATH": os.environ["PATH"], "HOME": str(self.home), "LANG": "C.UTF-8"}
-        self._lead_env = self.plain_env | {
+        mark_trusted(self.home, self.project, autoUpdates=False)
+        settings = {"teammateMode": teammate_mode, "skipDangerousModePermissionPrompt": True}
+        (self.claude_dir / "settings.json").write_text(json.dumps(settings))
+        # The environment of brigade, and that of the lead.
+        self.environ = {"PATH": os.environ["PATH"], "HOME": str(self.home), "LANG": "C.UTF-8"}
+        self.lead_environ = self.environ | {
             "TERM": "xterm-256color",
             "SHELL": "/bin/sh",
-            # Its sockets and scratch files go away with the house.
             "TMPDIR": str(self.root / "tmp"),
             "CLAUDE_CODE_TMPDIR": str(self.root / "tmp"),
             "ANTHROPIC_BASE_URL": self._model.url,
-            "ANTHROPIC_API_KEY": KEY,
+            "ANTHROPIC_API_KEY": API_KEY,
             "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS": "1",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
-            # All tools at once: a tool behind a search could not be called by script.
+            # Offer all tools directly: the script cannot call a tool that has to be searched for first.
             "ENABLE_TOOL_SEARCH": "false",
-            # Lets it skip permission questions when the proof runs as root in a container.
+            # Allows it to skip permission prompts when it runs as root in a container.
             "IS_SANDBOX": "1",
         }
 
@@ -106,116 +118,128 @@ class House:
         return self
 
     def __exit__(self, *_):
-        self.leave()
+        self.stop_lead()
         self._model.close()
         shutil.rmtree(self.root, ignore_errors=True)
 
-    def _settle_in(self, teammate_mode):
-        """Answers beforehand everything a first start would ask."""
-        known = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
-        answers = {
-            "hasCompletedOnboarding": True,
-            "lastOnboardingVersion": "9.9.9",
-            "lastReleaseNotesSeen": "9.9.9",
-            "autoUpdates": False,
-            "theme": "dark",
-            "bypassPermissionsModeAccepted": True,
-            # Old asks this after its first turn, and its model gets no mail while a question stands.
-            "effortCalloutDismissed": True,
-            "officialMarketplaceAutoInstallAttempted": True,
-            "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []},
-            "projects": {str(self.project): known},
-        }
-        (self.home / ".claude.json").write_text(json.dumps(answers))
-        settings = {"teammateMode": teammate_mode, "skipDangerousModePermissionPrompt": True}
-        (self.claude_dir / "settings.json").write_text(json.dumps(settings))
+    def git_init(self):
+        subprocess.run(["git", "init", "--quiet", self.project], env=self.environ, check=True)
 
-    # The real program.
+    def keep_files(self, folder, report):
+        """Copies the files that help to explain a failure."""
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        for path in (*self.root.glob("pane*"), *self.root.glob("model*"), self.home):
+            if path.is_dir():
+                shutil.copytree(path, folder / path.name, symlinks=True, ignore=special_files)
+            else:
+                shutil.copy(path, folder)
+        report.figure("files of the failed run are in", folder)
+
+    # Claude Code.
 
     def agent(self, name):
         return self._model.agent(name)
 
     def start_lead(self, team):
-        """Starts the lead and gives it a team: one of that name (old), or the session's own (new)."""
-        arguments = [*self.lead_arguments, "--model", MODEL, "[agent:lead] Lead the team."]
-        place = ["-x", str(self.columns), "-y", str(self.rows), "-c", str(self.project)]
-        self._tmux("-f", os.devnull, "new-session", "-d", *place, "--", self._claude, *arguments)
-        # The screen of a lead that falls over is what explains it.
+        """Starts the lead with a team: one of this name (old), or the one of its session (new)."""
+        self._start_claude(self.columns, self.rows, *self.lead_arguments, "--model", MODEL, "[agent:lead] Lead the team.")
+        # Keeps the screen of a lead that crashes.
         self._tmux("set-option", "-p", "remain-on-exit", "on")
         lead = self.agent("lead")
         lead.open_turn()
         if self.version == "old":
-            lead.call("TeamCreate", {"team_name": team, "description": "a proof"})
+            lead.call("TeamCreate", {"team_name": team, "description": "a test"})
         found = eventually(lambda: list(self.claude_dir.glob("teams/*/config.json")), 5)
         if not found:
-            raise RuntimeError("the lead has made no team")
+            raise RuntimeError("the lead has created no team")
         self.team = found[0].parent.name
         return lead
 
+    def _start_claude(self, columns, rows, *arguments):
+        window = ["-x", str(columns), "-y", str(rows), "-c", str(self.project)]
+        self._tmux("-f", os.devnull, "new-session", "-d", *window, "--", self.claude, *arguments)
+
     def spawn(self, name):
-        """Has the lead start a native teammate, and waits for its first turn."""
-        arguments = {
-            "name": name,
-            "description": "a teammate",
-            "prompt": f"[agent:{name}] Wait for messages.",
-            "subagent_type": "general-purpose",
-        }
-        if self.version == "old":
-            arguments["team_name"] = self.team
-        self.agent("lead").call("Task" if self.version == "old" else "Agent", arguments)
+        """Makes the lead start a native teammate, and waits for its first turn."""
+        self.call_spawn_tool(name, "general-purpose", f"[agent:{name}] Wait for messages.")
         teammate = self.agent(name)
         teammate.open_turn()
         return teammate
 
-    def sit_down(self, name):
-        """Starts a native teammate on a team it did not make, as a lead would, and waits for its first turn."""
+    def call_spawn_tool(self, name, agent_type, prompt, **more):
+        """Makes the lead call its tool that starts a teammate."""
+        arguments = {"name": name, "description": "a teammate", "prompt": prompt, "subagent_type": agent_type} | more
+        if self.version == "old":
+            arguments["team_name"] = self.team
+        return self.agent("lead").call("Task" if self.version == "old" else "Agent", arguments)
+
+    def start_native_teammate(self, name):
+        """Starts a native teammate on a team that brigade leads, and waits for its first turn."""
         self.brigade("team", "join", name, "--agent-type", "general-purpose")
         self.brigade("send", name, f"[agent:{name}] Wait for messages.")
-        who = ["--agent-id", f"{name}@{self.team}", "--agent-name", name, "--team-name", self.team]
+        identity = ["--agent-id", f"{name}@{self.team}", "--agent-name", name, "--team-name", self.team]
         more = ["--agent-color", "blue", "--parent-session-id", str(uuid.uuid4())]
         more += ["--agent-type", "general-purpose", "--model", MODEL, "--dangerously-skip-permissions"]
-        place = ["-x", "200", "-y", "50", "-c", str(self.project)]
-        self._tmux("-f", os.devnull, "new-session", "-d", *place, "--", self._claude, *who, *more)
+        self._start_claude(200, 50, *identity, *more)
         teammate = self.agent(name)
         teammate.open_turn()
         return teammate
 
     def message(self, to, text):
-        """The SendMessage call for a plain message, in the form this version wants."""
+        """Tool name and arguments of a SendMessage call with a plain message, in the form of this version."""
         if self.version == "old":
-            form = {"type": "message", "recipient": to, "content": text, "summary": "a summary"}
+            arguments = {"type": "message", "recipient": to, "content": text, "summary": "a summary"}
         else:
-            form = {"to": to, "message": text, "summary": "a summary"}
-        return ("SendMessage", form)
+            arguments = {"to": to, "message": text, "summary": "a summary"}
+        return ("SendMessage", arguments)
 
-    # The guest.
+    # brigade.
 
-    def brigade(self, *arguments, by=None, well=(0,)):
-        """Runs the guest's program once; gives what it printed as JSON, None if it printed nothing."""
+    def brigade(self, *arguments, by=None, ok=(0,)):
+        """Runs brigade for a member (`by`); returns its JSON output, None if it printed nothing."""
         done = self.try_brigade(*arguments, by=by)
-        if done.returncode not in well:
-            told = done.stderr.strip()
-            raise RuntimeError(f"brigade {' '.join(arguments)}: {done.returncode}: {told}")
+        if done.returncode not in ok:
+            raise RuntimeError(f"brigade {' '.join(arguments)}: {done.returncode}: {done.stderr.strip()}")
         return json.loads(done.stdout) if done.stdout.strip() else None
 
-    def mail(self, name, *flags):
-        """The messages of a member; that there are none may show in the exit code, and is no failure."""
-        return self.brigade("inbox", name, *flags, by=name, well=(0, NOTHING_THERE)) or []
-
     def try_brigade(self, *arguments, by=None):
-        where = ["--claude-dir", str(self.claude_dir), "--team", self.team, "--json"]
-        who = ["--as", by] if by else []
+        scope = ["--claude-dir", str(self.claude_dir), "--team", self.team, "--json"]
+        return self.run(*scope, *(["--as", by] if by else []), *arguments, timeout=60)
+
+    def run(self, *arguments, environ=None, timeout=180):
+        """Runs brigade with exactly these arguments, as a person would type them."""
         return subprocess.run(
-            [self._brigade, *where, *who, *arguments],
-            env=self.plain_env,
+            [self.program, *arguments],
+            env=environ or self.environ,
             cwd=self.project,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=timeout,
         )
 
-    # The files they share.
+    def run_ok(self, *arguments, **more):
+        """The same; raises an error if it fails."""
+        done = self.run(*arguments, **more)
+        if done.returncode != 0:
+            raise RuntimeError(f"brigade {' '.join(arguments)}: {done.returncode}: {done.stderr.strip()}")
+        return done
+
+    def mail(self, name, *flags):
+        """The messages of a member; empty if there are none."""
+        return self.brigade("inbox", name, *flags, by=name, ok=(0, NOTHING_FOUND)) or []
+
+    def log(self):
+        """The records of the team's journal."""
+        return json_lines(self.try_brigade("log").stdout)
+
+    @property
+    def state(self):
+        """brigade's own folder."""
+        return self.home / ".local/state/brigade"
+
+    # The files that Claude Code and brigade share.
 
     @property
     def config(self):
@@ -231,17 +255,40 @@ class House:
     def members(self):
         return [member["name"] for member in read_json(self.config)["members"]]
 
+    def put_mail(self, name, entry):
+        """Adds an entry to a member's inbox without brigade, under Claude Code's lock."""
+        inbox = self.inbox(name)
+        lock = inbox.with_name(f"{inbox.name}.lock")
+        if not eventually(lambda: try_lock(lock), 5):
+            raise RuntimeError(f"{lock} is held")
+        entries = read_json(inbox) if inbox.exists() else []
+        draft = inbox.with_name(f"{inbox.name}.draft")
+        draft.write_text(json.dumps([*entries, entry], indent=2, ensure_ascii=False))
+        draft.rename(inbox)
+        lock.rmdir()
+
     def locks(self):
-        """The lock directories that stand at this moment."""
+        """The lock directories that exist at this moment."""
         shared = [*self.claude_dir.glob("teams/**/*.lock"), *self.claude_dir.glob("tasks/**/*.lock")]
         return [path for path in shared if path.is_dir()]
 
     def check_locks(self, report):
-        """The last check of a scenario; the lead may hold a lock for the moment of a write."""
+        """The last check of a scenario. Waits, because the lead holds a lock while it writes."""
         free = eventually(lambda: not self.locks(), 5)
         report.check("no lock is left behind", free, self.locks())
 
-    # Coming and going.
+    # Processes.
+
+    def left(self, timeout=10):
+        """Waits until no process of this environment is left; returns those that are."""
+        return left_in_home(self.home, timeout)
+
+    def check_no_process_left(self, report, name="no process is left", timeout=10):
+        left = self.left(timeout)
+        report.check(name, not left, left)
+
+    def kill_all(self):
+        kill_home(self.home)
 
     def screen(self):
         return self._tmux("capture-pane", "-p", "-t", "{top-left}").stdout.strip()
@@ -249,16 +296,24 @@ class House:
     def _tmux(self, *arguments):
         return subprocess.run(
             ["tmux", "-S", str(self.root / "tmux"), *arguments],
-            env=self._lead_env,
+            env=self.lead_environ,
             capture_output=True,
             text=True,
         )
 
-    def leave(self):
-        """Ends the real program, and what it started."""
+    def stop_lead(self):
+        """Stops Claude Code and everything it started."""
         panes = self._tmux("list-panes", "-a", "-F", "#{pane_pid}").stdout.split()
         self._tmux("kill-server")
         for pid in map(int, panes):
-            # Each pane leads a session of its own, so its group holds what it started.
+            # Each pane is the leader of a process group.
             if not eventually(lambda: not os.path.exists(f"/proc/{pid}"), 5):
                 os.killpg(pid, signal.SIGKILL)
+
+
+def try_lock(lock):
+    try:
+        lock.mkdir()
+        return True
+    except FileExistsError:
+        return False

@@ -1,7 +1,7 @@
-"""Hosts that have nothing in common but a cable to one switch: namespaces of network, processes and names.
+"""Simulated hosts: namespaces for network, processes and host name, connected by a network bridge.
 
-The switch is in the namespace this program runs in, which has no way out and no address of its own. Nothing
-of it has a name in the system, so all of it is gone with its processes.
+The bridge is in the network namespace of this program, which has no other network. None of the namespaces has
+a name, so the kernel removes them when their processes end.
 """
 
 import os
@@ -9,16 +9,16 @@ import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 
-from house import eventually
+from lib.util import eventually
 
 SWITCH = "switch"
 NETWORK = "10.77.0"
-# The first process of a host: it names it, and collects those whose parents have gone.
-FIRST = 'echo "$0" >/proc/sys/kernel/hostname && ip link set lo up && while :; do sleep 3600 & wait $!; done'
+# Process 1 of a host: sets the host name, and reaps orphaned processes.
+INIT = 'echo "$0" >/proc/sys/kernel/hostname && ip link set lo up && while :; do sleep 3600 & wait $!; done'
 
 
 class Machines:
-    """The hosts of these names, while it is entered."""
+    """A context manager for hosts with these names."""
 
     def __init__(self, names):
         self._names = names
@@ -41,44 +41,44 @@ class Machine:
         self._cable = f"to-{name}"
 
     def __enter__(self):
-        apart = ["unshare", "--net", "--uts", "--pid", "--mount-proc", "--fork", "--kill-child"]
-        silent = {"stdin": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        self._process = subprocess.Popen([*apart, "bash", "-c", FIRST, self.name], **silent)
-        self._first = eventually(self._child, 5)
-        if not self._first:
-            raise RuntimeError(f"no namespaces to be had for {self.name}")
-        ip("link", "add", self._cable, "type", "veth", "peer", "name", "eth0", "netns", str(self._first))
+        unshare = ["unshare", "--net", "--uts", "--pid", "--mount-proc", "--fork", "--kill-child"]
+        no_output = {"stdin": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self._process = subprocess.Popen([*unshare, "bash", "-c", INIT, self.name], **no_output)
+        self._init = eventually(self._child, 5)
+        if not self._init:
+            raise RuntimeError(f"cannot create namespaces for {self.name}")
+        ip("link", "add", self._cable, "type", "veth", "peer", "name", "eth0", "netns", str(self._init))
         ip("link", "set", self._cable, "master", SWITCH)
         self.plug()
-        for words in (["address", "add", f"{self.address}/24", "dev", "eth0"], ["link", "set", "eth0", "up"]):
-            subprocess.run([*self.inside(), "ip", *words], check=True)
+        for arguments in (["address", "add", f"{self.address}/24", "dev", "eth0"], ["link", "set", "eth0", "up"]):
+            subprocess.run([*self.enter(), "ip", *arguments], check=True)
         return self
 
     def _child(self):
-        """The first process of the host, as this program sees it."""
+        """Process 1 of the host, by its id in our process namespace."""
         pid = self._process.pid
         found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        # It is itself only once it is in namespaces of its own.
-        own = lambda child: os.readlink(f"/proc/{child}/ns/pid") != os.readlink("/proc/self/ns/pid")  # noqa: E731
-        return next((int(child) for child in found if own(child)), None)
+        # Before it is in its own namespaces, it is still `unshare`.
+        own = os.readlink("/proc/self/ns/pid")
+        return next((int(child) for child in found if os.readlink(f"/proc/{child}/ns/pid") != own), None)
 
     def __exit__(self, *_):
-        # What is left in the host ends with its first process.
-        os.kill(self._first, 9)
+        # The kernel kills all other processes of the host with process 1.
+        os.kill(self._init, 9)
         self._process.wait()
 
-    def inside(self, folder="/"):
-        """What a command begins with that is to run on this host, in this folder."""
-        spaces = ["--net", "--uts", "--pid", "--mount"]
-        return ["nsenter", "--target", str(self._first), *spaces, "--", "env", f"--chdir={folder}"]
+    def enter(self, folder="/"):
+        """The prefix of a command that is to run on this host, in this folder."""
+        namespaces = ["--net", "--uts", "--pid", "--mount"]
+        return ["nsenter", "--target", str(self._init), *namespaces, "--", "env", f"--chdir={folder}"]
 
     def unplug(self):
-        """Takes the cable out of the switch. Nobody is told; packets are lost from now on."""
+        """Unplugs the host from the switch. Packets are lost silently from now on."""
         ip("link", "set", self._cable, "down")
 
     def plug(self):
         ip("link", "set", self._cable, "up")
 
 
-def ip(*words):
-    subprocess.run(["ip", *words], check=True)
+def ip(*arguments):
+    subprocess.run(["ip", *arguments], check=True)

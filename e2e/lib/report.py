@@ -1,4 +1,4 @@
-"""What a scenario says: figures, which are only told, and checks, which must hold."""
+"""The output of a scenario: figures, which are only printed, and checks, which must pass."""
 
 import time
 
@@ -6,22 +6,23 @@ import time
 class Report:
     def __init__(self, title):
         self.failures = 0
-        self._begun = time.monotonic()
+        self._started = time.monotonic()
         print(f"== {title}", flush=True)
 
-    def figure(self, what, value):
-        print(f"      {what}: {value}", flush=True)
+    def figure(self, name, value):
+        print(f"      {name}: {value}", flush=True)
 
-    def check(self, what, holds, found=None):
-        """One line for one promise; `found` is told only when the promise is broken."""
-        if holds:
-            print(f"PASS  {what}", flush=True)
+    def check(self, name, passed, actual=None):
+        """Prints PASS or FAIL; `actual` is printed only on failure."""
+        if passed:
+            print(f"PASS  {name}", flush=True)
         else:
             self.failures += 1
-            told = "" if found is None else f"; found {str(found)[:1000]}"
-            print(f"FAIL  {what}{told}", flush=True)
+            details = "" if actual is None else f"; found {str(actual)[:1000]}"
+            print(f"FAIL  {name}{details}", flush=True)
 
     def end(self):
-        took = time.monotonic() - self._begun
-        verdict = "all hold" if self.failures == 0 else f"{self.failures} FAILED"
-        print(f"   -- {verdict}, {took:.0f} s", flush=True)
+        """Prints the result; returns the exit code of the program."""
+        result = "all passed" if self.failures == 0 else f"{self.failures} FAILED"
+        print(f"   -- {result}, {time.monotonic() - self._started:.0f} s", flush=True)
+        return 1 if self.failures else 0

@@ -1,142 +1,142 @@
-"""A board of twenty tasks that wait for each other, somebody who hands them out, and what the journal says of
-how they were done."""
+"""A board of tasks that block each other, a lead that assigns them, and the history of each task in the journal."""
 
 import random
 import time
 from datetime import datetime
 
-from crew import CREW, script
-from house import SLACK, eventually
+from lib.scripted_model import script
+from lib.team_env import MEMBERS
+from lib.util import SLACK, eventually
 
 TASKS = 20
-# How long a task takes its model, in seconds.
-WORK = (0.2, 1.2)
-# After this time without a change a member is told again what it is at, as a lead would ask.
-REMIND = 45
+# Seconds that a model works on a task.
+WORK_SECONDS = (0.2, 1.2)
+# After this many seconds without a change, the lead asks a member again to do its task.
+REMIND_AFTER = 45
+STATUSES = ["pending", "in_progress", "completed"]
 
 
-def graph(count=TASKS):
-    """So many tasks: five that wait for none, and the others for up to three of the nine before them; the same
-    in every run."""
-    dice = random.Random(20)
+def build_graph(count=TASKS):
+    """The blockers of each task: none for the first five, and up to three of the nine before it for the others. The
+    graph is the same in every run."""
+    rng = random.Random(20)
     names = [f"t{number:02}" for number in range(1, count + 1)]
     after = {}
-    for place, name in enumerate(names):
-        near = names[max(0, place - 9) : place]
-        after[name] = [] if place < 5 else sorted(dice.sample(near, dice.randint(1, 3)))
+    for index, name in enumerate(names):
+        earlier = names[max(0, index - 9) : index]
+        after[name] = [] if index < 5 else sorted(rng.sample(earlier, rng.randint(1, 3)))
     return after
 
 
-class Foreman:
-    """Writes to whoever has nothing to do which task is ready; knows what it wrote."""
+class Dispatcher:
+    """Tells idle members which task is ready, and remembers every message it sent."""
 
-    def __init__(self, house, crew, work=WORK):
-        self._house = house
+    def __init__(self, env, names, work=WORK_SECONDS):
+        self._env = env
         self._work = work
-        self._dice = random.Random(7)
-        # By member: the task it was last given, and when.
-        self._at = dict.fromkeys(crew)
-        self.sent = {name: [] for name in crew}
+        self._rng = random.Random(7)
+        # By member: its latest task, and when it was assigned.
+        self._assigned = dict.fromkeys(names)
+        self.sent = {name: [] for name in names}
         self.reminders = 0
-        # How many tasks were done at the last look.
+        # The number of completed tasks at the last poll.
         self.done = 0
 
     def tasks(self):
-        return {task["id"]: task for task in self._house.brigade("task", "list")}
+        return {task["id"]: task for task in self._env.brigade("task", "list")}
 
-    def look(self):
-        """Hands out what is ready; whether everything is done."""
+    def poll(self):
+        """Assigns the tasks that are ready; returns whether all tasks are completed."""
         tasks = self.tasks()
         done = {number for number, task in tasks.items() if task["status"] == "completed"}
         self.done = len(done)
-        given = {at[0] for at in self._at.values() if at}
+        assigned = {latest[0] for latest in self._assigned.values() if latest}
         ready = [
             number
             for number, task in sorted(tasks.items(), key=lambda pair: int(pair[0]))
-            if task["status"] == "pending" and number not in given and set(task["blockedBy"]) <= done
+            if task["status"] == "pending" and number not in assigned and set(task["blockedBy"]) <= done
         ]
-        # Whoever has had least comes first.
-        for name in sorted(self._at, key=lambda name: len(self.sent[name])):
-            at = self._at[name]
-            if at and at[0] not in done:
-                if time.monotonic() - at[1] > REMIND * SLACK:
+        # Members with the fewest messages come first.
+        for name in sorted(self._assigned, key=lambda name: len(self.sent[name])):
+            latest = self._assigned[name]
+            if latest and latest[0] not in done:
+                if time.monotonic() - latest[1] > REMIND_AFTER * SLACK:
                     self.reminders += 1
-                    self._give(name, at[0])
+                    self._assign(name, latest[0])
             elif ready:
-                self._give(name, ready.pop(0))
+                self._assign(name, ready.pop(0))
         return len(done) == TASKS
 
-    def _give(self, name, task):
-        words = f"«{name} {len(self.sent[name])}»"
-        seconds = round(self._dice.uniform(*self._work), 1)
-        steps = CREW[name].work(name, task, seconds)
-        self._house.brigade("send", name, f"{words} Do task {task}. {script(*steps)}")
-        # Only what is acknowledged is promised to come.
-        self.sent[name].append(words)
-        self._at[name] = (task, time.monotonic())
+    def _assign(self, name, task):
+        mark = f"«{name} {len(self.sent[name])}»"
+        seconds = round(self._rng.uniform(*self._work), 1)
+        steps = MEMBERS[name].task_steps(name, task, seconds)
+        self._env.brigade("send", name, f"{mark} Do task {task}. {script(*steps)}")
+        # Only an acknowledged message is guaranteed to arrive.
+        self.sent[name].append(mark)
+        self._assigned[name] = (task, time.monotonic())
 
-    def work_through(self, patience):
-        """Hands out until everything is done; whether it is."""
-        return eventually(self.look, patience)
-
-
-class Deed:
-    """What the journal says of one task."""
-
-    def __init__(self, key, after):
-        self.key, self.after = key, after
-        self.steps, self.owner, self.begun, self.ended = [], None, None, None
+    def finish(self, timeout):
+        """Assigns tasks until all are completed; returns whether they are."""
+        return eventually(self.poll, timeout)
 
 
-def deeds(house):
-    """From the journal: each task by its number, with what became of it, in order."""
+class TaskHistory:
+    """The changes of one task, from the journal."""
+
+    def __init__(self, subject, blocked_by):
+        self.subject, self.blocked_by = subject, blocked_by
+        self.statuses, self.owner, self.started, self.ended = [], None, None, None
+
+
+def task_histories(env):
+    """The history of each task, by task id."""
     found = {}
-    for record in house.log():
+    for record in env.log():
         if not (event := record["event"].get("task")):
             continue
         task, at = event["task"], datetime.fromisoformat(record["at"]).timestamp()
-        deed = found.setdefault(event["id"], Deed(task["subject"], task["blockedBy"]))
-        if not deed.steps or deed.steps[-1] != task["status"]:
-            deed.steps.append(task["status"])
+        history = found.setdefault(event["id"], TaskHistory(task["subject"], task["blockedBy"]))
+        if not history.statuses or history.statuses[-1] != task["status"]:
+            history.statuses.append(task["status"])
             if task["status"] == "in_progress":
-                deed.owner, deed.begun = task.get("owner"), at
+                history.owner, history.started = task.get("owner"), at
             elif task["status"] == "completed":
-                deed.ended = at
+                history.ended = at
     return found
 
 
-def check(report, found, crew, count=TASKS):
-    """What must hold of every task, whoever did it."""
-    report.check(f"all {count} tasks are on the board", len(found) == count, len(found))
-    wanted = ["pending", "in_progress", "completed"]
-    odd = {number: deed.steps for number, deed in found.items() if deed.steps != wanted}
-    report.check("each was taken once and completed once", not odd, odd)
-    strange = {number: deed.owner for number, deed in found.items() if deed.owner not in crew}
-    report.check("each by a member", not strange, strange)
+def check_histories(report, histories, names, count=TASKS):
+    """Checks that members did every task once and in order."""
+    report.check(f"all {count} tasks are on the board", len(histories) == count, len(histories))
+    wrong = {number: history.statuses for number, history in histories.items() if history.statuses != STATUSES}
+    report.check("each task was claimed once and completed once", not wrong, wrong)
+    strangers = {number: history.owner for number, history in histories.items() if history.owner not in names}
+    report.check("a member did each task", not strangers, strangers)
     early = [
-        (number, before)
-        for number, deed in found.items()
-        for before in map(int, deed.after)
-        if deed.begun and not (found[before].ended and found[before].ended <= deed.begun)
+        (number, blocker)
+        for number, history in histories.items()
+        for blocker in map(int, history.blocked_by)
+        if history.started and not (histories[blocker].ended and histories[blocker].ended <= history.started)
     ]
-    report.check("none was begun before what it waits for was completed", not early, early)
+    report.check("no task was started before its blockers were completed", not early, early)
 
 
-def chart(found, crew, width=96):
-    """Who did which task when: a line for each member, from the first beginning to the last end."""
-    done = [deed for deed in found.values() if deed.begun and deed.ended]
+def task_chart(histories, names, width=96):
+    """A text chart with one line per member that shows when it did which task."""
+    done = [history for history in histories.values() if history.started and history.ended]
     if not done:
-        return "nothing was done"
-    start, end = min(deed.begun for deed in done), max(deed.ended for deed in done)
+        return "no task was done"
+    start, end = min(history.started for history in done), max(history.ended for history in done)
     scale = width / max(end - start, 0.001)
     lines = []
-    for name in crew:
+    for name in names:
         line = [" "] * (width + 1)
-        for number, deed in found.items():
-            if deed.owner != name or not deed.begun or not deed.ended:
+        for number, history in histories.items():
+            if history.owner != name or not history.started or not history.ended:
                 continue
-            first = int((deed.begun - start) * scale)
-            last = max(first + 1, int((deed.ended - start) * scale))
+            first = int((history.started - start) * scale)
+            last = max(first + 1, int((history.ended - start) * scale))
             label = str(number)
             line[first : last + 1] = "▕" + "━" * (last - first - 1) + "▏"
             middle = max(first + 1, (first + last + 1 - len(label)) // 2)

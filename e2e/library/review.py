@@ -1,5 +1,5 @@
-"""The example of the library, with real agents: one drafts, the other says what should be better, the first
-writes it anew. The models follow the scripts that the mail carries."""
+"""The library's example `review` with real agents: one writes a draft, the other comments on it, the first one writes a
+better draft. The models follow the scripts that the messages carry."""
 
 import json
 import os
@@ -7,64 +7,61 @@ import subprocess
 import time
 from contextlib import ExitStack
 
-from house import prove
-from scripted import ScriptedModel
-from teammate import end_all, keep, nobody_left
-from vendors import SETTLE_IN
+from lib.env import run_scenario
+from lib.scripted_model import ScriptedModel, say, team_tool
+from lib.vendors import CONFIGURE
 
-PATIENCE = 180
+TIMEOUT = 180
 
 
-def scenario(house, report, short):
-    subprocess.run(["git", "init", "--quiet", house.project], env=house.plain_env, check=True)
+def scenario(env, report, short):
+    env.git_init()
     agents = [agent.split("=", 1) for agent in os.environ["AGENTS"].split(":")]
     (writer, _), (reviewer, _) = agents
-    folder = house.root / "bin"
+    folder = env.root / "bin"
     folder.mkdir()
     for link, target in dict([*agents, ("brigade", os.environ["BRIGADE"])]).items():
         (folder / link).symlink_to(target)
-    env = house.plain_env | {"PATH": f"{folder}:{house.plain_env['PATH']}"}
-    task = writes("a draft", writes("a remark", writes("a better draft")))
+    environ = env.environ | {"PATH": f"{folder}:{env.environ['PATH']}"}
+    task = message_script("a draft", message_script("a remark", message_script("a better draft")))
     with ExitStack() as stack:
-        stack.callback(keep, house, report)
-        stack.callback(end_all, house)
+        stack.callback(env.kill_all)
         models = {}
         for name in dict.fromkeys((writer, reviewer)):
-            models[name] = stack.enter_context(ScriptedModel(house.root / "model" / name))
-            env |= SETTLE_IN[name](house, models[name].url)
+            models[name] = stack.enter_context(ScriptedModel(env.root / "model" / name))
+            environ |= CONFIGURE[name](env, models[name].url)
         began = time.monotonic()
         ran = subprocess.run(
             [os.environ["REVIEW"], writer, reviewer, f"Say what this is. {task}"],
-            env=env,
-            cwd=house.project,
+            env=environ,
+            cwd=env.project,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
         )
         report.figure("the whole review", f"{time.monotonic() - began:.1f} s")
-        report.check("it ends well", ran.returncode == 0, ran)
-        said = [line.split(" [script]")[0] for line in ran.stdout.splitlines()]
-        wanted = ["writer: a draft", "reviewer: a remark", "writer: a better draft"]
-        report.check("a draft, a remark and a better draft are told, in this order", said == wanted, ran)
-        asked = models[reviewer].last_input()
-        report.check(f"{reviewer} is asked what should be better in the draft", "better? a draft" in asked, asked)
-        asked = models[writer].last_input()
-        report.check(f"{writer} is told the remark", "in mind: a remark" in asked, asked)
-        left = nobody_left(house)
-        report.check("no process is left", not left, left)
-        teams = list((house.claude_dir / "teams").glob("*"))
+        report.check("the example exits with 0", ran.returncode == 0, ran)
+        printed = [line.split(" [script]")[0] for line in ran.stdout.splitlines()]
+        expected = ["writer: a draft", "reviewer: a remark", "writer: a better draft"]
+        report.check("it prints a draft, a remark and a better draft, in this order", printed == expected, ran)
+        body = models[reviewer].last_input()
+        report.check(f"{reviewer} gets the draft to comment on", "better? a draft" in body, body)
+        body = models[writer].last_input()
+        report.check(f"{writer} gets the remark", "in mind: a remark" in body, body)
+        env.check_no_process_left(report)
+        teams = list((env.claude_dir / "teams").glob("*"))
         report.check("the team is gone", not teams, teams)
 
 
-def writes(text, then=""):
-    """The script of a model that writes this to the lead, with a script in it for whoever reads it next."""
-    message = {"to": "team-lead", "message": f"{text} {then}".strip()}
-    steps = json.dumps([{"tool": "team/send_message", "args": message}, {"say": "That was all."}])
-    # The last mark in a text counts, so those within have a second spelling. Claude Code undoes it in what its
-    # model writes, and so cannot be the first to write.
+def message_script(text, then=""):
+    """The script of a model that sends this text to the lead, together with a script for the next reader."""
+    message = team_tool("send_message", to="team-lead", message=f"{text} {then}".strip())
+    steps = json.dumps([message, say("That was all.")])
+    # The scripted model follows the last mark in a text, so inner marks are escaped. Claude Code removes the escapes
+    # from its model's text, and so cannot be the writer.
     steps = steps.replace("[script]", "\\u005bscript]").replace("[/script]", "\\u005b/script]")
     return f"[script]{steps}[/script]"
 
 
-prove(scenario, "tmux")
+run_scenario(scenario)

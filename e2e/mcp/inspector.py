@@ -1,7 +1,7 @@
-"""Every tool, resource and prompt of `brigade mcp`, asked for by the MCP Inspector's command line.
+"""The official MCP Inspector calls every tool, resource and prompt of `brigade mcp`.
 
-Each question is a process of the Inspector and one of the server, so that nothing is remembered
-between two of them but what is in the team's files.
+Each call is a new process of the Inspector and of the server, so the only state between two calls is in the
+team's files.
 """
 
 import json
@@ -13,57 +13,57 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from report import Report
+from lib.report import Report
 
 TEAM = "inspected"
-FEW = 2
+# Inspector processes at a time.
+PARALLEL = 2
 
 
-class House:
-    """A throw-away home with one team, and the seats that are asked."""
+class InspectorEnv:
+    """A temporary home with one team, and an MCP server for each of its members."""
 
     def __init__(self, root):
         self.root = Path(root)
         for name in ("home", "work"):
             (self.root / name).mkdir()
-        self.env = {
+        self.environ = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.root / "home"),
             "CLAUDE_CONFIG_DIR": str(self.root / "claude"),
             "XDG_STATE_HOME": str(self.root / "state"),
-            # A script that speaks just enough for a teammate to be there.
+            # A script that implements just enough of ACP to act as a teammate.
             "BRIGADE_OPENCODE": os.environ["FAKE_AGENT"],
         }
-        seats = {name: ["mcp", "--team", TEAM, "--as", name] for name in ("team-lead", "bob", "carl")}
         servers = {
-            name: {"command": os.environ["BRIGADE"], "args": args, "env": self.env}
-            for name, args in seats.items()
+            name: {"command": os.environ["BRIGADE"], "args": ["mcp", "--team", TEAM, "--as", name], "env": self.environ}
+            for name in ("team-lead", "bob", "carl")
         }
         self.config = self.root / "servers.json"
         self.config.write_text(json.dumps({"mcpServers": servers}))
 
     def brigade(self, *args):
-        subprocess.run([os.environ["BRIGADE"], "--team", TEAM, *args], env=self.env, check=True,
+        subprocess.run([os.environ["BRIGADE"], "--team", TEAM, *args], env=self.environ, check=True,
                        cwd=self.root / "work", stdout=subprocess.DEVNULL)
 
-    def inspect(self, seat, method, *args):
-        """What the Inspector prints, as JSON, and its exit code."""
-        command = [os.environ["INSPECTOR"], "--cli", "--config", str(self.config), "--server", seat,
+    def inspect(self, member, method, *args):
+        """Runs the Inspector; returns its JSON output and its exit code."""
+        command = [os.environ["INSPECTOR"], "--cli", "--config", str(self.config), "--server", member,
                    "--format", "json", "--method", method, *args]
-        env = self.env | {"MCP_INSPECTOR_SECRET_STORE": "memory"}
-        done = subprocess.run(command, env=env, cwd=self.root / "work", text=True, timeout=60,
+        environ = self.environ | {"MCP_INSPECTOR_SECRET_STORE": "memory"}
+        done = subprocess.run(command, env=environ, cwd=self.root / "work", text=True, timeout=60,
                               stdin=subprocess.DEVNULL, capture_output=True)
         try:
-            said = json.loads(done.stdout)
+            output = json.loads(done.stdout)
         except ValueError:
-            said = {"stdout": done.stdout, "stderr": done.stderr}
-        return said.get("result", said), done.returncode
+            output = {"stdout": done.stdout, "stderr": done.stderr}
+        return output.get("result", output), done.returncode
 
-    def asked_to_stop(self, name):
-        """The id of the request that a member stop, once it is there."""
+    def shutdown_request(self, name):
+        """Waits for a shutdown request to a member; returns its id."""
         for _ in range(100):
             done = subprocess.run([os.environ["BRIGADE"], "--team", TEAM, "inbox", name, "--json"],
-                                  env=self.env, text=True, capture_output=True)
+                                  env=self.environ, text=True, capture_output=True)
             for entry in json.loads(done.stdout or "[]"):
                 if "shutdown_request" in entry["text"]:
                     return json.loads(entry["text"])["requestId"]
@@ -71,7 +71,7 @@ class House:
         return ""
 
     def request_permission(self):
-        """Puts bob's request for leave where Claude Code would; brigade has no tool for it."""
+        """Writes a permission request of bob's as Claude Code would; brigade has no tool for that."""
         request = {
             "type": "permission_request", "request_id": "perm-1-abcdefg", "agent_id": "bob",
             "tool_name": "Bash", "tool_use_id": "t", "description": "List",
@@ -85,78 +85,77 @@ class House:
         path.write_text(json.dumps(inbox))
 
 
-def mistakes(value, schema, where="result"):
-    """What in a value is against a schema. A word of schemas that is not known here is a mistake, too."""
-    kinds = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int}
+def schema_errors(value, schema, where="result"):
+    """Validates a value. A schema keyword that is not implemented here is an error, too."""
+    types = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int}
     found = [f"{where}: cannot check {word}" for word in schema.keys() - {"type", "properties", "required"}]
-    kind = schema.get("type")
-    if kind is not None and (kind not in kinds or not isinstance(value, kinds[kind])):
-        return found + [f"{where}: not a {kind}: {value!r}"]
+    name = schema.get("type")
+    if name is not None and (name not in types or not isinstance(value, types[name])):
+        return found + [f"{where}: not a {name}: {value!r}"]
     if isinstance(value, dict):
         properties = schema.get("properties", {})
         found += [f"{where}: no {key}" for key in schema.get("required", []) if key not in value]
         found += [f"{where}: {key} is not in the schema" for key in value if properties and key not in properties]
         for key in properties.keys() & value.keys():
-            found += mistakes(value[key], properties[key], f"{where}.{key}")
+            found += schema_errors(value[key], properties[key], f"{where}.{key}")
     return found
 
 
 class Inspection:
-    def __init__(self, house, report):
-        self.house, self.report = house, report
+    def __init__(self, env, report):
+        self.env, self.report = env, report
         self.schemas, self.called = {}, {}
 
-    def list_tools(self, role, seat):
-        listed, code = self.house.inspect(seat, "tools/list", "--strict")
+    def list_tools(self, role, member):
+        listed, code = self.env.inspect(member, "tools/list", "--strict")
         tools = listed.get("tools", [])
         self.report.check(f"{role}: tools/list gives {len(tools)} tools, portable to every client",
                           code == 0 and tools, (code, listed))
         self.schemas[role] = {tool["name"]: tool["outputSchema"] for tool in tools}
 
-    def call(self, role, seat, tool, **arguments):
-        result, code = self.house.inspect(seat, "tools/call", "--tool-name", tool,
+    def call(self, role, member, tool, **arguments):
+        result, code = self.env.inspect(member, "tools/call", "--tool-name", tool,
                                           "--tool-args-json", json.dumps(arguments))
         data = result.get("structuredContent")
         schema = self.schemas[role].get(tool, {"type": "a tool that is listed"})
-        wrong = mistakes(data, schema) if code == 0 and result.get("isError") is False else [result]
-        self.report.check(f"{role}: {tool} is answered as its schema says", not wrong, (code, wrong))
+        errors = schema_errors(data, schema) if code == 0 and result.get("isError") is False else [result]
+        self.report.check(f"{role}: the result of {tool} matches its schema", not errors, (code, errors))
         self.called.setdefault(role, set()).add(tool)
         return data or {}
 
-    def not_offered(self, role, seat, *tools):
+    def not_offered(self, role, member, *tools):
         for tool in tools:
-            said, code = self.house.inspect(seat, "tools/call", "--tool-name", tool,
-                                            "--tool-args-json", "{}")
+            output, code = self.env.inspect(member, "tools/call", "--tool-name", tool, "--tool-args-json", "{}")
             listed = tool in self.schemas[role]
-            self.report.check(f"{role}: {tool} is not offered, and refused", code != 0 and not listed,
-                              (code, said))
+            self.report.check(f"{role}: {tool} is not offered, and a call fails", code != 0 and not listed,
+                              (code, output))
 
     def all_called(self, role):
         left = self.schemas[role].keys() - self.called[role]
         self.report.check(f"{role}: every tool was called", not left, sorted(left))
 
-    def read_all(self, role, seat):
+    def read_all(self, role, member):
         """Lists and reads every resource and every prompt."""
         kinds = [("resources", "uri", "resources/read", "--uri", "contents"),
                  ("prompts", "name", "prompts/get", "--prompt-name", "messages")]
         for kind, key, method, option, field in kinds:
-            listed, code = self.house.inspect(seat, f"{kind}/list")
+            listed, code = self.env.inspect(member, f"{kind}/list")
             found = [item[key] for item in listed.get(kind, [])]
             self.report.check(f"{role}: {kind}/list gives {len(found)}", code == 0 and found, (code, listed))
-            with ThreadPoolExecutor(FEW) as few:
-                answers = few.map(lambda one: self.house.inspect(seat, method, option, one), found)
+            with ThreadPoolExecutor(PARALLEL) as pool:
+                answers = pool.map(lambda one: self.env.inspect(member, method, option, one), found)
             for one, (answer, code) in zip(found, answers):
                 self.report.check(f"{role}: {method} {one}", code == 0 and answer.get(field), (code, answer))
 
 
-def inspect(house, report):
-    i = Inspection(house, report)
+def inspect(env, report):
+    i = Inspection(env, report)
     founder = lead = "team-lead"
     i.list_tools("founder", founder)
     i.not_offered("founder", founder, "submit_plan", "answer_shutdown")
     i.call("founder", founder, "team_create", team_name=TEAM, description="to be inspected")
-    house.brigade("team", "join", "bob")
-    house.request_permission()
+    env.brigade("team", "join", "bob")
+    env.request_permission()
 
     i.list_tools("lead", lead)
     i.list_tools("teammate", "bob")
@@ -177,7 +176,7 @@ def inspect(house, report):
     bob = "teammate", "bob"
     i.call(*bob, "list_members")
     got = i.call(*bob, "read_messages")
-    report.check("teammate: reads what it was sent", len(got.get("messages", [])) == 4, got)
+    report.check("teammate: reads its messages", len(got.get("messages", [])) == 4, got)
     i.call(*bob, "wait_for_messages", timeout_seconds=0)
     i.call(*bob, "answer_shutdown", request_id=stop.get("request_id", ""), approve=False, reason="not yet")
     i.call(*bob, "task_list")
@@ -190,29 +189,29 @@ def inspect(house, report):
     plan = i.call(*bob, "submit_plan", plan="# Plan")
 
     got = i.call("lead", lead, "read_messages")
-    report.check("lead: reads what it was sent", len(got.get("messages", [])) == 5, got)
+    report.check("lead: reads its messages", len(got.get("messages", [])) == 5, got)
     i.call("lead", lead, "wait_for_messages", timeout_seconds=0)
     i.call("lead", lead, "answer_plan", request_id=plan.get("request_id", ""), approve=True)
     i.call("lead", lead, "answer_permission", request_id="perm-1-abcdefg", approve=False, reason="no")
 
     i.read_all("teammate", "bob")
     i.read_all("lead", lead)
-    said, code = house.inspect("bob", "resources/read", "--uri", "brigade://other/log")
-    report.check("teammate: a resource of another team is refused", code != 0, said)
+    output, code = env.inspect("bob", "resources/read", "--uri", "brigade://other/log")
+    report.check("teammate: cannot read a resource of another team", code != 0, output)
 
     i.call("lead", lead, "spawn_teammate", name="carl", agent="opencode", prompt="hello")
-    with ThreadPoolExecutor(1) as meanwhile:
-        stopped = meanwhile.submit(i.call, "lead", lead, "stop_teammate", name="carl", reason="enough")
-        answer = {"request_id": house.asked_to_stop("carl"), "approve": True}
-        said, code = house.inspect("carl", "tools/call", "--tool-name", "answer_shutdown",
+    with ThreadPoolExecutor(1) as pool:
+        stopped = pool.submit(i.call, "lead", lead, "stop_teammate", name="carl", reason="enough")
+        answer = {"request_id": env.shutdown_request("carl"), "approve": True}
+        output, code = env.inspect("carl", "tools/call", "--tool-name", "answer_shutdown",
                                    "--tool-args-json", json.dumps(answer))
-        report.check("who was spawned agrees to stop", code == 0, said)
+        report.check("the spawned member agrees to stop", code == 0, output)
         stopped.result()
 
     i.call("lead", lead, "team_delete")
     i.all_called("teammate")
     i.all_called("lead")
-    # Once it has its team a founder is its lead.
+    # A founder that has created its team is its lead.
     i.called["founder"] |= i.called["lead"]
     i.all_called("founder")
 
@@ -220,6 +219,5 @@ def inspect(house, report):
 if __name__ == "__main__":
     report = Report("the MCP Inspector and brigade mcp")
     with tempfile.TemporaryDirectory(prefix="brigade-inspected-") as root:
-        inspect(House(root), report)
-    report.end()
-    sys.exit(1 if report.failures else 0)
+        inspect(InspectorEnv(root), report)
+    sys.exit(report.end())

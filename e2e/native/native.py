@@ -1,5 +1,5 @@
-"""A team that brigade leads has the real Claude Code for a member: it knows its lead, it is killed and
-goes on, it leaves when it is asked to."""
+"""A real Claude Code as a native member of a team that brigade leads. It verifies its lead's messages, survives kill -9,
+and leaves when it is asked to stop."""
 
 import json
 import os
@@ -8,240 +8,210 @@ import signal
 import subprocess
 import time
 
-from forged import entry, now, sign
-from house import MODEL, House, eventually, prove, read_json
+from lib.env import MODEL, TestEnv, run_scenario
+from lib.inbox_entry import inbox_entry, shutdown_request, sign_with_wrong_key
+from lib.processes import in_home
+from lib.scripted_model import shutdown_response
+from lib.util import eventually, read_json
 
-MATE = "alice"
-FILE = f"""
+NAME = "alice"
+TEAM_FILE = f"""
 team = "native"
 
-[members.{MATE}]
+[members.{NAME}]
 agent = "claude"
 model = "{MODEL}"
 access = "full"
 place = "native"
-prompt = "[agent:{MATE}] Wait for messages."
+prompt = "[agent:{NAME}] Wait for messages."
 """
 
 
-class Host(House):
-    """A house in which brigade leads."""
+class NativeEnv(TestEnv):
+    """A test environment in which brigade leads."""
 
     def __init__(self, version, teammate_mode):
         super().__init__(version, teammate_mode)
         self.team = "native"
-        (self.project / "brigade.toml").write_text(FILE)
-        # What brigade starts is started in the environment of whoever called it.
-        self.plain_env = self._lead_env | {"BRIGADE_CLAUDE": self._claude}
+        (self.project / "brigade.toml").write_text(TEAM_FILE)
+        # brigade starts members with the environment of its caller.
+        self.environ = self.lead_environ | {"BRIGADE_CLAUDE": self.claude}
 
     def up(self):
         self.brigade("up")
 
-    def leave(self):
+    def stop_lead(self):
         self.try_brigade("down", "--now")
-        super().leave()
+        super().stop_lead()
 
     def screen(self):
         sockets = (self.root / "tmp").glob("tmux-*/brigade-*")
-        shots = (["tmux", "-S", str(path), "capture-pane", "-p"] for path in sockets)
-        return "\n".join(subprocess.run(shot, capture_output=True, text=True).stdout for shot in shots)
+        captures = (["tmux", "-S", str(path), "capture-pane", "-p"] for path in sockets)
+        return "\n".join(subprocess.run(capture, capture_output=True, text=True).stdout for capture in captures)
 
-    def processes(self):
-        """The processes of this house: of each its parent and its command line."""
-        found = {}
-        for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
-            try:
-                if f"HOME={self.home}\0" in open(f"/proc/{pid}/environ").read():
-                    parent = int(open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[1])
-                    found[pid] = (parent, open(f"/proc/{pid}/cmdline").read().split("\0"))
-            except OSError:
-                continue
-        return found
-
-    def player(self):
-        """The process that plays the member."""
-        found = self.processes().items()
-        return next((pid for pid, (_, line) in found if line[0] == self._brigade and "play" in line), None)
+    def runner(self):
+        """The brigade process that runs the member."""
+        found = in_home(self.home)
+        return next((one for one in found if one.argv[:1] == (self.program,) and "play" in one.argv), None)
 
     def native(self):
-        """The member's own process; old hides its command line."""
-        player = self.player()
-        asked = lambda line: "--version" in line  # noqa: E731
-        found = self.processes().items()
-        return next((pid for pid, (parent, line) in found if player and parent == player and not asked(line)), None)
+        """The member's own process. It is found by its parent, because old hides its command line."""
+        runner = self.runner()
+        children = [one for one in in_home(self.home) if runner and one.parent == runner.pid]
+        return next((one for one in children if "--version" not in one.argv), None)
 
-    def mend(self, pid, whole):
-        """Puts config.json back, if the program that was killed left it torn: old writes it in place."""
-        eventually(lambda: not os.path.exists(f"/proc/{pid}"), 5)
+    def repair_config(self, process, backup):
+        """Restores config.json if the killed process left it torn: old writes it in place. Returns 1 if it did."""
+        eventually(lambda: not process.is_alive(), 5)
         try:
             json.loads(self.config.read_bytes())
             return 0
         except json.JSONDecodeError:
-            self.config.write_bytes(whole)
+            self.config.write_bytes(backup)
             return 1
 
     def sessions(self):
         return list(self.claude_dir.glob("projects/*/*.jsonl"))
 
-    def put_mail(self, name, message):
-        """Writes an entry into an inbox past brigade, with Claude Code's lock."""
-        path, lock = self.inbox(name), self.inbox(name).with_suffix(".json.lock")
-        while True:
-            try:
-                lock.mkdir()
-                break
-            except FileExistsError:
-                time.sleep(0.005)
-        draft = path.with_suffix(".json.tmp.proof")
-        draft.write_text(json.dumps([*read_json(path), message], indent=2))
-        draft.rename(path)
-        lock.rmdir()
+    def sent_texts(self):
+        """The texts of all messages that were sent through brigade."""
+        return [record["event"].get("sent", {}).get("message", {}).get("text", "") for record in self.log()]
+
+    def shutdown_requests(self):
+        """The ids of the shutdown requests that the lead has sent."""
+        return [json.loads(text)["requestId"] for text in self.sent_texts() if '"shutdown_request"' in text]
 
 
-def last_envelope(agent, words):
-    """The envelope in which the model last heard these words."""
-    heard = agent.heard()
-    at = heard.rfind(words)
-    return heard[heard.rfind("<teammate-message", 0, at) : at] if at >= 0 else ""
+def last_envelope(agent, text):
+    """The envelope in which the model last received this text."""
+    received = agent.input()
+    at = received.rfind(text)
+    return received[received.rfind("<teammate-message", 0, at) : at] if at >= 0 else ""
 
 
-def shutdown(house, agent, request):
-    """The member's model agrees to stop."""
-    if house.version == "old":
-        form = {"type": "shutdown_response", "request_id": request, "approve": True}
-    else:
-        answer = {"type": "shutdown_response", "request_id": request, "approve": True}
-        form = {"to": "team-lead", "message": answer}
-    agent.begin("SendMessage", form)
-
-
-def knows_its_lead(house, report, agent):
-    keyed = house.version == "new"
-    line = house.processes()[house.native()][1]
-    if keyed:
-        report.check("it has its lead's key", "--lead-verify-key" in line, line)
-    first = last_envelope(agent, f"[agent:{MATE}]")
-    report.check("its prompt is its lead's", first and "verified" not in first, first)
+def verifies_its_lead(env, report, agent):
+    has_key = env.version == "new"
+    if has_key:
+        argv = env.native().argv
+        report.check("it has its lead's key", "--lead-verify-key" in argv, argv)
+    first = last_envelope(agent, f"[agent:{NAME}]")
+    report.check("its prompt is verified", first and "verified" not in first, first)
     agent.end_turn()
-    house.brigade("send", MATE, "an order of the lead's")
-    heard = agent.hears("an order of the lead's") and last_envelope(agent, "an order of the lead's")
-    report.check("what the lead says is the lead's", heard and "verified" not in heard, heard)
+    order = "an order of the lead's"
+    env.brigade("send", NAME, order)
+    envelope = agent.receives(order) and last_envelope(agent, order)
+    report.check("the lead's message is verified", envelope and "verified" not in envelope, envelope)
     agent.end_turn()
-    if not keyed:
+    if not has_key:
         return
-    for word, seal in (("unsigned", lambda message: message), ("of another key", lambda message: sign(house, message))):
-        house.put_mail(MATE, seal(entry(f"an order, {word}")))
-        heard = agent.hears(f"an order, {word}") and last_envelope(agent, f"an order, {word}")
-        report.check(f"an order {word} is not the lead's", 'verified="false"' in (heard or ""), heard)
+    for kind, sign in (
+        ("unsigned", lambda entry: entry),
+        ("signed with a wrong key", lambda entry: sign_with_wrong_key(env, entry)),
+    ):
+        order = f"an order, {kind}"
+        env.put_mail(NAME, sign(inbox_entry(order)))
+        envelope = agent.receives(order) and last_envelope(agent, order)
+        report.check(f"an order {kind} is unverified", 'verified="false"' in (envelope or ""), envelope)
         agent.end_turn()
-        request = f"shutdown-{time.time_ns() // 10**6}@{MATE}"
-        stop = {"type": "shutdown_request", "requestId": request, "from": "team-lead", "reason": "stop", "timestamp": now()}
-        house.put_mail(MATE, seal(entry(json.dumps(stop))))
-        report.check(f"a request to stop, {word}, is seen", agent.hears(request))
-        shutdown(house, agent, request)
+        request = f"shutdown-{time.time_ns() // 10**6}@{NAME}"
+        env.put_mail(NAME, sign(inbox_entry(shutdown_request(request))))
+        report.check(f"a shutdown request, {kind}, arrives", agent.receives(request))
+        agent.call_without_result("SendMessage", shutdown_response(request, env.version))
         # Even a model that wants to obey cannot.
         agent.open_turn()
         agent.end_turn()
         time.sleep(1)
-        there = house.native() and MATE in house.members()
-        report.check(f"a request to stop, {word}, stops nobody", there, house.members())
+        running = env.native() and NAME in env.members()
+        report.check(f"a shutdown request, {kind}, does not stop it", running, env.members())
 
 
-def come_back(house, was):
-    """Waits until the member runs again. Who is killed too often is given up, until brigade is asked again."""
-    again = lambda: (found := house.native()) != was and found  # noqa: E731
-    if not eventually(again, 15):
-        house.up()
-    return eventually(again, 30)
+def wait_for_restart(env, old):
+    """Waits until the member runs again. brigade marks a member failed that is killed too often, so `up` may be
+    needed."""
+
+    def restarted():
+        found = env.native()
+        return found if found and found.pid != old.pid else None
+
+    if not eventually(restarted, 15):
+        env.up()
+    return eventually(restarted, 30)
 
 
-def killed(house, report, agent, rounds):
-    """Killed at any moment it comes back with its session, and its model hears everything once."""
-    chance = random.Random(325)
-    said, torn, whole = [], 0, b""
+def survives_kills(env, report, agent, rounds):
+    """Killed at random moments, it resumes its session, and its model receives every message once."""
+    rng = random.Random(325)
+    sent, torn, backup = [], 0, b""
     for number in range(rounds):
-        pid = house.native()
-        held = number % 2 == 1
-        agent.attend() if held else agent.oblige()
+        process = env.native()
+        in_turn = number % 2 == 1
+        agent.reply_by_script() if in_turn else agent.reply_automatically()
         for part in range(3):
-            said.append(f"word {number}-{part} of {rounds}.")
-            house.brigade("send", MATE, said[-1])
-            if held and part == 0:
-                # It takes the next ones into its memory while its model thinks about this one.
+            sent.append(f"word {number}-{part} of {rounds}.")
+            env.brigade("send", NAME, sent[-1])
+            if in_turn and part == 0:
+                # It reads the next messages into memory while its model works on this one.
                 agent.open_turn()
-        time.sleep(chance.uniform(0, 1.5))
-        whole = house.config.read_bytes() or whole
-        os.kill(pid, signal.SIGKILL)
-        torn += house.mend(pid, whole)
-        agent.lose()
-        agent.oblige()
-        if not come_back(house, pid):
-            report.check(f"it comes back after kill {number + 1}", False, house.screen())
+        time.sleep(rng.uniform(0, 1.5))
+        backup = env.config.read_bytes() or backup
+        process.kill()
+        torn += env.repair_config(process, backup)
+        agent.abandon()
+        agent.reply_automatically()
+        if not wait_for_restart(env, process):
+            report.check(f"it restarts after kill {number + 1}", False, env.screen())
             return
-    house.brigade("send", MATE, "the last word")
-    agent.hears("the last word", 30)
-    everything = lambda: all(agent.heard().count(words) for words in said)  # noqa: E731
-    eventually(everything, 20)
-    sessions = house.sessions()
-    report.check(f"killed {rounds} times, it comes back with its session each time", len(sessions) == 1, sessions)
-    times = {words: agent.heard().count(words) for words in said}
-    wrong = {words: count for words, count in times.items() if count != 1}
-    report.check(f"its model has heard each of {len(said)} messages once", not wrong, wrong)
-    texts = [record["event"].get("sent", {}).get("message", {}).get("text") for record in log(house)]
+    env.brigade("send", NAME, "the last word")
+    agent.receives("the last word", 30)
+    eventually(lambda: all(agent.input().count(text) for text in sent), 20)
+    sessions = env.sessions()
+    report.check(f"killed {rounds} times, it resumes its session each time", len(sessions) == 1, sessions)
+    times = {text: agent.input().count(text) for text in sent}
+    wrong = {text: count for text, count in times.items() if count != 1}
+    report.check(f"its model has received each of {len(sent)} messages once", not wrong, wrong)
+    texts = env.sent_texts()
     report.figure("times the killed program left config.json torn", torn)
-    report.figure("messages sent again", sum(max(texts.count(words) - 1, 0) for words in said))
-    report.figure("times it was told to go on", sum("Go on where you were" in (text or "") for text in texts))
+    report.figure("messages sent again", sum(max(texts.count(text) - 1, 0) for text in sent))
+    report.figure("times brigade asked it to continue", sum("Go on where you were" in (text or "") for text in texts))
 
 
-def requests(house):
-    """The requests to stop that the lead has sent, by id."""
-    texts = (record["event"].get("sent", {}).get("message", {}).get("text", "") for record in log(house))
-    return [json.loads(text)["requestId"] for text in texts if '"shutdown_request"' in text]
+def ends_with_its_runner(env, report):
+    """When the brigade process that runs it is killed, it does not keep running alone."""
+    process = env.native()
+    os.kill(env.runner().pid, signal.SIGKILL)
+    gone = eventually(lambda: not process.is_alive(), 10)
+    report.check("it ends with the process that runs it", gone)
+    report.check("and is restarted", wait_for_restart(env, process))
 
 
-def log(house):
-    lines = house.try_brigade("log").stdout.splitlines()
-    return [json.loads(line) for line in lines if line.strip()]
-
-
-def orphaned(house, report):
-    """Whoever plays it is killed: it does not go on alone."""
-    pid = house.native()
-    os.kill(house.player(), signal.SIGKILL)
-    gone = eventually(lambda: not os.path.exists(f"/proc/{pid}"), 10)
-    report.check("it ends with whoever plays it", gone)
-    report.check("and comes back", come_back(house, pid))
-
-
-def leaves(house, report, agent):
-    number = str(house.brigade("task", "add", "some work")["task_id"])
-    house.brigade("task", "claim", number, by=MATE)
-    agent.attend()
-    asked = len(requests(house))
-    where = ["--claude-dir", str(house.claude_dir), "--team", house.team]
-    command = [house._brigade, *where, "stop", MATE]
-    stop = subprocess.Popen(command, env=house.plain_env, cwd=house.project, stderr=subprocess.PIPE, text=True)
-    eventually(lambda: len(requests(house)) > asked, 10)
-    request = requests(house)[-1]
-    report.check("asked to stop, it is told so", agent.hears(request, 20))
-    shutdown(house, agent, request)
-    _, told = stop.communicate(timeout=60)
-    report.check("it agrees, and is gone", stop.returncode == 0 and "told to end" not in told, told)
-    gone = eventually(lambda: MATE not in house.members() and not house.native(), 10)
-    report.check("nothing of it is left, on the team or in the system", gone, (house.members(), house.native()))
-    free = read_json(house.tasks / f"{number}.json")
+def leaves(env, report, agent):
+    number = str(env.brigade("task", "add", "some work")["task_id"])
+    env.brigade("task", "claim", number, by=NAME)
+    agent.reply_by_script()
+    before = len(env.shutdown_requests())
+    command = [env.program, "--claude-dir", str(env.claude_dir), "--team", env.team, "stop", NAME]
+    stop = subprocess.Popen(command, env=env.environ, cwd=env.project, stderr=subprocess.PIPE, text=True)
+    eventually(lambda: len(env.shutdown_requests()) > before, 10)
+    request = env.shutdown_requests()[-1]
+    report.check("it receives the shutdown request", agent.receives(request, 20))
+    agent.call_without_result("SendMessage", shutdown_response(request, env.version))
+    _, stderr = stop.communicate(timeout=60)
+    report.check("it agrees, and `brigade stop` succeeds", stop.returncode == 0 and "told to end" not in stderr, stderr)
+    gone = eventually(lambda: NAME not in env.members() and not env.native(), 10)
+    report.check("it is gone from the team, and so is its process", gone, (env.members(), env.native()))
+    free = read_json(env.tasks / f"{number}.json")
     report.check("its task is free", not free.get("owner") and free["status"] == "pending", free)
 
 
-def native(house, report, short):
-    house.up()
-    agent = house.agent(MATE)
+def scenario(env, report, short):
+    env.up()
+    agent = env.agent(NAME)
     agent.open_turn()
-    knows_its_lead(house, report, agent)
-    killed(house, report, agent, 4 if short else 20)
-    orphaned(house, report)
-    leaves(house, report, agent)
+    verifies_its_lead(env, report, agent)
+    survives_kills(env, report, agent, 4 if short else 20)
+    ends_with_its_runner(env, report)
+    leaves(env, report, agent)
 
 
 if __name__ == "__main__":
-    prove(native, "tmux", Host)
+    run_scenario(scenario, NativeEnv)

@@ -1,10 +1,9 @@
-"""README.md, typed from its first block to its last in an empty home. It fails when the page and the program
-disagree, and when the page has a block that nobody knows how to type."""
+"""Runs every block of README.md, in order, in an empty home. Fails if the output differs from the page, or if a block
+cannot be run."""
 
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -12,72 +11,62 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from house import KEY, MODEL, SLACK, eventually
-from page import blocks, differs
-from prompter import Prompter
-from report import Report
-from scripted import ScriptedModel
-from shell import Shell, Terminal
-from teammate import at_home
-from vendors import SETTLE_IN
+from readme_blocks import blocks, difference
+from script_proxy import ScriptProxy
+from terminal import BlockShell, Terminal
+
+from lib.env import MODEL, exit_on_sigterm, mark_trusted
+from lib.processes import in_home, kill_home
+from lib.report import Report
+from lib.scripted_model import ScriptedModel, say, shutdown_steps, team_tool, tool
+from lib.util import SLACK, eventually
+from lib.vendors import CODEX_PLAIN_TOOLS, CONFIGURE
 
 PAGE = Path(os.environ["PAGE"])
-# What only looks is asked again until it shows what the page shows: people look twice, too.
-LOOKS = ("brigade status", "brigade inbox", "brigade log", "brigade approvals")
-# What is not typed here, and why.
-NOT_HERE = {
-    "cargo install --locked --path crates/brigade": "it compiles for minutes, and this proof is given the program",
+# Commands that are repeated until their output matches the page: they only read.
+READ_ONLY = ("brigade status", "brigade inbox", "brigade log", "brigade approvals")
+# Commands that are not run here, and why.
+NOT_RUN = {
+    "cargo install --locked --path crates/brigade": "it compiles for minutes, and this test gets a built program",
     "cargo uninstall brigade": "cargo did not install it here",
 }
 LEAD_STARTS = "brigade init"
-# A new lead judges by itself what it may do, which needs its vendor's servers.
-MAY_ALL = "alias claude='claude --dangerously-skip-permissions'"
-
-
-def team(name, **args):
-    return {"tool": f"team/{name}", "args": args}
-
-
-# What a model would do, by the words of the page that it is told.
+# The new Claude Code checks permissions with its vendor's servers, which are out of reach here.
+SKIP_PERMISSIONS = "alias claude='claude --dangerously-skip-permissions'"
+# The steps of a model for texts of the page.
 SCRIPTS = {
     "Tell me in one sentence what is in this folder": [
-        team("task_claim", taskId="1"),
-        team("send_message", to="team-lead", message="It holds a parser, its tests and a README."),
-        team("task_update", taskId="1", status="completed"),
-        {"say": "I have told the lead."},
+        team_tool("task_claim", taskId="1"),
+        team_tool("send_message", to="team-lead", message="It holds a parser, its tests and a README."),
+        team_tool("task_update", taskId="1", status="completed"),
+        say("I have told the lead."),
     ],
     "Publish the parser": [
-        {
-            "tool": "exec_command",
-            "args": {
-                "cmd": "rsync -r doc/ server:parser/",
-                "sandbox_permissions": "require_escalated",
-                "justification": "it has to be on the server",
-            },
-        },
-        {"say": "It was not to be."},
+        tool(
+            "exec_command",
+            cmd="rsync -r doc/ server:parser/",
+            sandbox_permissions="require_escalated",
+            justification="it has to be on the server",
+        ),
+        say("It was not to be."),
     ],
-    "Answer with the tool answer_shutdown.": [
-        team("answer_shutdown", request_id="{heard:request_id}", approve=True),
-        {"say": "Goodbye."},
-    ],
+    "Answer with the tool answer_shutdown.": shutdown_steps(native=False),
 }
 
 
-def hires(request):
-    """The steps by which a lead starts a Codex teammate, of either generation: old has a tool that makes a team."""
-    wanted = {"name": "rev", "description": "reviews", "prompt": "Review it.", "subagent_type": "codex"}
+def spawn_steps(request):
+    """The steps by which a lead starts a Codex teammate. Only the old version has the tool TeamCreate."""
+    teammate = {"name": "rev", "description": "reviews", "prompt": "Review it.", "subagent_type": "codex"}
     if b'"TeamCreate"' not in request:
-        return [{"tool": "Agent", "args": wanted}, {"say": "rev is on it."}]
-    create = {"tool": "TeamCreate", "args": {"team_name": "review", "description": "a review"}}
-    return [create, {"tool": "Task", "args": wanted | {"team_name": "review"}}, {"say": "rev is on it."}]
+        return [tool("Agent", **teammate), say("rev is on it.")]
+    create = tool("TeamCreate", team_name="review", description="a review")
+    return [create, tool("Task", **teammate, team_name="review"), say("rev is on it.")]
 
 
-class Home:
-    """An empty home, with a folder to work in and the programs that the page speaks of."""
+class ReadmeHome:
+    """An empty home, with a project and the programs that the page needs."""
 
     def __init__(self, root):
-        # What brigade and its agents make stands below it; tmux takes no long path.
         self.root, self.home = root, root / "home"
         self.project = self.home / "parser"
         self.bin = root / "bin"
@@ -86,7 +75,7 @@ class Home:
             (self.bin / name).symlink_to(os.environ[variable])
         self.project.mkdir(parents=True)
         (root / "tmp").mkdir()
-        self.env = {
+        self.environ = {
             "HOME": str(self.home),
             "PATH": f"{self.bin}:/usr/local/bin:/usr/bin:/bin",
             "LANG": "C.UTF-8",
@@ -95,165 +84,146 @@ class Home:
             "TMPDIR": str(root / "tmp"),
             "TMUX_TMPDIR": str(root / "tmp"),
             "PS1": "$ ",
-            # A model that Codex does not know is offered its plain tools.
-            "BRIGADE_CODEX_ARGS": '-c model="scripted"',
+            **CODEX_PLAIN_TOOLS,
             "ANTHROPIC_MODEL": MODEL,
             "DISABLE_AUTOUPDATER": "1",
             "ENABLE_TOOL_SEARCH": "false",
             "IS_SANDBOX": "1",
         }
-        # The shells of new panes begin with the system's path, and read this.
+        # The login shells of new panes reset the path and read this file.
         (self.home / ".profile").write_text(f'PATH="{self.bin}:$PATH"\n')
         (self.project / "README").write_text("A parser.\n")
-        words = ["-c", "user.name=me", "-c", "user.email=me@example.com", "commit", "--quiet", "-m", "begin"]
-        for arguments in (["init", "--quiet"], ["add", "."], words):
-            subprocess.run(["git", *arguments], cwd=self.project, env=self.env, check=True)
+        commit = ["-c", "user.name=me", "-c", "user.email=me@example.com", "commit", "--quiet", "-m", "begin"]
+        for arguments in (["init", "--quiet"], ["add", "."], commit):
+            subprocess.run(["git", *arguments], cwd=self.project, env=self.environ, check=True)
 
-    def settle_in(self, url):
-        """Each vendor's program is set up, and everything that a first start would ask is answered."""
+    def configure_agents(self, url):
+        """Points each vendor's program at the model, and answers everything it asks at its first start."""
         (self.home / ".claude").mkdir()
-        known = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
-        answers = {
-            "hasCompletedOnboarding": True,
-            "lastOnboardingVersion": "9.9.9",
-            "lastReleaseNotesSeen": "9.9.9",
-            "theme": "dark",
-            "bypassPermissionsModeAccepted": True,
-            "effortCalloutDismissed": True,
-            "officialMarketplaceAutoInstallAttempted": True,
-            "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []},
-            "projects": {str(self.project): known},
-        }
-        (self.home / ".claude.json").write_text(json.dumps(answers))
-        quiet = {"skipDangerousModePermissionPrompt": True}
-        (self.home / ".claude/settings.json").write_text(json.dumps(quiet, indent=2))
+        mark_trusted(self.home, self.project)
+        settings = {"skipDangerousModePermissionPrompt": True}
+        (self.home / ".claude/settings.json").write_text(json.dumps(settings, indent=2))
         for vendor in ("codex", "claude"):
-            self.env |= SETTLE_IN[vendor](self, url)
+            self.environ |= CONFIGURE[vendor](self, url)
 
-    def generation(self, version):
-        """Makes `claude` the Claude Code of this generation."""
+    def install_claude(self, version):
+        """Makes `claude` the old or the new Claude Code."""
         link = self.bin / "claude"
         link.unlink(missing_ok=True)
         link.symlink_to(os.environ[f"CLAUDE_{version.upper()}"])
 
     def settings(self):
-        """The files that `brigade init` says it changes."""
-        folders = (".claude/settings.json", ".claude/agents", ".codex/config.toml")
-        places = [self.home / name for name in folders]
-        files = [file for place in places for file in ([place] if place.is_file() else place.glob("*"))]
+        """The files that `brigade init` changes."""
+        names = (".claude/settings.json", ".claude/agents", ".codex/config.toml")
+        paths = [self.home / name for name in names]
+        files = [file for path in paths for file in ([path] if path.is_file() else path.glob("*"))]
         return {str(file): file.read_bytes() for file in files}
 
-    def shell(self):
-        return Shell(self.env, self.project)
+    def run(self, *arguments):
+        command = ["brigade", *arguments]
+        options = {"capture_output": True, "text": True, "stdin": subprocess.DEVNULL}
+        return subprocess.run(command, env=self.environ, cwd=self.project, **options).stdout
 
-    def run(self, *words):
-        return subprocess.run(
-            ["brigade", *words], env=self.env, cwd=self.project, capture_output=True, text=True, stdin=subprocess.DEVNULL
-        ).stdout
+    def stop(self):
+        self.run("down", "--now")
+        kill_home(self.home)
 
 
-def type_block(home, report, block, typed):
-    with home.shell() as shell:
+def run_block(home, report, block, skipped):
+    with BlockShell(home.environ, home.project) as shell:
         for step in block.steps:
-            if step.typed in NOT_HERE:
-                typed.append(step.typed)
+            if step.command in NOT_RUN:
+                skipped.append(step.command)
                 continue
-            printed, code = shell.type(step.typed)
-            wrong = step.shown is not None and differs(step.shown, printed)
+            output, code = shell.type(step.command)
+            wrong = step.expected is not None and difference(step.expected, output)
             end = time.monotonic() + 40 * SLACK
-            while (wrong or code) and step.typed.startswith(LOOKS) and time.monotonic() < end:
+            while (wrong or code) and step.command.startswith(READ_ONLY) and time.monotonic() < end:
                 time.sleep(0.3)
-                printed, code = shell.type(step.typed)
-                wrong = differs(step.shown, printed)
-            report.check(f"line {block.line}: {step.typed}", not wrong and code == 0, f"{code}, {wrong or ''}: {printed}")
+                output, code = shell.type(step.command)
+                wrong = difference(step.expected, output)
+            details = f"{code}, {wrong or ''}: {output}"
+            report.check(f"line {block.line}: {step.command}", not wrong and code == 0, details)
 
 
-def lead(home, report, block, version):
-    """Claude Code leads: `brigade init` is asked and answered at a terminal, and then the lead is told what
-    the page says."""
+def run_lead_block(home, report, block, version):
+    """Runs `brigade init` and Claude Code in a terminal, and types the prompt of the page."""
     before = home.settings()
-    with Terminal(home.env, home.project, home.root / "tmux") as terminal:
-        init, claude = (step.typed for step in block.steps)
+    with Terminal(home.environ, home.project, home.root / "tmux") as terminal:
+        init, claude = (step.command for step in block.steps)
         terminal.type(init)
         report.check(f"{version}: {init} asks", terminal.shows("apply? [y/N]", 20), terminal.screens())
         terminal.type("y")
-        switched = terminal.shows("brigade is switched on", 20)
-        report.check(f"{version}: and switches brigade on", switched and home.settings() != before, terminal.screens())
-        terminal.type(f"{MAY_ALL}; clear")
+        applied = terminal.shows("brigade is switched on", 20)
+        report.check(f"{version}: and changes the settings", applied and home.settings() != before, terminal.screens())
+        terminal.type(f"{SKIP_PERMISSIONS}; clear")
         terminal.type(claude)
-        # Its box is there before it listens.
+        # Its input box is visible before it accepts input.
         ready = terminal.shows("❯", 60) and terminal.shows("bypass permissions on", 20)
         time.sleep(1)
-        sat = ready and terminal.say(block.said, "rev of team", 60 * SLACK)
-        report.check(f"{version}: told «{block.said}», rev sits down in a pane", sat, terminal.screens())
-        heard = lambda: any("→ rev" in line and "shown" in line for line in home.run("log").splitlines())
-        report.check(f"{version}: the real Codex is shown its mail", eventually(heard, 60), home.run("log"))
-        shows = terminal.shows("No script. You said:", 20)
-        report.check(f"{version}: and its answer stands in the pane", shows, terminal.screens())
-    gone = eventually(lambda: not ours(home), 20)
-    report.check(f"{version}: with the terminal gone nobody of brigade's is left", gone, ours(home))
-    # A lead whose terminal is gone may leave its team behind.
+        started = ready and terminal.prompt(block.prompt, "rev of team", 60 * SLACK)
+        report.check(f"{version}: the prompt «{block.prompt}» starts rev in a pane", started, terminal.screens())
+        shown = lambda: any("→ rev" in line and "shown" in line for line in home.run("log").splitlines())  # noqa: E731
+        report.check(f"{version}: the real Codex receives its message", eventually(shown, 60), home.run("log"))
+        answered = terminal.shows("No script. You said:", 20)
+        report.check(f"{version}: and its answer is in the pane", answered, terminal.screens())
+    gone = eventually(lambda: not brigade_processes(home), 20)
+    report.check(f"{version}: no brigade process is left without the terminal", gone, brigade_processes(home))
+    # A lead whose terminal is closed may leave its team behind.
     for left in json.loads(home.run("team", "list", "--json") or "[]"):
         home.run("--as", "team-lead", "team", "delete", left["name"], "--force")
 
 
-def ours(home):
-    return [process for process in at_home(home.home) if os.environ["BRIGADE"] in process.words]
+def brigade_processes(home):
+    return [process for process in in_home(home.home) if os.environ["BRIGADE"] in process.argv]
 
 
-def removed(home, report, before):
-    """Nothing of brigade's is left in the home but the file that is the user's."""
-    report.check("every setting is as it was", home.settings() == before, set(home.settings()) ^ set(before))
+def check_removed(home, report, before):
+    """Checks that brigade has left only the user's own file in the home."""
+    report.check("every setting is as before", home.settings() == before, set(home.settings()) ^ set(before))
     left = [str(path) for path in home.home.rglob("*") if "brigade" in path.name]
     expected = [str(home.project / "brigade.toml")]
-    report.check("nothing of brigade's is left but brigade.toml", left == expected, left)
+    report.check("only brigade.toml is left", left == expected, left)
     teams = [*(home.home / ".claude/teams").glob("*"), *(home.home / ".claude/tasks").glob("*")]
     # Claude Code leaves the empty board of a session behind.
     teams = [team for team in teams if not team.name.startswith("session-")]
     report.check("and no team", not teams, teams)
 
 
-def whole(home, report, leads):
-    typed = []
+def run_page(home, report, leads):
+    skipped = []
     before = None
     for block in blocks(PAGE):
-        if block.steps[0].typed == LEAD_STARTS and block.said:
+        if block.steps[0].command == LEAD_STARTS and block.prompt:
             before = before or home.settings()
             for version in leads:
-                home.generation(version)
-                lead(home, report, block, version)
+                home.install_claude(version)
+                run_lead_block(home, report, block, version)
                 if version != leads[-1]:
                     home.run("init", "--undo")
-            home.generation("new")
+            home.install_claude("new")
             continue
-        type_block(home, report, block, typed)
-    report.check("what is not typed is on the page", sorted(typed) == sorted(NOT_HERE), typed)
-    report.check("the page says how to let Claude Code lead", before is not None)
-    removed(home, report, before)
+        run_block(home, report, block, skipped)
+    report.check("every command that is not run is on the page", sorted(skipped) == sorted(NOT_RUN), skipped)
+    report.check("the page has the block with a Claude Code lead", before is not None)
+    check_removed(home, report, before)
 
 
 def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    exit_on_sigterm()
     report = Report(PAGE.name)
     root = Path(tempfile.mkdtemp(prefix="readme-"))
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, root, ignore_errors=True)
-        home = Home(root)
-        stack.callback(end, home)
+        home = ReadmeHome(root)
+        stack.callback(home.stop)
         model = stack.enter_context(ScriptedModel(root / "model", bodies=False))
-        said = {block.said: hires for block in blocks(PAGE) if block.said}
-        prompter = stack.enter_context(Prompter(model.url, SCRIPTS | said))
-        home.settle_in(prompter.url)
-        home.generation("new")
-        whole(home, report, sys.argv[1:])
-    report.end()
-    sys.exit(1 if report.failures else 0)
-
-
-def end(home):
-    home.run("down", "--now")
-    for process in at_home(home.home):
-        process.kill()
+        prompts = {block.prompt: spawn_steps for block in blocks(PAGE) if block.prompt}
+        proxy = stack.enter_context(ScriptProxy(model.url, SCRIPTS | prompts))
+        home.configure_agents(proxy.url)
+        home.install_claude("new")
+        run_page(home, report, sys.argv[1:])
+    sys.exit(report.end())
 
 
 main()

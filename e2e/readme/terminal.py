@@ -1,4 +1,4 @@
-"""A shell in which a page is typed, and a terminal for what asks."""
+"""A shell for the commands of a page, and a terminal for interactive programs."""
 
 import os
 import signal
@@ -6,16 +6,16 @@ import subprocess
 import time
 import uuid
 
-from house import eventually
+from lib.util import eventually
 
 
-class Shell:
-    """One for a block: what it exports and what it leaves running ends with it."""
+class BlockShell:
+    """The shell of one block. Its variables and background processes end with it."""
 
-    def __init__(self, env, folder):
+    def __init__(self, environ, folder):
         self._process = subprocess.Popen(
             ["bash", "--norc", "--noprofile"],
-            env=env,
+            env=environ,
             cwd=folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -32,26 +32,26 @@ class Shell:
         self._process.wait()
 
     def type(self, line):
-        """What a line prints, and its exit code."""
+        """Runs a line; returns its output and its exit code."""
         mark = str(uuid.uuid4())
         self._process.stdin.write(f"{{\n{line}\n}} </dev/null\necho {mark} $?\n")
         self._process.stdin.flush()
-        printed = []
-        for came in self._process.stdout:
-            before, found, code = came.partition(mark)
-            printed.append(before)
+        output = []
+        for printed in self._process.stdout:
+            before, found, code = printed.partition(mark)
+            output.append(before)
             if found:
-                return "".join(printed), int(code)
+                return "".join(output), int(code)
         raise RuntimeError(f"the shell ended at: {line}")
 
 
 class Terminal:
-    """A terminal of tmux with a shell in it."""
+    """A tmux server with a shell in it."""
 
-    def __init__(self, env, folder, socket):
-        self._env, self._socket = env, socket
-        place = ["-x", "180", "-y", "48", "-c", str(folder)]
-        self._tmux("-f", os.devnull, "new-session", "-d", *place, "--", "bash", "--norc", "--noprofile")
+    def __init__(self, environ, folder, socket):
+        self._environ, self._socket = environ, socket
+        window = ["-x", "180", "-y", "48", "-c", str(folder)]
+        self._tmux("-f", os.devnull, "new-session", "-d", *window, "--", "bash", "--norc", "--noprofile")
 
     def __enter__(self):
         return self
@@ -60,32 +60,32 @@ class Terminal:
         self._tmux("kill-server")
 
     def _tmux(self, *arguments):
-        words = ["tmux", "-S", str(self._socket), *arguments]
-        return subprocess.run(words, env=self._env, capture_output=True, text=True).stdout
+        command = ["tmux", "-S", str(self._socket), *arguments]
+        return subprocess.run(command, env=self._environ, capture_output=True, text=True).stdout
 
     def type(self, text):
         self._tmux("send-keys", "-t", "{top-left}", "-l", text)
-        # What comes at once is taken for one paste, with its end of the line in it.
+        # Programs treat an Enter that comes at once as part of a paste.
         time.sleep(0.5)
         self.press("Enter")
 
-    def say(self, text, seen, patience):
-        """Says something to an agent; whether it is seen that it was heard. A program that is busy takes even a
-        late Enter for a part of the paste, and one at an empty line for nothing."""
+    def prompt(self, text, reaction, timeout):
+        """Types a prompt; returns whether the expected reaction is on the screen. A busy program treats even a late
+        Enter as part of a paste, so Enter is repeated; at an empty line it has no effect."""
         self.type(text)
-        end = time.monotonic() + patience
-        while not (heard := self.shows(seen, 4)) and time.monotonic() < end:
+        end = time.monotonic() + timeout
+        while not (reacted := self.shows(reaction, 4)) and time.monotonic() < end:
             self.press("Enter")
-        return heard
+        return reacted
 
     def press(self, key):
         self._tmux("send-keys", "-t", "{top-left}", key)
 
     def screens(self):
-        """What every pane shows, the newest first, without empty lines."""
+        """The text of every pane, the newest first, without empty lines."""
         panes = reversed(self._tmux("list-panes", "-a", "-F", "#{pane_id}").split())
         shown = "\n".join(self._tmux("capture-pane", "-p", "-t", pane) for pane in panes)
         return "\n".join(line for line in shown.splitlines() if line.strip())
 
-    def shows(self, text, patience):
-        return eventually(lambda: text in self.screens(), patience)
+    def shows(self, text, timeout):
+        return eventually(lambda: text in self.screens(), timeout)

@@ -1,5 +1,5 @@
-"""An agent without a model that speaks just enough of the Agent Client Protocol, and that remembers: what it was
-told stands in the file `heard` of its folder, a line of JSON each, and is played back when its session is loaded."""
+"""An agent without a model that implements just enough of the Agent Client Protocol. It logs every prompt as a line of
+JSON in the file `heard` of its folder, and replays them when its session is loaded."""
 
 import json
 import os
@@ -11,16 +11,16 @@ def write(message):
     sys.stdout.flush()
 
 
-def update(kind, text):
-    its = {"sessionUpdate": kind, "content": {"type": "text", "text": text}}
-    write({"method": "session/update", "params": {"sessionId": "s1", "update": its}})
+def send_update(kind, text):
+    update = {"sessionUpdate": kind, "content": {"type": "text", "text": text}}
+    write({"method": "session/update", "params": {"sessionId": "s1", "update": update}})
 
 
-def told(params):
-    """What a prompt says. One write puts it down, so that a kill leaves all of it or nothing."""
+def log_prompt(params):
+    """Logs the text of a prompt in one write, so that a kill leaves all of it or nothing."""
     text = "\n".join(part.get("text", "") for part in params["prompt"])
-    with open("heard", "ab", buffering=0) as heard:
-        heard.write(json.dumps(text, ensure_ascii=False).encode() + b"\n")
+    with open("heard", "ab", buffering=0) as log:
+        log.write(json.dumps(text, ensure_ascii=False).encode() + b"\n")
 
 
 def answer(method, params):
@@ -29,12 +29,12 @@ def answer(method, params):
     if method == "session/new":
         return {"sessionId": "s1"}
     if method == "session/load" and os.path.exists("heard"):
-        with open("heard", encoding="utf-8") as heard:
-            for line in heard:
-                update("user_message_chunk", json.loads(line))
+        with open("heard", encoding="utf-8") as log:
+            for line in log:
+                send_update("user_message_chunk", json.loads(line))
     if method == "session/prompt":
-        told(params)
-        update("agent_message_chunk", "Fine.")
+        log_prompt(params)
+        send_update("agent_message_chunk", "Fine.")
         return {"stopReason": "end_turn"}
     return {}
 

@@ -1,122 +1,107 @@
-"""What must hold of a run."""
+"""The checks at the end of a run."""
 
-import json
 from collections import Counter
 from statistics import median
 
-import stays
-from board import deeds
-from crew import script
-from crowd import PLAIN, REAL
-from house import eventually
-from linked import MEMBERS
+from linked import LINKED
+from mail_log import LEAD
 from meter import MB
-from post import LEAD
+from soak_team import PLAIN, REAL
 
-WANTED = ["pending", "in_progress", "completed"]
-
-
-def files_of(house):
-    return stays.house_files(house)
+from lib.task_graph import STATUSES, task_histories
+from lib.util import eventually
 
 
-def mail(report, soak):
-    """Every message that was acknowledged was told, once; any other once at most."""
-    for where, post in (("on one host", soak.house.post), ("on two hosts", soak.linked.post)):
-        sent, lost = post.acknowledged, post.missing()
+def check_mail(report, soak):
+    """Every acknowledged message was received once; any other at most once."""
+    for where, mail_log in (("on one host", soak.env.mail_log), ("on two hosts", soak.linked.mail_log)):
+        sent, lost = mail_log.acknowledged, mail_log.missing()
         report.check(f"{where}: none of {len(sent)} acknowledged messages is lost", not lost, lost)
-        unsure = [mark for mark in post.letters if mark not in sent]
-        came = sum(mark in post.told for mark in unsure)
-        report.figure(f"{where}: written and not acknowledged", f"{len(unsure)}, of which {came} came all the same")
-        twice, rewritten = post.twice()
-        if post is soak.house.post:
-            report.figure("written again by a model that no longer knew it had", [*rewritten] or 0)
-        report.check(f"{where}: none is told twice", not twice, twice)
-        ways = Counter((kind(letter.by), kind(letter.to)) for mark, letter in post.letters.items() if mark in sent)
-        report.figure(f"{where}: who wrote to whom", ", ".join(f"{by} to {to} {n}" for (by, to), n in sorted(ways.items())))
-        delays = post.delays()
-        if delays:
-            half, most = delays[len(delays) // 2], delays[len(delays) * 99 // 100]
-            report.figure(f"{where}: seconds from acknowledged to seen told", f"p50 {half:.1f}, p99 {most:.1f}, most {delays[-1]:.1f}")
-    for name, ear in soak.house.ears.items():
-        lost = ear.forgotten()
-        words = f"{name}: its last request has all it was ever told ({ear.requests} requests, the longest {ear.longest / MB:.1f} MB)"
-        report.check(words, not lost, lost)
+        unacknowledged = [mark for mark in mail_log.messages if mark not in sent]
+        arrived = sum(mark in mail_log.received for mark in unacknowledged)
+        report.figure(f"{where}: messages without an acknowledgement", f"{len(unacknowledged)}, of which {arrived} arrived")
+        repeated, resent = mail_log.repeated()
+        if mail_log is soak.env.mail_log:
+            report.figure("sent again by a model whose session did not record the first time", [*resent] or 0)
+        report.check(f"{where}: no message is received twice", not repeated, repeated)
+        routes = Counter(
+            (kind(message.by), kind(message.to)) for mark, message in mail_log.messages.items() if mark in sent
+        )
+        line = ", ".join(f"{by} to {to} {count}" for (by, to), count in sorted(routes.items()))
+        report.figure(f"{where}: messages by sender and reader", line)
+        if delays := mail_log.delays():
+            p50, p99 = delays[len(delays) // 2], delays[len(delays) * 99 // 100]
+            line = f"p50 {p50:.1f}, p99 {p99:.1f}, max {delays[-1]:.1f}"
+            report.figure(f"{where}: seconds from the acknowledgement until it was seen to be received", line)
+    for name, reader in soak.env.readers.items():
+        lost = reader.forgotten()
+        size = f"{reader.requests} requests, the longest {reader.longest / MB:.1f} MB"
+        report.check(f"{name}: its last request has every message it ever received ({size})", not lost, lost)
 
 
 def kind(name):
     return "lead" if name == LEAD else "agents" if name in REAL else "others"
 
 
-def tasks(report, soak):
-    for where, house in (("on one host", soak.house), ("on two hosts", soak.linked)):
-        found = deeds(house)
-        odd = {number: deed.steps for number, deed in found.items() if deed.steps != WANTED}
-        if house is soak.linked:
-            # What a host did while it was cut off comes over at once.
-            odd = {number: steps for number, steps in odd.items() if steps != [WANTED[0], WANTED[-1]]}
-        report.check(f"{where}: each of {len(found)} tasks was taken once and completed once", found and not odd, odd)
-        members = {*REAL, *PLAIN} if house is soak.house else {name for names in MEMBERS.values() for name in names}
-        by = Counter(deed.owner for deed in found.values() if deed.owner)
-        report.check(f"{where}: everybody did some", set(by) == members, by)
-        report.figure(f"{where}: who did how many", dict(sorted(by.items())))
-    report.figure("reminders of the lead's", soak.board.reminders)
+def check_tasks(report, soak):
+    for where, team in (("on one host", soak.env), ("on two hosts", soak.linked)):
+        histories = task_histories(team)
+        wrong = {number: history.statuses for number, history in histories.items() if history.statuses != STATUSES}
+        if team is soak.linked:
+            # When a host is plugged in again, only the last of several changes reaches the journal.
+            wrong = {number: found for number, found in wrong.items() if found != [STATUSES[0], STATUSES[-1]]}
+        report.check(
+            f"{where}: each of {len(histories)} tasks was claimed once and completed once", histories and not wrong, wrong
+        )
+        members = {*REAL, *PLAIN} if team is soak.env else {name for names in LINKED.values() for name in names}
+        done_by = Counter(history.owner for history in histories.values() if history.owner)
+        report.check(f"{where}: every member did a task", set(done_by) == members, done_by)
+        report.figure(f"{where}: tasks by member", dict(sorted(done_by.items())))
+    report.figure("reminders of the lead", soak.board.reminders)
 
 
-def load(report, soak):
-    """What was done to them, and what it cost."""
-    havoc, linked = soak.havoc, soak.linked
-    kills = Counter(kind for _, kind, _ in (*havoc.kills, *linked.kills))
-    report.figure("killed", f"{sum(n for _, _, n in havoc.kills)} processes: {dict(kills)}")
-    took = sorted(havoc.resume_took)
-    report.figure("brigade resume", f"{havoc.resumes} times, p50 {median(took):.1f} s, most {took[-1]:.1f} s")
-    report.figure("given up, and brought back by it", dict(Counter(havoc.brought_back)))
-    report.check("brigade resume succeeds each time", not havoc.trouble, havoc.trouble)
-    report.figure("somebody was not ready within the two minutes that it waits", havoc.late)
-    cut = sum(ended - begun for begun, ended in linked.cuts)
-    report.figure("the second host was cut off", f"{len(linked.cuts)} times, {cut:.0f} s in all")
-    killed = soak.house.killed_commands + linked.killed_commands
-    report.figure("commands that were killed", killed)
-    failures = soak.house.failures + linked.failures
-    report.check("no command fails that is not killed", not failures, dict(failures.most_common(8)))
-    shares = [sample["processor"] for sample in soak.meter.samples[1:]]
-    report.figure("of all cores, by all of this", f"{100 * sum(shares) / max(len(shares), 1):.0f} %")
+def check_faults(report, soak):
+    """Reports the kills and cuts, and checks the commands that ran meanwhile."""
+    faults, linked = soak.faults, soak.linked
+    kills = Counter(kind for _, kind, _ in (*faults.kills, *linked.kills))
+    report.figure("killed", f"{sum(count for _, _, count in faults.kills)} processes: {dict(kills)}")
+    took = sorted(faults.resume_seconds)
+    report.figure("brigade resume", f"{len(took)} times, p50 {median(took):.1f} s, max {took[-1]:.1f} s")
+    report.figure("members that were marked failed and restarted by it", dict(Counter(faults.restarted)))
+    report.check("brigade resume succeeds each time", not faults.resume_errors, faults.resume_errors)
+    report.figure("members that were not ready within its two minutes", faults.resume_timeouts)
+    cut = sum(ended - started for started, ended in linked.cuts)
+    report.figure("the second host was cut off", f"{len(linked.cuts)} times, {cut:.0f} s in total")
+    report.figure("commands that were killed", soak.env.killed_commands + linked.killed_commands)
+    failures = soak.env.failures + linked.failures
+    report.check("every command that is not killed succeeds", not failures, dict(failures.most_common(8)))
+    shares = [sample["cpu"] for sample in soak.meter.samples[1:]]
+    report.figure("share of all cores", f"{100 * sum(shares) / max(len(shares), 1):.0f} %")
 
 
-def part(report, soak):
-    """The real agents are asked to stop, and agree: the others have no model that could. Both teams go down, and no
-    process is left."""
-    house, linked = soak.house, soak.linked
-    ask = ["--json", "--limit", "90", "--reason"]
-    leaving = {name: house.start("stop", name, *ask, script(*REAL[name].goodbye(name))) for name in REAL}
-    ended = {}
-    for name, process in leaving.items():
-        out, err = process.communicate(timeout=200)
-        ended[name] = json.loads(out)["members"][0]["ended"] if out.strip() else err
-    report.check("asked to stop, the real agents agree", set(ended.values()) == {"agreed"}, ended)
-    house.do("down", "--now")
-    report.check("on one host: no process is left", not house.nobody(20), house.nobody(0))
+def shut_down(report, soak):
+    """Asks the real agents to stop; the others have no model that could agree. Takes both teams down."""
+    env, linked = soak.env, soak.linked
+    ended = env.ask_to_stop(REAL, limit=90, timeout=200)
+    report.check("the real agents agree to stop", set(ended.values()) == {"agreed"}, ended)
+    env.run_ok("down", "--now")
+    env.check_no_process_left(report, "on one host: no process is left", 20)
     linked.down()
     eventually(lambda: not linked.left(), 20)
     report.check("on two hosts: no process is left", not linked.left(), linked.left())
 
 
-def growth(report, soak):
-    """What lasts stays as it was, in memory, descriptors and on the disk."""
-    first, last = soak.middle
-    soak.meter.check(report, first, last, soak.lasting())
+def check_growth(report, soak):
+    """Long-lived processes do not grow, in memory, descriptors and files."""
+    first, last = soak.calm
+    soak.meter.check_processes(report, first, last, soak.long_lived())
     soak.meter.check_disk(report, first, last)
-    looked = [sample for sample in soak.meter.samples if "disk" in sample and sample["t"] < last]
-    for home in looked[-1]["disk"] if looked else ():
-        one, other = (sample["disk"][home] for sample in (looked[0], looked[-1]))
-        told = max(looked[-1]["told"] - looked[0]["told"], 1)
-        words = f"{(other['journals'] - one['journals']) / MB:.1f} MB of mail, board and roster, {(other['work'] - one['work']) / MB:.1f} MB of work"
+    samples = [sample for sample in soak.meter.samples if "disk" in sample and sample["t"] < last]
+    for home in samples[-1]["disk"] if samples else ():
+        one, other = (sample["disk"][home] for sample in (samples[0], samples[-1]))
+        received = max(samples[-1]["received"] - samples[0]["received"], 1)
+        journals, work = (other[key] - one[key] for key in ("journals", "work"))
+        line = f"{journals / MB:.1f} MB of mail, board and roster, {work / MB:.1f} MB of work"
         if home == "files":
-            words += f"; for each of {told} messages told {(other['journals'] - one['journals']) / told / 1000:.2f} kB and {(other['work'] - one['work']) / told / 1000:.2f} kB"
-        report.figure(f"{home}: journals grew by", words)
-
-
-def litter(report, house, before):
-    stays.litter(house, report, before)
-    answering = [path.name for path in (house.root / "tmp").glob("tmux-*/*") if stays.answers(path)]
-    report.check("no server of tmux is left", not answering, answering)
+            line += f"; per received message, of {received}: {journals / received / 1000:.2f} kB and {work / received / 1000:.2f} kB"
+        report.figure(f"{home}: journals grew by", line)

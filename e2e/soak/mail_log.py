@@ -1,4 +1,4 @@
-"""Every message: who wrote it, whether its sender was told that it was sent, and how often its reader was told it."""
+"""Tracks every message: its sender, whether the sender got an acknowledgement, and how often its reader received it."""
 
 import itertools
 import json
@@ -11,154 +11,153 @@ from typing import NamedTuple
 
 LEAD = "team-lead"
 MARK = re.compile("«[a-z-]+ [0-9]+»")
-# What a tool says that has sent it, whatever its agent wraps that in.
+# In the result of a tool call that sent a message, whatever format the agent uses for it.
 SENT = re.compile(r'\\*"success\\*"\s*:\s*true|\bsent to ')
 
 
-class Letter(NamedTuple):
+class SoakMessage(NamedTuple):
     mark: str
     by: str
     to: str
 
 
-class Post:
+class MailLog:
     """The messages of one team."""
 
     def __init__(self):
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
-        self.letters = {}
-        # By mark: when its sender was told that it was sent.
+        self.messages = {}
+        # By mark: when its sender got the acknowledgement.
         self.acknowledged = {}
-        # By mark: how often its reader was told it, in one mind at one time.
-        self.told = {}
+        # By mark: how often it is in the reader's conversation.
+        self.received = {}
         # By mark: when that was first seen.
-        self.seen = {}
-        # By mark: how often the model of its writer called the tool that sends it.
+        self.received_at = {}
+        # By mark: how often the sender's model called the tool that sends it.
         self.calls = Counter()
 
-    def letter(self, by, to):
-        """A mark for a message that is about to be written."""
+    def new_mark(self, by, to):
+        """A mark for a message that is about to be sent."""
         with self._lock:
             mark = f"«{to} {next(self._numbers)}»"
-            self.letters[mark] = Letter(mark, by, to)
+            self.messages[mark] = SoakMessage(mark, by, to)
             return mark
 
     def acknowledge(self, mark):
         self.acknowledged.setdefault(mark, time.monotonic())
 
-    def hear(self, counts):
-        """A reader has these marks in mind, so often."""
+    def record(self, counts):
+        """Records how often each mark is in a reader's conversation."""
         now = time.monotonic()
         for mark, times in counts.items():
-            if times > self.told.get(mark, 0):
-                self.told[mark] = times
-                self.seen.setdefault(mark, now)
+            if times > self.received.get(mark, 0):
+                self.received[mark] = times
+                self.received_at.setdefault(mark, now)
 
     def missing(self):
-        """What was acknowledged and not told. Only what is acknowledged is promised to come."""
-        return [self.letters[mark] for mark in list(self.acknowledged) if mark not in self.told]
+        """The acknowledged messages that were not received. Only acknowledged ones are guaranteed to arrive."""
+        return [self.messages[mark] for mark in list(self.acknowledged) if mark not in self.received]
 
-    def twice(self):
-        """What was told more often than it was written, and what was written more than once, each with how often
-        it was told. A model writes again what it no longer knows to have written: its agent was killed after the
-        tool had sent it, and before that stood in its session."""
-        found = {self.letters[mark]: times for mark, times in list(self.told.items()) if times > 1}
-        rewritten = {letter: times for letter, times in found.items() if times <= self.calls[letter.mark]}
-        return {letter: times for letter, times in found.items() if letter not in rewritten}, rewritten
+    def repeated(self):
+        """The messages that were received more than once, and how often: first those that brigade repeated, then those
+        that the sender's model sent again. A model sends a message again if its agent was killed after the tool had
+        sent it and before the session recorded that."""
+        found = {self.messages[mark]: times for mark, times in list(self.received.items()) if times > 1}
+        resent = {message: times for message, times in found.items() if times <= self.calls[message.mark]}
+        return {message: times for message, times in found.items() if message not in resent}, resent
 
     def delays(self):
-        """Seconds from the acknowledgement until it was seen that it was told, sorted."""
-        both = self.acknowledged.keys() & self.seen.keys()
-        return sorted(max(0.0, self.seen[mark] - self.acknowledged[mark]) for mark in both)
+        """Seconds from the acknowledgement until the reader was seen to have received it, sorted."""
+        both = self.acknowledged.keys() & self.received_at.keys()
+        return sorted(max(0.0, self.received_at[mark] - self.acknowledged[mark]) for mark in both)
 
 
-class Ear:
-    """What the scripted model of one member is asked: read as it comes and thrown away, for every request
-    carries the whole conversation, and there are hours of them."""
+class ModelReader:
+    """Reads the requests of one member's scripted model. Deletes them afterwards, because every request carries the
+    whole conversation and the run takes hours."""
 
-    def __init__(self, name, folder, post):
-        self._name, self._folder, self._post = name, Path(folder), post
-        self._place = 0
-        self._rest = ""
+    def __init__(self, name, folder, mail_log):
+        self._name, self._folder, self._mail_log = name, Path(folder), mail_log
+        self._offset = 0
+        self._partial_line = ""
         self._call = None
-        self._thrown = 0
-        self._mind = Counter()
+        self._deleted = 0
+        self._latest = Counter()
         self.said = set()
         self.requests = 0
-        # Of the conversation, in bytes.
+        # The longest conversation, in bytes.
         self.longest = 0
 
-    def listen(self):
+    def poll(self):
         with (self._folder / "log").open() as log:
-            log.seek(self._place)
+            log.seek(self._offset)
             text = log.read()
-            self._place = log.tell()
-        *lines, self._rest = (self._rest + text).split("\n")
+            self._offset = log.tell()
+        *lines, self._partial_line = (self._partial_line + text).split("\n")
         for line in lines:
             record = json.loads(line)
             if record.get("tools"):
-                self._turn(record)
-            self._throw_away(record["number"] - 20)
+                self._read_turn(record)
+            self._delete_until(record["number"] - 20)
 
-    def _turn(self, record):
+    def _read_turn(self, record):
         self.requests += 1
         body = (self._folder / "bodies" / f"{record['number']:04}.json").read_text()
         self.longest = max(self.longest, len(body))
         own = f"«{self._name} "
-        mind = Counter(mark for mark in MARK.findall(body) if mark.startswith(own))
-        self._post.hear(mind)
-        self._mind = mind
+        self._latest = Counter(mark for mark in MARK.findall(body) if mark.startswith(own))
+        self._mail_log.record(self._latest)
         if self._call and record["results"] == self._call[1] + 1 and record["returned"]:
             if SENT.search(record["returned"]["text"]):
                 for mark in MARK.findall(json.dumps(self._call[0], ensure_ascii=False)):
-                    self._post.acknowledge(mark)
+                    self._mail_log.acknowledge(mark)
         call = record["answer"].get("call")
         self._call = (call["args"], record["results"]) if call else None
         if call:
-            self._post.calls.update(MARK.findall(json.dumps(call["args"], ensure_ascii=False)))
-        if words := record["answer"].get("say"):
-            self.said.add(words)
+            self._mail_log.calls.update(MARK.findall(json.dumps(call["args"], ensure_ascii=False)))
+        if text := record["answer"].get("say"):
+            self.said.add(text)
 
     def forgotten(self):
-        """What its model was told and is not told with the latest request: a session that was lost."""
+        """The messages that the model received earlier and that its latest request lacks, as after a lost session."""
         own = f"«{self._name} "
-        return [mark for mark in list(self._post.told) if mark.startswith(own) and mark not in self._mind]
+        return [mark for mark in list(self._mail_log.received) if mark.startswith(own) and mark not in self._latest]
 
-    def _throw_away(self, last):
-        for number in range(self._thrown + 1, last + 1):
+    def _delete_until(self, last):
+        for number in range(self._deleted + 1, last + 1):
             (self._folder / "bodies" / f"{number:04}.json").unlink(missing_ok=True)
-        self._thrown = max(self._thrown, last)
+        self._deleted = max(self._deleted, last)
 
 
-class Notebook:
-    """What an agent without a model was told, which it has written down itself."""
+class PromptFileReader:
+    """Reads the file in which an agent without a model logs its prompts."""
 
-    def __init__(self, name, folder, post):
-        self._own, self._path, self._post = f"«{name} ", Path(folder) / "heard", post
-        self._place = 0
+    def __init__(self, name, folder, mail_log):
+        self._own, self._path, self._mail_log = f"«{name} ", Path(folder) / "heard", mail_log
+        self._offset = 0
         self._counts = Counter()
 
-    def listen(self):
+    def poll(self):
         if not self._path.exists():
             return
-        with self._path.open("rb") as heard:
-            heard.seek(self._place)
-            text = heard.read()
-        # The last line may be cut off; it is read the next time.
-        whole = text[: text.rfind(b"\n") + 1]
-        self._place += len(whole)
-        new = Counter(mark for mark in MARK.findall(whole.decode()) if mark.startswith(self._own))
+        with self._path.open("rb") as file:
+            file.seek(self._offset)
+            text = file.read()
+        # The last line may be incomplete; the next poll reads it again.
+        complete = text[: text.rfind(b"\n") + 1]
+        self._offset += len(complete)
+        new = Counter(mark for mark in MARK.findall(complete.decode()) if mark.startswith(self._own))
         if new:
             self._counts += new
-            self._post.hear({mark: self._counts[mark] for mark in new})
+            self._mail_log.record({mark: self._counts[mark] for mark in new})
 
 
-class LeadsDesk:
-    """What the lead has read. One message shows up as often as it is looked at; two have two ids."""
+class LeadInbox:
+    """The messages that the lead has read. A message that is listed again has the same id; a repeated one has another."""
 
-    def __init__(self, post):
-        self._post = post
+    def __init__(self, mail_log):
+        self._mail_log = mail_log
         self._ids = {}
 
     def read(self, messages):
@@ -167,4 +166,4 @@ class LeadsDesk:
                 if mark.startswith(f"«{LEAD} "):
                     ids = self._ids.setdefault(mark, set())
                     ids.add(message.get("msg_id") or message["timestamp"])
-                    self._post.hear({mark: len(ids)})
+                    self._mail_log.record({mark: len(ids)})

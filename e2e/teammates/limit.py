@@ -1,14 +1,16 @@
-"""A vendor that takes no more for now: `brigade status` says so within seconds, in the agent's words, whether the
-agent gives up at once or tries again for minutes; and once the vendor answers, the member works, and has all
-its mail."""
+"""A vendor's rate limit. `brigade status` reports it within seconds in the agent's own text, whether the agent fails
+the turn or retries for minutes. Once the vendor answers again, the member works and has received all its mail."""
 
 import os
 import subprocess
 
-from house import eventually, prove
-from teammate import idle_notifications, nobody_left, script, team
+from teammate import idle_notifications, team
 
-# As Google says that a day's requests are used up.
+from lib.env import run_scenario
+from lib.scripted_model import say, script
+from lib.util import eventually
+
+# Google's answer when the requests of a day are used up.
 DAILY_QUOTA = {
     "error": {
         "code": 429,
@@ -22,8 +24,8 @@ DAILY_QUOTA = {
         ],
     }
 }
-# What each vendor answers, and what its agent says then. Codex and Gemini CLI fail the turn, Claude Code tries
-# again, and says so. Of other limits Gemini CLI says nothing for minutes.
+# Each vendor's answers, and the text of its agent. Codex and Gemini CLI fail the turn, Claude Code retries and reports
+# it. Gemini CLI reports other limits only after minutes.
 LIMITS = {
     "codex": [
         (429, {"error": {"type": "usage_limit_reached", "message": "The usage limit has been reached"}}, "usage limit"),
@@ -36,45 +38,47 @@ LIMITS = {
     ],
     "gemini": [(429, DAILY_QUOTA, "daily quota")],
 }
-# Without a model of its own, Gemini CLI asks another which to take, and goes on asking at a limit.
+# Without this, Gemini CLI asks another model which one to use, and keeps asking at a limit.
 MODELS = {"gemini": ["--model", "gemini-2.5-flash"]}
-# Codex tries four times more before it says that a model is at capacity, which takes it three seconds.
-TOLD = 10
-# Claude Code's pause after its third failure, and what it does then.
-WORKS = 20
+# Seconds until the status reports a limit. Codex retries four times before it does, which takes three seconds.
+REPORT_TIMEOUT = 10
+# Seconds until the member works again. Claude Code waits after its third failure.
+RECOVERY_TIMEOUT = 20
 
 
-def scenario(house, report, short):
-    agent = house.version
-    with team(house, report, agent) as (model, env):
+def scenario(env, report, short):
+    agent = env.version
+    with team(env, agent) as (model, environ):
         variable = {f"BRIGADE_{agent.upper()}": os.environ[f"PROGRAM_{agent.upper()}"]}
-        spawn = [os.environ["BRIGADE"], "--claude-dir", house.claude_dir, "spawn", "rev", "--agent", agent]
+        spawn = [os.environ["BRIGADE"], "--claude-dir", env.claude_dir, "spawn", "rev", "--agent", agent]
         spawn += MODELS.get(agent, [])
-        env = house.plain_env | env | variable
-        subprocess.run(spawn, env=env, cwd=house.project, check=True, capture_output=True)
+        environ = env.environ | environ | variable
+        subprocess.run(spawn, env=environ, cwd=env.project, check=True, capture_output=True)
 
-        def how():
-            found = house.brigade("status")[0]["members"]
+        def liveness():
+            found = env.brigade("status")[0]["members"]
             return next((member["liveness"], member["evidence"]) for member in found if member["name"] == "rev")
 
-        for number, (status, body, words) in enumerate(LIMITS[agent][: 2 if short else None]):
+        for number, (status, body, text) in enumerate(LIMITS[agent][: 2 if short else None]):
             model.fail(status, body)
-            house.brigade("send", "rev", f"during-{number} {script({'say': 'fine'})}")
-            eventually(lambda: how()[0] == "limited", TOLD)
-            told = how()
-            report.figure(f"status, with {status}", told)
-            report.check(f"it is limited: {words}", told[0] == "limited" and words in told[1], told)
+            env.brigade("send", "rev", f"during-{number} {script(say('fine'))}")
+            eventually(lambda: liveness()[0] == "limited", REPORT_TIMEOUT)
+            reported = liveness()
+            report.figure(f"status, with {status}", reported)
+            report.check(f"it is limited: {text}", reported[0] == "limited" and text in reported[1], reported)
             model.recover()
-            house.brigade("send", "rev", f"after-{number} {script({'say': 'fine'})}")
-            works = eventually(lambda: f"after-{number}" in model.last_input() and how()[0] == "idle", WORKS)
-            report.check("once the vendor answers, it works, and is idle then", works, how())
+            env.brigade("send", "rev", f"after-{number} {script(say('fine'))}")
+            works = eventually(
+                lambda: f"after-{number}" in model.last_input() and liveness()[0] == "idle", RECOVERY_TIMEOUT
+            )
+            report.check("once the vendor answers, it works, and is idle afterwards", works, liveness())
         expected = [f">\\n{word}-{n} [" for n in range(number + 1) for word in ("during", "after")]
         numbers = [model.last_input().count(mark) for mark in expected]
-        report.check("what was sent to it is in its session, each once", set(numbers) == {1}, numbers)
-        reasons = [told.get("failureReason") for told in idle_notifications(house, "rev")]
-        report.figure("the lead is told", reasons)
-        house.brigade("down", "--now")
-        report.check("no process is left", not nobody_left(house), nobody_left(house))
+        report.check("each message is in its session once", set(numbers) == {1}, numbers)
+        reasons = [body.get("failureReason") for body in idle_notifications(env, "rev")]
+        report.figure("failure reasons sent to the lead", reasons)
+        env.brigade("down", "--now")
+        env.check_no_process_left(report)
 
 
-prove(scenario, "tmux")
+run_scenario(scenario)

@@ -1,10 +1,10 @@
-"""What a terminal shows: the bytes that were written to it, as rows of cells."""
+"""A minimal terminal emulator: turns the bytes that a program writes into rows of cells."""
 
 import re
 import unicodedata
 from typing import NamedTuple
 
-# What stands between two pieces of text: a sequence that is whole, or one control character.
+# A complete escape sequence, or one control character.
 SEQUENCE = re.compile(
     r"\x1b\[(?P<mark>[?<=>]?)(?P<numbers>[\d;:]*)[ -/]*(?P<end>[@-~])"
     r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
@@ -12,13 +12,13 @@ SEQUENCE = re.compile(
     r"|\x1b[0-9=>A-Z\\c]"
     r"|[\x00-\x1a\x1c-\x1f\x7f]"
 )
-# A sequence of which the end has not come yet.
+# An escape sequence that is not complete yet.
 BEGUN = re.compile(r"\x1b(?:\[[?<=>]?[\d;:]*[ -/]*|\][^\x07\x1b]*\x1b?|[ -/]*)?\Z")
 FLAGS = {1: "bold", 2: "dim", 3: "italic", 4: "underlined", 7: "reversed"}
 
 
 class Style(NamedTuple):
-    """How a cell is drawn. A colour is a number of the terminal's palette, or None for its own."""
+    """The style of a cell. A colour is an index of the terminal's palette, or None for the default."""
 
     fg: int | None = None
     bg: int | None = None
@@ -26,7 +26,7 @@ class Style(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """One cell; empty behind a letter that takes two."""
+    """One cell; its text is empty after a character that is two cells wide."""
 
     text: str = " "
     style: Style = Style()
@@ -35,7 +35,7 @@ class Cell(NamedTuple):
 class Grid:
     def __init__(self, columns, rows):
         self.columns, self.rows = columns, rows
-        # The private modes that are on, as 1049 for the other screen.
+        # The private modes that are on, such as 1049 for the alternate screen.
         self.modes = set()
         self.bells = 0
         self._rest = ""
@@ -47,10 +47,10 @@ class Grid:
         self._x = self._y = 0
 
     def feed(self, data):
-        """Bytes that the program wrote; they may end anywhere in a sequence."""
+        """Processes output of the program; it may end in the middle of an escape sequence."""
         text = self._rest + data
-        begun = BEGUN.search(text)
-        text, self._rest = (text[: begun.start()], text[begun.start() :]) if begun else (text, "")
+        started = BEGUN.search(text)
+        text, self._rest = (text[: started.start()], text[started.start() :]) if started else (text, "")
         place = 0
         for found in SEQUENCE.finditer(text):
             self._put(text[place : found.start()])
@@ -117,7 +117,6 @@ class Grid:
         for y in range(self._y + 1, self.rows):
             self._erase(y, 0)
 
-    # What is to be seen.
 
     def cells(self):
         return self._cells
@@ -130,7 +129,7 @@ class Grid:
 
 
 def restyled(style, numbers):
-    """The style after a sequence `m`."""
+    """The style after an SGR sequence."""
     numbers = iter(numbers)
     for number in numbers:
         if number == 0:

@@ -1,4 +1,4 @@
-"""A screen of a terminal as a PNG. Needs Pillow, and the font DejaVu Sans Mono."""
+"""Draws a terminal screen as a PNG. Needs Pillow and the font DejaVu Sans Mono."""
 
 from itertools import groupby
 
@@ -11,7 +11,7 @@ SIZE = 26
 MARGIN = 24
 
 
-class Paper:
+class Canvas:
     def __init__(self, columns, rows):
         faces = {"": "", "b": "-Bold", "i": "-Oblique", "bi": "-BoldOblique"}
         self._fonts = {}
@@ -19,7 +19,7 @@ class Paper:
             try:
                 self._fonts[look] = ImageFont.truetype(f"{FONTS}{name}.ttf", SIZE)
             except OSError:
-                # The smaller package of the font has no slanted ones.
+                # The smaller package of the font has no oblique styles.
                 self._fonts[look] = self._fonts[look.replace("i", "")]
         self._width = round(self._fonts[""].getlength("M"))
         ascent, descent = self._fonts[""].getmetrics()
@@ -84,7 +84,7 @@ class Paper:
             self._draw.rectangle(dashed(box, line.dashes) if line.dashes else box, fill=color)
 
     def _arc(self, ends, middle, thick, color):
-        """A quarter of a circle, and the straight rest of both arms."""
+        """A quarter circle, and the straight ends of both arms."""
         radius = self._width // 2
         (hx, hy), (vx, vy) = sorted(ends, key=lambda point: abs(point[1] - middle[1]) > 1)
         right, down = hx > middle[0], vy > middle[1]
@@ -103,7 +103,7 @@ class Paper:
 
 
 def dashed(box, dashes):
-    """Of a dashed line one dash a cell: enough to be seen as one."""
+    """One dash of a dashed line in each cell."""
     left, top, right, bottom = box
     if right - left > bottom - top:
         return [left + 2, top, right - 2, bottom]
@@ -111,7 +111,7 @@ def dashed(box, dashes):
 
 
 def save(cells, path):
-    paper = Paper(len(cells[0]), len(cells))
-    paper.screen(cells)
-    # A picture of a terminal needs no more colours, and the file is a third.
-    paper.image.quantize(256, Image.Quantize.MAXCOVERAGE).save(path, optimize=True)
+    canvas = Canvas(len(cells[0]), len(cells))
+    canvas.screen(cells)
+    # A terminal needs no more colours, and the file is only a third as big.
+    canvas.image.quantize(256, Image.Quantize.MAXCOVERAGE).save(path, optimize=True)

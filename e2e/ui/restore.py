@@ -1,72 +1,73 @@
-"""The terminal after `brigade ui`, however that ends: by its key, by a signal, by a panic, by a terminal that
-is taken away; and while it is suspended."""
+"""The state of the terminal after `brigade ui` ends, by its key, by a signal, by a panic or by a hangup, and while it is
+suspended."""
 
 import os
 import signal
 import subprocess
 import time
 
-from desk import TEAM, prove_at_desk
-from house import eventually
-from shell import Shell
-from teammate import look_at
+from shell_state import ShellState
+from ui_env import TEAM, run_ui_scenario
 
-# The exit code of a bug.
-BUG = 70
-# What the frame of the UI has in every view.
+from lib.processes import find, stat_fields
+from lib.util import eventually
+
+# The exit code after a panic.
+PANIC_EXIT_CODE = 70
+# Texts that every view shows.
 FRAME = ("1 Team", "6 Member")
 SIGNALS = ("SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT", "SIGALRM", "SIGUSR1", "SIGUSR2")
 
 
-def scenario(desk, report, short):
-    desk.small_team()
-    tmux = desk.tmux()
-    shell = Shell(desk, tmux)
+def scenario(env, report, short):
+    env.small_team()
+    tmux = env.tmux()
+    shell = ShellState(env, tmux)
     for key, name in (("q", "q"), ("C-c", "ctrl-c")):
-        opened(desk, report, tmux, name)
+        opened(env, report, tmux, name)
         tmux.press(key)
         shell.check(report, f"after {name}", 0)
-    report.check("the screen, the cursor and the mouse had been taken", shell.was_taken())
+    report.check("it did use the alternate screen, the cursor and the mouse", shell.was_used())
     for name in SIGNALS:
-        process = opened(desk, report, tmux, name)
+        process = opened(env, report, tmux, name)
         os.kill(process.pid, signal.Signals[name])
         gone = eventually(lambda: not process.is_alive(), 5)
         report.check(f"after {name}: it ends", gone)
         shell.check(report, f"after {name}", 0)
-    panics(desk, report, tmux, shell)
-    suspended(desk, report, tmux, shell)
-    resized(desk, report, tmux, shell)
-    hung_up(desk, report)
+    panics(env, report, tmux, shell)
+    suspended(env, report, tmux, shell)
+    resized(env, report, tmux, shell)
+    hung_up(env, report)
 
 
-def opened(desk, report, tmux, why):
-    tmux.run(" ".join(desk.ui()))
+def opened(env, report, tmux, why):
+    tmux.run(" ".join(env.ui()))
     shows = tmux.shows(*FRAME, TEAM)
     report.check(f"for {why}: it opens", shows, tmux.screen())
-    return desk.process_of_ui(tmux.shell())
+    return env.ui_process(tmux.shell())
 
 
-def panics(desk, report, tmux, shell):
-    """A real panic in the real program: the kernel is made to refuse what its runtime cannot do without."""
-    process = opened(desk, report, tmux, "a panic")
+def panics(env, report, tmux, shell):
+    """Causes a real panic: strace makes system calls fail that the async runtime needs."""
+    process = opened(env, report, tmux, "a panic")
     calls = "epoll_wait,epoll_pwait,epoll_pwait2"
-    refused = Refusal(desk, process, f"inject={calls}:error=EBADF", calls)
+    injection = FaultInjection(env, process, f"inject={calls}:error=EBADF", calls)
     gone = eventually(lambda: not process.is_alive(), 10)
-    refused.end()
+    injection.end()
     report.check("after a panic: it ends", gone, tmux.screen())
-    said = tmux.shows("this is a bug in brigade", patience=3)
-    report.check("after a panic: it says so, where it can be read", said, tmux.screen()[-900:])
-    shell.check(report, "after a panic", BUG)
+    printed = tmux.shows("this is a bug in brigade", timeout=3)
+    report.check("after a panic: its message is readable", printed, tmux.screen()[-900:])
+    shell.check(report, "after a panic", PANIC_EXIT_CODE)
 
 
-class Refusal:
-    """Has a running process refused some calls of the kernel, by strace."""
+class FaultInjection:
+    """Makes system calls of a running process fail, with strace."""
 
-    def __init__(self, desk, process, fault, calls):
-        self._log = desk.root / "refused"
-        words = ["strace", "-f", "-q", "-o", self._log, "-e", f"trace={calls}", "-e", fault, "-p", str(process.pid)]
+    def __init__(self, env, process, fault, calls):
+        log = env.root / "strace.log"
+        command = ["strace", "-f", "-q", "-o", log, "-e", f"trace={calls}", "-e", fault, "-p", str(process.pid)]
         nothing = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        self._strace = subprocess.Popen(words, **nothing)
+        self._strace = subprocess.Popen(command, **nothing)
         traced = f"TracerPid:\t{self._strace.pid}\n"
         status = f"/proc/{process.pid}/status"
 
@@ -84,9 +85,9 @@ class Refusal:
         self._strace.wait()
 
 
-def suspended(desk, report, tmux, shell):
+def suspended(env, report, tmux, shell):
     """ctrl-z and fg, as in any shell."""
-    process = opened(desk, report, tmux, "ctrl-z")
+    process = opened(env, report, tmux, "ctrl-z")
     tmux.press("3")
     tmux.press("C-z")
     stopped = eventually(lambda: state(process) == "T", 5)
@@ -94,10 +95,10 @@ def suspended(desk, report, tmux, shell):
     shell.check(report, "after ctrl-z")
     tmux.run("fg")
     drawn = tmux.shows(*FRAME, TEAM)
-    report.check("after fg: everything is drawn again", drawn, tmux.screen())
+    report.check("after fg: it draws the screen again", drawn, tmux.screen())
     tmux.press("?")
     helped = tmux.shows("Keys in")
-    report.check("after fg: it heeds keys", helped, tmux.screen())
+    report.check("after fg: it reacts to keys", helped, tmux.screen())
     tmux.press("Escape")
     tmux.lacks("Keys in")
     tmux.press("q")
@@ -106,34 +107,34 @@ def suspended(desk, report, tmux, shell):
     shell.check(report, "after fg and q", 0)
 
 
-def resized(desk, report, tmux, shell):
-    """Another size is another drawing, whatever the size."""
-    process = opened(desk, report, tmux, "other sizes")
+def resized(env, report, tmux, shell):
+    """It redraws at every terminal size."""
+    process = opened(env, report, tmux, "other sizes")
     for columns, rows in ((80, 24), (20, 5), (200, 60), (120, 40)):
         tmux.resize(columns, rows)
         time.sleep(0.3)
         lines = tmux.screen().splitlines()
         fits = len(lines) == rows and all(len(line) <= columns for line in lines)
         title = lines[0].startswith(TEAM) if lines else False
-        report.check(f"at {columns}x{rows}: it is drawn anew", process.is_alive() and fits and title, tmux.screen())
+        report.check(f"at {columns}x{rows}: it redraws", process.is_alive() and fits and title, tmux.screen())
     tmux.press("q")
     eventually(lambda: not process.is_alive(), 5)
     shell.check(report, "after other sizes", 0)
 
 
-def hung_up(desk, report):
-    """A terminal that is taken away, as when a connection breaks."""
-    bare = desk.bare(desk.ui())
-    bare.until(lambda grid: FRAME[0] in grid.text(), 10)
-    process = look_at(bare.pid)
-    bare.hang_up()
-    code = bare.wait(10)
-    # It hears of it, or finds that it cannot draw any more, whichever comes first; neither is a bug of ours.
-    report.check("when its terminal is taken away it ends", code in (0, 1), (code, look_at(process.pid)))
+def hung_up(env, report):
+    """The terminal is closed, as when a connection breaks."""
+    pty = env.pty(env.ui())
+    pty.read_until(lambda grid: FRAME[0] in grid.text(), 10)
+    process = find(pty.pid)
+    pty.hang_up()
+    code = pty.wait(10)
+    # It gets SIGHUP first, or fails to draw first.
+    report.check("it ends when its terminal is closed", code in (0, 1), (code, find(process.pid)))
 
 
 def state(process):
-    return open(f"/proc/{process.pid}/stat").read().rpartition(")")[2].split()[0]
+    return stat_fields(process.pid)[0]
 
 
-prove_at_desk(scenario)
+run_ui_scenario(scenario)

@@ -1,13 +1,15 @@
-"""A person leads a real Codex from `brigade ui`, in a real tmux: looks at everything, writes to it and reads the
-answer, lets it run one command and not another, hands out a task, leaves."""
+"""A person leads a real Codex with `brigade ui`, in a real tmux: opens every view, sends a message and reads the answer,
+approves one command and denies another, assigns a task, and quits."""
 
 import json
 
-from desk import TEAM, prove_at_desk, script
-from house import eventually
-from shell import Shell
+from shell_state import ShellState
+from ui_env import TEAM, run_ui_scenario
 
-# Each view: its key, and words that only it has.
+from lib.scripted_model import say, script, team_tool, tool
+from lib.util import eventually
+
+# Each view: its key, and texts that only this view shows.
 VIEWS = {
     "team": ("1", ["WORKS ON"]),
     "mail": ("2", ["Everybody's mail"]),
@@ -16,162 +18,158 @@ VIEWS = {
     "timeline": ("5", ["in a column"]),
     "member": ("6", ["· team-lead  ○ cody"]),
 }
-PATIENCE = 30
+TIMEOUT = 30
 
 
-def scenario(desk, report, short):
-    desk.with_codex()
+def scenario(env, report, short):
+    env.with_codex()
     file = [f'team = "{TEAM}"', "", "[members.cody]", 'agent = "codex"', 'place = "headless"', 'access = "ask"']
-    (desk.project / "brigade.toml").write_text("\n".join(file) + "\n")
-    desk.do("up")
+    (env.project / "brigade.toml").write_text("\n".join(file) + "\n")
+    env.run_ok("up")
     try:
-        tmux = desk.tmux()
-        shell = Shell(desk, tmux)
-        tmux.run(" ".join(desk.ui()))
-        opens = tmux.shows(TEAM, "2 members", "cody", patience=PATIENCE)
+        tmux = env.tmux()
+        shell = ShellState(env, tmux)
+        tmux.run(" ".join(env.ui()))
+        opens = tmux.shows(TEAM, "2 members", "cody", timeout=TIMEOUT)
         report.check("it opens, with the team and its members", opens, tmux.screen())
         views(report, tmux)
-        talk(desk, report, tmux)
-        approve(desk, report, tmux)
-        deny(desk, report, tmux)
-        board(desk, report, tmux)
+        talk(env, report, tmux)
+        approve(env, report, tmux)
+        deny(env, report, tmux)
+        board(env, report, tmux)
         palette(report, tmux)
         tmux.press("q")
-        shell.check(report, "after a morning's work and q", 0)
+        shell.check(report, "after the session and q", 0)
     finally:
-        desk.run("down", "--now")
+        env.run("down", "--now")
 
 
 def views(report, tmux):
-    """Each by its key; its words are there, and those of the others are not."""
-    for name, (key, words) in VIEWS.items():
+    """Each view shows its own texts, and none of the other views."""
+    for name, (key, texts) in VIEWS.items():
         tmux.press(key)
-        there = tmux.shows(*words)
-        others = [word for other, (_, those) in VIEWS.items() if other != name for word in those]
-        strange = [word for word in others if word not in words and word in tmux.screen()]
-        report.check(f"{key} shows the view {name}", there and not strange, (strange, tmux.screen()))
+        shown = tmux.shows(*texts)
+        others = [text for other, (_, those) in VIEWS.items() if other != name for text in those]
+        wrong = [text for text in others if text not in texts and text in tmux.screen()]
+        report.check(f"{key} shows the view {name}", shown and not wrong, (wrong, tmux.screen()))
     tmux.press("1")
 
 
 def send(tmux, text):
-    """Writes to the member that is chosen, by the form."""
+    """Sends a message to the selected member with the form."""
     tmux.press("1")
     tmux.press("s")
     if not tmux.shows("text", "cody"):
-        raise RuntimeError(f"no form to write in: {tmux.screen()}")
+        raise RuntimeError(f"the form does not open: {tmux.screen()}")
     tmux.type(text)
     tmux.press("Enter")
 
 
-def talk(desk, report, tmux):
+def talk(env, report, tmux):
     question, answer = "How far are you?", "cody has read the whole plan"
-    steps = [
-        {"tool": "team/send_message", "args": {"to": "team-lead", "message": answer, "summary": "how far"}},
-        {"say": "I have answered."},
-    ]
-    send(tmux, f"{question} {script(*steps)}")
-    report.check("what was sent is said", tmux.shows("sent to cody"), tmux.screen())
-    told = eventually(lambda: any(question in turn["heard"] for turn in desk.model.turns()), PATIENCE)
-    report.check("the message is with Codex's model", told)
+    message = team_tool("send_message", to="team-lead", message=answer, summary="how far")
+    send(tmux, f"{question} {script(message, say('I have answered.'))}")
+    report.check("it confirms the sent message", tmux.shows("sent to cody"), tmux.screen())
+    received = eventually(lambda: any(question in turn["heard"] for turn in env.model.turns()), TIMEOUT)
+    report.check("Codex's model receives the message", received)
     tmux.press("2")
-    shown = tmux.shows(question, answer, patience=PATIENCE)
+    shown = tmux.shows(question, answer, timeout=TIMEOUT)
     report.check("the mail shows the question and the real Codex's answer", shown, tmux.screen())
-    # The question came before its model; the answer lies in the lead's inbox until it is read.
-    states = tmux.shows("shown", patience=PATIENCE) and tmux.shows("written")
-    report.check("and how far each has come", states, tmux.screen())
+    # The question was shown to the model; the answer is in the lead's inbox until the lead reads it.
+    states = tmux.shows("shown", timeout=TIMEOUT) and tmux.shows("written")
+    report.check("and the delivery status of each", states, tmux.screen())
     tmux.press("1")
-    idle = tmux.shows("idle", patience=PATIENCE)
-    report.check("the team says that it is idle afterwards", idle, tmux.screen())
+    idle = tmux.shows("idle", timeout=TIMEOUT)
+    report.check("the team view shows that it is idle afterwards", idle, tmux.screen())
 
 
-def ask(command, why):
-    arguments = {"cmd": command, "sandbox_permissions": "require_escalated", "justification": why}
-    return [{"tool": "exec_command", "args": arguments}, {"say": "{result}"}]
-
-
-def asked(desk, report, tmux, made, what, times):
-    """Has Codex ask leave to make a file, for the so manieth time, and looks at how that is shown."""
-    send(tmux, f"Make a file. {script(*ask(f'touch {made}', f'to see {what}'))}")
-    waits = tmux.shows("1 for you", patience=PATIENCE)
-    report.check(f"{what}: the title says that somebody waits for you", waits, tmux.screen())
+def request_permission(env, report, tmux, file, case, bells):
+    """Makes Codex request permission to create a file, and checks what the UI shows. `bells` is the expected number of
+    bells so far."""
+    command = tool(
+        "exec_command", cmd=f"touch {file}", sandbox_permissions="require_escalated", justification=f"to see {case}"
+    )
+    send(tmux, f"Make a file. {script(command, say('{result}'))}")
+    waits = tmux.shows("1 for you", timeout=TIMEOUT)
+    report.check(f"{case}: the title shows that a request waits for you", waits, tmux.screen())
     rung = tmux.raw().count(b"\x07\x1b]9;cody asks")
-    report.check(f"{what}: a bell was rung, once", rung == times, rung)
+    report.check(f"{case}: the bell rings once", rung == bells, rung)
     tmux.press("4")
     tmux.lacks("WORKS ON")
     screen = tmux.screen()
-    shown = made.name in screen and "cody" in screen and desk.project.name in screen
-    report.check(f"{what}: the approvals show who, the command and the directory", shown, screen)
-    report.check(f"{what}: nothing has happened before the answer", not made.exists())
+    shown = file.name in screen and "cody" in screen and env.project.name in screen
+    report.check(f"{case}: the approvals show the member, the command and the directory", shown, screen)
+    report.check(f"{case}: the command does not run before the answer", not file.exists())
 
 
-def approve(desk, report, tmux):
-    made = desk.project / "made-when-approved"
-    asked(desk, report, tmux, made, "what is approved", 1)
+def approve(env, report, tmux):
+    file = env.project / "made-when-approved"
+    request_permission(env, report, tmux, file, "approved command", 1)
     tmux.press("a")
     question = tmux.shows("Approve cody")
-    report.check("a asks before it answers", question and not made.exists(), tmux.screen())
+    report.check("a asks for confirmation", question and not file.exists(), tmux.screen())
     tmux.press("n")
     tmux.lacks("Approve cody")
-    report.check("n leaves it open", not made.exists() and "1 for you" in tmux.screen(), tmux.screen())
+    report.check("n leaves the request open", not file.exists() and "1 for you" in tmux.screen(), tmux.screen())
     tmux.press("a")
     tmux.shows("Approve cody")
     tmux.press("y")
-    done = eventually(made.exists, PATIENCE)
+    done = eventually(file.exists, TIMEOUT)
     report.check("y approves: the real Codex has run the command", done, tmux.screen())
-    gone = tmux.lacks("for you", patience=PATIENCE)
-    report.check("nobody waits for you any more", gone, tmux.screen())
-    hands = [event for event in answers(desk) if event["yes"]]
-    report.check("the journal says that a person did", [event["hand"] for event in hands] == ["person"], hands)
+    gone = tmux.lacks("for you", timeout=TIMEOUT)
+    report.check("no request waits for you any more", gone, tmux.screen())
+    approvals = [event for event in answers(env) if event["yes"]]
+    report.check("the journal records that a person approved", [event["hand"] for event in approvals] == ["person"], approvals)
 
 
-def deny(desk, report, tmux):
-    made = desk.project / "made-when-denied"
-    asked(desk, report, tmux, made, "what is denied", 2)
+def deny(env, report, tmux):
+    file = env.project / "made-when-denied"
+    request_permission(env, report, tmux, file, "denied command", 2)
     tmux.press("d")
     tmux.shows("reason")
     reason = "not before lunch"
     tmux.type(reason)
     tmux.press("Enter")
-    gone = tmux.lacks("for you", patience=PATIENCE)
-    report.check("d and a reason: nobody waits for you any more", gone, tmux.screen())
-    # Codex takes a no without a reason; that stands in the journal.
-    told = eventually(lambda: "rejected by user" in desk.model.last_input(), PATIENCE)
-    report.check("the real Codex's model is told no", told, desk.model.last_input()[-600:])
-    reasons = [event.get("reason") for event in answers(desk) if not event["yes"]]
+    gone = tmux.lacks("for you", timeout=TIMEOUT)
+    report.check("d and a reason: no request waits for you any more", gone, tmux.screen())
+    # Codex's protocol has no reason for a denial; only the journal records it.
+    denied = eventually(lambda: "rejected by user" in env.model.last_input(), TIMEOUT)
+    report.check("the real Codex's model learns of the denial", denied, env.model.last_input()[-600:])
+    reasons = [event.get("reason") for event in answers(env) if not event["yes"]]
     report.check("the journal has the reason", reasons == [reason], reasons)
-    report.check("the command was not run", not made.exists())
+    report.check("the command was not run", not file.exists())
 
 
-def answers(desk):
-    return [record["event"]["answered"] for record in desk.log() if "answered" in record["event"]]
+def answers(env):
+    return [record["event"]["answered"] for record in env.log() if "answered" in record["event"]]
 
 
-def board(desk, report, tmux):
+def board(env, report, tmux):
     subject = "sharpen the knives"
     tmux.press("3", "a")
     tmux.shows("Add a task")
     tmux.type(subject)
     tmux.press("Enter", "Enter", "Enter", "Enter")
     added = tmux.lacks("Add a task") and tmux.shows("Ready 1", subject)
-    report.check("a task is added, and on the board", added, tmux.screen())
+    report.check("a new task is on the board", added, tmux.screen())
     tmux.press("Home")
     tmux.press("o")
-    report.check("it can be given to somebody", tmux.shows("Give task 1 to"), tmux.screen())
+    report.check("o asks for the owner of the task", tmux.shows("Give task 1 to"), tmux.screen())
     tmux.type("cody")
     tmux.press("Enter")
-    owned = eventually(lambda: task(desk).get("owner") == "cody", 10)
-    report.check("and is cody's on disk", owned, task(desk))
+    owned = eventually(lambda: task(env).get("owner") == "cody", 10)
+    report.check("cody owns the task on disk", owned, task(env))
     seen = tmux.lacks("Give task 1 to") and tmux.shows(subject, "cody")
     report.check("and on the board", seen, tmux.screen())
     tmux.press("d")
     tmux.shows("Is task 1 done?")
     tmux.press("y")
-    done = eventually(lambda: task(desk)["status"] == "completed", 10)
-    report.check("d and y: it is done", done and tmux.shows("1/1 done"), task(desk))
+    done = eventually(lambda: task(env)["status"] == "completed", 10)
+    report.check("d and y: it is done", done and tmux.shows("1/1 done"), task(env))
 
 
-def task(desk):
-    path = desk.tasks / "1.json"
+def task(env):
+    path = env.tasks / "1.json"
     return json.loads(path.read_text()) if path.exists() else {}
 
 
@@ -189,4 +187,4 @@ def palette(report, tmux):
     tmux.lacks("Keys in")
 
 
-prove_at_desk(scenario)
+run_ui_scenario(scenario)

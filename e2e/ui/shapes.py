@@ -1,4 +1,4 @@
-"""Lines and blocks of a terminal as shapes, so that they meet in a picture whatever the font is."""
+"""Box-drawing characters and blocks as shapes, so that they join without gaps in any font."""
 
 import re
 import unicodedata
@@ -7,13 +7,13 @@ from typing import NamedTuple
 ARMS = {"LEFT": "l", "RIGHT": "r", "UP": "u", "DOWN": "d", "HORIZONTAL": "lr", "VERTICAL": "ud"}
 WEIGHTS = {"LIGHT": 1, "SINGLE": 1, "HEAVY": 2, "DOUBLE": 3}
 DASHES = {"DOUBLE": 2, "TRIPLE": 3, "QUADRUPLE": 4}
-# Where each arm ends, in halves of a cell from its middle.
+# The end of each arm, in half cells from the centre.
 ENDS = {"l": (-1, 0), "r": (1, 0), "u": (0, -1), "d": (0, 1)}
 SHADES = {"░": 0.25, "▒": 0.5, "▓": 0.75}
 
 
 class Line(NamedTuple):
-    """From one point of a cell to another, both between 0 and 1; `weight` 1 is thin, 2 thick, 3 two lines."""
+    """A line between two points of a cell, with coordinates from 0 to 1; `weight` 1 is thin, 2 thick, 3 double."""
 
     from_: tuple
     to: tuple
@@ -23,7 +23,7 @@ class Line(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A filled part of a cell: left, top, right, bottom between 0 and 1."""
+    """A filled part of a cell: left, top, right and bottom from 0 to 1."""
 
     left: float
     top: float
@@ -33,7 +33,7 @@ class Block(NamedTuple):
 
 
 def shapes(letter):
-    """What a letter is made of; None if it is one for a font."""
+    """The shapes of a character; None if the font has to draw it."""
     if "\u2500" <= letter <= "\u257f":
         return lines(unicodedata.name(letter).removeprefix("BOX DRAWINGS "))
     if "\u2580" <= letter <= "\u259f":
@@ -58,7 +58,7 @@ def lines(name):
     found = []
     for one, other in ("lr", "ud"):
         if arms.get(one) == arms.get(other) is not None:
-            # Two arms of one weight are one line.
+            # Two opposite arms of the same weight are one line.
             found.append(Line(end(one), end(other), arms.pop(one), dashes=dashes))
             arms.pop(other)
     return found + [Line((0.5, 0.5), end(arm), weight, dashes=dashes) for arm, weight in arms.items()]

@@ -1,11 +1,12 @@
-"""Screens of a terminal as one SVG, which shows them one after the other: plain shapes and text, no script."""
+"""Draws terminal screens as one animated SVG: plain shapes and text, without scripts."""
 
 from html import escape
 from itertools import groupby
 
-from shapes import Line, shapes
+import shapes
+from shapes import Line
 
-# Of one cell.
+# The size of one cell.
 WIDTH, HEIGHT = 8.4, 17.0
 FONT = 14
 MARGIN = 14
@@ -18,7 +19,7 @@ PALETTE = (
 
 
 def colors(style):
-    """The colour of the text and that of the ground, None where it is the picture's own."""
+    """The colours of text and background; the background is None if it is the default."""
     fg = PALETTE[style.fg] if style.fg is not None and style.fg < 16 else TEXT
     bg = PALETTE[style.bg] if style.bg is not None and style.bg < 16 else None
     if "reversed" in style.flags:
@@ -34,7 +35,7 @@ def mixed(one, other, share):
 
 
 def film(frames, seconds):
-    """An SVG of several screens, each shown for its time; all are of one size."""
+    """An SVG of several screens of the same size, each shown for some seconds."""
     columns, rows = len(frames[0][0]), len(frames[0])
     width, height = columns * WIDTH + 2 * MARGIN, rows * HEIGHT + 2 * MARGIN
     names, defs, groups = {}, [], []
@@ -44,7 +45,7 @@ def film(frames, seconds):
             drawn = row_of(row)
             if not drawn:
                 continue
-            # A row that was there before is not written again.
+            # Identical rows are written once.
             if drawn not in names:
                 names[drawn] = f"r{len(names)}"
                 defs.append(f'<g id="{names[drawn]}">{drawn}</g>')
@@ -65,7 +66,7 @@ def film(frames, seconds):
 
 
 def motion(seconds, width):
-    """The frames stand beside each other, and move by without being seen to."""
+    """The animation: the frames are next to each other, and jump into view one by one."""
     whole, at, steps = sum(seconds), 0.0, []
     for number, time in enumerate(seconds):
         steps.append(f"{at / whole * 100:.3g}%{{transform:translate({-number * width:g}px)}}")
@@ -78,7 +79,7 @@ def motion(seconds, width):
 
 
 def row_of(row):
-    """One row of a screen: its grounds, its texts, its lines."""
+    """One row of a screen: backgrounds, texts and shapes."""
     grounds, texts, drawn, x = [], [], [], 0
     for style, cells in groupby(row, key=lambda cell: cell.style):
         cells = list(cells)
@@ -99,7 +100,7 @@ def texts_of(cells, x, fg, flags):
     look = f' class="{" ".join(look)}"' if look else ""
 
     def kind(cell):
-        # What is no plain letter may be wider in some fonts, and stands at a place of its own.
+        # A character outside ASCII may be wider in some fonts, so it gets its own position.
         return "none" if cell.text in ("", " ") or shapes(cell.text) else "plain" if cell.text.isascii() else "own"
 
     found, words = [], []
@@ -122,7 +123,7 @@ def texts_of(cells, x, fg, flags):
 
 
 def shapes_of(cells, x, fg):
-    """Lines and blocks; the same ones side by side are one."""
+    """Lines and blocks; adjacent equal ones are merged."""
     place = 0
     for letter, same in groupby(cells, key=lambda cell: cell.text):
         count = len(list(same))

@@ -1,4 +1,4 @@
-"""Two terminals to run a program in: a bare one, which tells when each byte came, and a real tmux."""
+"""Two terminals to run a program in: a pseudo-terminal, which measures when each byte arrives, and a real tmux."""
 
 import fcntl
 import os
@@ -12,68 +12,69 @@ import time
 from pathlib import Path
 
 from grid import Grid
-from house import SLACK, eventually
+
+from lib.util import SLACK, eventually
 
 COLUMNS, ROWS = 120, 40
-# After so long without a byte a drawing is over.
+# A frame is complete after this many seconds without a byte.
 QUIET = 0.015
 
 
-class Bare:
-    """A program in a pseudo-terminal of its own."""
+class Pty:
+    """A program in its own pseudo-terminal."""
 
-    def __init__(self, words, env, cwd, columns=COLUMNS, rows=ROWS):
+    def __init__(self, argv, environ, cwd, columns=COLUMNS, rows=ROWS):
         self.grid = Grid(columns, rows)
         self.code = None
         self.raw = b""
         self._decoder = Utf8()
-        self.begun = time.monotonic()
+        self.started = time.monotonic()
         self.pid, self._master = pty.fork()
         if self.pid == 0:
             try:
-                # The size is there before the program looks.
+                # Set the size before the program starts.
                 fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
                 os.chdir(cwd)
-                os.execvpe(words[0], words, env)
+                os.execvpe(argv[0], argv, environ)
             finally:
                 os._exit(127)
 
-    def read(self, patience):
-        """Waits for more, and takes what is there; when it came, None if nothing did."""
-        ready, _, _ = select.select([self._master], [], [], max(patience, 0))
+    def read(self, timeout):
+        """Waits for output and reads it; returns when it arrived, None at the timeout."""
+        ready, _, _ = select.select([self._master], [], [], max(timeout, 0))
         if not ready:
             return None
-        came = time.monotonic()
+        arrived = time.monotonic()
         try:
             data = os.read(self._master, 1 << 16)
         except OSError:
             data = b""
         if not data:
-            raise EOFError("the program has let go of its terminal")
+            raise EOFError("the program has closed its terminal")
         self.raw += data
         self.grid.feed(self._decoder.text(data))
-        return came
+        return arrived
 
-    def until(self, condition, patience):
-        """Reads until the screen is so; when the bytes came that made it so, None if they did not."""
-        end = time.monotonic() + patience * SLACK
-        came = time.monotonic()
+    def read_until(self, condition, timeout):
+        """Reads until the screen meets a condition; returns when the last bytes arrived, None at the timeout."""
+        end = time.monotonic() + timeout * SLACK
+        arrived = time.monotonic()
         while not condition(self.grid):
-            came = self.read(end - time.monotonic())
-            if came is None:
+            arrived = self.read(end - time.monotonic())
+            if arrived is None:
                 return None
-        return came
+        return arrived
 
-    def settle(self, patience=1.0, quiet=QUIET):
-        """Reads until nothing more comes; when the last byte came, None if none did."""
+    def read_until_quiet(self, timeout=1.0, quiet=QUIET):
+        """Reads until no more output arrives; returns when the last byte arrived, None if there was none."""
         last = None
-        end = time.monotonic() + patience
-        while came := self.read(quiet if last else end - time.monotonic()):
-            last = came
+        end = time.monotonic() + timeout
+        while arrived := self.read(quiet if last else end - time.monotonic()):
+            last = arrived
         return last
 
-    def skip(self, seconds):
-        """Reads whatever comes in that time."""
+    def read_for(self, seconds):
+        """Reads all output for some seconds."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             self.read(left)
@@ -82,21 +83,21 @@ class Bare:
         os.write(self._master, text.encode())
 
     def press(self, key):
-        """Presses a key; the seconds until the last byte of the answer came."""
-        begun = time.monotonic()
+        """Presses a key; returns the seconds until the last byte of the next frame."""
+        started = time.monotonic()
         self.write(key)
-        last = self.settle()
+        last = self.read_until_quiet()
         if last is None:
-            raise TimeoutError(f"no answer to {key!r}")
-        return last - begun
+            raise TimeoutError(f"no output after {key!r}")
+        return last - started
 
     def hang_up(self):
-        """Takes the terminal away."""
+        """Closes the terminal."""
         os.close(self._master)
 
-    def wait(self, patience):
-        """Reads on until the program ends; its exit code, None if it does not end."""
-        end = time.monotonic() + patience * SLACK
+    def wait(self, timeout):
+        """Reads until the program ends; returns its exit code, None at the timeout."""
+        end = time.monotonic() + timeout * SLACK
         while self.code is None and time.monotonic() < end:
             try:
                 self.read(0.05)
@@ -120,7 +121,7 @@ class Bare:
 
 
 class Utf8:
-    """Text out of pieces that may end within a letter."""
+    """Decodes bytes in pieces that may end in the middle of a character."""
 
     def __init__(self):
         self._rest = b""
@@ -139,10 +140,10 @@ class Utf8:
 
 
 class Tmux:
-    """A real tmux, its server our own, with an interactive shell in it."""
+    """An interactive shell in a private tmux server."""
 
-    def __init__(self, socket, env, cwd, columns=COLUMNS, rows=ROWS):
-        self._socket, self._env, self._cwd = socket, env, cwd
+    def __init__(self, socket, environ, cwd, columns=COLUMNS, rows=ROWS):
+        self._socket, self._environ, self._cwd = socket, environ, cwd
         self._raw = socket.with_name(socket.name + ".raw")
         self._raw.touch()
         size = ["-x", str(columns), "-y", str(rows)]
@@ -151,7 +152,7 @@ class Tmux:
 
     def _do(self, *arguments):
         done = subprocess.run(
-            ["tmux", "-S", self._socket, *arguments], env=self._env, cwd=self._cwd, capture_output=True, text=True
+            ["tmux", "-S", self._socket, *arguments], env=self._environ, cwd=self._cwd, capture_output=True, text=True
         )
         if done.returncode != 0:
             raise RuntimeError(f"tmux {arguments[0]}: {done.stderr.strip()}")
@@ -164,7 +165,7 @@ class Tmux:
         self._do("send-keys", "--", *keys)
 
     def run(self, line):
-        """Types a line into the shell, or wherever one types."""
+        """Types a line and presses Enter."""
         self.type(line)
         self.press("Enter")
 
@@ -172,40 +173,40 @@ class Tmux:
         return self._do("capture-pane", "-p")
 
     def drawn(self):
-        """The screen with its colours, and what is coloured behind the last letter of a line."""
+        """The screen with its escape sequences, including trailing spaces that have a colour."""
         return self._do("capture-pane", "-p", "-e", "-N")
 
     def resize(self, columns, rows):
         self._do("resize-window", "-x", str(columns), "-y", str(rows))
 
-    def shows(self, *words, patience=10):
-        """Waits until all of these are on the screen."""
-        return eventually(lambda: all(word in self.screen() for word in words), patience)
+    def shows(self, *argv, timeout=10):
+        """Waits until all of these texts are on the screen."""
+        return eventually(lambda: all(word in self.screen() for word in argv), timeout)
 
-    def lacks(self, *words, patience=10):
-        """Waits until none of these is on the screen."""
-        return eventually(lambda: not any(word in self.screen() for word in words), patience)
+    def lacks(self, *argv, timeout=10):
+        """Waits until none of these texts is on the screen."""
+        return eventually(lambda: not any(word in self.screen() for word in argv), timeout)
 
     def modes(self):
-        """What the terminal thinks of itself: whether the other screen is on, the cursor, the mouse."""
+        """tmux's view of the terminal: alternate screen, cursor and mouse."""
         names = ("alternate_on", "cursor_flag", "mouse_any_flag", "mouse_button_flag", "mouse_standard_flag")
         values = self._do("display-message", "-p", " ".join(f"#{{{name}}}" for name in names)).split()
         return dict(zip(names, values))
 
     def raw(self):
-        """Every byte that was written to it so far."""
+        """Every byte that was written to the terminal so far."""
         return self._raw.read_bytes()
 
     def shell(self):
-        """The process of the shell."""
+        """The process id of the shell."""
         return int(self._do("list-panes", "-F", "#{pane_pid}").split()[0])
 
-    def in_front(self):
-        """The group of processes that has the terminal."""
+    def foreground_group(self):
+        """The foreground process group of the terminal."""
         return int(Path(f"/proc/{self.shell()}/stat").read_text().rpartition(")")[2].split()[5])
 
     def close(self):
-        subprocess.run(["tmux", "-S", self._socket, "kill-server"], env=self._env, capture_output=True)
+        subprocess.run(["tmux", "-S", self._socket, "kill-server"], env=self._environ, capture_output=True)
 
     def __enter__(self):
         return self
