@@ -37,7 +37,7 @@ store name="all" *flags:
 # nats-server in BRIGADE_NATS_SERVER, some root; bench/nats/README.md.
 nats name="all" *flags:
     cargo build --release -p brigade --no-default-features
-    cp target/release/brigade target/release/brigade-without-engine
+    cp target/release/brigade target/release/brigade-without-nats
     cargo build --release -p brigade -p brigade-bench-nats
     target/release/brigade-bench-nats {{name}} {{flags}}
 

@@ -1,5 +1,5 @@
-//! The client of the engine without the store: the least that the same sends, receives and claims ask of
-//! the engine, over the same streams. It watches whole teams, as the store does.
+//! The bare NATS client without the store: the minimum for the same sends, receives and claims, on the same
+//! streams. Like the store, it watches whole teams.
 
 use std::time::{Duration, Instant};
 
@@ -16,14 +16,16 @@ use futures_util::stream::select_all;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
-use crate::crowd::{LANES, READER, SHARDS, SINK, Side, WRITER, member, message, team, text};
+use crate::contender::{
+    Contender, LANES, READER, SHARDS, SINK, WRITER, member, message, team, text,
+};
 
-/// Over which subjects a compare-and-set looks for a later message.
+/// Header that names the subjects in which a compare-and-set checks for a later message.
 pub(crate) const EXPECTED_SUBJECT: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
 
-/// Two connections, as a sender and a reader on two hosts have them.
+/// Two connections, like a sender and a reader on two hosts.
 #[derive(Debug)]
-pub(crate) struct Bare {
+pub(crate) struct BareContender {
     sender: Context,
     reader: Client,
     marker: Context,
@@ -37,20 +39,20 @@ struct Lane {
     letter: String,
     mailbox: String,
     marks: String,
-    heard: Mutex<Heard>,
+    wait_for: Mutex<ReaderState>,
 }
 
 #[derive(Debug)]
-struct Heard {
+struct ReaderState {
     wakes: UnboundedReceiver<Message>,
-    /// The last mark, which the next has to follow.
+    /// The sequence of the last mark, for the compare-and-set of the next one.
     marked: u64,
 }
 
-impl Bare {
-    /// Over streams that are there.
+impl BareContender {
+    /// Uses existing streams.
     pub(crate) async fn connect(urls: &[String]) -> Self {
-        // The first that is named, as the store does: which server it is, and whether it leads, counts.
+        // The first server of the list, like the store: it matters whether this server is the leader.
         let connect = async || {
             let options = async_nats::ConnectOptions::new().retain_servers_order();
             options.connect(urls).await.unwrap()
@@ -68,7 +70,7 @@ impl Bare {
                 letter: letter(&of),
                 mailbox: place.mailbox(&of),
                 marks: place.marks(&of),
-                heard: Mutex::new(Heard { wakes, marked: 0 }),
+                wait_for: Mutex::new(ReaderState { wakes, marked: 0 }),
                 place,
             });
         }
@@ -87,7 +89,7 @@ impl Bare {
     }
 }
 
-impl Side for Bare {
+impl Contender for BareContender {
     const NAME: &'static str = "bare";
 
     async fn send(&self, lane: usize, number: usize) {
@@ -96,27 +98,28 @@ impl Side for Bare {
 
     async fn receive(&self, lane: usize, number: usize) -> Duration {
         let lane = &self.lanes[lane];
-        let mut heard = lane.heard.lock().await;
+        let mut wait_for = lane.wait_for.lock().await;
         let start = Instant::now();
-        // The sender waits for its acknowledgement while the reader is awake already.
+        // The reader may wake before the sender has its acknowledgement.
         let read = async {
-            let told = sequence(&heard.wakes.recv().await.unwrap());
+            let announced = sequence(&wait_for.wakes.recv().await.unwrap());
             let wake = start.elapsed();
             let (stream, mailbox) = (lane.place.stream(Stream::Mail), lane.mailbox.as_str());
-            // The replica that answers may be behind the one that woke us.
+            // The replica that answers may lag behind the one that woke us.
             let sequence = loop {
                 let found = last(&self.reader, &stream, mailbox).await;
-                if let Some(found) = found.map(|found| sequence(&found)).filter(|its| *its >= told)
+                if let Some(found) =
+                    found.map(|found| sequence(&found)).filter(|found| *found >= announced)
                 {
                     break found;
                 }
             };
             let mut headers = HeaderMap::new();
-            headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, heard.marked.to_string());
+            headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, wait_for.marked.to_string());
             let mark = format!("{{\"read\":{sequence},\"shown\":{sequence}}}");
             let subject = lane.marks.clone();
             let ack = self.marker.publish_with_headers(subject, headers, mark.into());
-            heard.marked = ack.await.unwrap().await.unwrap().sequence;
+            wait_for.marked = ack.await.unwrap().await.unwrap().sequence;
             wake
         };
         let ((), wake) = tokio::join!(self.publish(&lane.letter, number), read);
@@ -147,7 +150,7 @@ impl Side for Bare {
         let place = &self.lanes[lane].place;
         let id = task_id(number);
         let any = place.task(id);
-        // Who claims is looked up on the roster, as the board does.
+        // Look the claimer up on the roster, like the board does.
         let (board, team, roster) =
             (place.stream(Stream::Board), place.stream(Stream::Team), place.roster());
         let task = last(&self.reader, &board, &any);
@@ -166,19 +169,19 @@ impl Side for Bare {
     }
 }
 
-/// Hears what happens in a team, as a watch of the store does, and passes on one mailbox's mail.
+/// Subscribes to a whole team, like a watch of the store, and forwards the messages of one mailbox.
 async fn watch(reader: &Client, place: &Place, of: &MemberName) -> UnboundedReceiver<Message> {
     let filters = [place.mail(), place.all_marks(), place.records(), place.board(), place.roster()];
-    let mut heard = Vec::new();
+    let mut wait_for = Vec::new();
     for filter in filters {
-        heard.push(reader.subscribe(wake(&filter)).await.unwrap());
+        wait_for.push(reader.subscribe(wake(&filter)).await.unwrap());
     }
     let mailbox = wake(&place.mailbox(of));
     let mailbox = mailbox.trim_end_matches('>').to_owned();
     let (sender, receiver) = mpsc::unbounded_channel();
     tokio::spawn(async move {
-        let mut heard = select_all(heard);
-        while let Some(message) = heard.next().await {
+        let mut wait_for = select_all(wait_for);
+        while let Some(message) = wait_for.next().await {
             if message.subject.starts_with(&mailbox) && sender.send(message).is_err() {
                 return;
             }
@@ -187,25 +190,25 @@ async fn watch(reader: &Client, place: &Place, of: &MemberName) -> UnboundedRece
     receiver
 }
 
-/// The message as it stands in the engine.
+/// The message as it is stored.
 pub(crate) fn entry(message: &Outgoing) -> Vec<u8> {
     serde_json::to_vec(&message.as_new()).unwrap()
 }
 
-/// The last message of subjects, if there is one.
+/// The last message of some subjects.
 pub(crate) async fn last(client: &Client, stream: &str, subjects: &str) -> Option<Message> {
     let ask = format!("$JS.API.DIRECT.GET.{stream}.{subjects}");
     let found = client.request(ask, "".into()).await.unwrap();
     found.status.is_none().then_some(found)
 }
 
-/// The place of a message in its stream.
+/// The sequence of a message in its stream.
 pub(crate) fn sequence(message: &Message) -> u64 {
     let headers = message.headers.as_ref().expect("headers of a stored message");
     headers.get(NATS_SEQUENCE).unwrap().as_str().parse().unwrap()
 }
 
-/// The tasks of a lane are counted from 0, those of a board from 1.
+/// Converts a task number of a lane, from 0, to a task id, from 1.
 pub(crate) fn task_id(number: usize) -> TaskId {
     TaskId::new(number as u64 + 1).unwrap()
 }

@@ -1,6 +1,6 @@
-//! The store beside the bare client: the same sends, receives and claims on the same servers.
+//! The store compared with the bare client: the same sends, receives and claims on the same servers.
 //!
-//! What is compared is measured in turns, so that a noise of the machine hits both.
+//! Both are measured in turn, so that noise affects both.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -9,15 +9,15 @@ use brigade_testkit::engine::Engine;
 use futures_util::StreamExt;
 use futures_util::stream;
 
-use crate::bare::Bare;
-use crate::crowd::{LANES, Side};
+use crate::bare_contender::BareContender;
+use crate::contender::{Contender, LANES};
 use crate::figures::{Report, Times};
-use crate::ours::Ours;
+use crate::store_contender::StoreContender;
 use crate::{Length, block_on};
 
-/// How many sends are on their way at once, where as many as can be are sent.
+/// Concurrent sends in the throughput measurements.
 const IN_FLIGHT: usize = 64;
-/// How many of each are done before any is measured.
+/// Operations of each kind before the measurements.
 const WARM: usize = 50;
 
 pub(crate) fn run(report: &mut Report, length: Length) {
@@ -27,9 +27,9 @@ pub(crate) fn run(report: &mut Report, length: Length) {
     }
 }
 
-/// What one side came to.
+/// The measurements of one contender.
 #[derive(Debug, Default)]
-struct Figures {
+struct ContenderFigures {
     send: Times,
     receive: Times,
     wake: Times,
@@ -37,11 +37,11 @@ struct Figures {
     sends: Rate,
     receives: Rate,
     claims: Rate,
-    /// How many tasks each lane has.
+    /// The number of tasks of each lane.
     next: [usize; LANES],
 }
 
-/// How many in how long, each time.
+/// Operations per second, of repeated measurements.
 #[derive(Debug, Default)]
 struct Rate(Vec<f64>);
 
@@ -58,36 +58,39 @@ impl Rate {
 }
 
 async fn bench(report: &mut Report, length: Length, nodes: usize, urls: &[String]) {
-    // The store makes the streams, and both use them.
-    let ours = Ours::connect(urls).await;
-    let bare = Bare::connect(urls).await;
-    let [mut of_ours, mut of_bare] = <[Figures; 2]>::default();
-    // What is done for the first time is not measured.
+    // The store creates the streams, and both use them.
+    let ours = StoreContender::connect(urls).await;
+    let bare = BareContender::connect(urls).await;
+    let [mut of_ours, mut of_bare] = <[ContenderFigures; 2]>::default();
+    // The first operations are not measured.
     for lane in 0..LANES {
         ours.receive(lane, 0).await;
         bare.receive(lane, 0).await;
     }
     latencies(&ours, &bare, &mut of_ours, &mut of_bare, WARM).await;
-    of_ours.forget();
-    of_bare.forget();
-    let count = length.of(600, 3_000);
+    of_ours.reset();
+    of_bare.reset();
+    let count = length.pick(600, 3_000);
     latencies(&ours, &bare, &mut of_ours, &mut of_bare, count).await;
-    for _ in 0..length.of(3, 9) {
+    for _ in 0..length.pick(3, 9) {
         rates(&ours, &mut of_ours, length).await;
         rates(&bare, &mut of_bare, length).await;
     }
     table(nodes, count, &of_ours, &of_bare);
-    judge(report, nodes, &of_ours, &of_bare);
-    let in_vain = ours.in_vain.load(Ordering::Relaxed);
-    report.bar(in_vain == 0, format!("{nodes} nodes, woken and found nothing: {in_vain} times"));
+    check_figures(report, nodes, &of_ours, &of_bare);
+    let empty_wakes = ours.empty_wakes.load(Ordering::Relaxed);
+    report.check(
+        empty_wakes == 0,
+        format!("{nodes} nodes, woken without a new message: {empty_wakes} times"),
+    );
 }
 
-/// One at a time, each by one side and then by the other.
+/// One operation at a time, by both contenders in turn.
 async fn latencies(
-    ours: &Ours,
-    bare: &Bare,
-    of_ours: &mut Figures,
-    of_bare: &mut Figures,
+    ours: &StoreContender,
+    bare: &BareContender,
+    of_ours: &mut ContenderFigures,
+    of_bare: &mut ContenderFigures,
     count: usize,
 ) {
     of_ours.tasks(ours, 0, count).await;
@@ -99,15 +102,15 @@ async fn latencies(
     }
 }
 
-impl Figures {
-    /// Puts tasks on the board of a lane.
-    async fn tasks<S: Side>(&mut self, side: &S, lane: usize, count: usize) {
+impl ContenderFigures {
+    /// Adds tasks to the board of a lane.
+    async fn tasks<S: Contender>(&mut self, side: &S, lane: usize, count: usize) {
         side.add_tasks(lane, self.next[lane], count).await;
         self.next[lane] += count;
     }
 
-    /// One of each.
-    async fn one<S: Side>(&mut self, side: &S, number: usize, task: usize) {
+    /// Measures one operation of each kind.
+    async fn one<S: Contender>(&mut self, side: &S, number: usize, task: usize) {
         let start = Instant::now();
         side.send(number % LANES, number).await;
         self.send.push(start.elapsed());
@@ -120,21 +123,21 @@ impl Figures {
         self.claim.push(start.elapsed());
     }
 
-    /// Nothing was measured yet; tasks stay where they are.
-    fn forget(&mut self) {
+    /// Discards all measurements, and keeps the number of tasks.
+    fn reset(&mut self) {
         *self = Self { next: self.next, ..Self::default() };
     }
 }
 
-/// As many as can be.
-async fn rates<S: Side>(side: &S, figures: &mut Figures, length: Length) {
-    let count = length.of(2_000, 10_000);
+/// Measures the throughput.
+async fn rates<S: Contender>(side: &S, figures: &mut ContenderFigures, length: Length) {
+    let count = length.pick(2_000, 10_000);
     let start = Instant::now();
     let sends = stream::iter(0..count).map(|number| side.send(number % LANES, number));
     sends.buffer_unordered(IN_FLIGHT).for_each(async |()| ()).await;
     figures.sends.push(count, start);
 
-    let each = length.of(40, 200);
+    let each = length.pick(40, 200);
     let start = Instant::now();
     let lanes = stream::iter(0..LANES).map(async |lane| {
         for number in 0..each {
@@ -160,16 +163,16 @@ async fn rates<S: Side>(side: &S, figures: &mut Figures, length: Length) {
 
 type Row<'f> = (&'static str, &'f Times, &'f Times);
 
-fn rows<'f>(ours: &'f Figures, bare: &'f Figures) -> [Row<'f>; 4] {
+fn rows<'f>(ours: &'f ContenderFigures, bare: &'f ContenderFigures) -> [Row<'f>; 4] {
     [
         ("send", &ours.send, &bare.send),
-        ("wake, from the beginning of the send", &ours.wake, &bare.wake),
-        ("receive: send, wake, look, mark", &ours.receive, &bare.receive),
-        ("claim: look, take", &ours.claim, &bare.claim),
+        ("wake, from the start of the send", &ours.wake, &bare.wake),
+        ("receive: send, wake, read, mark", &ours.receive, &bare.receive),
+        ("claim: read, update", &ours.claim, &bare.claim),
     ]
 }
 
-fn table(nodes: usize, n: usize, ours: &Figures, bare: &Figures) {
+fn table(nodes: usize, n: usize, ours: &ContenderFigures, bare: &ContenderFigures) {
     let many = if nodes == 1 { "one node" } else { "three nodes, three replicas" };
     println!("{many}, sync always; 500-byte texts, one at a time; us");
     let [p50, p99, bare50, bare99] = ["ours p50", "p99", "bare p50", "p99"];
@@ -179,34 +182,46 @@ fn table(nodes: usize, n: usize, ours: &Figures, bare: &Figures) {
             .map(|times| format!("{:>9.0} {:>9.0}", times.median(), times.quantile(0.99)));
         println!("{name:<40} {ours} {bare} {n:>6}");
     }
-    println!("{:<40} {:>9} {:>9}", "as many as can be; a second", Ours::NAME, Bare::NAME);
+    println!(
+        "{:<40} {:>9} {:>9}",
+        "throughput, per second",
+        StoreContender::NAME,
+        BareContender::NAME
+    );
     for (name, ours, bare) in rates_of(ours, bare) {
         println!("{name:<40} {:>9.0} {:>9.0}", ours.median(), bare.median());
     }
 }
 
-fn rates_of<'f>(ours: &'f Figures, bare: &'f Figures) -> [(&'static str, &'f Rate, &'f Rate); 3] {
+fn rates_of<'f>(
+    ours: &'f ContenderFigures,
+    bare: &'f ContenderFigures,
+) -> [(&'static str, &'f Rate, &'f Rate); 3] {
     [
-        ("sends, 64 on their way", &ours.sends, &bare.sends),
+        ("sends, 64 concurrent", &ours.sends, &bare.sends),
         ("receives, 8 readers of 8 teams", &ours.receives, &bare.receives),
         ("claims, 8 claimers on 8 boards", &ours.claims, &bare.claims),
     ]
 }
 
-fn judge(report: &mut Report, nodes: usize, ours: &Figures, bare: &Figures) {
+fn check_figures(
+    report: &mut Report,
+    nodes: usize,
+    ours: &ContenderFigures,
+    bare: &ContenderFigures,
+) {
     for (name, ours, bare) in rows(ours, bare) {
         let what = format!("{nodes} nodes, p99, {name}");
-        report.at_most(&what, ours.quantile(0.99), 1.3, bare.quantile(0.99));
+        report.check_ratio(&what, ours.quantile(0.99), 1.3, bare.quantile(0.99));
     }
     for (name, ours, bare) in rates_of(ours, bare) {
         let share = ours.median() / bare.median();
         let what = format!("{nodes} nodes, throughput, {name}: {share:.2} x (bar 0.85 x)");
-        report.timing(0.85 / share, what);
+        report.check_time(0.85 / share, what);
     }
     if nodes == 3 {
         let half = ours.wake.median() / 1_000.0;
-        let what =
-            format!("{nodes} nodes, half of the readers awake within {half:.2} ms (bar 5 ms)");
-        report.timing(half / 5.0, what);
+        let what = format!("{nodes} nodes, median wake-up {half:.2} ms (bar 5 ms)");
+        report.check_time(half / 5.0, what);
     }
 }

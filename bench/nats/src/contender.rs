@@ -1,4 +1,4 @@
-//! Who is in the teams of a proof, what they say, and what each side of a comparison can do.
+//! The teams and messages of the benchmarks, and the operations that the contenders implement.
 
 use std::time::Duration;
 
@@ -8,35 +8,35 @@ use brigade_core::store::Outgoing;
 use brigade_wire::name::{MemberName, TeamName};
 use uuid::Uuid;
 
-/// How many teams are at work side by side, each with a writer and a reader.
+/// The number of concurrent teams, each with a writer and a reader.
 pub(crate) const LANES: usize = 8;
-/// How many shards a new engine has.
+/// The number of shards of a new store.
 pub(crate) const SHARDS: u16 = 1;
-/// Who leads.
+/// The lead.
 pub(crate) const LEAD: &str = "team-lead";
-/// Who writes.
+/// The member that sends.
 pub(crate) const WRITER: &str = "writer";
-/// Who reads, marks and claims.
+/// The member that reads, marks and claims.
 pub(crate) const READER: &str = "reader";
-/// Who is written to, and never reads.
+/// A member that receives messages and never reads them.
 pub(crate) const SINK: &str = "sink";
 
-/// One who can do what is compared: the store, or the bare client.
-pub(crate) trait Side {
-    /// What it is called in a table.
+/// An implementation of the compared operations: the store, or the bare client.
+pub(crate) trait Contender {
+    /// Its name in a table.
     const NAME: &'static str;
 
-    /// Sends a message to one who does not read, and waits until it is safe.
+    /// Sends a message to the sink, and waits for the acknowledgement.
     async fn send(&self, lane: usize, number: usize);
 
-    /// Sends a message to one who reads on another connection: it wakes, looks, and marks. Tells how
-    /// long after the beginning of the send it woke.
+    /// Sends a message to the reader on another connection, which wakes, reads and marks it. Returns the
+    /// time from the start of the send until it woke.
     async fn receive(&self, lane: usize, number: usize) -> Duration;
 
-    /// Puts tasks on the board of a lane.
+    /// Adds tasks to the board of a lane.
     async fn add_tasks(&self, lane: usize, first: usize, count: usize);
 
-    /// Claims one of them, for the reader.
+    /// Claims one of them for the reader.
     async fn claim(&self, lane: usize, number: usize);
 }
 
@@ -48,12 +48,12 @@ pub(crate) fn member(name: &str) -> MemberName {
     name.parse().unwrap()
 }
 
-/// A text of 500 bytes that tells who sent it and the how manieth it was.
+/// A text of 500 bytes that starts with its sender and number.
 pub(crate) fn text(from: &str, number: usize) -> String {
     format!("{:.<500}", format!("{from}/{number} "))
 }
 
-/// A message with such a text.
+/// A message with that text.
 pub(crate) fn message(from: &str, number: usize) -> Outgoing {
     Outgoing {
         msg_id: Uuid::new_v4().to_string(),

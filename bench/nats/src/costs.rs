@@ -1,4 +1,4 @@
-//! What one of each costs the engine: the figures that a capacity plan is made of.
+//! The cost of subjects, messages, connections and consumers on a NATS server, for capacity planning.
 
 use std::time::{Duration, Instant};
 
@@ -9,33 +9,33 @@ use brigade_testkit::engine::Engine;
 use futures_util::{StreamExt, stream};
 use serde_json::json;
 
-use crate::bare::entry;
-use crate::crowd::{member, message, team};
+use crate::bare_contender::entry;
+use crate::contender::{member, message, team};
 use crate::figures::Report;
-use crate::ours;
 use crate::server::{memory, processor, restart, usage};
+use crate::store_contender;
 use crate::{Length, block_on};
 
-/// How many publishes are on their way at once.
+/// Concurrent publishes.
 const IN_FLIGHT: usize = 512;
 
 pub(crate) fn run(report: &mut Report, length: Length) {
     subjects(length);
     connections(length);
     consumers(report);
-    for shards in length.of(&[1][..], &[1, 4, 16]) {
+    for shards in length.pick(&[1][..], &[1, 4, 16]) {
         idle(*shards, length);
     }
-    for shards in length.of(&[1][..], &[1, 4]) {
+    for shards in length.pick(&[1][..], &[1, 4]) {
         throughput(*shards, length);
     }
 }
 
-/// What a subject costs, and what a further message on it.
+/// The cost of a subject, and of another message on it.
 fn subjects(length: Length) {
-    let count = length.of(20_000, 200_000);
+    let count = length.pick(20_000, 200_000);
     let mut engine = Engine::single();
-    block_on(ours::connect(&engine.urls));
+    block_on(store_contender::connect(&engine.urls));
     restart(&mut engine, "always", "\"2m\"");
     let data = engine.folder(0).join("data");
     let (empty, no_disk) = (memory(engine.pid(0)), usage(&data));
@@ -55,16 +55,16 @@ fn subjects(length: Length) {
         each(disk - no_disk, count)
     );
     println!(
-        "a further message on it: {:.0} bytes of memory, {:.0} of disk (n {})",
+        "another message on it: {:.0} bytes of memory, {:.0} of disk (n {})",
         each(five.saturating_sub(once), 4 * count),
         each(more_disk - disk, 4 * count),
         4 * count
     );
 }
 
-/// What a host that is connected and listens costs.
+/// The cost of a connected host with subscriptions.
 fn connections(length: Length) {
-    let count = length.of(200, 1_000);
+    let count = length.pick(200, 1_000);
     let engine = Engine::single();
     block_on(async {
         let before = memory(engine.pid(0));
@@ -82,15 +82,17 @@ fn connections(length: Length) {
         }
         let grown = memory(engine.pid(0)) - before;
         let each = grown as f64 / count as f64 / 1e3;
-        println!("a connection that listens to six mailboxes: {each:.1} kB of memory (n {count})");
+        println!(
+            "a connection with subscriptions for six mailboxes: {each:.1} kB of memory (n {count})"
+        );
     });
 }
 
-/// How many can read one stream at once, and what each costs.
+/// The number of concurrent consumers of a stream, and the cost of each.
 fn consumers(report: &mut Report) {
     let engine = Engine::single();
     block_on(async {
-        ours::connect(&engine.urls).await;
+        store_contender::connect(&engine.urls).await;
         let client = async_nats::connect(&engine.urls).await.unwrap();
         let before = memory(engine.pid(0));
         let mut made = 0;
@@ -100,11 +102,12 @@ fn consumers(report: &mut Report) {
                 Some(error) => break error["description"].as_str().unwrap_or_default().to_owned(),
                 None => made += 1,
             }
-            assert!(made < 100_000, "nothing is refused");
+            assert!(made < 100_000, "the server has no limit");
         };
         let each = (memory(engine.pid(0)) - before) as f64 / f64::from(made) / 1e3;
         println!("consumers of one stream at once: {made}, then \"{refusal}\"; {each:.1} kB each");
-        report.bar(made >= 1_000, format!("readers of one shard at one moment: {made} (bar 1000)"));
+        report
+            .check(made >= 1_000, format!("concurrent consumers of one shard: {made} (bar 1000)"));
     });
 }
 
@@ -121,31 +124,31 @@ async fn consumer(client: &Client, name: &str) -> serde_json::Value {
     serde_json::from_slice(&answer.payload).unwrap()
 }
 
-/// What three servers do while nobody does anything.
+/// The cost of three idle servers.
 fn idle(shards: u16, length: Length) {
     let engine = Engine::cluster(3);
-    block_on(ours::connect_with(&engine.urls, shards));
+    block_on(store_contender::connect_with(&engine.urls, shards));
     std::thread::sleep(Duration::from_secs(2));
     let busy = || (0..3).map(|node| processor(engine.pid(node))).sum::<f64>();
     let (before, since) = (busy(), Instant::now());
-    std::thread::sleep(Duration::from_secs(length.of(3, 15)));
+    std::thread::sleep(Duration::from_secs(length.pick(3, 15)));
     let share = (busy() - before) / since.elapsed().as_secs_f64() * 100.0;
     let most = (0..3).map(|node| memory(engine.pid(node))).max().unwrap_or_default();
     println!(
         "three idle servers, {shards} shards, {} streams of three replicas: {share:.1} % of a core \
-         together, {:.0} MB at most each",
+         in total, {:.0} MB at most each",
         usize::from(shards) * Stream::ALL.len(),
         most as f64 / 1e6
     );
 }
 
-/// How many sends a second go into so many shards, as many as can be.
+/// The throughput of sends for a number of shards.
 fn throughput(shards: u16, length: Length) {
-    let count = length.of(5_000, 50_000);
+    let count = length.pick(5_000, 50_000);
     for nodes in [1, 3] {
         let engine = Engine::cluster(nodes);
         let took = block_on(async {
-            ours::connect_with(&engine.urls, shards).await;
+            store_contender::connect_with(&engine.urls, shards).await;
             publish(&engine.urls, shards, 0..count / 10).await;
             let start = Instant::now();
             publish(&engine.urls, shards, 0..count).await;
@@ -153,12 +156,12 @@ fn throughput(shards: u16, length: Length) {
         });
         let rate = f64::from(count) / took.as_secs_f64();
         println!(
-            "{nodes} nodes, {shards} shards, {IN_FLIGHT} publishes on their way: {rate:.0} a second"
+            "{nodes} nodes, {shards} shards, {IN_FLIGHT} concurrent publishes: {rate:.0} per second"
         );
     }
 }
 
-/// One message of the layout in each of so many mailboxes.
+/// Sends one message to each of many mailboxes.
 async fn publish(urls: &[String], shards: u16, mailboxes: std::ops::Range<u32>) {
     let client = async_nats::connect(urls).await.unwrap();
     let context = ContextBuilder::new()

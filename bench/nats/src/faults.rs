@@ -1,5 +1,5 @@
-//! A leader killed, a disk removed, a host cut off: nothing that was acknowledged is lost, nothing is
-//! shown twice, no task goes to two.
+//! Kills the leader, deletes a disk and cuts off hosts: no acknowledged message is lost, none is shown twice, and
+//! no task has two owners.
 
 use std::time::{Duration, Instant};
 
@@ -8,16 +8,16 @@ use brigade_nats::layout::Stream;
 use serde_json::Value;
 
 use crate::faults_count::count;
-use crate::faults_load::{Done, Load, SENDERS};
+use crate::faults_load::{FaultLoad, SENDERS, Step};
 use crate::figures::Report;
 use crate::hosts::{CLIENTS, Hosts};
 use crate::{Length, block_on};
 
-/// How long something may take to come back before the proof says that it does not.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// The limit for the recovery from a fault.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 pub(crate) fn run(report: &mut Report, length: Length) {
-    // On a thread of its own, for it moves to another host.
+    // On its own thread, because it moves into another network namespace.
     std::thread::scope(|scope| {
         let run = || {
             let hosts = Hosts::start();
@@ -27,8 +27,8 @@ pub(crate) fn run(report: &mut Report, length: Length) {
     });
 }
 
-/// The hosts, and somebody who looks how they are.
-struct Field {
+/// The hosts, and a connection that queries their state.
+struct FaultBench {
     hosts: Hosts,
     admin: Client,
 }
@@ -40,82 +40,84 @@ async fn faults(report: &mut Report, length: Length, hosts: Hosts) {
         .request_timeout(Some(Duration::from_secs(1)))
         .retry_on_initial_connect();
     let admin = options.connect(&urls).await.unwrap();
-    let mut field = Field { hosts, admin };
-    field.until("a leader of the cluster", async |field| field.is_ready().await).await;
-    let (load, work) = Load::start(&urls).await;
+    let mut bench = FaultBench { hosts, admin };
+    bench.until("a leader of the cluster", async |bench| bench.is_ready().await).await;
+    let (load, work) = FaultLoad::start(&urls).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
-    println!("longest pause until the next of each, in seconds; all senders count");
-    let (whole, again) = ("all whole", "shown again");
+    println!("longest pause of each operation, in seconds");
+    let (whole, again) = ("recovered", "shown again");
     println!("{:<44} {:>7} {:>7} {:>7} {whole} {again}", "", "sends", "shown", "claims");
 
-    for round in 1..=length.of(3, 20) {
-        let leader = field.leader().await;
+    for round in 1..=length.pick(3, 20) {
+        let leader = bench.leader().await;
         let fault = Instant::now();
-        field.hosts.kill(leader);
+        bench.hosts.kill(leader);
         let down = Duration::from_secs(3);
         tokio::time::sleep(down).await;
-        field.goes_on(&load, fault).await;
-        field.hosts.launch(leader);
-        field.told(&load, &format!("{round}: leader n{leader} killed, started again"), fault).await;
+        bench.is_running(&load, fault).await;
+        bench.hosts.launch(leader);
+        bench
+            .report_fault(&load, &format!("{round}: leader n{leader} killed and restarted"), fault)
+            .await;
     }
 
-    let leader = field.leader().await;
+    let leader = bench.leader().await;
     let fault = Instant::now();
-    field.hosts.kill(leader);
-    field.hosts.wipe(leader);
-    field.hosts.launch(leader);
-    field.told(&load, &format!("disk of leader n{leader} removed"), fault).await;
+    bench.hosts.kill(leader);
+    bench.hosts.wipe(leader);
+    bench.hosts.launch(leader);
+    bench.report_fault(&load, &format!("disk of leader n{leader} deleted"), fault).await;
 
-    let long = Duration::from_secs(length.of(10, 20));
-    let leader = field.leader().await;
+    let long = Duration::from_secs(length.pick(10, 20));
+    let leader = bench.leader().await;
     let fault = Instant::now();
-    field.hosts.cut(leader);
+    bench.hosts.unplug(leader);
     tokio::time::sleep(long).await;
-    field.hosts.mend(leader);
+    bench.hosts.plug(leader);
     let what = format!("leader n{leader} cut off for {} s", long.as_secs());
-    field.told(&load, &what, fault).await;
+    bench.report_fault(&load, &what, fault).await;
 
     let fault = Instant::now();
-    field.hosts.cut(CLIENTS);
+    bench.hosts.unplug(CLIENTS);
     tokio::time::sleep(long).await;
-    field.hosts.mend(CLIENTS);
+    bench.hosts.plug(CLIENTS);
     let what = format!("all clients cut off for {} s", long.as_secs());
-    field.told(&load, &what, fault).await;
+    bench.report_fault(&load, &what, fault).await;
 
     load.end();
-    tokio::time::timeout(PATIENCE, work.join_all()).await.expect("the team comes to its end");
+    tokio::time::timeout(TIMEOUT, work.join_all()).await.expect("the team finishes");
     count(report, &load, &urls).await;
 }
 
-impl Field {
-    /// Prints how long things stood still in a fault, once all is well again.
-    async fn told(&self, load: &Load, what: &str, fault: Instant) {
-        self.goes_on(load, fault).await;
-        self.until("all replicas current", async |field| field.is_whole().await).await;
+impl FaultBench {
+    /// Waits for the recovery from a fault, and prints the pauses.
+    async fn report_fault(&self, load: &FaultLoad, what: &str, fault: Instant) {
+        self.is_running(load, fault).await;
+        self.until("current replicas", async |bench| bench.is_replicated().await).await;
         let whole = fault.elapsed();
-        // Something has to have got done since, for the pause to be over.
-        self.goes_on(load, Instant::now()).await;
-        let sends = (0..SENDERS).map(|number| pause(load, Done::Sent(number), fault));
+        // Another operation of each kind, so that the pauses are over.
+        self.is_running(load, Instant::now()).await;
+        let sends = (0..SENDERS).map(|number| pause(load, Step::Sent(number), fault));
         let sends = sends.max().unwrap_or_default();
-        let [shown, claims] = [Done::Shown, Done::Claimed].map(|done| pause(load, done, fault));
+        let [shown, claims] = [Step::Shown, Step::Claimed].map(|done| pause(load, done, fault));
         let [sends, shown, claims, whole] = [sends, shown, claims, whole].map(|d| d.as_secs_f64());
         let again: usize = load.seen().shown.values().map(|times| times - 1).sum();
         println!("{what:<44} {sends:>7.2} {shown:>7.2} {claims:>7.2} {whole:>9.2} {again:>11}");
     }
 
-    /// Waits until everybody has got something done since `fault`.
-    async fn goes_on(&self, load: &Load, fault: Instant) {
-        self.until("work that goes on", async |_| {
+    /// Waits until every member has completed an operation since `fault`.
+    async fn is_running(&self, load: &FaultLoad, fault: Instant) {
+        self.until("progress of all members", async |_| {
             let seen = load.seen();
-            let since = |done: Done| {
+            let since = |done: Step| {
                 seen.done
                     .iter()
                     .rev()
                     .take_while(|(_, at)| *at > fault)
-                    .any(|(its, _)| *its == done)
+                    .any(|(step, _)| *step == done)
             };
-            let all = (0..SENDERS).map(Done::Sent).all(since);
-            all && since(Done::Shown) && since(Done::Claimed)
+            let all = (0..SENDERS).map(Step::Sent).all(since);
+            all && since(Step::Shown) && since(Step::Claimed)
         })
         .await;
     }
@@ -123,9 +125,9 @@ impl Field {
     async fn until(&self, what: &str, is_so: impl AsyncFn(&Self) -> bool) {
         let since = Instant::now();
         while !is_so(self).await {
-            if since.elapsed() > PATIENCE {
+            if since.elapsed() > TIMEOUT {
                 let logs: Vec<String> = (0..CLIENTS).map(|server| self.hosts.log(server)).collect();
-                panic!("not after {PATIENCE:?}: {what}\n{}", logs.join("\n--\n"));
+                panic!("not after {TIMEOUT:?}: {what}\n{}", logs.join("\n--\n"));
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
@@ -141,7 +143,7 @@ impl Field {
         self.api("STREAM.NAMES").await.is_some()
     }
 
-    /// Who leads the mail.
+    /// The leader of the mail stream.
     async fn leader(&self) -> usize {
         let since = Instant::now();
         loop {
@@ -150,13 +152,13 @@ impl Field {
             if let Some(number) = leader.and_then(|name| name.strip_prefix('n')?.parse().ok()) {
                 return number;
             }
-            assert!(since.elapsed() < PATIENCE, "nobody leads the mail");
+            assert!(since.elapsed() < TIMEOUT, "the mail stream has no leader");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
 
-    /// Whether every stream has all its replicas, and they are current.
-    async fn is_whole(&self) -> bool {
+    /// Whether all replicas of every stream are current.
+    async fn is_replicated(&self) -> bool {
         for stream in Stream::ALL {
             let Some(info) = self.api(&format!("STREAM.INFO.{}", stream.name(0))).await else {
                 return false;
@@ -171,12 +173,12 @@ impl Field {
     }
 }
 
-/// The longest time after a fault in which something did not get done.
-fn pause(load: &Load, done: Done, fault: Instant) -> Duration {
+/// The longest pause of an operation after a fault.
+fn pause(load: &FaultLoad, done: Step, fault: Instant) -> Duration {
     let seen = load.seen();
     let mut longest = Duration::ZERO;
     let mut before = fault;
-    for (_, at) in seen.done.iter().filter(|(its, at)| *its == done && *at > fault) {
+    for (_, at) in seen.done.iter().filter(|(step, at)| *step == done && *at > fault) {
         longest = longest.max(at.duration_since(before));
         before = *at;
     }

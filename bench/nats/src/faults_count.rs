@@ -1,17 +1,17 @@
-//! After the faults: what was promised is counted, in what was seen and in what the engine holds.
+//! Compares the observations with the contents of the NATS store, after the faults.
 
 use std::collections::HashMap;
 
 use brigade_core::event::{Event, MessageKey};
 use brigade_wire::task::Task;
 
-use crate::crowd::{READER, member};
-use crate::faults_load::Load;
+use crate::contender::{READER, member};
+use crate::faults_load::FaultLoad;
 use crate::figures::Report;
-use crate::ours::connect;
+use crate::store_contender::connect;
 
-/// Holds what was seen against what the engine has.
-pub(crate) async fn count(report: &mut Report, load: &Load, urls: &[String]) {
+/// Compares the observations with the store.
+pub(crate) async fn count(report: &mut Report, load: &FaultLoad, urls: &[String]) {
     let store = connect(urls).await;
     let reader = member(READER);
     let records = store.mailbox_history(&load.team, &reader).await.unwrap();
@@ -33,16 +33,17 @@ pub(crate) async fn count(report: &mut Report, load: &Load, urls: &[String]) {
     let twice =
         |have: &HashMap<MessageKey, usize>| have.values().filter(|times| **times > 1).count();
     let [kept, seen_by_reader, marked] = [&sent, &seen.shown, &shown].map(missing);
-    report.bar(
+    report.check(
         kept + seen_by_reader == 0,
-        format!("acknowledged and lost: {kept} in the engine, {seen_by_reader} before the reader, of {total}"),
+        format!("acknowledged and lost: {kept} in the store, {seen_by_reader} for the reader, of {total}"),
     );
-    report.bar(marked == 0, format!("shown, and the mark lost: {marked} of {total}"));
-    report.bar(twice(&sent) == 0, format!("stored twice: {} of {total}", twice(&sent)));
+    report.check(marked == 0, format!("shown without a stored mark: {marked} of {total}"));
+    report.check(twice(&sent) == 0, format!("stored twice: {} of {total}", twice(&sent)));
     let again = twice(&seen.shown);
-    report.bar(again == 0, format!("shown twice: {again} of {total}"));
-    report.bar(twice(&shown) == 0, format!("marked as shown twice: {} of {total}", twice(&shown)));
-    report.bar(seen.out_of_order == 0, format!("shown out of order: {}", seen.out_of_order));
+    report.check(again == 0, format!("shown twice: {again} of {total}"));
+    report
+        .check(twice(&shown) == 0, format!("marked as shown twice: {} of {total}", twice(&shown)));
+    report.check(seen.out_of_order == 0, format!("shown out of order: {}", seen.out_of_order));
 
     let owners: HashMap<_, _> = tasks
         .iter()
@@ -55,13 +56,13 @@ pub(crate) async fn count(report: &mut Report, load: &Load, urls: &[String]) {
     let taken =
         seen.claimed.iter().filter(|(id, claimers)| owners.get(id) != claimers.first()).count();
     let total = seen.claimed.len();
-    report.bar(double == 0, format!("claimed twice: {double} of {total} claims acknowledged"));
-    report.bar(taken == 0, format!("claims acknowledged and lost: {taken} of {total}"));
+    report.check(double == 0, format!("claimed twice: {double} of {total} claims acknowledged"));
+    report.check(taken == 0, format!("claims acknowledged and lost: {taken} of {total}"));
     let unowned = tasks.iter().filter(|(id, _)| !owners.contains_key(id)).count();
-    report.bar(unowned == 0, format!("tasks that nobody got: {unowned} of {}", tasks.len()));
+    report.check(unowned == 0, format!("tasks without an owner: {unowned} of {}", tasks.len()));
 
-    println!("tasks acknowledged to their author and not to be seen yet: {} times", seen.unseen);
-    println!("the store gave up {} times; each was tried again", seen.errors.len());
+    println!("acknowledged tasks that were not visible yet: {} times", seen.unseen);
+    println!("errors of the store, all retried: {}", seen.errors.len());
     let mut kinds: HashMap<&str, usize> = HashMap::new();
     for error in &seen.errors {
         *kinds.entry(error.split_once(": ").map_or(error, |(_, rest)| rest)).or_default() += 1;

@@ -1,5 +1,5 @@
-//! A team at work while things break: senders, a reader who marks what it shows and now and then starts
-//! anew, and claimers after the same tasks. All of it is written down.
+//! A team that works during the faults: senders, a reader that marks messages and reconnects now and then, and
+//! claimers of the same tasks. All results are recorded.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,67 +14,67 @@ use brigade_core::store::{Mail, Mark, StoreError};
 use brigade_wire::name::{TaskId, TeamName};
 use tokio::task::JoinSet;
 
-use crate::crowd::{LEAD, READER, SHARDS, member, message};
-use crate::ours::{connect, make_team, plan, seat, try_connect};
+use crate::contender::{LEAD, READER, SHARDS, member, message};
+use crate::store_contender::{connect, make_team, plan, seat, try_connect};
 
 pub(crate) const SENDERS: usize = 4;
 const CLAIMERS: usize = 4;
-/// Between two messages of a sender.
+/// The pause between two messages of a sender.
 const SEND_PAUSE: Duration = Duration::from_millis(10);
-/// Between two tasks.
+/// The pause between two tasks.
 const TASK_PAUSE: Duration = Duration::from_millis(40);
-/// How long the reader waits to be woken before it looks by itself.
-const LOOK: Duration = Duration::from_millis(200);
-/// After how many looks the reader starts anew, with another connection and nothing in its head.
-const LOOKS: usize = 40;
+/// The reader polls after this time without a wake-up.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// The reader reconnects after this many polls, and forgets its state.
+const POLLS_PER_CONNECTION: usize = 40;
 
-/// What somebody got done.
+/// A completed operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Done {
-    /// A message was acknowledged to this sender.
+pub(crate) enum Step {
+    /// This sender got an acknowledgement.
     Sent(usize),
     /// Messages were marked.
     Shown,
-    /// A task was claimed by somebody.
+    /// A claimer got a task.
     Claimed,
 }
 
-/// What was seen from outside.
+/// The results that the members observed.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
-    /// Messages acknowledged to their senders, in order.
+pub(crate) struct Observations {
+    /// Acknowledged messages, in order.
     pub(crate) acknowledged: Vec<MessageKey>,
-    /// How often each message was put before the reader.
+    /// How often each message was shown to the reader.
     pub(crate) shown: HashMap<MessageKey, usize>,
-    /// Messages that came to be seen before an earlier one of their sender.
+    /// Messages that were shown before an earlier one of the same sender.
     pub(crate) out_of_order: usize,
-    /// Who was told that a task is theirs.
+    /// The claimers that got each task.
     pub(crate) claimed: HashMap<TaskId, Vec<String>>,
-    /// How often a task that was acknowledged to its author was not to be found.
+    /// How often an acknowledged task was not visible.
     pub(crate) unseen: usize,
-    /// What got done, and when.
-    pub(crate) done: Vec<(Done, Instant)>,
-    /// What the store gave up on; it was tried again.
+    /// Completed operations with their times.
+    pub(crate) done: Vec<(Step, Instant)>,
+    /// Errors of the store; the operations were retried.
     pub(crate) errors: Vec<String>,
 }
 
-/// A team at work.
+/// A working team.
 #[derive(Debug)]
-pub(crate) struct Load {
+pub(crate) struct FaultLoad {
     pub(crate) team: TeamName,
     urls: Vec<String>,
     over: AtomicBool,
-    /// The tasks that were acknowledged to the lead.
+    /// The tasks that the lead has added.
     tasks: Mutex<Vec<TaskId>>,
-    /// Whether there will be no more.
+    /// Whether the lead has stopped adding tasks.
     all_added: AtomicBool,
-    /// How many still send.
+    /// The number of senders that are still sending.
     sending: AtomicUsize,
-    seen: Mutex<Seen>,
+    seen: Mutex<Observations>,
 }
 
-impl Load {
-    /// Makes the team, and sets it to work.
+impl FaultLoad {
+    /// Creates the team and starts its members.
     pub(crate) async fn start(urls: &[String]) -> (Arc<Self>, JoinSet<()>) {
         let load = Arc::new(Self {
             team: "faults".parse().unwrap(),
@@ -105,16 +105,16 @@ impl Load {
         (load, work)
     }
 
-    pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
+    pub(crate) fn seen(&self) -> MutexGuard<'_, Observations> {
         self.seen.lock().unwrap()
     }
 
-    /// Nobody begins anything new; the reader reads what there is.
+    /// Stops all members; the reader still reads the remaining messages.
     pub(crate) fn end(&self) {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    fn goes_on(&self) -> bool {
+    fn is_running(&self) -> bool {
         !self.over.load(Ordering::Relaxed)
     }
 
@@ -135,16 +135,16 @@ impl Load {
     fn acknowledged(&self, sender: usize, key: MessageKey) {
         let mut seen = self.seen();
         seen.acknowledged.push(key);
-        seen.done.push((Done::Sent(sender), Instant::now()));
+        seen.done.push((Step::Sent(sender), Instant::now()));
     }
 
     async fn send(self: Arc<Self>, number: usize) {
         let seat = self.seat(&sender(number)).await;
         let mut count = 0;
-        while self.goes_on() {
+        while self.is_running() {
             count += 1;
             let message = message(seat.name.as_str(), count);
-            // The same message until it is acknowledged, as a program does that must not lose it.
+            // Retry the same message until it is acknowledged.
             while let Err(error) = seat.store.send(&self.team, &member(READER), &message).await {
                 self.failed(seat.name.as_str(), &error);
             }
@@ -157,7 +157,7 @@ impl Load {
     async fn add(self: Arc<Self>) {
         let seat = self.seat(LEAD).await;
         let mut count = 0;
-        while self.goes_on() {
+        while self.is_running() {
             count += 1;
             match board::add(&seat, &plan(count)).await {
                 Ok(id) => self.tasks.lock().unwrap().push(id),
@@ -172,7 +172,7 @@ impl Load {
         let seat = self.seat(&claimer(number)).await;
         let mut next = 0;
         loop {
-            // Asked first: what is added until then is in the list.
+            // Read this flag before the list: all tasks that were added before it was set are in the list.
             let all_added = self.all_added.load(Ordering::SeqCst);
             let id = self.tasks.lock().unwrap().get(next).copied();
             let Some(id) = id else {
@@ -186,10 +186,10 @@ impl Load {
                 Ok(()) => {
                     let mut seen = self.seen();
                     seen.claimed.entry(id).or_default().push(seat.name.to_string());
-                    seen.done.push((Done::Claimed, Instant::now()));
+                    seen.done.push((Step::Claimed, Instant::now()));
                 }
                 Err(BoardError::Taken { .. }) => {}
-                // It is there: its author was told so. A replica that is behind has not heard of it.
+                // The task was acknowledged, but a replica that lags does not have it yet.
                 Err(BoardError::NoTask(_)) => {
                     self.seen().unseen += 1;
                     tokio::time::sleep(Duration::from_millis(2)).await;
@@ -209,21 +209,21 @@ impl Load {
         loop {
             let seat = self.seat(READER).await;
             let Ok(mut watch) = seat.store.watch(&self.team).await else { continue };
-            for _ in 0..LOOKS {
-                // Before it looks: what is acknowledged while it does is for the next look.
+            for _ in 0..POLLS_PER_CONNECTION {
+                // Read this before the poll: a message that is acknowledged meanwhile needs another poll.
                 let is_last = self.sending.load(Ordering::SeqCst) == 0;
-                match self.look(&seat, &mut last).await {
+                match self.poll(&seat, &mut last).await {
                     Ok(0) if is_last => return,
                     Ok(_) => {}
                     Err(error) => self.failed(READER, &error),
                 }
-                let _woken = tokio::time::timeout(LOOK, watch.next()).await;
+                let _woken = tokio::time::timeout(POLL_INTERVAL, watch.next()).await;
             }
         }
     }
 
-    /// Shows what is unread, and marks it; how many those were.
-    async fn look(
+    /// Shows and marks the unread messages; returns their number.
+    async fn poll(
         &self,
         seat: &Seat,
         last: &mut HashMap<String, usize>,
@@ -238,17 +238,17 @@ impl Load {
             let mut seen = self.seen();
             for mail in &inbox {
                 *seen.shown.entry(mail.key).or_default() += 1;
-                let (from, number) = told(&mail.json);
+                let (from, number) = sender_and_number(&mail.json);
                 let before = last.entry(from).or_default();
                 seen.out_of_order += usize::from(number <= *before);
                 *before = number.max(*before);
             }
         }
-        // It has shown them; now it must say so before it goes on.
+        // They are shown, so the mark must succeed before it continues.
         while let Err(error) = mail::mark(seat, &keys, Mark::Shown).await {
             self.failed(READER, &error);
         }
-        self.seen().done.push((Done::Shown, Instant::now()));
+        self.seen().done.push((Step::Shown, Instant::now()));
         Ok(keys.len())
     }
 }
@@ -261,8 +261,8 @@ fn claimer(number: usize) -> String {
     format!("claimer-{number}")
 }
 
-/// Who wrote an entry, and the how manieth of theirs it is.
-fn told(json: &[u8]) -> (String, usize) {
+/// The sender and number of a message.
+fn sender_and_number(json: &[u8]) -> (String, usize) {
     let entry: serde_json::Value = serde_json::from_slice(json).unwrap();
     let text = entry["text"].as_str().unwrap();
     let (from, rest) = text.split_once('/').unwrap();

@@ -1,5 +1,5 @@
-//! Many teams at once: one is made by the store and works a little, and its messages are published again
-//! for all the others, as the store would have written them.
+//! Creates many teams: the store creates one with some messages, and its messages are published again for all
+//! others, as the store would have written them.
 
 use std::time::{Duration, Instant};
 
@@ -11,38 +11,38 @@ use brigade_wire::name::TeamName;
 use futures_util::{StreamExt, stream};
 use uuid::Uuid;
 
-use crate::bare::last;
-use crate::crowd::{LEAD, SHARDS, member, message, team};
-use crate::ours::{connect, make_team, seat, send};
+use crate::bare_contender::last;
+use crate::contender::{LEAD, SHARDS, member, message, team};
+use crate::store_contender::{connect, make_team, seat, send};
 use brigade_core::event::MessageKey;
 use brigade_core::store::Mark;
 
-/// How many publishes are on their way at once.
+/// Concurrent publishes.
 const IN_FLIGHT: usize = 512;
-/// How many mailboxes a team has: the lead's, and five more.
+/// Mailboxes per team: the lead's, and five more.
 pub(crate) const MAILBOXES: usize = 6;
-/// Whose they are, beside the lead's.
+/// The members other than the lead.
 pub(crate) const MEMBERS: [&str; MAILBOXES - 1] = ["ann", "ben", "cem", "dee", "eve"];
-/// What the teams are called, before their number.
+/// The prefix of the team names.
 pub(crate) const FILLED: &str = "crowd";
 
 /// A message as the store wrote it for the first team.
 #[derive(Debug)]
-struct Pattern {
+struct MessageTemplate {
     subject: String,
     headers: HeaderMap,
     payload: String,
 }
 
-/// What every team has.
+/// The messages of one team.
 #[derive(Debug)]
-pub(crate) struct Patterns {
+pub(crate) struct TeamTemplate {
     of: TeamName,
-    patterns: Vec<Pattern>,
+    patterns: Vec<MessageTemplate>,
 }
 
-impl Patterns {
-    /// Makes the first team, whose members each get a message and mark it.
+impl TeamTemplate {
+    /// Creates the first team; each member gets a message and marks it.
     pub(crate) async fn make(urls: &[String]) -> Self {
         let store = connect(urls).await;
         let of = team(FILLED, 0);
@@ -50,7 +50,7 @@ impl Patterns {
         let place = Place::of(&of, SHARDS);
         let mut subjects = vec![(Stream::Team, place.config())];
         for (number, to) in [LEAD].iter().chain(&MEMBERS).enumerate() {
-            // Each hears from the one before it, and so has one sender.
+            // Each member has one sender, the one before it.
             let from = MEMBERS[(number + MEMBERS.len() - 2) % MEMBERS.len()];
             let from = if from == *to { LEAD } else { from };
             let message = message(from, number);
@@ -63,12 +63,12 @@ impl Patterns {
         let client = async_nats::connect(urls).await.unwrap();
         let mut patterns = Vec::new();
         for (stream, subject) in subjects {
-            patterns.push(Pattern::read(&client, &place.stream(stream), &subject).await);
+            patterns.push(MessageTemplate::read(&client, &place.stream(stream), &subject).await);
         }
         Self { of, patterns }
     }
 
-    /// Makes teams of these numbers like the first; how long it took.
+    /// Creates teams with these numbers; returns how long it took.
     pub(crate) async fn fill(&self, urls: &[String], teams: std::ops::Range<usize>) -> Duration {
         let client = async_nats::connect(urls).await.unwrap();
         let context = ContextBuilder::new()
@@ -82,7 +82,7 @@ impl Patterns {
             self.patterns.iter().map(move |pattern| pattern.of_team(&self.of, &name))
         });
         stream::iter(publishes)
-            .map(async |Pattern { subject, headers, payload }| {
+            .map(async |MessageTemplate { subject, headers, payload }| {
                 let ack = context.publish_with_headers(subject, headers, payload.into());
                 ack.await.unwrap().await.unwrap();
             })
@@ -92,19 +92,19 @@ impl Patterns {
         start.elapsed()
     }
 
-    /// How many messages a team is.
+    /// The number of messages of a team.
     pub(crate) fn len(&self) -> usize {
         self.patterns.len()
     }
 }
 
-impl Pattern {
+impl MessageTemplate {
     async fn read(client: &Client, stream: &str, subject: &str) -> Self {
-        let found = last(client, stream, subject).await.expect("what the store has written");
+        let found = last(client, stream, subject).await.expect("a message of the store");
         let stored = found.headers.unwrap();
         let subject = stored.get("Nats-Subject").unwrap().to_string();
         let mut headers = HeaderMap::new();
-        // The server's own headers tell where it lay; those of the store go on to the others.
+        // Keep the store's headers, but not those that the server adds.
         let ours = |name: &async_nats::HeaderName| name.to_string().starts_with("Brigade-");
         for (name, values) in stored.iter().filter(|(name, _)| ours(name)) {
             for value in values {

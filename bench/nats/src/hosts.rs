@@ -1,5 +1,5 @@
-//! Three hosts with a server each, and one for the clients: network namespaces on one switch, whose
-//! cables can be pulled.
+//! Three hosts with a server each, and one for the clients: network namespaces on one bridge, which can be
+//! unplugged.
 
 use std::fs;
 use std::io::Write;
@@ -10,21 +10,21 @@ use std::process::{Child, Command, Stdio};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use tempfile::TempDir;
 
-/// How many servers there are.
+/// The number of servers.
 pub(crate) const SERVERS: usize = 3;
 /// The host of the clients.
 pub(crate) const CLIENTS: usize = SERVERS;
 
-/// Takes the namespaces down when its input is closed, however this process ended.
+/// Deletes the namespaces when its input is closed, even if this process is killed.
 const KEEPER: &str = r#"read -r word; for name in "$@"; do ip netns del "$name"; done"#;
-/// Starts a server on a host, and kills it when its input is closed. The last argument of `ip netns exec`
-/// is run in its place, so the number is the server's own.
+/// Starts a server on a host, and kills it when its input is closed. `ip netns exec` replaces itself with the
+/// program, so the process id is the server's own.
 const SERVER: &str = r#"ip netns exec "$0" "$1" -c "$2" >>"$3" 2>&1 & pid=$!; read -r word; kill -9 $pid; wait $pid"#;
 
-/// The hosts and their servers, which end with it.
+/// The hosts and their servers, removed on drop.
 #[derive(Debug)]
 pub(crate) struct Hosts {
-    /// For the names of the namespaces: others may be doing the same.
+    /// A unique prefix of the namespace names.
     tag: String,
     dir: TempDir,
     servers: Vec<Option<Child>>,
@@ -32,8 +32,8 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Lays the cables and starts the servers. The thread is then on the host of the clients, and so are
-    /// the threads it starts.
+    /// Creates the network and starts the servers. Moves this thread, and the threads that it starts later, to
+    /// the host of the clients.
     pub(crate) fn start() -> Self {
         let tag = format!("bp{}", std::process::id());
         let dir = tempfile::tempdir().unwrap();
@@ -53,7 +53,7 @@ impl Hosts {
             ip(&format!("-n {name} addr add {}/24 dev eth0", address(host)));
             ip(&format!("-n {name} link set eth0 up"));
             ip(&format!("-n {switch} link set port{host} up"));
-            hosts.mend(host);
+            hosts.plug(host);
         }
         for server in 0..SERVERS {
             fs::create_dir(hosts.folder(server)).unwrap();
@@ -64,11 +64,12 @@ impl Hosts {
         }
         let here = fs::File::open(format!("/var/run/netns/{}", names[CLIENTS])).unwrap();
         let kind = Some(LinkNameSpaceType::Network);
-        move_into_link_name_space(here.as_fd(), kind).expect("the right to be on another host");
+        move_into_link_name_space(here.as_fd(), kind)
+            .expect("permission to enter a network namespace");
         hosts
     }
 
-    /// Where the servers listen.
+    /// The addresses of the servers.
     pub(crate) fn urls() -> Vec<String> {
         (0..SERVERS).map(|server| format!("nats://{}:4222", address(server))).collect()
     }
@@ -85,7 +86,7 @@ impl Hosts {
         format!(
             "listen: \"{here}:4222\"\nserver_name: n{server}\nmax_payload: 8MB\n\
              jetstream {{ store_dir: {data:?}, sync_interval: always }}\n\
-             cluster {{ name: proof, listen: \"{here}:6222\", routes: [{}] }}\n",
+             cluster {{ name: bench, listen: \"{here}:6222\", routes: [{}] }}\n",
             routes.join(", ")
         )
     }
@@ -113,18 +114,18 @@ impl Hosts {
         }
     }
 
-    /// Removes what a server that was killed has on its disk.
+    /// Deletes the data of a killed server.
     pub(crate) fn wipe(&self, server: usize) {
         fs::remove_dir_all(self.folder(server).join("data")).unwrap();
     }
 
-    /// Pulls the cable of a host: nothing comes or goes, and nobody is told.
-    pub(crate) fn cut(&self, host: usize) {
+    /// Unplugs a host: packets are lost silently.
+    pub(crate) fn unplug(&self, host: usize) {
         ip(&format!("-n {}-switch link set port{host} nomaster", self.tag));
     }
 
-    /// Puts it in again.
-    pub(crate) fn mend(&self, host: usize) {
+    /// Plugs a host in again.
+    pub(crate) fn plug(&self, host: usize) {
         ip(&format!("-n {}-switch link set port{host} master switch", self.tag));
     }
 
@@ -154,6 +155,6 @@ fn address(host: usize) -> String {
 
 fn ip(arguments: &str) {
     let done = Command::new("ip").args(arguments.split(' ')).status();
-    let done = done.expect("ip, of the package iproute2");
-    assert!(done.success(), "ip {arguments}: this proof has to be run by root");
+    let done = done.expect("ip; install the package iproute2");
+    assert!(done.success(), "ip {arguments}: this benchmark needs root");
 }

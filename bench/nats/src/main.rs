@@ -1,5 +1,5 @@
-//! The promises of the store on the engine, kept or broken in front of your eyes: real servers, real
-//! signals, real cables pulled. `brigade-bench-nats <proof> [--short]`; exit code 1 if a bar is missed.
+//! Benchmarks and fault tests of the NATS store, with real servers, signals and network cuts.
+//! `brigade-bench-nats <benchmark> [--short]`; exit code 1 if a check fails.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -7,51 +7,51 @@
     clippy::panic,
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a proof prints what it finds and stops at the first surprise"
+    reason = "a benchmark prints its results and panics on errors"
 )]
 
-mod bare;
+mod bare_contender;
 mod bench;
+mod contender;
 mod costs;
-mod crowd;
 mod faults;
 mod faults_count;
 mod faults_load;
 #[path = "../../store/src/figures.rs"]
-#[expect(dead_code, reason = "the proofs of the file store use more of it")]
+#[expect(dead_code, reason = "the benchmarks of the file store use more of it")]
 mod figures;
 mod fill;
 mod hosts;
-mod ours;
 mod scale;
 mod scale_steps;
 mod server;
 mod size;
+mod store_contender;
 
 use std::process::ExitCode;
 
 use figures::Report;
 
-/// How much of a proof to run.
+/// How long a benchmark runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Length {
-    /// A minute at most: for while one works.
+    /// A minute at most, for development and CI.
     Short,
-    /// The figures that count.
+    /// Long enough for reliable figures.
     Long,
 }
 
 impl Length {
-    /// One of two numbers.
-    pub(crate) fn of<T>(self, short: T, long: T) -> T {
+    /// Picks one of two values.
+    pub(crate) fn pick<T>(self, short: T, long: T) -> T {
         if self == Self::Short { short } else { long }
     }
 }
 
-/// A proof by its name.
-type Proof = (&'static str, fn(&mut Report, Length));
+/// A benchmark and its name.
+type Benchmark = (&'static str, fn(&mut Report, Length));
 
-const PROOFS: &[Proof] = &[
+const BENCHMARKS: &[Benchmark] = &[
     ("bench", bench::run),
     ("faults", faults::run),
     ("scale", scale::run),
@@ -64,21 +64,21 @@ fn main() -> ExitCode {
     let name = args.first().map_or("", String::as_str);
     let length = if args.iter().any(|arg| arg == "--short") { Length::Short } else { Length::Long };
     let chosen: Vec<_> =
-        PROOFS.iter().filter(|(proof, _)| name == "all" || name == *proof).collect();
+        BENCHMARKS.iter().filter(|(benchmark, _)| name == "all" || name == *benchmark).collect();
     if chosen.is_empty() {
-        let names: Vec<&str> = PROOFS.iter().map(|(proof, _)| *proof).collect();
+        let names: Vec<&str> = BENCHMARKS.iter().map(|(benchmark, _)| *benchmark).collect();
         eprintln!("usage: brigade-bench-nats <{}|all> [--short]", names.join("|"));
         return ExitCode::from(2);
     }
     let mut report = Report::default();
-    for (proof, run) in chosen {
-        println!("== {proof}{}", length.of(" (short form)", ""));
+    for (benchmark, run) in chosen {
+        println!("== {benchmark}{}", length.pick(" (short form)", ""));
         run(&mut report, length);
     }
     report.exit_code()
 }
 
-/// Runs what `work` does with as many threads as the machine has cores.
+/// Runs a future on one thread per core.
 pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(work)
 }

@@ -1,4 +1,4 @@
-//! What is measured in a crowd: sends and wakes; looks, which are something else.
+//! The measurements among many teams: sends and wake-ups, and reads.
 
 use std::time::Instant;
 
@@ -8,26 +8,26 @@ use brigade_nats::layout::{Place, Stream, Weight};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::bare::{entry, last};
-use crate::crowd::{SHARDS, member, message, team};
+use crate::bare_contender::{entry, last};
+use crate::contender::{SHARDS, member, message, team};
 use crate::figures::{Times, line};
 use crate::fill::{FILLED, MEMBERS};
-use crate::ours::{connect, heard, seat, send};
+use crate::store_contender::{connect, seat, send, wait_for};
 
-/// From where a reader reads.
+/// Delivery policies of a consumer.
 const POLICIES: [&str; 3] = ["all", "by_start_sequence", "last_per_subject"];
-/// Comes by everywhere, being prime.
+/// A prime step, which visits all teams.
 const STEP: usize = 7_919;
 
-/// Sends to members of teams all over the crowd.
+/// Sends to members of many teams.
 #[derive(Debug, Default)]
 pub(crate) struct Sends {
     n: usize,
-    /// To a mailbox that got nothing since the filling.
+    /// To a mailbox that has been idle since filling.
     pub(crate) idle: Times,
-    /// The same by the bare client, to another.
+    /// The same with the bare client, to another mailbox.
     bare_idle: Times,
-    /// To a mailbox that got something a moment ago.
+    /// To a mailbox that just received a message.
     pub(crate) send: Times,
     wake: Times,
     watch: Times,
@@ -44,7 +44,7 @@ impl Sends {
             let start = Instant::now();
             let mut watch = there.watch(&team).await.unwrap();
             self.watch.push(start.elapsed());
-            here.team(&team).await.unwrap().expect("a team of the crowd");
+            here.team(&team).await.unwrap().expect("a filled team");
 
             let first = message(from, number);
             let start = Instant::now();
@@ -68,7 +68,7 @@ impl Sends {
                     start.elapsed()
                 },
                 async {
-                    heard(&mut watch, message.key()).await;
+                    wait_for(&mut watch, message.key()).await;
                     start.elapsed()
                 }
             );
@@ -82,9 +82,9 @@ impl Sends {
         let rows = [
             ("send", &self.send),
             ("wake", &self.wake),
-            ("first send, to a mailbox long idle", &self.idle),
+            ("first send, to an idle mailbox", &self.idle),
             ("bare: the same", &self.bare_idle),
-            ("begin to watch", &self.watch),
+            ("start of a watch", &self.watch),
         ];
         for (name, times) in rows {
             line(&format!("{name}, among {among}"), times);
@@ -92,20 +92,20 @@ impl Sends {
     }
 }
 
-/// Looks into mailboxes all over the crowd, each for the first time.
+/// First reads of mailboxes of many teams.
 #[derive(Debug, Default)]
-pub(crate) struct Looks {
+pub(crate) struct Reads {
     n: usize,
     inbox: Times,
-    /// The last message under one subject, by the bare client.
+    /// The last message of one subject, with the bare client.
     literal: Times,
-    /// The last message of a mailbox, whoever sent it, by the bare client.
+    /// The last message of a mailbox from any sender, with the bare client.
     wildcard: Times,
-    /// Making a reader of a mailbox, by the bare client, from each of the places it can begin at.
+    /// Creating a consumer of a mailbox with the bare client, for each delivery policy.
     readers: [Times; 3],
 }
 
-impl Looks {
+impl Reads {
     pub(crate) async fn measure(&mut self, urls: &[String], teams: usize, samples: usize) {
         let store = connect(urls).await;
         let client = async_nats::connect(urls).await.unwrap();
@@ -127,7 +127,7 @@ impl Looks {
             let start = Instant::now();
             let inbox = store.inbox(&team, &of).await.unwrap();
             self.inbox.push(start.elapsed());
-            assert!(!inbox.is_empty(), "what was sent is in the inbox");
+            assert!(!inbox.is_empty(), "the sent messages are in the inbox");
         }
         self.n += samples;
     }
@@ -135,12 +135,12 @@ impl Looks {
     pub(crate) fn print(&self, among: usize) {
         let [all, from, each] = &self.readers;
         let rows = [
-            ("first look into a mailbox", &self.inbox),
-            ("bare: last under one subject", &self.literal),
+            ("first read of a mailbox", &self.inbox),
+            ("bare: last message of one subject", &self.literal),
             ("bare: last of a mailbox, any sender", &self.wildcard),
-            ("bare: a reader of all of it", all),
-            ("bare: a reader from a number on", from),
-            ("bare: a reader of the last of each", each),
+            ("bare: a consumer of all messages", all),
+            ("bare: a consumer from a sequence on", from),
+            ("bare: a consumer of the last of each subject", each),
         ];
         for (name, times) in rows {
             line(&format!("{name}, among {among}"), times);
@@ -148,7 +148,7 @@ impl Looks {
     }
 }
 
-/// Makes a reader of some subjects, which the server forgets when nobody reads.
+/// Creates a consumer, which the server deletes when it is inactive.
 async fn reader(client: &Client, stream: &str, filter: &str, policy: &str) {
     let name = Uuid::new_v4().simple().to_string();
     let mut config = json!({

@@ -1,4 +1,4 @@
-//! What a server takes of the machine, and starting it again.
+//! Memory, CPU time and disk of a server, and its restart.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -9,29 +9,29 @@ use std::time::{Duration, Instant};
 
 use brigade_testkit::engine::Engine;
 
-/// How long a server may take to be back.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// The limit for a restart.
+const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Kills the server and starts it with another way to sync; how long after the kill it answered.
+/// Kills the server and starts it with another sync interval; returns the time until it answered.
 pub(crate) fn restart(engine: &mut Engine, from: &str, to: &str) -> Duration {
     let conf = engine.folder(0).join("server.conf");
     let text = fs::read_to_string(&conf).unwrap();
     let [from, to] = [from, to].map(|sync| format!("sync_interval: {sync}"));
-    assert!(text.contains(&from), "the configuration says {from}");
+    assert!(text.contains(&from), "the configuration has {from}");
     engine.stop(0);
     fs::write(&conf, text.replace(&from, &to)).unwrap();
     let start = Instant::now();
     engine.start(0);
-    // The kit is patient with a server of a test; this one has a lot to read.
-    while !is_well(&engine.monitor(0)) {
-        assert!(start.elapsed() < PATIENCE, "the server is not back after {PATIENCE:?}");
+    // The timeout of the test kit is too short for this amount of data.
+    while !is_healthy(&engine.monitor(0)) {
+        assert!(start.elapsed() < TIMEOUT, "the server does not answer after {TIMEOUT:?}");
         std::thread::sleep(Duration::from_millis(50));
     }
     start.elapsed()
 }
 
-/// Whether a server says that it is well.
-fn is_well(monitor: &str) -> bool {
+/// Whether a server reports that it is healthy.
+fn is_healthy(monitor: &str) -> bool {
     let ask = || -> std::io::Result<String> {
         let mut stream = TcpStream::connect(monitor)?;
         stream.set_read_timeout(Some(Duration::from_secs(5)))?;
@@ -43,14 +43,14 @@ fn is_well(monitor: &str) -> bool {
     ask().is_ok_and(|answer| answer.contains(r#""status":"ok""#))
 }
 
-/// What a process holds in memory, in bytes.
+/// The resident memory of a process, in bytes.
 pub(crate) fn memory(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1_024
 }
 
-/// How long a process had a processor, in seconds.
+/// The CPU time of a process, in seconds.
 pub(crate) fn processor(pid: u32) -> f64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let (_, rest) = stat.rsplit_once(") ").unwrap();
@@ -58,13 +58,13 @@ pub(crate) fn processor(pid: u32) -> f64 {
     ticks.sum::<f64>() / 100.0
 }
 
-/// What a folder takes on the disk, in bytes.
+/// The disk usage of a folder, in bytes.
 pub(crate) fn usage(dir: &Path) -> u64 {
     let entries = fs::read_dir(dir).unwrap().map(Result::unwrap);
     let size = |entry: fs::DirEntry| match entry.metadata() {
         Ok(what) if what.is_dir() => usage(&entry.path()),
         Ok(what) => what.blocks() * 512,
-        // The server takes files away while we look.
+        // The server may delete files meanwhile.
         Err(_) => 0,
     };
     entries.map(size).sum()

@@ -1,4 +1,4 @@
-//! The program with the engine and without it: how big it is, and how fast it starts.
+//! The brigade program with and without the NATS store: its size and its start time.
 
 use std::fs;
 use std::path::Path;
@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 use crate::Length;
 use crate::figures::{Report, Times, heading, line};
 
-/// The programs to look at, and how they are called beside this one.
+/// The programs, in the folder of this one.
 const PROGRAMS: [(&str, &str); 2] =
-    [("with the engine", "brigade"), ("without it", "brigade-without-engine")];
+    [("with NATS", "brigade"), ("without NATS", "brigade-without-nats")];
 
 pub(crate) fn run(report: &mut Report, length: Length) {
     let here = std::env::current_exe().unwrap();
@@ -27,7 +27,7 @@ pub(crate) fn run(report: &mut Report, length: Length) {
             rows.push((format!("{what}, {name}"), Times::default()));
         }
     }
-    for _ in 0..length.of(50, 300) {
+    for _ in 0..length.pick(50, 300) {
         for (at, (_, args)) in starts.iter().enumerate() {
             for (of, (_, program)) in programs.iter().enumerate() {
                 rows[at * 2 + of].1.time(|| start(program, args, home.path()));
@@ -38,17 +38,17 @@ pub(crate) fn run(report: &mut Report, length: Length) {
     for ((name, _), size) in programs.iter().zip(sizes) {
         println!("{name}: {:.2} MB", size as f64 / 1e6);
     }
-    heading("start to end of the program");
+    heading("from start to exit of the program");
     for (name, times) in &rows {
         line(name, times);
     }
-    report.bar(sizes[1] < sizes[0], "the engine can be left out, and then takes no room");
+    report.check(sizes[1] < sizes[0], "the program without NATS is smaller");
 }
 
 fn start(program: &Path, args: &[&str], home: &Path) {
     let mut command = Command::new(program);
     command.args(args).env_clear().env("HOME", home).stdout(Stdio::null()).stderr(Stdio::null());
-    // A house without teams is empty, which is exit code 4 to some commands and 0 to others.
+    // Without teams, some commands exit with 4 and others with 0.
     let status = command.status().unwrap();
     assert!(matches!(status.code(), Some(0 | 4)), "{} {args:?}: {status}", program.display());
 }

@@ -1,4 +1,4 @@
-//! The store, as programs use it.
+//! The NATS store, as programs use it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,20 +14,22 @@ use brigade_nats::{NatsStore, Options, Settings};
 use brigade_wire::name::TeamName;
 use tokio::sync::Mutex;
 
-use crate::bare::task_id;
-use crate::crowd::{LANES, LEAD, READER, SHARDS, SINK, Side, WRITER, member, message, team, text};
+use crate::bare_contender::task_id;
+use crate::contender::{
+    Contender, LANES, LEAD, READER, SHARDS, SINK, WRITER, member, message, team, text,
+};
 
-/// A store with a connection of its own.
+/// A store with its own connection.
 pub(crate) async fn connect(urls: &[String]) -> Arc<dyn Store> {
     connect_with(urls, SHARDS).await
 }
 
-/// The same; should there be no streams yet, they are made for so many shards.
+/// The same; creates the streams with this number of shards if there are none.
 pub(crate) async fn connect_with(urls: &[String], shards: u16) -> Arc<dyn Store> {
-    try_connect(urls, shards).await.expect("a store on the engine")
+    try_connect(urls, shards).await.expect("a NATS store")
 }
 
-/// The same, while the servers may be out of reach.
+/// The same; fails if the servers are out of reach.
 pub(crate) async fn try_connect(
     urls: &[String],
     shards: u16,
@@ -37,19 +39,19 @@ pub(crate) async fn try_connect(
     Ok(Arc::new(NatsStore::connect(options).await?))
 }
 
-/// A seat in a team.
+/// The seat of a member.
 pub(crate) fn seat(store: &Arc<dyn Store>, team: &TeamName, name: &str) -> Seat {
     Seat::new(Arc::clone(store), team.clone(), member(name))
 }
 
-/// Makes a team of these members.
+/// Creates a team with these members.
 pub(crate) async fn make_team(store: &Arc<dyn Store>, team: &TeamName, members: &[&str]) -> Seat {
     let lead = seat(store, team, LEAD);
-    let plan = TeamPlan { description: "a proof", lead_model: "none", cwd: "/" };
+    let plan = TeamPlan { description: "a benchmark", lead_model: "none", cwd: "/" };
     roster::create(&lead, plan).await.unwrap();
     for name in members {
         let plan = MemberPlan {
-            agent_type: "proof",
+            agent_type: "bench",
             model: "none",
             prompt: "none",
             cwd: "/",
@@ -60,12 +62,12 @@ pub(crate) async fn make_team(store: &Arc<dyn Store>, team: &TeamName, members: 
     lead
 }
 
-/// Two connections, as a sender and a reader on two hosts have them.
+/// Two connections, like a sender and a reader on two hosts.
 #[derive(Debug)]
-pub(crate) struct Ours {
+pub(crate) struct StoreContender {
     lanes: Vec<Lane>,
-    /// How often a reader was woken, and what woke it was not to be found.
-    pub(crate) in_vain: AtomicUsize,
+    /// How often a reader was woken and found no new message.
+    pub(crate) empty_wakes: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -76,7 +78,7 @@ struct Lane {
     watch: Mutex<Watch>,
 }
 
-impl Ours {
+impl StoreContender {
     pub(crate) async fn connect(urls: &[String]) -> Self {
         let (here, there) = (connect(urls).await, connect(urls).await);
         let mut lanes = Vec::new();
@@ -90,11 +92,11 @@ impl Ours {
                 watch: Mutex::new(there.watch(&team).await.unwrap()),
             });
         }
-        Self { lanes, in_vain: AtomicUsize::new(0) }
+        Self { lanes, empty_wakes: AtomicUsize::new(0) }
     }
 }
 
-impl Side for Ours {
+impl Contender for StoreContender {
     const NAME: &'static str = "ours";
 
     async fn send(&self, lane: usize, number: usize) {
@@ -107,7 +109,7 @@ impl Side for Ours {
         let mut watch = watch.lock().await;
         let start = Instant::now();
         let read = async {
-            heard(&mut watch, message.key()).await;
+            wait_for(&mut watch, message.key()).await;
             let wake = start.elapsed();
             let keys = loop {
                 let inbox = reader.store.inbox(&reader.team, &reader.name).await.unwrap();
@@ -116,9 +118,9 @@ impl Side for Ours {
                 if !keys.is_empty() {
                     break keys;
                 }
-                self.in_vain.fetch_add(1, Ordering::Relaxed);
+                self.empty_wakes.fetch_add(1, Ordering::Relaxed);
             };
-            assert_eq!(keys, [message.key()], "what is unread is what was sent");
+            assert_eq!(keys, [message.key()], "the sent message is the unread one");
             mail::mark(reader, &keys, Mark::Shown).await.unwrap();
             wake
         };
@@ -129,7 +131,7 @@ impl Side for Ours {
     async fn add_tasks(&self, lane: usize, first: usize, count: usize) {
         for number in first..first + count {
             let id = board::add(&self.lanes[lane].lead, &plan(number)).await.unwrap();
-            assert_eq!(id, task_id(number), "tasks are counted");
+            assert_eq!(id, task_id(number), "task ids are consecutive");
         }
     }
 
@@ -138,17 +140,17 @@ impl Side for Ours {
     }
 }
 
-/// Sends a message as it is.
+/// Sends a prepared message.
 pub(crate) async fn send(seat: &Seat, to: &str, message: &Outgoing) {
     let receipt = seat.store.send(&seat.team, &member(to), message).await.unwrap();
-    assert!(receipt.waits.is_none(), "nothing waits in the engine");
+    assert!(receipt.waits.is_none(), "the NATS store never lets a message wait");
 }
 
-/// Waits until a watch tells of a message.
-pub(crate) async fn heard(watch: &mut Watch, key: MessageKey) {
+/// Waits until a watch reports this message.
+pub(crate) async fn wait_for(watch: &mut Watch, key: MessageKey) {
     loop {
-        let record = watch.next().await.expect("a watch that goes on");
-        if matches!(record.event, Event::Sent { key: its, .. } if its == key) {
+        let record = watch.next().await.expect("an open watch");
+        if matches!(record.event, Event::Sent { key: sent, .. } if sent == key) {
             return;
         }
     }

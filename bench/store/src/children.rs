@@ -1,4 +1,4 @@
-//! The processes of a proof: this program again, doing one thing over and over.
+//! The child processes of a benchmark: this program itself, repeating one operation.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -15,24 +15,24 @@ use brigade_core::store::Mark;
 use brigade_core::store::file::Durability;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::chronicle;
 use crate::claims;
 use crate::cost::plan;
-use crate::crowd::Load;
-use crate::place::{READER, Spot, block_on, member, team, text};
+use crate::event_log;
+use crate::in_process::Workload;
+use crate::temp_team::{READER, TeamDirs, block_on, member, team, text};
 use crate::wake;
-use crate::{crowd_bare, crowd_play};
 use crate::{faults, faults_modes};
+use crate::{in_process_bare, in_process_team};
 
-/// A process whose lines are collected. Dropping it ends it.
+/// A process whose output lines are collected. It is killed on drop.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub(crate) struct ChildProcess {
     child: Child,
     lines: Arc<Mutex<Vec<String>>>,
     collector: Option<JoinHandle<()>>,
 }
 
-impl Running {
+impl ChildProcess {
     pub(crate) fn start(command: &mut Command) -> Self {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
@@ -41,7 +41,7 @@ impl Running {
         let collector = std::thread::spawn(move || {
             let mut line = String::new();
             while out.read_line(&mut line).is_ok_and(|read| read > 0) {
-                // What a killed process did not finish printing it did not say.
+                // Ignore an incomplete line of a killed process.
                 if line.ends_with('\n') {
                     collected.lock().unwrap().push(line.trim_end().to_owned());
                 }
@@ -51,21 +51,21 @@ impl Running {
         Self { child, lines, collector: Some(collector) }
     }
 
-    /// What it has said so far.
+    /// Its output so far.
     pub(crate) fn lines(&self) -> Vec<String> {
         self.lines.lock().unwrap().clone()
     }
 
-    /// What it has said since this was last asked.
-    pub(crate) fn news(&self) -> Vec<String> {
+    /// Its output since the last call.
+    pub(crate) fn new_lines(&self) -> Vec<String> {
         std::mem::take(&mut *self.lines.lock().unwrap())
     }
 
-    /// Waits until it has said this.
-    pub(crate) fn wait_for(&self, word: &str) {
+    /// Waits for a line with this prefix.
+    pub(crate) fn wait_for(&self, prefix: &str) {
         let start = Instant::now();
-        while !self.lines().iter().any(|line| line.starts_with(word)) {
-            assert!(start.elapsed() < Duration::from_secs(30), "a child never said {word:?}");
+        while !self.lines().iter().any(|line| line.starts_with(prefix)) {
+            assert!(start.elapsed() < Duration::from_secs(30), "a child never printed {prefix:?}");
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -75,81 +75,81 @@ impl Running {
         kill_process(pid, signal).unwrap();
     }
 
-    /// Lets it come to its end, and gives back what it said.
+    /// Waits for its end; returns its output.
     pub(crate) fn finish(mut self) -> Vec<String> {
         let status = self.child.wait().unwrap();
         assert!(status.success(), "a child ended with {status}");
-        self.said()
+        self.output()
     }
 
-    /// Ends it with SIGKILL, and gives back what it had said.
+    /// Kills it; returns its output.
     pub(crate) fn kill(mut self) -> Vec<String> {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-        self.said()
+        self.output()
     }
 
-    fn said(&mut self) -> Vec<String> {
+    fn output(&mut self) -> Vec<String> {
         self.collector.take().unwrap().join().unwrap();
         self.lines()
     }
 }
 
-impl Drop for Running {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         let _ended = self.child.kill();
         let _reaped = self.child.wait();
     }
 }
 
-/// This program as a child.
-pub(crate) fn child(name: &str, spot: &Spot, args: &[&str]) -> Command {
+/// The command that runs this program as a child.
+pub(crate) fn child(name: &str, dirs: &TeamDirs, args: &[&str]) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.arg(format!("child-{name}")).arg(&spot.claude).arg(&spot.state).args(args);
+    command.arg(format!("child-{name}")).arg(&dirs.claude).arg(&dirs.state).args(args);
     command
 }
 
 /// Runs the child of this name.
 pub(crate) fn run(child: &str, args: &[String]) {
-    let [claude, state, rest @ ..] = args else { panic!("where?") };
-    let spot = Spot { claude: claude.into(), state: state.into() };
+    let [claude, state, rest @ ..] = args else { panic!("the folders are missing") };
+    let dirs = TeamDirs { claude: claude.into(), state: state.into() };
     let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
     match (child, rest.as_slice()) {
         ("send", [from, durability, seconds]) => {
-            send(&spot.seat(from, level(durability)), seconds.parse().unwrap());
+            send(&dirs.seat(from, level(durability)), seconds.parse().unwrap());
         }
-        ("parse", [seconds]) => parse(&spot.inbox(), seconds.parse().unwrap()),
-        ("mark", []) => mark(&spot.seat(READER, Durability::Process)),
-        ("board", [me, durability]) => board(&spot.seat(me, level(durability))),
-        ("look", []) => look(&spot),
-        ("modes", [umask]) => faults_modes::a_little(&spot, umask),
-        ("own", [umask]) => faults_modes::own(&spot, umask),
-        ("try", []) => match faults::try_send(&spot, "x") {
+        ("parse", [seconds]) => parse(&dirs.inbox(), seconds.parse().unwrap()),
+        ("mark", []) => mark(&dirs.seat(READER, Durability::Process)),
+        ("board", [me, durability]) => board(&dirs.seat(me, level(durability))),
+        ("read-all", []) => read_all(&dirs),
+        ("modes", [umask]) => faults_modes::use_store(&dirs, umask),
+        ("own", [umask]) => faults_modes::use_own_folders(&dirs, umask),
+        ("try", []) => match faults::try_send(&dirs, "x") {
             Ok(None) => say("acked"),
             Ok(Some(why)) => say(&format!("acked, waits: {why}")),
             Err(why) => say(&format!("refused: {why}")),
         },
         ("claim", [me, tasks, first]) => {
             let (tasks, first) = (tasks.parse().unwrap(), first.parse().unwrap());
-            claims::claim(&spot.seat(me, Durability::Process), tasks, first, &spot);
+            claims::claim(&dirs.seat(me, Durability::Process), tasks, first, &dirs);
         }
-        ("watch", []) => wake::watch(&spot),
-        ("chronicle", []) => chronicle::read(&spot),
+        ("watch", []) => wake::watch(&dirs),
+        ("chronicle", []) => event_log::read(&dirs),
         ("crowd" | "bare", [members, messages, tasks, batch]) => {
             let [members, messages, tasks, batch] =
                 [members, messages, tasks, batch].map(|number| number.parse().unwrap());
-            let load = Load { members, messages, tasks };
+            let load = Workload { members, messages, tasks };
             if child == "crowd" {
-                crowd_play::play(&spot, load);
+                in_process_team::play(&dirs, load);
             } else {
-                crowd_bare::bare(&spot, load, batch);
+                in_process_bare::bare(&dirs, load, batch);
             }
         }
         other => panic!("no child {other:?}"),
     }
 }
 
-/// A durability by its name.
+/// Parses a durability.
 pub(crate) fn level(name: &str) -> Durability {
     match name {
         "process" => Durability::Process,
@@ -158,14 +158,14 @@ pub(crate) fn level(name: &str) -> Durability {
     }
 }
 
-/// Says something in one piece: a process that is killed has said it or not.
+/// Prints a line in one write, so that a killed process prints all of it or nothing.
 pub(crate) fn say(line: &str) {
     let mut out = std::io::stdout().lock();
     out.write_all(format!("{line}\n").as_bytes()).unwrap();
     out.flush().unwrap();
 }
 
-/// Sends for so many seconds, and says what was acknowledged.
+/// Sends messages for some seconds, and prints which were acknowledged.
 fn send(seat: &Seat, seconds: f64) {
     let end = Instant::now() + Duration::from_secs_f64(seconds);
     for number in 0.. {
@@ -186,7 +186,7 @@ fn send(seat: &Seat, seconds: f64) {
     }
 }
 
-/// Reads the inbox without a lock, over and over, as Claude Code's own readers do.
+/// Reads the inbox without a lock in a loop, as Claude Code's own readers do.
 fn parse(inbox: &Path, seconds: f64) {
     let end = Instant::now() + Duration::from_secs_f64(seconds);
     let (mut reads, mut torn) = (0_usize, 0_usize);
@@ -200,23 +200,23 @@ fn parse(inbox: &Path, seconds: f64) {
     say(&format!("parsed {reads} {torn}"));
 }
 
-/// Marks what is unread, for ever, and says which.
+/// Marks unread messages as read in a loop, and prints their ids.
 fn mark(seat: &Seat) {
     loop {
         let unread = block_on(mail::inbox(seat, &seat.name, Which::Unread)).unwrap();
-        let few: Vec<_> = unread.iter().take(500).collect();
-        let keys: Vec<_> = few.iter().map(|mail| mail.key).collect();
+        let batch: Vec<_> = unread.iter().take(500).collect();
+        let keys: Vec<_> = batch.iter().map(|mail| mail.key).collect();
         block_on(mail::mark(seat, &keys, Mark::Read)).unwrap();
         let id = |json: &[u8]| {
             let entry: serde_json::Value = serde_json::from_slice(json).unwrap();
             entry["msg_id"].as_str().unwrap().to_owned()
         };
-        let ids: Vec<String> = few.iter().map(|mail| id(&mail.json)).collect();
+        let ids: Vec<String> = batch.iter().map(|mail| id(&mail.json)).collect();
         say(&format!("marked {}", ids.join(" ")));
     }
 }
 
-/// Adds, claims and finishes tasks and says so, for ever, and now and then changes the roster.
+/// Adds, claims and completes tasks in a loop, prints each step, and sometimes changes the roster.
 fn board(seat: &Seat) {
     for number in 0.. {
         let refused = |error: &dyn std::fmt::Display| say(&format!("refused {error}"));
@@ -245,17 +245,17 @@ fn board(seat: &Seat) {
     }
 }
 
-/// Says that this process is ready, and waits until all may begin.
-pub(crate) fn wait_for_go(spot: &Spot) {
+/// Prints that this process is ready, and waits for the start signal.
+pub(crate) fn wait_for_go(dirs: &TeamDirs) {
     say("ready");
-    while !spot.claude.join("go").exists() {
+    while !dirs.claude.join("go").exists() {
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// The next operation of anybody.
-fn look(spot: &Spot) {
-    let store = spot.store(Durability::Process);
+/// Reads inbox and tasks once, as any later operation would.
+fn read_all(dirs: &TeamDirs) {
+    let store = dirs.store(Durability::Process);
     block_on(store.inbox(&team(), &member(READER))).unwrap();
     block_on(store.tasks(&team())).unwrap();
 }

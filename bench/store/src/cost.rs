@@ -1,6 +1,6 @@
-//! What one operation costs beside the least the file system asks for the same, as the team grows.
+//! The cost of one operation, compared with the minimum that the file system needs for it, as the team grows.
 //!
-//! What is compared is measured in turns, so that a noise of the machine hits both.
+//! Both sides are measured in turn, so that noise affects both.
 
 use std::fs::File;
 use std::io::Write;
@@ -15,10 +15,10 @@ use brigade_core::store::{Actor, Mark};
 
 use crate::Length;
 use crate::figures::{Report, Times, heading, line};
-use crate::place::{Place, READER, block_on, member, send, text};
+use crate::temp_team::{READER, TempTeam, block_on, member, send, text};
 
-/// What one measured size came to.
-struct Row {
+/// The measurements for one size.
+struct CostRow {
     name: String,
     times: Times,
 }
@@ -31,18 +31,21 @@ pub(crate) fn run(report: &mut Report, length: Length) {
 
 /// One send into a mailbox with a history, at both durabilities.
 fn sends(report: &mut Report, length: Length) {
-    let sizes = length.of(&[10, 1_000, 10_000][..], &[10, 1_000, 10_000, 100_000]);
-    let places: Vec<Place> = sizes.iter().map(|&size| with_history(size)).collect();
-    let bare = Place::new();
+    let sizes = length.pick(&[10, 1_000, 10_000][..], &[10, 1_000, 10_000, 100_000]);
+    let temps: Vec<TempTeam> = sizes.iter().map(|&size| with_history(size)).collect();
+    let bare = TempTeam::new();
     for (durability, rounds) in
-        [(Durability::Process, length.of(200, 1_000)), (Durability::Power, length.of(60, 300))]
+        [(Durability::Process, length.pick(200, 1_000)), (Durability::Power, length.pick(60, 300))]
     {
-        let seats: Vec<Seat> = places.iter().map(|p| p.spot.seat("writer", durability)).collect();
+        let seats: Vec<Seat> = temps.iter().map(|p| p.dirs.seat("writer", durability)).collect();
         let reader: Vec<Seat> =
-            places.iter().map(|p| p.spot.seat(READER, Durability::Process)).collect();
-        let mut rows: Vec<Row> = sizes
+            temps.iter().map(|p| p.dirs.seat(READER, Durability::Process)).collect();
+        let mut rows: Vec<CostRow> = sizes
             .iter()
-            .map(|size| Row { name: format!("send, history of {size}"), times: Times::default() })
+            .map(|size| CostRow {
+                name: format!("send, history of {size}"),
+                times: Times::default(),
+            })
             .collect();
         let mut least = Times::default();
         for round in 0..rounds {
@@ -61,17 +64,17 @@ fn sends(report: &mut Report, length: Length) {
         let (first, last) = (rows[0].times.median(), rows[rows.len() - 1].times.median());
         let biggest = sizes[sizes.len() - 1];
         let what = format!("send, {durability:?}, history of {biggest} to history of 10");
-        report.at_most(&what, last, 1.5, first);
+        report.check_ratio(&what, last, 1.5, first);
         let what = format!("send, {durability:?}, history of {biggest} to bare");
-        report.at_most(&what, last, 2.5, least.median());
+        report.check_ratio(&what, last, 2.5, least.median());
     }
 }
 
-/// A mailbox through which so many messages went.
-fn with_history(size: usize) -> Place {
-    let place = Place::with_team(&["writer"]);
-    let writer = place.spot.seat("writer", Durability::Process);
-    let reader = place.spot.seat(READER, Durability::Process);
+/// A mailbox with a history of read messages.
+fn with_history(size: usize) -> TempTeam {
+    let temp = TempTeam::with_team(&["writer"]);
+    let writer = temp.dirs.seat("writer", Durability::Process);
+    let reader = temp.dirs.seat(READER, Durability::Process);
     for number in 0..size {
         send(&writer, number);
         if number % 16 == 15 {
@@ -79,17 +82,17 @@ fn with_history(size: usize) -> Place {
         }
     }
     read_all(&reader);
-    place
+    temp
 }
 
-/// Marks what is unread, as a reader does.
+/// Marks all messages as read.
 pub(crate) fn read_all(reader: &Seat) {
     let unread = block_on(mail::inbox(reader, &reader.name, Which::Unread)).unwrap();
     let keys: Vec<MessageKey> = unread.iter().map(|mail| mail.key).collect();
     block_on(mail::mark(reader, &keys, Mark::Read)).unwrap();
 }
 
-/// The least that replacing one file in one piece asks for.
+/// The minimum for replacing a file atomically.
 fn replace(dir: &Path, bytes: &[u8], durability: Durability) {
     let (temp, file) = (dir.join("bare.tmp"), dir.join("bare.json"));
     let mut out = File::create(&temp).unwrap();
@@ -104,33 +107,33 @@ fn replace(dir: &Path, bytes: &[u8], durability: Durability) {
     }
 }
 
-/// One send into an inbox full of unread messages, beside a plain copy of the whole file.
+/// One send into an inbox with many unread messages, compared with a copy of the file.
 fn unread(report: &mut Report, length: Length) {
     const MANY: usize = 10_000;
-    let place = Place::with_team(&["writer"]);
-    let copy: PathBuf = place.root.join("copy");
+    let temp = TempTeam::with_team(&["writer"]);
+    let copy: PathBuf = temp.root.join("copy");
     std::fs::create_dir(&copy).unwrap();
-    std::fs::write(place.spot.inbox(), native_inbox(MANY)).unwrap();
-    let writer = place.spot.seat("writer", Durability::Process);
+    std::fs::write(temp.dirs.inbox(), native_inbox(MANY)).unwrap();
+    let writer = temp.dirs.seat("writer", Durability::Process);
     let (mut ours, mut least) = (Times::default(), Times::default());
     send(&writer, 0);
-    for round in 1..=length.of(20, 100) {
+    for round in 1..=length.pick(20, 100) {
         ours.time(|| send(&writer, round));
         least.time(|| {
-            let bytes = std::fs::read(place.spot.inbox()).unwrap();
+            let bytes = std::fs::read(temp.dirs.inbox()).unwrap();
             replace(&copy, &bytes, Durability::Process);
         });
     }
     heading("inbox of 10,000 unread");
     line("send", &ours);
     line("bare: read + temporary file + rename, whole inbox", &least);
-    report.at_most("send into 10,000 unread to bare", ours.median(), 2.0, least.median());
+    report.check_ratio("send into 10,000 unread to bare", ours.median(), 2.0, least.median());
     let left = block_on(mail::inbox(&writer, &member(READER), Which::Unread)).unwrap().len();
-    let sent = MANY + 1 + length.of(20, 100);
-    report.bar(left == sent, format!("10,000 unread and those sent are there: {left} of {sent}"));
+    let sent = MANY + 1 + length.pick(20, 100);
+    report.check(left == sent, format!("unread messages after the sends: {left} of {sent}"));
 }
 
-/// An inbox as Claude Code of the new generation leaves it.
+/// An inbox in the format of the new Claude Code.
 pub(crate) fn native_inbox(count: usize) -> Vec<u8> {
     let entry = |number: usize| {
         serde_json::json!({
@@ -144,21 +147,21 @@ pub(crate) fn native_inbox(count: usize) -> Vec<u8> {
     serde_json::to_vec_pretty(&entries).unwrap()
 }
 
-/// Adding, claiming, finishing and listing on boards of different sizes.
+/// Adding, claiming, completing and listing tasks on boards of different sizes.
 fn tasks(report: &mut Report, length: Length) {
     let sizes = [10, 1_000, 10_000];
-    let places: Vec<Place> = sizes.iter().map(|&size| with_tasks(size)).collect();
+    let temps: Vec<TempTeam> = sizes.iter().map(|&size| with_tasks(size)).collect();
     let seats: Vec<Seat> =
-        places.iter().map(|p| p.spot.seat("writer", Durability::Process)).collect();
+        temps.iter().map(|p| p.dirs.seat("writer", Durability::Process)).collect();
     let names = ["add", "claim", "done"];
     let mut times: Vec<[Times; 3]> = sizes.iter().map(|_| Default::default()).collect();
-    for round in 0..length.of(200, 1_000) {
+    for round in 0..length.pick(200, 1_000) {
         for (seat, [add, claim, done]) in seats.iter().zip(&mut times) {
             let plan = plan(round);
             let id = add.time(|| block_on(board::add(seat, &plan))).unwrap();
             claim.time(|| block_on(board::claim(seat, id))).unwrap();
             done.time(|| block_on(board::done(seat, id))).unwrap();
-            // What was added goes again, so that a board stays of its size.
+            // Delete the new task, so that the board keeps its size.
             let by = Actor(seat.name.to_string());
             block_on(seat.store.delete_task(&seat.team, id, &by)).unwrap();
         }
@@ -171,25 +174,25 @@ fn tasks(report: &mut Report, length: Length) {
     }
     for (at, name) in names.iter().enumerate() {
         let (small, big) = (times[0][at].median(), times[2][at].median());
-        report.at_most(&format!("{name}, 10,000 tasks to 10 tasks"), big, 1.5, small);
+        report.check_ratio(&format!("{name}, 10,000 tasks to 10 tasks"), big, 1.5, small);
     }
-    lists(report, length, &places[2], &seats[2]);
+    lists(report, length, &temps[2], &seats[2]);
 }
 
-/// Listing every task, beside reading every file.
-fn lists(report: &mut Report, length: Length, place: &Place, seat: &Seat) {
+/// Listing all tasks, compared with reading all files.
+fn lists(report: &mut Report, length: Length, temp: &TempTeam, seat: &Seat) {
     let [mut list, mut documents, mut least] = <[Times; 3]>::default();
-    for _ in 0..length.of(10, 50) {
+    for _ in 0..length.pick(10, 50) {
         let listed = list.time(|| block_on(board::list(seat)).unwrap().0.len());
         documents.time(|| block_on(seat.store.tasks(&seat.team)).unwrap().len());
-        let read = least.time(|| read_each(&place.spot.tasks()));
+        let read = least.time(|| read_each(&temp.dirs.tasks()));
         assert_eq!(listed, read, "a list is short of tasks");
     }
     heading("all of 10,000 tasks");
     line("list, 10000 tasks", &list);
-    line("of which Store::tasks: read and checked", &documents);
+    line("of which Store::tasks: read and parsed", &documents);
     line("bare: read_dir + read of each file", &least);
-    report.at_most("list of 10,000 tasks to bare", list.median(), 2.0, least.median());
+    report.check_ratio("list of 10,000 tasks to bare", list.median(), 2.0, least.median());
 }
 
 fn read_each(dir: &Path) -> usize {
@@ -198,13 +201,13 @@ fn read_each(dir: &Path) -> usize {
     tasks.map(|path| std::fs::read(path).unwrap()).filter(|bytes| !bytes.is_empty()).count()
 }
 
-fn with_tasks(size: usize) -> Place {
-    let place = Place::with_team(&["writer"]);
-    let seat = place.spot.seat("writer", Durability::Process);
+fn with_tasks(size: usize) -> TempTeam {
+    let temp = TempTeam::with_team(&["writer"]);
+    let seat = temp.dirs.seat("writer", Durability::Process);
     for number in 0..size {
         block_on(board::add(&seat, &plan(number))).unwrap();
     }
-    place
+    temp
 }
 
 /// A task of an ordinary size.

@@ -1,7 +1,7 @@
-//! The chronicle of a long journal: how long it takes to have heard all of it, in how much memory, and what
-//! it takes to go on while a thousand things happen in a second.
+//! The event log of a long journal: time and memory to read all of it, and the CPU time to follow a
+//! thousand new records per second.
 //!
-//! The reader is a process of its own that does nothing with what it hears but count.
+//! The reader is a separate process that only counts records.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -15,54 +15,54 @@ use brigade_core::store::Actor;
 use brigade_core::store::file::{Durability, folder_key};
 
 use crate::Length;
-use crate::children::{Running, child, say};
-use crate::crowd::{Used, memory};
+use crate::children::{ChildProcess, child, say};
 use crate::figures::{Report, Times, heading, line};
-use crate::place::{Place, Spot, TEAM, block_on, team};
+use crate::in_process::{CpuTime, memory};
+use crate::temp_team::{TEAM, TeamDirs, TempTeam, block_on, team};
 
 const MEMBERS: [&str; 10] = ["ada", "ben", "cleo", "dan", "eve", "finn", "gus", "hal", "ida", "jo"];
-/// What a second brings while it goes on.
+/// New records per second.
 const RATE: u32 = 1_000;
 
 pub(crate) fn run(report: &mut Report, length: Length) {
-    let count = length.of(100_000, 1_000_000);
-    let rounds = length.of(5, 7);
-    let place = Place::with_team(&MEMBERS);
-    let paths = Journals::new(&place.spot).write(count);
+    let count = length.pick(100_000, 1_000_000);
+    let rounds = length.pick(5, 7);
+    let temp = TempTeam::with_team(&MEMBERS);
+    let paths = JournalWriter::new(&temp.dirs).write(count);
     let bytes: u64 = paths.iter().map(|path| path.metadata().unwrap().len()).sum();
     println!("{count} records, {} MB in {} journals", bytes >> 20, paths.len());
     let [mut least, mut feed] = <[Times; 2]>::default();
     let (mut most, mut busy) = (0, 0);
     for _ in 0..rounds {
         let lines = least.time(|| paths.iter().map(|path| count_lines(path)).sum::<usize>());
-        let reader = Running::start(&mut child("chronicle", &place.spot, &[]));
+        let reader = ChildProcess::start(&mut child("chronicle", &temp.dirs, &[]));
         reader.wait_for("heard");
         let said = reader.kill();
         let heard = said.iter().find(|line| line.starts_with("heard")).unwrap();
         let [records, micros, grown, cpu] = numbers(heard);
-        // Beside ours there is what was written of the making of the team.
-        assert!(records >= count && records <= lines, "heard {records} of {count}");
+        // The journal also has the records of the creation of the team.
+        assert!(records >= count && records <= lines, "read {records} of {count}");
         feed.push(Duration::from_micros(micros as u64));
         (most, busy) = (most.max(grown), busy.max(cpu));
     }
-    heading("the whole past, from the asking to the last record");
-    line("chronicle", &feed);
+    heading("the whole journal, from the call to the last record");
+    line("event log", &feed);
     line("bare: read and split into lines", &least);
-    println!("at most {busy} ms of processor time; memory grew by at most {most} KiB");
-    report.at_most("chronicle to bare", feed.median(), 12.0, least.median());
+    println!("at most {busy} ms of CPU time; memory grew by at most {most} KiB");
+    report.check_ratio("event log to bare", feed.median(), 12.0, least.median());
     if length == Length::Long {
         let seconds = feed.median() / 1e6;
-        report.timing(seconds / 0.7, format!("all heard in {seconds:.2} s (bar 0.7 s)"));
+        report.check_time(seconds / 0.7, format!("all records read in {seconds:.2} s (bar 0.7 s)"));
     }
-    report.bar(most < 40 << 10, format!("memory grew by {} MiB, less than 40", most >> 10));
-    live(report, length, &place);
+    report.check(most < 40 << 10, format!("memory grew by {} MiB, less than 40", most >> 10));
+    live(report, length, &temp);
 }
 
-/// What it takes to hear of what happens.
-fn live(report: &mut Report, length: Length, place: &Place) {
-    let seconds = length.of(3, 10);
-    let store = place.spot.store(Durability::Process);
-    let reader = Running::start(&mut child("chronicle", &place.spot, &[]));
+/// The CPU time to follow new records.
+fn live(report: &mut Report, length: Length, temp: &TempTeam) {
+    let seconds = length.pick(3, 10);
+    let store = temp.dirs.store(Durability::Process);
+    let reader = ChildProcess::start(&mut child("chronicle", &temp.dirs, &[]));
     reader.wait_for("heard");
     let start = Instant::now();
     let count = seconds * RATE;
@@ -89,8 +89,11 @@ fn live(report: &mut Report, length: Length, place: &Place) {
         share * 100.0
     );
     let sent = count as usize + 1;
-    report.bar(records == sent && twice == 0, format!("heard: {records} of {sent}, {twice} twice"));
-    report.timing(share / 0.1, format!("{:.1} % of a core (bar 10 %)", share * 100.0));
+    report.check(
+        records == sent && twice == 0,
+        format!("received: {records} of {sent}, {twice} twice"),
+    );
+    report.check_time(share / 0.1, format!("{:.1} % of a core (bar 10 %)", share * 100.0));
 }
 
 fn numbers<const N: usize>(line: &str) -> [usize; N] {
@@ -99,32 +102,32 @@ fn numbers<const N: usize>(line: &str) -> [usize; N] {
     numbers.try_into().unwrap()
 }
 
-/// The reader: says how much it heard, in how many microseconds, by how many KiB it grew, and how many
-/// milliseconds it was busy; and then what it heard until the last.
-pub(crate) fn read(spot: &Spot) {
+/// The reader. Prints the number of records, the microseconds it took, the growth of its memory in KiB and
+/// its CPU time in milliseconds; then the same for new records, up to the last one.
+pub(crate) fn read(dirs: &TeamDirs) {
     block_on(async {
-        let store = spot.store(Durability::Process);
-        let (before, used) = (memory("VmHWM:"), Used::so_far());
+        let store = dirs.store(Durability::Process);
+        let (before, used) = (memory("VmHWM:"), CpuTime::now());
         let (mut feed, library) = store.chronicle(&team()).await.unwrap();
         let mut records = 0;
         let mut one = None;
         while let Some(batch) = feed.next().await {
             records += batch.records.len();
-            one = batch.records.first().map(|(spot, record)| (*spot, record.at)).or(one);
+            one = batch.records.first().map(|(dirs, record)| (*dirs, record.at)).or(one);
             if batch.caught_up {
                 break;
             }
         }
         let (took, busy) = used.since();
-        let (spot, at) = one.unwrap();
-        assert_eq!(library.record(spot).unwrap().at, at, "another record stands there");
+        let (dirs, at) = one.unwrap();
+        assert_eq!(library.record(dirs).unwrap().at, at, "another record is there");
         let grown = memory("VmHWM:") - before;
         say(&format!("heard {records} {:.0} {grown:.0} {:.0}", took * 1e6, busy * 1e3));
-        let used = Used::so_far();
+        let used = CpuTime::now();
         let mut heard = HashMap::new();
         while let Some(batch) = feed.next().await {
-            for (spot, record) in batch.records {
-                *heard.entry(spot).or_insert(0) += 1;
+            for (dirs, record) in batch.records {
+                *heard.entry(dirs).or_insert(0) += 1;
                 if let Event::Worked { act: Act::Said { text }, .. } = &record.event
                     && text == "the last"
                 {
@@ -136,7 +139,7 @@ pub(crate) fn read(spot: &Spot) {
     });
 }
 
-/// The least that hearing of every record asks for: reading it, and finding where it ends.
+/// The minimum that reading all records needs: reading the file and finding the ends of lines.
 fn count_lines(path: &Path) -> usize {
     let mut file = File::open(path).unwrap();
     let mut piece = vec![0; 1 << 20];
@@ -150,19 +153,19 @@ fn count_lines(path: &Path) -> usize {
     }
 }
 
-/// The journals of the team, being written.
-struct Journals {
+/// Writes the journals of the team.
+struct JournalWriter {
     own: PathBuf,
     open: HashMap<PathBuf, BufWriter<File>>,
 }
 
-impl Journals {
-    fn new(spot: &Spot) -> Self {
-        let own = spot.state.join("files").join(folder_key(&spot.claude)).join(TEAM);
+impl JournalWriter {
+    fn new(dirs: &TeamDirs) -> Self {
+        let own = dirs.state.join("files").join(folder_key(&dirs.claude)).join(TEAM);
         Self { own, open: HashMap::new() }
     }
 
-    /// Writes so many records down, as a team of ten has them: mail, what became of it, tasks, work.
+    /// Writes records of a team of ten: messages, read and shown events, tasks, work events.
     fn write(mut self, count: usize) -> Vec<PathBuf> {
         let step = Duration::from_millis(50);
         let start = SystemClock.now() - step * u32::try_from(count).unwrap();
@@ -229,7 +232,7 @@ fn task(id: u64, owner: &str) -> String {
 
 fn act(number: usize) -> Act {
     match number % 3 {
-        0 => Act::Said { text: format!("I look at case {number} of the parser now.") },
+        0 => Act::Said { text: format!("I am reading case {number} of the parser now.") },
         1 => Act::ToolStarted {
             id: format!("call_{number}"),
             tool: "Bash".into(),

@@ -1,4 +1,4 @@
-//! What goes wrong around the store: it says what, and what was there stays as it was.
+//! Faults around the store: it reports an error and changes nothing.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -9,15 +9,15 @@ use brigade_core::mail::{self, Words};
 use brigade_core::store::file::Durability;
 
 use crate::Length;
-use crate::children::Running;
+use crate::children::ChildProcess;
 use crate::cost::native_inbox;
 use crate::figures::Report;
 use crate::mount::{Mount, need_root};
-use crate::place::{Place, READER, Spot, block_on, send};
+use crate::temp_team::{READER, TeamDirs, TempTeam, block_on, send};
 use crate::{faults_files, faults_modes, faults_space};
 
-/// Somebody who is not root.
-pub(crate) const NOBODY: u32 = 65_534;
+/// A user id that is not root.
+pub(crate) const UNPRIVILEGED: u32 = 65_534;
 
 pub(crate) fn run(report: &mut Report, length: Length) {
     need_root();
@@ -29,16 +29,16 @@ pub(crate) fn run(report: &mut Report, length: Length) {
     faults_files::run(report, length);
 }
 
-/// Sends once; the error with its causes, or why the message waits, if it does.
-pub(crate) fn try_send(spot: &Spot, text: &str) -> Result<Option<String>, String> {
-    let seat = spot.seat("writer", Durability::Process);
+/// Sends once; returns the error with its causes, or the reason why the message waits.
+pub(crate) fn try_send(dirs: &TeamDirs, text: &str) -> Result<Option<String>, String> {
+    let seat = dirs.seat("writer", Durability::Process);
     match block_on(mail::send(&seat, READER, Words { text, summary: None })) {
         Ok(sent) => Ok(sent.receipt.waits.as_ref().map(|why| chain(why))),
         Err(error) => Err(chain(&error)),
     }
 }
 
-/// An error and what caused it, as a person would be shown it.
+/// An error and its causes.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -49,7 +49,7 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Every file below a folder, with what is in it; links as what they point to.
+/// The contents of every file in a folder; for links, their targets.
 pub(crate) fn snapshot(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let paths =
         crate::kill::walk(dir).into_iter().filter(|path| path.is_symlink() || path.is_file());
@@ -63,80 +63,80 @@ pub(crate) fn snapshot(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     paths.map(read).collect()
 }
 
-/// A place with a little in it.
-pub(crate) fn lived_in() -> Place {
-    let place = Place::with_team(&["writer"]);
-    std::fs::write(place.spot.inbox(), native_inbox(3)).unwrap();
-    let writer = place.spot.seat("writer", Durability::Process);
+/// A team with some messages.
+pub(crate) fn used_team() -> TempTeam {
+    let temp = TempTeam::with_team(&["writer"]);
+    std::fs::write(temp.dirs.inbox(), native_inbox(3)).unwrap();
+    let writer = temp.dirs.seat("writer", Durability::Process);
     send(&writer, 0);
-    place
+    temp
 }
 
-/// A send that must be refused, and change nothing.
+/// A send that must fail and change nothing.
 fn refused(
     report: &mut Report,
     what: &str,
-    place: &Place,
+    temp: &TempTeam,
     attempt: impl Fn() -> Result<Option<String>, String>,
 ) {
-    let before = snapshot(&place.root);
+    let before = snapshot(&temp.root);
     let said = attempt();
     println!("{what}\n      {said:?}");
-    report.bar(said.is_err(), format!("{what}: refused"));
-    let after = snapshot(&place.root);
+    report.check(said.is_err(), format!("{what}: fails"));
+    let after = snapshot(&temp.root);
     let changed: Vec<&PathBuf> = before
         .keys()
         .chain(after.keys())
         .filter(|path| before.get(*path) != after.get(*path))
         .collect();
-    report.bar(changed.is_empty(), format!("{what}: nothing changed {changed:?}"));
+    report.check(changed.is_empty(), format!("{what}: changes nothing {changed:?}"));
 }
 
 fn links_and_owners(report: &mut Report) {
-    let place = lived_in();
-    let spot = &place.spot;
-    let elsewhere = place.root.join("elsewhere");
-    let inbox = spot.inbox();
+    let temp = used_team();
+    let dirs = &temp.dirs;
+    let elsewhere = temp.root.join("elsewhere");
+    let inbox = dirs.inbox();
     std::fs::rename(&inbox, &elsewhere).unwrap();
     symlink(&elsewhere, &inbox).unwrap();
-    refused(report, "inbox is a link", &place, || try_send(spot, "x"));
+    refused(report, "inbox is a link", &temp, || try_send(dirs, "x"));
     std::fs::remove_file(&inbox).unwrap();
     std::fs::rename(&elsewhere, &inbox).unwrap();
-    chown(&inbox, Some(NOBODY), Some(NOBODY)).unwrap();
-    refused(report, "inbox of another user", &place, || try_send(spot, "x"));
+    chown(&inbox, Some(UNPRIVILEGED), Some(UNPRIVILEGED)).unwrap();
+    refused(report, "inbox of another user", &temp, || try_send(dirs, "x"));
     chown(&inbox, Some(0), Some(0)).unwrap();
-    std::fs::rename(spot.inboxes(), &elsewhere).unwrap();
-    symlink(&elsewhere, spot.inboxes()).unwrap();
-    refused(report, "inboxes is a link", &place, || try_send(spot, "x"));
-    std::fs::remove_file(spot.inboxes()).unwrap();
-    std::fs::rename(&elsewhere, spot.inboxes()).unwrap();
-    let mut journals = crate::kill::walk(&spot.state);
+    std::fs::rename(dirs.inboxes(), &elsewhere).unwrap();
+    symlink(&elsewhere, dirs.inboxes()).unwrap();
+    refused(report, "inboxes is a link", &temp, || try_send(dirs, "x"));
+    std::fs::remove_file(dirs.inboxes()).unwrap();
+    std::fs::rename(&elsewhere, dirs.inboxes()).unwrap();
+    let mut journals = crate::kill::walk(&dirs.state);
     journals.retain(|path| path.ends_with("mail/reader.jsonl"));
     let journal = &journals[0];
     std::fs::rename(journal, &elsewhere).unwrap();
     symlink(&elsewhere, journal).unwrap();
-    refused(report, "journal is a link", &place, || try_send(spot, "x"));
+    refused(report, "journal is a link", &temp, || try_send(dirs, "x"));
     std::fs::remove_file(journal).unwrap();
     std::fs::rename(&elsewhere, journal).unwrap();
-    chown(journal, Some(NOBODY), Some(NOBODY)).unwrap();
-    refused(report, "journal of another user", &place, || try_send(spot, "x"));
+    chown(journal, Some(UNPRIVILEGED), Some(UNPRIVILEGED)).unwrap();
+    refused(report, "journal of another user", &temp, || try_send(dirs, "x"));
     chown(journal, Some(0), Some(0)).unwrap();
-    let well = try_send(spot, "x");
-    report.bar(well == Ok(None), format!("afterwards a send goes through: {well:?}"));
+    let well = try_send(dirs, "x");
+    report.check(well == Ok(None), format!("afterwards a send succeeds: {well:?}"));
 }
 
-/// This program as a child of somebody who is not root.
-pub(crate) fn as_nobody(place: &Place, child: &str, args: &[&str]) -> Command {
-    // Where this program stands may be closed to others.
-    let program = place.root.join("brigade-bench-store");
+/// This program as a child that is not root.
+pub(crate) fn as_unprivileged(temp: &TempTeam, child: &str, args: &[&str]) -> Command {
+    // Other users may not be able to read our own path.
+    let program = temp.root.join("brigade-bench-store");
     if !program.exists() {
         std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
         mode(&program, 0o755);
-        mode(&place.root, 0o755);
+        mode(&temp.root, 0o755);
     }
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(program);
-    command.arg(format!("child-{child}")).arg(&place.spot.claude).arg(&place.spot.state).args(args);
+    command.arg(format!("child-{child}")).arg(&temp.dirs.claude).arg(&temp.dirs.state).args(args);
     command
 }
 
@@ -145,59 +145,59 @@ pub(crate) fn mode(path: &Path, mode: u32) {
 }
 
 fn no_access(report: &mut Report) {
-    let place = lived_in();
-    for path in crate::kill::walk(&place.root).iter().chain([&place.root]) {
-        chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+    let temp = used_team();
+    for path in crate::kill::walk(&temp.root).iter().chain([&temp.root]) {
+        chown(path, Some(UNPRIVILEGED), Some(UNPRIVILEGED)).unwrap();
     }
-    let spot = &place.spot;
+    let dirs = &temp.dirs;
     let attempt = || {
-        let said = Running::start(&mut as_nobody(&place, "try", &[])).finish().join(" ");
+        let said = ChildProcess::start(&mut as_unprivileged(&temp, "try", &[])).finish().join(" ");
         if said.starts_with("acked") { Ok(Some(said)) } else { Err(said) }
     };
     let first = attempt();
-    report.bar(first == Ok(Some("acked".to_owned())), format!("as nobody, all well: {first:?}"));
-    let config = spot.inboxes().join("../config.json");
-    let state = crate::kill::walk(&spot.state);
+    report.check(first == Ok(Some("acked".to_owned())), format!("as another user: {first:?}"));
+    let config = dirs.inboxes().join("../config.json");
+    let state = crate::kill::walk(&dirs.state);
     let find = |end: &str| state.iter().find(|path| path.ends_with(end)).unwrap().clone();
     let cases = [
-        ("inboxes not writable", spot.inboxes(), 0o555, 0o755),
+        ("inboxes not writable", dirs.inboxes(), 0o555, 0o755),
         ("config not readable", config, 0o000, 0o644),
         ("journal not writable", find("mail/reader.jsonl"), 0o400, 0o600),
-        ("state folder not writable or searchable", spot.state.clone(), 0o400, 0o700),
+        ("state folder not writable or searchable", dirs.state.clone(), 0o400, 0o700),
     ];
     for (what, path, closed, open) in cases {
         mode(&path, closed);
-        refused(report, what, &place, attempt);
+        refused(report, what, &temp, attempt);
         mode(&path, open);
     }
-    // This the store finds out when the message is safe already: it waits, and is not lost.
-    mode(&spot.inbox(), 0o000);
-    let before = snapshot(&spot.claude);
+    // The store finds this out after the message is in the journal: it waits, and is not lost.
+    mode(&dirs.inbox(), 0o000);
+    let before = snapshot(&dirs.claude);
     let said = attempt();
     println!("inbox not readable\n      {said:?}");
     let waits = said.is_ok_and(|said| said.is_some_and(|said| said.contains("waits")));
-    report.bar(waits, "inbox not readable: the message is safe and waits");
-    report.bar(snapshot(&spot.claude) == before, "inbox not readable: it stays as it was");
-    mode(&spot.inbox(), 0o644);
+    report.check(waits, "inbox not readable: the message is safe and waits");
+    report.check(snapshot(&dirs.claude) == before, "inbox not readable: it is unchanged");
+    mode(&dirs.inbox(), 0o644);
     let last = attempt();
-    let texts = std::fs::read_to_string(spot.inbox()).unwrap().matches(r#""text": "x""#).count();
-    report.bar(texts == 3, format!("all three that were acknowledged are there: {texts}"));
-    report.bar(last == Ok(Some("acked".to_owned())), format!("afterwards: {last:?}"));
+    let texts = std::fs::read_to_string(dirs.inbox()).unwrap().matches(r#""text": "x""#).count();
+    report.check(texts == 3, format!("all three acknowledged messages are stored: {texts}"));
+    report.check(last == Ok(Some("acked".to_owned())), format!("afterwards: {last:?}"));
 }
 
 fn read_only(report: &mut Report) {
     for which in ["claude", "state"] {
-        let place = Place::new();
-        let mount = Mount::memory(&place.root.join(which), "10m");
-        place.spot.make_team(&["writer"]);
-        try_send(&place.spot, "before").unwrap();
-        mount.again("ro");
-        refused(report, &format!("{which} on a read-only file system"), &place, || {
-            try_send(&place.spot, "x")
+        let temp = TempTeam::new();
+        let mount = Mount::memory(&temp.root.join(which), "10m");
+        temp.dirs.make_team(&["writer"]);
+        try_send(&temp.dirs, "before").unwrap();
+        mount.remount("ro");
+        refused(report, &format!("{which} on a read-only file system"), &temp, || {
+            try_send(&temp.dirs, "x")
         });
-        mount.again("rw");
-        let well = try_send(&place.spot, "after");
-        report.bar(well == Ok(None), format!("afterwards a send goes through: {well:?}"));
+        mount.remount("rw");
+        let well = try_send(&temp.dirs, "after");
+        report.check(well == Ok(None), format!("afterwards a send succeeds: {well:?}"));
         mount.unmount();
     }
 }

@@ -1,15 +1,15 @@
-//! A disk that fills up: what was acknowledged stays, what was refused was refused for that reason.
+//! A full disk: acknowledged messages are kept, and errors name the cause.
 
 use std::collections::HashMap;
 
 use brigade_core::mail::{self, Words};
 use brigade_core::store::file::Durability;
 
-use crate::children::{Running, child};
+use crate::children::{ChildProcess, child};
 use crate::faults::chain;
 use crate::figures::Report;
 use crate::mount::Mount;
-use crate::place::{Place, READER, block_on, text};
+use crate::temp_team::{READER, TempTeam, block_on, text};
 
 pub(crate) fn run(report: &mut Report) {
     for which in ["claude", "state"] {
@@ -21,10 +21,10 @@ pub(crate) fn run(report: &mut Report) {
 
 fn fill(report: &mut Report, which: &str, size: &str) {
     let what = format!("{which} on a full disk of {size}");
-    let place = Place::new();
-    let mount = Mount::memory(&place.root.join(which), size);
-    place.spot.make_team(&["writer"]);
-    let seat = place.spot.seat("writer", Durability::Process);
+    let temp = TempTeam::new();
+    let mount = Mount::memory(&temp.root.join(which), size);
+    temp.dirs.make_team(&["writer"]);
+    let seat = temp.dirs.seat("writer", Durability::Process);
     let (mut acked, mut waits, mut errors) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..1_200 {
         let text = text("writer", number);
@@ -39,24 +39,26 @@ fn fill(report: &mut Report, which: &str, size: &str) {
     let mut said: Vec<&String> = errors.iter().chain(&waits).collect();
     said.dedup();
     println!(
-        "{what}: {} acked, of which {} wait, {} refused",
+        "{what}: {} acknowledged, of which {} wait, {} failed",
         acked.len(),
         waits.len(),
         errors.len()
     );
     println!("      {:?}", said.first());
-    report.bar(!said.is_empty(), format!("{what}: said so"));
-    let full = std::fs::read(place.spot.inbox()).unwrap();
+    report.check(!said.is_empty(), format!("{what}: reports it"));
+    let full = std::fs::read(temp.dirs.inbox()).unwrap();
     let whole = serde_json::from_slice::<Vec<serde_json::Value>>(&full).is_ok();
-    report.bar(whole, format!("{what}: the inbox can be read while the disk is full"));
-    mount.again("size=20m");
-    // It keeps files of its own open.
+    report.check(whole, format!("{what}: the inbox can be read while the disk is full"));
+    mount.remount("size=20m");
+    // It keeps its files open.
     drop(seat);
-    Running::start(&mut child("look", &place.spot, &[])).finish();
-    let after = crate::faults::try_send(&place.spot, "after");
-    report
-        .bar(after == Ok(None), format!("{what}: with room again a send goes through: {after:?}"));
-    let inbox = std::fs::read(place.spot.inbox()).unwrap();
+    ChildProcess::start(&mut child("read-all", &temp.dirs, &[])).finish();
+    let after = crate::faults::try_send(&temp.dirs, "after");
+    report.check(
+        after == Ok(None),
+        format!("{what}: a send succeeds when there is space again: {after:?}"),
+    );
+    let inbox = std::fs::read(temp.dirs.inbox()).unwrap();
     let entries: Vec<serde_json::Value> = serde_json::from_slice(&inbox).unwrap();
     let mut there: HashMap<&str, usize> = HashMap::new();
     for entry in &entries {
@@ -64,10 +66,9 @@ fn fill(report: &mut Report, which: &str, size: &str) {
     }
     let lost = acked.iter().filter(|id| !there.contains_key(id.as_str())).count();
     let twice = there.values().filter(|count| **count > 1).count();
-    report.bar(lost == 0, format!("{what}: acked lost: {lost} of {}", acked.len()));
-    report.bar(twice == 0, format!("{what}: there twice: {twice}"));
+    report.check(lost == 0, format!("{what}: acknowledged and lost: {lost} of {}", acked.len()));
+    report.check(twice == 0, format!("{what}: stored twice: {twice}"));
     let refused_but_there = there.len().saturating_sub(acked.len() + 1);
-    report
-        .bar(refused_but_there == 0, format!("{what}: refused and yet there: {refused_but_there}"));
+    report.check(refused_but_there == 0, format!("{what}: failed but stored: {refused_but_there}"));
     mount.unmount();
 }

@@ -1,10 +1,10 @@
-//! Figures with their number and spread, and the bars they are held against.
+//! Measurements with their spread, and checks against limits.
 
 use std::fmt;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// What passed and what did not.
+/// Counts the checks that passed and failed.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     failed: usize,
@@ -12,28 +12,28 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Says whether a bar was reached.
-    pub(crate) fn bar(&mut self, reached: bool, what: impl fmt::Display) {
+    /// Prints and counts a check.
+    pub(crate) fn check(&mut self, reached: bool, what: impl fmt::Display) {
         println!("{}  {what}", if reached { "PASS" } else { "FAIL" });
         if reached { self.passed += 1 } else { self.failed += 1 }
     }
 
-    /// A bar on time: `share` of it was needed. On a machine shared with others `BENCH_SLACK` times
-    /// as much may be, and the line says so.
-    pub(crate) fn timing(&mut self, share: f64, what: impl fmt::Display) {
+    /// A time limit, of which `share` was used. On a shared machine `BENCH_SLACK` raises the limit, and
+    /// the line notes that.
+    pub(crate) fn check_time(&mut self, share: f64, what: impl fmt::Display) {
         let slack = std::env::var("BENCH_SLACK").map_or(1.0, |slack| slack.parse().unwrap());
         if share > 1.0 && share <= slack {
-            self.bar(true, format!("{what} MISSED, but within the slack of {slack}"));
+            self.check(true, format!("{what} MISSED, but within BENCH_SLACK={slack}"));
         } else {
-            self.bar(share <= 1.0, what);
+            self.check(share <= 1.0, what);
         }
     }
 
-    /// A bar of the form "this is at most so many times that".
-    pub(crate) fn at_most(&mut self, what: &str, this: f64, times: f64, that: f64) {
+    /// Checks that `this` is at most `times` as long as `that`.
+    pub(crate) fn check_ratio(&mut self, what: &str, this: f64, times: f64, that: f64) {
         let ratio = this / that;
         let text = format!("{what}: {ratio:.2} x (bar {times} x; {this:.0} against {that:.0} us)");
-        self.timing(ratio / times, text);
+        self.check_time(ratio / times, text);
     }
 
     pub(crate) fn exit_code(&self) -> ExitCode {
@@ -42,7 +42,7 @@ impl Report {
     }
 }
 
-/// How long something took, each time, in microseconds.
+/// Durations of repeated measurements, in microseconds.
 #[derive(Debug, Default)]
 pub(crate) struct Times(Vec<f64>);
 
@@ -51,7 +51,7 @@ impl Times {
         self.0.push(took.as_secs_f64() * 1e6);
     }
 
-    /// Times what `work` does.
+    /// Measures how long `work` takes.
     pub(crate) fn time<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let done = work();
@@ -73,8 +73,8 @@ impl Times {
         assert!(!sorted.is_empty(), "nothing was measured");
         let last = sorted.len() - 1;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0..=1 x len")]
-        let place = (last as f64 * q).round() as usize;
-        sorted[place.min(last)]
+        let index = (last as f64 * q).round() as usize;
+        sorted[index.min(last)]
     }
 }
 
@@ -86,12 +86,12 @@ impl fmt::Display for Times {
     }
 }
 
-/// The heading above lines made by `line`.
+/// Prints the heading of a table.
 pub(crate) fn heading(what: &str) {
     println!("{what:<52} {:>9} {:>9} {:>9} {:>6}", "median us", "p10", "p90", "n");
 }
 
-/// One line of a table.
+/// Prints one row of a table.
 pub(crate) fn line(what: &str, times: &Times) {
     println!("{what:<52} {times}");
 }

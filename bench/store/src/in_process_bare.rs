@@ -1,5 +1,5 @@
-//! The bare store under the load of a crowd: as many sends, marks, claims and completions from as many
-//! tasks of the same runtime, and nobody to whom anything is delivered.
+//! The bare store under the same load: as many sends, marks, claims and completions from as many async tasks,
+//! without delivery to members.
 
 use std::sync::Arc;
 
@@ -11,19 +11,19 @@ use serde_json::json;
 use tokio::sync::Barrier;
 
 use crate::children::say;
-use crate::crowd::{Load, Used, block_on, fill_board, found, join, memory, name};
-use crate::place::Spot;
+use crate::in_process::{CpuTime, Workload, block_on, create_team, fill_board, join, memory, name};
+use crate::temp_team::TeamDirs;
 
-/// Does it, marking after each `batch` of messages.
-pub(crate) fn bare(spot: &Spot, load: Load, batch: usize) {
+/// Runs the load, and marks messages after each `batch`.
+pub(crate) fn bare(dirs: &TeamDirs, load: Workload, batch: usize) {
     let (turns, (took, processor)) = block_on(async {
-        let lead = found(spot).await;
+        let lead = create_team(dirs).await;
         let mut seats = Vec::new();
         for number in 0..load.members {
             seats.push(join(&lead, number).await);
         }
         let ids = Arc::new(fill_board(&lead, load).await);
-        let began = Used::so_far();
+        let began = CpuTime::now();
         let all = Arc::new(Barrier::new(load.members));
         let hands = seats.into_iter().enumerate().map(|(number, seat)| {
             let (ids, all) = (Arc::clone(&ids), Arc::clone(&all));
@@ -67,7 +67,7 @@ pub(crate) fn bare(spot: &Spot, load: Load, batch: usize) {
     say(&found.to_string());
 }
 
-/// Marks what has come for the seat; how often.
+/// Marks the unread messages of a member; returns the number of mark operations.
 async fn mark(seat: &Seat) -> usize {
     let new = mail::inbox(seat, &seat.name, Which::Unread).await.unwrap();
     let keys: Vec<_> = new.iter().map(|mail| mail.key).collect();

@@ -1,5 +1,5 @@
-//! The crowd at work: everybody writes to everybody, and who is told of a task that is ready does it and
-//! tells somebody of those that became ready by it.
+//! Members in one process that write to each other. A member that receives a ready task does it, and sends
+//! the tasks that it unblocked to other members.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
@@ -19,19 +19,21 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::children::say;
-use crate::crowd::{Load, Used, block_on, blockers, fill_board, found, join, memory, name};
-use crate::place::Spot;
+use crate::in_process::{
+    CpuTime, Workload, block_on, blockers, create_team, fill_board, join, memory, name,
+};
+use crate::temp_team::TeamDirs;
 
-/// How long all of it may take.
-const PATIENCE: Duration = Duration::from_secs(600);
+/// The limit for the whole run.
+const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// What was sent and shown, by everybody.
+/// The messages that were sent and shown, and errors.
 #[derive(Debug, Default)]
-struct Book {
-    /// From whom to whom each message went, and whether its sender sent one after the other.
+struct DeliveryLog {
+    /// Sender and reader of each message, and whether its order counts.
     sent: Vec<(usize, usize, bool)>,
     shown: HashMap<usize, usize>,
-    /// The last message shown of each sender to each reader.
+    /// The last shown message of each sender and reader.
     last: HashMap<(usize, usize), usize>,
     twice: Vec<usize>,
     disorder: Vec<usize>,
@@ -40,11 +42,11 @@ struct Book {
     faults: Vec<String>,
 }
 
-impl Book {
+impl DeliveryLog {
     fn shown(&mut self, id: usize, to: usize) {
         self.shown.entry(id).and_modify(|times| *times += 1).or_insert(1);
-        let (from, meant, ordered) = self.sent[id];
-        if self.shown[&id] > 1 || meant != to {
+        let (from, reader, ordered) = self.sent[id];
+        if self.shown[&id] > 1 || reader != to {
             self.twice.push(id);
         }
         if ordered && self.last.insert((from, to), id).is_some_and(|last| last > id) {
@@ -53,81 +55,81 @@ impl Book {
     }
 }
 
-/// What everybody in the crowd knows.
+/// State that all members share.
 #[derive(Clone, Debug)]
-struct Crowd {
-    load: Load,
+struct SharedState {
+    load: Workload,
     ids: Arc<Mutex<Vec<TaskId>>>,
-    book: Arc<Mutex<Book>>,
+    log: Arc<Mutex<DeliveryLog>>,
 }
 
-impl Crowd {
-    fn book<T>(&self, write: impl FnOnce(&mut Book) -> T) -> T {
-        write(&mut self.book.lock().unwrap())
+impl SharedState {
+    fn log<T>(&self, write: impl FnOnce(&mut DeliveryLog) -> T) -> T {
+        write(&mut self.log.lock().unwrap())
     }
 
-    /// Sends a message that can be told from all others.
+    /// Sends a message with a unique id.
     async fn send(&self, seat: &Seat, from: usize, to: usize, about: &str) {
         let ordered = about.is_empty();
-        let id = self.book(|book| {
-            book.sent.push((from, to, ordered));
-            book.sent.len() - 1
+        let id = self.log(|log| {
+            log.sent.push((from, to, ordered));
+            log.sent.len() - 1
         });
         let text = format!("{:.<300}", format!("#{id}# {about} "));
         let sent = mail::send(seat, &name(to), Words { text: &text, summary: None }).await;
         if let Err(error) = sent {
-            self.fault(format!("a message was refused: {error}"));
+            self.fault(format!("a send failed: {error}"));
         }
     }
 
     fn fault(&self, what: String) {
-        self.book(|book| book.faults.push(what));
+        self.log(|log| log.faults.push(what));
     }
 }
 
-/// One of the crowd.
-struct Hand {
+/// A member.
+struct TestWorker {
     number: usize,
-    crowd: Crowd,
+    shared: SharedState,
 }
 
-impl Worker for Hand {
+impl Worker for TestWorker {
     async fn turn(&mut self, desk: &Desk, text: &str) -> Result<String, String> {
         let ids: Vec<usize> = between(text, '#');
-        self.crowd.book(|book| {
-            book.turns += 1;
+        self.shared.log(|log| {
+            log.turns += 1;
             for id in ids {
-                book.shown(id, self.number);
+                log.shown(id, self.number);
             }
         });
         for task in between(text, '%') {
             if let Err(error) = self.work(&desk.seat, task).await {
-                self.crowd.fault(format!("task {task}: {error}"));
+                self.shared.fault(format!("task {task}: {error}"));
             }
         }
         Ok("done".to_owned())
     }
 }
 
-impl Hand {
-    /// Does a task, if nobody else has it, and passes on those that became ready by it.
+impl TestWorker {
+    /// Does a task, unless another member has it, and sends the tasks that it unblocked to other members.
     async fn work(&self, seat: &Seat, task: usize) -> Result<(), BoardError> {
-        let width = self.crowd.load.members;
-        let ids = self.crowd.ids.lock().unwrap().clone();
+        let width = self.shared.load.members;
+        let ids = self.shared.ids.lock().unwrap().clone();
         match board::claim(seat, ids[task]).await {
             Ok(()) => {}
-            // Two were told: both did the last of what it waited for.
+            // Two members that completed blockers at the same time both sent it.
             Err(BoardError::Taken { .. } | BoardError::Done(_)) => return Ok(()),
             Err(error) => return Err(error),
         }
         board::done(seat, ids[task]).await?;
-        self.crowd.book(|book| book.done += 1);
+        self.shared.log(|log| log.done += 1);
         let layer = (task / width + 1) * width;
         for next in layer..(layer + width).min(ids.len()) {
             let waits_for = blockers(next, width);
             if waits_for.contains(&task) && all_done(seat, &ids, &waits_for).await? {
                 let to = (self.number + 1 + next % (width - 1)) % width;
-                self.crowd.send(seat, self.number, to, &format!("%{next}%")).await;
+                self.shared.send(seat, self.number, to, &format!("%{next}%")).await;
             }
         }
         Ok(())
@@ -145,28 +147,28 @@ async fn all_done(seat: &Seat, ids: &[TaskId], tasks: &[usize]) -> Result<bool, 
     Ok(true)
 }
 
-/// The numbers in a text that stand between two of these signs.
+/// The numbers in a text that are enclosed in this character.
 fn between(text: &str, sign: char) -> Vec<usize> {
     text.split(sign).filter_map(|piece| piece.parse().ok()).collect()
 }
 
-pub(crate) fn play(spot: &Spot, load: Load) {
-    let found = block_on(at_work(spot, load));
+pub(crate) fn play(dirs: &TeamDirs, load: Workload) {
+    let found = block_on(at_work(dirs, load));
     say(&found.to_string());
 }
 
-async fn at_work(spot: &Spot, load: Load) -> Value {
-    let lead = found(spot).await;
-    let crowd = Crowd { load, ids: Arc::default(), book: Arc::default() };
+async fn at_work(dirs: &TeamDirs, load: Workload) -> Value {
+    let lead = create_team(dirs).await;
+    let shared = SharedState { load, ids: Arc::default(), log: Arc::default() };
     let began = Instant::now();
     let (tell, mut ready) = mpsc::unbounded_channel();
     let mut seats = Vec::new();
     for number in 0..load.members {
         let seat = join(&lead, number).await;
         seats.push(seat.clone());
-        let (hand, tell) = (crowd.clone(), tell.clone());
-        let workers = Workers::new(move || Hand { number, crowd: hand.clone() });
-        let troubled = crowd.clone();
+        let (hand, tell) = (shared.clone(), tell.clone());
+        let workers = Workers::new(move || TestWorker { number, shared: hand.clone() });
+        let troubled = shared.clone();
         let sights = move |sight| match sight {
             Sight::Did(driver::Event::Ready { .. }) => drop(tell.send(())),
             Sight::Trouble(what) => troubled.fault(what),
@@ -180,23 +182,23 @@ async fn at_work(spot: &Spot, load: Load) -> Value {
     }
     let (up, when_up) = (began.elapsed().as_secs_f64(), memory("VmRSS:"));
     let ids = fill_board(&lead, load).await;
-    crowd.ids.lock().unwrap().clone_from(&ids);
+    shared.ids.lock().unwrap().clone_from(&ids);
     let reports = Arc::new(Mutex::new(0));
     tokio::spawn(read_reports(lead.clone(), Arc::clone(&reports)));
 
-    let used = Used::so_far();
+    let used = CpuTime::now();
     let share = (load.messages - load.tasks) / load.members;
     let senders = seats.iter().cloned().enumerate().map(|(number, seat)| {
-        let crowd = crowd.clone();
+        let shared = shared.clone();
         tokio::spawn(async move {
             if number < load.tasks {
                 let own = format!("%{number}%");
-                crowd.send(&seat, number, (number + 1) % load.members, &own).await;
+                shared.send(&seat, number, (number + 1) % load.members, &own).await;
             }
             for sent in 0..share {
                 let to = (number + 1 + sent % (load.members - 1)) % load.members;
-                crowd.send(&seat, number, to, "").await;
-                // The store does not wait for anything that others could use the thread for.
+                shared.send(&seat, number, to, "").await;
+                // The file store never yields by itself.
                 tokio::task::yield_now().await;
             }
         })
@@ -207,32 +209,32 @@ async fn at_work(spot: &Spot, load: Load) -> Value {
     }
     let start = Instant::now();
     loop {
-        let all = crowd.book(|book| book.done >= load.tasks && book.shown.len() >= book.sent.len());
-        // What never comes is told below by its number.
-        if all || start.elapsed() > PATIENCE {
+        let all = shared.log(|log| log.done >= load.tasks && log.shown.len() >= log.sent.len());
+        // Missing messages are reported below.
+        if all || start.elapsed() > TIMEOUT {
             break;
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let (took, processor) = used.since();
     let most = memory("VmHWM:");
-    // What comes once more would come now.
+    // Wait for repeated deliveries.
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let (not_once, early) = judge(&lead, &ids, load.members).await;
-    crowd.book(|book| {
+    let (not_once, early) = check_tasks(&lead, &ids, load.members).await;
+    shared.log(|log| {
         let lost: Vec<usize> =
-            (0..book.sent.len()).filter(|id| !book.shown.contains_key(id)).collect();
+            (0..log.sent.len()).filter(|id| !log.shown.contains_key(id)).collect();
         json!({
             "up": up, "when_up": when_up, "took": took, "processor": processor, "most": most,
-            "sent": book.sent.len(), "shown": book.shown.len(), "turns": book.turns,
-            "done": book.done, "reports": *reports.lock().unwrap(),
-            "lost": lost, "twice": book.twice, "disorder": book.disorder,
-            "not_once": not_once, "early": early, "faults": book.faults,
+            "sent": log.sent.len(), "shown": log.shown.len(), "turns": log.turns,
+            "done": log.done, "reports": *reports.lock().unwrap(),
+            "lost": lost, "twice": log.twice, "disorder": log.disorder,
+            "not_once": not_once, "early": early, "faults": log.faults,
         })
     })
 }
 
-/// The lead reads what it is told, as a lead does.
+/// The lead reads its mail.
 async fn read_reports(lead: Seat, reports: Arc<Mutex<usize>>) {
     loop {
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -243,17 +245,17 @@ async fn read_reports(lead: Seat, reports: Arc<Mutex<usize>>) {
     }
 }
 
-/// By the team's journal: the tasks not claimed once and completed once, and those claimed while
-/// something they wait for was not completed.
-async fn judge(lead: &Seat, ids: &[TaskId], width: usize) -> (Vec<usize>, Vec<usize>) {
-    let place: HashMap<u64, usize> =
-        ids.iter().enumerate().map(|(place, id)| (id.get(), place)).collect();
+/// From the journal: the tasks that were not claimed once and completed once, and those that were claimed
+/// before their blockers were completed.
+async fn check_tasks(lead: &Seat, ids: &[TaskId], width: usize) -> (Vec<usize>, Vec<usize>) {
+    let temp: HashMap<u64, usize> =
+        ids.iter().enumerate().map(|(temp, id)| (id.get(), temp)).collect();
     let mut was: BTreeMap<usize, Option<Status>> = BTreeMap::new();
     let mut counts: HashMap<(usize, Status), usize> = HashMap::new();
     let mut early = Vec::new();
     for record in lead.store.history(&lead.team).await.unwrap() {
         let Event::Task { id, task } = &record.event else { continue };
-        let (task, number) = (Task::read(task.get().as_bytes()).unwrap(), place[id]);
+        let (task, number) = (Task::read(task.get().as_bytes()).unwrap(), temp[id]);
         let status = task.status();
         if was.insert(number, status) == Some(status) {
             continue;

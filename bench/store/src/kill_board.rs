@@ -1,4 +1,4 @@
-//! The same for tasks and the roster: processes that add, claim, finish and join are killed.
+//! The same for tasks and the roster: kills processes that add, claim and complete tasks.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -7,30 +7,31 @@ use std::time::{Duration, Instant};
 use brigade_core::store::file::Durability;
 use brigade_wire::task::Task;
 
-use crate::chance::Chance;
-use crate::children::{Running, child};
+use crate::children::{ChildProcess, child};
 use crate::figures::Report;
-use crate::kill::{Few, Parser, litter, walk};
-use crate::place::{Place, Spot, block_on, team};
+use crate::kill::{FileWatcher, Sample, leftovers, walk};
+use crate::rng::Rng;
+use crate::temp_team::{TeamDirs, TempTeam, block_on, team};
 
 const WORKERS: [&str; 4] = ["ours-0", "ours-1", "ours-2", "ours-3"];
-/// A board on which nobody gets anywhere for so long stands still.
-const STILL: Duration = Duration::from_secs(1);
+/// A board without progress for this long is stalled.
+const STALL: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(report: &mut Report, rounds: usize) {
-    let place = Place::with_team(&WORKERS);
-    let spot = &place.spot;
-    let config = spot.inboxes().join("../config.json");
-    let parser = Parser::start(vec![config, spot.tasks()]);
-    let start = |name: &&str| Some(Running::start(&mut child("board", spot, &[name, "process"])));
-    let mut running: Vec<Option<Running>> = WORKERS.iter().map(start).collect();
-    let mut chance = Chance::new();
+    let temp = TempTeam::with_team(&WORKERS);
+    let dirs = &temp.dirs;
+    let config = dirs.inboxes().join("../config.json");
+    let watcher = FileWatcher::start(vec![config, dirs.tasks()]);
+    let start =
+        |name: &&str| Some(ChildProcess::start(&mut child("board", dirs, &[name, "process"])));
+    let mut running: Vec<Option<ChildProcess>> = WORKERS.iter().map(start).collect();
+    let mut rng = Rng::new();
     let (mut said, mut kills, mut left) = (Vec::new(), 0, Vec::new());
-    let (mut stills, mut longest) = (0, Duration::ZERO);
+    let (mut stalls, mut longest) = (0, Duration::ZERO);
     for _ in 0..rounds {
-        std::thread::sleep(chance.moment(30));
-        let all = chance.below(4) == 0;
-        let one = chance.index(running.len());
+        std::thread::sleep(rng.moment(30));
+        let all = rng.below(4) == 0;
+        let one = rng.index(running.len());
         for (at, slot) in running.iter_mut().enumerate() {
             if all || at == one {
                 said.extend(slot.take().unwrap().kill());
@@ -38,15 +39,15 @@ pub(crate) fn run(report: &mut Report, rounds: usize) {
             }
         }
         if all {
-            left.extend(litter(spot));
+            left.extend(leftovers(dirs));
         }
         for (slot, name) in running.iter_mut().zip(&WORKERS) {
             if slot.is_none() {
                 *slot = start(name);
             }
         }
-        // A killed process must not keep the others from the board.
-        let held = locks(spot);
+        // A killed process must not block the others.
+        let held = locks(dirs);
         let began = Instant::now();
         let before: usize = running.iter().flatten().map(|running| running.lines().len()).sum();
         let now = || -> usize { running.iter().flatten().map(|r| r.lines().len()).sum() };
@@ -54,42 +55,42 @@ pub(crate) fn run(report: &mut Report, rounds: usize) {
             std::thread::sleep(Duration::from_millis(1));
         }
         longest = longest.max(began.elapsed());
-        if began.elapsed() > STILL {
-            stills += 1;
-            println!("      stood still for {:?}; shared locks: {held:?}", began.elapsed());
+        if began.elapsed() > STALL {
+            stalls += 1;
+            println!("      stalled for {:?}; shared locks: {held:?}", began.elapsed());
         }
     }
     for running in running.into_iter().flatten() {
         said.extend(running.kill());
     }
-    left.extend(litter(spot));
-    // One that lies there for ten seconds is found again and again.
+    left.extend(leftovers(dirs));
+    // A leftover of one round may be found in later rounds again.
     left.sort();
     left.dedup();
-    let (looks, torn) = parser.stop();
-    judge(report, spot, &said);
+    let (reads, torn) = watcher.stop();
+    check_board(report, dirs, &said);
     println!("board: {rounds} rounds, {kills} kills");
-    report.bar(
+    report.check(
         torn == 0,
-        format!("tasks and config parseable at every look: {torn} of {looks} torn"),
+        format!("tasks and config are always parseable: {torn} of {reads} reads torn"),
     );
-    report.bar(left.is_empty(), format!("left lying about after a look: {:?}", Few(&left)));
+    report.check(left.is_empty(), format!("left behind after a read: {:?}", Sample(&left)));
     let text = format!(
-        "rounds in which the board stood still for {STILL:?}: {stills} of {rounds} (longest {longest:?})"
+        "rounds in which the board stalled for {STALL:?}: {stalls} of {rounds} (longest {longest:?})"
     );
-    report.bar(stills == 0, text);
+    report.check(stalls == 0, text);
 }
 
-/// The locks there are that everybody needs: that of creating a task, and the roster's.
-fn locks(spot: &Spot) -> Vec<String> {
+/// The shared locks that exist: the one for new tasks, and the roster's.
+fn locks(dirs: &TeamDirs) -> Vec<String> {
     let name = |path: PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
-    let locks = walk(&spot.claude).into_iter().filter(|path| path.is_dir()).map(name);
+    let locks = walk(&dirs.claude).into_iter().filter(|path| path.is_dir()).map(name);
     locks.filter(|name| [".lock.lock", "config.json.lock"].contains(&name.as_str())).collect()
 }
 
-/// Numbers are given once, and what was said to be claimed or done is.
-fn judge(report: &mut Report, spot: &Spot, said: &[String]) {
-    let tasks = block_on(spot.store(Durability::Process).tasks(&team())).unwrap();
+/// Every task number is used once, and every acknowledged claim and completion is on the board.
+fn check_board(report: &mut Report, dirs: &TeamDirs, said: &[String]) {
+    let tasks = block_on(dirs.store(Durability::Process).tasks(&team())).unwrap();
     let there: HashMap<String, (Option<String>, String)> = tasks
         .iter()
         .map(|(id, document)| {
@@ -124,8 +125,9 @@ fn judge(report: &mut Report, spot: &Spot, said: &[String]) {
             _ => refused.push(line),
         }
     }
-    println!("board: {} tasks added, {} things said", added.len(), said.len());
-    report.bar(twice.is_empty(), format!("task numbers given twice: {:?}", Few(&twice)));
-    report.bar(lost.is_empty(), format!("said and not so on the board: {:?}", Few(&lost)));
-    report.bar(refused.is_empty(), format!("refused: {:?}", Few(&refused)));
+    println!("board: {} tasks added, {} lines of output", added.len(), said.len());
+    report.check(twice.is_empty(), format!("task numbers used twice: {:?}", Sample(&twice)));
+    report
+        .check(lost.is_empty(), format!("acknowledged and not on the board: {:?}", Sample(&lost)));
+    report.check(refused.is_empty(), format!("refused: {:?}", Sample(&refused)));
 }

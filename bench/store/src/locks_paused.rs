@@ -1,5 +1,5 @@
-//! A brigade process that is stopped while it holds both locks, and goes on when others have taken
-//! one of them and written.
+//! A brigade process is stopped while it holds both locks, and resumes after others have taken one of them and
+//! written.
 
 use std::path::Path;
 use std::thread::sleep;
@@ -7,30 +7,30 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::children::{Running, child};
+use crate::children::{ChildProcess, child};
 use crate::cost::native_inbox;
-use crate::locks::{Verdict, all_there};
+use crate::locks::{LockResult, all_there};
 use crate::node;
-use crate::place::Place;
+use crate::temp_team::TempTeam;
 
-/// Enough that a write takes long enough to be caught in.
+/// Makes a write long enough to interrupt it.
 const PREFILL: usize = 5_000;
 
-pub(crate) fn run(modules: &Path, pause: Duration) -> Verdict {
-    let mut verdict = Verdict::default();
-    let place = Place::with_team(&["ours-0", "ours-1", "ours-2"]);
-    let spot = &place.spot;
-    std::fs::write(spot.inbox(), native_inbox(PREFILL)).unwrap();
-    let stopped = Running::start(&mut child("send", spot, &["ours-0", "process", "60"]));
+pub(crate) fn run(modules: &Path, pause: Duration) -> LockResult {
+    let mut result = LockResult::default();
+    let temp = TempTeam::with_team(&["ours-0", "ours-1", "ours-2"]);
+    let dirs = &temp.dirs;
+    std::fs::write(dirs.inbox(), native_inbox(PREFILL)).unwrap();
+    let stopped = ChildProcess::start(&mut child("send", dirs, &["ours-0", "process", "60"]));
     let mut tries = 0;
     loop {
         tries += 1;
-        assert!(tries < 1_000_000, "the lock was never seen");
-        if spot.lock().exists() {
+        assert!(tries < 1_000_000, "the lock never existed");
+        if dirs.lock().exists() {
             stopped.signal(Signal::STOP);
-            // It may have given the lock back before the signal came.
+            // It may have released the lock before the signal arrived.
             sleep(Duration::from_millis(5));
-            if spot.lock().exists() {
+            if dirs.lock().exists() {
                 break;
             }
             stopped.signal(Signal::CONT);
@@ -38,34 +38,35 @@ pub(crate) fn run(modules: &Path, pause: Duration) -> Verdict {
     }
     let start = Instant::now();
     let seconds = pause.as_secs_f64().to_string();
-    let mut others: Vec<Running> = ["ours-1", "ours-2"]
+    let mut others: Vec<ChildProcess> = ["ours-1", "ours-2"]
         .iter()
-        .map(|name| Running::start(&mut child("send", spot, &[name, "process", &seconds])))
+        .map(|name| ChildProcess::start(&mut child("send", dirs, &[name, "process", &seconds])))
         .collect();
-    let mut peer = node::peer(modules, "append", &spot.inbox(), "peer");
-    others.push(Running::start(peer.arg(&seconds)));
+    let mut peer = node::peer(modules, "append", &dirs.inbox(), "peer");
+    others.push(ChildProcess::start(peer.arg(&seconds)));
     sleep(pause.saturating_sub(start.elapsed()));
-    let early: Vec<Vec<String>> = others.iter().map(Running::lines).collect();
+    let early: Vec<Vec<String>> = others.iter().map(ChildProcess::lines).collect();
     stopped.signal(Signal::CONT);
     sleep(Duration::from_millis(500));
     let mut lines = stopped.kill();
     let first: Vec<String> = early.iter().flat_map(|lines| lines.iter().take(1)).cloned().collect();
-    verdict.see(format!("while it stood still: {first:?}"));
-    let said: Vec<Vec<String>> = others.into_iter().map(Running::finish).collect();
-    verdict.see(format!(
-        "others sent until the end: {:?}",
+    result.note(format!("while it was stopped: {first:?}"));
+    let said: Vec<Vec<String>> = others.into_iter().map(ChildProcess::finish).collect();
+    result.note(format!(
+        "messages of the others: {:?}",
         said.iter().map(Vec::len).collect::<Vec<_>>()
     ));
-    verdict.see(format!("after {:.1} s all were through", start.elapsed().as_secs_f64()));
+    result.note(format!("all finished after {:.1} s", start.elapsed().as_secs_f64()));
     lines.extend(said.into_iter().flatten());
-    Running::start(&mut child("look", spot, &[])).finish();
+    ChildProcess::start(&mut child("read-all", dirs, &[])).finish();
     let acked: Vec<String> = lines
         .iter()
         .filter(|line| line.starts_with("acked"))
         .filter_map(|line| Some(line.split(' ').nth(2)?.to_owned()))
         .collect();
     let refused = lines.iter().filter(|line| line.starts_with("refused")).count();
-    verdict.see(format!("{} acked by all (with the peer's), {refused} refused", acked.len()));
-    all_there(spot, &acked, PREFILL, &mut verdict);
-    verdict
+    result
+        .note(format!("{} acknowledged in total (with the peer's), {refused} failed", acked.len()));
+    all_there(dirs, &acked, PREFILL, &mut result);
+    result
 }

@@ -1,5 +1,5 @@
-//! The promises of the file store, kept or broken in front of your eyes: real processes, real
-//! signals, real file systems. `brigade-bench-store <proof> [--short]`; exit code 1 if a bar is missed.
+//! Benchmarks and stress tests of the file store, with real processes, signals and file systems.
+//! `brigade-bench-store <benchmark> [--short]`; exit code 1 if a check fails.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -7,34 +7,34 @@
     clippy::panic,
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a proof prints what it finds and stops at the first surprise"
+    reason = "a benchmark prints its results and panics on errors"
 )]
 
-mod chance;
 mod children;
-mod chronicle;
 mod claims;
 mod contention;
 mod cost;
-mod crowd;
-mod crowd_bare;
-mod crowd_play;
+mod event_log;
 mod faults;
 mod faults_files;
 mod faults_modes;
 mod faults_space;
 mod figures;
+mod in_process;
+mod in_process_bare;
+mod in_process_team;
 mod kill;
 mod kill_board;
 mod locks;
 mod locks_paused;
+mod mcp_server;
 mod mount;
 mod node;
-mod pipe;
-mod place;
 mod power;
 mod process;
 mod readers;
+mod rng;
+mod temp_team;
 mod tools;
 mod tools_kill;
 mod wake;
@@ -43,26 +43,26 @@ use std::process::ExitCode;
 
 use figures::Report;
 
-/// How much of a proof to run.
+/// How long a benchmark runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Length {
-    /// Seconds: for while one works.
+    /// Seconds, for development and CI.
     Short,
-    /// The figures that count.
+    /// Long enough for reliable figures.
     Long,
 }
 
 impl Length {
-    /// One of two numbers.
-    pub(crate) fn of<T>(self, short: T, long: T) -> T {
+    /// Picks one of two values.
+    pub(crate) fn pick<T>(self, short: T, long: T) -> T {
         if self == Self::Short { short } else { long }
     }
 }
 
-/// A proof by its name.
-type Proof = (&'static str, fn(&mut Report, Length));
+/// A benchmark and its name.
+type Benchmark = (&'static str, fn(&mut Report, Length));
 
-const PROOFS: &[Proof] = &[
+const BENCHMARKS: &[Benchmark] = &[
     ("cost", cost::run),
     ("contention", contention::run),
     ("kill", kill::run),
@@ -74,8 +74,8 @@ const PROOFS: &[Proof] = &[
     ("tools-kill", tools_kill::run),
     ("faults", faults::run),
     ("power", power::run),
-    ("crowd", crowd::run),
-    ("chronicle", chronicle::run),
+    ("in-process", in_process::run),
+    ("event-log", event_log::run),
 ];
 
 fn main() -> ExitCode {
@@ -87,17 +87,17 @@ fn main() -> ExitCode {
     }
     let length = if args.iter().any(|arg| arg == "--short") { Length::Short } else { Length::Long };
     let chosen: Vec<_> =
-        PROOFS.iter().filter(|(proof, _)| name == "all" || name == *proof).collect();
+        BENCHMARKS.iter().filter(|(benchmark, _)| name == "all" || name == *benchmark).collect();
     if chosen.is_empty() {
-        let names: Vec<&str> = PROOFS.iter().map(|(proof, _)| *proof).collect();
+        let names: Vec<&str> = BENCHMARKS.iter().map(|(benchmark, _)| *benchmark).collect();
         eprintln!("usage: brigade-bench-store <{}|all> [--short]", names.join("|"));
         return ExitCode::from(2);
     }
-    // Ratios depend on where the files are; TMPDIR chooses.
-    println!("files in {}", place::where_files_are());
+    // Ratios depend on the file system. TMPDIR selects it.
+    println!("files in {}", temp_team::describe_location());
     let mut report = Report::default();
-    for (proof, run) in chosen {
-        println!("== {proof}{}", length.of(" (short form)", ""));
+    for (benchmark, run) in chosen {
+        println!("== {benchmark}{}", length.pick(" (short form)", ""));
         run(&mut report, length);
     }
     report.exit_code()

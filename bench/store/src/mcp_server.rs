@@ -1,4 +1,4 @@
-//! A `brigade mcp` and the pipes to it: the plainest client there can be.
+//! A minimal MCP client of `brigade mcp`.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -6,33 +6,33 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::place::{Place, TEAM};
+use crate::temp_team::{TEAM, TempTeam};
 
-/// The program itself: `$BRIGADE`, or the one built here.
+/// The brigade program: `$BRIGADE`, or the one in target/release.
 pub(crate) fn brigade() -> PathBuf {
     let brigade = std::env::var_os("BRIGADE")
         .map_or_else(|| PathBuf::from("target/release/brigade"), PathBuf::from);
-    let missing = "build it with cargo build --release -p brigade, or name it in $BRIGADE";
-    assert!(brigade.is_file(), "no {}: {missing}", brigade.display());
+    let hint = "build it with cargo build --release -p brigade, or set $BRIGADE";
+    assert!(brigade.is_file(), "no {}: {hint}", brigade.display());
     brigade
 }
 
-/// A server and the conversation with it. Dropping it ends it.
+/// A server and the pipes to it. It is killed on drop.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct McpServer {
     pub(crate) child: Child,
     pub(crate) input: ChildStdin,
     pub(crate) output: BufReader<ChildStdout>,
     last: u64,
 }
 
-impl Server {
-    /// A server that has been greeted: of a member, or of whoever has no team yet.
-    pub(crate) fn start(place: &Place, name: Option<&str>) -> Self {
+impl McpServer {
+    /// Starts and initializes a server, for a member, or without a team.
+    pub(crate) fn start(temp: &TempTeam, name: Option<&str>) -> Self {
         let mut command = Command::new(brigade());
         command.env_clear().arg("mcp");
-        command.env("CLAUDE_CONFIG_DIR", &place.spot.claude);
-        command.env("XDG_STATE_HOME", place.root.join("state"));
+        command.env("CLAUDE_CONFIG_DIR", &temp.dirs.claude);
+        command.env("XDG_STATE_HOME", temp.root.join("state"));
         if let Some(name) = name {
             command.args(["--team", TEAM, "--as", name]);
         }
@@ -40,17 +40,17 @@ impl Server {
         let input = child.stdin.take().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         let mut server = Self { child, input, output, last: 0 };
-        let info = json!({ "name": "proof", "version": "1" });
-        let greeting =
+        let info = json!({ "name": "bench", "version": "1" });
+        let params =
             json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info });
-        server.ask("initialize", &greeting);
-        let greeted = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-        server.input.write_all(format!("{greeted}\n").as_bytes()).unwrap();
+        server.request("initialize", &params);
+        let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        server.input.write_all(format!("{initialized}\n").as_bytes()).unwrap();
         server
     }
 
-    /// Asks and waits for the answer. The time between is the round trip.
-    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
+    /// Sends a request and waits for the answer.
+    pub(crate) fn request(&mut self, method: &str, params: &Value) -> Value {
         self.last += 1;
         let id = self.last;
         self.input.write_all(line(id, method, params).as_bytes()).unwrap();
@@ -64,19 +64,20 @@ impl Server {
         }
     }
 
-    /// Calls a tool, whatever comes of it.
+    /// Calls a tool; returns its result, even an error.
     pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
-        self.ask("tools/call", &json!({ "name": tool, "arguments": arguments }))["result"].take()
+        self.request("tools/call", &json!({ "name": tool, "arguments": arguments }))["result"]
+            .take()
     }
 
-    /// Calls a tool that has to do what it is asked, and gives its data.
-    pub(crate) fn done(&mut self, tool: &str, arguments: &Value) -> Value {
+    /// Calls a tool that has to succeed; returns its structured content.
+    pub(crate) fn call_ok(&mut self, tool: &str, arguments: &Value) -> Value {
         let mut result = self.call(tool, arguments);
         assert_eq!(result["isError"], false, "{tool}: {result}");
         result["structuredContent"].take()
     }
 
-    /// What is in memory of it, in kB.
+    /// Its resident memory, in kB.
     pub(crate) fn resident(&self) -> f64 {
         let status = format!("/proc/{}/status", self.child.id());
         let status = std::fs::read_to_string(status).unwrap();
@@ -85,14 +86,14 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for McpServer {
     fn drop(&mut self) {
         let _ended = self.child.kill();
         let _reaped = self.child.wait();
     }
 }
 
-/// A request as it goes over the pipe.
+/// A request as a line of JSON.
 pub(crate) fn line(id: u64, method: &str, params: &Value) -> String {
     let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
     format!("{request}\n")

@@ -1,11 +1,11 @@
-//! Node, and the lock that Claude Code uses, for a peer that behaves as Claude Code does.
+//! Node with the lock library that Claude Code uses, for a peer that behaves like Claude Code.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const LOCKFILE: &str = "proper-lockfile@4.1.2";
 
-/// Where the packages are, installed if need be. Without them there is no proof.
+/// The folder with the npm packages; installs them if they are missing.
 pub(crate) fn modules() -> PathBuf {
     let prefix = cache().join(LOCKFILE);
     let modules = prefix.join("node_modules");
@@ -32,7 +32,7 @@ fn has(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// The peer, about to do something to an inbox.
+/// The command of a peer that works on an inbox.
 pub(crate) fn peer(modules: &Path, what: &str, inbox: &Path, name: &str) -> Command {
     let mut node = Command::new("node");
     node.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/peer.js"));

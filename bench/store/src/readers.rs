@@ -1,7 +1,7 @@
-//! A slow reader without a lock: it opens the inbox, others send, and only then it reads on.
+//! A slow reader without a lock: it opens the inbox, others send, and only then it continues to read.
 //!
-//! Claude Code's pollers read so: open, ask for the size, read that much. However long that takes,
-//! they must get the inbox as it was at some moment.
+//! Claude Code polls this way: open, get the size, read that many bytes. However long that takes, it must get a
+//! consistent inbox.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,32 +11,32 @@ use brigade_core::store::file::Durability;
 use crate::Length;
 use crate::cost::native_inbox;
 use crate::figures::Report;
-use crate::place::{Place, send};
+use crate::temp_team::{TempTeam, send};
 
 pub(crate) fn run(report: &mut Report, length: Length) {
-    let rounds = length.of(30, 200);
+    let rounds = length.pick(30, 200);
     for (what, messages) in [("3 messages", 3), ("2,000 messages", 2_000)] {
         for sends in [1, 2, 3] {
-            // How much of it was read before others sent.
+            // How much was read before the sends.
             for (part, percent) in [("opened", 0), ("half read", 50)] {
                 let (torn, first) = slow(messages, sends, percent, rounds);
                 let text = format!(
-                    "inbox of {what}, {part}, {sends} sent, then read on: {torn} of {rounds} torn {first}"
+                    "inbox of {what}, {part}, {sends} sends, then read: {torn} of {rounds} torn {first}"
                 );
-                report.bar(torn == 0, text);
+                report.check(torn == 0, text);
             }
         }
     }
 }
 
 fn slow(messages: usize, sends: usize, percent: usize, rounds: usize) -> (usize, String) {
-    let place = Place::with_team(&["writer"]);
-    std::fs::write(place.spot.inbox(), native_inbox(messages)).unwrap();
-    let writer = place.spot.seat("writer", Durability::Process);
+    let temp = TempTeam::with_team(&["writer"]);
+    std::fs::write(temp.dirs.inbox(), native_inbox(messages)).unwrap();
+    let writer = temp.dirs.seat("writer", Durability::Process);
     send(&writer, 0);
     let (mut torn, mut first) = (0, String::new());
     for _ in 0..rounds {
-        let mut file = File::open(place.spot.inbox()).unwrap();
+        let mut file = File::open(temp.dirs.inbox()).unwrap();
         let size = usize::try_from(file.metadata().unwrap().len()).unwrap();
         let mut bytes = vec![0; size * percent / 100];
         file.read_exact(&mut bytes).unwrap();

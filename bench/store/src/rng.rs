@@ -1,4 +1,4 @@
-//! Chance, for moments nobody chose.
+//! Random numbers.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use uuid::Uuid;
 
 /// A source of random numbers (xorshift).
 #[derive(Debug)]
-pub(crate) struct Chance(u64);
+pub(crate) struct Rng(u64);
 
-impl Chance {
+impl Rng {
     pub(crate) fn new() -> Self {
         Self(Uuid::new_v4().as_u64_pair().0 | 1)
     }
@@ -21,12 +21,12 @@ impl Chance {
         self.0 % end
     }
 
-    /// One of several.
+    /// A random index.
     pub(crate) fn index(&mut self, len: usize) -> usize {
         usize::try_from(self.below(len as u64)).unwrap()
     }
 
-    /// Up to so many milliseconds.
+    /// A random duration below this limit.
     pub(crate) fn moment(&mut self, milliseconds: u64) -> Duration {
         Duration::from_micros(self.below(milliseconds * 1_000))
     }

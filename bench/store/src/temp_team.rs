@@ -1,4 +1,4 @@
-//! A folder of Claude Code's and one of brigade's, somewhere of their own, with a team in them.
+//! A temporary team: a Claude Code folder and a brigade state folder.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use brigade_core::store::file::{Durability, FileStore, Options};
 use brigade_wire::name::{MemberName, TeamName};
 use uuid::Uuid;
 
-/// The team of every proof.
-pub(crate) const TEAM: &str = "proof";
-/// Whose inbox is written to.
+/// The team of every benchmark.
+pub(crate) const TEAM: &str = "bench";
+/// The member that receives the messages.
 pub(crate) const READER: &str = "reader";
 
-/// Runs what a store does on this thread.
+/// Runs a future on this thread.
 pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
     thread_local! {
         static RUNTIME: tokio::runtime::Runtime =
@@ -25,19 +25,19 @@ pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
     RUNTIME.with(|runtime| runtime.block_on(work))
 }
 
-/// Where a team is.
+/// The folders of a team.
 #[derive(Clone, Debug)]
-pub(crate) struct Spot {
+pub(crate) struct TeamDirs {
     pub(crate) claude: PathBuf,
     pub(crate) state: PathBuf,
 }
 
-impl Spot {
+impl TeamDirs {
     pub(crate) fn under(root: &Path) -> Self {
         Self { claude: root.join("claude"), state: root.join("state/brigade") }
     }
 
-    /// A store that no other shares.
+    /// Opens a new store.
     pub(crate) fn store(&self, durability: Durability) -> Arc<dyn Store> {
         let options = Options::new(&self.claude, &self.state).with_durability(durability);
         Arc::new(FileStore::open(options))
@@ -47,15 +47,15 @@ impl Spot {
         Seat::new(self.store(durability), team(), member(name))
     }
 
-    /// Makes the team, with the reader and these members.
+    /// Creates the team with the reader and these members.
     pub(crate) fn make_team(&self, members: &[&str]) {
         std::fs::create_dir_all(&self.claude).unwrap();
         let lead = self.seat("team-lead", Durability::Process);
-        let plan = TeamPlan { description: "a proof", lead_model: "none", cwd: "/" };
+        let plan = TeamPlan { description: "a benchmark", lead_model: "none", cwd: "/" };
         block_on(roster::create(&lead, plan)).unwrap();
         for name in [READER].iter().chain(members) {
             let plan = MemberPlan {
-                agent_type: "proof",
+                agent_type: "bench",
                 model: "none",
                 prompt: "none",
                 cwd: "/",
@@ -82,38 +82,38 @@ impl Spot {
     }
 }
 
-/// A folder that is gone when the proof is over.
+/// A temporary folder, deleted on drop.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct TempTeam {
     pub(crate) root: PathBuf,
-    pub(crate) spot: Spot,
+    pub(crate) dirs: TeamDirs,
 }
 
-impl Place {
-    /// An empty place on the disk that holds temporary files.
+impl TempTeam {
+    /// An empty folder below TMPDIR.
     pub(crate) fn new() -> Self {
-        let root = std::env::temp_dir().join(format!("brigade-store-proof-{}", Uuid::new_v4()));
+        let root = std::env::temp_dir().join(format!("brigade-store-bench-{}", Uuid::new_v4()));
         std::fs::create_dir_all(&root).unwrap();
-        let spot = Spot::under(&root);
-        Self { root, spot }
+        let dirs = TeamDirs::under(&root);
+        Self { root, dirs }
     }
 
-    /// One with the team in it.
+    /// The same, with a team.
     pub(crate) fn with_team(members: &[&str]) -> Self {
-        let place = Self::new();
-        place.spot.make_team(members);
-        place
+        let temp = Self::new();
+        temp.dirs.make_team(members);
+        temp
     }
 }
 
-impl Drop for Place {
+impl Drop for TempTeam {
     fn drop(&mut self) {
         let _untidy = std::fs::remove_dir_all(&self.root);
     }
 }
 
-/// The folder of temporary files, and its kind of file system.
-pub(crate) fn where_files_are() -> String {
+/// The folder of temporary files, and its file system.
+pub(crate) fn describe_location() -> String {
     let dir = std::env::temp_dir();
     let kind = match rustix::fs::statfs(&dir).unwrap().f_type {
         0xef53 => "ext4",
@@ -133,12 +133,12 @@ pub(crate) fn member(name: &str) -> MemberName {
     name.parse().unwrap()
 }
 
-/// A text of 500 bytes that tells who sent it and the how manieth it was.
+/// A text of 500 bytes that starts with its sender and number.
 pub(crate) fn text(from: &str, number: usize) -> String {
     format!("{:.<500}", format!("{from}/{number} "))
 }
 
-/// Sends such a text to the reader, and gives its id back.
+/// Sends a message with that text to the reader; returns its id.
 pub(crate) fn send(seat: &Seat, number: usize) -> String {
     let text = text(seat.name.as_str(), number);
     let words = Words { text: &text, summary: None };

@@ -1,5 +1,5 @@
-//! Servers killed at work: what a client saw acknowledged is there once, and what it did not see is
-//! still to be read.
+//! MCP servers killed at work: every acknowledged call took effect once, and messages that the client did not
+//! get are still unread.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, Write};
@@ -15,42 +15,42 @@ use brigade_wire::body::Body;
 use serde_json::{Value, json};
 
 use crate::Length;
-use crate::chance::Chance;
 use crate::figures::Report;
-use crate::kill::Few;
-use crate::pipe::{Server, line};
-use crate::place::{Place, READER, block_on, text};
+use crate::kill::Sample;
+use crate::mcp_server::{McpServer, line};
+use crate::rng::Rng;
+use crate::temp_team::{READER, TempTeam, block_on, text};
 
-/// Whose server is killed.
+/// The member whose server is killed.
 const WORKER: &str = "worker";
-/// Messages that wait for the worker, and as many come while it works.
+/// Messages that wait for the worker; as many more arrive while it works.
 const WAITING: usize = 10;
 /// Plans that wait for the lead.
 const PLANS: usize = 10;
 
 pub(crate) fn run(report: &mut Report, length: Length) {
-    let rounds = length.of(20, 100);
-    let (mut sum, mut chance) = (Sum::default(), Chance::new());
+    let rounds = length.pick(20, 100);
+    let (mut totals, mut rng) = (ToolTotals::default(), Rng::new());
     for _ in 0..rounds {
-        at_work(&mut sum, &mut chance);
-        reading(&mut sum, &mut chance);
-        answering(&mut sum, &mut chance);
+        at_work(&mut totals, &mut rng);
+        reading(&mut totals, &mut rng);
+        answering(&mut totals, &mut rng);
     }
-    let Sum { acked, unacked, read, answers, lost, doubled, unread } = sum;
+    let ToolTotals { acked, unacked, read, answers, lost, doubled, unread } = totals;
     println!(
-        "{rounds} rounds, {} kills: {acked} acked, {unacked} cut off, {read} read before the kill, \
+        "{rounds} rounds, {} kills: {acked} acknowledged, {unacked} interrupted, {read} read before the kill, \
          {answers} plans answered",
         3 * rounds
     );
-    report.bar(lost.is_empty(), format!("acked lost: {:?}", Few(&lost)));
-    report.bar(doubled.is_empty(), format!("there twice: {:?}", Few(&doubled)));
-    report.bar(unread.is_empty(), format!("never seen and not to be read: {:?}", Few(&unread)));
-    report.bar(acked > rounds && unacked > 0, "the kills came in the middle of the work");
+    report.check(lost.is_empty(), format!("acknowledged and lost: {:?}", Sample(&lost)));
+    report.check(doubled.is_empty(), format!("stored twice: {:?}", Sample(&doubled)));
+    report.check(unread.is_empty(), format!("neither received nor unread: {:?}", Sample(&unread)));
+    report.check(acked > rounds && unacked > 0, "the kills interrupted the work");
 }
 
-/// What all rounds came to.
+/// The totals of all rounds.
 #[derive(Default)]
-struct Sum {
+struct ToolTotals {
     acked: usize,
     unacked: usize,
     read: usize,
@@ -60,8 +60,8 @@ struct Sum {
     unread: Vec<String>,
 }
 
-impl Sum {
-    /// Each that was acknowledged is there once; no other is there twice.
+impl ToolTotals {
+    /// Every acknowledged text is stored once, and no other is stored twice.
     fn compare(&mut self, asked: &[(String, bool)], there: &[String]) {
         let mut count: HashMap<&str, usize> = HashMap::new();
         for text in there {
@@ -79,37 +79,36 @@ impl Sum {
     }
 }
 
-impl Sum {
-    /// What was sent, and no answer to the load had in it, is what the next server gives out.
-    fn read_on(&mut self, load: &Load, server: &mut Server, fed: Vec<String>) {
-        let letters = |answer: &Value| -> Vec<String> {
+impl ToolTotals {
+    /// The next server returns every message that no answer of the killed one contained.
+    fn read_on(&mut self, run: &KilledRun, server: &mut McpServer, sent: Vec<String>) {
+        let texts = |answer: &Value| -> Vec<String> {
             let messages = answer["messages"].as_array();
             messages.into_iter().flatten().map(|message| string(&message["text"])).collect()
         };
-        let answers = load.answers.values().map(|answer| &answer["structuredContent"]);
-        let mut seen: HashSet<String> = answers.flat_map(letters).collect();
+        let answers = run.answers.values().map(|answer| &answer["structuredContent"]);
+        let mut seen: HashSet<String> = answers.flat_map(texts).collect();
         self.read += seen.len();
-        seen.extend(letters(&server.done("read_messages", &json!({}))));
-        self.unread.extend(fed.into_iter().filter(|text| !seen.contains(text)));
+        seen.extend(texts(&server.call_ok("read_messages", &json!({}))));
+        self.unread.extend(sent.into_iter().filter(|text| !seen.contains(text)));
     }
 }
 
-/// Calls written without waiting, and what a client saw of each.
-struct Load {
+/// Calls that were sent without waiting, and the answers that the client got.
+struct KilledRun {
     calls: Vec<(&'static str, Value)>,
     answers: HashMap<u64, Value>,
 }
 
-impl Load {
-    /// Writes the calls one after the other, and kills the server before the end of so many
-    /// milliseconds.
+impl KilledRun {
+    /// Sends the calls, and kills the server at a random moment within `milliseconds`.
     fn run(
-        mut server: Server,
+        mut server: McpServer,
         calls: Vec<(&'static str, Value)>,
-        (chance, milliseconds): (&mut Chance, u64),
+        (rng, milliseconds): (&mut Rng, u64),
     ) -> Self {
-        let moment = chance.moment(milliseconds);
-        let Server { child, input, output, .. } = &mut server;
+        let moment = rng.moment(milliseconds);
+        let McpServer { child, input, output, .. } = &mut server;
         let lines = std::thread::scope(|scope| {
             scope.spawn(|| write(input, &calls));
             let reader = scope.spawn(|| {
@@ -124,22 +123,22 @@ impl Load {
             child.wait().unwrap();
             reader.join().unwrap()
         });
-        // What a killed server did not finish writing, nobody saw.
+        // Ignore an incomplete line of the killed server.
         let whole = lines.iter().filter(|line| line.ends_with('\n'));
         let answers = whole.map(|line| serde_json::from_str::<Value>(line).unwrap());
         let answers = answers.filter_map(|mut a| Some((a["id"].as_u64()?, a["result"].take())));
         Self { calls, answers: answers.collect() }
     }
 
-    /// What was asked of a tool in this argument, and whether the client saw it done.
+    /// This argument of every call of a tool, and whether the client got a success.
     fn asked(&self, tool: &str, argument: &str) -> Vec<(String, bool)> {
-        let calls = (FIRST..).zip(&self.calls).filter(|(_, (its, _))| *its == tool);
+        let calls = (FIRST..).zip(&self.calls).filter(|(_, (name, _))| *name == tool);
         let done = |id: u64| self.answers.get(&id).is_some_and(|a| a["isError"] == false);
         calls.map(|(id, (_, args))| (string(&args[argument]), done(id))).collect()
     }
 }
 
-/// The id of the first call of a load.
+/// The request id of the first call of a run.
 const FIRST: u64 = 1_000;
 
 fn write(input: &mut ChildStdin, calls: &[(&'static str, Value)]) {
@@ -157,11 +156,11 @@ fn string(value: &Value) -> String {
 }
 
 /// A teammate that sends, reads, plans and adds tasks.
-fn at_work(sum: &mut Sum, chance: &mut Chance) {
-    let place = Place::with_team(&[WORKER]);
-    let reader = place.spot.seat(READER, Durability::Process);
-    let feed = |number: usize| feed(&reader, number);
-    let mut fed: Vec<String> = (0..WAITING).map(feed).collect();
+fn at_work(totals: &mut ToolTotals, rng: &mut Rng) {
+    let temp = TempTeam::with_team(&[WORKER]);
+    let reader = temp.dirs.seat(READER, Durability::Process);
+    let send_to_worker = |number: usize| send_to_worker(&reader, number);
+    let mut incoming: Vec<String> = (0..WAITING).map(send_to_worker).collect();
     let calls = (0..100).flat_map(|number| {
         [
             ("send_message", json!({ "to": READER, "message": text(WORKER, number) })),
@@ -171,61 +170,64 @@ fn at_work(sum: &mut Sum, chance: &mut Chance) {
             ("broadcast", json!({ "message": text("all", number) })),
         ]
     });
-    let server = Server::start(&place, Some(WORKER));
-    let load = std::thread::scope(|scope| {
-        let feeder = scope.spawn(|| (WAITING..2 * WAITING).map(feed).collect::<Vec<_>>());
-        let load = Load::run(server, calls.collect(), (chance, 150));
-        fed.extend(feeder.join().unwrap());
-        load
+    let server = McpServer::start(&temp, Some(WORKER));
+    let run = std::thread::scope(|scope| {
+        let sender = scope.spawn(|| (WAITING..2 * WAITING).map(send_to_worker).collect::<Vec<_>>());
+        let run = KilledRun::run(server, calls.collect(), (rng, 150));
+        incoming.extend(sender.join().unwrap());
+        run
     });
-    let sent = [load.asked("send_message", "message"), load.asked("broadcast", "message")].concat();
-    let (tasks, plans) = (load.asked("task_create", "subject"), load.asked("submit_plan", "plan"));
+    let sent = [run.asked("send_message", "message"), run.asked("broadcast", "message")].concat();
+    let (tasks, plans) = (run.asked("task_create", "subject"), run.asked("submit_plan", "plan"));
     let acked = [&sent, &tasks, &plans].into_iter().flatten().filter(|(_, acked)| *acked).count();
-    sum.acked += acked;
-    sum.unacked += load.calls.len().saturating_sub(load.answers.len());
-    sum.compare(&sent, &texts(&reader));
-    let lead = place.spot.seat("team-lead", Durability::Process);
-    sum.compare(&plans, &texts(&lead));
-    let mut server = Server::start(&place, Some(WORKER));
-    let board = server.done("task_list", &json!({}));
+    totals.acked += acked;
+    totals.unacked += run.calls.len().saturating_sub(run.answers.len());
+    totals.compare(&sent, &texts(&reader));
+    let lead = temp.dirs.seat("team-lead", Durability::Process);
+    totals.compare(&plans, &texts(&lead));
+    let mut server = McpServer::start(&temp, Some(WORKER));
+    let board = server.call_ok("task_list", &json!({}));
     let subjects = board["tasks"].as_array().unwrap().iter().map(|task| string(&task["subject"]));
-    sum.compare(&tasks, &subjects.collect::<Vec<_>>());
-    sum.read_on(&load, &mut server, fed);
+    totals.compare(&tasks, &subjects.collect::<Vec<_>>());
+    totals.read_on(&run, &mut server, incoming);
 }
 
-/// A teammate that reads and reads, while somebody writes to it all the time.
-fn reading(sum: &mut Sum, chance: &mut Chance) {
-    let place = Place::with_team(&[WORKER]);
-    let writer = place.spot.seat(READER, Durability::Process);
-    let server = Server::start(&place, Some(WORKER));
+/// A teammate that reads in a loop, while another member writes to it.
+fn reading(totals: &mut ToolTotals, rng: &mut Rng) {
+    let temp = TempTeam::with_team(&[WORKER]);
+    let writer = temp.dirs.seat(READER, Durability::Process);
+    let server = McpServer::start(&temp, Some(WORKER));
     let calls = (0..5_000).map(|_| ("read_messages", json!({}))).collect();
     let stop = AtomicBool::new(false);
-    let (load, fed) = std::thread::scope(|scope| {
-        let feeder = scope.spawn(|| {
+    let (run, sent) = std::thread::scope(|scope| {
+        let sender = scope.spawn(|| {
             let go_on = |_: &usize| !stop.load(Ordering::Relaxed);
-            (0..).take_while(go_on).map(|number| feed(&writer, number)).collect::<Vec<_>>()
+            (0..)
+                .take_while(go_on)
+                .map(|number| send_to_worker(&writer, number))
+                .collect::<Vec<_>>()
         });
-        let load = Load::run(server, calls, (chance, 150));
+        let run = KilledRun::run(server, calls, (rng, 150));
         stop.store(true, Ordering::Relaxed);
-        (load, feeder.join().unwrap())
+        (run, sender.join().unwrap())
     });
-    sum.read_on(&load, &mut Server::start(&place, Some(WORKER)), fed);
+    totals.read_on(&run, &mut McpServer::start(&temp, Some(WORKER)), sent);
 }
 
-/// Sends the worker a message that tells its number.
-fn feed(writer: &Seat, number: usize) -> String {
-    let text = text("fed", number);
+/// Sends the worker a message with this number; returns its text.
+fn send_to_worker(writer: &Seat, number: usize) -> String {
+    let text = text("sent", number);
     let words = mail::Words { text: &text, summary: None };
     block_on(mail::send(writer, WORKER, words)).unwrap();
     text
 }
 
-/// A lead that answers plans, each with yes or no, and after the kill all of them again the other way.
-fn answering(sum: &mut Sum, chance: &mut Chance) {
-    let place = Place::with_team(&[WORKER]);
-    let worker = place.spot.seat(WORKER, Durability::Process);
+/// A lead that approves plans, and after the kill rejects all of them.
+fn answering(totals: &mut ToolTotals, rng: &mut Rng) {
+    let temp = TempTeam::with_team(&[WORKER]);
+    let worker = temp.dirs.seat(WORKER, Durability::Process);
     let plan = |number: usize| {
-        // The id of a plan is the millisecond it was made in.
+        // The id of a plan is its time in milliseconds.
         sleep(std::time::Duration::from_millis(2));
         let asked = block_on(handshake::submit_plan(&worker, &format!("plan {number}"), None));
         asked.unwrap().request_id
@@ -233,30 +235,30 @@ fn answering(sum: &mut Sum, chance: &mut Chance) {
     let plans: Vec<String> = (0..PLANS).map(plan).collect();
     let answer = |id: &str, approve: bool| json!({ "request_id": id, "approve": approve });
     let calls = plans.iter().map(|id| ("answer_plan", answer(id, true))).collect();
-    let server = Server::start(&place, Some("team-lead"));
-    let load = Load::run(server, calls, (chance, 80));
-    let mut server = Server::start(&place, Some("team-lead"));
-    let yes = load.asked("answer_plan", "request_id");
+    let server = McpServer::start(&temp, Some("team-lead"));
+    let run = KilledRun::run(server, calls, (rng, 80));
+    let mut server = McpServer::start(&temp, Some("team-lead"));
+    let yes = run.asked("answer_plan", "request_id");
     for (id, acked) in &yes {
         let again = server.call("answer_plan", &answer(id, false));
         if *acked && again["isError"] == false {
-            sum.doubled.push(format!("the answer to {id}"));
+            totals.doubled.push(format!("the answer to {id}"));
         }
     }
     let told: Vec<(String, bool)> = bodies(&worker)
         .into_iter()
         .map(|body| (string(&body["requestId"]), body["approved"] == true))
         .collect();
-    sum.answers += told.len();
+    totals.answers += told.len();
     let ids: Vec<String> = told.iter().map(|(id, _)| id.clone()).collect();
     let all: Vec<(String, bool)> = plans.into_iter().map(|id| (id, true)).collect();
-    sum.compare(&all, &ids);
-    // Who saw its yes acknowledged has said yes.
+    totals.compare(&all, &ids);
+    // Every acknowledged approval is an approval.
     let kept = |id: &String| told.iter().any(|(told, approved)| told == id && *approved);
-    sum.lost.extend(yes.into_iter().filter(|(id, acked)| *acked && !kept(id)).map(|(id, _)| id));
+    totals.lost.extend(yes.into_iter().filter(|(id, acked)| *acked && !kept(id)).map(|(id, _)| id));
 }
 
-/// What somebody's inbox says: words as they stand, of a plan its content.
+/// The texts in an inbox; for a plan, its content.
 fn texts(seat: &Seat) -> Vec<String> {
     let mail = block_on(mail::inbox(seat, &seat.name, Which::All)).unwrap();
     let text = |json: &[u8]| {
@@ -270,7 +272,7 @@ fn texts(seat: &Seat) -> Vec<String> {
     mail.iter().map(|mail| text(&mail.json)).collect()
 }
 
-/// The messages of the protocol in somebody's inbox.
+/// The protocol messages in an inbox.
 fn bodies(seat: &Seat) -> Vec<Value> {
     let mail = block_on(mail::inbox(seat, &seat.name, Which::All)).unwrap();
     let entry = |json: &[u8]| serde_json::from_slice::<Value>(json).unwrap();

@@ -1,4 +1,4 @@
-//! How long after a send another process that watches the team hears of it.
+//! The time from a send until another process that watches the team sees it.
 
 use std::collections::HashMap;
 use std::thread::sleep;
@@ -8,18 +8,18 @@ use brigade_core::event::Event;
 use brigade_core::store::file::Durability;
 
 use crate::Length;
-use crate::children::{Running, child, say};
+use crate::children::{ChildProcess, child, say};
 use crate::figures::{Report, Times, heading, line};
-use crate::place::{Place, Spot, block_on, send, team};
+use crate::temp_team::{TeamDirs, TempTeam, block_on, send, team};
 
 pub(crate) fn run(report: &mut Report, length: Length) {
-    let samples = length.of(100, 500);
-    let place = Place::with_team(&["writer"]);
-    let writer = place.spot.seat("writer", Durability::Process);
+    let samples = length.pick(100, 500);
+    let temp = TempTeam::with_team(&["writer"]);
+    let writer = temp.dirs.seat("writer", Durability::Process);
     send(&writer, 0);
-    let watcher = Running::start(&mut child("watch", &place.spot, &[]));
+    let watcher = ChildProcess::start(&mut child("watch", &temp.dirs, &[]));
     watcher.wait_for("ready");
-    // The first look of the watch is over when it has heard of something.
+    // The watch is set up once it has seen a message.
     send(&writer, 0);
     watcher.wait_for("heard");
     let mut sent: HashMap<String, (u64, u64)> = HashMap::new();
@@ -41,13 +41,13 @@ pub(crate) fn run(report: &mut Report, length: Length) {
         wake.push(Duration::from_nanos(at.saturating_sub(*start)));
         after.push(Duration::from_nanos(at.saturating_sub(*end)));
     }
-    heading("from send to the watch of another process");
-    line("from the beginning of the send", &wake);
+    heading("from a send to the watch of another process");
+    line("from the start of the send", &wake);
     line("from its acknowledgement (0: before it)", &after);
-    println!("p99 {:.0} us, most {:.0} us", wake.quantile(0.99), wake.quantile(1.0));
-    report.bar(heard == samples, format!("heard: {heard} of {samples}"));
+    println!("p99 {:.0} us, max {:.0} us", wake.quantile(0.99), wake.quantile(1.0));
+    report.check(heard == samples, format!("seen: {heard} of {samples}"));
     let half = wake.median() / 1_000.0;
-    report.timing(half / 2.0, format!("half of them within {half:.2} ms (bar 2 ms)"));
+    report.check_time(half / 2.0, format!("median {half:.2} ms (bar 2 ms)"));
 }
 
 /// The time in nanoseconds, the same in every process.
@@ -56,10 +56,10 @@ pub(crate) fn now() -> u64 {
     u64::try_from(now.as_nanos()).unwrap()
 }
 
-/// One that watches, and says when it heard of each message.
-pub(crate) fn watch(spot: &Spot) {
+/// A watcher that prints when it saw each message.
+pub(crate) fn watch(dirs: &TeamDirs) {
     block_on(async {
-        let store = spot.store(Durability::Process);
+        let store = dirs.store(Durability::Process);
         let mut watch = store.watch(&team()).await.unwrap();
         say("ready");
         while let Some(record) = watch.next().await {
