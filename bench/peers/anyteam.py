@@ -1,4 +1,4 @@
-"""claude-anyteam 0.8.4 by its own Python calls; it carries claude-code-teams-mcp as `claude_teams`.
+"""claude-anyteam 0.8.4 through its own Python functions; it bundles claude-code-teams-mcp as `claude_teams`.
 
     python anyteam.py <root> <team> <name> <reader>
 
@@ -37,7 +37,7 @@ def take():
 
 
 def claim(task):
-    """What became of it. Any refusal is a ValueError to its callers."""
+    """Claims a task; every error is a ValueError."""
     try:
         protocol_io.claim_task(team, task, name, "working")
         return "claimed"
@@ -47,7 +47,7 @@ def claim(task):
 
 def watch():
     inbox = WatchInbox.for_team(team, name)
-    # Its own thread has to be there before anything happens.
+    # Its thread has to run before the first message.
     time.sleep(0.5)
     say("ready")
     while True:

@@ -1,6 +1,6 @@
-"""brigade and its peers on the same work: one run, in turns; figures into a file, tables into a page.
+"""Runs brigade and similar programs with the same work, in turn; writes figures to a file and tables to a page.
 
-    bench.py [--short] [--results FILE] [--page FILE] [--only PART]... [--doors PART]...
+    bench.py [--short] [--results FILE] [--page FILE] [--only PART]... [--peers NAME]...
 """
 
 import argparse
@@ -13,8 +13,8 @@ import tempfile
 from pathlib import Path
 
 import render
-from doors import Ours, program
-from work import Bench, size
+from peers import Ours, program
+from parts import Bench, size
 
 PARTS = ("costs", "share", "writers", "claims", "kill", "wake", "servers")
 INSTALLS = {
@@ -44,22 +44,22 @@ def main():
     parser.add_argument("--results")
     parser.add_argument("--page")
     parser.add_argument("--only", action="append", choices=PARTS)
-    parser.add_argument("--doors", action="append")
+    parser.add_argument("--peers", action="append")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="brigade-peers-", ignore_cleanup_errors=True) as root:
-        bench = Bench(root, given.short, given.doors)
+        bench = Bench(root, given.short, given.peers)
         results = {"machine": machine(root), "short": given.short}
         for part in given.only or PARTS:
             results[part] = getattr(bench, part)()
             bench.say(f"{part} is done")
             if given.results:
-                # What was measured is kept, whatever becomes of the rest.
+                # Save the figures so far, in case a later part fails.
                 Path(given.results).write_text(json.dumps(results, indent=1) + "\n")
         results["installs"] = {name: size(program(variable)) for name, variable in INSTALLS.items()
                                if os.path.exists(program(variable))}
         results["failed"] = bench.failed
-        results["cannot"] = {door.name: door.why for door in bench.doors}
-        results["kinds"] = {door.name: door.kind for door in bench.doors}
+        results["cannot"] = {peer.name: peer.why for peer in bench.peers}
+        results["kinds"] = {peer.name: peer.kind for peer in bench.peers}
         results["machine"]["load after"] = os.getloadavg()[0]
         results["machine"]["seconds"] = round(bench.elapsed())
         Ours.made.clear()

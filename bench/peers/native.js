@@ -1,11 +1,11 @@
 // The native protocol in Node: our own script, not Claude Code. It does on the files what Claude Code
 // 2.1.325 does: proper-lockfile on <inbox>.lock, ten retries, read, change, temporary file, rename,
-// unlock; whoever reads takes what it read out of the file. The work under the lock is synchronous, as
-// fast as Node can be.
+// unlock; a reader removes the messages that it read. The work under the lock is synchronous, as fast as Node
+// can be.
 //
 //   node native.js <node_modules> <root> <team> <name> <reader>
 //
-// It is told and says what is at the top of src/main.rs.
+// Its protocol is at the top of src/main.rs.
 'use strict';
 const fs = require('fs');
 const path = require('path');

@@ -1,4 +1,4 @@
-"""The figures of a run as tables, and as one chart."""
+"""Renders the figures of a run as tables and a chart."""
 
 import math
 import statistics
@@ -13,7 +13,7 @@ def table(head, rows):
 
 
 def short(us):
-    """Microseconds in three digits or so."""
+    """Formats microseconds with about three digits."""
     if us == 0:
         return "0"
     if us >= 1e6:
@@ -35,7 +35,7 @@ def middle(rows, key):
 
 
 def span(rows, key):
-    """The median of the rounds, with the least and the most where they differ."""
+    """The median of the rounds, with minimum and maximum where they differ."""
     values = sorted(row[key] for row in rows)
     middle_one, least, most = (f"{value:.1f}" if 0 < value < 10 and value % 1 else f"{value:.0f}"
                                for value in (statistics.median(values), values[0], values[-1]))
@@ -65,7 +65,7 @@ def costs(results):
                     ours = results["costs"].get(OURS[kind], {}).get(what, {}).get(size)
                     ratio = ""
                     if ours and name != OURS[kind]:
-                        # The tenth is what is left of the figure when other work is on the machine.
+                        # The 10th percentile is least affected by other work on the machine.
                         ratio = f" **{times(cell['p50'], ours['p50'])}**, p10 {times(cell['p10'], ours['p10'])}"
                     noise = f"{short(cell['p10'])}–{short(cell['p90'])}, p99 {short(cell['p99'])}"
                     cells.append(f"{short(cell['p50'])}{ratio} ({noise})")
@@ -205,7 +205,7 @@ def tables(results):
 
 
 def into(page, made):
-    """Puts each table between its two marks."""
+    """Replaces each table between its two marks."""
     text = page.read_text()
     for name, table_text in made.items():
         begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
@@ -218,7 +218,7 @@ def into(page, made):
 
 
 def ours_broken(results):
-    """What brigade promises and did not keep in this run."""
+    """The guarantees that brigade violated in this run."""
     broken = []
     for name in ("brigade-core", "brigade-core, `power`", "brigade mcp", "brigade"):
         for many, its in results.get("writers", {}).get(name, {}).items():
@@ -237,7 +237,7 @@ def ours_broken(results):
 
 
 def chart(results, path):
-    """What a send costs as the history grows, both axes logarithmic."""
+    """The cost of a send as the history grows, with logarithmic axes."""
     lines = {name: {int(size): cell["p50"] for size, cell in row["send"].items()}
              for name, row in results.get("costs", {}).items() if len(row["send"]) > 1}
     if not lines:

@@ -1,4 +1,4 @@
-# Cuts a file system off from its disk, as a power cut does: what is not written by now never will be.
+# Cuts a file system off from its disk, like a power cut: data that is not written yet is lost.
 #   python3 cut.py <mount point>
 import fcntl
 import os

@@ -1,6 +1,6 @@
 // A program that shares an inbox as Claude Code 2.1.325 does: proper-lockfile on <inbox>.lock, ten
 // retries, read, push, temporary file, rename, unlock. The work under the lock is synchronous: as
-// fast as Node can be, so that whoever is compared with it is compared with its best.
+// fast as Node can be, for a fair comparison.
 //
 //   node peer.js <node_modules> append <inbox> <name> <seconds>
 //   node peer.js <node_modules> hold <inbox> <name>
@@ -15,7 +15,7 @@ const options = {
   lockfilePath: `${inbox}.lock`,
   realpath: false,
   retries: { retries: 10, minTimeout: 5, maxTimeout: 100, factor: 2 },
-  // The default ends the process; a holder that was stopped must get as far as its write.
+  // The default ends the process, but a holder that was stopped must reach its write.
   onCompromised: () => {},
 };
 
@@ -59,8 +59,8 @@ async function append() {
   }
 }
 
-// Says when it has read under the lock, and writes half a second of running later: whoever stops it
-// in between makes it write an old copy.
+// Prints when it has read under the lock, and writes half a second later. If it is stopped in between, it
+// writes an outdated copy.
 async function hold() {
   const unlock = await lockfile.lock(inbox, options);
   const id = change(0, () => {
@@ -71,7 +71,7 @@ async function hold() {
   say(`acked 0 ${id}`);
 }
 
-// Reads without a lock, over and over, as Claude Code's pollers do.
+// Reads without a lock in a loop, as Claude Code's pollers do.
 async function read() {
   const end = Date.now() + Number(seconds) * 1000;
   let [reads, torn] = [0, 0];

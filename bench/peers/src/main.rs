@@ -1,20 +1,20 @@
-//! A member of a team by a library's door: does what it is told on standard input, and says what came
-//! of it and how many microseconds the call alone took.
+//! A member of a team that uses a library: reads commands on standard input, and prints the result and the
+//! microseconds of each call.
 //!
 //!   brigade-bench-peers brigade|power|agent-teams <root> <team> <name> <reader>
 //!
-//! | told | said |
+//! | command | output |
 //! |---|---|
 //! | `send N` | `sent N US` |
 //! | `burst FIRST COUNT` | `acked N` or `refused N WHY` for each, `end US` |
-//! | `read` | `read COUNT US`: what is unread |
-//! | `mark` | `marked COUNT US`: what is unread, as read |
+//! | `read` | `read COUNT US`: unread messages |
+//! | `mark` | `marked COUNT US`: unread messages, marked as read |
 //! | `add N` | `added ID US` |
 //! | `claim ID` | `claimed ID US`, `taken ID US` or `failed ID US WHY` |
-//! | `claims COUNT` | `claimed ID` or `failed ID WHY` for each that was got, `end US` |
-//! | `watch` | `ready`, then `heard SENDER/N NANOSECONDS` of the epoch, for ever |
+//! | `claims COUNT` | `claimed ID` or `failed ID WHY` for each task, `end US` |
+//! | `watch` | `ready`, then `heard SENDER/N NANOSECONDS` of the epoch, until the end |
 //!
-//! The peers in other languages (`native.js`, `anyteam.py`) are told and say the same.
+//! The members in other languages (`native.js`, `anyteam.py`) use the same protocol.
 
 mod ours;
 mod theirs;
@@ -24,14 +24,14 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use brigade_core::store::file::Durability;
 
-/// Whether a task was got.
+/// The result of a claim.
 enum Claim {
     Got,
     Taken,
     Failed(String),
 }
 
-/// What a member does, by its library's own calls.
+/// The operations of a member, with the calls of its library.
 trait Member {
     fn send(&self, number: usize) -> Result<(), String>;
     fn read(&self) -> usize;
@@ -106,7 +106,7 @@ fn main() {
                 say(&format!("end {us}"));
             }
             ["watch"] => member.watch(),
-            other => panic!("what is {other:?}?"),
+            other => panic!("unknown command {other:?}"),
         }
     }
 }
@@ -123,18 +123,18 @@ fn say(line: &str) {
     out.flush().unwrap();
 }
 
-/// A text of 500 bytes that tells who sent it and the how manieth it was.
+/// A text of 500 bytes that starts with its sender and number.
 fn text(from: &str, number: usize) -> String {
     format!("{:.<500}", format!("{from}/{number} "))
 }
 
-/// Says that a message was heard of, and when.
+/// Prints that a message arrived, and when.
 fn heard(text: &str) {
     let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
     say(&format!("heard {} {at}", text.split(' ').next().unwrap_or_default()));
 }
 
-/// Runs what a library does on this thread.
+/// Runs a future on this thread.
 fn block_on<T>(work: impl Future<Output = T>) -> T {
     thread_local! {
         static RUNTIME: tokio::runtime::Runtime =

@@ -1,4 +1,4 @@
-//! By brigade-core, on files.
+//! A member that uses brigade-core on files.
 
 use std::path::Path;
 use std::sync::Arc;

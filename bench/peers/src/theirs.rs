@@ -1,4 +1,4 @@
-//! By the crate agent-teams 0.1.0, on files.
+//! A member that uses the crate agent-teams 0.1.0 on files.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -59,7 +59,7 @@ impl Member for Theirs {
         block_on(self.tasks.create_task(&self.team, request)).unwrap().id
     }
 
-    /// There is no claim: whoever wants a task looks whether it is free, and then writes itself into it.
+    /// There is no claim operation: a member checks whether the task is free, and then sets the owner.
     fn claim(&self, id: &str) -> Claim {
         let claimed = block_on(async {
             let task = self.tasks.get_task(&self.team, id).await?;

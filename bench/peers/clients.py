@@ -1,4 +1,4 @@
-"""Members of a team by three kinds of doors: a library, a command line, a server of tools.
+"""Members of a team through three kinds of interfaces: a library, a command line, and an MCP server.
 
 A member does one thing at a time and says how many microseconds it took its caller. What a library
 does is timed inside the process that has it; a command from the start of its process to its end; a
@@ -17,7 +17,7 @@ PATIENCE = 120
 
 
 class Refused(Exception):
-    """The peer said no, or is gone."""
+    """The peer returned an error, or has ended."""
 
 
 def words(name, number):
@@ -25,11 +25,11 @@ def words(name, number):
 
 
 class Member:
-    """What every member can; the kinds below say how. `send`, `read`, `mark` and `claim` give
-    microseconds; `claim` also says whether the task was got."""
+    """Base of all members. `send`, `read`, `mark` and `claim` return microseconds; `claim` also returns whether it got
+    the task."""
 
     def burst(self, first, count):
-        """Starts sending in a thread; `over` waits for its end."""
+        """Starts sending in a thread; `over` waits for the end."""
         self.acked, self.refused, self.end = [], [], None
 
         def run():
@@ -51,7 +51,7 @@ class Member:
         self.thread.start()
 
     def claims(self, count):
-        """Starts trying every task in order; `got` and `refused` tell what came of it."""
+        """Starts claiming all tasks in order; the results are in `got` and `refused`."""
         self.got, self.refused, self.end = [], [], None
 
         def run():
@@ -80,7 +80,7 @@ class Member:
 
 
 class Library(Member):
-    """A process that has the library and is told what to do, line by line."""
+    """A process that uses the library and reads its commands line by line."""
 
     def __init__(self, command, env):
         self.child = subprocess.Popen(command, env=env, text=True, bufsize=1, stdin=subprocess.PIPE,
@@ -140,14 +140,14 @@ class Library(Member):
                     into.append(kind(rest.split()[0]))
                     self.end = time.monotonic()
                 elif "status transition" not in rest:
-                    # That is how agent-teams says that somebody was first.
+                    # agent-teams reports this if another member was first.
                     self.refused.append(rest)
 
         self.thread = threading.Thread(target=run, daemon=True)
         self.thread.start()
 
     def watch(self, heard):
-        """Calls `heard` with who sent what, and when it was heard of."""
+        """Calls `heard` with the sender and number of each message, and the time."""
         self.tell("watch", "ready")
 
         def run():
@@ -168,14 +168,14 @@ class Library(Member):
 
 
 class Command(Member):
-    """A process for each thing that is done. `line` makes its arguments: what, and about what."""
+    """One process for each operation. `line` makes its arguments."""
 
     def __init__(self, line, env, name, cwd):
         self.line, self.env, self.name, self.cwd, self.child = line, env, name, cwd, None
         self.killed = False
 
     def run(self, what, about="", codes=(0,)):
-        """What it printed, and the microseconds from its start to its end."""
+        """Its output, and the microseconds from start to exit."""
         start = time.perf_counter()
         self.child = subprocess.Popen(self.line(self.name, what, about), env=self.env, cwd=self.cwd, text=True,
                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -213,8 +213,7 @@ class Command(Member):
 
 
 class Server(Member):
-    """A server of tools on standard input and output. `calls` turns what is to be done into the tool
-    and its arguments."""
+    """An MCP server on standard input and output. `calls` maps an operation to a tool and its arguments."""
 
     def __init__(self, command, env, calls, name, cwd):
         self.calls, self.name, self.last = calls, name, 0
@@ -249,7 +248,7 @@ class Server(Member):
         return answer["result"]
 
     def call(self, what, about=""):
-        """What the tool gave back, and the microseconds from the request to it."""
+        """The result of a tool call, and its microseconds."""
         tool, arguments = self.calls(self.name, what, about)
         start = time.perf_counter()
         result = self.ask("tools/call", {"name": tool, "arguments": arguments})
@@ -280,7 +279,7 @@ class Server(Member):
 
     @staticmethod
     def lost(said):
-        """A refusal that says somebody was first is an answer; any other is a failure."""
+        """An error that reports another owner is a valid answer; any other is a failure."""
         if any(sign in said for sign in ("already", "is taken", "belongs to", "somebody", "'s")):
             return False
         raise Refused(said)
@@ -289,7 +288,7 @@ class Server(Member):
         return self.ask("tools/list", {})
 
     def memory(self):
-        """Bytes in memory that are this server's alone or its share, children included."""
+        """The proportional memory of the server and its children, in bytes."""
         return sum(proportional(pid) for pid in family(self.child.pid))
 
     def dead(self):
@@ -306,7 +305,7 @@ class Server(Member):
 
 
 class Web(Server):
-    """One of several clients of a server that speaks the same over HTTP."""
+    """One of several clients of an MCP server over HTTP."""
 
     def __init__(self, child, port, calls, name):
         self.child, self.port, self.calls, self.name, self.last = child, port, calls, name, 0
@@ -316,7 +315,7 @@ class Web(Server):
     def ask(self, method, params):
         self.last += 1
         if time.monotonic() > self.used + 2:
-            # The server hangs up on whoever says nothing for five seconds.
+            # The server closes a connection that is idle for five seconds.
             self.line.close()
         body = json.dumps({"jsonrpc": "2.0", "id": self.last, "method": method, "params": params})
         try:
@@ -341,7 +340,7 @@ class Web(Server):
 
 
 def family(pid):
-    """A process and all that come of it."""
+    """A process and its descendants."""
     found, todo = [], [pid]
     while todo:
         pid = todo.pop()

@@ -1,4 +1,4 @@
-"""The peers: how a place for each is made, how a member of it is started, and what is in its inbox."""
+"""The peers: how to set up a team, start a member, and read its inbox."""
 
 import json
 import os
@@ -9,10 +9,10 @@ import subprocess
 import time
 from pathlib import Path
 
-from members import Command, Library, Refused, Server, Web, words
+from clients import Command, Library, Refused, Server, Web, words
 
 TEAM, READER = "bench", "reader"
-# A team of seventeen is the most that is asked for here.
+# The largest team has seventeen members.
 WRITERS = [f"w{number}" for number in range(16)]
 KEEP = {name: os.environ[name] for name in ("PATH", "LANG")}
 
@@ -21,32 +21,32 @@ def program(name):
     return os.environ[name]
 
 
-class Door:
-    """One way into one peer."""
+class Peer:
+    """One interface of one program."""
 
     native = False  # On Claude Code's own files, so that both can share an inbox.
     board = True    # Has tasks that can be claimed.
     slow = False    # Takes part in every fourth round only.
     sizes = (10, 1_000, 10_000)
-    why = {}        # What it cannot, and why.
+    why = {}        # Operations that it does not support, and why.
 
     def env(self, root):
         return KEEP | {"HOME": str(root / "home"), "CLAUDE_CONFIG_DIR": str(root / "claude"),
                        "XDG_STATE_HOME": str(root / "state"), "PYTHONDONTWRITEBYTECODE": "1",
-                       # Else a library of a peer's asks the network for prices first, in vain.
+                       # Otherwise a library of a peer tries to fetch prices from the network first.
                        "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
 
-    def place(self, root, history=0, tasks=0):
-        """Makes an empty home with a team, so many messages that were read, and so many free tasks."""
+    def prepare(self, root, history=0, tasks=0):
+        """Creates a home with a team, `history` read messages, and `tasks` free tasks."""
         (root / "home").mkdir(parents=True)
         self.fill(root, history, tasks)
 
     def close(self, root):
-        """Ends what `place` started."""
+        """Stops the processes that `prepare` started."""
 
 
 def native_team(root):
-    """A team as Claude Code 2.1.50 makes one, in its own files; here brigade makes it."""
+    """A team in the files of Claude Code 2.1.50; brigade creates it here."""
     (root / "claude").mkdir()
     (root / "home/.claude").symlink_to(root / "claude")
     env = KEEP | {"HOME": str(root / "home"), "CLAUDE_CONFIG_DIR": str(root / "claude"),
@@ -60,8 +60,8 @@ def native_team(root):
     return inbox
 
 
-class Native(Door):
-    """What all have in common that keep a team in Claude Code's files."""
+class Native(Peer):
+    """Base of all peers that keep a team in Claude Code's files."""
 
     native = True
     body = "text"
@@ -84,7 +84,7 @@ class Native(Door):
                 "color": "blue", "read": True, "summary": "a message"}
 
     def texts(self, root):
-        """Every message that is there; None if the file is no JSON any more."""
+        """The texts of all messages; None if the file is not valid JSON."""
         try:
             entries = json.loads(self.inbox(root).read_text())
         except ValueError:
@@ -93,8 +93,8 @@ class Native(Door):
 
 
 class Ours(Native):
-    """The three doors of brigade. A history is sent and read by itself: what was read leaves the
-    inbox and stays in the journal."""
+    """Base of the three interfaces of brigade. A history is created by sending and reading, because read messages
+    move from the inbox to the journal."""
 
     made = {}
 
@@ -114,7 +114,7 @@ class Ours(Native):
             Ours.made[history] = first
         shutil.rmtree(root)
         shutil.copytree(Ours.made[history], root, symlinks=True)
-        # The link of the copied home still shows where it came from.
+        # The link in the copied home still points to the original.
         (root / "home/.claude").unlink()
         (root / "home/.claude").symlink_to(root / "claude")
         if tasks:
@@ -182,7 +182,7 @@ class Node(Native):
     why = {"wake": "Claude Code looks about once a second"}
 
     def fill(self, root, history, tasks):
-        # What was read is not in the file any more.
+        # Read messages are no longer in the file.
         super().fill(root, 0, tasks)
 
     def member(self, root, name):
@@ -210,7 +210,7 @@ class Anyteam(Native):
 
 
 class AnyteamTools(Anyteam):
-    """The server of claude-code-teams-mcp, as claude-anyteam carries it."""
+    """The server of claude-code-teams-mcp, which claude-anyteam bundles."""
 
     name, kind, slow = "claude_teams.server (claude-anyteam 0.8.4)", "tools", True
     why = {"mark": "reading marks", "wake": "no tool waits"}
@@ -219,7 +219,7 @@ class AnyteamTools(Anyteam):
         return super().env(root) | {"PATH": f"{root}/bin:{KEEP['PATH']}"}
 
     def fill(self, root, history, tasks):
-        # It does not start where no `claude` is to be found; this one is never run.
+        # It does not start without a `claude` on the path; this one is never run.
         (root / "bin").mkdir()
         (root / "bin/claude").write_text("#!/bin/sh\n")
         (root / "bin/claude").chmod(0o755)
@@ -244,7 +244,7 @@ class AnyteamTools(Anyteam):
 
 
 class Looking(Server):
-    """A member that has no claim, and looks whether a task is free before it writes itself into it."""
+    """A member without a claim operation: it checks whether a task is free, and then sets the owner."""
 
     def claim(self, task):
         seen, first = self.call("look", task)
@@ -253,7 +253,7 @@ class Looking(Server):
         return first + self.call("claim", task)[1], True
 
 
-class TeamMcp(Door):
+class TeamMcp(Peer):
     name, kind, board = "team-mcp 0.11.0 (teamctl)", "tools", False
     why = {"claim": "has no board", "share": "keeps mail in SQLite of its own"}
 
@@ -263,7 +263,7 @@ class TeamMcp(Door):
             member = self.member(root, "old")
             member.send(0)
             member.close()
-            # The rest as copies of the one: only what it is like matters.
+            # Copies of the first message, because only their number and size matter.
             with sqlite3.connect(root / "mailbox.db") as base:
                 base.execute("update messages set acked_at = sent_at, delivered_at = sent_at")
                 columns = [row[1] for row in base.execute("pragma table_info(messages)") if row[1] != "id"]
@@ -290,7 +290,7 @@ class TeamMcp(Door):
 
 
 class Acking(Server):
-    """A member that reads without marking, and marks by the ids it read."""
+    """A member that marks messages by id in a separate call."""
 
     def read(self):
         given, took = self.call("read")
@@ -311,7 +311,7 @@ class MailWeb(Acking, Web):
         return sum(self.call("ack", number)[1] for number in self.ids)
 
 
-class AgentMailServer(Door):
+class AgentMailServer(Peer):
     name, kind, board, slow = "mcp-agent-mail 0.1.0", "tools", False, True
     sizes = (10,)
     why = {"claim": "has no board", "share": "keeps mail in SQLite and git of its own", "wake": "no tool waits"}
@@ -378,7 +378,7 @@ class AgentMailServer(Door):
             child.wait()
 
 
-class Maildir(Door):
+class Maildir(Peer):
     name, kind, board = "agent-mail 0.2.3", "command", False
     why = {"claim": "has no board", "share": "keeps mail in a Maildir of its own", "wake": "no command waits"}
 
@@ -417,7 +417,7 @@ class Scanning(Command):
         return sum(self.run("take", entry["id"])[1] for entry in json.loads(out))
 
 
-class Omc(Door):
+class Omc(Peer):
     name, kind, board, slow = "oh-my-claudecode 5.5.0", "command", False, True
     sizes = (10,)
     why = {"share": "keeps mail in files of its own", "wake": "types into the reader's pane",
@@ -464,5 +464,5 @@ class Listing(Command):
         return sum(self.run("take", number)[1] for number in fresh)
 
 
-DOORS = [OursLibrary(), OursPower(), Node(), AgentTeams(), Anyteam(), OursTools(), AnyteamTools(), TeamMcp(),
+PEERS = [OursLibrary(), OursPower(), Node(), AgentTeams(), Anyteam(), OursTools(), AnyteamTools(), TeamMcp(),
          AgentMailServer(), OursCommand(), Maildir(), Omc()]
