@@ -106,7 +106,7 @@ class LinkedTeam:
     def poll_readers(self):
         for host in self.hosts:
             for reader in host.readers:
-                reader.poll_readers()
+                reader.poll()
 
     # Work.
 
