@@ -86,7 +86,7 @@ fn dashboard_key_table_is_current() {
 
 #[test]
 fn agent_table_is_current() {
-    let table = reference::agents(&read("proofs/common.sh"));
+    let table = reference::agents(&read("e2e/common.sh"));
     check_part("docs/agents.md", "agents", &table);
     if read("README.md").contains("<!-- agents:begin -->") {
         check_part("README.md", "agents", &table);

@@ -238,9 +238,10 @@ fn description(schema: &Value) -> String {
     cell(schema.get("description").and_then(Value::as_str).unwrap_or_default())
 }
 
-/// The capabilities of each agent, with the version that the end-to-end tests use.
-pub(super) fn agents(proofs: &str) -> String {
-    let headings = "| agent | name | tested | new messages | plan mode enforced by | reports usage | resumes |";
+/// What each agent can do, with the versions that the end-to-end tests run.
+pub(super) fn agents(common_sh: &str) -> String {
+    let headings =
+        "| agent | its name | tested | mail in a turn | read-only by | tells | goes on |";
     let mut text = format!("{headings}\n|---|---|---|---|---|---|---|\n");
     let other = driver::agent("acp:COMMAND").unwrap().agent;
     for agent in AGENTS.iter().chain([&other]) {
@@ -251,8 +252,8 @@ pub(super) fn agents(proofs: &str) -> String {
                 "a scripted agent".to_owned(),
             ),
             package => {
-                // The tests may also install an older version to use it as a lead.
-                let seen = versions(proofs, package);
+                // An older one may be there as well, for what it does as a lead.
+                let seen = versions(common_sh, package);
                 assert_eq!(seen.last().map(String::as_str), Some(agent.tested), "{package}");
                 (agent.title.to_owned(), agent.name, agent.tested.to_owned())
             }
@@ -269,12 +270,12 @@ pub(super) fn agents(proofs: &str) -> String {
 }
 
 /// The versions of a package that the end-to-end tests install.
-fn versions(proofs: &str, package: &str) -> Vec<String> {
+fn versions(common_sh: &str, package: &str) -> Vec<String> {
     let line = |line: &str| {
         let (_, rest) = line.split_once(&format!(" {package} "))?;
         Some(rest.split_whitespace().next()?.to_owned())
     };
-    let found: Vec<String> = proofs.lines().filter_map(line).collect();
+    let found: Vec<String> = common_sh.lines().filter_map(line).collect();
     assert!(!found.is_empty(), "no end-to-end test installs {package}");
     found
 }
