@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use brigade_core::store::file::Durability;
+use brigade_files::Durability;
 
 use crate::Length;
 use crate::children::{ChildProcess, child};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use brigade_core::mail::{self, Words};
-use brigade_core::store::file::Durability;
+use brigade_files::Durability;
 
 use crate::Length;
 use crate::children::ChildProcess;

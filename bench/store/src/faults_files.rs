@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use brigade_core::mail::{self, Which, Words};
-use brigade_core::store::file::Durability;
+use brigade_files::Durability;
 
 use crate::Length;
 use crate::cost::native_inbox;

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use brigade_core::board;
-use brigade_core::store::file::Durability;
+use brigade_files::Durability;
 use rustix::fs::Mode;
 
 use crate::children::{ChildProcess, child};

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use brigade_core::board;
 use brigade_core::mail::{self, Which, Words};
 use brigade_core::store::Mark;
-use brigade_core::store::file::{Durability, LOCK_WAIT};
+use brigade_files::{Durability, LOCK_WAIT};
 use rustix::process::Signal;
 
 use crate::Length;

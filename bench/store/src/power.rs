@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use brigade_core::event::{Event, MessageKey};
-use brigade_core::store::file::Durability;
+use brigade_files::Durability;
 use brigade_wire::task::Task;
 
 use crate::Length;
