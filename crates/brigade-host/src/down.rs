@@ -20,25 +20,26 @@ use crate::progress::{Ended, Progress, Report};
 use crate::shutdown::{self, Manner};
 use crate::{process_lock, state, team_file, variables};
 
-/// How long the supervisor takes to notice that no team is left.
+/// How long to wait for the supervisor to notice that no team is left.
 const SUPERVISOR_EXIT: Duration = Duration::from_secs(10);
-/// How often the supervisor is checked meanwhile.
+/// How often to check whether the supervisor has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Members that have done their work get a quarter of a minute to agree; they lose nothing by stopping.
+/// For members that have finished their work: they have 15 seconds to agree, because they lose nothing by
+/// stopping.
 pub const AFTER_WORK: Manner<'static> =
     Manner { ask: Some(Duration::from_secs(15)), reason: None, may_refuse: false };
 
-/// What became of a team that was taken down.
+/// The result of taking a team down.
 #[derive(Debug)]
 pub struct TakenDown {
     /// The team.
     pub team: TeamName,
     /// Its members on this host, and how each ended.
     pub members: Vec<(MemberName, Ended)>,
-    /// The tasks that were deleted with the team though they were not done.
+    /// The number of unfinished tasks that were deleted with the team.
     pub lost_tasks: usize,
-    /// Whether the team lives on, with members or a lead on another host.
+    /// Whether the team still exists, with members or a lead on another host.
     pub stays_elsewhere: bool,
 }
 
@@ -69,7 +70,7 @@ pub async fn stop(
             host.registry.members(team)?.iter().map(ToString::to_string).collect();
         return Err(match here.as_slice() {
             [] => error.hint("no member of this team runs on this host"),
-            here => error.hint(format!("on this host are {}", here.join(", "))),
+            here => error.hint(format!("running here: {}", here.join(", "))),
         });
     }
     let names = std::slice::from_ref(name);
@@ -116,8 +117,8 @@ pub async fn down(
     })
 }
 
-/// Kills the members of a team on this host while the NATS server cannot be reached. The team stays there.
-/// `None` if it is not clear which team is meant.
+/// Kills the members of a team on this host while the NATS server cannot be reached. The team stays in the
+/// store. Returns `None` if no team was named and several are up.
 pub async fn kill_without_store(
     host: &Host,
     named: Option<&TeamName>,
@@ -135,14 +136,14 @@ pub async fn kill_without_store(
     Ok(Some((team.clone(), names)))
 }
 
-/// The number of tasks that are not done; none if the board cannot be read.
+/// Returns the number of unfinished tasks, or 0 if the board cannot be read.
 async fn unfinished_tasks(lead: &Seat) -> usize {
     let Ok((_, graph)) = board::list(lead).await else { return 0 };
     let is_open = |id: &TaskId| graph.state(*id) != Some(State::Done);
     graph.nodes().filter(|(id, _)| is_open(id)).count()
 }
 
-/// The team that is meant: the one named, or the only one that is up, or that of the current folder.
+/// Returns the named team, the only one that is up, or the one of the current folder.
 pub async fn which(
     context: &Context,
     host: &Host,
@@ -160,11 +161,10 @@ pub async fn which(
         }
         let stored = context.store.teams().await.unwrap_or_default();
         return Err(match names.as_slice() {
-            _ if stored.contains(team) => error.hint(format!(
-                "nobody brought it up here; `brigade team delete {team}` deletes it"
-            )),
-            [] => error.hint("no team is; `brigade up` brings one up"),
-            names => error.hint(format!("up are {}", names.join(", "))),
+            _ if stored.contains(team) => error
+                .hint(format!("it was not started here; `brigade team delete {team}` deletes it")),
+            [] => error.hint("no team is up; `brigade up` starts one"),
+            names => error.hint(format!("teams that are up: {}", names.join(", "))),
         });
     }
     match up.as_slice() {
@@ -180,7 +180,7 @@ pub async fn which(
     }
 }
 
-/// What a person who finds no team up may do.
+/// Returns the hint for a person who finds no team up.
 pub fn if_none_is_up(context: &Context, host: &Host) -> String {
     let elsewhere: Vec<String> =
         host.registry.elsewhere().iter().map(ToString::to_string).collect();
@@ -188,14 +188,14 @@ pub fn if_none_is_up(context: &Context, host: &Host) -> String {
         return up_elsewhere(&elsewhere.join(", "));
     }
     match team_file::find_short(&context.cwd) {
-        Ok(file) => format!("`brigade up` brings up what is in {}", file.display()),
-        Err(_) => "`brigade new` writes a brigade.toml, `brigade up` brings it up".to_owned(),
+        Ok(file) => format!("`brigade up` starts the team in {}", file.display()),
+        Err(_) => "`brigade new` writes a brigade.toml, `brigade up` starts it".to_owned(),
     }
 }
 
 fn up_elsewhere(teams: &str) -> String {
     format!(
-        "up on this host, and kept elsewhere, is {teams}; say where with `--store`, {} or {}",
+        "{teams} runs here but lives in another store; name it with `--store`, {} or {}",
         variables::STORE,
         variables::CLAUDE_CONFIG_DIR
     )
@@ -217,7 +217,7 @@ pub async fn take_down(
     for (name, other) in &elsewhere {
         report(Progress::StaysElsewhere(name.clone(), other.clone(), lead.team.clone()));
     }
-    // A team that Claude Code leads is not ours to delete, nor one with members at work on other hosts.
+    // Do not delete a team that Claude Code leads, or one with members on other hosts.
     let ours = host.leads(lead).await? && !is_led_from_afar(lead).await?;
     let deleted = match elsewhere.is_empty() && ours {
         true => roster::delete(lead, Force::Yes).await,
@@ -228,7 +228,7 @@ pub async fn take_down(
         Err(error) => return Err(error.into()),
     }
     host.registry.remove_team(&lead.team)?;
-    // Without a team the supervisor ends by itself; wait for that, so that no process of ours is left.
+    // Without a team the supervisor ends on its own. Wait for that, so that no process is left behind.
     let began = Instant::now();
     while host.registry.teams()?.is_empty()
         && host.supervisor()?.is_some()
@@ -239,7 +239,7 @@ pub async fn take_down(
     Ok(ended)
 }
 
-/// The members that other hosts run, each with its host.
+/// Returns the members that other hosts run, each with its host.
 async fn members_elsewhere(
     host: &Host,
     lead: &Seat,
