@@ -1,90 +1,90 @@
-//! A process and all it started. What differs between platforms stands here.
+//! Ends a process together with all its descendants. Platform-specific.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How often it is looked whether those that were told to end have ended.
-const LOOK: Duration = Duration::from_millis(20);
-/// How long those that were killed are waited for. Whoever cannot be killed is not.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How often to check whether the processes have ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// How long to wait for killed processes. A process in an uninterruptible state may never end.
+const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Takes in processes whose parents die, so that they can be found.
+/// Makes this process the parent of orphaned descendants, so that it can find them.
 #[cfg(target_os = "linux")]
 pub fn adopt() {
     let _unsupported = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
-/// Elsewhere they go to the first process of the system, and only the group is known. Untested.
+/// Not supported here: init adopts orphans, so they are found by process group. Untested.
 #[cfg(not(target_os = "linux"))]
 pub fn adopt() {}
 
-/// Ends everything below `root`: first kindly, after `grace` by force.
+/// Ends all descendants of `root`: SIGTERM first, SIGKILL after `grace`.
 pub async fn end(root: Pid, grace: Duration) {
     let began = Instant::now();
-    let mut told = HashSet::new();
+    let mut terminated = HashSet::new();
     loop {
-        let below = below(root);
-        if below.is_empty() {
-            // Whoever we leave unburied is our heir's, who does not know of it.
+        let pids = descendants(root);
+        if pids.is_empty() {
+            // Reap now: leftover zombies are reparented to a process that won't wait for them.
             reap();
             return;
         }
-        for pid in below {
+        for pid in pids {
             if began.elapsed() >= grace {
-                let _gone = kill_process(pid, Signal::KILL);
-            } else if told.insert(pid) {
-                let _gone = kill_process(pid, Signal::TERM);
+                let _ended = kill_process(pid, Signal::KILL);
+            } else if terminated.insert(pid) {
+                let _ended = kill_process(pid, Signal::TERM);
             }
         }
-        // Whoever cannot be killed is not waited for.
+        // Do not wait for a process that cannot be killed.
         if began.elapsed() >= grace * 2 {
             return;
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
         reap();
     }
 }
 
-/// Ends at once what a guard left behind that was killed. Only for a process that has adopted, and has
-/// started nothing but guards that have ended.
+/// Kills the processes that a killed guard left behind. Only for a process that called [`adopt`] and has no
+/// other running children.
 pub fn sweep(guard: u32) {
     let Some(guard) = i32::try_from(guard).ok().and_then(Pid::from_raw) else { return };
     let began = Instant::now();
     loop {
-        let left = below(heir(guard));
-        if left.is_empty() || began.elapsed() >= PATIENCE {
+        let left = descendants(new_parent(guard));
+        if left.is_empty() || began.elapsed() >= KILL_TIMEOUT {
             reap();
             return;
         }
         for pid in left {
-            let _gone = kill_process(pid, Signal::KILL);
+            let _ended = kill_process(pid, Signal::KILL);
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
         reap();
     }
 }
 
-/// Under whom those are found that `guard` has left: they are adopted by this process.
+/// Returns the process under which the orphans of `guard` are: this process has adopted them.
 #[cfg(target_os = "linux")]
-fn heir(_guard: Pid) -> Pid {
+fn new_parent(_guard: Pid) -> Pid {
     rustix::process::getpid()
 }
 
-/// The group keeps the number of the process that made it. Untested.
+/// The process group keeps the number of its leader after the leader ends. Untested.
 #[cfg(not(target_os = "linux"))]
-fn heir(guard: Pid) -> Pid {
+fn new_parent(guard: Pid) -> Pid {
     guard
 }
 
-/// Takes note of children that have ended, ours by adoption.
+/// Reaps all children that have ended.
 fn reap() {
     use rustix::process::{WaitOptions, wait};
     while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
 }
 
-/// Takes note of those that we have adopted and that have ended, and not of `child`, which another waits for.
+/// Reaps adopted processes that have ended. Skips `child`, because its starter waits for it.
 #[cfg(target_os = "linux")]
 pub fn bury(child: Option<u32>) {
     use rustix::process::{WaitOptions, waitpid};
@@ -92,42 +92,42 @@ pub fn bury(child: Option<u32>) {
     let child = child.and_then(|child| i32::try_from(child).ok());
     for one in processes() {
         if one.has_ended && one.parent == me && Some(one.pid) != child {
-            let _gone = waitpid(Pid::from_raw(one.pid), WaitOptions::NOHANG);
+            let _ended = waitpid(Pid::from_raw(one.pid), WaitOptions::NOHANG);
         }
     }
 }
 
-/// Nobody is adopted.
+/// Does nothing: this platform has no adopted processes.
 #[cfg(not(target_os = "linux"))]
 pub fn bury(_: Option<u32>) {}
 
-/// What the system tells of a process.
+/// An entry of `/proc`.
 #[cfg(target_os = "linux")]
-struct Listed {
+struct ProcessEntry {
     pid: i32,
     parent: i32,
-    /// It has only to be waited for.
+    /// It is a zombie.
     has_ended: bool,
 }
 
-/// Every process of the system.
+/// Returns every process of the system.
 #[cfg(target_os = "linux")]
-fn processes() -> Vec<Listed> {
+fn processes() -> Vec<ProcessEntry> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let look = |entry: std::fs::DirEntry| {
+    let parse = |entry: std::fs::DirEntry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
         let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
-        // The name, in brackets, may hold anything; the state and the parent stand behind it.
+        // The name, in parentheses, may contain anything; the state and the parent follow it.
         let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
         let has_ended = fields.next() == Some("Z");
-        Some(Listed { pid, parent: fields.next()?.parse().ok()?, has_ended })
+        Some(ProcessEntry { pid, parent: fields.next()?.parse().ok()?, has_ended })
     };
-    entries.flatten().filter_map(look).collect()
+    entries.flatten().filter_map(parse).collect()
 }
 
-/// Every process below `root`.
+/// Returns the running descendants of `root`.
 #[cfg(target_os = "linux")]
-fn below(root: Pid) -> Vec<Pid> {
+fn descendants(root: Pid) -> Vec<Pid> {
     let mut listed = processes();
     listed.retain(|one| !one.has_ended);
     let mut found = vec![root.as_raw_nonzero().get()];
@@ -139,9 +139,9 @@ fn below(root: Pid) -> Vec<Pid> {
     found.into_iter().skip(1).filter_map(Pid::from_raw).collect()
 }
 
-/// Every process of the group that `root` leads, but itself. Untested.
+/// Returns the processes of the group that `root` leads, without `root`. Untested.
 #[cfg(not(target_os = "linux"))]
-fn below(root: Pid) -> Vec<Pid> {
+fn descendants(root: Pid) -> Vec<Pid> {
     let group = root.as_raw_nonzero().get().to_string();
     let Ok(listed) = std::process::Command::new("pgrep").args(["-g", &group]).output() else {
         return Vec::new();
