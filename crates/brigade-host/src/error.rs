@@ -68,8 +68,8 @@ pub enum Trouble {
     NoneUp,
     #[error("not installed: {}", .names.join(", "))]
     NotInstalled { names: Vec<String> },
-    #[error("cannot create a worktree: {} {lack}", dir.display())]
-    NoCommit { dir: std::path::PathBuf, lack: &'static str },
+    #[error("cannot create a worktree: {} {reason}", dir.display())]
+    NoCommit { dir: std::path::PathBuf, reason: &'static str },
     #[error("not started: {}", .names.join(", "))]
     DidNotStart { names: Vec<String> },
     #[error("{name} refused to stop: {why}")]

@@ -62,7 +62,7 @@ impl From<GuestError> for CliError {
             GuestError::Io { .. } => None,
             GuestError::Dangling { .. } => Some("make what it points at, or remove the link"),
             GuestError::Foreign { .. } => {
-                Some("run brigade as its owner, or give it to you with `chown`")
+                Some("run brigade as its owner, or change the owner with `chown`")
             }
             GuestError::NotAFile { .. } => Some("move it out of the way"),
             GuestError::NotText { .. } => Some("save it as UTF-8"),

@@ -72,7 +72,7 @@ pub(super) fn missing(house: &House, found: &mut Found) {
             }
             None => (
                 env::programs().find(choice.program.as_ref()),
-                "install it, or mend its path".to_owned(),
+                "install it, or fix its path".to_owned(),
             ),
         };
         if there.is_none() {

@@ -115,7 +115,7 @@ fn each_is_answered_once() {
     assert_snapshot!(house.run(&["approve", "4"]), @r#"
     --- stderr
     error: no request "4" was sent to team-lead
-    hint: nothing waits for an answer
+    hint: no request is waiting for an answer
     --- exit 4
     "#);
     assert_snapshot!(house.run(&["approvals"]), @"
@@ -131,9 +131,9 @@ fn each_is_answered_once() {
         .map(|line| line.get(10..).unwrap().to_owned())
         .collect();
     assert_snapshot!(answers.join("\n"), @"
-    team-lead           said yes to bob's permission (by person) [perm-1]
-    team-lead           said yes to alice's plan (by person) [plan_approval-1794700000000@alice…
-    team-lead           said no to bob's permission (by person): not on main [perm-2]
+    team-lead           answered yes to bob's permission (by person) [perm-1]
+    team-lead           answered yes to alice's plan (by person) [plan_approval-1794700000000@alice…
+    team-lead           answered no to bob's permission (by person): not on main [perm-2]
     ");
     let told = house.json(&["inbox", "bob"]);
     let told: Vec<Value> = told
@@ -153,7 +153,7 @@ fn several_at_once() {
     assert_snapshot!(house.run(&["approve", "1", "7"]), @r#"
     --- stderr
     error: no request "7" was sent to team-lead
-    hint: waiting are 1, 2, 3; see `brigade approvals`
+    hint: waiting: 1, 2, 3; see `brigade approvals`
     --- exit 1
     "#);
     assert_eq!(house.json(&["approvals"]).as_array().unwrap().len(), 3);
@@ -173,13 +173,13 @@ fn only_the_lead_answers() {
     assert_snapshot!(house.run(&["--as", "bob", "approve", "1"]), @"
     --- stderr
     error: only the lead may see and answer what waits, and bob is not the lead of team demo
-    hint: `--as NAME` says who you are
+    hint: `--as NAME` sets the member you act as
     --- exit 1
     ");
     assert_snapshot!(house.run(&["--as", "alice", "approvals"]), @"
     --- stderr
     error: only the lead may see and answer what waits, and alice is not the lead of team demo
-    hint: `--as NAME` says who you are
+    hint: `--as NAME` sets the member you act as
     --- exit 1
     ");
     assert_eq!(house.json(&["approvals"]).as_array().unwrap().len(), 3);
@@ -193,7 +193,7 @@ fn an_agent_that_may_not_answer_does_not() {
     assert_snapshot!(house.run_with_env(&["approve", "1"], &person), @"
     --- stderr
     error: only a person may answer a permission request in team demo, and the agent that leads it is none
-    hint: it is left to whoever works with `brigade approvals`
+    hint: a person answers it with `brigade approvals`
     --- exit 1
     ");
     assert_snapshot!(house.run_with_env(&["approvals"], &[("BRIGADE_ANSWERS", "me")]), @"
@@ -210,7 +210,7 @@ fn an_agent_that_may_not_answer_does_not() {
     let late = free.refused("answer_permission", arguments);
     assert!(late.contains("answered already; an agent said yes at "), "{late}");
     let log = house.done(&["log"]);
-    assert!(log.contains("said yes to bob's permission (by agent) [perm-1]"), "{log}");
+    assert!(log.contains("answered yes to bob's permission (by agent) [perm-1]"), "{log}");
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn a_lock_that_no_program_can_take_is_named() {
     assert_snapshot!(without_waiting(house.run(&["task", "add", "x"])), @"
     --- stderr
     error: <house>/claude/tasks/demo/.lock.lock is a file, where a lock is a directory; remove it, for no program can
-    hint: look at it, then `rm <house>/claude/tasks/demo/.lock.lock`
+    hint: check the file, then remove it with `rm <house>/claude/tasks/demo/.lock.lock`
     --- exit 1
     ");
 }
@@ -88,7 +88,7 @@ fn a_native_team_is_not_deleted_under_its_session() {
     assert_snapshot!(house.run(&["--as", "team-lead", "team", "delete"]), @"
     --- stderr
     error: team theirs belongs to a running Claude Code session
-    hint: Claude Code deletes it when its session ends; --force deletes it under its feet
+    hint: Claude Code deletes it when its session ends; --force deletes it while the session runs
     --- exit 1
     ");
     assert_snapshot!(house.run(&["--as", "team-lead", "team", "delete", "--force"]), @"deleted team theirs; its history stays: `brigade --team theirs log`");

@@ -237,7 +237,7 @@ fn one_member_is_stopped_and_the_others_go_on() {
     assert_eq!(team.house.json(&["task", "list"])[0]["owner"], Value::Null);
     let again = team.house.run(&["stop", "alice"]);
     assert_eq!(again.code, Some(1));
-    assert!(again.stderr.contains("on this host are bob"), "{}", again.stderr);
+    assert!(again.stderr.contains("running here: bob"), "{}", again.stderr);
 }
 
 #[test]

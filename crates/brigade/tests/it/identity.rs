@@ -18,15 +18,15 @@ fn of_several_teams_one_is_named_or_is_that_of_the_folder() {
     assert_snapshot!(house.run(&["send", "bob", "hi"]), @r#"
     --- stderr
     error: no member "bob" in team other
-    hint: members are team-lead
+    hint: members: team-lead
     --- exit 1
     "#);
     assert_snapshot!(house.run_with_env(&["send", "bob", "hi"], &[("BRIGADE_TEAM", "demo")]), @"sent to bob (<id>)");
     assert_snapshot!(house.run(&["--team", "third", "task", "list"]), @"
     --- stderr
     error: no team third
-    hint: teams are demo, other
-    hint: `brigade team create third` makes a new one
+    hint: teams: demo, other
+    hint: `brigade team create third` creates a new one
     --- exit 1
     ");
     assert_snapshot!(house.run_with_env(&["task", "list"], &[("BRIGADE_TEAM", "Not A Team")]), @"
@@ -44,17 +44,17 @@ fn nobody_speaks_for_a_native_lead_by_accident() {
     let house = House::with_native_team();
     assert_snapshot!(house.run(&["send", "bob", "hi"]), @"
     --- stderr
-    error: who are you? team theirs was not created by brigade
-    hint: say `--as NAME`, or set BRIGADE_AS
-    hint: members are team-lead, bob
+    error: Claude Code leads team theirs; name the member you act as
+    hint: add `--as NAME`, or set BRIGADE_AS
+    hint: members: team-lead, bob
     --- exit 1
     ");
     assert_snapshot!(house.run_with_env(&["send", "team-lead", "hi"], &[("BRIGADE_AS", "bob")]), @"sent to team-lead (<id>)");
     assert_snapshot!(house.run(&["inbox"]), @"
     --- stderr
-    error: who are you? team theirs was not created by brigade
-    hint: say `--as NAME`, or set BRIGADE_AS
-    hint: members are team-lead, bob
+    error: Claude Code leads team theirs; name the member you act as
+    hint: add `--as NAME`, or set BRIGADE_AS
+    hint: members: team-lead, bob
     --- exit 1
     ");
 }

@@ -86,7 +86,7 @@ fn a_link_to_what_is_not_the_users_own_is_refused() {
     assert_snapshot!(guest.run(&["init", "--yes"]), @"
     --- stderr
     error: <house>/claude/settings.json belongs to another user
-    hint: run brigade as its owner, or give it to you with `chown`
+    hint: run brigade as its owner, or change the owner with `chown`
     --- exit 1
     ");
     std::fs::remove_file(guest.house.path(CLAUDE)).unwrap();

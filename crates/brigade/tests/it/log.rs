@@ -30,12 +30,12 @@ fn the_history_is_one_line_for_each_thing() {
     <time>  alice               joined
     <time>  bob                 joined
     <time>  team-lead → bob     please review the parser  · read <time>
-    <time>  bob → alice         it works  · written
+    <time>  bob → alice         it works  · unread
     <time>  team-lead           task 1 added: Design
     <time>  team-lead           task 2 added, after 1: Build
     <time>  bob                 task 1 in progress, owner bob: Design
     <time>  team-lead           task 2 owner alice: Build
-    <time>  team-lead → alice   [task_assignment]  · written
+    <time>  team-lead → alice   [task_assignment]  · unread
     <time>  team-lead           task 1 completed: Design
     <time>  alice               is active
     <time>  bob                 left
@@ -54,7 +54,7 @@ fn the_history_of_a_deleted_team_stays() {
     assert_snapshot!(house.run(&["--team", "never", "log"]), @"
     --- stderr
     error: no team never
-    hint: `brigade team create never` makes it
+    hint: `brigade team create never` creates it
     --- exit 1
     ");
     // In the next team of that name what went with this one is not there, which is nobody's deed.
@@ -63,7 +63,7 @@ fn the_history_of_a_deleted_team_stays() {
     house.done(&["task", "add", "Other"]);
     let log = house.done(&["log"]);
     let (before, after) = log.split_once("team deleted\n").unwrap();
-    assert!(before.contains("it works  · written"), "{log}");
+    assert!(before.contains("it works  · unread"), "{log}");
     assert_eq!(after.lines().count(), 3, "{log}");
     assert!(after.contains("task 1 added: Other"), "{log}");
 }
@@ -90,7 +90,7 @@ fn what_another_program_did_is_in_it() {
     );
     assert_snapshot!(house.run(&["log"]), @"
     <date>
-    <time>  team-lead → bob     hi  · written
+    <time>  team-lead → bob     hi  · unread
     <time>  (native)            team created
     ");
 }
@@ -103,7 +103,7 @@ fn it_follows_what_happens() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert!(lines.any(|line| line.ends_with("bob                 joined")));
     house.done(&["send", "bob", "what happens next"]);
-    assert!(lines.next().unwrap().ends_with("what happens next  · written"));
+    assert!(lines.next().unwrap().ends_with("what happens next  · unread"));
     house.done(&["--as", "bob", "inbox", "--mark-read"]);
     let read = lines.next().unwrap();
     assert!(read.ends_with("read team-lead's: what happens next"), "{read}");

@@ -135,26 +135,26 @@ fn who_is_not_there_is_named_with_those_who_are() {
     assert_snapshot!(house.run(&["send", "carl", "hi"]), @r#"
     --- stderr
     error: no member "carl" in team demo
-    hint: members are team-lead, alice, bob
+    hint: members: team-lead, alice, bob
     --- exit 1
     "#);
     assert_snapshot!(house.run(&["--as", "carl", "send", "bob", "hi"]), @"
     --- stderr
     error: carl is not a member of team demo
-    hint: members are team-lead, alice, bob
+    hint: members: team-lead, alice, bob
     hint: to add it: `brigade team join carl`
     --- exit 1
     ");
     assert_snapshot!(house.run(&["--as", "bob", "send", "bob", "hi"]), @"
     --- stderr
     error: a message to oneself (bob)
-    hint: `--as NAME` says who you are
+    hint: `--as NAME` sets the member you act as
     --- exit 1
     ");
     assert_snapshot!(house.run(&["inbox", "carl"]), @r#"
     --- stderr
     error: no member "carl" in team demo
-    hint: members are team-lead, alice, bob
+    hint: members: team-lead, alice, bob
     --- exit 1
     "#);
     assert_snapshot!(house.run(&["send", "bob", ""]), @"
@@ -177,7 +177,7 @@ fn a_message_says_nothing_to_the_terminal() {
     <time>  team-lead           team created
     <time>  alice               joined
     <time>  bob                 joined
-    <time>  team-lead → bob     \u{1b}]0;title\u{7}\u{1b}[2Jgone\u{202e}  · written
+    <time>  team-lead → bob     \u{1b}]0;title\u{7}\u{1b}[2Jgone\u{202e}  · unread
     ");
 }
 

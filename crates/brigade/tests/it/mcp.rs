@@ -307,7 +307,7 @@ fn the_seat_is_said_at_the_start() {
     assert_snapshot!(house.run(&["mcp", "--team", "demo"]), @"
     --- stderr
     error: whose tools are these? nobody of team demo was named
-    hint: say `--as NAME`, or set BRIGADE_AS
+    hint: add `--as NAME`, or set BRIGADE_AS
     --- exit 2
     ");
     assert_snapshot!(house.run(&["mcp", "--as", "bob"]), @"
@@ -319,7 +319,7 @@ fn the_seat_is_said_at_the_start() {
     assert_snapshot!(house.run(&["mcp", "--team", "gone", "--as", "bob"]), @"
     --- stderr
     error: no team gone
-    hint: `brigade team create gone` makes it
+    hint: `brigade team create gone` creates it
     --- exit 1
     ");
     let env = [("BRIGADE_TEAM", "demo"), ("BRIGADE_AS", "bob")];

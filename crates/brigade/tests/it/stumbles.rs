@@ -21,8 +21,8 @@ fn a_misspelled_agent_is_guessed() {
     let house = House::with_team();
     assert_snapshot!(house.run(&["spawn", "carol", "--agent", "codx"]), @r#"
     --- stderr
-    error: there is no driver for the agent "codx"
-    hint: did you mean codex? brigade drives codex, claude, gemini, opencode, copilot, qwen, and acp:COMMAND
+    error: unknown agent "codx"
+    hint: did you mean codex? known agents: codex, claude, gemini, opencode, copilot, qwen, acp:COMMAND
     --- exit 2
     "#);
     let none = house.run(&["spawn", "carol", "--agent", "cursor"]);
@@ -43,8 +43,8 @@ fn an_agent_that_is_not_installed_is_not_started() {
     assert_snapshot!(house.run(&["up"]), @"
     --- stderr
     error: not installed: codex, gemini, tmux
-    hint: `npm install -g @openai/codex`; `brigade agents` shows what is here
-    hint: `npm install -g @google/gemini-cli`; `brigade agents` shows what is here
+    hint: `npm install -g @openai/codex`; `brigade agents` lists the installed agents
+    hint: `npm install -g @google/gemini-cli`; `brigade agents` lists the installed agents
     hint: install tmux with your package manager
     --- exit 1
     ");
@@ -53,7 +53,7 @@ fn an_agent_that_is_not_installed_is_not_started() {
     assert_snapshot!(house.run(&["spawn", "bob", "--agent", "codex"]), @"
     --- stderr
     error: not installed: codex
-    hint: `npm install -g @openai/codex`; `brigade agents` shows what is here
+    hint: `npm install -g @openai/codex`; `brigade agents` lists the installed agents
     --- exit 1
     ");
     assert_eq!(house.run(&["status"]).code, Some(4), "nobody is up");
@@ -74,7 +74,7 @@ fn a_worktree_needs_git_and_a_commit() {
     ");
     house.variables = vec![("PATH", std::env::var("PATH").unwrap())];
     let refused = house.run(&["up"]);
-    assert!(refused.stderr.contains("is in no git repository"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("is not in a git repository"), "{}", refused.stderr);
     git(&house.path("work"), &["init", "--quiet"]);
     let refused = house.run(&["up"]);
     assert!(refused.stderr.contains("without a commit"), "{}", refused.stderr);
@@ -112,7 +112,7 @@ fn where_no_team_is_up_the_next_step_is_told() {
     assert_snapshot!(House::new().run(&["status"]), @"
     no team is up on this host
     --- stderr
-    hint: `brigade new` writes a brigade.toml, `brigade up` brings it up
+    hint: `brigade new` writes a brigade.toml, `brigade up` starts it
     --- exit 4
     ");
     let house = House::new();
@@ -120,20 +120,20 @@ fn where_no_team_is_up_the_next_step_is_told() {
     assert_snapshot!(house.run(&["down"]), @"
     --- stderr
     error: no team is up on this host
-    hint: `brigade up` brings up what is in brigade.toml
+    hint: `brigade up` starts the team in brigade.toml
     --- exit 4
     ");
     house.write("state/brigade/host/0123456789abcdef/far/team.json", "{}");
     assert_snapshot!(house.run(&["status"]), @"
     no team is up on this host
     --- stderr
-    hint: up on this host, and kept elsewhere, is far; say where with `--store`, BRIGADE_STORE or CLAUDE_CONFIG_DIR
+    hint: far runs here but lives in another store; name it with `--store`, BRIGADE_STORE or CLAUDE_CONFIG_DIR
     --- exit 4
     ");
     assert_snapshot!(House::with_team().run(&["down", "demo"]), @"
     --- stderr
     error: team demo is not up on this host
-    hint: nobody brought it up here; `brigade team delete demo` deletes it
+    hint: it was not started here; `brigade team delete demo` deletes it
     --- exit 1
     ");
     assert_snapshot!(House::with_native_team().run(&["status"]), @"
@@ -153,7 +153,7 @@ fn a_new_task_can_be_somebodys_at_once() {
     assert_snapshot!(house.run(&["task", "add", "Print them", "--owner", "nobody"]), @"
     --- stderr
     error: no member nobody to give the task to
-    hint: members are team-lead, alice, bob
+    hint: members: team-lead, alice, bob
     --- exit 1
     ");
     assert_eq!(house.json(&["task", "list"]).as_array().unwrap().len(), 1, "not half of it");
@@ -171,7 +171,7 @@ fn a_teammate_does_not_end_others_in_the_leads_name() {
     assert_snapshot!(house.run(&["--as", "bob", "stop", "alice"]), @"
     --- stderr
     error: only the lead may ask a member to stop, and bob is not the lead of team demo
-    hint: `--as NAME` says who you are
+    hint: `--as NAME` sets the member you act as
     --- exit 1
     ");
 }
@@ -182,8 +182,8 @@ fn nobody_is_started_under_the_name_of_another() {
     let house = House::with_team();
     assert_snapshot!(house.run(&["spawn", "team-lead", "--agent", "codex"]), @"
     --- stderr
-    error: team-lead is the lead of team demo, and no other member can be
-    hint: choose another name; `[lead]` in brigade.toml has an agent lead
+    error: team-lead is the name of the lead of team demo; no member can have it
+    hint: choose another name; to let an agent lead, add `[lead]` to brigade.toml
     --- exit 1
     ");
     assert_snapshot!(house.run(&["spawn", "BOB", "--agent", "codex"]), @r#"
@@ -193,5 +193,5 @@ fn nobody_is_started_under_the_name_of_another() {
     --- exit 1
     "#);
     let here = house.run(&["spawn", "team-lead", "--agent", "codex", "--place", "here"]);
-    assert!(here.stderr.contains("is the lead of team demo"), "{here}");
+    assert!(here.stderr.contains("is the name of the lead of team demo"), "{here}");
 }

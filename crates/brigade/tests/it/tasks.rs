@@ -30,13 +30,13 @@ fn a_task_goes_from_added_to_done() {
     assert_snapshot!(house.run(&["--as", "alice", "task", "claim", "1"]), @"
     --- stderr
     error: task 1 belongs to bob
-    hint: if bob is gone, `brigade task release bob` gives its tasks back
+    hint: if bob is gone, `brigade task release bob` releases its tasks
     --- exit 1
     ");
     assert_snapshot!(house.run(&["--as", "alice", "task", "done", "1"]), @"
     --- stderr
     error: task 1 belongs to bob
-    hint: if bob is gone, `brigade task release bob` gives its tasks back
+    hint: if bob is gone, `brigade task release bob` releases its tasks
     --- exit 1
     ");
     assert_snapshot!(house.run(&["--as", "bob", "task", "done", "1"]), @"task 1 is done");
@@ -87,7 +87,7 @@ fn a_task_is_changed_given_away_and_deleted() {
     assert_snapshot!(house.run(&["task", "update", "1", "--owner", "carl"]), @"
     --- stderr
     error: no member carl to give the task to
-    hint: members are team-lead, alice, bob
+    hint: members: team-lead, alice, bob
     --- exit 1
     ");
     assert_snapshot!(house.run(&["task", "update", "1", "--owner", "bob", "--no-owner"]), @"
@@ -103,7 +103,7 @@ fn a_task_is_changed_given_away_and_deleted() {
     assert_snapshot!(house.run(&["task", "update", "1", "--blocked-by", "3"]), @"
     --- stderr
     error: task 1 cannot wait for 3: 3 waits for 1
-    hint: `brigade task graph` shows who waits for whom
+    hint: `brigade task graph` shows the dependencies
     --- exit 1
     ");
     assert_snapshot!(house.run(&["task", "update", "3", "--status", "in_progress"]), @"changed task 3");
@@ -123,7 +123,7 @@ fn a_task_is_changed_given_away_and_deleted() {
     assert_snapshot!(house.run(&["task", "delete", "2"]), @"
     --- stderr
     error: no task 2
-    hint: `brigade task list` shows the tasks there are
+    hint: `brigade task list` shows the tasks
     --- exit 1
     ");
     assert_snapshot!(house.run(&["task", "list"]), @"
@@ -199,7 +199,7 @@ fn a_file_that_is_no_task_is_told_of_and_passed_over() {
     assert_snapshot!(house.run(&["task", "show", "8"]), @"
     --- stderr
     error: no task 8
-    hint: `brigade task list` shows the tasks there are
+    hint: `brigade task list` shows the tasks
     --- exit 1
     ");
 }

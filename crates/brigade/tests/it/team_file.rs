@@ -226,10 +226,10 @@ fn mistakes_for_programs() {
             "file": "x.toml",
             "mistakes": [
                 {
-                    "line": 4, "column": 9, "message": "there is no agent \"codx\"",
+                    "line": 4, "column": 9, "message": "unknown agent \"codx\"",
                     "hint": "did you mean \"codex\"?",
                 },
-                { "line": 5, "column": 8, "message": "this has to be true or false" },
+                { "line": 5, "column": 8, "message": "this must be true or false" },
             ],
         })
     );

@@ -36,7 +36,7 @@ fn everybody_hears_a_broadcast_but_its_sender() {
     assert_eq!(far.run(&["inbox", "team-lead"]).code, Some(4));
     let nobody = far.run(&["send", "zoe", "hello"]);
     assert_eq!(nobody.code, Some(1));
-    assert!(nobody.stderr.contains("members are team-lead, alice, bob"), "{nobody}");
+    assert!(nobody.stderr.contains("members: team-lead, alice, bob"), "{nobody}");
 }
 
 #[test]
