@@ -18,9 +18,9 @@ use anstyle::Style;
 use brigade_core::text::{cut, one_line};
 use jiff::tz::TimeZone;
 
-/// Style of the date line above the records of a day.
+/// The day, which begins a group of lines.
 const STRONG: Style = Style::new().bold();
-/// Style of the time and of the delivery state.
+/// The time, and what became of a message.
 const FAINT: Style = Style::new().dimmed();
 
 /// Maximum width of an event's text if there is no terminal width to keep to.
@@ -156,11 +156,9 @@ impl Story {
             Event::Read { to, key, .. } if self.deleted.messages.contains(&(to.clone(), *key)) => {
                 return None;
             }
-            Event::Read { to, key, .. } => {
-                (to.clone(), format!("read {}", self.message_text(to, *key)))
-            }
+            Event::Read { to, key, .. } => (to.clone(), format!("read {}", self.message(to, *key))),
             Event::Shown { to, key } => {
-                (to.clone(), format!("was shown {}", self.message_text(to, *key)))
+                (to.clone(), format!("was shown {}", self.message(to, *key)))
             }
             Event::Answered { request_id, kind, to, yes, reason, hand } => {
                 (actor(), answered(kind, to, request_id, (*yes, reason.as_deref()), hand))
@@ -182,9 +180,7 @@ impl Story {
                 (actor(), "team deleted".into())
             }
             Event::Member { name, joined: true, .. } => (name.clone(), "joined".into()),
-            Event::Member { name, member, joined: false } => {
-                (name.clone(), describe_member_change(member))
-            }
+            Event::Member { name, member, joined: false } => (name.clone(), changed(member)),
             Event::MemberLeft { name } => (name.clone(), "left".into()),
             Event::Worked { .. } if !self.shows_work => return None,
             Event::Worked { name, act } => (name.clone(), worked(act)?),
@@ -192,7 +188,7 @@ impl Story {
         })
     }
 
-    fn message_text(&self, to: &str, key: MessageKey) -> String {
+    fn message(&self, to: &str, key: MessageKey) -> String {
         match self.messages.get(&(to.to_owned(), key)) {
             Some((from, text)) => format!("{from}'s message: {text}"),
             None => "a message".into(),

@@ -95,7 +95,7 @@ pub fn known_agent(name: &str) -> Result<Choice, HostError> {
     let similar = suggest::nearest(name, &known);
     let question = similar.map(|name| format!("did you mean {name}? ")).unwrap_or_default();
     let error = HostError::usage(Trouble::NoAgent { name: name.to_owned() });
-    Err(error.hint(format!("{meant}supported agents: {}, acp:COMMAND", known.join(", "))))
+    Err(error.hint(format!("{question}supported agents: {}, acp:COMMAND", known.join(", "))))
 }
 
 /// Adds a member, lets the supervisor start it on this host, and waits until it is ready. Idempotent: spawning an

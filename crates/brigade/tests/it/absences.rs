@@ -132,12 +132,17 @@ fn crates() -> PathBuf {
 fn code(file: &Path) -> String {
     let source = fs::read_to_string(file).unwrap();
     let source = source.split("#[cfg(test)]\nmod tests {").next().unwrap().to_owned();
-    source.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+    source
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn sources(names: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut folders: Vec<PathBuf> = names.iter().map(|name| crates().join(name).join("src")).collect();
+    let mut folders: Vec<PathBuf> =
+        names.iter().map(|name| crates().join(name).join("src")).collect();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

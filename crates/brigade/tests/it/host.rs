@@ -104,9 +104,7 @@ fn a_second_up_changes_nothing() {
         let config = std::fs::read_to_string(team.cli.path("claude/teams/demo/config.json"));
         config.unwrap().replace("\"isActive\": true", "\"isActive\": false")
     };
-    wait_until("the end of her turn", || {
-        team.cli.json(&[])[0]["members"][1]["liveness"] == "idle"
-    });
+    wait_until("the end of her turn", || team.cli.json(&[])[0]["members"][1]["liveness"] == "idle");
     let config = roster();
     let second = team.cli.json(&["up"]);
     assert_eq!((second["new"].clone(), second["tasks"].clone()), (serde_json::json!([]), 0.into()));
