@@ -98,7 +98,7 @@ pictures:
 
 # The pages and tables of the guide that are made from the program, written anew.
 docs:
-    BRIGADE_PAPERS=write cargo test -q -p brigade --bin brigade papers::
+    BRIGADE_DOCS=write cargo test -q -p brigade --bin brigade docs_sync::
 
 # The guide as a book in target/book; needs mdbook 0.5.
 book:
