@@ -115,7 +115,7 @@ fn each_request_is_answered_once() {
     assert_snapshot!(cli.run(&["approve", "4"]), @"
     --- stderr
     error: no approval request 4
-    hint: nothing waits for an answer
+    hint: no request is waiting for an answer
     --- exit 4
     ");
     assert_snapshot!(cli.run(&["approvals"]), @"
@@ -153,7 +153,7 @@ fn several_requests_are_answered_at_once() {
     assert_snapshot!(cli.run(&["approve", "1", "7"]), @"
     --- stderr
     error: no approval request 7
-    hint: waiting are 1, 2, 3; see `brigade approvals`
+    hint: waiting: 1, 2, 3; see `brigade approvals`
     --- exit 1
     ");
     assert_eq!(cli.json(&["approvals"]).as_array().unwrap().len(), 3);
@@ -173,13 +173,13 @@ fn only_the_lead_answers() {
     assert_snapshot!(cli.run(&["--as", "bob", "approve", "1"]), @"
     --- stderr
     error: only the lead may list and answer approval requests; bob is not the lead of team demo
-    hint: `--as NAME` says who you are
+    hint: `--as NAME` sets the member you act as
     --- exit 1
     ");
     assert_snapshot!(cli.run(&["--as", "alice", "approvals"]), @"
     --- stderr
     error: only the lead may list and answer approval requests; alice is not the lead of team demo
-    hint: `--as NAME` says who you are
+    hint: `--as NAME` sets the member you act as
     --- exit 1
     ");
     assert_eq!(cli.json(&["approvals"]).as_array().unwrap().len(), 3);
@@ -193,7 +193,7 @@ fn an_agent_without_permission_cannot_answer() {
     assert_snapshot!(cli.run_with_env(&["approve", "1"], &person), @"
     --- stderr
     error: only a human may answer a permission request in team demo; its lead is an agent
-    hint: it is left to whoever works with `brigade approvals`
+    hint: a person answers it with `brigade approvals`
     --- exit 1
     ");
     assert_snapshot!(cli.run_with_env(&["approvals"], &[("BRIGADE_ANSWERS", "me")]), @"
@@ -204,11 +204,11 @@ fn an_agent_without_permission_cannot_answer() {
     ");
     let arguments = json!({ "request_id": "perm-1", "approve": true });
     let mut bound = Client::of_with_env(&cli, "team-lead", &person);
-    assert_snapshot!(bound.refused("answer_permission", arguments.clone()), @"only a person may answer a permission request in team demo, and the agent that leads it is none; leave it open, a person answers with `brigade approvals`");
+    assert_snapshot!(bound.refused("answer_permission", arguments.clone()), @"only a human may answer a permission request in team demo; its lead is an agent; leave it open, a person answers with `brigade approvals`");
     let mut free = Client::of(&cli, "team-lead");
     free.call_ok("answer_permission", arguments.clone());
     let late = free.refused("answer_permission", arguments);
-    assert!(late.contains("answered already; an agent said yes at "), "{late}");
+    assert!(late.contains("already answered; an agent said yes at "), "{late}");
     let log = cli.run_ok(&["log"]);
     assert!(log.contains("approved bob's permission request (by agent) [perm-1]"), "{log}");
 }

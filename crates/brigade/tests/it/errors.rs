@@ -20,12 +20,12 @@ fn a_message_is_accepted_while_the_inbox_is_locked() {
     assert_snapshot!(without_waiting(cli.run(&["send", "bob", "one"])), @"
     sent to bob (<id>)
     --- stderr
-    note: stored; not in bob's inbox yet: <root>/claude/teams/demo/inboxes/bob.json.lock is a file, where a lock is a directory; remove it, for no program can
+    note: stored; not in bob's inbox yet: <root>/claude/teams/demo/inboxes/bob.json.lock is a file, but a lock must be a directory; remove the file
     ");
     assert_snapshot!(without_waiting(cli.run(&["send", "bob", "two", "--json"])), @r#"
-    {"message_id":"<id>","to":["bob"],"waits":"<root>/claude/teams/demo/inboxes/bob.json.lock is a file, where a lock is a directory; remove it, for no program can"}
+    {"message_id":"<id>","to":["bob"],"waits":"<root>/claude/teams/demo/inboxes/bob.json.lock is a file, but a lock must be a directory; remove the file"}
     --- stderr
-    note: stored; not in bob's inbox yet: <root>/claude/teams/demo/inboxes/bob.json.lock is a file, where a lock is a directory; remove it, for no program can
+    note: stored; not in bob's inbox yet: <root>/claude/teams/demo/inboxes/bob.json.lock is a file, but a lock must be a directory; remove the file
     "#);
     std::fs::remove_file(cli.path("claude/teams/demo/inboxes/bob.json.lock")).unwrap();
     let inbox = cli.json(&["inbox", "bob"]);
@@ -57,8 +57,8 @@ fn an_unusable_lock_is_reported_with_its_path() {
     cli.write("claude/tasks/demo/.lock.lock", "");
     assert_snapshot!(without_waiting(cli.run(&["task", "add", "x"])), @"
     --- stderr
-    error: <root>/claude/tasks/demo/.lock.lock is a file, where a lock is a directory; remove it, for no program can
-    hint: look at it, then `rm <root>/claude/tasks/demo/.lock.lock`
+    error: <root>/claude/tasks/demo/.lock.lock is a file, but a lock must be a directory; remove the file
+    hint: check the file, then remove it with `rm <root>/claude/tasks/demo/.lock.lock`
     --- exit 1
     ");
 }
@@ -72,7 +72,7 @@ fn a_symbolic_link_is_not_followed() {
     std::os::unix::fs::symlink(cli.path("bob.json"), &inbox).unwrap();
     assert_snapshot!(cli.run(&["send", "bob", "again"]), @"
     --- stderr
-    error: <root>/claude/teams/demo/inboxes/bob.json is not touched: it is a symbolic link
+    error: refusing to use <root>/claude/teams/demo/inboxes/bob.json: it is a symbolic link
     hint: brigade follows no symbolic link in a team's folders; put the real file there
     --- exit 1
     ");

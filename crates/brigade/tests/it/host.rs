@@ -141,7 +141,7 @@ fn concurrent_ups_start_one_team() {
     // A different member with the same name is refused.
     let other = team.cli.run(&["spawn", "carl", "--agent", "codex"]);
     assert_eq!(other.code, Some(1));
-    assert!(other.stderr.contains("is another: agent"), "{}", other.stderr);
+    assert!(other.stderr.contains("with other settings: agent"), "{}", other.stderr);
 }
 
 #[test]

@@ -18,15 +18,15 @@ fn the_team_is_named_or_taken_from_the_folder() {
     assert_snapshot!(cli.run(&["send", "bob", "hi"]), @r#"
     --- stderr
     error: no member named "bob" in team "other"
-    hint: members are team-lead
+    hint: members: team-lead
     --- exit 1
     "#);
     assert_snapshot!(cli.run_with_env(&["send", "bob", "hi"], &[("BRIGADE_TEAM", "demo")]), @"sent to bob (<id>)");
     assert_snapshot!(cli.run(&["--team", "third", "task", "list"]), @r#"
     --- stderr
     error: no team named "third"
-    hint: teams are demo, other
-    hint: `brigade team create third` makes a new one
+    hint: teams: demo, other
+    hint: `brigade team create third` creates a new one
     --- exit 1
     "#);
     assert_snapshot!(cli.run_with_env(&["task", "list"], &[("BRIGADE_TEAM", "Not A Team")]), @"

@@ -54,7 +54,7 @@ fn the_log_of_a_deleted_team_is_kept() {
     assert_snapshot!(cli.run(&["--team", "never", "log"]), @r#"
     --- stderr
     error: no team named "never"
-    hint: `brigade team create never` makes it
+    hint: `brigade team create never` creates it
     --- exit 1
     "#);
     // Tasks and mail deleted with this team must not appear as deleted by a member of the next team of this name.

@@ -135,7 +135,7 @@ fn unknown_recipients_are_reported_with_the_members() {
     assert_snapshot!(cli.run(&["send", "carl", "hi"]), @r#"
     --- stderr
     error: no member named "carl" in team "demo"
-    hint: members are team-lead, alice, bob
+    hint: members: team-lead, alice, bob
     --- exit 1
     "#);
     assert_snapshot!(cli.run(&["--as", "carl", "send", "bob", "hi"]), @"
@@ -148,13 +148,13 @@ fn unknown_recipients_are_reported_with_the_members() {
     assert_snapshot!(cli.run(&["--as", "bob", "send", "bob", "hi"]), @"
     --- stderr
     error: cannot send a message to yourself (bob)
-    hint: `--as NAME` says who you are
+    hint: `--as NAME` sets the member you act as
     --- exit 1
     ");
     assert_snapshot!(cli.run(&["inbox", "carl"]), @r#"
     --- stderr
     error: no member named "carl" in team "demo"
-    hint: members are team-lead, alice, bob
+    hint: members: team-lead, alice, bob
     --- exit 1
     "#);
     assert_snapshot!(cli.run(&["send", "bob", ""]), @"
@@ -211,7 +211,7 @@ fn sending_to_a_lead_that_does_not_read_prints_a_note() {
     assert_snapshot!(cli.run(&["--as", "bob", "send", "team-lead", "hi"]), @"
     sent to team-lead (<id>)
     --- stderr
-    note: stored; in team-lead's inbox, which it reads only while a teammate that it started itself is there
+    note: stored; in team-lead's inbox, but team-lead reads it only while a teammate that it started itself is running
     ");
     // Add a teammate that the lead started itself.
     let own = config.replacen(

@@ -208,7 +208,7 @@ fn tasks_are_created_claimed_and_completed() {
         "2 tasks\n#1 [pending] Parser\n#2 [pending] Docs [blocked by #1]"
     );
     let refused = bob.refused("task_claim", json!({ "taskId": "2" }));
-    assert_eq!(refused, "task 2 waits for 1; choose another with task_list");
+    assert_eq!(refused, "task 2 is blocked by 1; choose another with task_list");
     bob.call_ok("task_claim", json!({ "taskId": 1 }));
     let refused = Client::of(&cli, "alice").refused("task_claim", json!({ "taskId": "1" }));
     assert!(refused.starts_with("task 1 belongs to bob; choose another"), "{refused}");
@@ -220,7 +220,7 @@ fn tasks_are_created_claimed_and_completed() {
     lead.call_ok("task_update", json!({ "taskId": "2", "owner": "bob" }));
     let told = bob.call_ok("read_messages", json!({}))["messages"][0].clone();
     assert_eq!(told["type"], "task_assignment");
-    assert_eq!(told["text"], "gives you task 2: Docs\nOf it");
+    assert_eq!(told["text"], "assigns you task 2: Docs\nOf it");
     bob.call_ok("task_update", json!({ "taskId": "2", "owner": "" }));
     lead.call_ok("task_update", json!({ "taskId": "2", "status": "deleted" }));
     assert_eq!(cli.json(&["task", "list"]).as_array().unwrap().len(), 1);
@@ -242,7 +242,7 @@ fn plans_are_submitted_rejected_and_approved() {
         let answer = json!({ "request_id": id, "approve": approve, "feedback": "add tests" });
         lead.call_ok("answer_plan", answer.clone());
         let again = lead.refused("answer_plan", answer);
-        assert!(again.contains("was answered already; an agent said "), "{again}");
+        assert!(again.contains("was already answered; an agent said "), "{again}");
         let told = bob.call_ok("read_messages", json!({}))["messages"][0]["text"].clone();
         let expected =
             if approve { "approves your plan; go ahead" } else { "rejects your plan: add tests" };
@@ -257,7 +257,7 @@ fn the_lead_grants_a_permission() {
     cli.write_inbox("team-lead", "bob", request);
     let mut lead = Client::of(&cli, "team-lead");
     let asked = lead.call_ok("read_messages", json!({}))["messages"][0].clone();
-    assert_eq!(asked["text"], "asks leave to use Bash: List\n{\"command\":\"ls\"}");
+    assert_eq!(asked["text"], "asks for permission to use Bash: List\n{\"command\":\"ls\"}");
     let id = &asked["request_id"];
     lead.call_ok("answer_permission", json!({ "request_id": id, "approve": true }));
     let inbox = cli.json(&["inbox", "bob"]);
@@ -302,7 +302,7 @@ fn an_agent_without_a_team_can_create_and_delete_one() {
     assert_eq!(made["lead_agent_id"], "team-lead@alpha");
     assert_eq!(founder.notifications[0]["method"], "notifications/tools/list_changed");
     let refused = founder.refused("team_create", json!({ "team_name": "beta" }));
-    assert_eq!(refused, "you are in team alpha already");
+    assert_eq!(refused, "you are already in team alpha");
     let members = founder.call_ok("list_members", json!({}));
     assert_eq!(members["message"], "team alpha: team-lead (you), lead");
     founder.call_ok("team_delete", json!({}));
@@ -336,7 +336,7 @@ fn the_identity_is_fixed_at_startup() {
     let mut named = Client::start(&cli, &["--team", "later"]);
     named.initialize("2025-11-25");
     let refused = named.refused("team_create", json!({ "team_name": "sooner" }));
-    assert_eq!(refused, "your team is to be named later");
+    assert_eq!(refused, "your team must be named later");
     named.call_ok("team_create", json!({ "team_name": "later" }));
 }
 

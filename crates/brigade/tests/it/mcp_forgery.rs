@@ -221,7 +221,7 @@ fn a_client_cannot_act_as_another_member() {
 #[test]
 fn messages_cannot_fake_orders_or_other_messages() {
     let mut s = ForgeryScene::new();
-    let order = Refused("order of the protocol");
+    let order = Refused("as a protocol message");
     for kind in Protocol::KINDS.iter().chain(&["mode_set_request", "no_such_type"]) {
         let body = json!({ "type": kind, "requestId": "r", "from": "team-lead", "timestamp": "t" });
         s.call(kind, "bob", "send_message", words(body.to_string()), order);

@@ -21,7 +21,7 @@ fn a_misspelled_agent_gets_a_suggestion() {
     let cli = CliEnv::with_team();
     assert_snapshot!(cli.run(&["spawn", "carol", "--agent", "codx"]), @r#"
     --- stderr
-    error: there is no driver for the agent "codx"
+    error: unknown agent "codx"
     hint: did you mean codex? supported agents: codex, claude, gemini, opencode, copilot, qwen, acp:COMMAND
     --- exit 2
     "#);
@@ -74,7 +74,7 @@ fn a_worktree_needs_git_and_a_commit() {
     ");
     cli.variables = vec![("PATH", std::env::var("PATH").unwrap())];
     let refused = cli.run(&["up"]);
-    assert!(refused.stderr.contains("is in no git repository"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("is not in a git repository"), "{}", refused.stderr);
     git(&cli.path("work"), &["init", "--quiet"]);
     let refused = cli.run(&["up"]);
     assert!(refused.stderr.contains("without a commit"), "{}", refused.stderr);
@@ -153,7 +153,7 @@ fn a_new_task_can_have_an_owner() {
     assert_snapshot!(cli.run(&["task", "add", "Print them", "--owner", "nobody"]), @r#"
     --- stderr
     error: cannot assign the task: no member named "nobody"
-    hint: members are team-lead, alice, bob
+    hint: members: team-lead, alice, bob
     --- exit 1
     "#);
     assert_eq!(
@@ -175,7 +175,7 @@ fn a_teammate_cannot_stop_others_as_the_lead() {
     assert_snapshot!(cli.run(&["--as", "bob", "stop", "alice"]), @"
     --- stderr
     error: only the lead may ask a member to stop; bob is not the lead of team demo
-    hint: `--as NAME` says who you are
+    hint: `--as NAME` sets the member you act as
     --- exit 1
     ");
 }
@@ -197,5 +197,5 @@ fn spawn_refuses_names_in_use() {
     --- exit 1
     "#);
     let here = cli.run(&["spawn", "team-lead", "--agent", "codex", "--place", "here"]);
-    assert!(here.stderr.contains("is the lead of team demo"), "{here}");
+    assert!(here.stderr.contains("is the name of the lead of team demo"), "{here}");
 }

@@ -42,7 +42,7 @@ fn a_task_is_added_claimed_and_completed() {
     assert_snapshot!(cli.run(&["--as", "bob", "task", "done", "1"]), @"task 1 is done");
     assert_snapshot!(cli.run(&["--as", "bob", "task", "claim", "1"]), @"
     --- stderr
-    error: task 1 is completed already
+    error: task 1 is already completed
     hint: ready to claim: 2
     --- exit 1
     ");
@@ -87,7 +87,7 @@ fn a_task_is_changed_reassigned_and_deleted() {
     assert_snapshot!(cli.run(&["task", "update", "1", "--owner", "carl"]), @r#"
     --- stderr
     error: cannot assign the task: no member named "carl"
-    hint: members are team-lead, alice, bob
+    hint: members: team-lead, alice, bob
     --- exit 1
     "#);
     assert_snapshot!(cli.run(&["task", "update", "1", "--owner", "bob", "--no-owner"]), @"
@@ -103,7 +103,7 @@ fn a_task_is_changed_reassigned_and_deleted() {
     assert_snapshot!(cli.run(&["task", "update", "1", "--blocked-by", "3"]), @"
     --- stderr
     error: task 1 cannot depend on 3: 3 already depends on 1
-    hint: `brigade task graph` shows who waits for whom
+    hint: `brigade task graph` shows the dependencies
     --- exit 1
     ");
     assert_snapshot!(cli.run(&["task", "update", "3", "--status", "in_progress"]), @"changed task 3");

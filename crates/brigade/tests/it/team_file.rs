@@ -250,15 +250,15 @@ fn unreadable_files_are_reported() {
     let cli = CliEnv::new();
     assert_snapshot!(cli.run(&["up", "--check"]), @"
     --- stderr
-    error: there is no brigade.toml in this folder or its parents
-    hint: `brigade new` writes a starter file
+    error: there is no brigade.toml here or in any folder above
+    hint: `brigade new` writes a first one
     --- exit 1
     ");
     assert_snapshot!(cli.run(&["up", "--check", "--file", "x"]), @"
     --- stderr
     error: cannot read x
       caused by: No such file or directory (os error 2)
-    hint: `brigade new` writes a starter file
+    hint: `brigade new` writes a first one
     --- exit 1
     ");
     assert_snapshot!(cli.run(&["up", "--check", "--file", "."]), @r"

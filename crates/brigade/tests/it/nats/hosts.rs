@@ -120,7 +120,7 @@ fn native_members_are_refused_in_a_nats_store() {
     client.write("work/brigade.toml", native);
     let up = client.run(&["up"]);
     assert_eq!(up.code, Some(1));
-    assert!(up.stderr.contains("carla cannot live in the engine"), "{up}");
+    assert!(up.stderr.contains("carla cannot join a team on NATS"), "{up}");
     assert!(up.stderr.contains("brigade link"), "{up}");
     assert_eq!(client.run(&["team", "list"]).code, Some(4));
 }

@@ -63,11 +63,11 @@ fn linked_hosts(engine: &Engine) -> (Host, Host) {
     let (a, b) = (Host::new("a", engine), Host::new("b", engine));
     a.cli.run_ok(&["team", "create", "demo"]);
     a.cli.run_ok(&["team", "join", "alice"]);
-    assert!(a.once().starts_with("demo: made the team in the engine\n"));
-    assert!(b.once().starts_with("demo: made the team here\n"));
+    assert!(a.once().starts_with("demo: created the team in the NATS store\n"));
+    assert!(b.once().starts_with("demo: created the team here\n"));
     b.cli.run_ok(&["team", "join", "bob"]);
-    assert!(b.once().contains("demo: bob lives here"));
-    assert!(a.once().contains("demo: bob lives on b"));
+    assert!(b.once().contains("demo: bob runs on this host"));
+    assert!(a.once().contains("demo: bob runs on host b"));
     (a, b)
 }
 
@@ -77,7 +77,7 @@ fn mail_and_tasks_are_synchronized_between_hosts() {
     let (a, b) = linked_hosts(&engine);
     a.cli.run_ok(&["--as", "alice", "send", "bob", "over there"]);
     a.cli.run_ok(&["task", "add", "Shared work"]);
-    assert!(a.once().contains("demo: mail out: alice to bob\ndemo: task 1 out\n"));
+    assert!(a.once().contains("demo: mail out: alice to bob\ndemo: task 1 sent\n"));
     let output = b.cli.run_ok(&[b.options().as_slice(), &["--once", "--json"]].concat());
     assert!(
         output.contains(r#"{"team":"demo","what":"in","from":"alice","to":"bob","#),
@@ -91,7 +91,7 @@ fn mail_and_tasks_are_synchronized_between_hosts() {
     a.once();
     b.once();
     assert_eq!((a.owner("1"), b.owner("1")), ("alice".into(), "alice".into()));
-    assert!(b.texts("bob")[1].contains("Your claim of task 1 did not count: alice was first"));
+    assert!(b.texts("bob")[1].contains("Your claim of task 1 was rejected: alice claimed it first"));
     // A client of the NATS server sees everything.
     let log = a.cli.run_ok(&["log", "--team", "demo", "--store", &a.store]);
     assert!(log.contains("over there"), "{log}");
@@ -105,7 +105,7 @@ fn down_on_one_host_keeps_the_team_for_the_others() {
     a.once();
     b.once();
     b.cli.run_ok(&["spawn", "carl", "--agent", &format!("acp:{FAKE}")]);
-    assert!(b.once().contains("demo: carl lives here"));
+    assert!(b.once().contains("demo: carl runs on this host"));
     let output = b.cli.run_ok(&["down"]);
     assert!(output.contains("team demo no longer runs on this host"), "{output}");
     b.once();

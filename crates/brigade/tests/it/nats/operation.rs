@@ -137,9 +137,9 @@ fn existing_data_is_never_overwritten() {
     assert_eq!(piped.code, Some(0), "{piped}");
     let half = cli.run_with_input(&["team", "import", "-", "--rename", "half"], &file[..700]);
     assert_eq!(half.code, Some(1));
-    assert!(half.stderr.contains("the export is cut short"), "{half}");
+    assert!(half.stderr.contains("the export is truncated"), "{half}");
     let other = cli.run_with_input(&["team", "import", "-"], b"[]");
-    assert!(other.stderr.contains("this is no export of a team"), "{other}");
+    assert!(other.stderr.contains("this is not a team export"), "{other}");
     let none = cli.run(&["team", "export", "nobody", "nobody.team"]);
     assert_eq!(none.code, Some(1));
     assert!(!cli.path("work/nobody.team").exists());
@@ -163,7 +163,7 @@ fn restore_refuses_a_server_with_data() {
     client.run_ok(&["org", "backup", "saved"]);
     let full = client.run(&["org", "restore", "saved"]);
     assert_eq!(full.code, Some(1));
-    assert!(full.stderr.contains("a backup is restored into an empty engine"), "{full}");
+    assert!(full.stderr.contains("restore into an empty NATS server"), "{full}");
     let again = client.run(&["org", "backup", "saved"]);
     assert!(again.stderr.contains("is not empty"), "{again}");
     let other = Arc::new(Engine::single());

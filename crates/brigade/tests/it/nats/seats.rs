@@ -105,7 +105,7 @@ fn the_server_refuses_forbidden_actions() {
     ] {
         let refused = alice.run(words);
         assert_eq!(refused.code, Some(1), "{words:?}: {refused}");
-        let expected = "the engine does not allow this seat to";
+        let expected = "the NATS server does not allow this seat to";
         assert!(refused.stderr.contains(expected), "{words:?}: {refused}");
         assert!(refused.stderr.contains("hint: the engine goes by the credentials"), "{refused}");
     }
@@ -156,7 +156,7 @@ fn credentials_can_be_set_in_the_team_file() {
     let (_, creds) = alice.cli.variables.pop().unwrap();
     let refused = alice.run(&["team", "list"]);
     assert_eq!(refused.code, Some(1), "{refused}");
-    assert!(refused.stderr.contains("no credentials were given"), "{refused}");
+    assert!(refused.stderr.contains("the server wants credentials"), "{refused}");
     std::fs::copy(creds, alice.path("work/alice.creds")).unwrap();
     let store = office.engine.store();
     alice.cli.variables.retain(|(name, _)| *name != "BRIGADE_STORE");
@@ -180,16 +180,16 @@ fn a_link_only_synchronizes_members_of_its_credentials() {
     here(&a, &["team", "create", "demo"]);
     here(&a, &["team", "join", "alice"]);
     let output = a.run_ok(&["link", "demo", "--once"]);
-    assert!(output.contains("made the team in the engine"), "{output}");
+    assert!(output.contains("created the team in the NATS store"), "{output}");
     a.run_ok(&["--as", "team-lead", "team", "join", "bob"]);
     // The credentials determine the team, and bob stays on the roster until a host runs him.
     let output = b.run_ok(&["link", "--once"]);
-    assert!(output.contains("made the team here"), "{output}");
+    assert!(output.contains("created the team here"), "{output}");
     assert!(!output.contains("bob"), "{output}");
     here(&b, &["team", "join", "bob"]);
     here(&b, &["team", "join", "eve"]);
     let output = b.run_ok(&["link", "--once"]);
-    assert!(output.contains("bob lives here"), "{output}");
+    assert!(output.contains("bob runs on this host"), "{output}");
     assert!(output.contains("eve cannot be brought into step"), "{output}");
     a.run_ok(&["link", "--once"]);
     here(&a, &["--as", "alice", "send", "bob", "from a"]);
