@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the licences of everything that is compiled into brigade for a target, each text once.
+"""Prints the licences of all packages that are compiled into brigade for a target, each text once.
 
 licences.py TARGET
 """
@@ -14,24 +14,24 @@ NAMES = ("licen", "copying", "notice", "unlicense")
 GLIBC = """\
 Statically linked programs for Linux contain parts of the GNU C Library, which is licensed under the GNU Lesser
 General Public License, version 2.1 or later. Its sources are those of the system that the program was built
-on; brigade can be linked anew with any other version of it from its own sources, by packaging/build.
+on; packaging/build links brigade from its own sources with any other version of it.
 """
 
 
-def told(*command: str) -> str:
+def run(*command: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def compiled(target: str) -> list[dict]:
-    """The packages that end up in the program: what it depends on, without build tools and tests."""
-    # The metadata alone tell also of packages that no feature in use asks for.
-    tree = told(
+    """The packages that are part of the program: its dependencies without those of builds and tests."""
+    # The metadata alone also list packages that no enabled feature uses.
+    tree = run(
         *("cargo", "tree", "--locked", "--package", "brigade", "--target", target),
         *("--edges", "normal,no-proc-macro", "--prefix", "none", "--format", "{p}"),
     )
     names = {tuple(line.split()[:2]) for line in tree.splitlines()}
     metadata = json.loads(
-        told("cargo", "metadata", "--locked", "--format-version", "1", "--filter-platform", target)
+        run("cargo", "metadata", "--locked", "--format-version", "1", "--filter-platform", target)
     )
     packages = [
         package
@@ -43,7 +43,7 @@ def compiled(target: str) -> list[dict]:
 
 def main(target: str) -> None:
     packages = compiled(target)
-    print("What brigade is built from, and under which licences.\n")
+    print("The packages that brigade contains, and their licences.\n")
     texts: dict[str, list[str]] = {}
     for package in packages:
         name = f"{package['name']} {package['version']}"

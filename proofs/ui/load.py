@@ -60,7 +60,7 @@ def alive(desk, report, count, seconds):
     made = journal.write_team(own, count, 40)
 
     def is_read(grid):
-        return "reading" not in grid.lines()[0] and "11 members" in grid.lines()[0]
+        return "loading" not in grid.lines()[0] and "11 members" in grid.lines()[0]
 
     bare = opened(desk, report, "the team", desk.ui(), is_read, count)
     tells(report, "the team", bare, made)
@@ -127,7 +127,7 @@ def tells(report, what, bare, made):
         bare.press(DOWN)
         turns, wrote, got = made.turns[name] + made.begun_by(name), made.wrote[name], made.letters[name]
         # Of very many messages it is only told how many there are.
-        ways = [f"{turns} turns, wrote {how} messages" for how in (f"{wrote} and got {got}", f"or got {wrote + got}")]
+        ways = [f"{turns} turns, sent {how} messages" for how in (f"{wrote} and received {got}", f"or received {wrote + got}")]
         wrong += eventually_none(bare, lambda: untold_of(name, bare.grid, ways))
     bare.press("1")
     report.check(f"{what}: the screen tells of every record", not wrong, wrong)
@@ -137,7 +137,7 @@ def untold_of(name, grid, ways):
     """What the timeline says of a member, if it is in none of these ways."""
     if any(words in grid.text() for words in ways):
         return []
-    return [name, ways[0], *(line for line in grid.lines() if "turns, wrote" in line)]
+    return [name, ways[0], *(line for line in grid.lines() if "turns, sent" in line)]
 
 
 def eventually_none(bare, wrong, patience=3):

@@ -10,10 +10,10 @@ from shell import Shell
 # Each view: its key, and words that only it has.
 VIEWS = {
     "team": ("1", ["WORKS ON"]),
-    "mail": ("2", ["Everybody's mail"]),
+    "mail": ("2", ["All mail"]),
     "board": ("3", ["No tasks yet"]),
-    "approvals": ("4", ["Nobody waits for an answer"]),
-    "timeline": ("5", ["in a column"]),
+    "approvals": ("4", ["No requests are waiting"]),
+    "timeline": ("5", ["per column"]),
     "member": ("6", ["· team-lead  ○ cody"]),
 }
 PATIENCE = 30
@@ -77,7 +77,7 @@ def talk(desk, report, tmux):
     shown = tmux.shows(question, answer, patience=PATIENCE)
     report.check("the mail shows the question and the real Codex's answer", shown, tmux.screen())
     # The question came before its model; the answer lies in the lead's inbox until it is read.
-    states = tmux.shows("shown", patience=PATIENCE) and tmux.shows("written")
+    states = tmux.shows("shown", patience=PATIENCE) and tmux.shows("○ sent")
     report.check("and how far each has come", states, tmux.screen())
     tmux.press("1")
     idle = tmux.shows("idle", patience=PATIENCE)
@@ -156,15 +156,15 @@ def board(desk, report, tmux):
     report.check("a task is added, and on the board", added, tmux.screen())
     tmux.press("Home")
     tmux.press("o")
-    report.check("it can be given to somebody", tmux.shows("Give task 1 to"), tmux.screen())
+    report.check("it can be given to somebody", tmux.shows("Assign task 1 to"), tmux.screen())
     tmux.type("cody")
     tmux.press("Enter")
     owned = eventually(lambda: task(desk).get("owner") == "cody", 10)
     report.check("and is cody's on disk", owned, task(desk))
-    seen = tmux.lacks("Give task 1 to") and tmux.shows(subject, "cody")
+    seen = tmux.lacks("Assign task 1 to") and tmux.shows(subject, "cody")
     report.check("and on the board", seen, tmux.screen())
     tmux.press("d")
-    tmux.shows("Is task 1 done?")
+    tmux.shows("Mark task 1 as done?")
     tmux.press("y")
     done = eventually(lambda: task(desk)["status"] == "completed", 10)
     report.check("d and y: it is done", done and tmux.shows("1/1 done"), task(desk))

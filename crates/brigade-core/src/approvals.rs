@@ -1,4 +1,4 @@
-//! What waits for the lead's answer, in one place: plans, and requests for leave to use a tool.
+//! Requests waiting for the lead's answer, in one place: plans and permission requests.
 //!
 //! ```
 //! use brigade_core::approvals;
@@ -14,7 +14,7 @@
 //! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
 //! # let bob = lead.of("bob".parse()?);
 //! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
-//! handshake::submit_plan(&bob, "1. Read the parser. 2. Mend it.", None).await?;
+//! handshake::submit_plan(&bob, "1. Read the parser. 2. Fix it.", None).await?;
 //! let waiting = approvals::waiting(&lead).await?;
 //! approvals::answer(&lead, &waiting[0], Answer::No("write the test first")).await?;
 //! assert_eq!(approvals::waiting(&lead).await?, []);
@@ -35,41 +35,41 @@ use crate::mail::{MailError, with_message};
 use crate::policy::{self, Rule, Ruling};
 use crate::seat::{Hand, Seat};
 
-/// A plan or a request for leave.
+/// A plan or permission request.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Approval {
-    /// Its number among those ever sent to the lead of this team. It stays the same.
+    /// Position among all requests ever sent to this team's lead, counted from 1. It never changes.
     pub number: usize,
-    /// Its id.
+    /// The request id.
     pub request_id: String,
-    /// Who asks.
+    /// The member who asks.
     pub from: MemberName,
-    /// When it was asked.
+    /// When the request was made.
     pub at: Timestamp,
-    /// For what.
+    /// The subject of the request.
     pub wanted: Wanted,
 }
 
-/// What is asked for.
+/// The subject of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Wanted {
-    /// To go on with this plan.
+    /// Approval of a plan.
     Plan {
-        /// The plan, whole.
+        /// The text of the plan.
         plan: String,
-        /// The file it is in, if it is in one.
+        /// The file that contains the plan, if any.
         path: Option<String>,
     },
-    /// To use a tool.
+    /// Permission to use a tool.
     Permission {
-        /// The tool, as its agent names it.
+        /// The tool, by the agent's own name for it.
         tool: String,
-        /// What it would be given.
+        /// The input the tool would get.
         input: Value,
-        /// What it is for, in a line.
+        /// One line that says what the tool would be used for.
         description: String,
-        /// Where it would be used, if that is known.
+        /// The folder in which the tool would run, if known.
         cwd: Option<String>,
     },
 }
@@ -82,12 +82,12 @@ pub struct Ruled {
     pub approval: Approval,
     /// Which of the member's rules, counted from 1.
     pub rule: usize,
-    /// What it said.
+    /// The rule's decision.
     pub ruling: Ruling,
 }
 
 impl Wanted {
-    /// What kind of request it is.
+    /// The kind of request.
     pub fn kind(&self) -> Kind {
         match self {
             Self::Plan { .. } => Kind::Plan,
@@ -97,8 +97,8 @@ impl Wanted {
 }
 
 impl Approval {
-    /// The request that a record of the journal is, if it is one, as its sender has it: whether it is true
-    /// is not asked.
+    /// Reads a request from a journal record; `None` if the record is not one. Does not check that the request is
+    /// genuine.
     pub fn told(record: &Record, number: usize) -> Option<Self> {
         let (Event::Sent { message, .. } | Event::Seen { message, .. }) = &record.event else {
             return None;
@@ -112,14 +112,14 @@ impl Approval {
                 _ => return None,
             };
             let from = message.from().parse().ok()?;
-            // What another program wrote may have been found long after.
+            // Messages by other programs may be found long after they were written.
             let written = message.timestamp().parse().unwrap_or(record.at);
-            Self::of(Request { kind, id, from, body, number, at: written.min(record.at) })
+            Self::from_request(Request { kind, id, from, body, number, at: written.min(record.at) })
         };
         with_message(message.get().as_bytes(), read).ok()?
     }
 
-    fn of(request: Request) -> Option<Self> {
+    fn from_request(request: Request) -> Option<Self> {
         let wanted = match request.body {
             Protocol::PlanApprovalRequest(asked) => Wanted::Plan {
                 plan: asked.plan_content,
@@ -127,13 +127,13 @@ impl Approval {
             },
             Protocol::PermissionRequest(asked) => {
                 let (tool, input, cwd) = match asked.brigade {
-                    Some(its) => (its.tool, its.input, Some(its.cwd)),
+                    Some(original) => (original.tool, original.input, Some(original.cwd)),
                     None => (asked.tool_name, asked.input, None),
                 };
                 let input: Value = serde_json::from_str(input.as_str()).unwrap_or_default();
-                // An agent may run one command elsewhere.
-                let its_own = input.get("cwd").and_then(Value::as_str).map(str::to_owned);
-                let cwd = its_own.or(cwd).filter(|cwd| !cwd.is_empty());
+                // An agent may run a single command in another folder.
+                let command_cwd = input.get("cwd").and_then(Value::as_str).map(str::to_owned);
+                let cwd = command_cwd.or(cwd).filter(|cwd| !cwd.is_empty());
                 Wanted::Permission { tool, input, description: asked.description, cwd }
             }
             _ => return None,
@@ -143,28 +143,28 @@ impl Approval {
     }
 }
 
-/// What waits for the lead's answer, oldest first. Only for the lead.
+/// Returns the requests waiting for the lead's answer, oldest first. Only the lead may call this.
 pub async fn waiting(seat: &Seat) -> Result<Vec<Approval>, HandshakeError> {
     let waiting = handshake::waiting(seat).await?;
-    Ok(waiting.into_iter().filter_map(Approval::of).collect())
+    Ok(waiting.into_iter().filter_map(Approval::from_request).collect())
 }
 
-/// The request of that number or id, whether it was answered or not. A number goes before an id: whoever
-/// asks chooses the id, and shall not choose one that is another's number.
-pub async fn find(seat: &Seat, word: &str) -> Result<Approval, HandshakeError> {
-    let number = word.parse::<usize>().ok();
+/// Finds a request by number or id, answered or not. Numbers win over ids: the asker chooses the id and could
+/// otherwise pick the number of another request.
+pub async fn find(seat: &Seat, number_or_id: &str) -> Result<Approval, HandshakeError> {
+    let number = number_or_id.parse::<usize>().ok();
     let asked = handshake::asked(seat).await?;
     let numbered = asked.iter().position(|request| Some(request.number) == number);
-    let named = || asked.iter().position(|request| number.is_none() && request.id == word);
-    let found = numbered.or_else(named).and_then(|place| asked.get(place).cloned());
-    if let Some(found) = found.and_then(Approval::of) {
+    let named = || asked.iter().position(|request| number.is_none() && request.id == number_or_id);
+    let found = numbered.or_else(named).and_then(|index| asked.get(index).cloned());
+    if let Some(found) = found.and_then(Approval::from_request) {
         return Ok(found);
     }
     let open = handshake::waiting(seat).await?.iter().map(|request| request.number).collect();
-    Err(HandshakeError::Unknown { word: word.to_owned(), who: seat.name.clone(), open })
+    Err(HandshakeError::Unknown { word: number_or_id.to_owned(), who: seat.name.clone(), open })
 }
 
-/// Answers a request, in the seat's name and by its hand. Only the lead may.
+/// Answers a request on behalf of the seat. Only the lead may.
 pub async fn answer(
     seat: &Seat,
     approval: &Approval,
@@ -177,9 +177,9 @@ pub async fn answer(
     }
 }
 
-/// Answers every request for leave that waits and that a rule of the asker's allows or denies; the rest
-/// goes on waiting. Several may do this at once, and beside people: each request is answered once. An
-/// answer that somebody decided on who died before it was sent is sent.
+/// Answers every waiting permission request that a rule for its sender allows or denies. The other requests keep
+/// waiting. Safe to run from several processes, and beside people who answer: each request gets one answer.
+/// Also sends answers that an earlier process decided on and did not send before it died.
 pub async fn apply(
     seat: &Seat,
     rules_of: impl Fn(&MemberName) -> Vec<Rule>,
@@ -189,18 +189,18 @@ pub async fn apply(
     for approval in waiting(seat).await? {
         let Wanted::Permission { tool, input, .. } = &approval.wanted else { continue };
         let rules = rules_of(&approval.from);
-        let Some((place, ruling)) = policy::decide(&rules, tool, input) else { continue };
-        let rule = place + 1;
+        let Some((index, ruling)) = policy::decide(&rules, tool, input) else { continue };
+        let rule = index + 1;
         let hand = Hand::Rule { number: rule, of: approval.from.clone() };
-        let why = format!("rule {rule} for {} denies it", approval.from);
-        let said = match ruling {
+        let why = format!("denied by rule {rule} for {}", approval.from);
+        let reply = match ruling {
             Ruling::Ask => continue,
             Ruling::Allow => Answer::Yes,
             Ruling::Deny => Answer::No(&why),
         };
-        match answer(&Seat { hand, ..seat.clone() }, &approval, said).await {
+        match answer(&Seat { hand, ..seat.clone() }, &approval, reply).await {
             Ok(_) => ruled.push(Ruled { approval, rule, ruling }),
-            // Somebody was faster, or the asker has left meanwhile.
+            // Answered elsewhere first, or the asker has left.
             Err(
                 HandshakeError::Answered { .. } | HandshakeError::Send(MailError::NoMember { .. }),
             ) => {}

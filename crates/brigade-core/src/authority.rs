@@ -1,5 +1,5 @@
-//! Who may do what. Asked by everything that can be done from a seat, so that no face of the house
-//! has rules of its own.
+//! Authorization: which role may do what. Every operation on a seat calls this module, so that the CLI, the MCP
+//! server and the UI all follow the same rules.
 //!
 //! ```
 //! use brigade_core::authority::Role;
@@ -29,61 +29,61 @@ use crate::mail::member_names;
 use crate::seat::{Hand, Seat};
 use crate::store::StoreError;
 
-/// What somebody is in a team, as its `config.json` has it.
+/// A member's role in a team, according to `config.json`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It answers plans and permissions, and ends the team.
+    /// Answers plan and permission requests, and deletes the team.
     Lead,
-    /// It works.
+    /// Every member other than the lead.
     Teammate,
 }
 
-/// Why somebody may not do a thing.
+/// Why an operation is not allowed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Denied {
-    /// The seat is nobody's.
+    /// The seat's name is not on the roster.
     #[error("{who} is not a member of team {team}")]
     NotAMember {
-        /// The seat.
+        /// The name of the seat.
         who: MemberName,
-        /// Which team.
+        /// The team.
         team: String,
-        /// Who is there.
+        /// The names on the roster.
         members: Vec<String>,
     },
-    /// It is for the lead to do.
-    #[error("only the lead may {what}, and {who} is not the lead of team {team}")]
+    /// Only the lead may do this.
+    #[error("only the lead may {what}; {who} is not the lead of team {team}")]
     LeadOnly {
-        /// What was to be done.
+        /// The operation, as a verb phrase.
         what: &'static str,
-        /// The seat.
+        /// The name of the seat.
         who: MemberName,
-        /// Which team.
+        /// The team.
         team: String,
     },
-    /// It is for a teammate to do.
-    #[error("the lead cannot {what}; that is for its teammates")]
+    /// Only teammates may do this.
+    #[error("the lead cannot {what}; only teammates can")]
     TeammateOnly {
-        /// What was to be done.
+        /// The operation, as a verb phrase.
         what: &'static str,
     },
-    /// It is for a person to do, in the lead's seat.
-    #[error("only a person may {what} in team {team}, and the agent that leads it is none")]
+    /// Only a human in the lead's seat may do this.
+    #[error("only a human may {what} in team {team}; its lead is an agent")]
     PersonOnly {
-        /// What was to be done.
+        /// The operation, as a verb phrase.
         what: &'static str,
-        /// Which team.
+        /// The team.
         team: String,
     },
-    /// It is for the lead to do, or for the one it is about.
-    #[error("only {about} itself or the lead may {what}, and {who} is neither")]
+    /// Only the lead and the member concerned may do this.
+    #[error("only {about} or the lead may {what}; {who} is neither")]
     NotTheirs {
-        /// What was to be done.
+        /// The operation, as a verb phrase.
         what: &'static str,
-        /// Whom it is about.
+        /// The member concerned.
         about: MemberName,
-        /// The seat.
+        /// The name of the seat.
         who: MemberName,
     },
 }
@@ -96,32 +96,32 @@ pub(crate) fn role(seat: &Seat, team: &Team<'_>) -> Option<Role> {
 }
 
 impl Seat {
-    /// What the seat is in its team now; `None` if it is not a member.
+    /// Returns the seat's current role in its team; `None` if it is not a member.
     pub async fn role(&self) -> Result<Option<Role>, StoreError> {
         let config = self.config().await?;
         Ok(role(self, &self.read(&config)?))
     }
 
-    /// That the seat is nobody's, in words.
+    /// Returns the error for a seat whose name is not on the roster.
     pub async fn absent(&self) -> Result<Denied, StoreError> {
         let config = self.config().await?;
-        Ok(absent(self, &self.read(&config)?))
+        Ok(not_a_member(self, &self.read(&config)?))
     }
 }
 
-/// The seat's role, which it must have.
-pub(crate) fn member(seat: &Seat, team: &Team<'_>) -> Result<Role, Denied> {
-    role(seat, team).ok_or_else(|| absent(seat, team))
+/// Returns the seat's role, or an error if it is not a member.
+pub(crate) fn require_member(seat: &Seat, team: &Team<'_>) -> Result<Role, Denied> {
+    role(seat, team).ok_or_else(|| not_a_member(seat, team))
 }
 
-pub(crate) fn absent(seat: &Seat, team: &Team<'_>) -> Denied {
+pub(crate) fn not_a_member(seat: &Seat, team: &Team<'_>) -> Denied {
     let (who, team_name) = (seat.name.clone(), seat.team.to_string());
     Denied::NotAMember { who, team: team_name, members: member_names(team) }
 }
 
-/// Lets the lead pass.
-pub(crate) fn lead(seat: &Seat, team: &Team<'_>, what: &'static str) -> Result<(), Denied> {
-    match member(seat, team)? {
+/// Fails unless the seat is the lead.
+pub(crate) fn require_lead(seat: &Seat, team: &Team<'_>, what: &'static str) -> Result<(), Denied> {
+    match require_member(seat, team)? {
         Role::Lead => Ok(()),
         Role::Teammate => {
             Err(Denied::LeadOnly { what, who: seat.name.clone(), team: seat.team.to_string() })
@@ -129,9 +129,13 @@ pub(crate) fn lead(seat: &Seat, team: &Team<'_>, what: &'static str) -> Result<(
     }
 }
 
-/// Lets the lead pass to answer for the team, unless it is an agent that may not.
-pub(crate) fn answering(seat: &Seat, team: &Team<'_>, what: &'static str) -> Result<(), Denied> {
-    lead(seat, team, what)?;
+/// Fails unless the seat is the lead and its user may answer requests.
+pub(crate) fn require_answering_lead(
+    seat: &Seat,
+    team: &Team<'_>,
+    what: &'static str,
+) -> Result<(), Denied> {
+    require_lead(seat, team, what)?;
     match seat.hand {
         Hand::Agent { answers: false } => {
             Err(Denied::PersonOnly { what, team: seat.team.to_string() })
@@ -140,16 +144,20 @@ pub(crate) fn answering(seat: &Seat, team: &Team<'_>, what: &'static str) -> Res
     }
 }
 
-/// Lets teammates pass.
-pub fn teammate(seat: &Seat, team: &Team<'_>, what: &'static str) -> Result<(), Denied> {
-    match member(seat, team)? {
+/// Fails unless the seat is a teammate.
+pub(crate) fn require_teammate(
+    seat: &Seat,
+    team: &Team<'_>,
+    what: &'static str,
+) -> Result<(), Denied> {
+    match require_member(seat, team)? {
         Role::Lead => Err(Denied::TeammateOnly { what }),
         Role::Teammate => Ok(()),
     }
 }
 
-/// Lets the lead pass, and whom it is about: who has left may still clear up behind itself.
-pub(crate) fn lead_or(
+/// Fails unless the seat is the lead or the member concerned. A member that has left may still clean up after itself.
+pub(crate) fn require_lead_or(
     seat: &Seat,
     team: &Team<'_>,
     about: &MemberName,

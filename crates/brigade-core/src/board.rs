@@ -1,4 +1,4 @@
-//! The shared task board: add, claim, finish, what is ready.
+//! The shared task board: add, claim, finish and list tasks.
 //!
 //! ```
 //! use brigade_core::board::{self, BoardError, TaskPlan};
@@ -39,7 +39,7 @@ use brigade_wire::name::{MemberName, TaskId};
 use brigade_wire::protocol::{Protocol, TaskAssignment};
 use brigade_wire::task::{NewTask, Status, Task, TaskChange};
 
-use self::dependency::{depend, mirror, waits_for, without};
+use self::dependency::{add_dependency, open_blockers, with_blocked, without_dependency};
 pub use self::error::BoardError;
 pub use self::plan::{MAX_TASK, TaskPlan, Update};
 use crate::authority::{self, Role};
@@ -49,7 +49,7 @@ use crate::mail;
 use crate::seat::Seat;
 use crate::store::{Document, StoreError};
 
-/// Every task, by number, as its bytes; and the graph of those Claude Code would show.
+/// Returns every task as its bytes, ordered by number, and the graph of the tasks Claude Code would show.
 pub async fn list(seat: &Seat) -> Result<(Vec<(TaskId, Document)>, Graph), BoardError> {
     let mut tasks = seat.store.tasks(&seat.team).await?;
     let mut graph = Graph::default();
@@ -66,7 +66,7 @@ pub async fn list(seat: &Seat) -> Result<(Vec<(TaskId, Document)>, Graph), Board
     Ok((tasks, graph.finish()))
 }
 
-/// One task.
+/// Returns one task.
 pub async fn show(seat: &Seat, id: TaskId) -> Result<Document, BoardError> {
     seat.store.task(&seat.team, id).await?.ok_or(BoardError::NoTask(id))
 }
@@ -80,7 +80,7 @@ pub async fn add(seat: &Seat, plan: &TaskPlan) -> Result<TaskId, BoardError> {
     if len > MAX_TASK {
         return Err(BoardError::TooLong { len });
     }
-    leads(seat).await?;
+    is_lead(seat).await?;
     let blocked_by: BTreeSet<TaskId> = plan.blocked_by.iter().copied().collect();
     for &blocker in &blocked_by {
         show(seat, blocker).await?;
@@ -101,11 +101,11 @@ pub async fn add(seat: &Seat, plan: &TaskPlan) -> Result<TaskId, BoardError> {
         task.to_bytes()
     };
     let (id, _) = seat.store.create_task(&seat.team, &write, &seat.actor()).await?;
-    // A new task is in nobody's way, so this cannot close a circle. `blockedBy` is what counts; if
-    // we die here, only its mirror image is missing.
+    // No task depends on the new one yet, so this cannot create a cycle. Only `blockedBy` counts; if we die here,
+    // just the redundant `blocks` entry is missing.
     for &blocker in &blocked_by {
-        match edit(seat, blocker, |task| Ok(mirror(task, id))).await {
-            // Deleted meanwhile; then the new task does not wait for it.
+        match edit(seat, blocker, |task| Ok(with_blocked(task, id))).await {
+            // Deleted in the meantime, so the new task does not wait for it.
             Ok(_) | Err(BoardError::NoTask(_)) => {}
             Err(error) => return Err(error),
         }
@@ -114,9 +114,9 @@ pub async fn add(seat: &Seat, plan: &TaskPlan) -> Result<TaskId, BoardError> {
     Ok(id)
 }
 
-/// Changes a task. A new owner is told, as Claude Code does, unless it took the task itself.
+/// Changes a task. Notifies a new owner, as Claude Code does, unless the owner assigned it to itself.
 pub async fn update(seat: &Seat, id: TaskId, update: &Update) -> Result<(), BoardError> {
-    let lead = leads(seat).await?;
+    let lead = is_lead(seat).await?;
     let owner = match &update.owner {
         Change::Set(name) => {
             check_member(seat, name).await?;
@@ -131,54 +131,54 @@ pub async fn update(seat: &Seat, id: TaskId, update: &Update) -> Result<(), Boar
     let change = TaskChange {
         subject: update.subject.as_deref(),
         description: update.description.as_deref(),
-        active_form: borrow(&update.active_form),
+        active_form: as_deref(&update.active_form),
         owner,
         status: update.status,
         blocks: None,
         blocked_by: None,
         metadata: &update.metadata,
     };
-    // First what may be refused.
+    // Changes that can be refused come first.
     for &blocker in &update.add_blocked_by {
-        depend(seat, id, blocker).await?;
+        add_dependency(seat, id, blocker).await?;
     }
     for &blocked in &update.add_blocks {
-        depend(seat, blocked, id).await?;
+        add_dependency(seat, blocked, id).await?;
     }
     let moves = update.status.is_some() || update.owner != Change::Keep;
-    let grows = update.says_more();
+    let grows = update.adds_text();
     let mut before = None;
     let document = edit(seat, id, |task| {
         if moves && !lead {
-            theirs(seat, id, task)?;
+            check_owner(seat, id, task)?;
         }
         before = task.owner().map(Cow::into_owned);
         let edited = task.with(&change).into_owned();
         let len = edited.len();
-        // One that another program made too long may still be made shorter, or moved.
+        // A task that another program made too long may still be shortened or moved.
         if len > MAX_TASK && grows { Err(BoardError::TooLong { len }) } else { Ok(edited) }
     });
     let document = document.await?;
     match &update.owner {
         Change::Set(name) if before.as_deref() != Some(name.as_str()) && *name != seat.name => {
-            assign(seat, id, name, &document).await
+            notify_owner(seat, id, name, &document).await
         }
         _ => Ok(()),
     }
 }
 
-/// Takes a task nobody has: afterwards it is the seat's and in progress, or somebody was first.
-/// Taking again what one has already changes nothing.
+/// Claims a task without an owner: it then belongs to the seat and is in progress. Fails if another member has
+/// it. Claiming a task the seat already has changes nothing.
 pub async fn claim(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
     let me = seat.name.as_str();
     loop {
-        // At once: in an engine each is a way there and back.
-        let (document, is_member) = tokio::join!(show(seat, id), leads(seat));
+        // Concurrently, because with NATS each one is a network round trip.
+        let (document, is_member) = tokio::join!(show(seat, id), is_lead(seat));
         let document = document?;
-        // What it waits for and whose it is are of one revision: if either changes before we have
-        // written, the write is refused and we look again.
-        let waits_for = waits_for(seat, id, &document).await?;
-        let edited = take(id, &document, me, waits_for)?;
+        // Blockers and owner come from the same revision. If either changes before we write, the write fails and
+        // we read again.
+        let waits_for = open_blockers(seat, id, &document).await?;
+        let edited = claimed(id, &document, me, waits_for)?;
         is_member?;
         match replace(seat, id, &document, &edited).await {
             Err(BoardError::Store(StoreError::Conflict)) => {}
@@ -192,8 +192,8 @@ pub async fn claim(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
     }
 }
 
-/// The task as `me` has it after claiming it.
-fn take(
+/// The task after `me` claimed it.
+fn claimed(
     id: TaskId,
     document: &Document,
     me: &str,
@@ -214,15 +214,15 @@ fn take(
     Ok(task.with(&change).into_owned())
 }
 
-/// Marks a task completed. Only its own file changes: whether others wait for it is computed.
+/// Marks a task completed. Changes no other task, because whether a task is blocked is computed on read.
 pub async fn done(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
-    let lead = leads(seat).await?;
+    let lead = is_lead(seat).await?;
     let finish = |task: &Task<'_>| {
         if !task.is_visible() {
             return Err(BoardError::NotATask(id));
         }
         if !lead {
-            theirs(seat, id, task)?;
+            check_owner(seat, id, task)?;
         }
         let change = TaskChange { status: Some(Status::Completed), ..TaskChange::default() };
         Ok(task.with(&change).into_owned())
@@ -232,12 +232,12 @@ pub async fn done(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
     Ok(())
 }
 
-/// Deletes a task, and takes it out of the dependencies of others.
+/// Deletes a task and removes it from the dependencies of other tasks.
 pub async fn delete(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
-    if !leads(seat).await?
+    if !is_lead(seat).await?
         && let Ok(task) = Task::read(&show(seat, id).await?.bytes)
     {
-        theirs(seat, id, &task)?;
+        check_owner(seat, id, &task)?;
     }
     seat.store.delete_task(&seat.team, id, &seat.actor()).await.map_err(|error| match error {
         StoreError::NoTask { id } => BoardError::NoTask(id),
@@ -246,10 +246,10 @@ pub async fn delete(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
     let number = id.to_string();
     for (other, document) in seat.store.tasks(&seat.team).await? {
         let Ok(task) = Task::read(&document.bytes) else { continue };
-        if without(&task, &number) != document.bytes {
-            let out = edit(seat, other, |task| Ok(without(task, &number))).await;
-            // Somebody deleted it meanwhile, and with it what it waited for.
-            match out {
+        if without_dependency(&task, &number) != document.bytes {
+            let result = edit(seat, other, |task| Ok(without_dependency(task, &number))).await;
+            // Another member deleted that task too.
+            match result {
                 Ok(_) | Err(BoardError::NoTask(_)) => {}
                 Err(error) => return Err(error),
             }
@@ -258,25 +258,25 @@ pub async fn delete(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
     Ok(())
 }
 
-/// Gives back the unfinished tasks of a member that is gone: no owner, pending. Tells which. For the
-/// member itself to do, or for the lead.
+/// Returns the unfinished tasks of a member to the board: no owner, pending. Returns their ids. Allowed for the
+/// member itself and for the lead.
 pub async fn release(seat: &Seat, owner: &MemberName) -> Result<Vec<TaskId>, BoardError> {
     let config = seat.config().await?;
-    authority::lead_or(seat, &seat.read(&config)?, owner, "give back its tasks")?;
+    authority::require_lead_or(seat, &seat.read(&config)?, owner, "release its tasks")?;
     let mut released = Vec::new();
     for (id, document) in seat.store.tasks(&seat.team).await? {
         let Ok(task) = Task::read(&document.bytes) else { continue };
-        if !is_open_of(&task, owner) {
+        if !is_unfinished_of(&task, owner) {
             continue;
         }
         let mut changed = false;
-        let give_back = |task: &Task<'_>| {
-            changed = is_open_of(task, owner);
+        let release = |task: &Task<'_>| {
+            changed = is_unfinished_of(task, owner);
             let status = Some(Status::Pending);
             let change = TaskChange { owner: Change::Clear, status, ..TaskChange::default() };
             Ok(if changed { task.with(&change).into_owned() } else { task.bytes().to_vec() })
         };
-        edit(seat, id, give_back).await?;
+        edit(seat, id, release).await?;
         if changed {
             released.push(id);
         }
@@ -284,26 +284,26 @@ pub async fn release(seat: &Seat, owner: &MemberName) -> Result<Vec<TaskId>, Boa
     Ok(released)
 }
 
-fn is_open_of(task: &Task<'_>, owner: &MemberName) -> bool {
+fn is_unfinished_of(task: &Task<'_>, owner: &MemberName) -> bool {
     let open = matches!(task.status(), Some(Status::Pending | Status::InProgress));
-    open && task.owner().is_some_and(|its| its == owner.as_str())
+    open && task.owner().is_some_and(|name| name == owner.as_str())
 }
 
-/// Refuses a task that is somebody else's. Only its owner and the lead move it.
-fn theirs(seat: &Seat, id: TaskId, task: &Task<'_>) -> Result<(), BoardError> {
+/// Fails if the task belongs to another member. Only its owner and the lead may move a task.
+fn check_owner(seat: &Seat, id: TaskId, task: &Task<'_>) -> Result<(), BoardError> {
     match task.owner().filter(|owner| !owner.is_empty() && *owner != seat.name.as_str()) {
         Some(owner) => Err(BoardError::Taken { id, owner: owner.into_owned() }),
         None => Ok(()),
     }
 }
 
-/// Whether the seat leads. It has to be a member's: nobody else's hand is on the board.
-async fn leads(seat: &Seat) -> Result<bool, BoardError> {
+/// Returns whether the seat is the lead. Fails if it is not a member, because only members may change the board.
+async fn is_lead(seat: &Seat) -> Result<bool, BoardError> {
     let config = seat.config().await?;
-    Ok(authority::member(seat, &seat.read(&config)?)? == Role::Lead)
+    Ok(authority::require_member(seat, &seat.read(&config)?)? == Role::Lead)
 }
 
-/// Changes a task by compare-and-set, as often as it takes.
+/// Changes a task by compare-and-set, retrying on conflict.
 async fn edit(
     seat: &Seat,
     id: TaskId,
@@ -342,8 +342,8 @@ async fn replace(
     }
 }
 
-/// Tells the new owner.
-async fn assign(
+/// Notifies the new owner.
+async fn notify_owner(
     seat: &Seat,
     id: TaskId,
     owner: &MemberName,
@@ -358,8 +358,8 @@ async fn assign(
         timestamp: wire_time(seat.clock.now()),
     };
     let text = Protocol::TaskAssignment(assignment).to_text();
-    let told = mail::send_protocol(seat, owner, &text).await;
-    told.map(drop).map_err(|source| {
+    let sent = mail::send_protocol(seat, owner, &text).await;
+    sent.map(drop).map_err(|source| {
         let (owner, source) = (owner.clone(), Box::new(source));
         BoardError::NotTold { id, owner, source }
     })
@@ -375,7 +375,7 @@ async fn check_member(seat: &Seat, name: &MemberName) -> Result<(), BoardError> 
     Err(BoardError::NoMember { name: name.to_string(), members })
 }
 
-fn borrow(change: &Change<String>) -> Change<&str> {
+fn as_deref(change: &Change<String>) -> Change<&str> {
     match change {
         Change::Keep => Change::Keep,
         Change::Set(text) => Change::Set(text),

@@ -1,4 +1,4 @@
-//! What time it is, asked in one place so that tests can answer.
+//! The current time, behind a trait so that tests can control it.
 //!
 //! ```
 //! use brigade_core::clock::{Clock, SteppingClock, Timestamp, wire_time};
@@ -14,13 +14,13 @@ use std::sync::Mutex;
 use jiff::SignedDuration;
 pub use jiff::Timestamp;
 
-/// Where the time comes from.
+/// A source of time.
 pub trait Clock: fmt::Debug + Send + Sync {
-    /// The time now.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 }
 
-/// The machine's own clock.
+/// The system clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -30,12 +30,12 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock for tests: each look at it is one second later than the last.
+/// A clock for tests: each call returns a time one second after the previous one.
 #[derive(Debug)]
 pub struct SteppingClock(Mutex<Timestamp>);
 
 impl SteppingClock {
-    /// A clock whose first answer is `start`.
+    /// A clock whose first reading is `start`.
     pub fn from(start: Timestamp) -> Self {
         Self(Mutex::new(start))
     }
@@ -50,7 +50,7 @@ impl Clock for SteppingClock {
     }
 }
 
-/// The time as Claude Code writes it: ISO 8601 in UTC with milliseconds.
+/// Formats a time as Claude Code does: ISO 8601 in UTC with milliseconds.
 pub fn wire_time(at: Timestamp) -> String {
     format!("{at:.3}")
 }

@@ -1,4 +1,4 @@
-//! How much waits in a mailbox, and for how long already: what an operator looks at first.
+//! Unread mail of a member: how much, and how old. Operators check this first.
 //!
 //! ```
 //! use brigade_core::depth::depth;
@@ -28,21 +28,20 @@ use crate::mail::{is_read, with_message};
 use crate::pulse::Pulse;
 use crate::store::{Mail, Shelf, Store, StoreError, Strain};
 
-/// What waits in a mailbox.
+/// Unread mail of a member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Depth {
-    /// Whose it is.
+    /// The member.
     pub name: MemberName,
-    /// Messages that nobody has read; `None` for a mailbox this seat may not look into.
+    /// Number of unread messages; `None` if the seat may not read this mailbox.
     pub unread: Option<usize>,
-    /// When the oldest of them was taken for the mailbox: neither was it shown to a model, nor marked
-    /// read by hand.
+    /// When the store accepted the oldest message that is neither shown to a model nor marked read.
     pub oldest_unshown: Option<Timestamp>,
-    /// What the member's process had to do twice, as it said last; `None` if it runs nowhere.
+    /// Retry counters that the member's process last reported; `None` if there are none.
     pub strain: Option<Strain>,
 }
 
-/// What waits in a mailbox.
+/// Reads how much mail is waiting for a member.
 pub async fn depth(
     store: &dyn Store,
     team: &TeamName,
@@ -51,17 +50,17 @@ pub async fn depth(
     let unread = match store.inbox(team, name).await {
         Err(StoreError::Forbidden { .. }) => None,
         inbox => {
-            let waits = |mail: &Mail| !is_read(&mail.json).unwrap_or(false);
-            Some(inbox?.into_iter().filter(waits).collect::<Vec<_>>())
+            let is_unread = |mail: &Mail| !is_read(&mail.json).unwrap_or(false);
+            Some(inbox?.into_iter().filter(is_unread).collect::<Vec<_>>())
         }
     };
     let oldest_unshown = match unread.as_deref().and_then(<[Mail]>::first) {
-        Some(oldest) => Some(taken(store, team, name, oldest).await?),
+        Some(oldest) => Some(accepted_at(store, team, name, oldest).await?),
         None => None,
     };
     let pulse = match store.kept(team, name, Shelf::Pulse).await {
         Err(StoreError::Forbidden { .. }) => None,
-        kept => kept?,
+        note => note?,
     };
     let pulse: Option<Pulse> = pulse.and_then(|pulse| serde_json::from_slice(&pulse).ok());
     let strain = pulse.and_then(|pulse| pulse.strain);
@@ -69,9 +68,9 @@ pub async fn depth(
     Ok(Depth { name: name.clone(), unread, oldest_unshown, strain })
 }
 
-/// When a message was taken for the mailbox, by the clock of the store. What another program wrote, and
-/// nobody has written down yet, is as old as it says.
-async fn taken(
+/// When the store accepted a message, by the store's clock. For a message that another program wrote and that is
+/// not in the journal yet, the message's own timestamp.
+async fn accepted_at(
     store: &dyn Store,
     team: &TeamName,
     of: &MemberName,
@@ -82,6 +81,6 @@ async fn taken(
     if let Some(record) = found {
         return Ok(record.at);
     }
-    let said = with_message(&mail.json, |message| message?.timestamp().parse().ok());
-    Ok(said.ok().flatten().unwrap_or(Timestamp::UNIX_EPOCH))
+    let written_at = with_message(&mail.json, |message| message?.timestamp().parse().ok());
+    Ok(written_at.ok().flatten().unwrap_or(Timestamp::UNIX_EPOCH))
 }

@@ -1,4 +1,4 @@
-//! What happened in a team: the records of the journal, and the events of a watch.
+//! Events of a team: the records of the journal and of a watch.
 //!
 //! ```
 //! use brigade_core::event::Event;
@@ -38,100 +38,100 @@ use thiserror::Error;
 use crate::hash::Fnv;
 pub use crate::work_event::{Act, Ending};
 
-/// One thing that happened, and when it was written down.
+/// An event, with the time at which it was recorded.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
-    /// When it was written down. What another program did happened a little before.
+    /// When the event was recorded. Actions of other programs happened slightly earlier.
     pub at: Timestamp,
-    /// Who did it, where it was done through a seat of ours.
+    /// The member who acted, if it acted through one of our seats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 
-/// What happened. Documents stand in it as they were on the wire, but on one line.
+/// Something that happened in a team. Wire documents are embedded unchanged, except that they are on one line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
-    /// A message was acknowledged to its sender, one of ours.
+    /// A member sent a message through brigade, and the store acknowledged it.
     Sent {
-        /// Whose inbox it goes to.
+        /// The recipient.
         to: String,
-        /// The message in this mailbox.
+        /// Identifies the message in this mailbox.
         key: MessageKey,
-        /// When the team it was meant for was created, in milliseconds: a later team of the same
-        /// name is another.
+        /// Creation time of the team it was sent in, in milliseconds. Distinguishes a later team of the
+        /// same name.
         team_created: u64,
-        /// Whether the sender was promised that it survives a power cut.
+        /// Whether the sender was promised that the message survives a power failure.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         power_safe: bool,
-        /// The message.
+        /// The inbox entry.
         message: Box<RawValue>,
     },
-    /// A message by another program was found in an inbox.
+    /// A message from another program was found in an inbox.
     Seen {
-        /// Whose inbox.
+        /// The owner of the inbox.
         to: String,
-        /// The message in this mailbox.
+        /// Identifies the message in this mailbox.
         key: MessageKey,
-        /// The message.
+        /// The inbox entry.
         message: Box<RawValue>,
     },
-    /// A message was marked read, or taken out of the inbox.
+    /// A message was marked read, or removed from the inbox.
     Read {
-        /// Whose inbox.
+        /// The owner of the inbox.
         to: String,
-        /// The message in this mailbox.
+        /// Identifies the message in this mailbox.
         key: MessageKey,
-        /// Whether it was only found to be gone: its reader took it, as Claude Code 2.1.325 does.
+        /// Whether the message disappeared from the inbox: its reader removed it, as Claude Code 2.1.325 does.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         gone: bool,
     },
-    /// A message was put before the member's model.
+    /// A message was shown to the member's model.
     Shown {
-        /// Whose inbox.
+        /// The owner of the inbox.
         to: String,
-        /// The message in this mailbox.
+        /// Identifies the message in this mailbox.
         key: MessageKey,
     },
-    /// A request was answered from a seat of ours.
+    /// A request was answered through one of our seats.
     Answered {
-        /// Its id.
+        /// The id of the request.
         request_id: String,
-        /// What was asked: `shutdown`, `plan` or `permission`.
+        /// The kind of request: `shutdown`, `plan` or `permission`.
         kind: String,
-        /// Who had asked.
+        /// The member who asked.
         to: String,
-        /// Whether with yes.
+        /// Whether the answer is yes.
         yes: bool,
-        /// Why not.
+        /// The reason for a no.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// By whose hand: `person`, `agent`, or `rule N of NAME`; `taken back` if the asker no longer
-        /// asks.
+        /// The decider: `person`, `agent` or `rule N of NAME`; `taken back` if the asker withdrew the
+        /// request.
         hand: String,
     },
-    /// An inbox could not be read as a whole: it was copied, and what was whole in it was kept.
+    /// An inbox file was damaged. It was copied, and the readable messages were kept.
     Salvaged {
-        /// Whose inbox.
+        /// The owner of the inbox.
         to: String,
-        /// Where the copy stands.
+        /// Path of the copy.
         copy: String,
-        /// How many messages were kept.
+        /// Number of messages kept.
         kept: usize,
     },
-    /// A task was made or changed.
+    /// A task was created or changed.
     Task {
-        /// Its number.
+        /// The task number.
         id: u64,
-        /// The task as it is now.
+        /// The new content of the task.
         task: Box<RawValue>,
     },
     /// A task was deleted.
     TaskDeleted {
-        /// Its number.
+        /// The task number.
         id: u64,
     },
     /// The team was created.
@@ -141,31 +141,31 @@ pub enum Event {
     },
     /// The team was deleted.
     TeamDeleted {},
-    /// A member joined, or changed.
+    /// A member joined, or its entry changed.
     Member {
-        /// Its name.
+        /// The member's name.
         name: String,
-        /// Its entry.
+        /// The member's entry in `config.json`.
         member: Box<RawValue>,
-        /// Whether it was not there before.
+        /// Whether the member is new.
         joined: bool,
     },
     /// A member left.
     MemberLeft {
-        /// Its name.
+        /// The member's name.
         name: String,
     },
     /// A member's agent did something.
     Worked {
         /// The member's name.
         name: String,
-        /// What.
+        /// The event.
         act: Act,
     },
 }
 
 impl Event {
-    /// Whose mailbox it is about, if it is about one.
+    /// Returns the owner of the mailbox that the event is about, if any.
     pub fn mailbox(&self) -> Option<&str> {
         match self {
             Self::Sent { to, .. }
@@ -177,7 +177,7 @@ impl Event {
         }
     }
 
-    /// Which message it brought into a mailbox, if it did.
+    /// Returns the key of the message that the event added to a mailbox, if any.
     pub fn message(&self) -> Option<MessageKey> {
         match self {
             Self::Sent { key, .. } | Self::Seen { key, .. } => Some(*key),
@@ -186,7 +186,7 @@ impl Event {
     }
 }
 
-/// Which message of a mailbox: made of its id, or of what it says if it has none.
+/// Identifies a message in a mailbox. Derived from the message id, or from its content if it has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MessageKey(u64);
 
@@ -196,19 +196,19 @@ impl MessageKey {
         Self(Fnv::default().field(msg_id.as_bytes()).finish() & !1)
     }
 
-    /// The key of a message in an inbox; `nth` counts those before it that say the very same.
+    /// The key of a message in an inbox; `nth` is the number of identical messages before it.
     pub fn of(message: &Message<'_>, nth: usize) -> Self {
         if let Some(id) = message.msg_id() {
             return Self::of_id(&id);
         }
-        let said = Fnv::default()
+        let hash = Fnv::default()
             .field(message.from().as_bytes())
             .field(message.timestamp().as_bytes())
             .field(message.text().as_bytes());
-        Self(said.field(&nth.to_le_bytes()).finish() & !1)
+        Self(hash.field(&nth.to_le_bytes()).finish() & !1)
     }
 
-    /// The keys of all messages, in order.
+    /// Pairs each message with its key, in order.
     pub fn all<'m>(messages: impl Iterator<Item = Message<'m>>) -> Vec<(Self, Message<'m>)> {
         let mut seen = HashMap::new();
         let key = |message: Message<'m>| {
@@ -224,12 +224,12 @@ impl MessageKey {
         messages.map(key).collect()
     }
 
-    /// As a number whose lowest bit is free.
+    /// The key as a number whose lowest bit is zero and free for other use.
     pub fn bits(self) -> u64 {
         self.0
     }
 
-    /// From [`MessageKey::bits`], whatever the lowest bit was used for.
+    /// The inverse of [`MessageKey::bits`]; ignores the lowest bit.
     pub fn from_bits(bits: u64) -> Self {
         Self(bits & !1)
     }
@@ -241,9 +241,9 @@ impl fmt::Display for MessageKey {
     }
 }
 
-/// Not sixteen hexadecimal digits.
+/// A string that is not a message key.
 #[derive(Debug, Error)]
-#[error("not a message key; it has sixteen hexadecimal digits")]
+#[error("not a message key: expected sixteen hexadecimal digits")]
 pub struct NotAKey;
 
 impl FromStr for MessageKey {
@@ -268,9 +268,9 @@ impl<'de> Deserialize<'de> for MessageKey {
     }
 }
 
-/// A document of the wire on one line, meaning what it meant. What is no JSON becomes a string.
+/// Puts a JSON document on one line without changing its meaning. Invalid JSON becomes a JSON string.
 pub fn one_line(json: &[u8]) -> Box<RawValue> {
-    // A line break stands between the parts of JSON, never inside one.
+    // JSON strings contain no raw line breaks, so every line break is whitespace between tokens.
     let text = String::from_utf8_lossy(json).replace(['\n', '\r'], " ");
     RawValue::from_string(text).unwrap_or_else(|_| {
         let text = serde_json::Value::from(String::from_utf8_lossy(json));
@@ -278,32 +278,32 @@ pub fn one_line(json: &[u8]) -> Box<RawValue> {
     })
 }
 
-/// What changed in the roster from one `config.json` to the next.
+/// Compares two versions of `config.json` and returns the changes to the roster as events.
 pub fn roster_events(before: &[u8], after: &[u8]) -> Vec<Event> {
     let (Ok(before), Ok(after)) = (Team::read(before), Team::read(after)) else {
         return Vec::new();
     };
-    // By name, for to look for each of many members among all of them takes a while.
-    let (were, are) = (by_name(&before), by_name(&after));
+    // Indexed by name: comparing every member with every other is slow in large teams.
+    let (old, new) = (by_name(&before), by_name(&after));
     let mut events = Vec::new();
     for member in after.members() {
         let Some(name) = member.name() else { continue };
-        let was = were.get(&name);
-        if was.is_none_or(|was| was.json() != member.json()) {
+        let previous = old.get(&name);
+        if previous.is_none_or(|previous| previous.json() != member.json()) {
             let (name, member) = (name.into_owned(), one_line(member.json()));
-            events.push(Event::Member { name, member, joined: was.is_none() });
+            events.push(Event::Member { name, member, joined: previous.is_none() });
         }
     }
     for member in before.members() {
         let Some(name) = member.name() else { continue };
-        if !are.contains_key(&name) {
+        if !new.contains_key(&name) {
             events.push(Event::MemberLeft { name: name.into_owned() });
         }
     }
     events
 }
 
-/// The members by their names; of two with one name the first.
+/// Indexes the members by name. If two members share a name, the first one wins.
 fn by_name<'t>(team: &'t Team<'t>) -> HashMap<Cow<'t, str>, Member<'t>> {
     let mut members = HashMap::new();
     for member in team.members() {

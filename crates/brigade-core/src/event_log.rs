@@ -1,8 +1,7 @@
-//! All that happened in a team, and then what happens, without keeping it in memory.
+//! The event history of a team followed by live events, without holding all of it in memory.
 //!
-//! A [`Feed`] gives the records in order of time, many at once as long as they are of the past. Who has
-//! heard a record keeps its [`Spot`] and no more; the [`Library`] has the record itself, for the few that
-//! are looked at.
+//! A [`Feed`] yields the records in order of time, in batches as long as they are history. A reader keeps only
+//! the [`Spot`] of each record. The [`Library`] returns the record itself for the few that are needed.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -35,25 +34,25 @@ use tokio::sync::mpsc;
 use crate::event::Record;
 use crate::store::{Store, StoreError, Watch};
 
-/// Where a record stands, in the library it came with.
+/// Position of a record, valid in the library that came with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Spot(pub u64);
 
 /// Some records, in order.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// The records.
+    /// The records, each with its position.
     pub records: Vec<(Spot, Arc<Record>)>,
-    /// Whether this is all there is, for now.
+    /// Whether the reader has reached the end of the history.
     pub caught_up: bool,
 }
 
-/// The records of a team, from the first on.
+/// Streams the records of a team, from the first one on.
 pub struct Feed {
     batches: mpsc::Receiver<Batch>,
-    /// How many lines were no records.
+    /// Number of journal lines that could not be parsed.
     passed_over: Arc<AtomicU64>,
-    /// Ends what feeds it when dropped, which is after the channel is closed.
+    /// Stops the producer when dropped, which is after the channel is closed.
     _source: Box<dyn Send + Sync>,
 }
 
@@ -64,12 +63,12 @@ impl fmt::Debug for Feed {
 }
 
 impl Feed {
-    /// A feed that gives what is sent here.
+    /// A stream of the batches sent to this channel.
     pub fn new(batches: mpsc::Receiver<Batch>) -> Self {
         Self::of(batches, Arc::default(), ())
     }
 
-    /// A feed that gives what is sent here, by a source that is let go of with it.
+    /// A stream of the batches sent to this channel. Drops `source` when the stream is dropped.
     pub fn of(
         batches: mpsc::Receiver<Batch>,
         passed_over: Arc<AtomicU64>,
@@ -78,34 +77,34 @@ impl Feed {
         Self { batches, passed_over, _source: Box::new(source) }
     }
 
-    /// How many lines were passed over so far, because they are no records.
+    /// Number of lines skipped so far because they could not be parsed.
     pub fn passed_over(&self) -> u64 {
         self.passed_over.load(Ordering::Relaxed)
     }
 
-    /// What comes next; `None` when nothing will.
+    /// Waits for the next batch; `None` when the stream has ended.
     pub async fn next(&mut self) -> Option<Batch> {
         self.batches.recv().await
     }
 }
 
-/// Where records are looked up.
+/// Looks up records by position.
 pub trait Shelves: fmt::Debug + Send + Sync {
-    /// The record of that spot, if it can still be had.
+    /// Returns the record at that position, if it is still available.
     fn record(&self, spot: Spot) -> Option<Arc<Record>>;
 }
 
-/// Where the records of a feed are looked up.
+/// Shared handle to look up the records of a stream.
 pub type Library = Arc<dyn Shelves>;
 
-/// Records that are kept in memory.
+/// Records kept in memory.
 #[derive(Debug, Default)]
 pub struct Held {
     records: RwLock<Vec<Arc<Record>>>,
 }
 
 impl Held {
-    /// Keeps one more.
+    /// Adds a record and returns its position.
     pub fn keep(&self, record: Arc<Record>) -> Spot {
         let mut records = self.records.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         records.push(record);
@@ -120,20 +119,20 @@ impl Shelves for Held {
     }
 }
 
-/// How far back what the watch tells may stand in the history already. A record's time is taken just
+/// How far before the end of the history the watch may repeat records. A record gets its timestamp shortly
 /// before it is written.
 const OVERLAP: SignedDuration = SignedDuration::from_secs(60);
-/// How many records are given at once.
-const MANY: usize = 4096;
-/// How many batches may wait.
+/// Maximum number of records in a batch.
+const MAX_BATCH: usize = 4096;
+/// Capacity of the channel, in batches.
 pub const BATCHES: usize = 4;
 
-/// The chronicle of a team in a store that has its history in no files: it is kept in memory.
+/// Event stream for a store that has no journal files: the records are kept in memory.
 pub async fn held<S: Store + ?Sized>(
     store: &S,
     team: &TeamName,
 ) -> Result<(Feed, Library), StoreError> {
-    // Begun before the history is read, a watch misses nothing that comes after.
+    // Start the watch before reading the history, so that no event is missed.
     let watch = match store.watch(team).await {
         Ok(watch) => Some(watch),
         Err(StoreError::NoTeam { .. }) => None,
@@ -142,20 +141,20 @@ pub async fn held<S: Store + ?Sized>(
     let history: Vec<Arc<Record>> = store.history(team).await?.into_iter().map(Arc::new).collect();
     let library = Arc::new(Held::default());
     let (sender, batches) = mpsc::channel(BATCHES);
-    tokio::spawn(tell(Arc::clone(&library), history, watch, sender));
+    tokio::spawn(feed(Arc::clone(&library), history, watch, sender));
     Ok((Feed::new(batches), library))
 }
 
-/// Gives out the past, and then what the watch tells.
-async fn tell(
+/// Sends the history, then the events of the watch.
+async fn feed(
     library: Arc<Held>,
     history: Vec<Arc<Record>>,
     watch: Option<Watch>,
     sender: mpsc::Sender<Batch>,
 ) {
-    let keep = |record: &Arc<Record>| (library.keep(Arc::clone(record)), Arc::clone(record));
-    for records in history.chunks(MANY) {
-        let records = records.iter().map(keep).collect();
+    let add = |record: &Arc<Record>| (library.keep(Arc::clone(record)), Arc::clone(record));
+    for records in history.chunks(MAX_BATCH) {
+        let records = records.iter().map(add).collect();
         if sender.send(Batch { records, caught_up: false }).await.is_err() {
             return;
         }
@@ -168,14 +167,14 @@ async fn tell(
     let recent = last.and_then(|last| last.checked_sub(OVERLAP).ok());
     let line = |record: &Record| serde_json::to_vec(record).unwrap_or_default();
     let is_recent = |record: &&Arc<Record>| recent.is_none_or(|recent| record.at >= recent);
-    let mut told: HashSet<Vec<u8>> =
+    let mut already_sent: HashSet<Vec<u8>> =
         history.iter().filter(is_recent).map(|record| line(record)).collect();
     drop(history);
     while let Some(record) = watch.next_shared().await {
-        if !told.is_empty() && told.remove(&line(&record)) {
+        if !already_sent.is_empty() && already_sent.remove(&line(&record)) {
             continue;
         }
-        let records = vec![keep(&record)];
+        let records = vec![add(&record)];
         if sender.send(Batch { records, caught_up: true }).await.is_err() {
             return;
         }

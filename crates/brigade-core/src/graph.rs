@@ -1,4 +1,4 @@
-//! What the tasks' dependencies mean: who waits for whom, what is ready, what takes longest.
+//! The dependency graph of the tasks: what is blocked, what is ready, and the critical path.
 //!
 //! ```
 //! use brigade_core::graph::{Graph, State};
@@ -21,21 +21,21 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use brigade_wire::name::TaskId;
 use brigade_wire::task::{Status, Task};
 
-/// A task as far as its dependencies go.
+/// A task in the dependency graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Its subject.
+    /// The task's subject.
     pub subject: String,
-    /// Whose it is.
+    /// The member who owns it.
     pub owner: Option<String>,
-    /// How far it is.
+    /// The task's status.
     pub status: Status,
-    /// The tasks on the board it waits for, done or not.
+    /// The existing tasks it depends on, completed or not.
     pub after: BTreeSet<TaskId>,
 }
 
 impl Node {
-    /// A task as far as its dependencies go; `None` if Claude Code would not show it.
+    /// Reads the fields of a task that the graph needs; `None` if Claude Code would not show the task.
     pub(crate) fn of(task: &Task<'_>) -> Option<Self> {
         let (_, subject, _) = (task.id()?, task.subject()?, task.description()?);
         let (status, _, blocked_by) = (task.status()?, task.blocks()?, task.blocked_by()?);
@@ -52,22 +52,22 @@ pub struct Graph {
     nodes: BTreeMap<TaskId, Node>,
 }
 
-/// How a task stands.
+/// Whether a task can be worked on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Waits for another task.
+    /// Depends on an unfinished task.
     Blocked,
-    /// Could be claimed now.
+    /// Can be claimed now.
     Ready,
-    /// Somebody is at it, or it is kept for somebody.
+    /// In progress, or assigned to a member.
     Taken,
-    /// Done.
+    /// Completed.
     Done,
 }
 
 impl Graph {
-    /// The graph of those tasks that Claude Code would show. What a task waits for is what its
-    /// `blockedBy` says and is there, as in Claude Code; `blocks` is only the mirror image.
+    /// Builds the graph of the tasks that Claude Code would show. Dependencies come from `blockedBy`, limited to
+    /// tasks that exist, as in Claude Code. `blocks` is redundant.
     pub fn of<'t>(tasks: impl IntoIterator<Item = (TaskId, &'t Task<'t>)>) -> Self {
         let mut graph = Self::default();
         for (id, task) in tasks {
@@ -76,44 +76,44 @@ impl Graph {
         graph.finish()
     }
 
-    /// Adds a task, if Claude Code would show it. [`Graph::finish`] makes the graph whole.
+    /// Adds a task if Claude Code would show it. Call [`Graph::finish`] after the last one.
     pub(crate) fn add(&mut self, id: TaskId, task: &Task<'_>) {
         if let Some(node) = Node::of(task) {
             self.insert(id, node);
         }
     }
 
-    /// Adds a task. [`Graph::finish`] makes the graph whole.
+    /// Adds a task. Call [`Graph::finish`] after the last one.
     pub(crate) fn insert(&mut self, id: TaskId, node: Node) {
         self.nodes.insert(id, node);
     }
 
-    /// Leaves out what is not there.
+    /// Removes dependencies on tasks that do not exist.
     pub(crate) fn finish(mut self) -> Self {
-        let there: BTreeSet<TaskId> = self.nodes.keys().copied().collect();
+        let existing: BTreeSet<TaskId> = self.nodes.keys().copied().collect();
         for (id, node) in &mut self.nodes {
-            node.after.retain(|blocker| there.contains(blocker) && blocker != id);
+            node.after.retain(|blocker| existing.contains(blocker) && blocker != id);
         }
         self
     }
 
-    /// Every task, by number.
+    /// Returns every task, ordered by number.
     pub fn nodes(&self) -> impl Iterator<Item = (TaskId, &Node)> {
         self.nodes.iter().map(|(&id, node)| (id, node))
     }
 
-    /// One task.
+    /// Returns one task.
     pub fn node(&self, id: TaskId) -> Option<&Node> {
         self.nodes.get(&id)
     }
 
-    /// The tasks that this one still waits for.
+    /// Returns the unfinished tasks that this one depends on.
     pub fn waits_for(&self, id: TaskId) -> Vec<TaskId> {
         let Some(node) = self.nodes.get(&id) else { return Vec::new() };
         node.after.iter().copied().filter(|&blocker| !self.is_done(blocker)).collect()
     }
 
-    /// How a task stands.
+    /// Returns whether a task can be worked on.
     pub fn state(&self, id: TaskId) -> Option<State> {
         let node = self.nodes.get(&id)?;
         Some(match node.status {
@@ -124,13 +124,13 @@ impl Graph {
         })
     }
 
-    /// The longest chain of tasks that are not done, first to last: however many work, the rest of
-    /// the board takes no fewer steps than this. Of several the one with the lowest numbers.
+    /// The longest chain of unfinished tasks, first to last. It is a lower bound on the remaining steps, however
+    /// many members work. If several are equally long, returns the one with the lowest numbers.
     pub fn critical_path(&self) -> Vec<TaskId> {
         let mut best: BTreeMap<TaskId, (usize, Option<TaskId>)> = BTreeMap::new();
         let stuck = self.stuck();
         for id in self.in_order() {
-            // What never ends has no longest way to its end.
+            // Tasks behind a cycle can never finish, so they have no longest path.
             if self.is_done(id) || stuck.contains(&id) {
                 continue;
             }
@@ -153,8 +153,8 @@ impl Graph {
         path
     }
 
-    /// The tasks so that each stands behind those it waits for; ties by number. Tasks in a cycle,
-    /// which another program may have made, come last.
+    /// The tasks in topological order, ties by number. Tasks in a cycle, which another program may have created,
+    /// come last.
     pub fn in_order(&self) -> Vec<TaskId> {
         let mut waiting: BTreeMap<TaskId, usize> =
             self.nodes.iter().map(|(&id, node)| (id, node.after.len())).collect();
@@ -183,14 +183,13 @@ impl Graph {
         order
     }
 
-    /// The circles that other programs may have made: tasks of which each waits for the next, and the
-    /// last for the first. None of them can ever be begun.
+    /// The dependency cycles, which only other programs can create. None of their tasks can ever start.
     pub fn circles(&self) -> Vec<Vec<TaskId>> {
-        let knots = self.knots();
-        let mut left = knots.clone();
+        let in_cycles = self.in_cycles();
+        let mut left = in_cycles.clone();
         let mut circles = Vec::new();
         while let Some(id) = left.pop_first() {
-            let Some(circle) = self.way_back(id, &knots) else { continue };
+            let Some(circle) = self.shortest_cycle(id, &in_cycles) else { continue };
             for step in &circle {
                 left.remove(step);
             }
@@ -199,7 +198,7 @@ impl Graph {
         circles
     }
 
-    /// The tasks that are not done, by those they wait for.
+    /// Maps each task to the unfinished tasks that depend on it.
     pub(crate) fn followers(&self) -> BTreeMap<TaskId, Vec<TaskId>> {
         let mut followers: BTreeMap<TaskId, Vec<TaskId>> = BTreeMap::new();
         for &id in self.nodes.keys().filter(|&&id| !self.is_done(id)) {
@@ -210,7 +209,7 @@ impl Graph {
         followers
     }
 
-    /// The tasks that can never be begun: those in circles, and those that wait for them.
+    /// The tasks that can never start: those in cycles, and those that depend on them.
     fn stuck(&self) -> BTreeSet<TaskId> {
         let followers = self.followers();
         let open = self.nodes.keys().copied().filter(|&id| !self.is_done(id));
@@ -218,30 +217,30 @@ impl Graph {
         peel(waits.collect(), |id| followers.get(&id).cloned().unwrap_or_default())
     }
 
-    /// The tasks in circles, and those between two of them.
-    fn knots(&self) -> BTreeSet<TaskId> {
-        // What nobody else of the stuck waits for only stands behind a circle.
+    /// The tasks in cycles, and those between two cycles.
+    fn in_cycles(&self) -> BTreeSet<TaskId> {
+        // A stuck task that no other stuck task depends on is only downstream of a cycle.
         let stuck = self.stuck();
-        let mut wanted: BTreeMap<TaskId, usize> = stuck.iter().map(|&id| (id, 0)).collect();
+        let mut dependents: BTreeMap<TaskId, usize> = stuck.iter().map(|&id| (id, 0)).collect();
         for &id in &stuck {
             for blocker in self.waits_for(id) {
-                wanted.entry(blocker).and_modify(|count| *count += 1);
+                dependents.entry(blocker).and_modify(|count| *count += 1);
             }
         }
-        peel(wanted, |id| self.waits_for(id))
+        peel(dependents, |id| self.waits_for(id))
     }
 
-    /// The shortest way from a task over what it waits for back to itself, among these.
-    fn way_back(&self, start: TaskId, among: &BTreeSet<TaskId>) -> Option<Vec<TaskId>> {
+    /// The shortest path along dependencies from a task back to itself, within `among`.
+    fn shortest_cycle(&self, start: TaskId, among: &BTreeSet<TaskId>) -> Option<Vec<TaskId>> {
         let mut from: BTreeMap<TaskId, TaskId> = BTreeMap::new();
         let mut next = VecDeque::from([start]);
         while let Some(id) = next.pop_front() {
             for &blocker in self.nodes.get(&id)?.after.iter().filter(|id| among.contains(id)) {
                 if blocker == start {
                     let before = |step: &TaskId| from.get(step).copied();
-                    let mut way: Vec<TaskId> = std::iter::successors(Some(id), before).collect();
-                    way.reverse();
-                    return Some(way);
+                    let mut path: Vec<TaskId> = std::iter::successors(Some(id), before).collect();
+                    path.reverse();
+                    return Some(path);
                 }
                 if let Entry::Vacant(entry) = from.entry(blocker) {
                     entry.insert(id);
@@ -257,7 +256,7 @@ impl Graph {
     }
 }
 
-/// Takes away what is held by nothing, and then what only that held, until nothing more goes; what stays.
+/// Repeatedly removes the tasks whose count is zero, and decrements the counts of what they hold. Returns the rest.
 fn peel(
     mut held: BTreeMap<TaskId, usize>,
     holds: impl Fn(TaskId) -> Vec<TaskId>,

@@ -1,8 +1,8 @@
-//! Asking and answering: shutdown, plan, permission.
+//! Requests and answers between members: shutdown, plan, permission.
 //!
-//! A request is a message in somebody's mailbox, an answer one in the asker's. An answer is given
-//! once: it is decided in the store before it is sent, and whoever comes later, from whatever
-//! program, is told that it was.
+//! A request is a message in the mailbox of the member asked; an answer is a message in the mailbox of the asker.
+//! A request is answered once: the answer is decided in the store before it is sent. A later answer, from any
+//! program, fails with an error that reports the first one.
 //!
 //! ```
 //! use brigade_core::handshake::{self, Answer};
@@ -20,7 +20,7 @@
 //! let asked = handshake::request_shutdown(&lead, "bob", Some("all is done")).await?;
 //! assert_eq!(handshake::open(&bob).await?.len(), 1);
 //! handshake::answer_shutdown(&bob, &asked.request_id, Answer::Yes).await?;
-//! assert_eq!(bob.role().await?, None, "whoever agrees to stop has left");
+//! assert_eq!(bob.role().await?, None, "a member that agrees to shut down leaves the team");
 //! # Ok(())
 //! # }
 //! ```
@@ -48,7 +48,7 @@ pub use self::past::{farewell, plan_was_approved};
 pub use self::permission::Leave;
 use self::reply::reply;
 pub use self::reply::{First, TAKEN_BACK};
-pub use self::request::is_of;
+pub use self::request::belongs_to_team;
 pub use self::request::{Kind, Request};
 use crate::authority::{self, Denied};
 use crate::clock::wire_time;
@@ -58,16 +58,16 @@ use crate::roster::{self, RosterError};
 use crate::seat::Seat;
 use crate::store::{Question, Receipt, StoreError};
 
-/// The permission mode a teammate goes on with when its plan is approved. It is obeyed, so it is
-/// the one that asks for everything else.
+/// The permission mode a teammate continues in after its plan is approved. Claude Code obeys it, so this is the mode
+/// that asks before every other action.
 const APPROVED_MODE: &str = "default";
 
-/// Yes or no.
+/// An answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer<'a> {
     /// Yes.
     Yes,
-    /// No, and why.
+    /// No, with the reason.
     No(&'a str),
 }
 
@@ -75,11 +75,11 @@ pub enum Answer<'a> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Asked {
-    /// Its id.
+    /// The request id.
     pub request_id: String,
-    /// Who was asked.
+    /// The member asked.
     pub to: MemberName,
-    /// What the store said.
+    /// The store's receipt for the message.
     pub receipt: Receipt,
 }
 
@@ -87,78 +87,78 @@ pub struct Asked {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Answered {
-    /// Who had asked.
+    /// The member who asked.
     pub to: MemberName,
-    /// What the store said.
+    /// The store's receipt for the message.
     pub receipt: Receipt,
 }
 
-/// Why nothing was asked or answered.
+/// Why a request or an answer failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum HandshakeError {
-    /// It is not for the seat to do.
+    /// The seat may not do this.
     #[error(transparent)]
     Denied(#[from] Denied),
-    /// The team has no lead to ask.
+    /// The team has no lead who could be asked.
     #[error("team {team} has no lead")]
     NoLead {
-        /// Which team.
+        /// The team.
         team: String,
     },
-    /// Nothing of that id was asked of the seat.
-    #[error("no {kind} request {id:?} was sent to {who}")]
+    /// The seat received no request with that id.
+    #[error("no {kind} request {id:?} for {who}")]
     NoRequest {
-        /// What was looked for.
+        /// The kind of request.
         kind: Kind,
-        /// Its id.
+        /// The request id.
         id: String,
-        /// The seat.
+        /// The name of the seat.
         who: MemberName,
-        /// The requests of that kind which are open.
+        /// The ids of the open requests of that kind.
         open: Vec<String>,
     },
-    /// It was answered before.
-    #[error("the request {id:?} was answered already")]
+    /// The request was answered before.
+    #[error("request {id:?} was already answered")]
     Answered {
-        /// Its id.
+        /// The request id.
         id: String,
-        /// The answer.
+        /// The first answer.
         first: Option<Box<First>>,
     },
-    /// Nothing of that id or number was asked of the seat.
-    #[error("no request {word:?} was sent to {who}")]
+    /// The seat received no request with that id or number.
+    #[error("no approval request {word}")]
     Unknown {
-        /// What was looked for.
+        /// The id or number searched for.
         word: String,
-        /// The seat.
+        /// The name of the seat.
         who: MemberName,
-        /// The numbers of the requests that wait.
+        /// The numbers of the waiting requests.
         open: Vec<usize>,
     },
-    /// Nobody says yes to themselves.
-    #[error("the request {id:?} is {who}'s own")]
+    /// A member may not answer its own request.
+    #[error("{who} cannot answer its own request {id:?}")]
     Own {
-        /// Its id.
+        /// The request id.
         id: String,
-        /// The seat.
+        /// The name of the seat.
         who: MemberName,
     },
-    /// Nothing to decide on.
+    /// The plan is blank.
     #[error("the plan is empty")]
     NoPlan,
-    /// The shutdown was approved, and the member could not be taken off the team.
-    #[error("approved, but the team could not be left")]
+    /// The shutdown was approved, but removing the member from the team failed.
+    #[error("the shutdown was approved, but the member could not be removed from the team")]
     Leaving(#[source] Box<RosterError>),
     /// The message could not be sent.
     #[error(transparent)]
     Send(#[from] MailError),
-    /// The store said no.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Asks a teammate to stop. Only the lead may.
+/// Asks a teammate to shut down. Only the lead may.
 pub async fn request_shutdown(
     seat: &Seat,
     to: &str,
@@ -166,7 +166,7 @@ pub async fn request_shutdown(
 ) -> Result<Asked, HandshakeError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
-    authority::lead(seat, &team, "ask a teammate to shut down")?;
+    authority::require_lead(seat, &team, "ask a teammate to shut down")?;
     let to = mail::recipient(seat, &team, to)?;
     let id = |at| RequestId::Shutdown { at, member: to.clone() };
     let request_id = fresh_id(seat, &team, &to, id).await?;
@@ -176,10 +176,10 @@ pub async fn request_shutdown(
         reason: reason.map(str::to_owned),
         timestamp: wire_time(seat.clock.now()),
     };
-    ask(seat, &team, to, request_id, request.into()).await
+    send_request(seat, &team, to, request_id, request.into()).await
 }
 
-/// Submits a plan to the lead. Only a teammate does.
+/// Submits a plan to the lead. Only a teammate may.
 pub async fn submit_plan(
     seat: &Seat,
     plan: &str,
@@ -187,7 +187,7 @@ pub async fn submit_plan(
 ) -> Result<Asked, HandshakeError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
-    authority::teammate(seat, &team, "submit a plan")?;
+    authority::require_teammate(seat, &team, "submit a plan")?;
     if plan.trim().is_empty() {
         return Err(HandshakeError::NoPlan);
     }
@@ -198,37 +198,40 @@ pub async fn submit_plan(
     let request = PlanApprovalRequest {
         from: seat.name.to_string(),
         timestamp: wire_time(seat.clock.now()),
-        // Claude Code reads no request without it.
+        // Claude Code rejects a request without this field.
         plan_file_path: Some(path.unwrap_or_default().to_owned()),
         plan_content: plan.to_owned(),
         request_id: request_id.clone(),
     };
-    ask(seat, &team, lead, request_id, request.into()).await
+    send_request(seat, &team, lead, request_id, request.into()).await
 }
 
-/// Asks the lead for leave to use a tool.
-pub async fn request_permission(seat: &Seat, leave: &Leave<'_>) -> Result<Asked, HandshakeError> {
+/// Asks the lead for permission to use a tool.
+pub async fn request_permission(
+    seat: &Seat,
+    permission: &Leave<'_>,
+) -> Result<Asked, HandshakeError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
-    authority::teammate(seat, &team, "ask for permission")?;
+    authority::require_teammate(seat, &team, "ask for permission")?;
     let lead = lead(seat, &team)?;
     let token = Token::from_random(Uuid::new_v4().as_u64_pair().0);
     let request_id = RequestId::Permission { at: now(seat), token }.to_string();
-    let request = leave.request(&request_id, &seat.name);
-    ask(seat, &team, lead, request_id, request.into()).await
+    let request = permission.request(&request_id, &seat.name);
+    send_request(seat, &team, lead, request_id, request.into()).await
 }
 
-/// Takes back those of the seat's requests for leave that wait, and of which `gone` says that nobody waits
-/// for them any more: an answer would reach nobody.
+/// Withdraws the seat's waiting permission requests for which `gone` returns true: no process waits for their
+/// answers any more.
 pub async fn take_back(seat: &Seat, gone: impl Fn(&str) -> bool) -> Result<(), HandshakeError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
-    let of_lead = Seat { name: lead(seat, &team)?, ..seat.clone() };
-    reply::take_back(&of_lead, seat, &team, gone).await
+    let lead_seat = Seat { name: lead(seat, &team)?, ..seat.clone() };
+    reply::take_back(&lead_seat, seat, &team, gone).await
 }
 
-/// Whether an answer that came to the seat counts: the seat asked for it, of its lead, and it is the
-/// first. `message` tells answers apart.
+/// Returns whether an answer that reached the seat is valid: the seat asked its lead for it, and this message is the
+/// first answer. `message` identifies the message that carries the answer.
 pub async fn counts(
     seat: &Seat,
     kind: Kind,
@@ -238,18 +241,22 @@ pub async fn counts(
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     let lead = lead(seat, &team)?;
-    let of_lead = Seat { name: lead, ..seat.clone() };
-    let asked = request::all(&of_lead, &team).await?;
-    if !asked.iter().any(|its| its.kind == kind && its.id == id && its.from == seat.name) {
+    let lead_seat = Seat { name: lead, ..seat.clone() };
+    let asked = request::all(&lead_seat, &team).await?;
+    if !asked
+        .iter()
+        .any(|request| request.kind == kind && request.id == id && request.from == seat.name)
+    {
         return Ok(false);
     }
-    let question = Question::new(&seat.name, &request::heard(&seat.name, kind, id));
+    let question =
+        Question::new(&seat.name, &request::accepted_answer_question(&seat.name, kind, id));
     let first = seat.store.decide(&seat.team, &question, message.to_string().as_bytes()).await?;
     Ok(first == message.to_string().as_bytes())
 }
 
-/// Answers the lead's request to stop. Who says yes leaves the team, and its open tasks go back to
-/// the board; a lead does neither for members it did not start.
+/// Answers the lead's shutdown request. A member that agrees leaves the team, and its open tasks return to the
+/// board. It must do so itself, because a lead does not remove members it did not start.
 pub async fn answer_shutdown(
     seat: &Seat,
     id: &str,
@@ -257,8 +264,8 @@ pub async fn answer_shutdown(
 ) -> Result<Answered, HandshakeError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
-    authority::teammate(seat, &team, "answer a shutdown request")?;
-    // With these a lead of Claude Code's closes the pane it opened.
+    authority::require_teammate(seat, &team, "answer a shutdown request")?;
+    // A Claude Code lead uses these two fields to close the pane it opened.
     let own = team.member(seat.name.as_str());
     let pane_id = own.as_ref().and_then(|own| own.tmux_pane_id().filter(|pane| !pane.is_empty()));
     let backend_type = own.as_ref().and_then(Member::backend_type).filter(|_| pane_id.is_some());
@@ -283,7 +290,7 @@ pub async fn answer_shutdown(
     let answered = answered.await;
     let approved = match &answered {
         Ok(_) => answer == Answer::Yes,
-        // It may have said yes before, and died before it could leave.
+        // It may have agreed earlier and crashed before it left.
         Err(HandshakeError::Answered { first, .. }) => {
             first.as_ref().is_some_and(|first| first.outcome().0)
         }
@@ -304,7 +311,7 @@ pub async fn answer_plan(
 ) -> Result<Answered, HandshakeError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
-    authority::answering(seat, &team, "answer a plan")?;
+    authority::require_answering_lead(seat, &team, "answer a plan")?;
     let response = |_: &Protocol| {
         let mut response = PlanApprovalResponse {
             request_id: id.to_owned(),
@@ -323,8 +330,8 @@ pub async fn answer_plan(
     reply(seat, &team, Kind::Plan, id, response).await
 }
 
-/// Answers a teammate's request to use a tool. Only the lead may. What is granted is this one call,
-/// as it was asked for.
+/// Answers a teammate's permission request. Only the lead may. Grants only this one tool call, with the input
+/// that was asked for.
 pub async fn answer_permission(
     seat: &Seat,
     id: &str,
@@ -332,7 +339,7 @@ pub async fn answer_permission(
 ) -> Result<Answered, HandshakeError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
-    authority::answering(seat, &team, "answer a permission request")?;
+    authority::require_answering_lead(seat, &team, "answer a permission request")?;
     let response = |request: &Protocol| {
         let verdict = match (answer, request) {
             (Answer::Yes, Protocol::PermissionRequest(request)) => Verdict::Success(Grant {
@@ -348,60 +355,61 @@ pub async fn answer_permission(
     reply(seat, &team, Kind::Permission, id, response).await
 }
 
-/// The requests sent to the seat that wait for its answer, oldest first.
+/// Returns the requests waiting for the seat's answer, oldest first.
 pub async fn open(seat: &Seat) -> Result<Vec<Request>, HandshakeError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     reply::open(seat, &team).await
 }
 
-/// Every request for a plan or for leave that was ever sent to the seat, oldest first. Only for the
-/// lead.
+/// Returns every plan and permission request ever sent to the seat, oldest first. Only the lead may call this.
 pub(crate) async fn asked(seat: &Seat) -> Result<Vec<Request>, HandshakeError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
-    authority::lead(seat, &team, "see and answer what waits")?;
+    authority::require_lead(seat, &team, "list and answer approval requests")?;
     let mut asked = request::all(seat, &team).await?;
     asked.retain(|request| request.kind != Kind::Shutdown);
     Ok(asked)
 }
 
-/// Those that wait for an answer, of members who are still there.
+/// Returns the waiting requests of current members.
 pub(crate) async fn waiting(seat: &Seat) -> Result<Vec<Request>, HandshakeError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
-    authority::lead(seat, &team, "see and answer what waits")?;
+    authority::require_lead(seat, &team, "list and answer approval requests")?;
     let mut open = reply::open(seat, &team).await?;
-    open.retain(|its| its.kind != Kind::Shutdown && team.member(its.from.as_str()).is_some());
+    open.retain(|request| {
+        request.kind != Kind::Shutdown && team.member(request.from.as_str()).is_some()
+    });
     Ok(open)
 }
 
-/// Sends and writes down the answers that somebody decided on who died before.
+/// Sends and records answers that another process decided on but did not send before it died.
 pub(crate) async fn finish(seat: &Seat) -> Result<(), HandshakeError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     reply::finish_all(seat, &team).await
 }
 
-/// An id that nothing else has that was asked of `of`: two requests of one millisecond are two.
+/// Creates a request id that is not in use in the mailbox of `of`: two requests can fall into one millisecond.
 async fn fresh_id(
     seat: &Seat,
     team: &Team<'_>,
-    of: &MemberName,
+    asked: &MemberName,
     id: impl Fn(u64) -> RequestId,
 ) -> Result<String, HandshakeError> {
-    let asked = request::all(&Seat { name: of.clone(), ..seat.clone() }, team).await?;
+    let requests = request::all(&Seat { name: asked.clone(), ..seat.clone() }, team).await?;
     let mut at = now(seat);
     loop {
         let id = id(at).to_string();
-        if !asked.iter().any(|its| its.id == id) {
+        if !requests.iter().any(|request| request.id == id) {
             return Ok(id);
         }
         at += 1;
     }
 }
 
-async fn ask(
+async fn send_request(
     seat: &Seat,
     team: &Team<'_>,
     to: MemberName,
@@ -410,7 +418,7 @@ async fn ask(
 ) -> Result<Asked, HandshakeError> {
     let message = mail::protocol(seat, team, &to, &request.to_text())?;
     let receipt = seat.store.send(&seat.team, &to, &message).await.map_err(MailError::from)?;
-    tracing::info!(team = %seat.team, member = %to, %request_id, "asked: {}", request.kind());
+    tracing::info!(team = %seat.team, member = %to, %request_id, "sent request: {}", request.kind());
     Ok(Asked { request_id, to, receipt })
 }
 

@@ -1,7 +1,7 @@
-//! FNV-1a, 64 bits: the same on every machine and in every version, which the standard library's
-//! hashes do not promise. It guards against chance, not against an enemy.
+//! FNV-1a, 64 bits. Stable across machines and versions, unlike the hashes of the standard library. Protects
+//! against accidental collisions, not against deliberate ones.
 
-/// A hash of fields.
+/// An FNV-1a hash in progress.
 #[derive(Clone, Copy, Debug)]
 pub struct Fnv(u64);
 
@@ -12,7 +12,7 @@ impl Default for Fnv {
 }
 
 impl Fnv {
-    /// Takes in bytes.
+    /// Hashes bytes.
     pub fn bytes(mut self, bytes: &[u8]) -> Self {
         for &byte in bytes {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
@@ -20,12 +20,12 @@ impl Fnv {
         self
     }
 
-    /// Takes in a field: its bytes and their number, so that two fields cannot pass for others.
+    /// Hashes a field: its bytes and their length, so that different splits into fields give different hashes.
     pub fn field(self, bytes: &[u8]) -> Self {
         self.bytes(bytes).bytes(&bytes.len().to_le_bytes())
     }
 
-    /// The hash.
+    /// Returns the hash.
     pub fn finish(self) -> u64 {
         self.0
     }

@@ -1,4 +1,4 @@
-//! Mail, board and roster of an agent team, on any store, and agents of any vendor as its members.
+//! Mail, task board and roster of an agent team, on any store, independent of the store.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -13,60 +13,56 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let home = tempfile::tempdir()?;
 //! # let home = home.path();
-//! // The files that Claude Code itself uses, and a folder of our own.
+//! // The files that Claude Code itself uses, and a state folder of our own.
 //! let options = Options::new(home.join(".claude"), home.join(".local/state/brigade"));
 //! let store = Arc::new(FileStore::open(options));
 //!
-//! // A team, led from here, with one member.
+//! // A team with one member. This process leads it.
 //! let lead = Seat::new(store, "demo".parse()?, "team-lead".parse()?);
 //! roster::create(&lead, TeamPlan::new("an example", "/work")).await?;
 //! let bob = lead.of("bob".parse()?);
 //! roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/work")).await?;
 //!
-//! // Mail, and a task that is his once he claims it.
-//! mail::send(&lead, "bob", "there is something on the board").await?;
-//! let task = board::add(&lead, &TaskPlan::new("mend the parser")).await?;
+//! // A message, and a task that belongs to bob once he claims it.
+//! mail::send(&lead, "bob", "there is a task on the board").await?;
+//! let task = board::add(&lead, &TaskPlan::new("fix the parser")).await?;
 //! board::claim(&bob, task).await?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! # The parts, in reading order
+//! # The modules, in reading order
 //!
-//! What everybody needs:
+//! The basics:
 //!
-//! - [`store`]: where a team lives, [`store::file`] beside Claude Code itself, [`store::memory`] for tests;
-//! - [`seat`]: who somebody is in which team, fixed when the program starts;
-//! - [`mail`], [`board`] and [`roster`]: what can be done from a seat;
-//! - [`wire`]: the names and documents all of them speak of.
+//! - [`store`]: the traits of a store; [`store::memory`] is one for tests, brigade-files and brigade-nats are others;
+//! - [`seat`]: the identity of a caller, one member of one team, fixed when the program starts;
+//! - [`mail`], [`board`] and [`roster`]: the operations a seat can perform;
+//! - [`wire`]: the names and documents of the wire format.
 //!
-//! Who takes part:
+//! Members:
 //!
-//! - [`worker`]: a Rust value as a member, in our own process;
-//! - [`driver`]: which agent CLI, and how it is started, fed and heard; [`program`]: what stands beside it;
-//! - [`teammate`]: an agent, or a worker, as a member from its start to its end;
-//! - [`handshake`]: asking and answering: shutdown, plan, permission;
-//! - [`approvals`]: what waits for the lead's answer; [`policy`]: what is answered by rule;
-//! - [`authority`]: who may do what; [`signature`]: whether a message is the lead's own;
-//! - [`words`], [`brief`]: what models and people are told.
+//! - [`handshake`]: requests and answers: shutdown, plan, permission;
+//! - [`approvals`]: requests waiting for the lead; [`policy`]: rules that answer some of them;
+//! - [`authority`]: which role may do what; [`signature`]: verifies that a message comes from the lead;
+//! - [`protocol_text`]: protocol messages as text for models and people.
 //!
-//! Looking at it:
+//! Observing a team:
 //!
-//! - [`event`]: what happened, for the journal and for those who watch;
-//! - [`chronicle`]: all that happened, and then what happens; [`picture`]: what a team looks like, drawn from that;
-//! - [`graph`]: what the tasks' dependencies mean;
-//! - [`pulse`]: how a member is; [`depth`]: how much mail waits for it.
+//! - [`event`]: the events in the journal and in a watch;
+//! - [`event_log`]: the event history followed by live events; [`projection`]: the state of a team, folded from events;
+//! - [`graph`]: task dependencies; [`task_view`]: the state of a task as a person sees it;
+//! - [`pulse`]: the state of a member's process; [`depth`]: its unread mail.
 //!
-//! Keeping it:
+//! Recovery and transfer:
 //!
-//! - [`revive`]: a team whose folder is gone, from what was written down;
-//! - [`again`]: mail that Claude Code took and its model never saw;
-//! - [`export`]: a whole team as lines of text, and back;
-//! - [`link`]: one team on several hosts;
-//! - [`clock`]: what time it is.
+//! - [`revive`]: restores a team whose folder was deleted from the journal;
+//! - [`export`]: a whole team as lines of text, and back.
 //!
-//! This crate reads no environment and prints nothing. Paths and locks are known under
-//! [`store::file`] alone. What it promises of its surface before 1.0 is in `docs/library.md`.
+//! Shared helpers: [`clock`] (the time, replaceable in tests), [`hash`], [`text`].
+//!
+//! This crate does no input or output: it reads no environment and no file, and prints nothing.
+//! `docs/library.md` states which parts of the API are stable before 1.0.
 
 #![forbid(unsafe_code)]
 
@@ -97,12 +93,12 @@ mod work_event;
 
 pub use brigade_wire as wire;
 
-/// Keeps the examples of the guide true.
+/// Compiles the examples of the guide.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/library.md")]
 struct Guide;
 
-/// Keeps the example in the README true.
+/// Compiles the example in the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

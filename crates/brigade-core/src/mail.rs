@@ -26,9 +26,9 @@
 //! # }
 //! ```
 //!
-//! What is sent here is words. A text that its reader's program would take for more than words, an
-//! order of the protocol or another's envelope, is refused: those are made by the house, in
-//! [`handshake`](crate::handshake) and [`board`](crate::board), from what the seat may do.
+//! Only plain text can be sent here. Text that the recipient's program would interpret, a protocol message or a
+//! message envelope, is rejected. brigade itself creates those, in [`handshake`](crate::handshake) and
+//! [`board`](crate::board), according to the seat's rights.
 
 use std::time::Duration;
 
@@ -51,20 +51,20 @@ use crate::seat::Seat;
 use crate::signature::Signer;
 use crate::store::{Mail, Mark, Outgoing, Receipt, StoreError};
 
-/// The longest text a message may have. An inbox of a megabyte stalls Claude Code.
+/// Longest text of a message, in bytes. An inbox of one megabyte stalls Claude Code.
 pub const MAX_TEXT: usize = 1 << 20;
 
-/// What somebody wants to say.
+/// The text of a message to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Words<'w> {
-    /// The message.
+    /// The full text.
     pub text: &'w str,
-    /// A few words for people.
+    /// A short summary for people.
     pub summary: Option<&'w str>,
 }
 
 impl<'w> Words<'w> {
-    /// The same with a few words for people.
+    /// Adds a short summary for people.
     pub fn summed_up(self, summary: &'w str) -> Self {
         Self { summary: Some(summary), ..self }
     }
@@ -86,23 +86,23 @@ impl<'w> From<&'w String> for Words<'w> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Sent {
-    /// To whom.
+    /// The recipient.
     pub to: MemberName,
-    /// What the store said.
+    /// The store's receipt.
     pub receipt: Receipt,
-    /// Whether it is for a lead that does not read its inbox at the moment: one of the new generation
-    /// does so only while a teammate that it started itself is there.
+    /// Whether the recipient is a lead that is not reading its inbox now: Claude Code of the newer generation
+    /// reads it only while a teammate that it started itself is running.
     pub unheard: bool,
 }
 
 impl Sent {
-    /// What its sender should know: why a message that is safe is not where it is read.
+    /// Explains why a message that is safely stored is not readable yet, or not being read.
     pub fn caveat(&self) -> Option<String> {
         let waits = self.receipt.waits.as_ref();
         let waits = waits.map(|why| format!("not in {}'s inbox yet: {why}", self.to));
         let unheard = || {
             format!(
-                "in {}'s inbox, which it reads only while a teammate that it started itself is there",
+                "in {0}'s inbox, but {0} reads it only while a teammate that it started itself is running",
                 self.to
             )
         };
@@ -114,59 +114,63 @@ impl Sent {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MailError {
-    /// Nobody of that name.
-    #[error("no member {to:?} in team {team}")]
+    /// The recipient is not on the roster.
+    #[error("no member named {to:?} in team {team:?}")]
     NoMember {
-        /// Whom it was for.
+        /// The name of the recipient.
         to: String,
-        /// Which team.
+        /// The team.
         team: String,
-        /// Who is there.
+        /// The names on the roster.
         members: Vec<String>,
     },
-    /// It is not for the seat to do.
+    /// The seat may not do this.
     #[error(transparent)]
     Denied(#[from] Denied),
-    /// A message to oneself is a mistake.
-    #[error("a message to oneself ({to})")]
+    /// The sender is the recipient.
+    #[error("cannot send a message to yourself ({to})")]
     ToSelf {
-        /// Whom it was for.
+        /// The name of the sender.
         to: MemberName,
     },
-    /// Nothing to say.
+    /// The text is empty.
     #[error("the message is empty")]
     Empty,
-    /// Too much to say.
-    #[error("the message has {len} bytes; at most {MAX_TEXT} are taken")]
+    /// The text or the summary is too long.
+    #[error("the message is {len} bytes long; the limit is {MAX_TEXT}")]
     TooLong {
-        /// Its length.
+        /// Its length in bytes.
         len: usize,
     },
-    /// JSON with a `type` is an order to the program that reads it, not words for its model.
-    #[error("the text is JSON of type {kind:?}, which would be taken for an order of the protocol")]
+    /// JSON with a `type` is a command to the program that reads it, not text for its model.
+    #[error(
+        "the text is JSON of type {kind:?}, which the recipient would treat as a protocol message"
+    )]
     Protocol {
-        /// The type it names.
+        /// The value of `type`.
         kind: String,
     },
-    /// Claude Code 2.1.50 puts texts before its model as they are.
-    #[error("the message has a <{ENVELOPE}> tag in it, and would pass for somebody else's")]
+    /// Claude Code 2.1.50 shows texts to its model unescaped.
+    #[error(
+        "the message contains a <{ENVELOPE}> tag, so part of it could pass for another message"
+    )]
     Envelope,
-    /// A message to several reached some, and then failed.
-    #[error("sent to {}, and then failed for {failed}", names(.reached))]
+    /// Sending to several members failed after some of them got the message.
+    #[error("sent to {}, but sending to {failed} failed", names(.reached))]
     Partly {
-        /// Who has it.
+        /// The members who got the message.
         reached: Vec<Sent>,
-        /// Who has not.
+        /// The first member who did not.
         failed: MemberName,
         /// Why.
         source: StoreError,
     },
-    /// The store said no.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// The tag around a message, as a model sees it.
+/// The tag that encloses a message shown to a model.
 const ENVELOPE: &str = "teammate-message";
 
 fn names(sent: &[Sent]) -> String {
@@ -178,9 +182,9 @@ fn names(sent: &[Sent]) -> String {
 pub async fn send<'w>(
     seat: &Seat,
     to: &str,
-    words: impl Into<Words<'w>>,
+    text: impl Into<Words<'w>>,
 ) -> Result<Sent, MailError> {
-    let mut sent = send_to(seat, &[to], words).await?;
+    let mut sent = send_to(seat, &[to], text).await?;
     sent.pop().ok_or_else(|| MailError::NoMember {
         to: to.to_owned(),
         team: seat.team.to_string(),
@@ -188,15 +192,15 @@ pub async fn send<'w>(
     })
 }
 
-/// Sends a message to some members, each once, in the order given. If one of them is not there,
-/// nobody gets it.
+/// Sends a message to some members, each once, in the given order. If one of them is not on the roster, sends
+/// nothing.
 pub async fn send_to<'w>(
     seat: &Seat,
     to: &[&str],
-    words: impl Into<Words<'w>>,
+    text: impl Into<Words<'w>>,
 ) -> Result<Vec<Sent>, MailError> {
-    let words = words.into();
-    check(words)?;
+    let text = text.into();
+    check_plain_text(text)?;
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     let mut names: Vec<MemberName> = Vec::new();
@@ -206,43 +210,43 @@ pub async fn send_to<'w>(
             names.push(name);
         }
     }
-    send_each(seat, &team, names, words).await
+    send_each(seat, &team, names, text).await
 }
 
 /// Sends a message to every other member, in the order of the roster.
 pub async fn broadcast<'w>(
     seat: &Seat,
-    words: impl Into<Words<'w>>,
+    text: impl Into<Words<'w>>,
 ) -> Result<Vec<Sent>, MailError> {
-    let words = words.into();
-    check(words)?;
+    let text = text.into();
+    check_plain_text(text)?;
     let config = seat.config().await?;
     let team = seat.read(&config)?;
-    authority::member(seat, &team)?;
-    // A name no inbox can be made of safely was not given by us; its owner hears nothing.
+    authority::require_member(seat, &team)?;
+    // Skip names that are not safe as file names. Only another program can have added them.
     let names = member_names(&team).into_iter().filter_map(|name| name.parse().ok());
     let others = names.filter(|name: &MemberName| *name != seat.name).collect();
-    send_each(seat, &team, others, words).await
+    send_each(seat, &team, others, text).await
 }
 
-/// Sends a message that is sent once, however often this is called: `what` is its name among those the
-/// sender so sends to this member in this team.
+/// Sends a message at most once, however often it is called. `what` identifies the message among those sent this way
+/// from this sender to this member in this team.
 pub async fn send_once<'w>(
     seat: &Seat,
     to: &MemberName,
     what: &str,
-    words: impl Into<Words<'w>>,
+    text: impl Into<Words<'w>>,
 ) -> Result<Receipt, MailError> {
-    let words = words.into();
-    check(words)?;
+    let text = text.into();
+    check_plain_text(text)?;
     let config = seat.config().await?;
     let team = seat.read(&config)?;
-    let mut message = unsigned(seat, &team, words)?;
+    let mut message = build_unsigned(seat, &team, text)?;
     let created = team.created_at().unwrap_or_default();
     let half = |salt: &str| {
-        let name = Fnv::default().field(salt.as_bytes()).field(seat.team.as_str().as_bytes());
-        let name = name.field(&created.to_le_bytes()).field(seat.name.as_str().as_bytes());
-        name.field(to.as_str().as_bytes()).field(what.as_bytes()).finish()
+        let hash = Fnv::default().field(salt.as_bytes()).field(seat.team.as_str().as_bytes());
+        let hash = hash.field(&created.to_le_bytes()).field(seat.name.as_str().as_bytes());
+        hash.field(to.as_str().as_bytes()).field(what.as_bytes()).finish()
     };
     let id = (u128::from(half("high")) << 64) | u128::from(half("low"));
     message.msg_id = uuid::Builder::from_custom_bytes(id.to_be_bytes()).into_uuid().to_string();
@@ -250,7 +254,7 @@ pub async fn send_once<'w>(
     if records.iter().any(|record| record.event.message() == Some(message.key())) {
         return Ok(Receipt { msg_id: message.msg_id, waits: None });
     }
-    let message = sealed(seat, &team, to, message);
+    let message = sign_if_lead(seat, &team, to, message);
     Ok(seat.store.send(&seat.team, to, &message).await?)
 }
 
@@ -258,17 +262,17 @@ async fn send_each(
     seat: &Seat,
     team: &Team<'_>,
     names: Vec<MemberName>,
-    words: Words<'_>,
+    text: Words<'_>,
 ) -> Result<Vec<Sent>, MailError> {
     let mut reached = Vec::new();
     for to in names {
-        // Each copy is a message of its own, as Claude Code has it.
-        let message = outgoing(seat, team, &to, words)?;
+        // Each recipient gets a message with its own id, as in Claude Code.
+        let message = outgoing(seat, team, &to, text)?;
         match seat.store.send(&seat.team, &to, &message).await {
             Ok(receipt) => {
                 tracing::info!(team = %seat.team, member = %to, "sent");
                 let leads = team.lead().is_some_and(|lead| lead.is(to.as_str()));
-                let unheard = leads && !roster::listens(team);
+                let unheard = leads && !roster::lead_reads_inbox(team);
                 reached.push(Sent { to, receipt, unheard });
             }
             Err(source) if reached.is_empty() => return Err(source.into()),
@@ -278,7 +282,7 @@ async fn send_each(
     Ok(reached)
 }
 
-/// Sends words of the protocol to a member, who may be the sender.
+/// Sends a protocol message to a member, which may be the sender.
 pub async fn send_protocol(seat: &Seat, to: &MemberName, text: &str) -> Result<Receipt, MailError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
@@ -286,7 +290,7 @@ pub async fn send_protocol(seat: &Seat, to: &MemberName, text: &str) -> Result<R
     Ok(seat.store.send(&seat.team, to, &message).await?)
 }
 
-/// The messages in a member's inbox.
+/// Returns the messages in a member's inbox.
 pub async fn inbox(seat: &Seat, of: &MemberName, which: Which) -> Result<Vec<Mail>, MailError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
@@ -300,28 +304,28 @@ pub async fn inbox(seat: &Seat, of: &MemberName, which: Which) -> Result<Vec<Mai
     Ok(mail)
 }
 
-/// Which messages of an inbox.
+/// A filter for the messages of an inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// All that are there.
+    /// All messages.
     All,
-    /// Those not marked read.
+    /// Messages not marked read.
     Unread,
 }
 
-/// Marks messages of the seat's own inbox.
+/// Marks messages in the seat's own inbox.
 pub async fn mark(seat: &Seat, keys: &[MessageKey], mark: Mark) -> Result<(), StoreError> {
     seat.store.mark(&seat.team, &seat.name, keys, mark).await
 }
 
-/// Waits for mail of the seat's own and marks it read: gives what is unread as soon as there is any, or
-/// nothing when `patience` is at its end.
+/// Waits for unread mail in the seat's own inbox, marks it read and returns it. Returns an empty list after
+/// `timeout`.
 ///
-/// What it gave and the program did not come to is not given again. A program that must not lose any reads
-/// with [`inbox`], and calls [`mark`] when it is through with a message.
-pub async fn receive(seat: &Seat, patience: Duration) -> Result<Vec<Mail>, MailError> {
-    let end = Instant::now() + patience.min(LONGEST);
-    // First the watch, then the look: what comes in between wakes us.
+/// Returned messages are not returned again, even if the program crashes before it handles them. A program that
+/// must not lose any reads with [`inbox`] instead, and calls [`mark`] after it has handled a message.
+pub async fn receive(seat: &Seat, timeout: Duration) -> Result<Vec<Mail>, MailError> {
+    let end = Instant::now() + timeout.min(MAX_WAIT);
+    // Start the watch before reading the inbox, so that a message in between wakes us.
     let mut watch = seat.store.watch_proceedings(&seat.team).await?;
     loop {
         let mail = inbox(seat, &seat.name, Which::Unread).await?;
@@ -336,9 +340,9 @@ pub async fn receive(seat: &Seat, patience: Duration) -> Result<Vec<Mail>, MailE
                     Some(Event::Sent { to, .. } | Event::Seen { to, .. })
                         if to == seat.name.as_str() => break,
                     Some(_) => {}
-                    // Nothing wakes us any more, so that we look again now and then.
+                    // The watch has ended, so poll from now on.
                     None if Instant::now() < end => {
-                        sleep(LOOK.min(end - Instant::now())).await;
+                        sleep(POLL_INTERVAL.min(end - Instant::now())).await;
                         break;
                     }
                     None => return Ok(Vec::new()),
@@ -349,30 +353,30 @@ pub async fn receive(seat: &Seat, patience: Duration) -> Result<Vec<Mail>, MailE
     }
 }
 
-/// For ever, as far as a clock can count.
-const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-/// How often an inbox is looked at that can no longer be watched.
-const LOOK: Duration = Duration::from_secs(1);
+/// Practically forever, but short enough not to overflow an `Instant`.
+const MAX_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+/// How often the inbox is polled when it cannot be watched.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Whether an entry of an inbox is marked read.
 pub fn is_read(json: &[u8]) -> Result<bool, Damage> {
     with_message(json, |message| message.is_none_or(|message| message.read()))
 }
 
-/// Looks at one entry of an inbox; `None` if it is no message.
+/// Parses one inbox entry and passes it to `read`; passes `None` if it is not a message.
 pub fn with_message<T>(
     json: &[u8],
-    look: impl FnOnce(Option<brigade_wire::message::Message<'_>>) -> T,
+    read: impl FnOnce(Option<brigade_wire::message::Message<'_>>) -> T,
 ) -> Result<T, Damage> {
     let inbox = [b"[".as_slice(), json, b"]"].concat();
     let inbox = Inbox::read(&inbox)?;
-    Ok(look(inbox.messages().next()))
+    Ok(read(inbox.messages().next()))
 }
 
-/// Words of the protocol, ready to be sent.
+/// Builds a protocol message.
 ///
-/// In them, too, somebody may have written another's envelope: in a plan, a reason, the subject of a
-/// task. JSON has a second spelling for the character it begins with, so nothing has to be refused.
+/// Its fields (a plan, a reason, a task subject) may contain a forged message envelope. JSON allows `<` to be
+/// escaped, so nothing needs to be rejected.
 pub(crate) fn protocol(
     seat: &Seat,
     team: &Team<'_>,
@@ -383,12 +387,12 @@ pub(crate) fn protocol(
     outgoing(seat, team, to, Words { text, summary: None })
 }
 
-/// Refuses what is not words.
-fn check(words: Words<'_>) -> Result<(), MailError> {
-    if words.text.is_empty() {
+/// Rejects everything but plain text.
+fn check_plain_text(text: Words<'_>) -> Result<(), MailError> {
+    if text.text.is_empty() {
         return Err(MailError::Empty);
     }
-    match Body::parse(words.text) {
+    match Body::parse(text.text) {
         Body::Text => {}
         Body::Protocol(protocol) => {
             return Err(MailError::Protocol { kind: protocol.kind().to_owned() });
@@ -397,13 +401,13 @@ fn check(words: Words<'_>) -> Result<(), MailError> {
             return Err(MailError::Protocol { kind });
         }
     }
-    if has_envelope(words.text) || words.summary.is_some_and(has_envelope) {
+    if has_envelope(text.text) || text.summary.is_some_and(has_envelope) {
         return Err(MailError::Envelope);
     }
     Ok(())
 }
 
-/// Whether a text has the tag of an envelope in it, as a model might read it.
+/// Whether a text contains an envelope tag, or something a model could read as one.
 fn has_envelope(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     text.match_indices(ENVELOPE).any(|(at, _)| {
@@ -416,22 +420,23 @@ fn outgoing(
     seat: &Seat,
     team: &Team<'_>,
     to: &MemberName,
-    words: Words<'_>,
+    text: Words<'_>,
 ) -> Result<Outgoing, MailError> {
-    Ok(sealed(seat, team, to, unsigned(seat, team, words)?))
+    Ok(sign_if_lead(seat, team, to, build_unsigned(seat, team, text)?))
 }
 
-fn unsigned(seat: &Seat, team: &Team<'_>, words: Words<'_>) -> Result<Outgoing, MailError> {
-    let len = words.text.len().max(words.summary.map_or(0, str::len));
+fn build_unsigned(seat: &Seat, team: &Team<'_>, text: Words<'_>) -> Result<Outgoing, MailError> {
+    let len = text.text.len().max(text.summary.map_or(0, str::len));
     if len > MAX_TEXT {
         return Err(MailError::TooLong { len });
     }
-    let from = team.member(seat.name.as_str()).ok_or_else(|| authority::absent(seat, team))?;
+    let from =
+        team.member(seat.name.as_str()).ok_or_else(|| authority::not_a_member(seat, team))?;
     Ok(Outgoing {
         msg_id: Uuid::new_v4().to_string(),
         from: seat.name.to_string(),
-        text: words.text.to_owned(),
-        summary: words.summary.map(str::to_owned),
+        text: text.text.to_owned(),
+        summary: text.summary.map(str::to_owned),
         timestamp: wire_time(seat.clock.now()),
         color: from.color().and_then(|color| color.parse().ok()),
         msg_v: Outgoing::msg_v(team.generation()),
@@ -440,9 +445,8 @@ fn unsigned(seat: &Seat, team: &Team<'_>, words: Words<'_>) -> Result<Outgoing, 
     })
 }
 
-/// The message with the lead's signature, where the seat is the lead's. Nothing in it may change
-/// from here on.
-fn sealed(seat: &Seat, team: &Team<'_>, to: &MemberName, message: Outgoing) -> Outgoing {
+/// Signs the message if the seat is the lead. The message must not change after this.
+fn sign_if_lead(seat: &Seat, team: &Team<'_>, to: &MemberName, message: Outgoing) -> Outgoing {
     match &seat.signer {
         Some(signer) if team.lead().is_some_and(|lead| lead.is(seat.name.as_str())) => {
             signed(signer.as_ref(), to, message)
@@ -451,8 +455,8 @@ fn sealed(seat: &Seat, team: &Team<'_>, to: &MemberName, message: Outgoing) -> O
     }
 }
 
-/// The message with the lead's signature, if its reader knows the lead by a key. Then it has the form
-/// of the new generation, whatever the team's: only that one signs.
+/// Signs the message if its reader has a key for the lead. A signed message always has the form of the newer
+/// generation, even in an older team, because only that form can carry a signature.
 pub fn signed(signer: &dyn Signer, to: &MemberName, message: Outgoing) -> Outgoing {
     match signer.sign(to, &message) {
         Some(signature) => {
@@ -463,7 +467,7 @@ pub fn signed(signer: &dyn Signer, to: &MemberName, message: Outgoing) -> Outgoi
     }
 }
 
-/// The member that is meant, who is not the seat itself.
+/// Looks up a recipient, which must not be the seat itself.
 pub(crate) fn recipient(seat: &Seat, team: &Team<'_>, to: &str) -> Result<MemberName, MailError> {
     let absent = || no_member(seat, team, to);
     let name: MemberName = to.parse().map_err(|_: NameError| absent())?;
@@ -478,7 +482,7 @@ fn no_member(seat: &Seat, team: &Team<'_>, to: &str) -> MailError {
     MailError::NoMember { to, team: seat.team.to_string(), members }
 }
 
-/// The members' names, in the order of the roster.
+/// The names of the members, in roster order.
 pub(crate) fn member_names(team: &Team<'_>) -> Vec<String> {
     team.members().filter_map(|member| Some(member.name()?.into_owned())).collect()
 }

@@ -1,4 +1,4 @@
-//! Messages of the protocol in words, for people and for models.
+//! Renders protocol messages as text, for people and for models.
 //!
 //! ```
 //! use brigade_core::wire::body::Body;
@@ -26,35 +26,34 @@
 use brigade_wire::permission::{PermissionResponse, Verdict};
 use brigade_wire::protocol::{IdleNotification, IdleReason, PlanApprovalResponse, Protocol};
 
-/// What a message of the protocol says. It begins in the middle of a sentence whose subject is the
-/// sender.
+/// Renders a protocol message as the rest of a sentence whose subject is the sender.
 pub fn of(protocol: &Protocol) -> String {
     match protocol {
-        Protocol::IdleNotification(idle) => of_idle(idle),
+        Protocol::IdleNotification(idle) => idle_text(idle),
         Protocol::TaskAssignment(task) => {
-            let head = format!("gives you task {}: {}", task.task_id, task.subject);
-            below(head, &task.description)
+            let head = format!("assigns you task {}: {}", task.task_id, task.subject);
+            with_body(head, &task.description)
         }
-        Protocol::ShutdownRequest(asked) => because("asks you to shut down", &asked.reason),
+        Protocol::ShutdownRequest(asked) => with_reason("asks you to shut down", &asked.reason),
         Protocol::ShutdownApproved(_) => "agrees to shut down".to_owned(),
-        Protocol::ShutdownRejected(answer) => because("does not shut down", &answer.reason),
+        Protocol::ShutdownRejected(answer) => with_reason("declines to shut down", &answer.reason),
         Protocol::PlanApprovalRequest(asked) => {
-            below("submits a plan for approval".to_owned(), &asked.plan_content)
+            with_body("submits a plan for approval".to_owned(), &asked.plan_content)
         }
-        Protocol::PlanApprovalResponse(answer) => of_plan(answer),
+        Protocol::PlanApprovalResponse(answer) => plan_answer_text(answer),
         Protocol::PermissionRequest(asked) => {
             let original = asked.brigade.as_ref().map(|original| &original.tool);
             let tool = original.unwrap_or(&asked.tool_name);
-            let head = format!("asks leave to use {tool}: {}", asked.description);
-            below(head, asked.input.as_str())
+            let head = format!("asks for permission to use {tool}: {}", asked.description);
+            with_body(head, asked.input.as_str())
         }
-        Protocol::PermissionResponse(answer) => of_permission(answer),
-        Protocol::TeammateTerminated(gone) => gone.message.clone(),
-        other => format!("says {}", other.kind()),
+        Protocol::PermissionResponse(answer) => permission_answer_text(answer),
+        Protocol::TeammateTerminated(notice) => notice.message.clone(),
+        other => format!("sends {}", other.kind()),
     }
 }
 
-/// The id that an answer to it has to name, if it asks for one.
+/// Returns the id that an answer must name, if the message is a request.
 pub fn request_id(protocol: &Protocol) -> Option<&str> {
     match protocol {
         Protocol::ShutdownRequest(asked) => Some(&asked.request_id),
@@ -64,12 +63,12 @@ pub fn request_id(protocol: &Protocol) -> Option<&str> {
     }
 }
 
-fn of_idle(idle: &IdleNotification) -> String {
+fn idle_text(idle: &IdleNotification) -> String {
     let head = match &idle.idle_reason {
         IdleReason::Available => "is idle".to_owned(),
         IdleReason::Interrupted => "was interrupted and is idle".to_owned(),
-        IdleReason::Failed => because("failed and is idle", &idle.failure_reason),
-        IdleReason::Other(word) => format!("is idle ({word})"),
+        IdleReason::Failed => with_reason("failed and is idle", &idle.failure_reason),
+        IdleReason::Other(reason) => format!("is idle ({reason})"),
     };
     let head = match (&idle.completed_task_id, &idle.completed_status) {
         (Some(task), Some(status)) => format!("{head}; task {task} {status}"),
@@ -80,30 +79,30 @@ fn of_idle(idle: &IdleNotification) -> String {
         Some(summary) => format!("{head}; last wrote {summary}"),
         None => head,
     };
-    below(head, idle.result.as_deref().unwrap_or_default())
+    with_body(head, idle.result.as_deref().unwrap_or_default())
 }
 
-fn of_plan(answer: &PlanApprovalResponse) -> String {
+fn plan_answer_text(answer: &PlanApprovalResponse) -> String {
     if answer.approved {
         return "approves your plan; go ahead".to_owned();
     }
-    because("rejects your plan", &answer.feedback)
+    with_reason("rejects your plan", &answer.feedback)
 }
 
-fn of_permission(answer: &PermissionResponse) -> String {
+fn permission_answer_text(answer: &PermissionResponse) -> String {
     match &answer.verdict {
-        Verdict::Success(_) => "grants what you asked leave for".to_owned(),
-        Verdict::Error(why) => format!("refuses what you asked leave for: {why}"),
+        Verdict::Success(_) => "grants the permission you asked for".to_owned(),
+        Verdict::Error(why) => format!("denies the permission you asked for: {why}"),
     }
 }
 
-fn because(what: &str, why: &Option<String>) -> String {
+fn with_reason(what: &str, why: &Option<String>) -> String {
     match why.as_deref().filter(|why| !why.is_empty()) {
         Some(why) => format!("{what}: {why}"),
         None => what.to_owned(),
     }
 }
 
-fn below(head: String, text: &str) -> String {
+fn with_body(head: String, text: &str) -> String {
     if text.is_empty() { head } else { format!("{head}\n{text}") }
 }

@@ -1,8 +1,8 @@
-//! How a member is: told by its own process, and judged by whoever looks.
+//! The state of a member: reported by its own process, and judged by the reader.
 //!
-//! A process writes down its [`Pulse`] whenever its state changes, and every few seconds though it does
-//! not. What it says is believed only as far as the process is there, and is the one that said it. Of
-//! another host's process nothing but the word can be seen, and that is believed for a while.
+//! A process saves its [`Pulse`] whenever its state changes, and every few seconds otherwise. A reader trusts the
+//! report only if that same process is still running. For a process on another host it can check only the age of
+//! the report.
 //!
 //! ```
 //! use brigade_core::clock::Timestamp;
@@ -10,7 +10,7 @@
 //!
 //! let judged = judge(None, None, "this-host", Timestamp::now());
 //! assert_eq!(judged.liveness, Liveness::Dead);
-//! assert_eq!(judged.evidence, "no process plays it; it never said anything");
+//! assert_eq!(judged.evidence, "its process is not running; it never reported");
 //! ```
 
 use std::time::Duration;
@@ -22,114 +22,114 @@ use serde::{Deserialize, Serialize};
 use crate::seat::Seat;
 use crate::store::{Shelf, StoreError, Strain};
 
-/// How often a process says how it is, though nothing changed.
+/// How often a process reports even if nothing changed.
 pub const BEAT: Duration = Duration::from_secs(10);
-/// After this long without a word a process that is there does not go on.
-const SILENT: SignedDuration = SignedDuration::from_secs(60);
-/// For this long the word of a process of another host is believed.
-const AFAR: SignedDuration = SignedDuration::from_secs(30);
-/// After this long in a turn without a sign of its agent's the agent does not go on. A command that the
-/// agent runs may well take minutes.
-const STUCK: SignedDuration = SignedDuration::from_mins(15);
+/// A running process that has not reported for this long counts as hung.
+const REPORT_TIMEOUT: SignedDuration = SignedDuration::from_secs(60);
+/// A report from another host is trusted for this long.
+const REMOTE_REPORT_TIMEOUT: SignedDuration = SignedDuration::from_secs(30);
+/// An agent in a turn that has produced no output for this long counts as hung. A command that the agent runs may
+/// take minutes.
+const OUTPUT_TIMEOUT: SignedDuration = SignedDuration::from_mins(15);
 
-/// Which process, for ever: the system gives a number again, but not with this beginning.
+/// Identifies a process. The system reuses process ids, but not together with the same start time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// Its number.
+    /// The process id.
     pub pid: u32,
-    /// When it began, in the system's own words.
+    /// The start time, in the system's own format.
     pub began: String,
 }
 
-/// How a member's process says it is.
+/// A report of a member's process about itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pulse {
-    /// Who says so.
+    /// The reporting process.
     pub process: Process,
-    /// The host it is on; empty if it did not say.
+    /// The host it runs on; empty in reports of older versions.
     #[serde(default)]
     pub host: String,
-    /// When.
+    /// When it reported.
     pub at: Timestamp,
-    /// How it is.
+    /// The member's state.
     pub state: State,
-    /// Since when.
+    /// When that state began.
     pub since: Timestamp,
-    /// When its agent was last heard.
+    /// When the agent last produced output.
     #[serde(default)]
     pub heard: Option<Timestamp>,
-    /// The agent's own id for its session.
+    /// The agent's session id.
     #[serde(default)]
     pub session: Option<String>,
-    /// Tokens read and written by its model in this conversation.
+    /// Tokens read and written by the model in this conversation.
     #[serde(default)]
     pub tokens: (u64, u64),
-    /// What that cost in US dollars, where the agent says.
+    /// Cost in US dollars, if the agent reports it.
     #[serde(default)]
     pub cost: Option<f64>,
-    /// What it had to do twice on the way to the engine, if it is in one.
+    /// Retry counters of the NATS store, if the team is in one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strain: Option<Strain>,
 }
 
-/// How a member is, as its own process knows.
+/// The state of a member, according to its own process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum State {
-    /// Its agent's program is being started.
+    /// The agent's process is being started.
     Starting {},
     /// In a turn.
     Working {
-        /// That its agent does not get through to its vendor, if so, in the agent's words.
+        /// The agent's message, if it cannot reach its vendor and is retrying.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retries: Option<String>,
     },
     /// Between turns.
     Idle {
-        /// Why its last turn failed, if it did.
+        /// Why the last turn failed, if it did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failed: Option<String>,
     },
-    /// Requests of its wait for an answer.
+    /// Waiting for answers to requests.
     Waiting {
-        /// Their ids.
+        /// The request ids.
         requests: Vec<String>,
     },
-    /// Its vendor takes no more for now.
+    /// The vendor's rate limit was reached.
     Limited {
-        /// In the vendor's words.
+        /// The vendor's message.
         why: String,
     },
-    /// Its agent cannot be kept running; the next message tries again.
+    /// The agent keeps failing. The next message makes brigade try again.
     Failed {
         /// Why.
         why: String,
     },
 }
 
-/// How a member is, as far as can be seen.
+/// The state of a member, as judged by a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Liveness {
-    /// It is not ready yet.
+    /// Not ready yet.
     Starting,
-    /// It is in a turn.
+    /// In a turn.
     Working,
-    /// It has nothing to do.
+    /// Waiting for work.
     Idle,
-    /// It waits for an answer to a request.
+    /// Waiting for an answer to a request.
     Waiting,
-    /// Its vendor takes no more for now.
+    /// Stopped by the vendor's rate limit.
     Limited,
-    /// It is there, and does not go on.
+    /// Running, but without progress.
     Hung,
-    /// Nobody is there.
+    /// Not running, or its agent keeps failing.
     Dead,
 }
 
 impl Liveness {
-    /// In a word or two.
+    /// A short text for people.
     pub fn word(self) -> &'static str {
         match self {
             Self::Starting => "starting",
@@ -143,100 +143,111 @@ impl Liveness {
     }
 }
 
-/// How a member is, and what says so.
+/// The judged state of a member, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Judged {
-    /// How it is.
+    /// The state.
     pub liveness: Liveness,
-    /// Why that is thought.
+    /// The reason for that judgement, as text.
     pub evidence: String,
 }
 
 impl Pulse {
-    /// Whether it was said on another host than this one.
+    /// Whether it was reported on another host.
     pub fn is_afar(&self, here: &str) -> bool {
         !self.host.is_empty() && self.host != here
     }
 }
 
-/// Judges how a member is, by what its process said last and by the process that plays it on the host
-/// `here` now.
-pub fn judge(pulse: Option<&Pulse>, plays: Option<&Process>, here: &str, now: Timestamp) -> Judged {
+/// Judges the state of a member from its last report and from the process that runs it on this host (`here`), if any.
+pub fn judge(
+    pulse: Option<&Pulse>,
+    running: Option<&Process>,
+    here: &str,
+    now: Timestamp,
+) -> Judged {
     let judged = |liveness, evidence| Judged { liveness, evidence };
-    let Some(process) = plays else {
+    let Some(process) = running else {
         if let Some(pulse) = pulse.filter(|pulse| pulse.is_afar(here)) {
-            return judge_afar(pulse, now);
+            return judge_remote(pulse, now);
         }
         let last = pulse.map_or_else(
-            || "it never said anything".to_owned(),
-            |pulse| format!("last heard of {} ago", ago(now, pulse.at)),
+            || "it never reported".to_owned(),
+            |pulse| format!("its last report was {} ago", ago(now, pulse.at)),
         );
-        return judged(Liveness::Dead, format!("no process plays it; {last}"));
+        return judged(Liveness::Dead, format!("its process is not running; {last}"));
     };
     let pid = process.pid;
     let Some(pulse) = pulse.filter(|pulse| pulse.process == *process && !pulse.is_afar(here))
     else {
-        let evidence = format!("process {pid} has said nothing yet");
+        let evidence = format!("process {pid} has not reported yet");
         return judged(Liveness::Starting, evidence);
     };
     let silent = now.duration_since(pulse.at);
-    if silent > SILENT {
-        let evidence = format!("process {pid} is there, and silent for {}", words(silent));
+    if silent > REPORT_TIMEOUT {
+        let evidence =
+            format!("process {pid} is running but has not reported for {}", words(silent));
         return judged(Liveness::Hung, evidence);
     }
-    believe(pulse, &format!("process {pid}"), now)
+    judge_report(pulse, &format!("process {pid}"), now)
 }
 
-/// Judges by nothing but what was said, and when.
-fn judge_afar(pulse: &Pulse, now: Timestamp) -> Judged {
+/// Judges from the report and its age alone.
+fn judge_remote(pulse: &Pulse, now: Timestamp) -> Judged {
     let host = &pulse.host;
     let silent = now.duration_since(pulse.at);
-    if silent > AFAR {
-        let evidence = format!("silent for {}; it was on {host}", words(silent));
+    if silent > REMOTE_REPORT_TIMEOUT {
+        let evidence = format!("no report for {}; it ran on {host}", words(silent));
         return Judged { liveness: Liveness::Dead, evidence };
     }
-    believe(pulse, &format!("on {host}"), now)
+    judge_report(pulse, &format!("on {host}"), now)
 }
 
-/// How a member is, if what it said is so.
-fn believe(pulse: &Pulse, who: &str, now: Timestamp) -> Judged {
+/// The state of a member, if its report is true.
+fn judge_report(pulse: &Pulse, who: &str, now: Timestamp) -> Judged {
     let judged = |liveness, evidence| Judged { liveness, evidence };
     let since = ago(now, pulse.since);
     let by = |what: &str| format!("{who}, {what} for {since}");
     match &pulse.state {
         State::Starting {} => judged(Liveness::Starting, by("starting its agent")),
-        State::Idle { failed: None } => judged(Liveness::Idle, by("between turns")),
+        State::Idle { failed: None } => judged(Liveness::Idle, by("waiting for work")),
         State::Idle { failed: Some(why) } => {
             judged(Liveness::Idle, format!("its last turn failed: {why}; {}", by("idle")))
         }
         State::Waiting { requests } => {
-            judged(Liveness::Waiting, format!("{}: {}", by("asking"), requests.join(", ")))
+            let requests = requests.join(", ");
+            judged(Liveness::Waiting, format!("{}: {requests}", by("waiting for an answer")))
         }
-        State::Limited { why } => judged(Liveness::Limited, format!("{}: {why}", by("limited"))),
+        State::Limited { why } => {
+            judged(Liveness::Limited, format!("{}: {why}", by("rate-limited")))
+        }
         State::Failed { why } => {
-            judged(Liveness::Dead, format!("{}: {why}", by("without its agent")))
+            judged(Liveness::Dead, format!("{who}, agent failed {since} ago: {why}"))
         }
         State::Working { retries } => {
             let heard = pulse.heard.unwrap_or(pulse.since);
-            if now.duration_since(heard) > STUCK {
-                let evidence =
-                    format!("{}; no sign of its agent for {}", by("in a turn"), ago(now, heard));
+            if now.duration_since(heard) > OUTPUT_TIMEOUT {
+                let evidence = format!(
+                    "{}; no output from its agent for {}",
+                    by("in a turn"),
+                    ago(now, heard)
+                );
                 judged(Liveness::Hung, evidence)
             } else {
-                let why = retries.as_ref().map(|why| format!("; its agent tries again: {why}"));
+                let why = retries.as_ref().map(|why| format!("; its agent is retrying: {why}"));
                 judged(Liveness::Working, by("in a turn") + &why.unwrap_or_default())
             }
         }
     }
 }
 
-/// What a member's process said last.
+/// Reads the last report of a member's process.
 pub async fn of(seat: &Seat, member: &MemberName) -> Result<Option<Pulse>, StoreError> {
-    let kept = seat.store.kept(&seat.team, member, Shelf::Pulse).await?;
-    Ok(kept.and_then(|note| serde_json::from_slice(&note).ok()))
+    let note = seat.store.kept(&seat.team, member, Shelf::Pulse).await?;
+    Ok(note.and_then(|note| serde_json::from_slice(&note).ok()))
 }
 
-/// Writes down how the seat's own process is.
+/// Saves a report of the seat's own process.
 pub async fn beat(seat: &Seat, pulse: &Pulse) -> Result<(), StoreError> {
     // Plain data; this cannot fail.
     let note = serde_json::to_vec(pulse).unwrap_or_default();
@@ -247,7 +258,7 @@ fn ago(now: Timestamp, then: Timestamp) -> String {
     words(now.duration_since(then))
 }
 
-/// A time in one or two units.
+/// Formats a duration in one or two units.
 pub fn words(time: SignedDuration) -> String {
     let seconds = time.as_secs().max(0);
     match seconds {
@@ -288,9 +299,9 @@ mod tests {
         }
     }
 
-    fn check(pulse: &Pulse, plays: Option<u32>, now: i64, liveness: Liveness, evidence: &str) {
-        let plays = plays.map(process);
-        let judged = judge(Some(pulse), plays.as_ref(), "here", at(now));
+    fn check(pulse: &Pulse, running: Option<u32>, now: i64, liveness: Liveness, evidence: &str) {
+        let running = running.map(process);
+        let judged = judge(Some(pulse), running.as_ref(), "here", at(now));
         assert_eq!((judged.liveness, judged.evidence.as_str()), (liveness, evidence));
     }
 
@@ -299,7 +310,7 @@ mod tests {
         use Liveness::{Dead, Hung, Idle, Limited, Starting, Waiting, Working};
         let why = || "429".to_owned();
         let waiting = State::Waiting { requests: vec!["perm-1".to_owned()] };
-        check(&pulse(IDLE), Some(7), 5, Idle, "process 7, between turns for 5 s");
+        check(&pulse(IDLE), Some(7), 5, Idle, "process 7, waiting for work for 5 s");
         check(
             &pulse(State::Idle { failed: Some("not logged in".to_owned()) }),
             Some(7),
@@ -314,33 +325,35 @@ mod tests {
             Working,
             "process 7, in a turn for 5 s",
         );
-        let cut_off = pulse(State::Working { retries: Some("Reconnecting... 2/5".into()) });
-        let words = "process 7, in a turn for 5 s; its agent tries again: Reconnecting... 2/5";
-        check(&cut_off, Some(7), 5, Working, words);
-        check(&pulse(waiting), Some(7), 5, Waiting, "process 7, asking for 5 s: perm-1");
+        let retrying = pulse(State::Working { retries: Some("Reconnecting... 2/5".into()) });
+        let evidence = "process 7, in a turn for 5 s; its agent is retrying: Reconnecting... 2/5";
+        check(&retrying, Some(7), 5, Working, evidence);
+        let evidence = "process 7, waiting for an answer for 5 s: perm-1";
+        check(&pulse(waiting), Some(7), 5, Waiting, evidence);
         check(
             &pulse(State::Limited { why: why() }),
             Some(7),
             5,
             Limited,
-            "process 7, limited for 5 s: 429",
+            "process 7, rate-limited for 5 s: 429",
         );
         check(
             &pulse(State::Failed { why: why() }),
             Some(7),
             5,
             Dead,
-            "process 7, without its agent for 5 s: 429",
+            "process 7, agent failed 5 s ago: 429",
         );
-        check(&pulse(IDLE), Some(7), 61, Hung, "process 7 is there, and silent for 1 min");
-        // Another process than the one that spoke: what was said is not its word.
-        check(&pulse(IDLE), Some(8), 5, Starting, "process 8 has said nothing yet");
+        let evidence = "process 7 is running but has not reported for 1 min";
+        check(&pulse(IDLE), Some(7), 61, Hung, evidence);
+        // A different process than the one that reported.
+        check(&pulse(IDLE), Some(8), 5, Starting, "process 8 has not reported yet");
         check(
             &pulse(State::Working { retries: None }),
             None,
             90,
             Dead,
-            "no process plays it; last heard of 1 min ago",
+            "its process is not running; its last report was 1 min ago",
         );
         let beating = Pulse { at: at(1000), ..pulse(State::Working { retries: None }) };
         check(
@@ -348,29 +361,35 @@ mod tests {
             Some(7),
             1001,
             Hung,
-            "process 7, in a turn for 16 min; no sign of its agent for 16 min",
+            "process 7, in a turn for 16 min; no output from its agent for 16 min",
         );
         let heard = Pulse { heard: Some(at(990)), ..beating };
         check(&heard, Some(7), 1001, Working, "process 7, in a turn for 16 min");
     }
 
     #[test]
-    fn what_older_processes_wrote_down_is_understood() {
+    fn reports_of_older_versions_can_be_read() {
         let state: State = serde_json::from_str(r#"{"idle":{}}"#).unwrap();
         assert_eq!(state, IDLE);
         assert_eq!(serde_json::to_string(&IDLE).unwrap(), r#"{"idle":{}}"#);
     }
 
     #[test]
-    fn of_another_host_a_fresh_word_is_believed_and_an_old_one_is_not() {
+    fn reports_from_another_host_are_trusted_only_while_fresh() {
         use Liveness::{Dead, Idle, Starting, Working};
-        let afar = |state| Pulse { host: "b".to_owned(), ..pulse(state) };
-        check(&afar(IDLE), None, 30, Idle, "on b, between turns for 30 s");
-        check(&afar(State::Working { retries: None }), None, 5, Working, "on b, in a turn for 5 s");
-        check(&afar(IDLE), None, 31, Dead, "silent for 31 s; it was on b");
-        // A process of this host may have the number of another's.
-        check(&afar(IDLE), Some(7), 5, Starting, "process 7 has said nothing yet");
+        let remote = |state| Pulse { host: "b".to_owned(), ..pulse(state) };
+        check(&remote(IDLE), None, 30, Idle, "on b, waiting for work for 30 s");
+        check(
+            &remote(State::Working { retries: None }),
+            None,
+            5,
+            Working,
+            "on b, in a turn for 5 s",
+        );
+        check(&remote(IDLE), None, 31, Dead, "no report for 31 s; it ran on b");
+        // A process on this host may have the same pid as one on another host.
+        check(&remote(IDLE), Some(7), 5, Starting, "process 7 has not reported yet");
         let old = Pulse { host: String::new(), ..pulse(IDLE) };
-        check(&old, Some(7), 5, Idle, "process 7, between turns for 5 s");
+        check(&old, Some(7), 5, Idle, "process 7, waiting for work for 5 s");
     }
 }

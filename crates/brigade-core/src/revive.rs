@@ -1,7 +1,7 @@
-//! Bringing back a team whose folder is gone, from what was written down about it.
+//! Restores a team whose folder was deleted, from the journal.
 //!
-//! Claude Code deletes a team's folder when its session ends. Who was on the team, the board, and the
-//! mail that nobody read are still in the journal.
+//! Claude Code deletes a team's folder when its session ends. The journal still has its members, its board and its
+//! unread mail.
 //!
 //! ```
 //! use brigade_core::revive::revive;
@@ -18,7 +18,7 @@
 //! # let bob = lead.of("bob".parse()?);
 //! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
 //! roster::delete(&lead, Force::Yes).await?;
-//! let revived = revive(&lead).await?.ok_or("nothing was written down")?;
+//! let revived = revive(&lead).await?.ok_or("the journal is empty")?;
 //! assert_eq!(revived.members, ["bob"]);
 //! # Ok(())
 //! # }
@@ -40,113 +40,117 @@ use crate::roster::RosterError;
 use crate::seat::Seat;
 use crate::store::{Outgoing, Shelf};
 
-/// What was brought back.
+/// What was restored.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Revived {
-    /// Members, beside the lead.
+    /// Members other than the lead.
     pub members: Vec<String>,
-    /// How many tasks.
+    /// Number of tasks.
     pub tasks: usize,
-    /// How many messages that nobody had read.
+    /// Number of unread messages.
     pub messages: usize,
 }
 
-/// A team as it was last written down.
-struct Was {
+/// The last state of a team in the journal.
+struct RecordedTeam {
     config: Vec<u8>,
     created: u64,
     members: Vec<String>,
     tasks: Vec<(TaskId, Vec<u8>)>,
 }
 
-/// A message that is to be there again.
+/// An unread message to send again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Unread {
+struct UnreadMessage {
     to: String,
     message: Outgoing,
 }
 
-/// Brings the seat's team back, with the seat as its lead. A team that is there is only seen to: what
-/// somebody who died had begun is ended. `None` if nothing was ever written down about it.
+/// Restores the seat's team with the seat as its lead. If the team exists, only completes an interrupted restore.
+/// Returns `None` if the journal has never recorded the team.
 pub async fn revive(seat: &Seat) -> Result<Option<Revived>, RosterError> {
     let history = seat.store.proceedings(&seat.team).await?;
-    let Some(was) = last_team(&history) else { return Ok(None) };
-    let is_there = seat.store.team(&seat.team).await?.is_some();
+    let Some(recorded) = last_team(&history) else { return Ok(None) };
+    let exists = seat.store.team(&seat.team).await?.is_some();
     let (store, team, me) = (&seat.store, &seat.team, &seat.name);
-    let begun = store.kept(team, me, Shelf::Revival).await?;
-    let unread: Vec<Unread> = match begun {
-        None if is_there => return Ok(Some(Revived::default())),
-        Some(begun) => serde_json::from_slice(&begun).unwrap_or_default(),
+    let progress = store.kept(team, me, Shelf::Revival).await?;
+    let unread: Vec<UnreadMessage> = match progress {
+        None if exists => return Ok(Some(Revived::default())),
+        Some(progress) => serde_json::from_slice(&progress).unwrap_or_default(),
         None => {
-            // What is to be sent is written down first: with the team, its inboxes are there again,
-            // and they are empty.
-            let unread = unread(seat, &was, &history);
+            // Save the messages before creating the team. Its new inboxes are empty, and after a crash unread
+            // messages would look like messages that were read.
+            let unread = unread(seat, &recorded, &history);
             let note = serde_json::to_vec(&unread).unwrap_or_default();
             store.keep(team, me, Shelf::Revival, Some(&note)).await?;
             unread
         }
     };
-    if !is_there {
-        seat.store.revive_team(&seat.team, &was.config, &was.tasks, &seat.actor()).await?;
+    if !exists {
+        seat.store
+            .revive_team(&seat.team, &recorded.config, &recorded.tasks, &seat.actor())
+            .await?;
     }
-    for Unread { to, message } in &unread {
+    for UnreadMessage { to, message } in &unread {
         let Ok(to) = to.parse::<MemberName>() else { continue };
         let records = seat.store.mailbox_history(&seat.team, &to).await?;
         if !records.iter().any(|record| record.event.message() == Some(message.key())) {
-            let message = Outgoing { team_created: was.created, ..message.clone() };
+            let message = Outgoing { team_created: recorded.created, ..message.clone() };
             seat.store.send(&seat.team, &to, &message).await?;
         }
     }
     store.keep(team, me, Shelf::Revival, None).await?;
-    let (members, tasks) = (was.members, was.tasks.len());
+    let (members, tasks) = (recorded.members, recorded.tasks.len());
     Ok(Some(Revived { members, tasks, messages: unread.len() }))
 }
 
-/// The team as it was before it was deleted last.
-fn last_team(history: &[Record]) -> Option<Was> {
-    let mut was: Option<(Pairs, BTreeMap<u64, Vec<u8>>)> = None;
+/// The state of the team before it was last deleted.
+fn last_team(history: &[Record]) -> Option<RecordedTeam> {
+    let mut recorded: Option<(OrderedObject, BTreeMap<u64, Vec<u8>>)> = None;
     for record in history {
         match &record.event {
             Event::TeamCreated { team } => {
-                let Ok(config) = serde_json::from_str::<Pairs>(team.get()) else { continue };
+                let Ok(config) = serde_json::from_str::<OrderedObject>(team.get()) else {
+                    continue;
+                };
                 let same =
-                    was.as_ref().is_some_and(|(known, _)| created(known) == created(&config));
-                let tasks = was.take().filter(|_| same).map(|(_, tasks)| tasks);
-                was = Some((config, tasks.unwrap_or_default()));
+                    recorded.as_ref().is_some_and(|(known, _)| created(known) == created(&config));
+                let tasks = recorded.take().filter(|_| same).map(|(_, tasks)| tasks);
+                recorded = Some((config, tasks.unwrap_or_default()));
             }
             Event::Member { name, member, .. } => {
-                if let Some((config, _)) = &mut was {
+                if let Some((config, _)) = &mut recorded {
                     put_member(config, name, Some(member));
                 }
             }
             Event::MemberLeft { name } => {
-                if let Some((config, _)) = &mut was {
+                if let Some((config, _)) = &mut recorded {
                     put_member(config, name, None);
                 }
             }
             Event::Task { id, task } => {
-                if let Some((_, tasks)) = &mut was {
+                if let Some((_, tasks)) = &mut recorded {
                     tasks.insert(*id, task.get().as_bytes().to_vec());
                 }
             }
             Event::TaskDeleted { id } => {
-                if let Some((_, tasks)) = &mut was {
+                if let Some((_, tasks)) = &mut recorded {
                     tasks.remove(id);
                 }
             }
             _ => {}
         }
     }
-    let (mut config, tasks) = was?;
+    let (mut config, tasks) = recorded?;
     let created = created(&config).unwrap_or_default();
-    // Its lead's process is no more, and nobody is to wait for it.
+    // The lead's process has ended; Claude Code must not wait for it.
     config.0.retain(|(name, _)| name != "leadProcess");
     let lead = field::<String>(&config, "leadAgentId").unwrap_or_default();
     let members = members(&config).into_iter();
     let members = members.filter(|member| member.id.as_deref() != Some(lead.as_str()));
     let members = members.filter_map(|member| member.name).collect();
     let tasks = tasks.into_iter().filter_map(|(id, task)| Some((TaskId::new(id)?, task)));
-    Some(Was {
+    Some(RecordedTeam {
         config: serde_json::to_vec(&config).ok()?,
         created,
         members,
@@ -154,8 +158,8 @@ fn last_team(history: &[Record]) -> Option<Was> {
     })
 }
 
-/// The messages of every member that nobody has read, each as one to be sent anew.
-fn unread(seat: &Seat, was: &Was, history: &[Record]) -> Vec<Unread> {
+/// Every member's unread messages, with new ids.
+fn unread(seat: &Seat, recorded: &RecordedTeam, history: &[Record]) -> Vec<UnreadMessage> {
     let read: HashSet<(&str, MessageKey)> = history
         .iter()
         .filter_map(|record| match &record.event {
@@ -163,23 +167,26 @@ fn unread(seat: &Seat, was: &Was, history: &[Record]) -> Vec<Unread> {
             _ => None,
         })
         .collect();
-    let is_there = |name: &str| name == seat.name.as_str() || was.members.iter().any(|m| m == name);
+    let is_member =
+        |name: &str| name == seat.name.as_str() || recorded.members.iter().any(|m| m == name);
     let mut unread = Vec::new();
     for record in history {
         let (to, key, message) = match &record.event {
-            Event::Sent { to, key, team_created, message, .. } if *team_created == was.created => {
+            Event::Sent { to, key, team_created, message, .. }
+                if *team_created == recorded.created =>
+            {
                 (to, *key, message)
             }
-            Event::Seen { to, key, message } if millis(record) >= was.created => {
+            Event::Seen { to, key, message } if millis(record) >= recorded.created => {
                 (to, *key, message)
             }
             _ => continue,
         };
-        if is_there(to)
+        if is_member(to)
             && !read.contains(&(to.as_str(), key))
-            && let Some(message) = again(message)
+            && let Some(message) = with_new_id(message)
         {
-            unread.push(Unread { to: to.clone(), message });
+            unread.push(UnreadMessage { to: to.clone(), message });
         }
     }
     unread
@@ -189,49 +196,50 @@ fn millis(record: &Record) -> u64 {
     u64::try_from(record.at.as_millisecond()).unwrap_or_default()
 }
 
-/// The same words by the same member, as a message of its own: the one they were in may be known as
-/// taken out of the inbox. A lead that signed is no more, so nothing is signed.
-fn again(message: &RawValue) -> Option<Outgoing> {
+/// The same text from the same member, with a new id: the store may remember the old id as removed from the inbox.
+/// Unsigned, because the lead that signed it is gone.
+fn with_new_id(message: &RawValue) -> Option<Outgoing> {
     let read = with_message(message.get().as_bytes(), |message| {
         Some(Outgoing::again(&message?, Uuid::new_v4().to_string()))
     });
     read.ok().flatten()
 }
 
-/// An object of JSON with its fields in their order.
-struct Pairs(Vec<(String, Box<RawValue>)>);
+/// A JSON object whose fields keep their order.
+struct OrderedObject(Vec<(String, Box<RawValue>)>);
 
 #[derive(Deserialize)]
-struct Entry {
+struct MemberId {
     #[serde(rename = "agentId")]
     id: Option<String>,
     name: Option<String>,
 }
 
-fn field<T: for<'d> Deserialize<'d>>(object: &Pairs, name: &str) -> Option<T> {
-    let (_, value) = object.0.iter().find(|(its, _)| its == name)?;
+fn field<T: for<'d> Deserialize<'d>>(object: &OrderedObject, name: &str) -> Option<T> {
+    let (_, value) = object.0.iter().find(|(field, _)| field == name)?;
     serde_json::from_str(value.get()).ok()
 }
 
-fn created(config: &Pairs) -> Option<u64> {
+fn created(config: &OrderedObject) -> Option<u64> {
     field(config, "createdAt")
 }
 
-fn members(config: &Pairs) -> Vec<Entry> {
+fn members(config: &OrderedObject) -> Vec<MemberId> {
     field(config, "members").unwrap_or_default()
 }
 
-/// Puts a member's entry in place of the one of its name, or behind the others; or takes it out.
-fn put_member(config: &mut Pairs, name: &str, entry: Option<&RawValue>) {
+/// Replaces the member's entry, appends it if there is none, or with `None` removes it.
+fn put_member(config: &mut OrderedObject, name: &str, entry: Option<&RawValue>) {
     let mut entries: Vec<Box<RawValue>> = field(config, "members").unwrap_or_default();
-    let is = |its: &RawValue| {
-        serde_json::from_str::<Entry>(its.get()).is_ok_and(|its| its.name.as_deref() == Some(name))
+    let has_name = |entry: &RawValue| {
+        serde_json::from_str::<MemberId>(entry.get())
+            .is_ok_and(|entry| entry.name.as_deref() == Some(name))
     };
-    let at = entries.iter().position(|its| is(its));
+    let at = entries.iter().position(|entry| has_name(entry));
     match (at, entry) {
         (Some(at), Some(entry)) => {
-            if let Some(there) = entries.get_mut(at) {
-                *there = entry.to_owned();
+            if let Some(old) = entries.get_mut(at) {
+                *old = entry.to_owned();
             }
         }
         (None, Some(entry)) => entries.push(entry.to_owned()),
@@ -241,36 +249,36 @@ fn put_member(config: &mut Pairs, name: &str, entry: Option<&RawValue>) {
         (None, None) => {}
     }
     if let (Some((_, members)), Ok(entries)) = (
-        config.0.iter_mut().find(|(its, _)| its == "members"),
+        config.0.iter_mut().find(|(field, _)| field == "members"),
         serde_json::value::to_raw_value(&entries),
     ) {
         *members = entries;
     }
 }
 
-impl<'de> Deserialize<'de> for Pairs {
+impl<'de> Deserialize<'de> for OrderedObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder;
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Pairs;
+        struct OrderedObjectVisitor;
+        impl<'de> Visitor<'de> for OrderedObjectVisitor {
+            type Value = OrderedObject;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OrderedObject, A::Error> {
                 let mut pairs = Vec::new();
                 while let Some(pair) = map.next_entry()? {
                     pairs.push(pair);
                 }
-                Ok(Pairs(pairs))
+                Ok(OrderedObject(pairs))
             }
         }
-        deserializer.deserialize_map(InOrder)
+        deserializer.deserialize_map(OrderedObjectVisitor)
     }
 }
 
-impl Serialize for Pairs {
+impl Serialize for OrderedObject {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
         for (name, value) in &self.0 {

@@ -1,4 +1,4 @@
-//! Who is on a team: create, join, leave, activity, delete.
+//! The members of a team: create, join, leave, set activity, delete.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -34,69 +34,69 @@ use crate::mail::member_names;
 use crate::seat::Seat;
 use crate::store::StoreError;
 
-/// How often a change to the roster is tried again when somebody else made one meanwhile.
-const TRIES: usize = 100;
-/// How often it is checked that a change to the roster still stands.
-const CHECK: Duration = Duration::from_millis(20);
+/// How often a change to the roster is retried after a conflict.
+const MAX_TRIES: usize = 100;
+/// Interval of the checks that a change to the roster is still in place.
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A team to be made.
+/// A new team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TeamPlan<'p> {
-    /// What it is for.
+    /// The team's purpose.
     pub description: &'p str,
-    /// The lead's model, for the record.
+    /// The lead's model, for information only.
     pub lead_model: &'p str,
-    /// Where the lead works.
+    /// The lead's working directory.
     pub cwd: &'p str,
 }
 
 impl<'p> TeamPlan<'p> {
-    /// A team for this purpose, whose lead works in this folder, with whatever model.
+    /// A team with this description, whose lead works in this folder; the model is unknown.
     pub fn new(description: &'p str, cwd: &'p str) -> Self {
         Self { description, lead_model: UNKNOWN, cwd }
     }
 }
 
-/// A member to be added.
+/// A new member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemberPlan<'p> {
-    /// What kind of agent, `codex` for one.
+    /// The kind of agent, for example `codex`.
     pub agent_type: &'p str,
     /// Its model.
     pub model: &'p str,
-    /// What it was told at first.
+    /// Its first prompt.
     pub prompt: &'p str,
-    /// Where it works.
+    /// Its working directory.
     pub cwd: &'p str,
-    /// Where it runs: a word of the wire, or [`BACKEND`].
+    /// Where it runs: a backend type of the wire format, or [`BACKEND`].
     pub backend_type: &'p str,
 }
 
 impl<'p> MemberPlan<'p> {
-    /// A member of this kind that works in this folder, in a process that is no window of Claude Code's, with
-    /// whatever model.
+    /// A member of this kind that works in this folder, as a process outside Claude Code's windows; the model is
+    /// unknown.
     pub fn new(agent_type: &'p str, cwd: &'p str) -> Self {
         Self { agent_type, model: UNKNOWN, prompt: "", cwd, backend_type: BACKEND }
     }
 
-    /// The same, running elsewhere.
+    /// The same plan with another backend type.
     pub fn in_backend(self, backend_type: &'p str) -> Self {
         Self { backend_type, ..self }
     }
 }
 
-/// Where a member runs that is a process of its own, in nobody's window.
+/// Backend type of a member that runs as a process of its own, without a window.
 pub const BACKEND: &str = "process";
 
-/// The word for a model nobody told us.
+/// Placeholder for a model that is not known.
 const UNKNOWN: &str = "unknown";
 
 /// Whether a member is at work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
-    /// It is in a turn.
+    /// In a turn.
     Active,
-    /// It waits.
+    /// Waiting for work.
     Idle,
 }
 
@@ -104,54 +104,56 @@ pub enum Activity {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RosterError {
-    /// The name cannot be had.
+    /// The name is not valid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// Nobody of that name. A late write does not bring back who has left.
-    #[error("no member {name} in team {team}")]
+    /// The member is not on the roster. A late write does not add a member that has left.
+    #[error("no member named \"{name}\" in team \"{team}\"")]
     NoMember {
-        /// Who.
+        /// The name of the member.
         name: MemberName,
-        /// Where.
+        /// The team.
         team: TeamName,
-        /// Who is there.
+        /// The names on the roster.
         members: Vec<String>,
     },
-    /// The lead is the team.
+    /// A team cannot exist without its lead.
     #[error("the lead cannot leave; delete the team instead")]
     LeadStays,
-    /// Members are still at work.
+    /// Some members are still working.
     #[error("team {team} still has active members: {}", .active.join(", "))]
     StillActive {
-        /// Which team.
+        /// The team.
         team: TeamName,
-        /// Who.
+        /// The active members.
         active: Vec<String>,
     },
-    /// Claude Code runs this team; it deletes it when its session ends.
+    /// A running Claude Code session leads the team and deletes it when it ends.
     #[error("team {team} belongs to a running Claude Code session")]
     Native {
-        /// Which team.
+        /// The team.
         team: TeamName,
     },
-    /// Somebody else kept changing it.
-    #[error("the roster of team {team} changed {TRIES} times while it was to be changed")]
+    /// Other programs kept changing the roster.
+    #[error(
+        "could not change the roster of team {team}: other programs changed it {MAX_TRIES} times meanwhile"
+    )]
     Contended {
-        /// Which team.
+        /// The team.
         team: TeamName,
     },
-    /// It is not for the seat to do.
+    /// The seat may not do this.
     #[error(transparent)]
     Denied(#[from] Denied),
-    /// The member left, and its tasks could not all be given back.
+    /// The member left, but not all of its tasks could be released.
     #[error(transparent)]
     Release(#[from] BoardError),
-    /// The store said no.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Makes a team of the old form, with the seat as its lead.
+/// Creates a team of the older generation, with the seat as its lead.
 pub async fn create(seat: &Seat, plan: TeamPlan<'_>) -> Result<(), RosterError> {
     let team = NewTeam {
         name: &seat.team,
@@ -165,16 +167,16 @@ pub async fn create(seat: &Seat, plan: TeamPlan<'_>) -> Result<(), RosterError> 
     Ok(())
 }
 
-/// Adds a member, in the first colour nobody has, and gives its colour back.
+/// Adds a member and returns its color, the first one that is not in use.
 pub async fn join(
     seat: &Seat,
     name: &MemberName,
     plan: MemberPlan<'_>,
 ) -> Result<Color, RosterError> {
     let joined_at = milliseconds(seat);
-    let mut given = None;
+    let mut assigned_color = None;
     let add = |team: &Team<'_>| {
-        let color = *given.get_or_insert_with(|| next_color(team));
+        let color = *assigned_color.get_or_insert_with(|| next_color(team));
         let member = NewMember {
             name,
             agent_type: plan.agent_type,
@@ -190,40 +192,39 @@ pub async fn join(
         };
         Ok(team.with_member(&member)?)
     };
-    change_for_good(seat, name, Presence::There, &mut { add }).await?;
-    given.ok_or_else(|| RosterError::Contended { team: seat.team.clone() })
+    change_durably(seat, name, Presence::Present, &mut { add }).await?;
+    assigned_color.ok_or_else(|| RosterError::Contended { team: seat.team.clone() })
 }
 
-/// Takes a member off the team, which it does itself or the lead, and gives its open tasks back to
-/// the board. Who has left already
-/// leaves nothing more behind, unless somebody died in the middle of it.
+/// Removes a member and returns its open tasks to the board. Allowed for the member itself and for the lead. For a
+/// member that has already left, only releases tasks that an interrupted call did not release.
 pub async fn leave(seat: &Seat, name: &MemberName) -> Result<Left, RosterError> {
     let mut was_there = false;
     let remove = |team: &Team<'_>| {
         was_there |= team.member(name.as_str()).is_some();
-        authority::lead_or(seat, team, name, "take it off the team")?;
+        authority::require_lead_or(seat, team, name, "remove it from the team")?;
         if team.lead().is_some_and(|lead| lead.is(name.as_str())) {
             return Err(RosterError::LeadStays);
         }
         Ok(team.without_member(name.as_str()).into_owned())
     };
     let mut remove = remove;
-    change_for_good(seat, name, Presence::Gone, &mut remove).await?;
-    // Behind the leaving: whoever dies in between runs it again, and finds them still to release.
+    change_durably(seat, name, Presence::Absent, &mut remove).await?;
+    // After the removal: if we crash in between, the next call still finds the tasks to release.
     let released = board::release(seat, name).await?;
     Ok(Left { was_there, released })
 }
 
-/// What came of a leaving.
+/// Result of [`leave`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// Whether the member was there to leave.
+    /// Whether the member was on the roster.
     pub was_there: bool,
-    /// The tasks it gave back.
+    /// The tasks that returned to the board.
     pub released: Vec<TaskId>,
 }
 
-/// Says whether a member is at work.
+/// Records whether a member is in a turn.
 pub async fn set_activity(
     seat: &Seat,
     name: &MemberName,
@@ -231,24 +232,24 @@ pub async fn set_activity(
 ) -> Result<(), RosterError> {
     let is_active = Some(activity == Activity::Active);
     let set = |team: &Team<'_>| {
-        authority::lead_or(seat, team, name, "say whether it is at work")?;
+        authority::require_lead_or(seat, team, name, "change its activity")?;
         let change = MemberChange { is_active, ..MemberChange::default() };
         let changed = team.with_member_changed(name.as_str(), &change);
-        Ok(changed.ok_or_else(|| absent(seat, name, team))?.into_owned())
+        Ok(changed.ok_or_else(|| no_member(seat, name, team))?.into_owned())
     };
     change(seat, &mut { set }).await?;
     Ok(())
 }
 
-/// Whether the lead reads what is written to it. A lead of the new generation does so only while a
-/// teammate that it started itself is there.
+/// Returns whether the lead reads its inbox. A lead of the newer generation does so only while a teammate that it
+/// started itself is running.
 pub async fn lead_listens(seat: &Seat) -> Result<bool, StoreError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
-    Ok(listens(&team))
+    Ok(lead_reads_inbox(&team))
 }
 
-pub(crate) fn listens(team: &Team<'_>) -> bool {
+pub(crate) fn lead_reads_inbox(team: &Team<'_>) -> bool {
     let lead = team.lead().and_then(|lead| Some(lead.name()?.into_owned()));
     let native = |member: &Member<'_>| {
         let backend = member.backend_type();
@@ -258,12 +259,12 @@ pub(crate) fn listens(team: &Team<'_>) -> bool {
     team.lead_process().is_none() || team.members().any(|member| native(&member))
 }
 
-/// Deletes the team, which only its lead may, and not while members are at work in it or Claude Code
-/// holds it.
+/// Deletes the team. Only the lead may. Unless forced, fails while members are active or a Claude Code session leads
+/// the team.
 pub async fn delete(seat: &Seat, force: Force) -> Result<(), RosterError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
-    authority::lead(seat, &team, "delete the team")?;
+    authority::require_lead(seat, &team, "delete the team")?;
     if force == Force::No {
         if team.lead_process().is_some() {
             return Err(RosterError::Native { team: seat.team.clone() });
@@ -282,25 +283,25 @@ pub async fn delete(seat: &Seat, force: Force) -> Result<(), RosterError> {
     Ok(seat.store.delete_team(&seat.team, &seat.actor()).await?)
 }
 
-/// Whether to ask questions first.
+/// Whether to skip safety checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Force {
-    /// Refuse what could hurt.
+    /// Refuse if something could be lost.
     No,
-    /// The person knows.
+    /// Do it anyway; the person has confirmed.
     Yes,
 }
 
-/// Where a member shall be.
+/// Whether a member should be on the roster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Presence {
-    There,
-    Gone,
+    Present,
+    Absent,
 }
 
-/// Changes the roster, and looks after the change until nobody can undo it: Claude Code of the old
-/// generation takes no lock on it, and a copy that it read before we wrote comes back over ours.
-async fn change_for_good(
+/// Changes the roster and reapplies the change until it can no longer be undone. Claude Code of the older generation
+/// takes no lock, so it may overwrite our change with a copy that it read earlier.
+async fn change_durably(
     seat: &Seat,
     name: &MemberName,
     presence: Presence,
@@ -308,18 +309,18 @@ async fn change_for_good(
 ) -> Result<(), RosterError> {
     change(seat, edit).await?;
     let window = seat.store.undo_window(&seat.team).await?;
-    // Counted in looks: a machine that is too busy to let us look also keeps the other from writing.
-    let looks = window.as_millis().div_ceil(CHECK.as_millis());
-    let mut stood = 0;
-    while stood < looks {
-        tokio::time::sleep(CHECK).await;
-        stood += 1;
+    // Counts checks instead of time: a machine too busy to run us also delays the other writer.
+    let checks = window.as_millis().div_ceil(CHECK_INTERVAL.as_millis());
+    let mut passed = 0;
+    while passed < checks {
+        tokio::time::sleep(CHECK_INTERVAL).await;
+        passed += 1;
         let config = seat.config().await?;
-        let there = seat.read(&config)?.member(name.as_str()).is_some();
-        if there != (presence == Presence::There) {
-            tracing::warn!(team = %seat.team, member = %name, "an old roster was written over ours");
+        let is_present = seat.read(&config)?.member(name.as_str()).is_some();
+        if is_present != (presence == Presence::Present) {
+            tracing::warn!(team = %seat.team, member = %name, "another program overwrote our roster change; applying it again");
             change(seat, edit).await?;
-            stood = 0;
+            passed = 0;
         }
     }
     Ok(())
@@ -327,9 +328,9 @@ async fn change_for_good(
 
 type Edit<'e> = dyn FnMut(&Team<'_>) -> Result<Vec<u8>, RosterError> + Send + 'e;
 
-/// Changes the roster by compare-and-set, as often as it takes.
+/// Changes the roster by compare-and-set, retrying on conflict.
 async fn change(seat: &Seat, edit: &mut Edit<'_>) -> Result<(), RosterError> {
-    for _ in 0..TRIES {
+    for _ in 0..MAX_TRIES {
         let config = seat.config().await?;
         let edited = edit(&seat.read(&config)?)?;
         if edited == config.bytes {
@@ -344,15 +345,15 @@ async fn change(seat: &Seat, edit: &mut Edit<'_>) -> Result<(), RosterError> {
     Err(RosterError::Contended { team: seat.team.clone() })
 }
 
-fn absent(seat: &Seat, name: &MemberName, team: &Team<'_>) -> RosterError {
+fn no_member(seat: &Seat, name: &MemberName, team: &Team<'_>) -> RosterError {
     let (name, members) = (name.clone(), member_names(team));
     RosterError::NoMember { name, team: seat.team.clone(), members }
 }
 
-/// The first colour in Claude Code's order that no teammate has; all taken, they go round.
+/// The first color in Claude Code's order that no member has. If all are in use, colors repeat.
 fn next_color(team: &Team<'_>) -> Color {
     let taken = |color: &Color| {
-        team.members().any(|member| member.color().is_some_and(|its| its == color.as_str()))
+        team.members().any(|member| member.color().is_some_and(|taken| taken == color.as_str()))
     };
     let free = Color::ALL.iter().copied().find(|color| !taken(color));
     free.unwrap_or_else(|| Color::nth(team.members().len().saturating_sub(1)))

@@ -1,4 +1,4 @@
-//! Who somebody is in which team.
+//! A seat: one member of one team, as the identity of a caller.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -25,44 +25,44 @@ use crate::clock::{Clock, SystemClock};
 use crate::signature::{LeadKey, Signer};
 use crate::store::{Actor, Document, Store, StoreError};
 
-/// A place in a team. Everything done through it is done in its name: no argument of a call, and so
-/// no word of a model, says who is speaking.
+/// One member of one team. Every operation on a seat is done in that member's name: no call argument, and thus
+/// nothing a model writes, can choose another sender.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Seat {
-    /// Where the team lives.
+    /// Where the team is stored.
     pub store: Arc<dyn Store>,
-    /// What time it is.
+    /// The source of time.
     pub clock: Arc<dyn Clock>,
-    /// Which team.
+    /// The team.
     pub team: TeamName,
-    /// Who.
+    /// The member.
     pub name: MemberName,
-    /// The key by which the seat knows its lead, if it was given one. Then what is not signed with it
-    /// is not the lead's.
+    /// The lead's public key, if the seat has one. Then a message counts as the lead's only if it is signed with
+    /// that key.
     pub lead_key: Option<LeadKey>,
-    /// By whose hand.
+    /// The user of the seat: a person, an agent or a rule.
     pub hand: Hand,
-    /// Who signs what the lead writes to those who know it by a key.
+    /// Signs the lead's messages to members that have a key.
     pub signer: Option<Arc<dyn Signer>>,
 }
 
-/// By whose hand something is done from a seat. Like the seat's name it is said when the program starts.
+/// The user of a seat. Like the seat's name, it is fixed when the program starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Hand {
-    /// A person's, on the command line.
+    /// A person, on the command line.
     Person,
-    /// An agent's, by its tools.
+    /// An agent, through its tools.
     Agent {
-        /// Whether it may answer plans and requests for leave, if it leads.
+        /// Whether it may answer plans and permission requests if it is the lead.
         answers: bool,
     },
-    /// Nobody's: a rule was there before.
+    /// A rule, without a person or an agent.
     Rule {
-        /// Which of the member's rules, counted from 1.
+        /// The rule's position among the member's rules, counted from 1.
         number: usize,
-        /// The member.
+        /// The member that the rule is for.
         of: MemberName,
     },
 }
@@ -78,39 +78,39 @@ impl fmt::Display for Hand {
 }
 
 impl Seat {
-    /// A seat in a team of this store, for a person, by the machine's own clock. Nobody has to be in the
-    /// team already: what is done from the seat says so if it needs a member.
+    /// A seat for a person, with the system clock. The member does not have to be on the roster yet; operations that
+    /// need a member return an error.
     pub fn new(store: Arc<dyn Store>, team: TeamName, name: MemberName) -> Self {
         let (clock, hand) = (Arc::new(SystemClock), Hand::Person);
         Self { store, clock, team, name, lead_key: None, hand, signer: None }
     }
 
-    /// Another's seat in the same team, by the same hand.
+    /// The seat of another member of the same team, with the same user.
     pub fn of(&self, name: MemberName) -> Self {
         Self { name, ..self.clone() }
     }
 
-    /// The seat by another clock.
+    /// The seat with another clock.
     pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
         Self { clock, ..self }
     }
 
-    /// The seat by another's hand.
+    /// The seat with another user.
     pub fn with_hand(self, hand: Hand) -> Self {
         Self { hand, ..self }
     }
 
-    /// The seat of somebody who knows its lead by this key.
+    /// The seat of a member that has this key for its lead.
     pub fn with_lead_key(self, key: LeadKey) -> Self {
         Self { lead_key: Some(key), ..self }
     }
 
-    /// The seat of a lead who signs.
+    /// The seat of a lead that signs its messages.
     pub fn with_signer(self, signer: Arc<dyn Signer>) -> Self {
         Self { signer: Some(signer), ..self }
     }
 
-    /// For the record.
+    /// The seat's name, for the journal.
     pub fn actor(&self) -> Actor {
         Actor(self.name.to_string())
     }
@@ -121,7 +121,7 @@ impl Seat {
         config.ok_or_else(|| StoreError::NoTeam { team: self.team.clone() })
     }
 
-    /// Whether a message is from whom it says, as far as the seat can tell.
+    /// Returns whether a message is from its claimed sender, as far as the seat can check.
     pub fn vouches_for(&self, team: &Team<'_>, message: &Message<'_>) -> bool {
         let leads = team.lead().is_some_and(|lead| lead.is(&message.from()));
         match &self.lead_key {
@@ -130,7 +130,7 @@ impl Seat {
         }
     }
 
-    /// The same, read.
+    /// Parses the team's `config.json`.
     pub fn read<'d>(&self, config: &'d Document) -> Result<Team<'d>, StoreError> {
         Team::read(&config.bytes).map_err(|damage| StoreError::Damaged {
             place: format!("the configuration of team {}", self.team),

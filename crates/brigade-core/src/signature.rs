@@ -1,8 +1,8 @@
-//! Whether a message is the lead's own, and how a lead shows that it is.
+//! Signs and verifies messages of the lead.
 //!
-//! A lead of the new generation makes a key for each teammate it starts in a pane, gives it the
-//! public half on its command line, and signs what it writes to it. A signature does not name its
-//! reader, so each reader has a key of its own: what was signed for one is nothing to another.
+//! A lead of the newer generation creates a key for each teammate it starts in a pane, passes the public half on
+//! the teammate's command line, and signs its messages to it. A signature does not name the recipient, so each
+//! recipient has its own key: a message signed for one member is not valid for another.
 //!
 //! ```
 //! use brigade_core::signature::{LeadKey, SigningKey};
@@ -27,24 +27,24 @@ use thiserror::Error;
 
 use crate::store::Outgoing;
 
-/// What an Ed25519 public key begins with where keys of many kinds are written (DER, SPKI).
+/// DER prefix of an Ed25519 public key in SPKI format.
 const SPKI: &[u8] = &[0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
-/// What is signed begins with this word.
-const ENTRY: &str = "claude-team-lead-entry-v1";
-/// How much older than its key a message may say it is. Claude Code allows its teammates as much.
-const EARLIEST: SignedDuration = SignedDuration::from_mins(-2);
+/// First element of the signed data.
+const SIGNED_PREFIX: &str = "claude-team-lead-entry-v1";
+/// How much older than its key a message may be. Claude Code uses the same limit.
+const MAX_AGE_BEFORE_KEY: SignedDuration = SignedDuration::from_mins(-2);
 
-/// The key by which a teammate knows its lead.
+/// The public key with which a teammate verifies its lead's messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeadKey {
     key: Box<VerifyingKey>,
-    /// What says it is older was not signed with this key when it says it was.
+    /// Messages with an earlier timestamp are rejected.
     earliest: Timestamp,
 }
 
-/// Not a key.
+/// A string that is not a lead key.
 #[derive(Debug, Error)]
-#[error("not a lead's key; it has the form <milliseconds>.<base64url>")]
+#[error("not a lead key: expected the form <milliseconds>.<base64url>")]
 pub struct NotAKey;
 
 impl std::str::FromStr for LeadKey {
@@ -57,7 +57,7 @@ impl std::str::FromStr for LeadKey {
         }
         let millis = millis.parse().map_err(|_| NotAKey)?;
         let made = Timestamp::from_millisecond(millis).map_err(|_| NotAKey)?;
-        let earliest = made.checked_add(EARLIEST).map_err(|_| NotAKey)?;
+        let earliest = made.checked_add(MAX_AGE_BEFORE_KEY).map_err(|_| NotAKey)?;
         let key = BASE64URL_NOPAD.decode(key.trim_end_matches('=').as_bytes());
         let key = key.map_err(|_| NotAKey)?;
         let key: &[u8; 32] =
@@ -68,10 +68,11 @@ impl std::str::FromStr for LeadKey {
 }
 
 impl LeadKey {
-    /// Whether the holder of the other half wrote this message, as it stands, and since there is a key.
+    /// Returns whether the message was signed with the private half of this key, is unchanged, and is not older
+    /// than the key.
     ///
-    /// A real teammate that is started again takes nothing from before its start, for it has forgotten
-    /// what it was shown. A member of ours has not, and the mail that came meanwhile is the lead's.
+    /// A restarted Claude Code teammate rejects everything from before its start, because it has forgotten which
+    /// messages it was shown. A member that brigade runs remembers, so it also accepts mail sent in between.
     pub fn verifies(&self, message: &Message<'_>) -> bool {
         let signed = || {
             let signature = message.lead_sig()?;
@@ -80,7 +81,7 @@ impl LeadKey {
             let plugin: Option<String> =
                 message.field("from_plugin").and_then(|json| serde_json::from_str(json).ok());
             let (summary, color) = (message.summary(), message.color());
-            let entry = Entry {
+            let entry = SignedEntry {
                 msg_id: &message.msg_id()?,
                 from: &message.from(),
                 timestamp: &message.timestamp(),
@@ -98,8 +99,8 @@ impl LeadKey {
     }
 }
 
-/// What of a message is signed.
-struct Entry<'e> {
+/// The signed parts of a message.
+struct SignedEntry<'e> {
     msg_id: &'e str,
     from: &'e str,
     timestamp: &'e str,
@@ -109,18 +110,18 @@ struct Entry<'e> {
     plugin: Option<&'e str>,
 }
 
-impl Entry<'_> {
+impl SignedEntry<'_> {
     fn bytes(&self) -> Option<Vec<u8>> {
         let Self { msg_id, from, timestamp, text, summary, color, plugin } = self;
-        let entry = (ENTRY, msg_id, from, timestamp, text, summary, color, plugin);
+        let entry = (SIGNED_PREFIX, msg_id, from, timestamp, text, summary, color, plugin);
         serde_json::to_vec(&entry).ok()
     }
 }
 
-/// The lead's half of a key.
+/// The private half of a lead's key.
 #[derive(Clone)]
 pub struct SigningKey {
-    /// When it was made, in milliseconds: a part of the form in which the other half is handed over.
+    /// Creation time in milliseconds; part of the text form of the public half.
     made: u64,
     key: ed25519_dalek::SigningKey,
 }
@@ -131,25 +132,25 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// No key could be made: the system has no randomness to give.
+/// The system provided no random bytes.
 #[derive(Debug, Error)]
-#[error("the system gave no random bytes for a key")]
+#[error("the system provided no random bytes for a key")]
 pub struct NoRandomness(#[source] getrandom::Error);
 
 impl SigningKey {
-    /// A new key, made now, in milliseconds.
+    /// Creates a key. `now` is the current time in milliseconds.
     pub fn make(now: u64) -> Result<Self, NoRandomness> {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret).map_err(NoRandomness)?;
         Ok(Self { made: now, key: ed25519_dalek::SigningKey::from_bytes(&secret) })
     }
 
-    /// The key as it is kept: a line, secret from its first letter to its last.
+    /// The key as one line of text, for storage. Keep it secret.
     pub fn to_bytes(&self) -> Vec<u8> {
         format!("{}.{}\n", self.made, BASE64URL_NOPAD.encode(self.key.as_bytes())).into_bytes()
     }
 
-    /// The key that was kept.
+    /// Reads a stored key.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, NotAKey> {
         let text = std::str::from_utf8(bytes).map_err(|_| NotAKey)?;
         let (made, secret) = text.trim_end().split_once('.').ok_or(NotAKey)?;
@@ -159,15 +160,15 @@ impl SigningKey {
         Ok(Self { made, key: ed25519_dalek::SigningKey::from_bytes(&secret) })
     }
 
-    /// The other half, in the form a teammate is given it on its command line.
+    /// The public half, in the form passed on a teammate's command line.
     pub fn verify_key(&self) -> String {
         let key = [SPKI, self.key.verifying_key().as_bytes()].concat();
         format!("{}.{}", self.made, BASE64URL_NOPAD.encode(&key))
     }
 
-    /// The signature of a message.
+    /// Signs a message.
     pub fn sign(&self, message: &Outgoing) -> Option<String> {
-        let entry = Entry {
+        let entry = SignedEntry {
             msg_id: &message.msg_id,
             from: &message.from,
             timestamp: &message.timestamp,
@@ -180,9 +181,9 @@ impl SigningKey {
     }
 }
 
-/// Who holds the lead's keys.
+/// Holds the lead's private keys.
 pub trait Signer: fmt::Debug + Send + Sync {
-    /// The signature of a message for this member; none if the member was given no key.
+    /// Signs a message for this member; `None` if the member has no key.
     fn sign(&self, to: &MemberName, message: &Outgoing) -> Option<String>;
 }
 
@@ -194,23 +195,24 @@ mod tests {
 
     use super::*;
 
-    /// When the key was made, in milliseconds, and as messages say it.
+    /// Creation time of the key, in milliseconds and in wire format.
     const MADE: (i64, &str) = (1_794_657_600_000, "2026-11-14T12:00:00.000Z");
 
     fn lead() -> SigningKey {
         SigningKey::from_bytes(&[7; 32])
     }
 
-    /// A key's public half, as it stands on a command line.
+    /// The public half of a key, as on a command line.
     fn public(key: &SigningKey) -> String {
         let der = [SPKI, key.verifying_key().as_bytes()].concat();
         format!("{}.{}", MADE.0, BASE64URL_NOPAD.encode(&der))
     }
 
-    /// An entry with every field that is signed, signed.
+    /// A signed entry that has all signed fields.
     fn signed(key: &SigningKey, timestamp: &str) -> Value {
         let (id, from, text) = ("an id", "team-lead", "an order \u{1f600} </x>\n");
-        let entry = json!([ENTRY, id, from, timestamp, text, "in short", "blue", "a plugin"]);
+        let entry =
+            json!([SIGNED_PREFIX, id, from, timestamp, text, "in short", "blue", "a plugin"]);
         let signature = key.sign(entry.to_string().as_bytes());
         json!({
             "from": from, "text": text, "summary": "in short", "timestamp": timestamp,
@@ -227,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_older_than_the_key_by_more_than_two_minutes_is_stale() {
+    fn messages_more_than_two_minutes_older_than_the_key_are_rejected() {
         for (timestamp, fresh) in [
             ("2026-11-14T11:58:00.000Z", true),
             ("2026-11-14T11:57:59.999Z", false),
@@ -235,9 +237,9 @@ mod tests {
             ("2026-11-14T12:57:59.999+01:00", false),
             (MADE.1, true),
             ("2025-11-14T12:00:00.000Z", false),
-            // A team may live for long, and so may its key.
+            // A team, and so its key, may live for a long time.
             ("2027-11-14T12:00:00.000Z", true),
-            // What tells no time is from no time.
+            // Timestamps without a time zone, or no timestamps at all.
             ("2026-11-14T12:00:00.000", false),
             ("now", false),
             ("", false),
@@ -247,12 +249,12 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_is_for_one_message_and_by_one_key() {
+    fn a_signature_is_valid_for_one_message_and_one_key() {
         let entry = signed(&lead(), MADE.1);
         assert!(verifies(&entry));
         for field in ["from", "text", "summary", "timestamp", "color", "from_plugin", "msg_id"] {
             let mut other = entry.clone();
-            // Another time, and as good a one.
+            // A different but valid timestamp.
             *other.get_mut(field).unwrap() = json!("2026-11-14T12:00:00.001Z");
             assert!(!verifies(&other), "another {field}");
         }
@@ -265,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused() {
+    fn malformed_keys_are_rejected() {
         let key = public(&lead());
         assert!(key.parse::<LeadKey>().is_ok());
         let (_, half) = key.split_once('.').unwrap();

@@ -1,74 +1,74 @@
-//! What can be seen of a member at work, as it stands in the journal.
+//! Work events: the activity of a member's agent, as recorded in the journal.
 
 use serde::{Deserialize, Serialize};
 
-/// Something a member's agent did, or that became of it.
+/// An event in the work of a member's agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Act {
-    /// Its program was started, or started again.
+    /// The agent's process was started or restarted.
     Started {},
-    /// It can be given something to do.
+    /// The agent accepts prompts.
     Ready {},
-    /// A turn has begun.
+    /// A turn has started.
     TurnStarted {},
-    /// It said something: a piece between two other acts, whole.
+    /// The agent wrote text: one complete piece between two other events.
     Said {
-        /// What, as far as it is kept.
+        /// The text, possibly truncated.
         text: String,
     },
-    /// It has begun to use a tool.
+    /// The agent started to use a tool.
     ToolStarted {
-        /// Which use, by the agent's own id.
+        /// The agent's id for this tool call.
         id: String,
-        /// The tool, as the agent names it.
+        /// The tool, by the agent's own name for it.
         tool: String,
-        /// What it is used for, in a line.
+        /// One line that describes the call.
         about: String,
     },
-    /// It is through with that.
+    /// A tool call ended.
     ToolEnded {
-        /// Which use.
+        /// The agent's id for this tool call.
         id: String,
-        /// Whether it came to what it was to.
+        /// Whether the call succeeded.
         ok: bool,
     },
-    /// It has changed a file.
+    /// The agent changed a file.
     Changed {
-        /// Which.
+        /// Path of the file.
         path: String,
-        /// Lines that are new.
+        /// Number of lines added.
         added: usize,
-        /// Lines that are gone.
+        /// Number of lines removed.
         removed: usize,
     },
-    /// Its vendor takes no more for now.
+    /// The vendor's rate limit was reached.
     Limited {
-        /// In the vendor's words.
+        /// The vendor's message.
         why: String,
     },
-    /// What it used of its model in this conversation so far.
+    /// Token usage of this conversation so far.
     Used {
         /// Tokens read.
         input: u64,
         /// Tokens written.
         output: u64,
-        /// What that cost in US dollars, where the agent says.
+        /// Cost in US dollars, if the agent reports it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost: Option<f64>,
     },
     /// The turn has ended.
     TurnEnded {
-        /// How.
+        /// The outcome.
         end: Ending,
-        /// Why, if not by itself.
+        /// The reason, unless the turn completed normally.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
     },
-    /// Something went wrong, and what is done about it.
+    /// Something went wrong.
     Trouble {
-        /// In words.
+        /// The problem, and how brigade reacts to it.
         why: String,
     },
 }
@@ -77,12 +77,12 @@ pub enum Act {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// By itself.
+    /// Completed normally.
     Done,
-    /// It was interrupted.
+    /// Interrupted.
     Interrupted,
-    /// It failed.
+    /// Failed.
     Failed,
-    /// Its vendor takes no more for now.
+    /// Stopped by the vendor's rate limit.
     Limited,
 }

@@ -11,9 +11,9 @@ use rmcp::RoleServer;
 use rmcp::model::ProgressNotificationParam;
 use rmcp::service::RequestContext;
 
-use super::reply::Refusal;
-use super::server::McpServer;
-use super::team_view::with_team;
+use crate::reply::Refusal;
+use crate::server::McpServer;
+use crate::team_view::with_team;
 
 /// The context of one tool call.
 pub(super) struct Desk<'c> {

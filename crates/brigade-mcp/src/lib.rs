@@ -32,36 +32,32 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::stdio_pipes;
 use thiserror::Error;
 
-use self::door::GuardedTransport;
 use self::server::{McpServer, ServerIdentity};
-use crate::context::Context;
-use crate::env;
-use crate::error::{CliError, Trouble};
+use self::transport::GuardedTransport;
 
 /// Serves the seat's tools on standard input and output until the client closes them.
-pub(crate) async fn serve(context: &Context, seat: Seat) -> Result<(), CliError> {
-    run(context, ServerIdentity::Seated(seat)).await
+pub async fn serve(context: Arc<Context>, seat: Seat, mail: Mail) -> Result<(), HostError> {
+    run(context, ServerIdentity::Seated(seat), mail).await
 }
 
 /// Like `serve`, for the lead of a team that does not exist yet.
-pub(crate) async fn serve_founder(
-    context: &Context,
+pub async fn serve_founder(
+    context: Arc<Context>,
     named: Option<TeamName>,
     mail: Mail,
 ) -> Result<(), HostError> {
     let (store, clock) = (Arc::clone(&context.store), Arc::clone(&context.clock));
-    run(context, ServerIdentity::Founder { store, clock, named, hand: context.agent() }).await
+    let hand = context.agent();
+    run(context, ServerIdentity::Founder { store, clock, named, hand }, mail).await
 }
 
-async fn run(context: &Context, identity: ServerIdentity) -> Result<(), CliError> {
-    let server = McpServer::new(identity, mail_mode(), context.host()?);
+async fn run(context: Arc<Context>, identity: ServerIdentity, mail: Mail) -> Result<(), HostError> {
+    let server = McpServer::new(identity, mail, context);
     let (input, output) = stdio_pipes();
-    let (valid, rejected) = lines::split(input);
+    let (valid, rejected) = framing::split(input);
     let inner = AsyncRwTransport::new_server(valid, output);
     let transport = GuardedTransport::new(inner, rejected, server.read_marks.clone());
-    let broken = |error: Box<dyn std::error::Error + Send + Sync>| {
-        CliError::failed(Trouble::Mcp { source: error })
-    };
+    let broken = |error: Box<dyn std::error::Error + Send + Sync>| HostError::failed(Broken(error));
     let running = match server.serve(transport).await {
         Ok(running) => running,
         // The client disconnected before it initialized.
@@ -72,7 +68,7 @@ async fn run(context: &Context, identity: ServerIdentity) -> Result<(), CliError
     Ok(())
 }
 
-/// Whether brigade delivers the member's mail, as the parent process says, or the member fetches it.
-fn mail_mode() -> Mail {
-    if env::read(env::DELIVERED).is_some() { Mail::Delivered } else { Mail::Fetched }
-}
+/// The connection to the client broke.
+#[derive(Debug, Error)]
+#[error("the connection to the MCP client broke")]
+struct Broken(#[source] Box<dyn std::error::Error + Send + Sync>);

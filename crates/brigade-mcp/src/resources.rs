@@ -19,10 +19,11 @@ use rmcp::service::Peer;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::server::McpServer;
-use super::team_view;
-use super::tools::task_lines;
-use crate::log::Story;
+use crate::server::McpServer;
+use crate::team_view;
+use crate::tools::task_lines;
+use brigade_host::history_text::Story;
+use jiff::tz::TimeZone;
 
 /// How long to collect changes before notifying the client, so that a burst becomes one notification.
 const BURST_TIME: Duration = Duration::from_millis(50);
@@ -108,7 +109,7 @@ async fn log(seat: &Seat) -> Result<String, StoreError> {
     let mut records = seat.store.proceedings(&seat.team).await?;
     records.retain(|record| all || concerns(seat, record));
     let start = records.len().saturating_sub(LOG_RECORDS);
-    let text = Story::default().tell(records.get(start..).unwrap_or_default(), None);
+    let text = Story::new(TimeZone::system()).tell(records.get(start..).unwrap_or_default(), None);
     Ok(anstream::adapter::strip_str(&text).to_string())
 }
 

@@ -8,6 +8,7 @@ use brigade_core::authority::Role;
 use brigade_core::clock::Clock;
 use brigade_core::seat::{Hand, Seat};
 use brigade_core::store::Store;
+use brigade_host::Context;
 use brigade_wire::name::{MemberName, TeamName};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam, ErrorCode,
@@ -20,18 +21,12 @@ use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{RoleServer, ServerHandler};
 use tokio::sync::Semaphore;
 
-use super::desk::Desk;
-use super::handed::ReadMarks;
-use super::reply::Refusal;
-use super::resources::Subscriptions;
-use super::tools::{Audience, TOOLS, ToolRow};
 use super::{prompts, resources};
 use crate::call_context::Desk;
-use crate::read_marks::Handed;
+use crate::read_marks::ReadMarks;
 use crate::reply::Refusal;
 use crate::resources::Subscriptions;
-use crate::tools::{Offered, ROWS, Row};
-use brigade_host::Context;
+use crate::tools::{Audience, TOOLS, ToolRow};
 
 /// How many calls may wait for messages at once. A client needs only one.
 const MAX_WAITS: usize = 8;
@@ -58,11 +53,11 @@ pub(super) struct McpServer {
     pub(super) waits: Semaphore,
     pub(super) subscriptions: Subscriptions,
     /// Starts the teammates that the agent asks for.
-    pub(super) host: Host,
+    pub(super) context: Arc<Context>,
 }
 
 impl McpServer {
-    pub(super) fn new(identity: ServerIdentity, mail: Mail, host: Host) -> Self {
+    pub(super) fn new(identity: ServerIdentity, mail: Mail, context: Arc<Context>) -> Self {
         Self {
             identity: Mutex::new(identity),
             mail,

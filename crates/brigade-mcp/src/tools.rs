@@ -62,17 +62,15 @@ impl Audience {
 }
 
 /// The documented properties of a tool.
-#[cfg(all(test, feature = "nats"))]
-pub(crate) struct Told {
-    pub(crate) name: &'static str,
-    pub(crate) offered: &'static str,
-    pub(crate) description: &'static str,
-    pub(crate) input: Arc<JsonObject>,
+pub struct Told {
+    pub name: &'static str,
+    pub offered: &'static str,
+    pub description: &'static str,
+    pub input: Arc<JsonObject>,
 }
 
 /// Every tool, for the generated documentation.
-#[cfg(all(test, feature = "nats"))]
-pub(crate) fn told() -> impl Iterator<Item = Told> {
+pub fn told() -> impl Iterator<Item = Told> {
     TOOLS.iter().map(|row| {
         let offered = match row.audience {
             Audience::Everyone => "all agents",

@@ -14,8 +14,8 @@ use rmcp::transport::Transport;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
-use super::handed::ReadMarks;
-use super::lines::RejectedLine;
+use crate::framing::RejectedLine;
+use crate::read_marks::ReadMarks;
 
 /// A transport that
 ///

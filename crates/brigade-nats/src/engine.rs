@@ -13,9 +13,8 @@ use tokio::sync::broadcast;
 
 use crate::error::NatsError;
 use crate::identity::Identity;
-use crate::known::ReadFloor;
 use crate::options::Options;
-use crate::read_floor::Known;
+use crate::read_floor::ReadFloor;
 
 /// Timeout of a single request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);

@@ -1,4 +1,4 @@
-//! What a store promises of the board.
+//! The contract of a store: the task board.
 
 use std::collections::HashSet;
 
@@ -9,34 +9,34 @@ use brigade_core::store::StoreError;
 use crate::contract::{AnyStore, actor};
 use crate::env::{House, member, member_plan, team};
 
-/// The number of a deleted task is not given again.
-pub async fn numbers_are_never_given_twice(store: AnyStore) {
-    let house = House::build(store).await;
-    let lead = house.seat("team-lead");
-    let mut given = Vec::new();
+/// The number of a deleted task is not assigned to another task.
+pub async fn task_numbers_are_never_reused(store: AnyStore) {
+    let env = House::build(store).await;
+    let lead = env.seat("team-lead");
+    let mut numbers = Vec::new();
     for round in 0..5 {
         let plan = TaskPlan { subject: format!("task {round}"), ..TaskPlan::default() };
         let id = board::add(&lead, &plan).await.unwrap();
-        given.push(id.get());
+        numbers.push(id.get());
         if round % 2 == 0 {
             board::delete(&lead, id).await.unwrap();
-            assert!(house.store.task(&team(), id).await.unwrap().is_none());
-            let again = board::delete(&lead, id).await.unwrap_err();
-            assert_eq!(again.to_string(), format!("no task {id}"));
+            assert!(env.store.task(&team(), id).await.unwrap().is_none());
+            let repeated = board::delete(&lead, id).await.unwrap_err();
+            assert_eq!(repeated.to_string(), format!("no task {id}"));
         }
     }
-    assert_eq!(given, [1, 2, 3, 4, 5]);
+    assert_eq!(numbers, [1, 2, 3, 4, 5]);
     let left: Vec<u64> =
-        house.store.tasks(&team()).await.unwrap().iter().map(|(id, _)| id.get()).collect();
+        env.store.tasks(&team()).await.unwrap().iter().map(|(id, _)| id.get()).collect();
     assert_eq!(left, [2, 4]);
 }
 
 /// Replacing a task is compare-and-set.
 pub async fn a_task_is_replaced_only_at_its_revision(store: AnyStore) {
-    let house = House::build(store).await;
+    let env = House::build(store).await;
     let plan = TaskPlan { subject: "paint".into(), ..TaskPlan::default() };
-    let id = board::add(&house.seat("team-lead"), &plan).await.unwrap();
-    let store = &house.store;
+    let id = board::add(&env.seat("team-lead"), &plan).await.unwrap();
+    let store = &env.store;
     let before = store.task(&team(), id).await.unwrap().unwrap();
     let text = String::from_utf8(before.bytes.clone()).unwrap();
     let (red, blue) =
@@ -51,12 +51,12 @@ pub async fn a_task_is_replaced_only_at_its_revision(store: AnyStore) {
     assert!(matches!(absent, Err(StoreError::NoTask { .. })), "{absent:?}");
 }
 
-/// Two tasks made at once are two tasks.
+/// Tasks that are created at the same time get different numbers.
 pub async fn concurrent_tasks_get_different_numbers(store: AnyStore) {
-    let house = House::build(store).await;
+    let env = House::build(store).await;
     let mut adding = Vec::new();
     for worker in 0..8 {
-        let seat = house.seat("team-lead");
+        let seat = env.seat("team-lead");
         adding.push(tokio::spawn(async move {
             let mut ids = Vec::new();
             for number in 0..10 {
@@ -72,13 +72,13 @@ pub async fn concurrent_tasks_get_different_numbers(store: AnyStore) {
         ids.extend(task.await.unwrap());
     }
     assert_eq!(ids, (1..=80).collect());
-    assert_eq!(house.store.tasks(&team()).await.unwrap().len(), 80);
+    assert_eq!(env.store.tasks(&team()).await.unwrap().len(), 80);
 }
 
-/// Of many who claim a task one gets it.
-pub async fn one_claimer_wins(store: AnyStore) {
-    let house = House::build(store).await;
-    let lead = house.seat("team-lead");
+/// If several members claim a task, exactly one succeeds.
+pub async fn a_task_has_one_claimer(store: AnyStore) {
+    let env = House::build(store).await;
+    let lead = env.seat("team-lead");
     let names: Vec<String> = (0..8).map(|number| format!("worker-{number}")).collect();
     for name in &names {
         roster::join(&lead, &member(name), member_plan()).await.unwrap();
@@ -89,7 +89,7 @@ pub async fn one_claimer_wins(store: AnyStore) {
     }
     let mut claiming = Vec::new();
     for name in names {
-        let seat = house.seat(&name);
+        let seat = env.seat(&name);
         claiming.push(tokio::spawn(async move {
             let mut won = Vec::new();
             for number in 1..=20 {

@@ -1,4 +1,4 @@
-//! A team to test on: any store, a clock that steps, and seats in it.
+//! A team for tests: any store, a stepping clock, and seats in the team.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::team::Team;
 use uuid::Uuid;
 
-/// A clock that begins at a fixed time and steps a second each time it is asked.
+/// A clock that starts at a fixed time and advances by one second on each call.
 pub fn clock() -> Arc<dyn Clock> {
     Arc::new(SteppingClock::from("2026-11-15T12:00:00Z".parse().unwrap()))
 }
@@ -21,20 +21,20 @@ pub fn clock() -> Arc<dyn Clock> {
 pub struct House {
     /// The store.
     pub store: Arc<dyn Store>,
-    /// The clock of its seats.
+    /// The clock that its seats use.
     pub clock: Arc<dyn Clock>,
 }
 
 impl House {
-    /// A house on this store, with the team made.
+    /// Creates the team in this store.
     pub async fn build(store: Arc<dyn Store>) -> Self {
-        let house = Self { store, clock: clock() };
-        let lead = house.seat("team-lead");
+        let env = Self { store, clock: clock() };
+        let lead = env.seat("team-lead");
         roster::create(&lead, team_plan()).await.unwrap();
         for name in ["alice", "bob"] {
             roster::join(&lead, &member(name), member_plan()).await.unwrap();
         }
-        house
+        env
     }
 
     /// A seat in the team.
@@ -43,34 +43,34 @@ impl House {
         seat.with_clock(Arc::clone(&self.clock))
     }
 
-    /// Sends words from one to another, and gives the message's id back.
+    /// Sends a message and returns its id.
     pub async fn say(&self, from: &str, to: &str, text: &str) -> String {
         mail::send(&self.seat(from), to, text).await.unwrap().receipt.msg_id
     }
 
     /// The texts in an inbox, each with whether it is read.
-    pub async fn texts(&self, of: &str) -> Vec<(String, bool)> {
-        let mail = self.store.inbox(&team(), &member(of)).await.unwrap();
+    pub async fn texts(&self, name: &str) -> Vec<(String, bool)> {
+        let mail = self.store.inbox(&team(), &member(name)).await.unwrap();
         mail.iter().map(|mail| (mail.text(), !mail.is_unread())).collect()
     }
 }
 
-/// The team's name.
+/// The name of the team.
 pub fn team() -> TeamName {
     "demo".parse().unwrap()
 }
 
-/// A member's name.
+/// Parses the name of a member.
 pub fn member(name: &str) -> MemberName {
     name.parse().unwrap()
 }
 
-/// A plan for a team that says nothing in particular.
+/// A team plan with arbitrary values.
 pub fn team_plan() -> TeamPlan<'static> {
     TeamPlan { description: "a test", lead_model: "none", cwd: "/" }
 }
 
-/// A plan for a member that says nothing in particular.
+/// A member plan with arbitrary values.
 pub fn member_plan() -> MemberPlan<'static> {
     MemberPlan {
         agent_type: "general-purpose",

@@ -1,4 +1,4 @@
-//! What every store promises of its chronicle.
+//! The contract of a store: the chronicle.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use brigade_core::store::{Actor, Store};
 
 use crate::env::{House, team};
 
-/// What was told, in order.
+/// The records that a feed delivered, in order.
 #[derive(Default)]
-struct Told(Vec<(Spot, Arc<Record>)>);
+struct Received(Vec<(Spot, Arc<Record>)>);
 
-impl Told {
-    /// Listens until `enough`, or the feed ends.
+impl Received {
+    /// Reads the feed until `enough` returns true or the feed ends.
     async fn listen(&mut self, feed: &mut Feed, enough: impl Fn(&Self, bool) -> bool) {
         let listen = async {
             while let Some(batch) = feed.next().await {
@@ -26,8 +26,8 @@ impl Told {
                 }
             }
         };
-        let heard = tokio::time::timeout(Duration::from_secs(30), listen).await;
-        heard.unwrap_or_else(|_| panic!("{} records, and then nothing", self.0.len()));
+        let result = tokio::time::timeout(Duration::from_secs(30), listen).await;
+        result.unwrap_or_else(|_| panic!("timed out after {} records", self.0.len()));
     }
 
     /// The texts of all messages, in order.
@@ -42,10 +42,10 @@ impl Told {
         self.0.iter().filter_map(text).collect()
     }
 
-    /// Every record is found again at its spot.
-    fn look_up(&self, library: &Library) {
+    /// Checks that every record can be looked up by its spot.
+    fn check_lookup(&self, library: &Library) {
         for (spot, record) in &self.0 {
-            let found = library.record(*spot).expect("it is still there");
+            let found = library.record(*spot).expect("a record");
             assert_eq!(line(&found), line(record));
         }
     }
@@ -55,78 +55,81 @@ fn line(record: &Record) -> String {
     serde_json::to_string(record).unwrap()
 }
 
-/// A chronicle has the past and goes on, while others write: nothing is missing, nothing comes twice, and
-/// what one member sent to another is in order.
-pub async fn a_chronicle_has_the_past_and_goes_on(store: Arc<dyn Store>) {
-    let house = House::build(store).await;
+/// A chronicle delivers past and new records while other processes write: nothing is missing or duplicated, and
+/// the messages of each sender are in order.
+pub async fn a_chronicle_has_past_and_new_records(store: Arc<dyn Store>) {
+    let env = House::build(store).await;
     for number in 0..20 {
-        house.say("team-lead", "alice", &format!("past {number}")).await;
+        env.say("team-lead", "alice", &format!("past {number}")).await;
     }
     let write = |from: &'static str, to: &'static str| {
-        let house = house.clone();
+        let env = env.clone();
         tokio::spawn(async move {
             for number in 0..25 {
-                house.say(from, to, &format!("{from} {number}")).await;
+                env.say(from, to, &format!("{from} {number}")).await;
             }
         })
     };
     let writers = [write("alice", "bob"), write("bob", "alice"), write("team-lead", "bob")];
-    // Some are opened while the writers are at it.
+    // Open readers while the writers are active.
     let mut readers = Vec::new();
     for _ in 0..4 {
-        readers.push(house.store.chronicle(&team()).await.unwrap());
+        readers.push(env.store.chronicle(&team()).await.unwrap());
         tokio::time::sleep(Duration::from_millis(3)).await;
     }
     for writer in writers {
         writer.await.unwrap();
     }
-    house.say("alice", "team-lead", "the last").await;
+    env.say("alice", "team-lead", "the last").await;
     for (mut feed, library) in readers {
-        let mut told = Told::default();
-        told.listen(&mut feed, |told, _| told.texts().iter().any(|text| text == "the last")).await;
-        let texts = told.texts();
+        let mut received = Received::default();
+        received
+            .listen(&mut feed, |received, _| received.texts().iter().any(|text| text == "the last"))
+            .await;
+        let texts = received.texts();
         assert_eq!(texts.len(), 20 + 3 * 25 + 1, "{texts:?}");
         for (sender, count) in [("past", 20), ("alice", 25), ("bob", 25), ("team-lead", 25)] {
-            let of: Vec<&String> =
+            let found: Vec<&String> =
                 texts.iter().filter(|text| text.starts_with(&format!("{sender} "))).collect();
             let expected: Vec<String> = (0..count).map(|n| format!("{sender} {n}")).collect();
-            assert_eq!(of, expected.iter().collect::<Vec<_>>());
+            assert_eq!(found, expected.iter().collect::<Vec<_>>());
         }
-        told.look_up(&library);
-        let created = told.0.iter().filter(|(_, r)| matches!(r.event, Event::TeamCreated { .. }));
+        received.check_lookup(&library);
+        let created =
+            received.0.iter().filter(|(_, r)| matches!(r.event, Event::TeamCreated { .. }));
         assert_eq!(created.count(), 1);
         assert_eq!(feed.passed_over(), 0);
     }
-    // When all is quiet it says what the history says.
-    let (mut feed, library) = house.store.chronicle(&team()).await.unwrap();
-    let mut told = Told::default();
-    told.listen(&mut feed, |_, caught_up| caught_up).await;
-    told.look_up(&library);
+    // Without concurrent writers, it equals the history.
+    let (mut feed, library) = env.store.chronicle(&team()).await.unwrap();
+    let mut received = Received::default();
+    received.listen(&mut feed, |_, caught_up| caught_up).await;
+    received.check_lookup(&library);
     let mut counts: HashMap<String, usize> = HashMap::new();
-    for record in house.store.history(&team()).await.unwrap() {
+    for record in env.store.history(&team()).await.unwrap() {
         *counts.entry(line(&record)).or_default() += 1;
     }
-    for (_, record) in &told.0 {
-        let count = counts.get_mut(&line(record)).expect("it is in the history");
+    for (_, record) in &received.0 {
+        let count = counts.get_mut(&line(record)).expect("a record of the history");
         *count -= 1;
     }
     assert!(counts.values().all(|&count| count == 0), "{counts:?}");
 }
 
-/// Of a deleted team there is what happened, and then an end.
+/// The chronicle of a deleted team delivers its records and then ends.
 pub async fn the_chronicle_of_a_deleted_team_ends(store: Arc<dyn Store>) {
-    let house = House::build(store).await;
-    house.say("alice", "bob", "good bye").await;
-    house.store.delete_team(&team(), &Actor("team-lead".into())).await.unwrap();
-    let (mut feed, library) = house.store.chronicle(&team()).await.unwrap();
-    let mut told = Told::default();
-    told.listen(&mut feed, |_, _| false).await;
-    assert_eq!(told.texts(), ["good bye"]);
-    assert!(told.0.iter().any(|(_, record)| matches!(record.event, Event::TeamDeleted {})));
-    told.look_up(&library);
-    // And of one that never was, nothing.
-    let (mut feed, _) = house.store.chronicle(&"never".parse().unwrap()).await.unwrap();
-    let mut told = Told::default();
-    told.listen(&mut feed, |_, _| false).await;
-    assert!(told.0.is_empty());
+    let env = House::build(store).await;
+    env.say("alice", "bob", "good bye").await;
+    env.store.delete_team(&team(), &Actor("team-lead".into())).await.unwrap();
+    let (mut feed, library) = env.store.chronicle(&team()).await.unwrap();
+    let mut received = Received::default();
+    received.listen(&mut feed, |_, _| false).await;
+    assert_eq!(received.texts(), ["good bye"]);
+    assert!(received.0.iter().any(|(_, record)| matches!(record.event, Event::TeamDeleted {})));
+    received.check_lookup(&library);
+    // The chronicle of an unknown team is empty.
+    let (mut feed, _) = env.store.chronicle(&"never".parse().unwrap()).await.unwrap();
+    let mut received = Received::default();
+    received.listen(&mut feed, |_, _| false).await;
+    assert!(received.0.is_empty());
 }

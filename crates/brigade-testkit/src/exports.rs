@@ -1,4 +1,4 @@
-//! That a team can be carried from any store to any other, and is the same there.
+//! The contract of a store: export and import of a whole team.
 
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use serde_json::Value;
 
 use crate::env::{House, clock, member, member_plan, team};
 
-/// A team with something of everything: a gap in its numbers, mail in every state, somebody who left,
-/// a note, an answered request and one that waits.
-async fn furnish(store: Arc<dyn Store>) -> House {
-    let house = House::build(store).await;
-    let (lead, alice) = (house.seat("team-lead"), house.seat("alice"));
+/// Creates a team with some data of every kind: a gap in the task numbers, mail in every state, a member that left,
+/// a note, an answered request and a waiting one.
+async fn build_full_team(store: Arc<dyn Store>) -> House {
+    let env = House::build(store).await;
+    let (lead, alice) = (env.seat("team-lead"), env.seat("alice"));
     for subject in ["one", "two\u{2028}\"ü", "three", "four"] {
         let plan = TaskPlan { subject: subject.into(), ..TaskPlan::default() };
         board::add(&lead, &plan).await.unwrap();
@@ -30,21 +30,21 @@ async fn furnish(store: Arc<dyn Store>) -> House {
     }
     board::claim(&alice, brigade_wire::name::TaskId::new(3).unwrap()).await.unwrap();
     roster::join(&lead, &member("carol"), member_plan()).await.unwrap();
-    house.say("carol", "bob", "I am off\n\"soon\"").await;
+    env.say("carol", "bob", "I am off\n\"soon\"").await;
     roster::leave(&lead, &member("carol")).await.unwrap();
     for text in ["read", "not read", "shown", "nor this"] {
-        house.say("bob", "alice", text).await;
+        env.say("bob", "alice", text).await;
     }
-    let inbox = house.store.inbox(&team(), &alice.name).await.unwrap();
+    let inbox = env.store.inbox(&team(), &alice.name).await.unwrap();
     let key = |index: usize| [inbox[index].key];
-    house.store.mark(&team(), &alice.name, &key(0), Mark::Read).await.unwrap();
-    house.store.mark(&team(), &alice.name, &key(2), Mark::Shown).await.unwrap();
+    env.store.mark(&team(), &alice.name, &key(0), Mark::Read).await.unwrap();
+    env.store.mark(&team(), &alice.name, &key(2), Mark::Shown).await.unwrap();
     let first = handshake::submit_plan(&alice, "first this", None).await.unwrap();
     handshake::answer_plan(&lead, &first.request_id, Answer::Yes).await.unwrap();
     handshake::submit_plan(&alice, "then that", None).await.unwrap();
     let note = Some(b"{\"session\":1}".as_slice());
-    house.store.keep(&team(), &alice.name, Shelf::Memory, note).await.unwrap();
-    house
+    env.store.keep(&team(), &alice.name, Shelf::Memory, note).await.unwrap();
+    env
 }
 
 async fn export(store: &dyn Store, team: &TeamName) -> Vec<u8> {
@@ -61,8 +61,8 @@ async fn import(
     export::import(store, &mut Cursor::new(file), name).await
 }
 
-/// What an export says, but for what is of today: times, and what making the team wrote down. With ids of
-/// messages, unless they were given anew.
+/// The lines of an export without times and without the events that creating the team recorded. `ids` tells whether
+/// to include message ids, which may be new.
 fn content(file: &[u8], ids: bool) -> Vec<Value> {
     let lines = file.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let mut content = Vec::new();
@@ -87,7 +87,7 @@ fn content(file: &[u8], ids: bool) -> Vec<Value> {
     content
 }
 
-/// Line by line, so that what differs can be seen.
+/// Compares line by line, so that a failure shows the difference.
 fn assert_same(found: &[Value], expected: &[Value]) {
     for (found, expected) in found.iter().zip(expected) {
         assert_eq!(found, expected);
@@ -95,71 +95,71 @@ fn assert_same(found: &[Value], expected: &[Value]) {
     assert_eq!(found.len(), expected.len(), "{found:?}");
 }
 
-/// There and back again nothing is lost, added or changed; what nobody read is unread once.
-pub async fn a_team_is_carried_to_another_store_and_back(store: Arc<dyn Store>) {
-    let house = furnish(Arc::clone(&store)).await;
+/// Exporting a team to another store and back loses, adds and changes nothing; each unread message is unread once.
+pub async fn a_team_survives_export_and_import(store: Arc<dyn Store>) {
+    let env = build_full_team(Arc::clone(&store)).await;
     let first = export(store.as_ref(), &team()).await;
-    let said = content(&first, true);
-    let count = |kind: &str| said.iter().filter(|line| line.get(kind).is_some()).count();
+    let lines = content(&first, true);
+    let count = |kind: &str| lines.iter().filter(|line| line.get(kind).is_some()).count();
     assert_eq!(count("task"), 2);
     assert_eq!((count("note"), count("decision"), count("answered")), (1, 1, 1));
-    // Four to alice and the answer; one to bob, who was told of nothing else; two plans to the lead.
+    // Four messages and the answer to alice, one message to bob, two plans to the lead.
     assert_eq!(count("message"), 8);
 
     let other = MemoryStore::new(clock());
     let imported = import(&other, &first, None).await.unwrap();
     assert_eq!((imported.exported.tasks, imported.exported.messages), (2, 8));
-    let there = export(&other, &team()).await;
-    assert_same(&content(&there, true), &said);
+    let exported = export(&other, &team()).await;
+    assert_same(&content(&exported, true), &lines);
     let config = |document: brigade_core::store::Document| document.bytes;
-    let at_home = store.team(&team()).await.unwrap().map(config);
-    assert_eq!(other.team(&team()).await.unwrap().map(config), at_home);
+    let original = store.team(&team()).await.unwrap().map(config);
+    assert_eq!(other.team(&team()).await.unwrap().map(config), original);
 
-    // Back, beside the first, under another name.
+    // Import it again into the first store, under another name.
     let copy: TeamName = "copy".parse().unwrap();
-    import(store.as_ref(), &there, Some(&copy)).await.unwrap();
-    let beside = export(store.as_ref(), &copy).await;
-    assert_same(&content(&beside, true)[1..], &said[1..]);
+    import(store.as_ref(), &exported, Some(&copy)).await.unwrap();
+    let copied = export(store.as_ref(), &copy).await;
+    assert_same(&content(&copied, true)[1..], &lines[1..]);
     let renamed = store.team(&copy).await.unwrap().unwrap();
     let renamed = Team::read(&renamed.bytes).unwrap();
     assert_eq!(renamed.name().as_deref(), Some("copy"));
     assert_eq!(renamed.lead().unwrap().agent_id().as_deref(), Some("team-lead@copy"));
     assert_eq!(renamed.member("alice").unwrap().agent_id().as_deref(), Some("alice@copy"));
 
-    // In the place of the first, whose ids the store remembers.
+    // Import it in place of the first team, whose message ids the store still knows.
     store.delete_team(&team(), &Actor("team-lead".into())).await.unwrap();
-    import(store.as_ref(), &there, None).await.unwrap();
+    import(store.as_ref(), &exported, None).await.unwrap();
     let again = export(store.as_ref(), &team()).await;
     assert_same(&content(&again, false), &content(&first, false));
-    assert_eq!(store.team(&team()).await.unwrap().map(config), at_home);
-    let texts = house.texts("alice").await;
+    assert_eq!(store.team(&team()).await.unwrap().map(config), original);
+    let texts = env.texts("alice").await;
     let unread: Vec<&str> =
         texts.iter().filter(|(_, read)| !read).map(|(text, _)| text.as_str()).collect();
     assert_eq!(unread[..2], ["not read", "nor this"]);
     let next = TaskPlan { subject: "five".into(), ..TaskPlan::default() };
-    let next = board::add(&house.seat("team-lead"), &next).await.unwrap();
+    let next = board::add(&env.seat("team-lead"), &next).await.unwrap();
     assert_eq!(next.get(), 5);
 }
 
-/// A team that is there stays as it is, and so does a store that is given half a file.
+/// An import does not change an existing team, and an incomplete file changes nothing.
 pub async fn an_import_overwrites_nothing(store: Arc<dyn Store>) {
-    let house = furnish(Arc::clone(&store)).await;
+    let env = build_full_team(Arc::clone(&store)).await;
     let file = export(store.as_ref(), &team()).await;
-    house.say("bob", "alice", "since then").await;
+    env.say("bob", "alice", "sent later").await;
     let before = content(&export(store.as_ref(), &team()).await, true);
-    let there = import(store.as_ref(), &file, None).await;
+    let imported = import(store.as_ref(), &file, None).await;
     let exists =
         |error: &ImportError| matches!(error, ImportError::Store(StoreError::TeamExists { .. }));
-    assert!(there.as_ref().is_err_and(exists), "{there:?}");
+    assert!(imported.as_ref().is_err_and(exists), "{imported:?}");
     assert_same(&content(&export(store.as_ref(), &team()).await, true), &before);
 
     let copy: TeamName = "copy".parse().unwrap();
     let ends = file.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at);
     let ends: Vec<usize> = ends.collect();
     for cut in [0, ends[0] + 1, ends[3], ends[5] + 20, file.len() - 2] {
-        let half = import(store.as_ref(), &file[..cut], Some(&copy)).await;
-        let known = matches!(half, Err(ImportError::CutShort | ImportError::NotAnExport));
-        assert!(known, "{cut}: {half:?}");
+        let incomplete = import(store.as_ref(), &file[..cut], Some(&copy)).await;
+        let known = matches!(incomplete, Err(ImportError::CutShort | ImportError::NotAnExport));
+        assert!(known, "{cut}: {incomplete:?}");
         assert!(store.team(&copy).await.unwrap().is_none(), "{cut}");
     }
     let later = String::from_utf8(file).unwrap().replace(r#""version":1"#, r#""version":2"#);
@@ -167,35 +167,35 @@ pub async fn an_import_overwrites_nothing(store: Arc<dyn Store>) {
     assert!(matches!(later, Err(ImportError::Version { found: 2 })), "{later:?}");
 }
 
-/// A file that can be read whole once, and the second time as far as a place.
-struct Breaks {
+/// A file whose second reading fails at an offset.
+struct FailingFile {
     file: Cursor<Vec<u8>>,
     upto: u64,
     seeks: usize,
 }
 
-impl Read for Breaks {
+impl Read for FailingFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.seeks > 1 && self.file.position() >= self.upto {
-            return Err(io::Error::other("the disk is gone"));
+            return Err(io::Error::other("simulated disk error"));
         }
-        let most = buffer.len().min(64);
-        self.file.read(&mut buffer[..most])
+        let len = buffer.len().min(64);
+        self.file.read(&mut buffer[..len])
     }
 }
 
-impl Seek for Breaks {
+impl Seek for FailingFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.seeks += 1;
         self.file.seek(to)
     }
 }
 
-/// However far an import got, the next one ends it, and nothing is there twice.
-pub async fn an_import_that_was_cut_off_is_gone_on_with(store: Arc<dyn Store>) {
+/// After an interrupted import, the next one completes it without duplicates.
+pub async fn an_interrupted_import_can_be_continued(store: Arc<dyn Store>) {
     let other = MemoryStore::new(clock());
     let other: Arc<dyn Store> = Arc::new(other);
-    furnish(Arc::clone(&other)).await;
+    build_full_team(Arc::clone(&other)).await;
     let file = export(other.as_ref(), &team()).await;
     let ends: Vec<u64> = (0_u64..)
         .zip(BufReader::new(file.as_slice()).lines())
@@ -206,18 +206,18 @@ pub async fn an_import_that_was_cut_off_is_gone_on_with(store: Arc<dyn Store>) {
         .collect();
     for (index, upto) in [ends[1], ends[6], ends[8], ends[ends.len() - 3]].into_iter().enumerate() {
         let name: TeamName = format!("copy-{index}").parse().unwrap();
-        let breaks = Breaks { file: Cursor::new(file.clone()), upto, seeks: 0 };
-        let mut breaks = BufReader::with_capacity(64, breaks);
-        let broken = export::import(store.as_ref(), &mut breaks, Some(&name)).await;
+        let failing = FailingFile { file: Cursor::new(file.clone()), upto, seeks: 0 };
+        let mut failing = BufReader::with_capacity(64, failing);
+        let broken = export::import(store.as_ref(), &mut failing, Some(&name)).await;
         assert!(matches!(broken, Err(ImportError::Read(_))), "{broken:?}");
         assert!(store.team(&name).await.unwrap().is_some());
         import(store.as_ref(), &file, Some(&name)).await.unwrap();
-        let whole = export(store.as_ref(), &name).await;
-        assert_same(&content(&whole, true)[1..], &content(&file, true)[1..]);
+        let completed = export(store.as_ref(), &name).await;
+        assert_same(&content(&completed, true)[1..], &content(&file, true)[1..]);
         let answered = store.history(&name).await.unwrap();
         let answered = answered.iter().filter(|r| matches!(r.event, Event::Answered { .. }));
         assert_eq!(answered.count(), 1);
-        let ended = import(store.as_ref(), &file, Some(&name)).await;
-        assert!(matches!(ended, Err(ImportError::Store(StoreError::TeamExists { .. }))));
+        let repeated = import(store.as_ref(), &file, Some(&name)).await;
+        assert!(matches!(repeated, Err(ImportError::Store(StoreError::TeamExists { .. }))));
     }
 }

@@ -1,11 +1,11 @@
-//! What brigade's own tests share.
+//! Helpers for the tests of all crates: a test team, NATS servers, and the contract of a store.
 
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test stops at the first surprise"
+    reason = "a failed test panics"
 )]
 
 pub mod claims;

@@ -1,5 +1,4 @@
-//! A real NATS server for a test, or a cluster of them: on free ports of the loopback, in a folder that
-//! is thrown away.
+//! Real NATS servers for tests, single or clustered, on free loopback ports and in a temporary directory.
 
 use std::env;
 use std::fs;
@@ -12,21 +11,21 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// The variable that names the server's program. Without it, the one on the path.
+/// The environment variable with the path of the server program. The default is `nats-server` on the `PATH`.
 pub const PROGRAM: &str = "BRIGADE_NATS_SERVER";
 
-/// How long a server, or a cluster's election, may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The time limit for the start of a server and for the election of a cluster.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Starts the server and ends it, at the latest when whoever started this is gone: then the pipe it
-/// reads from is closed, however that process ended.
-const KEEPER: &str =
+/// A shell script that starts the server, and kills it when standard input is closed. The system closes it when the
+/// test process ends, even if that was killed.
+const WRAPPER: &str =
     r#""$0" -c "$1" >>"$2" 2>&1 & pid=$!; echo $pid; read -r word; kill -9 $pid; wait $pid"#;
 
-/// Servers that run until this is dropped.
+/// NATS servers that run until this is dropped.
 #[derive(Debug)]
 pub struct Engine {
-    /// Where clients find the servers: `nats://127.0.0.1:PORT`, one for each.
+    /// The addresses of the servers: `nats://127.0.0.1:PORT`.
     pub urls: Vec<String>,
     nodes: Vec<Node>,
     dir: TempDir,
@@ -42,32 +41,32 @@ struct Node {
 
 #[derive(Debug)]
 struct Running {
-    keeper: Child,
+    wrapper: Child,
     pid: u32,
 }
 
 impl Engine {
-    /// One server.
+    /// Starts one server.
     pub fn single() -> Self {
         Self::with(1, "")
     }
 
-    /// A cluster of so many.
+    /// Starts a cluster with this number of servers.
     pub fn cluster(nodes: usize) -> Self {
         Self::with(nodes, "")
     }
 
-    /// So many servers, with more lines in the configuration of each.
+    /// Starts servers with additional lines in their configuration.
     pub fn with(nodes: usize, more: &str) -> Self {
         loop {
-            let engine = Self::launched(nodes, more);
-            if engine.becomes_ready() {
+            let engine = Self::start_all(nodes, more);
+            if engine.wait_for_start() {
                 return engine;
             }
         }
     }
 
-    fn launched(nodes: usize, more: &str) -> Self {
+    fn start_all(nodes: usize, more: &str) -> Self {
         let ports = free_ports(nodes * 3);
         let node = |ports: &[u16]| Node {
             port: ports[0],
@@ -89,49 +88,49 @@ impl Engine {
         engine
     }
 
-    /// Waits until it is ready; false if somebody else has taken one of its ports meanwhile.
-    fn becomes_ready(&self) -> bool {
+    /// Waits until the servers are ready. Returns false if another process has taken one of the ports.
+    fn wait_for_start(&self) -> bool {
         let since = Instant::now();
         while !self.is_ready() {
             if self.logs().contains("address already in use") {
                 return false;
             }
-            assert!(since.elapsed() < PATIENCE, "not ready in time:\n{}", self.logs());
+            assert!(since.elapsed() < TIMEOUT, "the NATS servers did not start:\n{}", self.logs());
             thread::sleep(Duration::from_millis(20));
         }
         true
     }
 
-    /// The addresses as `--store` takes them.
+    /// The addresses in the form that `--store` accepts.
     pub fn store(&self) -> String {
         self.urls.join(",")
     }
 
-    /// Where a server keeps its configuration (`server.conf`), its data (`data`) and its log.
+    /// The directory with the configuration (`server.conf`), data (`data`) and log of a server.
     pub fn folder(&self, index: usize) -> PathBuf {
         self.dir.path().join(format!("n{index}"))
     }
 
-    /// The process of a server that runs.
+    /// The process id of a running server.
     pub fn pid(&self, index: usize) -> u32 {
-        self.nodes[index].running.as_ref().expect("a server that runs").pid
+        self.nodes[index].running.as_ref().expect("a running server").pid
     }
 
-    /// Where the servers tell how they are: `127.0.0.1:PORT`, over HTTP.
+    /// The HTTP monitoring address of a server: `127.0.0.1:PORT`.
     pub fn monitor(&self, index: usize) -> String {
         format!("127.0.0.1:{}", self.nodes[index].monitor)
     }
 
-    /// Which server leads the cluster, as the servers that run tell it.
+    /// The index of the cluster leader, if all running servers agree on it.
     pub fn leader(&self) -> Option<usize> {
         let running = self.nodes.iter().filter(|node| node.running.is_some());
-        let told: Vec<String> = running.filter_map(|node| meta(node)?.leader).collect();
-        let first = told.first()?;
-        let agreed = told.iter().all(|name| name == first);
+        let leaders: Vec<String> = running.filter_map(|node| cluster_state(node)?.leader).collect();
+        let first = leaders.first()?;
+        let agreed = leaders.iter().all(|name| name == first);
         agreed.then(|| first.strip_prefix('n')?.parse().ok()).flatten()
     }
 
-    /// Asks the first server something, as a client without credentials does, and gives its answer.
+    /// Sends a request to the first server, without credentials, and returns the answer.
     pub fn request(&self, subject: &str, payload: &str) -> String {
         let stream = TcpStream::connect(("127.0.0.1", self.nodes[0].port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
@@ -147,24 +146,24 @@ impl Engine {
         lines.next().unwrap()
     }
 
-    /// Kills a server, as `kill -9` does.
+    /// Kills a server with SIGKILL.
     pub fn stop(&mut self, index: usize) {
         drop(self.nodes[index].running.take());
     }
 
-    /// Starts a server that was stopped, with the data it had. Does not wait for it.
+    /// Restarts a stopped server with its data. Does not wait until it is ready.
     pub fn start(&mut self, index: usize) {
         if self.nodes[index].running.is_none() {
             self.launch(index);
         }
     }
 
-    /// Waits until all servers that run are well, and agree who leads.
+    /// Waits until all running servers are healthy and agree on a leader.
     pub fn wait_ready(&self) {
         let since = Instant::now();
         while !self.is_ready() {
-            if since.elapsed() > PATIENCE {
-                panic!("the engine is not ready after {PATIENCE:?}:\n{}", self.logs());
+            if since.elapsed() > TIMEOUT {
+                panic!("the NATS servers are not ready after {TIMEOUT:?}:\n{}", self.logs());
             }
             thread::sleep(Duration::from_millis(20));
         }
@@ -172,15 +171,15 @@ impl Engine {
 
     fn is_ready(&self) -> bool {
         let running = || self.nodes.iter().filter(|node| node.running.is_some());
-        let well = running().all(|node| {
-            ask(node, "/healthz").is_ok_and(|answer| answer.contains(r#""status":"ok""#))
+        let healthy = running().all(|node| {
+            http_get(node, "/healthz").is_ok_and(|answer| answer.contains(r#""status":"ok""#))
         });
-        if !well || self.nodes.len() == 1 {
-            return well;
+        if !healthy || self.nodes.len() == 1 {
+            return healthy;
         }
         let Some(leader) = self.leader() else { return false };
         let peers = running().count() - 1;
-        meta(&self.nodes[leader]).is_some_and(|meta| meta.current >= peers)
+        cluster_state(&self.nodes[leader]).is_some_and(|state| state.current >= peers)
     }
 
     fn launch(&mut self, index: usize) {
@@ -189,11 +188,11 @@ impl Engine {
         let found = Command::new(&program).arg("--version").stdout(Stdio::null()).status();
         assert!(
             found.is_ok_and(|status| status.success()),
-            "these tests need nats-server 2.15: put it on the path, or its path into {PROGRAM}"
+            "these tests need nats-server 2.15: install it on the PATH, or set {PROGRAM} to its path"
         );
-        let mut keeper = Command::new("sh")
+        let mut wrapper = Command::new("sh")
             .arg("-c")
-            .arg(KEEPER)
+            .arg(WRAPPER)
             .arg(program)
             .args([folder.join("server.conf"), folder.join("log")])
             .stdin(Stdio::piped())
@@ -202,8 +201,8 @@ impl Engine {
             .spawn()
             .unwrap();
         let mut line = String::new();
-        BufReader::new(keeper.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        self.nodes[index].running = Some(Running { keeper, pid: line.trim().parse().unwrap() });
+        BufReader::new(wrapper.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        self.nodes[index].running = Some(Running { wrapper, pid: line.trim().parse().unwrap() });
     }
 
     fn config(&self, index: usize, more: &str) -> String {
@@ -233,30 +232,33 @@ impl Engine {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // The keeper ends the server when this pipe is closed, and then itself.
-        drop(self.keeper.stdin.take());
-        let _ended = self.keeper.wait();
+        // The wrapper kills the server when this pipe is closed, and then exits.
+        drop(self.wrapper.stdin.take());
+        let _exit_status = self.wrapper.wait();
     }
 }
 
-/// What a server knows of the cluster's leadership.
-struct Meta {
+/// The state of the cluster, as one server reports it.
+struct ClusterState {
     leader: Option<String>,
     current: usize,
 }
 
-fn meta(node: &Node) -> Option<Meta> {
-    let answer = ask(node, "/jsz").ok()?;
+fn cluster_state(node: &Node) -> Option<ClusterState> {
+    let answer = http_get(node, "/jsz").ok()?;
     let (_, body) = answer.split_once("\r\n\r\n")?;
     let body: serde_json::Value = serde_json::from_str(body).ok()?;
     let meta = body.get("meta_cluster")?;
     let leader = meta.get("leader").and_then(|name| name.as_str()).map(str::to_owned);
     let peers = meta.get("replicas").and_then(|peers| peers.as_array());
     let current = |peer: &&serde_json::Value| peer["current"] == true;
-    Some(Meta { leader, current: peers.map_or(0, |peers| peers.iter().filter(current).count()) })
+    Some(ClusterState {
+        leader,
+        current: peers.map_or(0, |peers| peers.iter().filter(current).count()),
+    })
 }
 
-fn ask(node: &Node, path: &str) -> io::Result<String> {
+fn http_get(node: &Node, path: &str) -> io::Result<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", node.monitor))?;
     stream.set_read_timeout(Some(Duration::from_secs(2)))?;
     write!(stream, "GET {path} HTTP/1.0\r\n\r\n")?;
@@ -265,8 +267,8 @@ fn ask(node: &Node, path: &str) -> io::Result<String> {
     Ok(answer)
 }
 
-/// Ports that are free now, all different. Not of those that systems give to clients, who would take
-/// them again at once.
+/// Returns different free ports. They are below the range that operating systems assign to outgoing connections,
+/// which could take them at any time.
 fn free_ports(count: usize) -> Vec<u16> {
     let mut listeners = Vec::new();
     while listeners.len() < count {

@@ -1,4 +1,4 @@
-//! The part of the contract that is about members' work.
+//! The contract of a store: events about a member's work.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,18 +8,18 @@ use brigade_core::store::{Actor, Store};
 
 use crate::env::{House, member, team};
 
-/// What a member did is told, and is in the history, in the order in which it was done and with who did
-/// it; and it is in nobody's mailbox, nor in what else went on in the team.
-pub async fn what_a_member_did_is_told_in_order(store: Arc<dyn Store>) {
-    let house = House::build(store).await;
-    let mut watch = house.store.watch(&team()).await.unwrap();
-    let mut mail = house.store.watch_proceedings(&team()).await.unwrap();
+/// Work events are reported and stored in order, with their author. They are in no mailbox, and not in the
+/// history without work.
+pub async fn work_events_are_reported_in_order(store: Arc<dyn Store>) {
+    let env = House::build(store).await;
+    let mut watch = env.store.watch(&team()).await.unwrap();
+    let mut mail = env.store.watch_proceedings(&team()).await.unwrap();
     let said = |text: &str| Act::Said { text: text.to_owned() };
     let acts = [
         Act::Started {},
         Act::Ready {},
         Act::TurnStarted {},
-        said("I look.\n\u{2028}\"ü"),
+        said("I read.\n\u{2028}\"ü"),
         Act::ToolStarted { id: "1".into(), tool: "Bash".into(), about: "cargo test".into() },
         Act::Changed { path: "src/lib.rs".into(), added: 3, removed: 1 },
         Act::ToolEnded { id: "1".into(), ok: true },
@@ -28,53 +28,53 @@ pub async fn what_a_member_did_is_told_in_order(store: Arc<dyn Store>) {
         Act::TurnEnded { end: Ending::Limited, why: Some("529".into()) },
         Act::Trouble { why: "the program ended".into() },
     ];
-    // Two at work at once, and mail between them.
+    // Two members work at the same time, and exchange mail.
     for act in &acts {
         for name in ["alice", "bob"] {
             let event = Event::Worked { name: name.to_owned(), act: act.clone() };
-            house.store.record(&team(), event, &Actor(name.to_owned())).await.unwrap();
+            env.store.record(&team(), event, &Actor(name.to_owned())).await.unwrap();
         }
     }
-    house.say("bob", "alice", "hello").await;
+    env.say("bob", "alice", "hello").await;
 
-    let mut told = Vec::new();
-    let hear = async {
-        while told.len() < acts.len() * 2 {
-            let record = watch.next().await.expect("the watch goes on");
-            told.extend(work(&record));
+    let mut reported = Vec::new();
+    let listen = async {
+        while reported.len() < acts.len() * 2 {
+            let record = watch.next().await.expect("the watch is open");
+            reported.extend(work(&record));
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), hear).await.expect("everything is told");
-    let letter = async { while !is_letter(&mail.next().await.expect("the watch goes on")) {} };
-    tokio::time::timeout(Duration::from_secs(10), letter).await.expect("the mail is told");
-    let history = house.store.history(&team()).await.unwrap();
-    let kept: Vec<(String, Act)> = history.iter().filter_map(work).collect();
-    for records in [told, kept] {
+    tokio::time::timeout(Duration::from_secs(10), listen).await.expect("all work events in time");
+    let message = async { while !is_message(&mail.next().await.expect("the watch is open")) {} };
+    tokio::time::timeout(Duration::from_secs(10), message).await.expect("the message in time");
+    let history = env.store.history(&team()).await.unwrap();
+    let stored: Vec<(String, Act)> = history.iter().filter_map(work).collect();
+    for records in [reported, stored] {
         for name in ["alice", "bob"] {
-            let its = records.iter().filter(|(by, _)| by == name);
-            let its: Vec<Act> = its.map(|(_, act)| act.clone()).collect();
-            assert_eq!(its, acts, "{name}");
+            let found = records.iter().filter(|(by, _)| by == name);
+            let found: Vec<Act> = found.map(|(_, act)| act.clone()).collect();
+            assert_eq!(found, acts, "{name}");
         }
     }
     assert!(history.iter().map(|record| record.at).is_sorted());
 
-    let mailbox = house.store.mailbox_history(&team(), &member("alice")).await.unwrap();
+    let mailbox = env.store.mailbox_history(&team(), &member("alice")).await.unwrap();
     assert_eq!(mailbox.iter().filter_map(work).count(), 0);
-    let others = house.store.proceedings(&team()).await.unwrap();
+    let others = env.store.proceedings(&team()).await.unwrap();
     let rest = history.iter().filter(|record| work(record).is_none());
     let lines = |record: &Record| serde_json::to_string(record).unwrap();
     assert_eq!(others.iter().map(lines).collect::<Vec<_>>(), rest.map(lines).collect::<Vec<_>>());
 
-    house.store.delete_team(&team(), &Actor("team-lead".into())).await.unwrap();
-    let history = house.store.history(&team()).await.unwrap();
+    env.store.delete_team(&team(), &Actor("team-lead".into())).await.unwrap();
+    let history = env.store.history(&team()).await.unwrap();
     assert_eq!(history.iter().filter_map(work).count(), acts.len() * 2);
 }
 
-fn is_letter(record: &Record) -> bool {
+fn is_message(record: &Record) -> bool {
     matches!(record.event, Event::Sent { .. })
 }
 
-/// What a member did, if a record is about that, and who wrote it down.
+/// The work event in a record and its author, if it is one.
 fn work(record: &Record) -> Option<(String, Act)> {
     match &record.event {
         Event::Worked { name, act } => {

@@ -1,5 +1,4 @@
-//! What the views draw on: a part of the screen, and beside it what can be clicked and how far can be
-//! scrolled.
+//! The drawing surface of the views: the screen buffer, click targets and scroll limits.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -10,49 +9,49 @@ use ratatui::widgets::Widget;
 use super::style::Theme;
 use super::views::View;
 
-/// What lies under the mouse.
+/// Something that can be clicked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Hit {
+pub(crate) enum ClickTarget {
     View(View),
     Member(String),
-    Letter(u32),
+    Message(u32),
     Task(u64),
     Request(String),
-    /// A line of a list that stands before everything else.
+    /// An entry of a list dialog, by index.
     Choice(usize),
 }
 
-/// What came of drawing, for whoever has to answer keys and the mouse.
+/// Facts about the last drawn frame that key and mouse handling need.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Drawn {
-    pub(crate) hits: Vec<(Rect, Hit)>,
-    /// How far the view can be scrolled, and how much of it is a page.
-    pub(crate) extent: usize,
+pub(crate) struct FrameInfo {
+    pub(crate) click_targets: Vec<(Rect, ClickTarget)>,
+    /// How far the view can be scrolled, and how much a page key moves.
+    pub(crate) max_scroll: usize,
     pub(crate) page: usize,
-    /// How many columns its time or its lines have.
+    /// The number of columns of the timeline, or of a text line.
     pub(crate) columns: usize,
-    /// Where the cursor stands, if something is being typed.
+    /// The cursor position while the person types in a dialog.
     pub(crate) cursor: Option<Position>,
 }
 
-/// The screen.
+/// The screen buffer and what is recorded while drawing on it.
 pub(crate) struct Canvas<'b> {
     pub(crate) buffer: &'b mut Buffer,
     pub(crate) theme: Theme,
-    pub(crate) drawn: Drawn,
+    pub(crate) drawn: FrameInfo,
 }
 
 impl<'b> Canvas<'b> {
     pub(crate) fn new(buffer: &'b mut Buffer, theme: Theme) -> Self {
-        Self { buffer, theme, drawn: Drawn::default() }
+        Self { buffer, theme, drawn: FrameInfo::default() }
     }
 
-    /// Draws anything of ratatui's.
+    /// Draws a ratatui widget.
     pub(crate) fn draw(&mut self, widget: impl Widget, area: Rect) {
         widget.render(area.intersection(self.buffer.area), self.buffer);
     }
 
-    /// One line; what does not fit is left out.
+    /// Draws one line, cut at the right edge of the area.
     pub(crate) fn line<'l>(&mut self, area: Rect, line: impl Into<Line<'l>>) {
         if area.height > 0 {
             let area = Rect { height: 1, ..area };
@@ -60,45 +59,45 @@ impl<'b> Canvas<'b> {
         }
     }
 
-    /// A whole line that can be chosen: its ground is marked from edge to edge.
+    /// Draws a selectable line. The selected one is highlighted over its whole width.
     pub(crate) fn row<'l>(
         &mut self,
         area: Rect,
         line: impl Into<Line<'l>>,
-        is_chosen: bool,
-        hit: Hit,
+        is_selected: bool,
+        target: ClickTarget,
     ) {
         let area = Rect { height: 1, ..area }.intersection(self.buffer.area);
         let line = line.into();
-        if is_chosen {
-            // Faint words on a marked ground could not be read.
-            let line = Line::from(line.to_string()).style(self.theme.chosen());
-            self.buffer.set_style(area, self.theme.chosen());
+        if is_selected {
+            // Drop the line's own styles: dim text is unreadable when reversed.
+            let line = Line::from(line.to_string()).style(self.theme.selected());
+            self.buffer.set_style(area, self.theme.selected());
             self.draw(line, area);
         } else {
             self.draw(line, area);
         }
-        self.drawn.hits.push((area, hit));
+        self.drawn.click_targets.push((area, target));
     }
 
-    /// Gives a part of the screen a style.
+    /// Applies a style to an area.
     pub(crate) fn style(&mut self, area: Rect, style: Style) {
         self.buffer.set_style(area.intersection(self.buffer.area), style);
     }
 
-    /// Says what can be clicked where.
-    pub(crate) fn hit(&mut self, area: Rect, hit: Hit) {
-        self.drawn.hits.push((area, hit));
+    /// Registers a click target.
+    pub(crate) fn add_click_target(&mut self, area: Rect, target: ClickTarget) {
+        self.drawn.click_targets.push((area, target));
     }
 
-    /// Says how long the view is beyond what is seen of it.
-    pub(crate) fn scrolls(&mut self, total: usize, height: u16) {
+    /// Sets the scroll limits for `total` lines, of which `height` fit.
+    pub(crate) fn set_scroll(&mut self, total: usize, height: u16) {
         self.drawn.page = usize::from(height);
-        self.drawn.extent = total.saturating_sub(usize::from(height));
+        self.drawn.max_scroll = total.saturating_sub(usize::from(height));
     }
 }
 
-/// Which part of a list is seen, so that what is chosen stands in it: from where on.
-pub(crate) fn window(total: usize, height: usize, chosen: usize) -> usize {
-    chosen.saturating_sub(height / 2).min(total.saturating_sub(height))
+/// The first row to show of a list, so that the selected row is visible.
+pub(crate) fn first_visible(total: usize, height: usize, selected: usize) -> usize {
+    selected.saturating_sub(height / 2).min(total.saturating_sub(height))
 }

@@ -1,4 +1,4 @@
-//! What stands around the views: whose team it is, which views there are, what waits, and which keys help.
+//! Draws the parts around the view: title line, tabs, and the bottom line with key hints or a notice.
 
 use brigade_core::projection::{Doing, Person};
 use ratatui::buffer::Buffer;
@@ -6,16 +6,16 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
-use super::canvas::{Canvas, Drawn, Hit};
-use super::keys::{Command, Key, Place, keys_of};
+use super::canvas::{Canvas, ClickTarget, FrameInfo};
+use super::keys::{Command, KeyBinding, KeyScope, bindings_for};
 use super::screen::Screen;
 use super::{dialog, views};
 use crate::time::local;
 use crate::views::View;
 use brigade_core::text::{self, cut, one_line};
 
-/// Draws everything, and says what is where.
-pub(crate) fn draw(screen: &Screen, buffer: &mut Buffer) -> Drawn {
+/// Draws the whole screen and returns its click targets and scroll limits.
+pub(crate) fn draw(screen: &Screen, buffer: &mut Buffer) -> FrameInfo {
     let area = buffer.area;
     let mut canvas = Canvas::new(buffer, screen.theme);
     let rows =
@@ -29,7 +29,7 @@ pub(crate) fn draw(screen: &Screen, buffer: &mut Buffer) -> Drawn {
     canvas.drawn
 }
 
-/// The team and how it is at the left, the time at the right.
+/// The title line: the team and a summary of its state on the left, the time on the right.
 fn title(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
     let members = screen.picture.members();
@@ -42,7 +42,7 @@ fn title(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
         all += 1;
         done += usize::from(card.done.is_some());
     }
-    // A journal bears the name of its file; the team has one of its own.
+    // In a replay `screen.team` is the file name; show the team's name from the journal.
     let title = screen.replay.and_then(|_| screen.picture.title()).unwrap_or(&screen.team);
     let mut spans = vec![Span::styled(one_line(title), theme.strong())];
     let mut part = |text: String, style| spans.extend([Span::raw("  "), Span::styled(text, style)]);
@@ -51,47 +51,47 @@ fn title(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
         part(format!("{working} working"), theme.busy());
     }
     if all > 0 {
-        part(format!("{done}/{all} done"), theme.good());
+        part(format!("{done}/{all} done"), theme.success());
     }
     if !screen.approvals.is_empty() {
-        let word = if screen.answers() { "for you" } else { "for the lead" };
+        let word = if screen.viewer_answers() { "for you" } else { "for the lead" };
         part(format!("▲ {} {word}", screen.approvals.len()), theme.urgent());
     }
     if limited > 0 {
-        part(format!("■ {limited} limited"), theme.wrong());
+        part(format!("■ {limited} rate-limited"), theme.error());
     }
     if dead > 0 {
-        part(format!("✕ {dead} down"), theme.wrong());
+        part(format!("✕ {dead} down"), theme.error());
     }
     if !screen.picture.is_there() && screen.caught_up {
-        part("the team is no more".into(), theme.wrong());
+        part("team deleted".into(), theme.error());
     }
     canvas.line(area, Line::from(spans));
     let time = local(screen.now).strftime("%H:%M:%S").to_string();
     let right = match screen.replay {
-        _ if !screen.caught_up => format!("reading … {}", screen.picture.records()),
+        _ if !screen.caught_up => format!("loading … {}", screen.picture.records()),
         None => time,
         Some(replay) if replay.over => format!("replay over  {time}"),
         Some(replay) if replay.paused => format!("replay paused  {time}"),
         Some(replay) => format!("replay ×{}  {time}", replay.speed),
     };
     let width = u16::try_from(right.width()).unwrap_or(area.width).min(area.width);
-    let place = Rect { x: area.right() - width, width, ..area };
-    canvas.line(place, Line::styled(right, theme.faint()));
+    let area = Rect { x: area.right() - width, width, ..area };
+    canvas.line(area, Line::styled(right, theme.faint()));
 }
 
-/// The views, with their keys, and what is new in them.
+/// The tabs: one for each view with its key, and the number of open requests.
 fn tabs(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
     let mut x = area.x;
-    for (place, view) in View::ALL.into_iter().enumerate() {
-        let mut label = format!(" {} {}", place + 1, view.title());
+    for (index, view) in View::ALL.into_iter().enumerate() {
+        let mut label = format!(" {} {}", index + 1, view.title());
         if view == View::Approvals && !screen.approvals.is_empty() {
             label.push_str(&format!(" ▲{}", screen.approvals.len()));
         }
         label.push(' ');
         let style = if view == screen.view {
-            theme.chosen()
+            theme.selected()
         } else if view == View::Approvals && !screen.approvals.is_empty() {
             theme.urgent()
         } else {
@@ -100,44 +100,46 @@ fn tabs(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
         let width = u16::try_from(label.width()).unwrap_or(0);
         let tab = Rect { x, width, ..area }.intersection(area);
         canvas.line(tab, Line::styled(label, style));
-        canvas.hit(tab, Hit::View(view));
+        canvas.add_click_target(tab, ClickTarget::View(view));
         x = x.saturating_add(width);
     }
 }
 
-/// What was done last; or else the keys that help most here.
+/// The bottom line: the current notice, or the most useful keys of this view.
 fn bottom(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
     if let Some(notice) = &screen.notice {
-        let style = if notice.is_error { theme.wrong() } else { theme.good() };
+        let style = if notice.is_error { theme.error() } else { theme.success() };
         let text = cut(&one_line(&notice.text), usize::from(area.width));
         canvas.line(area, Line::styled(text, style));
         return;
     }
-    let of_view = |key: &&&Key| key.place != Place::Everywhere;
-    let replays = screen.replay.is_some();
-    let keys = keys_of(screen.view, replays).filter(|key| !(replays && key.command.is_order()));
-    // What is over cannot be paused.
+    let is_of_view = |key: &&&KeyBinding| key.scope != KeyScope::Everywhere;
+    let is_replay = screen.replay.is_some();
+    let keys =
+        bindings_for(screen.view, is_replay).filter(|key| !(is_replay && key.command.is_order()));
+    // A finished replay cannot be paused.
     let over = screen.replay.is_some_and(|replay| replay.over);
-    let keys = keys.filter(|key| !(over && key.place == Place::Replay));
-    let keys: Vec<&Key> = keys.collect();
-    let here = keys.iter().filter(of_view).chain(keys.iter().filter(|key| !of_view(key)));
-    let here: Vec<&&Key> = here.filter(|key| !key.short.is_empty()).collect();
-    let name = |key: &Key| key.keys.first().copied().unwrap_or_default();
-    let width = |key: &Key| name(key).width() + key.short.width() + 3;
-    // However narrow it is, one can ask for the others, and leave.
-    let is_needed = |key: &Key| matches!(key.command, Command::Help | Command::Quit);
-    let needed: usize = here.iter().filter(|key| is_needed(key)).map(|key| width(key)).sum();
-    let mut room = usize::from(area.width).saturating_sub(needed);
+    let keys = keys.filter(|key| !(over && key.scope == KeyScope::Replay));
+    let keys: Vec<&KeyBinding> = keys.collect();
+    let bindings = keys.iter().filter(is_of_view).chain(keys.iter().filter(|key| !is_of_view(key)));
+    let bindings: Vec<&&KeyBinding> = bindings.filter(|key| !key.label.is_empty()).collect();
+    let name = |key: &KeyBinding| key.keys.first().copied().unwrap_or_default();
+    let width = |key: &KeyBinding| name(key).width() + key.label.width() + 3;
+    // Help and quit are always shown, even on a narrow screen.
+    let is_required = |key: &KeyBinding| matches!(key.command, Command::Help | Command::Quit);
+    let required: usize =
+        bindings.iter().filter(|key| is_required(key)).map(|key| width(key)).sum();
+    let mut room = usize::from(area.width).saturating_sub(required);
     let mut spans = Vec::new();
-    for key in here {
+    for key in bindings {
         match room.checked_sub(width(key)) {
-            _ if is_needed(key) => {}
+            _ if is_required(key) => {}
             None => continue,
             Some(left) => room = left,
         }
         spans.push(Span::styled(name(key), theme.strong()));
-        spans.push(Span::styled(format!(" {}  ", key.short), theme.faint()));
+        spans.push(Span::styled(format!(" {}  ", key.label), theme.faint()));
     }
     canvas.line(area, Line::from(spans));
 }

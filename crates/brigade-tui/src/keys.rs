@@ -1,11 +1,11 @@
-//! Every key, in one table: what it does, where, and what it is called. The help, the command palette, the
-//! line at the bottom and the documentation are made of it.
+//! The table of all key bindings: key, view, command and description. The help, the command palette, the
+//! bottom line and the documentation are generated from it.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::views::View;
 
-/// What a key, or a line of the palette, asks for.
+/// An action bound to a key or listed in the command palette.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Quit,
@@ -54,7 +54,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether it is for doing something in the team, which only shows what was in a replay.
+    /// Whether the command acts on the team. A replay cannot run these.
     pub(crate) fn is_order(self) -> bool {
         matches!(
             self,
@@ -74,120 +74,123 @@ impl Command {
     }
 }
 
-/// Where a key means something.
+/// Where a key binding applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum KeyScope {
     Everywhere,
     In(&'static [View]),
     Replay,
 }
 
-/// One line of the table.
+/// One key binding.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Key {
-    pub(crate) place: Place,
-    /// As [`spelled`] spells them.
+pub(crate) struct KeyBinding {
+    pub(crate) scope: KeyScope,
+    /// Key names in the form that [`key_name`] returns.
     pub(crate) keys: &'static [&'static str],
     pub(crate) command: Command,
-    /// What it does, for the help and the palette.
-    pub(crate) what: &'static str,
-    /// In a word or two, for the line at the bottom; empty if it does not stand there.
-    pub(crate) short: &'static str,
+    /// Description for the help and the palette, at most 24 characters.
+    pub(crate) description: &'static str,
+    /// Label for the bottom line; empty if the binding is not shown there.
+    pub(crate) label: &'static str,
 }
 
 const fn key(
-    place: Place,
+    scope: KeyScope,
     keys: &'static [&'static str],
     command: Command,
-    short: &'static str,
-    what: &'static str,
-) -> Key {
-    Key { place, keys, command, what, short }
+    label: &'static str,
+    description: &'static str,
+) -> KeyBinding {
+    KeyBinding { scope, keys, command, description, label }
 }
 
 use Command as C;
-use Place::{Everywhere, In, Replay};
+use KeyScope::{Everywhere, In, Replay};
 use View::{Approvals, Board, Mail, Member, Team, Timeline};
 
-/// All keys.
+/// All key bindings.
 #[rustfmt::skip]
-pub(crate) const KEYS: &[Key] = &[
+pub(crate) const KEYS: &[KeyBinding] = &[
     key(In(&[Approvals]), &["a"], C::Approve, "approve", "approve the request"),
-    key(In(&[Approvals]), &["d"], C::Deny, "deny", "deny it, and say why"),
-    key(In(&[Board]), &["v"], C::Graph, "columns/graph", "columns, or the graph"),
+    key(In(&[Approvals]), &["d"], C::Deny, "deny", "deny with a reason"),
+    key(In(&[Board]), &["v"], C::Graph, "columns/graph", "toggle columns/graph"),
     key(In(&[Board]), &["a"], C::AddTask, "add", "add a task"),
-    key(In(&[Board]), &["o"], C::Assign, "assign", "give it to somebody"),
-    key(In(&[Board]), &["c"], C::Claim, "claim", "take it yourself"),
-    key(In(&[Board]), &["d"], C::Finish, "done", "mark it done"),
-    key(In(&[Mail]), &["f"], C::Filter, "filter", "the mail of one member"),
-    key(In(&[Mail]), &["p"], C::Protocol, "protocol", "protocol messages on, off"),
-    key(In(&[Timeline]), &["+", "="], C::ZoomIn, "closer", "less time"),
-    key(In(&[Timeline]), &["-"], C::ZoomOut, "further", "more time"),
-    key(In(&[Timeline]), &["0"], C::ZoomAll, "all", "all the time"),
-    key(In(&[Team, Mail, Board, Timeline, Member]), &["s"], C::Send, "send", "write to somebody"),
+    key(In(&[Board]), &["o"], C::Assign, "assign", "assign to a member"),
+    key(In(&[Board]), &["c"], C::Claim, "claim", "claim for yourself"),
+    key(In(&[Board]), &["d"], C::Finish, "done", "mark as done"),
+    key(In(&[Mail]), &["f"], C::Filter, "filter", "show one member's mail"),
+    key(In(&[Mail]), &["p"], C::Protocol, "protocol", "show/hide protocol mail"),
+    key(In(&[Timeline]), &["+", "="], C::ZoomIn, "zoom in", "zoom in"),
+    key(In(&[Timeline]), &["-"], C::ZoomOut, "zoom out", "zoom out"),
+    key(In(&[Timeline]), &["0"], C::ZoomAll, "all", "show the whole timeline"),
+    key(In(&[Team, Mail, Board, Timeline, Member]), &["s"], C::Send, "send", "send a message"),
     key(In(&[Team, Member]), &["n"], C::Spawn, "spawn", "start a new member"),
     key(In(&[Team, Member]), &["x"], C::Stop, "stop", "stop the member"),
-    key(In(&[Team, Member, Timeline]), &["w"], C::Pane, "window", "open its own window"),
-    key(In(&[Team, Member]), &["e"], C::Worktree, "", "a shell where it works"),
-    key(In(&[Team, Mail, Approvals, Member]), &["o"], C::Link, "", "open a link in it"),
-    key(Replay, &["space"], C::Pause, "pause", "pause, or go on"),
-    key(Replay, &[">", "."], C::Faster, "faster", "twice as fast"),
-    key(Replay, &["<", ","], C::Slower, "slower", "half as fast"),
-    key(Replay, &["z"], C::Skip, "skip", "on to the next thing"),
-    key(Everywhere, &["?", "f1"], C::Help, "help", "the keys of here"),
-    key(Everywhere, &[":", "ctrl-p"], C::Palette, "commands", "commands, by name"),
-    key(Everywhere, &["q", "ctrl-c"], C::Quit, "quit", "leave; the team goes on"),
-    key(Everywhere, &["1"], C::View(Team), "", "team: who does what"),
-    key(Everywhere, &["2"], C::View(Mail), "", "mail: who wrote what"),
-    key(Everywhere, &["3"], C::View(Board), "", "board: what is to do"),
-    key(Everywhere, &["4"], C::View(Approvals), "", "approvals: who waits"),
+    key(In(&[Team, Member, Timeline]), &["w"], C::Pane, "window", "open the member's window"),
+    key(In(&[Team, Member]), &["e"], C::Worktree, "", "open a shell in its dir"),
+    key(In(&[Team, Mail, Approvals, Member]), &["o"], C::Link, "", "open a link in the text"),
+    key(Replay, &["space"], C::Pause, "pause", "pause or resume"),
+    key(Replay, &[">", "."], C::Faster, "faster", "double the speed"),
+    key(Replay, &["<", ","], C::Slower, "slower", "halve the speed"),
+    key(Replay, &["z"], C::Skip, "skip", "skip to the next event"),
+    key(Everywhere, &["?", "f1"], C::Help, "help", "show key bindings"),
+    key(Everywhere, &[":", "ctrl-p"], C::Palette, "commands", "find a command by name"),
+    key(Everywhere, &["q", "ctrl-c"], C::Quit, "quit", "quit; team keeps running"),
+    key(Everywhere, &["1"], C::View(Team), "", "team: members and state"),
+    key(Everywhere, &["2"], C::View(Mail), "", "mail: all messages"),
+    key(Everywhere, &["3"], C::View(Board), "", "board: tasks"),
+    key(Everywhere, &["4"], C::View(Approvals), "", "approvals: open requests"),
     key(Everywhere, &["5"], C::View(Timeline), "", "timeline: work over time"),
-    key(Everywhere, &["6"], C::View(Member), "", "member: what one does"),
-    key(Everywhere, &["tab"], C::NextView, "", "the next view"),
-    key(Everywhere, &["shift-tab"], C::PreviousView, "", "the view before"),
-    key(Everywhere, &["t"], C::Teams, "", "another team"),
-    key(Everywhere, &["b"], C::Broadcast, "", "write to everybody"),
-    key(Everywhere, &["y"], C::Copy, "", "copy it"),
-    key(Everywhere, &["enter"], C::Open, "open", "open it"),
-    key(Everywhere, &["esc"], C::Back, "", "back; no filter"),
+    key(Everywhere, &["6"], C::View(Member), "", "member: activity log"),
+    key(Everywhere, &["tab"], C::NextView, "", "next view"),
+    key(Everywhere, &["shift-tab"], C::PreviousView, "", "previous view"),
+    key(Everywhere, &["t"], C::Teams, "", "switch to another team"),
+    key(Everywhere, &["b"], C::Broadcast, "", "message all members"),
+    key(Everywhere, &["y"], C::Copy, "", "copy the selection"),
+    key(Everywhere, &["enter"], C::Open, "open", "open the selection"),
+    key(Everywhere, &["esc"], C::Back, "", "back; clear the filter"),
     key(Everywhere, &["down", "j"], C::Down, "", "down"),
     key(Everywhere, &["up", "k"], C::Up, "", "up"),
-    key(Everywhere, &["right", "l"], C::Right, "", "right, or later"),
-    key(Everywhere, &["left", "h"], C::Left, "", "left, or earlier"),
-    key(Everywhere, &["pgdn", "ctrl-d"], C::PageDown, "", "a page down"),
-    key(Everywhere, &["pgup", "ctrl-u"], C::PageUp, "", "a page up"),
-    key(Everywhere, &["home", "g"], C::First, "", "to the beginning"),
-    key(Everywhere, &["end", "G"], C::Last, "", "to the end, and follow"),
-    key(Everywhere, &["ctrl-l"], C::Redraw, "", "draw everything anew"),
-    key(Everywhere, &["ctrl-z"], C::Suspend, "", "back to the shell"),
+    key(Everywhere, &["right", "l"], C::Right, "", "right or later"),
+    key(Everywhere, &["left", "h"], C::Left, "", "left or earlier"),
+    key(Everywhere, &["pgdn", "ctrl-d"], C::PageDown, "", "page down"),
+    key(Everywhere, &["pgup", "ctrl-u"], C::PageUp, "", "page up"),
+    key(Everywhere, &["home", "g"], C::First, "", "go to the start"),
+    key(Everywhere, &["end", "G"], C::Last, "", "go to the end and follow"),
+    key(Everywhere, &["ctrl-l"], C::Redraw, "", "redraw the screen"),
+    key(Everywhere, &["ctrl-z"], C::Suspend, "", "suspend to the shell"),
 ];
 
-impl Place {
-    /// Whether it is this view; what is meant for one view goes before what is meant everywhere.
-    pub(crate) fn holds(self, view: View, replays: bool) -> bool {
+impl KeyScope {
+    /// Whether the binding applies in this view.
+    pub(crate) fn applies_to(self, view: View, is_replay: bool) -> bool {
         match self {
             Everywhere => true,
             In(views) => views.contains(&view),
-            Replay => replays,
+            Replay => is_replay,
         }
     }
 }
 
-/// The keys that mean something in a view.
-pub(crate) fn keys_of(view: View, replays: bool) -> impl Iterator<Item = &'static Key> {
-    KEYS.iter().filter(move |key| key.place.holds(view, replays))
+/// The bindings that apply in a view.
+pub(crate) fn bindings_for(
+    view: View,
+    is_replay: bool,
+) -> impl Iterator<Item = &'static KeyBinding> {
+    KEYS.iter().filter(move |key| key.scope.applies_to(view, is_replay))
 }
 
-/// What a key asks for in a view.
-pub(crate) fn command(event: &KeyEvent, view: View, replays: bool) -> Option<Command> {
-    let pressed = spelled(event)?;
-    let meant = keys_of(view, replays).filter(|key| key.keys.contains(&pressed.as_str()));
-    // What is meant for one place goes before what is meant everywhere.
-    meant.min_by_key(|key| key.place == Everywhere).map(|key| key.command)
+/// The command bound to a key in a view.
+pub(crate) fn command(event: &KeyEvent, view: View, is_replay: bool) -> Option<Command> {
+    let pressed = key_name(event)?;
+    let bindings = bindings_for(view, is_replay).filter(|key| key.keys.contains(&pressed.as_str()));
+    // A binding of this view takes precedence over a global one.
+    bindings.min_by_key(|key| key.scope == Everywhere).map(|key| key.command)
 }
 
-/// A key as the table spells it.
-fn spelled(event: &KeyEvent) -> Option<String> {
+/// The key's name as written in the table.
+fn key_name(event: &KeyEvent) -> Option<String> {
     let name = match event.code {
         KeyCode::Char(' ') => "space".to_owned(),
         KeyCode::Char(letter) => letter.to_string(),
@@ -216,12 +219,12 @@ fn spelled(event: &KeyEvent) -> Option<String> {
     })
 }
 
-/// The table as it stands in the documentation.
+/// The table as Markdown, for the documentation.
 pub fn documented() -> String {
-    let mut text = "| where | keys | what |\n|---|---|---|\n".to_owned();
+    let mut text = "| where | keys | action |\n|---|---|---|\n".to_owned();
     for key in KEYS {
-        let place = match key.place {
-            Everywhere => "everywhere".to_owned(),
+        let scope = match key.scope {
+            Everywhere => "all views".to_owned(),
             Replay => "replay".to_owned(),
             In(views) => {
                 let views: Vec<&str> = views.iter().map(|view| view.title()).collect();
@@ -229,7 +232,7 @@ pub fn documented() -> String {
             }
         };
         let keys: Vec<String> = key.keys.iter().map(|name| format!("`{name}`")).collect();
-        text.push_str(&format!("| {place} | {} | {} |\n", keys.join(" "), key.what));
+        text.push_str(&format!("| {scope} | {} | {} |\n", keys.join(" "), key.description));
     }
     text
 }
@@ -241,23 +244,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_means_one_thing_in_a_place() {
+    fn no_key_is_bound_twice_in_a_view() {
         for view in View::ALL {
             let mut seen = HashSet::new();
-            for key in keys_of(view, true).filter(|key| key.place != Everywhere) {
+            for key in bindings_for(view, true).filter(|key| key.scope != Everywhere) {
                 for name in key.keys {
-                    assert!(seen.insert(*name), "{name} means two things in {}", view.title());
+                    assert!(seen.insert(*name), "{name} is bound twice in {}", view.title());
                 }
             }
         }
         let mut seen = HashSet::new();
-        for key in KEYS.iter().filter(|key| key.place == Everywhere) {
+        for key in KEYS.iter().filter(|key| key.scope == Everywhere) {
             assert!(key.keys.iter().all(|name| seen.insert(*name)), "{:?}", key.keys);
         }
     }
 
     #[test]
-    fn what_is_meant_here_goes_before_what_is_meant_everywhere() {
+    fn view_bindings_take_precedence_over_global_ones() {
         let check = |code, view, command| {
             let key = KeyEvent::new(code, KeyModifiers::NONE);
             assert_eq!(super::command(&key, view, false), command);

@@ -1,4 +1,4 @@
-//! Programs that are given the terminal for a while: a member's own window, a shell where it works.
+//! Programs that get the terminal for a while: a member's tmux window, or a shell in its folder.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,7 +10,7 @@ use brigade_wire::name::TeamName;
 
 use crate::run::Options;
 
-/// What shows a member's own window.
+/// The command that shows a member's tmux window.
 pub(crate) fn window(
     context: &Context,
     options: &Options,
@@ -18,7 +18,7 @@ pub(crate) fn window(
     person: &Person,
 ) -> Result<Command, String> {
     let name = &person.name;
-    let none = || format!("{name} has no window of its own; view 6 shows what it says and does");
+    let none = || format!("{name} has no window; view 6 shows its activity");
     let host = context.host().map_err(|error| error.in_one_line())?;
     let member = person.member_name().ok_or_else(none)?;
     let spec = host.registry.member(team, &member).map_err(|error| error.in_one_line())?;
@@ -28,7 +28,7 @@ pub(crate) fn window(
         }
         return Ok(host.tmux().show(team.as_str(), name));
     }
-    // A pane that its lead opened, in the tmux one sits in or in another.
+    // The Claude Code lead opened this pane, in the current tmux server or in another.
     let pane = person.entry.as_ref().and_then(|entry| entry.tmux_pane_id.as_deref());
     let pane = pane.filter(|pane| pane.starts_with('%')).ok_or_else(none)?;
     let mut tmux = Command::new("tmux");
@@ -41,7 +41,7 @@ pub(crate) fn window(
     Ok(tmux)
 }
 
-/// A shell in the folder a member works in.
+/// The command that starts a shell in a member's folder.
 pub(crate) fn shell(
     context: &Context,
     options: &Options,
@@ -55,8 +55,7 @@ pub(crate) fn shell(
     let cwd = person.entry.as_ref().and_then(|entry| entry.cwd.clone()).map(PathBuf::from);
     let folder = worktree.filter(|dir| dir.is_dir()).or(cwd);
     let folder = folder.filter(|dir| dir.is_dir());
-    let folder =
-        folder.ok_or_else(|| format!("the folder {} works in is not on this host", person.name))?;
+    let folder = folder.ok_or_else(|| format!("{}'s folder is not on this host", person.name))?;
     let mut shell = Command::new(&options.shell);
     shell.current_dir(folder);
     Ok(shell)

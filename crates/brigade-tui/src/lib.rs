@@ -1,8 +1,9 @@
-//! `brigade ui`: the team on a terminal.
+//! `brigade ui`: the terminal dashboard of a team.
 //!
-//! [`screen`] is one state and one `update`; [`frame`] and [`views`] draw it; [`keys`] is the table of all
-//! keys; [`dialog`] asks before something is done; [`orders`] does it, with the functions that the command
-//! line has too. `run` is the loop that knows the store, the clock and the terminal.
+//! [`screen`] holds all state and one `update` function; [`frame`] and [`views`] draw it; [`keys`] is the
+//! table of all key bindings; [`dialog`] asks for input or confirmation before an action; [`orders`]
+//! carries the action out with the same functions as the command line. `run` is the event loop:
+//! only it knows the store, the clock and the terminal.
 
 #![forbid(unsafe_code)]
 

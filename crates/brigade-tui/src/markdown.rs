@@ -1,5 +1,6 @@
-//! Markdown on a terminal. Nothing that was written is left out: who approves a plan has to see all of it,
-//! so HTML stands there as it was written, links show where they lead, and long code goes on below.
+//! Renders Markdown for the terminal. No text is left out, because a person who approves a plan must see
+//! all of it: HTML is shown as written, links show their target, and long code lines continue on the next
+//! line.
 
 #[cfg(test)]
 mod tests;
@@ -13,55 +14,55 @@ use super::prose::wrap;
 use super::style::Theme;
 use brigade_core::text::plain;
 
-/// However deep a text is nested, so much room is left for words.
-const LEAST: usize = 8;
+/// Minimum width for text, however deeply it is nested.
+const MIN_WIDTH: usize = 8;
 
-/// The lines of a text.
+/// Renders a text as lines.
 pub(crate) fn lines(text: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    let mut page = Page::new(width, theme);
+    let mut writer = MarkdownWriter::new(width, theme);
     for event in Parser::new_ext(text, options) {
-        page.hear(event);
+        writer.handle(event);
     }
-    page.flush();
-    page.lines
+    writer.flush();
+    writer.lines
 }
 
-/// What stands before the lines of a list's item or of a quotation.
+/// The prefix of the lines of a list item or quotation.
 struct Margin {
-    /// Before the first line, until that is written.
+    /// The prefix of the first line, until that line has been written.
     first: Option<String>,
     rest: String,
 }
 
-struct Page {
+struct MarkdownWriter {
     theme: Theme,
     width: usize,
     lines: Vec<Line<'static>>,
-    /// The words of the line or paragraph at hand.
-    words: Vec<Span<'static>>,
+    /// The text of the current line or paragraph.
+    spans: Vec<Span<'static>>,
     styles: Vec<Style>,
     margins: Vec<Margin>,
-    /// The lists one is in, with the next number of those that have numbers.
+    /// The enclosing lists; for numbered lists, the next number.
     lists: Vec<Option<u64>>,
-    /// The code one is in.
+    /// The text of the current code block.
     code: Option<String>,
-    /// The links one is in: where they lead, and where in `words` they begin.
+    /// The enclosing links: target, and index in `spans` where the link text starts.
     links: Vec<(String, usize)>,
-    /// The rows of the table one is in.
+    /// The rows of the current table.
     rows: Vec<Vec<Vec<Span<'static>>>>,
-    /// Whether the next part begins below an empty line.
+    /// Whether an empty line precedes the next block.
     gap: bool,
 }
 
-impl Page {
+impl MarkdownWriter {
     fn new(width: usize, theme: Theme) -> Self {
         Self {
             theme,
             width,
             lines: Vec::new(),
-            words: Vec::new(),
+            spans: Vec::new(),
             styles: vec![Style::new()],
             margins: Vec::new(),
             lists: Vec::new(),
@@ -72,33 +73,33 @@ impl Page {
         }
     }
 
-    fn hear(&mut self, event: Event<'_>) {
+    fn handle(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
             Event::Text(text) => match &mut self.code {
                 Some(code) => code.push_str(&text),
-                None => self.say(&text),
+                None => self.add(&text),
             },
-            Event::Code(text) => self.say_in(&format!("`{text}`"), self.theme.busy()),
-            Event::InlineHtml(text) => self.say(&text),
+            Event::Code(text) => self.add_styled(&format!("`{text}`"), self.theme.busy()),
+            Event::InlineHtml(text) => self.add(&text),
             Event::Html(text) => {
                 for line in text.lines() {
-                    self.say(line);
+                    self.add(line);
                     self.flush();
                 }
             }
-            Event::SoftBreak => self.say(" "),
+            Event::SoftBreak => self.add(" "),
             Event::HardBreak => self.flush(),
             Event::Rule => {
                 self.flush();
-                self.words.push(Span::styled("─".repeat(self.room().min(40)), self.theme.faint()));
+                self.spans.push(Span::styled("─".repeat(self.room().min(40)), self.theme.faint()));
                 self.flush();
                 self.gap = true;
             }
-            Event::TaskListMarker(done) => self.say(if done { "[x] " } else { "[ ] " }),
+            Event::TaskListMarker(done) => self.add(if done { "[x] " } else { "[ ] " }),
             Event::FootnoteReference(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
-                self.say(&text);
+                self.add(&text);
             }
         }
     }
@@ -116,11 +117,12 @@ impl Page {
             }
             Tag::CodeBlock(kind) => {
                 self.flush();
-                // What language it is in is seen by looking at it; but other words may stand there too.
+                // A plain language name is dropped. Anything else after the fence is shown, since it could
+                // hide text.
                 if let CodeBlockKind::Fenced(language) = kind
                     && !language.chars().all(char::is_alphanumeric)
                 {
-                    self.say_in(&language, self.theme.faint());
+                    self.add_styled(&language, self.theme.faint());
                     self.flush();
                 }
                 self.code = Some(String::new());
@@ -146,15 +148,15 @@ impl Page {
             Tag::Strong => self.push(Modifier::BOLD),
             Tag::Strikethrough => {
                 self.push(Modifier::CROSSED_OUT);
-                self.say("~~");
+                self.add("~~");
             }
             Tag::Link { dest_url, .. } => {
-                self.links.push((dest_url.into_string(), self.words.len()));
+                self.links.push((dest_url.into_string(), self.spans.len()));
                 self.push(Modifier::UNDERLINED);
             }
             Tag::Image { dest_url, .. } => {
-                self.say("[image] ");
-                self.links.push((dest_url.into_string(), self.words.len()));
+                self.add("[image] ");
+                self.links.push((dest_url.into_string(), self.spans.len()));
                 self.push(Modifier::UNDERLINED);
             }
             Tag::Table(_) => {
@@ -185,7 +187,7 @@ impl Page {
                 let code = self.code.take().unwrap_or_default();
                 self.margins.push(Margin { first: None, rest: "  ".into() });
                 for line in code.lines() {
-                    self.say_in(line, self.theme.busy());
+                    self.add_styled(line, self.theme.busy());
                     self.break_code();
                 }
                 self.margins.pop();
@@ -205,22 +207,22 @@ impl Page {
                 self.styles.pop();
             }
             TagEnd::Strikethrough => {
-                self.say("~~");
+                self.add("~~");
                 self.styles.pop();
             }
             TagEnd::Link | TagEnd::Image => {
                 self.styles.pop();
                 let Some((to, from)) = self.links.pop() else { return };
-                let said: String =
-                    self.words.iter().skip(from).map(|span| &*span.content).collect();
-                if said.is_empty() {
-                    self.say(&to);
-                } else if said != plain(&to) {
-                    self.say_in(&format!(" ({to})"), self.theme.faint());
+                let link_text: String =
+                    self.spans.iter().skip(from).map(|span| &*span.content).collect();
+                if link_text.is_empty() {
+                    self.add(&to);
+                } else if link_text != plain(&to) {
+                    self.add_styled(&format!(" ({to})"), self.theme.faint());
                 }
             }
             TagEnd::TableCell => {
-                let cell = std::mem::take(&mut self.words);
+                let cell = std::mem::take(&mut self.spans);
                 if let Some(row) = self.rows.last_mut() {
                     row.push(cell);
                 }
@@ -235,48 +237,49 @@ impl Page {
         self.styles.push(style);
     }
 
-    fn say(&mut self, text: &str) {
-        self.say_in(text, Style::new());
+    fn add(&mut self, text: &str) {
+        self.add_styled(text, Style::new());
     }
 
-    /// Adds words. They may have been written as `&#27;`, and are made harmless only here.
-    fn say_in(&mut self, text: &str, style: Style) {
+    /// Adds text. Control characters are escaped here and not earlier, because Markdown can write them as
+    /// `&#27;`.
+    fn add_styled(&mut self, text: &str, style: Style) {
         let style = self.styles.last().copied().unwrap_or_default().patch(style);
         let text = plain(text).replace('\t', "    ").replace('\n', " ");
-        self.words.push(Span::styled(text, style));
+        self.spans.push(Span::styled(text, style));
     }
 
     fn room(&self) -> usize {
         let margin: usize = self.margins.iter().map(|margin| margin.rest.width()).sum();
-        self.width.saturating_sub(margin).max(LEAST)
+        self.width.saturating_sub(margin).max(MIN_WIDTH)
     }
 
-    /// Ends the line or paragraph at hand.
+    /// Writes the current line or paragraph.
     fn flush(&mut self) {
-        if self.words.is_empty() {
+        if self.spans.is_empty() {
             return;
         }
-        let words = std::mem::take(&mut self.words);
-        for line in wrap(&words, self.room()) {
+        let spans = std::mem::take(&mut self.spans);
+        for line in wrap(&spans, self.room()) {
             self.write(line);
         }
     }
 
-    /// Ends a line of code. Where it is too long it goes on below, marked, and no blank is lost.
+    /// Writes a line of code. A long line continues below with a mark; no space is lost.
     fn break_code(&mut self) {
-        let words = std::mem::take(&mut self.words);
-        let code: String = words.iter().map(|span| &*span.content).collect();
-        let style = words.first().map(|span| span.style).unwrap_or_default();
-        let (room, mut taken, mut line) = (self.room(), 0, String::new());
-        for letter in code.chars() {
-            let its = unicode_width::UnicodeWidthChar::width(letter).unwrap_or_default();
-            if taken + its > room && !line.is_empty() {
+        let spans = std::mem::take(&mut self.spans);
+        let code: String = spans.iter().map(|span| &*span.content).collect();
+        let style = spans.first().map(|span| span.style).unwrap_or_default();
+        let (room, mut used, mut line) = (self.room(), 0, String::new());
+        for character in code.chars() {
+            let char_width = unicode_width::UnicodeWidthChar::width(character).unwrap_or_default();
+            if used + char_width > room && !line.is_empty() {
                 self.write(Line::styled(std::mem::take(&mut line), style));
                 line.push_str("↪ ");
-                taken = 2;
+                used = 2;
             }
-            line.push(letter);
-            taken += its;
+            line.push(character);
+            used += char_width;
         }
         self.write(Line::styled(line, style));
     }
@@ -296,34 +299,35 @@ impl Page {
         self.lines.push(Line::from(spans));
     }
 
-    /// A table, its columns one below the other; where they do not fit, its rows as words.
+    /// Writes a table with aligned columns, or as `a | b` text if it is too wide.
     fn table(&mut self) {
         let rows = std::mem::take(&mut self.rows);
-        let wide =
+        let cell_width =
             |cell: &Vec<Span<'_>>| cell.iter().map(|span| span.content.width()).sum::<usize>();
         let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
-        let column = |place| {
-            rows.iter().filter_map(|row| row.get(place)).map(wide).max().unwrap_or_default()
+        let column = |index| {
+            rows.iter().filter_map(|row| row.get(index)).map(cell_width).max().unwrap_or_default()
         };
         let widths: Vec<usize> = (0..columns).map(column).collect();
         let total = widths.iter().sum::<usize>() + 2 * columns.saturating_sub(1);
         let fits = total <= self.room();
-        for (place, row) in rows.into_iter().enumerate() {
+        for (row_index, row) in rows.into_iter().enumerate() {
             for (number, (cell, width)) in row.into_iter().zip(&widths).enumerate() {
-                let gap = if fits { width.saturating_sub(wide(&cell)) } else { 0 };
+                let gap = if fits { width.saturating_sub(cell_width(&cell)) } else { 0 };
                 if number > 0 {
-                    self.words.push(Span::raw(if fits { "  " } else { " | " }));
+                    self.spans.push(Span::raw(if fits { "  " } else { " | " }));
                 }
                 let bold = Style::new().add_modifier(Modifier::BOLD);
-                let patch =
-                    |span: Span<'static>| if place == 0 { span.patch_style(bold) } else { span };
-                self.words.extend(cell.into_iter().map(patch));
-                self.words.push(Span::raw(" ".repeat(gap)));
+                let patch = |span: Span<'static>| {
+                    if row_index == 0 { span.patch_style(bold) } else { span }
+                };
+                self.spans.extend(cell.into_iter().map(patch));
+                self.spans.push(Span::raw(" ".repeat(gap)));
             }
             self.flush();
-            if place == 0 {
+            if row_index == 0 {
                 let rule = "─".repeat(total.min(self.room()));
-                self.words.push(Span::styled(rule, self.theme.faint()));
+                self.spans.push(Span::styled(rule, self.theme.faint()));
                 self.flush();
             }
         }

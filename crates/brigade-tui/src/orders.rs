@@ -1,4 +1,4 @@
-//! What a person orders on the screen, carried out by the same functions as on the command line.
+//! Actions that a person triggers on the screen, carried out by the same functions as on the command line.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,10 +15,10 @@ use brigade_host::{Context, HostError, answer, spawn};
 use brigade_wire::change::Change;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 
-/// How long a member is given to agree to stop.
-const ASK: Duration = Duration::from_secs(30);
+/// How long to wait for a member to agree to stop.
+const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// An order.
+/// An action on the team.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     Send {
@@ -59,36 +59,36 @@ pub(crate) enum Order {
         request_id: String,
         no: Option<String>,
     },
-    /// Opens a member's own window, in place of this screen until it is left.
+    /// Opens a member's window in place of the dashboard until the person leaves it.
     Pane {
         name: MemberName,
     },
-    /// Opens a shell where a member works.
+    /// Opens a shell in the member's folder.
     Worktree {
         name: MemberName,
     },
 }
 
 impl Order {
-    /// What is being done, in words.
+    /// The text shown while the action runs.
     pub(crate) fn doing(&self) -> String {
         match self {
             Self::Send { to, .. } => format!("sending to {to} …"),
-            Self::Broadcast { .. } => "sending to everybody …".into(),
+            Self::Broadcast { .. } => "sending to all members …".into(),
             Self::AddTask { .. } => "adding a task …".into(),
             Self::Assign { id, .. } | Self::Claim { id } | Self::Finish { id } => {
                 format!("changing task {id} …")
             }
             Self::Spawn { name, .. } => format!("starting {name} …"),
-            Self::Stop { name, now: true } => format!("ending {name} …"),
+            Self::Stop { name, now: true } => format!("stopping {name} …"),
             Self::Stop { name, .. } => format!("waiting for {name} to stop …"),
             Self::Answer { .. } => "answering …".into(),
-            Self::Pane { name } | Self::Worktree { name } => format!("opening {name}'s …"),
+            Self::Pane { name } | Self::Worktree { name } => format!("opening {name} …"),
         }
     }
 }
 
-/// Carries out an order in the name of whoever sits before the screen, and says what came of it.
+/// Carries out an order as the member `me` and returns the text to show.
 pub(crate) async fn carry_out(
     context: &Context,
     team: &TeamName,
@@ -98,15 +98,15 @@ pub(crate) async fn carry_out(
     let seat = context.seat_of(team.clone(), me.clone());
     Ok(match order {
         Order::Send { to, text } => {
-            let sent = mail::send(&seat, &to, words(&text)).await?;
+            let sent = mail::send(&seat, &to, message_text(&text)).await?;
             let caveat = sent.caveat().map(|why| format!("; {why}")).unwrap_or_default();
             format!("sent to {}{caveat}", sent.to)
         }
         Order::Broadcast { text } => {
-            let sent = mail::broadcast(&seat, words(&text)).await?;
+            let sent = mail::broadcast(&seat, message_text(&text)).await?;
             let to: Vec<&str> = sent.iter().map(|sent| sent.to.as_str()).collect();
             if to.is_empty() {
-                "nobody else is on the team".into()
+                "the team has no other members".into()
             } else {
                 format!("sent to {}", to.join(", "))
             }
@@ -129,11 +129,11 @@ pub(crate) async fn carry_out(
             let to = owner.as_ref().map_or("nobody".to_owned(), ToString::to_string);
             let owner = owner.map_or(Change::Clear, Change::Set);
             board::update(&seat, id, &owned(owner)).await?;
-            format!("task {id} is {to}'s")
+            format!("task {id} is assigned to {to}")
         }
         Order::Claim { id } => {
             board::claim(&seat, id).await?;
-            format!("task {id} is yours, and in progress")
+            format!("claimed task {id}")
         }
         Order::Finish { id } => {
             board::done(&seat, id).await?;
@@ -155,12 +155,12 @@ pub(crate) async fn carry_out(
             }
             text
         }
-        // These take the terminal, and are done by whoever has it.
+        // These need the terminal; the event loop runs them.
         Order::Pane { .. } | Order::Worktree { .. } => String::new(),
     })
 }
 
-fn words(text: &str) -> Words<'_> {
+fn message_text(text: &str) -> Words<'_> {
     Words { text, summary: None }
 }
 
@@ -171,22 +171,22 @@ fn owned(owner: Change<MemberName>) -> Update {
 async fn start(context: &Context, seat: &Seat, spec: &MemberSpec) -> Result<String, HostError> {
     let host = context.host()?;
     let lead = seat.of(MemberName::lead());
-    let is_deaf = AtomicBool::new(false);
+    let is_unread = AtomicBool::new(false);
     let report = |progress| {
         if matches!(progress, Progress::LeadDoesNotListen(..)) {
-            is_deaf.store(true, Ordering::Relaxed);
+            is_unread.store(true, Ordering::Relaxed);
         }
     };
     let spawned = spawn::spawn(&host, &lead, spec, &report).await?;
-    let note = if is_deaf.load(Ordering::Relaxed) {
-        "; its lead reads mail only while a teammate of its own is there"
+    let note = if is_unread.load(Ordering::Relaxed) {
+        "; the lead reads mail only while it has a teammate that it started"
     } else {
         ""
     };
     Ok(match spawned.trouble {
         Some(why) => format!("{} did not start: {why}", spec.name),
-        None if spawned.new => format!("{} is on the team{note}", spec.name),
-        None => format!("{} was there already", spec.name),
+        None if spawned.new => format!("{} joined the team{note}", spec.name),
+        None => format!("{} is already on the team", spec.name),
     })
 }
 
@@ -196,11 +196,12 @@ async fn stop(
     name: &MemberName,
     now: bool,
 ) -> Result<String, HostError> {
-    let manner = Manner { ask: (!now).then_some(ASK), reason: None, may_refuse: !now };
+    let manner = Manner { ask: (!now).then_some(STOP_TIMEOUT), reason: None, may_refuse: !now };
     Ok(match down::stop_or_ask(context, seat, name, manner, &silent).await? {
-        Stopped::Asked => format!("{name} is asked to stop"),
-        Stopped::Here(Ended::Refused(why)) => format!("{name} would rather stay: {why}"),
-        Stopped::Here(Ended::WasGone) => format!("{name} was gone already"),
-        Stopped::Here(Ended::Agreed | Ended::Forced) => format!("{name} has left"),
+        // Another host or a Claude Code lead runs it; all we can do is ask it to stop.
+        Stopped::Asked => format!("asked {name} to stop"),
+        Stopped::Here(Ended::Refused(why)) => format!("{name} refused to stop: {why}"),
+        Stopped::Here(Ended::WasGone) => format!("{name} had already stopped"),
+        Stopped::Here(Ended::Agreed | Ended::Forced) => format!("{name} stopped"),
     })
 }

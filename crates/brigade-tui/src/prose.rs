@@ -1,4 +1,4 @@
-//! Words made to fit: broken into lines with their styles kept, and figures in few letters.
+//! Text layout: wraps styled text into lines, and formats ages and numbers briefly.
 
 use brigade_core::projection::At;
 use jiff::Timestamp;
@@ -8,18 +8,18 @@ use unicode_width::UnicodeWidthChar;
 
 use brigade_core::text::plain;
 
-/// A letter and how it looks.
-type Letter = (char, Style);
+/// A character and its style.
+type StyledChar = (char, Style);
 
-/// Breaks words between blanks so that no line is wider than `width`. A word that is wider is broken too:
-/// nothing of it is left out.
+/// Wraps styled text at spaces so that no line is wider than `width`. A longer word is split; no text is
+/// lost.
 pub(crate) fn wrap(spans: &[Span<'_>], width: usize) -> Vec<Line<'static>> {
-    let letter = |span: &Span<'_>| {
+    let styled_chars = |span: &Span<'_>| {
         let style = span.style;
-        span.content.chars().map(|letter| (letter, style)).collect::<Vec<Letter>>()
+        span.content.chars().map(|character| (character, style)).collect::<Vec<StyledChar>>()
     };
-    let letters: Vec<Letter> = spans.iter().flat_map(letter).collect();
-    let mut rest = letters.as_slice();
+    let chars: Vec<StyledChar> = spans.iter().flat_map(styled_chars).collect();
+    let mut rest = chars.as_slice();
     let mut lines = Vec::new();
     loop {
         let (end, next) = end_of_line(rest, width.max(1));
@@ -31,51 +31,51 @@ pub(crate) fn wrap(spans: &[Span<'_>], width: usize) -> Vec<Line<'static>> {
     }
 }
 
-/// The same for what others wrote: lines of words in one style, made harmless.
+/// Wraps untrusted text in one style. Control characters are made visible.
 pub(crate) fn wrap_plain(text: &str, width: usize, style: Style) -> Vec<Line<'static>> {
     let text = plain(text).replace('\t', "    ");
     text.trim_end().lines().flat_map(|line| wrap(&[Span::styled(line, style)], width)).collect()
 }
 
-/// Where the first line ends, and where the next begins.
-fn end_of_line(letters: &[Letter], width: usize) -> (usize, usize) {
-    let (mut taken, mut blank, mut is_in_word) = (0, None, false);
-    for (place, (letter, _)) in letters.iter().enumerate() {
-        let its = letter.width().unwrap_or_default();
-        if *letter == ' ' {
-            // Blanks before the first word are how far it is set in.
+/// Returns the end of the first line and the start of the next.
+fn end_of_line(chars: &[StyledChar], width: usize) -> (usize, usize) {
+    let (mut used, mut blank, mut is_in_word) = (0, None, false);
+    for (index, (character, _)) in chars.iter().enumerate() {
+        let char_width = character.width().unwrap_or_default();
+        if *character == ' ' {
+            // Spaces before the first word are indentation, not a place to break.
             if is_in_word {
-                blank = Some(place);
+                blank = Some(index);
             }
         } else {
-            if taken + its > width {
-                let hard = place.max(1);
+            if used + char_width > width {
+                let hard = index.max(1);
                 return blank.map_or((hard, hard), |blank| (blank, blank + 1));
             }
             is_in_word = true;
         }
-        taken += its;
+        used += char_width;
     }
-    (letters.len(), letters.len())
+    (chars.len(), chars.len())
 }
 
-fn line(letters: &[Letter]) -> Line<'static> {
-    let same = letters.chunk_by(|one, other| one.1 == other.1);
-    let span = |chunk: &[Letter]| {
-        let style = chunk.first().map(|letter| letter.1).unwrap_or_default();
-        Span::styled(chunk.iter().map(|letter| letter.0).collect::<String>(), style)
+fn line(chars: &[StyledChar]) -> Line<'static> {
+    let same = chars.chunk_by(|one, other| one.1 == other.1);
+    let span = |chunk: &[StyledChar]| {
+        let style = chunk.first().map(|styled| styled.1).unwrap_or_default();
+        Span::styled(chunk.iter().map(|styled| styled.0).collect::<String>(), style)
     };
     Line::from(same.map(span).collect::<Vec<_>>())
 }
 
-/// A line with something before it.
-pub(crate) fn after(before: Vec<Span<'static>>, line: Line<'static>) -> Line<'static> {
+/// Prepends spans to a line.
+pub(crate) fn prepend(before: Vec<Span<'static>>, line: Line<'static>) -> Line<'static> {
     let mut spans = before;
     spans.extend(line.spans);
     Line::from(spans)
 }
 
-/// How long ago something was, in its largest unit.
+/// The time since `then`, in its largest unit.
 pub(crate) fn age(now: Timestamp, then: Timestamp) -> String {
     let seconds = now.duration_since(then).as_secs().max(0);
     match seconds {
@@ -86,13 +86,13 @@ pub(crate) fn age(now: Timestamp, then: Timestamp) -> String {
     }
 }
 
-/// The same for a time of the picture.
+/// The same for a time of the read model.
 pub(crate) fn since(now: Timestamp, then: At) -> String {
     age(now, then.timestamp())
 }
 
-/// A number in few letters: 950, 12k, 1.2M.
-pub(crate) fn few(number: u64) -> String {
+/// A number in at most four characters: 950, 12k, 1.2M.
+pub(crate) fn abbreviate(number: u64) -> String {
     match number {
         0..1_000 => number.to_string(),
         1_000..9_950 => tenths(number, 1_000, 'k'),
@@ -102,9 +102,9 @@ pub(crate) fn few(number: u64) -> String {
     }
 }
 
-fn tenths(number: u64, unit: u64, letter: char) -> String {
+fn tenths(number: u64, unit: u64, suffix: char) -> String {
     let tenths = (number * 10 + unit / 2) / unit;
-    format!("{}.{}{letter}", tenths / 10, tenths % 10)
+    format!("{}.{}{suffix}", tenths / 10, tenths % 10)
 }
 
 #[cfg(test)]
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_broken_where_they_do_not_fit() {
+    fn text_is_wrapped_at_spaces_and_long_words_are_split() {
         let check = |text: &'static str, width, lines: &[&str]| {
             let wrapped = wrap(&[Span::raw(text)], width);
             let wrapped: Vec<String> = wrapped.iter().map(ToString::to_string).collect();
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn styles_are_kept_over_the_border() {
+    fn styles_survive_a_line_break() {
         let bold = Style::new().add_modifier(ratatui::style::Modifier::BOLD);
         let lines = wrap(&[Span::raw("a "), Span::styled("b c", bold), Span::raw(" d")], 3);
         let spans: Vec<Vec<(String, Style)>> = lines
@@ -149,8 +149,8 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_told_in_few_letters() {
-        for (number, told) in [
+    fn numbers_are_abbreviated() {
+        for (number, text) in [
             (0, "0"),
             (999, "999"),
             (1_000, "1.0k"),
@@ -162,7 +162,7 @@ mod tests {
             (1_250_000, "1.3M"),
             (12_300_000, "12M"),
         ] {
-            assert_eq!(few(number), told);
+            assert_eq!(abbreviate(number), text);
         }
     }
 }

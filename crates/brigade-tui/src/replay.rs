@@ -1,4 +1,4 @@
-//! A journal, played: what happened comes in its own time, faster or slower.
+//! Replays a journal: delivers its records at their original pace, or faster or slower.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,113 +12,115 @@ use tokio::time::Instant;
 use super::keys::Command;
 use super::screen::Replay;
 
-/// However long nothing happened, nobody waits longer for the next thing.
-const LONGEST: Duration = Duration::from_secs(2);
-/// How much of a journal is read ahead.
-const AHEAD: usize = 4096;
-/// How fast a replay can be made.
-const SPEEDS: std::ops::RangeInclusive<f64> = 0.25..=4096.0;
+/// Upper bound on the wait for the next record, however long the pause in the journal was.
+const MAX_WAIT: Duration = Duration::from_secs(2);
+/// How many records to read ahead.
+const READ_AHEAD: usize = 4096;
+/// The range of speeds that the keys can set.
+const SPEED_RANGE: std::ops::RangeInclusive<f64> = 0.25..=4096.0;
 
-/// A journal being played.
+/// A journal that is being replayed.
 #[derive(Debug)]
 pub(crate) struct Player {
     feed: Feed,
     ahead: VecDeque<(Spot, Arc<Record>)>,
-    is_read: bool,
+    is_at_end: bool,
     speed: f64,
     paused: bool,
-    /// What time it is in the journal, and when that was.
-    then: Timestamp,
-    since: Instant,
+    /// A moment in the journal, and the instant at which the replay reached it.
+    journal_time: Timestamp,
+    reached_at: Instant,
 }
 
 impl Player {
-    /// Plays a feed from its beginning. At a speed of 0 all of it happens at once.
+    /// Starts a replay from the first record. Speed 0 delivers all records immediately.
     pub(crate) async fn start(feed: Feed, speed: f64) -> Self {
-        let then = Timestamp::UNIX_EPOCH;
+        let journal_time = Timestamp::UNIX_EPOCH;
         let mut player = Self {
             feed,
             ahead: VecDeque::new(),
-            is_read: false,
+            is_at_end: false,
             speed,
             paused: false,
-            then,
-            since: Instant::now(),
+            journal_time,
+            reached_at: Instant::now(),
         };
-        player.read_on().await;
-        player.then = player.ahead.front().map_or(then, |(_, record)| record.at);
+        player.fill().await;
+        player.journal_time = player.ahead.front().map_or(journal_time, |(_, record)| record.at);
         player
     }
 
     pub(crate) fn state(&self) -> Replay {
-        let over = self.is_read && self.ahead.is_empty();
+        let over = self.is_at_end && self.ahead.is_empty();
         Replay { speed: self.speed, paused: self.paused, over }
     }
 
-    /// What time it is in the journal.
+    /// The current time in the journal.
     pub(crate) fn now(&self) -> Timestamp {
         if self.paused || self.speed == 0.0 || self.state().over {
-            return self.then;
+            return self.journal_time;
         }
-        let gone = self.since.elapsed().as_secs_f64() * self.speed;
-        let gone = SignedDuration::try_from_secs_f64(gone).unwrap_or_default();
-        let now = self.then.saturating_add(gone).unwrap_or(self.then);
-        // Where a long wait is cut short, time does not run past what comes next.
-        self.ahead.front().map_or(now, |(_, record)| now.min(record.at.max(self.then)))
+        let elapsed = self.reached_at.elapsed().as_secs_f64() * self.speed;
+        let elapsed = SignedDuration::try_from_secs_f64(elapsed).unwrap_or_default();
+        let now = self.journal_time.saturating_add(elapsed).unwrap_or(self.journal_time);
+        // A long pause is cut short; the clock must not run past the next record.
+        self.ahead.front().map_or(now, |(_, record)| now.min(record.at.max(self.journal_time)))
     }
 
-    /// A key that changes how it runs.
+    /// Handles a replay key: pause, speed or skip.
     pub(crate) fn command(&mut self, command: Command) {
-        self.settle(self.now());
+        self.set_clock(self.now());
         match command {
             Command::Pause => self.paused = !self.paused,
             Command::Faster => {
-                self.speed = (self.speed * 2.0).clamp(*SPEEDS.start(), *SPEEDS.end());
+                self.speed = (self.speed * 2.0).clamp(*SPEED_RANGE.start(), *SPEED_RANGE.end());
             }
             Command::Slower => {
-                self.speed = (self.speed / 2.0).clamp(*SPEEDS.start(), *SPEEDS.end());
+                self.speed = (self.speed / 2.0).clamp(*SPEED_RANGE.start(), *SPEED_RANGE.end());
             }
             Command::Skip => {
                 if let Some((_, record)) = self.ahead.front() {
-                    let next = record.at.max(self.then);
-                    self.settle(next);
+                    let next = record.at.max(self.journal_time);
+                    self.set_clock(next);
                 }
             }
             _ => {}
         }
     }
 
-    fn settle(&mut self, then: Timestamp) {
-        (self.then, self.since) = (then, Instant::now());
+    fn set_clock(&mut self, journal_time: Timestamp) {
+        (self.journal_time, self.reached_at) = (journal_time, Instant::now());
     }
 
-    async fn read_on(&mut self) {
-        while !self.is_read && self.ahead.len() < AHEAD {
+    async fn fill(&mut self) {
+        while !self.is_at_end && self.ahead.len() < READ_AHEAD {
             match self.feed.next().await {
                 Some(batch) => self.ahead.extend(batch.records),
-                None => self.is_read = true,
+                None => self.is_at_end = true,
             }
         }
     }
 
-    /// What happens next, when its time has come; never, once all has happened or while it is paused.
+    /// Waits until the next records are due and returns them. Never returns while paused or after the last
+    /// one.
     pub(crate) async fn next(&mut self) -> Batch {
-        self.read_on().await;
+        self.fill().await;
         let Some((_, first)) = self.ahead.front() else { return std::future::pending().await };
         if self.paused {
             return std::future::pending().await;
         }
         if self.speed > 0.0 {
-            let wait = first.at.duration_since(self.then).as_secs_f64() / self.speed;
-            let wait = Duration::try_from_secs_f64(wait.max(0.0)).unwrap_or(LONGEST).min(LONGEST);
-            tokio::time::sleep_until(self.since + wait).await;
-            let now = first.at.max(self.then);
-            self.settle(now);
+            let wait = first.at.duration_since(self.journal_time).as_secs_f64() / self.speed;
+            let wait = Duration::try_from_secs_f64(wait.max(0.0)).unwrap_or(MAX_WAIT).min(MAX_WAIT);
+            tokio::time::sleep_until(self.reached_at + wait).await;
+            let now = first.at.max(self.journal_time);
+            self.set_clock(now);
         } else {
-            self.then = self.ahead.back().map_or(self.then, |(_, record)| record.at);
+            self.journal_time =
+                self.ahead.back().map_or(self.journal_time, |(_, record)| record.at);
         }
-        let then = self.then;
-        let is_due = |record: &Arc<Record>| self.speed == 0.0 || record.at <= then;
+        let journal_time = self.journal_time;
+        let is_due = |record: &Arc<Record>| self.speed == 0.0 || record.at <= journal_time;
         let due = self.ahead.iter().take_while(|(_, record)| is_due(record)).count();
         Batch { records: self.ahead.drain(..due).collect(), caught_up: true }
     }

@@ -1,4 +1,4 @@
-//! The loop that knows the store, the clock and the terminal.
+//! The event loop: connects the screen to the store, the clock and the terminal.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -63,14 +63,15 @@ pub struct Options {
 #[error("there is no terminal to draw on")]
 struct NoTerminal;
 
-/// How soon after one drawing the next may come: what comes faster is drawn together.
-const FRAME: Duration = Duration::from_millis(30);
+/// Minimum time between two redraws. Events that arrive in between are drawn together.
+const FRAME_INTERVAL: Duration = Duration::from_millis(30);
 
-/// The same while the past is read, of which one cannot see much: what is drawn then, is waited for.
-const READING: Duration = Duration::from_millis(100);
+/// The same while the history is loading: the screen changes too fast to read, and each redraw delays the
+/// loading.
+const LOADING_FRAME_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The signals by which a program is ended, as far as it hears of them: the terminal is given back first.
-const ENDS: [fn() -> SignalKind; 7] = [
+/// Signals that end the program. They are caught so that the terminal is restored first.
+const END_SIGNALS: [fn() -> SignalKind; 7] = [
     SignalKind::terminate,
     SignalKind::hangup,
     SignalKind::interrupt,
@@ -80,16 +81,16 @@ const ENDS: [fn() -> SignalKind; 7] = [
     SignalKind::user_defined2,
 ];
 
-/// Ready as soon as one of them came.
-fn heard(ends: &mut [unix::Signal], context: &mut task::Context<'_>) -> Poll<()> {
-    let mut came = false;
+/// Ready as soon as one of the signals has arrived.
+fn poll_signals(ends: &mut [unix::Signal], context: &mut task::Context<'_>) -> Poll<()> {
+    let mut received = false;
     for end in ends {
-        came |= end.poll_recv(context).is_ready();
+        received |= end.poll_recv(context).is_ready();
     }
-    if came { Poll::Ready(()) } else { Poll::Pending }
+    if received { Poll::Ready(()) } else { Poll::Pending }
 }
 
-/// Where what happens comes from.
+/// The source of records: a live team or a journal.
 enum Source {
     Live(Feed),
     Replay(Player),
@@ -104,28 +105,29 @@ impl Source {
     }
 }
 
-/// What the loop holds.
-struct Show<'c> {
+/// The state of the event loop.
+struct EventLoop<'c> {
     context: &'c Arc<Context>,
     options: &'c Options,
     screen: Screen,
     source: Source,
     terminal: Terminal,
-    /// What is typed; `None` while another program has the terminal.
+    /// Terminal input; `None` while another program has the terminal.
     keys: Option<EventStream>,
-    /// What was asked for and comes when it is ready, and the way it comes.
+    /// Results of background tasks, and the sender that the tasks use.
     answers: mpsc::UnboundedReceiver<Happening>,
     answer: mpsc::UnboundedSender<Happening>,
-    asking_approvals: bool,
-    ask_again: bool,
+    fetching_approvals: bool,
+    fetch_again: bool,
 }
 
 /// Shows the dashboard until the person leaves it.
 pub async fn run(context: Context, ui: &Options) -> Result<(), HostError> {
+    // A dumb terminal has no cursor addressing.
     if ui.is_dumb || !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         let error = HostError::usage(NoTerminal);
         return Err(
-            error.hint("`brigade status`, `brigade log` and `brigade approvals` print the same")
+            error.hint("use `brigade status`, `brigade log` or `brigade approvals` instead")
         );
     }
     let context = Arc::new(context);
@@ -137,9 +139,9 @@ pub async fn run(context: Context, ui: &Options) -> Result<(), HostError> {
     screen.view = ui.view;
     let (answer, answers) = mpsc::unbounded_channel();
     let terminal =
-        Terminal::take(!ui.no_mouse).map_err(|source| failed("take the terminal", source))?;
+        Terminal::take(!ui.no_mouse).map_err(|source| failed("set up the terminal", source))?;
     let keys = Some(EventStream::new());
-    let mut show = Show {
+    let mut event_loop = EventLoop {
         context: &context,
         options: ui,
         screen,
@@ -148,29 +150,29 @@ pub async fn run(context: Context, ui: &Options) -> Result<(), HostError> {
         keys,
         answers,
         answer,
-        asking_approvals: false,
-        ask_again: false,
+        fetching_approvals: false,
+        fetch_again: false,
     };
-    show.go_on().await.map_err(|source| failed("draw on the terminal", source))
+    event_loop.run_loop().await.map_err(|source| failed("draw on the terminal", source))
 }
 
-/// The team that was named, the only one there is, or that of this folder's `brigade.toml`; of others the first,
-/// and the question which.
+/// Opens the team named on the command line, else the only team, else the team of this folder's
+/// `brigade.toml`. With several other teams, opens the first one and asks which to show.
 async fn open_any(context: &Context, theme: Theme) -> Result<(Screen, Source), HostError> {
     let teams = context.store.teams().await?;
-    let of_folder = || team_file::team_of(&context.cwd).filter(|team| teams.contains(team));
+    let folder_team = || team_file::team_of(&context.cwd).filter(|team| teams.contains(team));
     match (context.named_team(), teams.as_slice()) {
-        (None, [first, _, ..]) if of_folder().is_none() => {
+        (None, [first, _, ..]) if folder_team().is_none() => {
             let (mut screen, source) = open(context, first.clone(), theme).await?;
-            // The teams are known; what else the question would ask for is not needed.
-            let _known = screen.command(Command::Teams);
+            // `open` has loaded the list of teams, so the effect that would fetch it is dropped.
+            let _ignored = screen.command(Command::Teams);
             Ok((screen, source))
         }
         _ => open(context, context.team().await?, theme).await,
     }
 }
 
-/// A team of the store, from its beginning and then on.
+/// Opens a team of the store: its history first, then live events.
 async fn open(
     context: &Context,
     team: TeamName,
@@ -178,7 +180,7 @@ async fn open(
 ) -> Result<(Screen, Source), HostError> {
     let (feed, library) = context.store.chronicle(&team).await?;
     let mut screen = Screen::new(team.to_string(), library, theme, context.clock.now());
-    // Who has no name here can look.
+    // Without an identity on this team, the dashboard is view-only.
     screen.me = context.identity(&team).await.ok();
     if let Some(me) = context.named_me() {
         let seat = context.seat_of(team.clone(), me.clone());
@@ -199,24 +201,25 @@ async fn open_replay(path: &Path, speed: f64, theme: Theme) -> Result<(Screen, S
     Ok((screen, Source::Replay(player)))
 }
 
-impl Show<'_> {
-    async fn go_on(&mut self) -> io::Result<()> {
-        let mut ends = ENDS.into_iter().map(|end| signal(end())).collect::<io::Result<Vec<_>>>()?;
-        // A process that died says nothing, so this alone is looked at again and again.
+impl EventLoop<'_> {
+    async fn run_loop(&mut self) -> io::Result<()> {
+        let mut ends =
+            END_SIGNALS.into_iter().map(|end| signal(end())).collect::<io::Result<Vec<_>>>()?;
+        // A process that died reports nothing, so process liveness is the only thing that is polled.
         let mut beat = interval(BEAT);
         let mut second = interval(Duration::from_secs(1));
-        let mut feeds = true;
+        let mut is_feeding = true;
         self.draw()?;
         let mut drawn = Instant::now();
         let mut stale = false;
         loop {
-            let frame = if self.reads() { READING } else { FRAME };
+            let frame = if self.is_loading() { LOADING_FRAME_INTERVAL } else { FRAME_INTERVAL };
             let happening = tokio::select! {
                 biased;
-                () = poll_fn(|context| heard(&mut ends, context)) => return Ok(()),
+                () = poll_fn(|context| poll_signals(&mut ends, context)) => return Ok(()),
                 key = next_key(&mut self.keys) => match key {
                     None => return Ok(()),
-                    Some(event) => match told(event?) {
+                    Some(event) => match translate_event(event?) {
                         Some(happening) => Some(happening),
                         None => { stale = true; None }
                     },
@@ -224,28 +227,28 @@ impl Show<'_> {
                 Some(answer) = self.answers.recv() => Some(answer),
                 () = sleep_until(drawn + frame), if stale => None,
                 _ = second.tick() => Some(Happening::Time(self.now())),
-                batch = self.source.next(), if feeds => match batch {
+                batch = self.source.next(), if is_feeding => match batch {
                     Some(batch) => Some(Happening::Records(batch)),
                     None => {
-                        feeds = false;
+                        is_feeding = false;
                         Some(Happening::Records(Batch { records: Vec::new(), caught_up: true }))
                     }
                 },
-                _ = beat.tick() => { self.look_at_vitals(); None }
+                _ = beat.tick() => { self.check_processes(); None }
             };
             if let Some(happening) = happening {
                 stale = true;
-                let was_reading = self.reads();
+                let was_loading = self.is_loading();
                 if matches!(happening, Happening::Records(_)) {
-                    self.in_its_time();
+                    self.sync_clock();
                 }
                 if matches!(happening, Happening::Approvals(_)) {
-                    self.asking_approvals = false;
-                    if std::mem::take(&mut self.ask_again) {
-                        self.look_for_approvals();
+                    self.fetching_approvals = false;
+                    if std::mem::take(&mut self.fetch_again) {
+                        self.fetch_approvals();
                     }
                 }
-                // A key is answered by what one sees at once; and what was waited for is seen at once.
+                // Redraw immediately after a key press, and once the history has loaded.
                 let is_key = matches!(happening, Happening::Key(_) | Happening::Paste(_));
                 for effect in self.screen.update(happening) {
                     if effect == Effect::Quit {
@@ -253,12 +256,12 @@ impl Show<'_> {
                     }
                     if let Effect::Switch(team) = effect {
                         self.switch(team).await;
-                        feeds = true;
+                        is_feeding = true;
                         continue;
                     }
                     self.carry_out(effect).await?;
                 }
-                if is_key || (was_reading && !self.reads()) {
+                if is_key || (was_loading && !self.is_loading()) {
                     self.draw()?;
                     (drawn, stale) = (Instant::now(), false);
                 }
@@ -270,10 +273,10 @@ impl Show<'_> {
         }
     }
 
-    /// Whether what happened so far is still being read.
-    fn reads(&self) -> bool {
-        let at_once = |replay: Replay| replay.speed == 0.0 && !replay.over;
-        !self.screen.caught_up || self.screen.replay.is_some_and(at_once)
+    /// Whether the history is still loading.
+    fn is_loading(&self) -> bool {
+        let is_instant = |replay: Replay| replay.speed == 0.0 && !replay.over;
+        !self.screen.caught_up || self.screen.replay.is_some_and(is_instant)
     }
 
     fn draw(&mut self) -> io::Result<()> {
@@ -288,8 +291,8 @@ impl Show<'_> {
         }
     }
 
-    /// In a replay it is as late as it was then.
-    fn in_its_time(&mut self) {
+    /// Sets the screen's clock to the time in the journal.
+    fn sync_clock(&mut self) {
         if let Source::Replay(player) = &self.source {
             let (now, state) = (player.now(), player.state());
             self.screen.update(Happening::Time(now));
@@ -302,10 +305,10 @@ impl Show<'_> {
             Ok((mut screen, source)) => {
                 screen.view = self.screen.view;
                 (self.screen, self.source) = (screen, source);
-                // What was asked about the other team is no answer about this one.
+                // Drop pending answers about the previous team.
                 (self.answer, self.answers) = mpsc::unbounded_channel();
-                (self.asking_approvals, self.ask_again) = (false, false);
-                self.look_at_vitals();
+                (self.fetching_approvals, self.fetch_again) = (false, false);
+                self.check_processes();
             }
             Err(error) => self.screen.say(error.to_string(), true),
         }
@@ -317,12 +320,12 @@ impl Show<'_> {
                 self.lend(&order).await?;
             }
             Effect::Do(order) => self.order(order),
-            Effect::LookForApprovals => self.look_for_approvals(),
+            Effect::LookForApprovals => self.fetch_approvals(),
             Effect::LookForTeams => {
                 let (context, answer) = (Arc::clone(self.context), self.answer.clone());
                 tokio::spawn(async move {
                     if let Ok(teams) = context.store.teams().await {
-                        let _over = answer.send(Happening::Teams(teams));
+                        let _ignored = answer.send(Happening::Teams(teams));
                     }
                 });
             }
@@ -333,7 +336,7 @@ impl Show<'_> {
                 if let Source::Replay(player) = &mut self.source {
                     player.command(command);
                 }
-                self.in_its_time();
+                self.sync_clock();
             }
             Effect::Redraw => self.terminal.clear()?,
             Effect::Suspend => self.suspend().await?,
@@ -342,22 +345,23 @@ impl Show<'_> {
         Ok(())
     }
 
-    /// Has an order carried out; the screen goes on meanwhile.
+    /// Carries out an order in the background.
     fn order(&mut self, order: Order) {
         let Ok(team) = self.screen.team.parse::<TeamName>() else { return };
         let Some(me) = self.screen.me.clone() else { return };
         self.screen.say_doing(order.doing());
         let (context, answer) = (Arc::clone(self.context), self.answer.clone());
         tokio::spawn(async move {
-            let came = orders::carry_out(&context, &team, &me, order).await;
-            let _over = answer.send(Happening::Done(came.map_err(|error| error.in_one_line())));
+            let result = orders::carry_out(&context, &team, &me, order).await;
+            let _ignored =
+                answer.send(Happening::Done(result.map_err(|error| error.in_one_line())));
         });
     }
 
-    /// Asks the core what waits. Of several who ask while one answer is on its way one more is enough.
-    fn look_for_approvals(&mut self) {
-        if std::mem::replace(&mut self.asking_approvals, true) {
-            self.ask_again = true;
+    /// Fetches the open approval requests. Calls during a pending fetch are merged into one more fetch.
+    fn fetch_approvals(&mut self) {
+        if std::mem::replace(&mut self.fetching_approvals, true) {
+            self.fetch_again = true;
             return;
         }
         let Ok(team) = self.screen.team.parse::<TeamName>() else { return };
@@ -366,12 +370,12 @@ impl Show<'_> {
         let answer = self.answer.clone();
         tokio::spawn(async move {
             let waiting = approvals::waiting(&seat).await.map_err(|error| error.to_string());
-            let _over = answer.send(Happening::Approvals(waiting));
+            let _ignored = answer.send(Happening::Approvals(waiting));
         });
     }
 
-    /// Looks at the processes of the members.
-    fn look_at_vitals(&self) {
+    /// Checks whether the members' processes are alive.
+    fn check_processes(&self) {
         if matches!(self.source, Source::Replay(_)) {
             return;
         }
@@ -390,7 +394,8 @@ impl Show<'_> {
                 let Ok((_, pulse, judged)) = state::liveness(&host, &lead, &name).await else {
                     continue;
                 };
-                // Of those that no process of ours plays, and that never said anything, nothing is known.
+                // Skip members that this host does not run and that never sent a pulse: their state is
+                // unknown.
                 if is_here || pulse.is_some() {
                     let (host, state) = pulse.map(|pulse| (pulse.host, pulse.state)).unzip();
                     let host = host.filter(|host| !host.is_empty());
@@ -401,15 +406,15 @@ impl Show<'_> {
                     vitals.insert(name.to_string(), Vital { judged, host, retries });
                 }
             }
-            let _over = answer.send(Happening::Vitals(vitals));
+            let _ignored = answer.send(Happening::Vitals(vitals));
         });
     }
 
-    /// Opens an address; where there is no browser, as over ssh, it is copied.
+    /// Opens a link in the browser. Without a browser, as over ssh, copies it to the clipboard.
     fn browse(&mut self, link: &str) -> io::Result<()> {
-        let is_far = self.options.is_remote;
+        let is_ssh = self.options.is_remote;
         let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-        let opened = !is_far
+        let opened = !is_ssh
             && std::process::Command::new(program)
                 .arg(link)
                 .stdin(Stdio::null())
@@ -425,7 +430,7 @@ impl Show<'_> {
         self.terminal.copy(link)
     }
 
-    /// Gives the terminal to a member's window, or to a shell where it works.
+    /// Hands the terminal to a member's window, or to a shell in the member's folder.
     async fn lend(&mut self, order: &Order) -> io::Result<()> {
         let program = match self.program(order) {
             Ok(program) => program,
@@ -435,30 +440,30 @@ impl Show<'_> {
             }
         };
         let mut program = tokio::process::Command::from(program);
-        // Whoever reads keys meanwhile would take them away from it.
+        // Stop reading keys: the other program needs them.
         self.keys = None;
-        let came = self.terminal.lend(async || program.status().await).await?;
+        let status = self.terminal.lend(async || program.status().await).await?;
         self.keys = Some(EventStream::new());
-        if let Err(error) = came {
+        if let Err(error) = status {
             self.screen.say(error.to_string(), true);
         }
         Ok(())
     }
 
-    /// What is run for that.
+    /// Builds the command that `lend` runs.
     fn program(&self, order: &Order) -> Result<std::process::Command, String> {
         let (Order::Pane { name } | Order::Worktree { name }) = order else {
-            return Err("it needs no terminal".into());
+            return Err("this action does not need the terminal".into());
         };
         let team: TeamName = self.screen.team.parse().map_err(|_| "no team".to_owned())?;
-        let person = self.screen.picture.called(name.as_str()).ok_or("nobody is called that")?;
+        let person = self.screen.picture.called(name.as_str()).ok_or("no such member")?;
         match order {
             Order::Pane { .. } => lend::window(self.context, self.options, &team, person),
             _ => lend::shell(self.context, self.options, &team, person),
         }
     }
 
-    /// Stops until the shell says otherwise, as ctrl-z does to any program.
+    /// Suspends the program until the shell resumes it, as ctrl-z does.
     async fn suspend(&mut self) -> io::Result<()> {
         self.keys = None;
         let stop = async || {
@@ -470,7 +475,7 @@ impl Show<'_> {
     }
 }
 
-/// The next thing that is typed.
+/// Waits for the next terminal event.
 async fn next_key(keys: &mut Option<EventStream>) -> Option<io::Result<Event>> {
     match keys {
         Some(keys) => keys.next().await,
@@ -478,8 +483,8 @@ async fn next_key(keys: &mut Option<EventStream>) -> Option<io::Result<Event>> {
     }
 }
 
-/// What the terminal told; `None` for what only means that it has to be drawn anew.
-fn told(event: Event) -> Option<Happening> {
+/// Translates a terminal event; `None` for an event that only needs a redraw.
+fn translate_event(event: Event) -> Option<Happening> {
     match event {
         Event::Key(key) if key.kind != KeyEventKind::Release => Some(Happening::Key(key)),
         Event::Mouse(mouse) => Some(Happening::Mouse(mouse)),

@@ -1,6 +1,6 @@
-//! What is on the screen, and what becomes of it: one state, one [`Screen::update`].
+//! The state of the screen and how events change it: one struct, one [`Screen::update`].
 //!
-//! Nothing here looks at a clock, a file or a terminal. What is to be done is given back as [`Effect`]s.
+//! Nothing here reads a clock, a file or a terminal. Work to be done outside is returned as [`Effect`]s.
 
 use std::collections::HashMap;
 
@@ -14,70 +14,70 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent,
 use jiff::Timestamp;
 use ratatui::layout::Position;
 
-use super::canvas::{Drawn, Hit};
+use super::canvas::{ClickTarget, FrameInfo};
 use super::dialog::{self, Dialog};
 use super::keys::{self, Command};
 use super::orders::Order;
 use super::style::Theme;
 use super::views::{self, View};
 
-/// Something that the screen is told.
+/// An input to [`Screen::update`].
 #[derive(Debug)]
 pub(crate) enum Happening {
-    /// Things happened in the team.
+    /// New records of the team.
     Records(Batch),
-    /// This waits for an answer of ours, as the core has it.
+    /// The open approval requests, or why they could not be fetched.
     Approvals(Result<Vec<Approval>, String>),
-    /// How the members' processes are.
+    /// The liveness of the members' processes, by member name.
     Vitals(HashMap<String, Vital>),
-    /// The teams there are.
+    /// The teams in the store.
     Teams(Vec<TeamName>),
-    /// What was ordered is done, or was refused.
+    /// The result of an order, as text.
     Done(Result<String, String>),
     Key(KeyEvent),
     Mouse(MouseEvent),
     Paste(String),
-    /// It is that late now.
+    /// The current time.
     Time(Timestamp),
-    /// The replay runs like this now.
+    /// The current state of the replay.
     Replay(Replay),
 }
 
-/// Something that is to be done beyond the screen.
+/// Work that the event loop has to do.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Effect {
-    /// What a person ordered.
+    /// Carry out an order.
     Do(Order),
-    /// Look which requests wait.
+    /// Fetch the open approval requests.
     LookForApprovals,
-    /// Put this where the terminal's owner pastes from.
+    /// Copy this to the clipboard.
     Copy(String),
-    /// Open this address.
+    /// Open this link in a browser.
     Browse(String),
-    /// Get the attention of whoever does not look.
+    /// Notify the person, who may be looking elsewhere.
     Notify(String),
-    /// Show another team.
+    /// Switch to another team.
     Switch(TeamName),
-    /// Look which teams there are.
+    /// Fetch the list of teams.
     LookForTeams,
-    /// Change how the replay runs.
+    /// Pause the replay or change its speed.
     Replay(Command),
     Redraw,
     Suspend,
     Quit,
 }
 
-/// How a member's process is.
+/// The liveness of a member's process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Vital {
     pub(crate) judged: Judged,
-    /// The host it is on, if that is another.
+    /// The host it runs on, if the process reported one.
     pub(crate) host: Option<String>,
-    /// That its agent does not get through to its vendor, in the agent's words.
+    /// Set while the agent retries a failed request to its vendor: the agent's own message.
     pub(crate) retries: Option<String>,
 }
 
-/// How a replay runs.
+/// The state of a replay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Replay {
     pub(crate) speed: f64,
@@ -85,7 +85,7 @@ pub(crate) struct Replay {
     pub(crate) over: bool,
 }
 
-/// A word about what was done, for a while.
+/// A message in the bottom line, shown for a few seconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Notice {
     pub(crate) text: String,
@@ -93,37 +93,37 @@ pub(crate) struct Notice {
     at: Timestamp,
 }
 
-/// How long a word about what was done stays.
-const NOTICE: jiff::SignedDuration = jiff::SignedDuration::from_secs(8);
+/// How long a notice is shown.
+const NOTICE_DURATION: jiff::SignedDuration = jiff::SignedDuration::from_secs(8);
 
-/// What is on the screen.
+/// The state of the dashboard.
 #[derive(Debug)]
 pub(crate) struct Screen {
     pub(crate) picture: Picture,
     pub(crate) library: Library,
     pub(crate) theme: Theme,
-    /// The team; of a journal that is replayed its file's name.
+    /// The team's name; in a replay, the name of the journal file.
     pub(crate) team: String,
     pub(crate) teams: Vec<TeamName>,
-    /// In whose name orders are given; nobody's if one can only look.
+    /// The member that the person acts as; `None` if the dashboard is view-only.
     pub(crate) me: Option<MemberName>,
     pub(crate) now: Timestamp,
     pub(crate) replay: Option<Replay>,
-    /// Whether all that happened so far has been heard.
+    /// Whether the history has been loaded completely.
     pub(crate) caught_up: bool,
     pub(crate) approvals: Vec<Approval>,
-    knows_approvals: bool,
+    approvals_loaded: bool,
     pub(crate) vitals: HashMap<String, Vital>,
     pub(crate) view: View,
-    /// What is chosen, by itself and not by its place: what arrives does not move it.
+    /// The selected items, by identity and not by index, so that new records do not move the selection.
     pub(crate) member: Option<String>,
-    pub(crate) letter: Option<u32>,
+    pub(crate) message: Option<u32>,
     pub(crate) task: Option<u64>,
     pub(crate) request: Option<String>,
-    pub(crate) states: views::States,
+    pub(crate) states: views::ViewStates,
     pub(crate) dialog: Option<Dialog>,
     pub(crate) notice: Option<Notice>,
-    pub(crate) drawn: Drawn,
+    pub(crate) drawn: FrameInfo,
 }
 
 impl Screen {
@@ -139,25 +139,25 @@ impl Screen {
             replay: None,
             caught_up: false,
             approvals: Vec::new(),
-            knows_approvals: false,
+            approvals_loaded: false,
             vitals: HashMap::new(),
             view: View::Team,
             member: None,
-            letter: None,
+            message: None,
             task: None,
             request: None,
-            states: views::States::default(),
+            states: views::ViewStates::default(),
             dialog: None,
             notice: None,
-            drawn: Drawn::default(),
+            drawn: FrameInfo::default(),
         }
     }
 
-    /// What becomes of the screen, and what is to be done.
+    /// Applies an event and returns the effects for the event loop.
     pub(crate) fn update(&mut self, happening: Happening) -> Vec<Effect> {
         match happening {
-            Happening::Records(batch) => self.records(&batch),
-            Happening::Approvals(Ok(approvals)) => self.waiting(approvals),
+            Happening::Records(batch) => self.apply_records(&batch),
+            Happening::Approvals(Ok(approvals)) => self.set_approvals(approvals),
             Happening::Approvals(Err(why)) => {
                 self.say(why, true);
                 Vec::new()
@@ -168,12 +168,12 @@ impl Screen {
             }
             Happening::Teams(teams) => {
                 self.teams = teams;
-                dialog::know_teams(self);
+                dialog::refresh_team_list(self);
                 Vec::new()
             }
-            Happening::Done(came) => {
-                let is_error = came.is_err();
-                let (Ok(text) | Err(text)) = came;
+            Happening::Done(result) => {
+                let is_error = result.is_err();
+                let (Ok(text) | Err(text)) = result;
                 self.say(text, is_error);
                 Vec::new()
             }
@@ -187,7 +187,7 @@ impl Screen {
             Happening::Mouse(mouse) => self.mouse(mouse),
             Happening::Time(now) => {
                 self.now = now;
-                let is_old = |notice: &Notice| now.duration_since(notice.at) > NOTICE;
+                let is_old = |notice: &Notice| now.duration_since(notice.at) > NOTICE_DURATION;
                 self.notice = self.notice.take().filter(|notice| !is_old(notice));
                 Vec::new()
             }
@@ -198,17 +198,17 @@ impl Screen {
         }
     }
 
-    /// Says what is being done, until it is.
+    /// Shows a notice that stays until the next one replaces it.
     pub(crate) fn say_doing(&mut self, text: String) {
         self.notice = Some(Notice { text, is_error: false, at: Timestamp::MAX });
     }
 
-    /// Says something at the bottom of the screen.
+    /// Shows a notice in the bottom line.
     pub(crate) fn say(&mut self, text: impl Into<String>, is_error: bool) {
         self.notice = Some(Notice { text: text.into(), is_error, at: self.now });
     }
 
-    fn records(&mut self, batch: &Batch) -> Vec<Effect> {
+    fn apply_records(&mut self, batch: &Batch) -> Vec<Effect> {
         let asked = self.picture.asked_so_far();
         for (spot, record) in &batch.records {
             self.picture.update(*spot, record);
@@ -219,47 +219,47 @@ impl Screen {
         if !self.caught_up || (was_caught_up && !is_news) {
             return Vec::new();
         }
-        if self.replay.is_none() && self.leads() {
+        if self.replay.is_none() && self.acts_as_lead() {
             return vec![Effect::LookForApprovals];
         }
-        let waiting = self.told_approvals();
-        self.waiting(waiting)
+        let waiting = self.approvals_from_history();
+        self.set_approvals(waiting)
     }
 
-    /// Whether orders are given in the lead's name.
-    pub(crate) fn leads(&self) -> bool {
+    /// Whether the person acts as the team's lead.
+    pub(crate) fn acts_as_lead(&self) -> bool {
         let lead = self.picture.lead().map(|lead| &*lead.name);
         self.me.as_ref().is_some_and(|me| lead == Some(me.as_str()))
     }
 
-    /// Whether what waits for an answer waits for whoever looks; a replay is looked at as the lead did.
-    pub(crate) fn answers(&self) -> bool {
-        self.replay.is_some() || self.leads()
+    /// Whether open requests wait for the person at this screen. A replay is shown from the lead's side.
+    pub(crate) fn viewer_answers(&self) -> bool {
+        self.replay.is_some() || self.acts_as_lead()
     }
 
-    /// What waits for an answer, as the journal tells it: for who may look and not answer.
-    fn told_approvals(&self) -> Vec<Approval> {
-        let plain = |kind| matches!(kind, Kind::PlanRequest | Kind::PermissionRequest);
-        let asked = self.picture.asked().iter().filter(|asked| plain(asked.kind));
+    /// Open requests according to the history, for viewers who may not answer them.
+    fn approvals_from_history(&self) -> Vec<Approval> {
+        let is_approval = |kind| matches!(kind, Kind::PlanRequest | Kind::PermissionRequest);
+        let asked = self.picture.asked().iter().filter(|asked| is_approval(asked.kind));
         let open = asked.enumerate().filter(|(_, asked)| asked.reply.is_none());
-        let told = |(place, asked): (usize, &brigade_core::projection::Asked)| {
-            Approval::told(&*self.library.record(asked.spot)?, place + 1)
+        let approval = |(index, asked): (usize, &brigade_core::projection::Asked)| {
+            Approval::told(&*self.library.record(asked.spot)?, index + 1)
         };
-        open.filter_map(told).collect()
+        open.filter_map(approval).collect()
     }
 
-    fn waiting(&mut self, approvals: Vec<Approval>) -> Vec<Effect> {
-        let was =
+    fn set_approvals(&mut self, approvals: Vec<Approval>) -> Vec<Effect> {
+        let is_known =
             |new: &Approval| self.approvals.iter().any(|old| old.request_id == new.request_id);
-        let new: Vec<&Approval> = approvals.iter().filter(|approval| !was(approval)).collect();
+        let new: Vec<&Approval> = approvals.iter().filter(|approval| !is_known(approval)).collect();
         let notify = match new.as_slice() {
             [] => None,
-            [one] => Some(format!("{} asks: {}", one.from, one.wanted.kind())),
-            many => Some(format!("{} requests wait for an answer", many.len())),
+            [one] => Some(format!("{} asks for approval: {}", one.from, one.wanted.kind())),
+            many => Some(format!("{} requests are waiting for you", many.len())),
         };
-        // Whoever opens the screen sees what waited; only what comes after calls.
-        let is_first = !std::mem::replace(&mut self.knows_approvals, true);
-        let notify = notify.filter(|_| !is_first && self.replay.is_none() && self.leads());
+        // Requests that were open at the start are visible on the screen; notify only about new ones.
+        let is_first = !std::mem::replace(&mut self.approvals_loaded, true);
+        let notify = notify.filter(|_| !is_first && self.replay.is_none() && self.acts_as_lead());
         let is_there = |id: &String| approvals.iter().any(|approval| approval.request_id == *id);
         self.request = self.request.take().filter(is_there);
         self.approvals = approvals;
@@ -267,8 +267,8 @@ impl Screen {
     }
 
     fn key(&mut self, key: &KeyEvent) -> Vec<Effect> {
-        // Escape and a key that is read together with it, as on a slow line, are told as that key with
-        // Alt. Only a form knows keys with Alt, and what was typed there is not thrown away for one.
+        // On a slow line the terminal may report Escape and the following key as that key with Alt. Handle
+        // it as two keys. Only a form binds keys with Alt, and Escape there would discard the typed text.
         if let KeyCode::Char(_) = key.code
             && key.modifiers.contains(KeyModifiers::ALT)
             && !matches!(self.dialog, Some(Dialog::Form(_)))
@@ -286,7 +286,7 @@ impl Screen {
         }
     }
 
-    /// Does what a key or a line of the palette asks for.
+    /// Runs a command from a key or from the command palette.
     pub(crate) fn command(&mut self, command: Command) -> Vec<Effect> {
         match command {
             Command::Quit => vec![Effect::Quit],
@@ -319,8 +319,8 @@ impl Screen {
             MouseEventKind::ScrollUp => self.wheel(Command::Up),
             MouseEventKind::Down(MouseButton::Left) => {
                 let at = Position { x: mouse.column, y: mouse.row };
-                // What was drawn last lies on top.
-                let hit = self.drawn.hits.iter().rev().find(|(area, _)| area.contains(at));
+                // Later areas are drawn on top of earlier ones.
+                let hit = self.drawn.click_targets.iter().rev().find(|(area, _)| area.contains(at));
                 let Some((_, hit)) = hit.cloned() else { return Vec::new() };
                 self.clicked(hit)
             }
@@ -335,47 +335,47 @@ impl Screen {
         self.command(command)
     }
 
-    fn clicked(&mut self, hit: Hit) -> Vec<Effect> {
-        if let Hit::Choice(number) = hit {
-            return dialog::chosen(self, number);
+    fn clicked(&mut self, hit: ClickTarget) -> Vec<Effect> {
+        if let ClickTarget::Choice(number) = hit {
+            return dialog::clicked(self, number);
         }
         if self.dialog.is_some() {
             return Vec::new();
         }
         match hit {
-            Hit::View(view) => self.view = view,
-            // What is clicked twice is opened.
-            Hit::Member(name) if self.member.as_deref() == Some(&name) => {
+            ClickTarget::View(view) => self.view = view,
+            // A second click opens the item.
+            ClickTarget::Member(name) if self.member.as_deref() == Some(&name) => {
                 return self.command(Command::Open);
             }
-            Hit::Member(name) => self.member = Some(name),
-            Hit::Letter(number) if self.letter == Some(number) => {
+            ClickTarget::Member(name) => self.member = Some(name),
+            ClickTarget::Message(number) if self.message == Some(number) => {
                 return self.command(Command::Open);
             }
-            Hit::Letter(number) => self.letter = Some(number),
-            Hit::Task(id) if self.task == Some(id) => return self.command(Command::Open),
-            Hit::Task(id) => self.task = Some(id),
-            Hit::Request(id) => self.request = Some(id),
-            Hit::Choice(_) => {}
+            ClickTarget::Message(number) => self.message = Some(number),
+            ClickTarget::Task(id) if self.task == Some(id) => return self.command(Command::Open),
+            ClickTarget::Task(id) => self.task = Some(id),
+            ClickTarget::Request(id) => self.request = Some(id),
+            ClickTarget::Choice(_) => {}
         }
         Vec::new()
     }
 
-    /// The member that is chosen, or else the first.
-    pub(crate) fn chosen_member(&self) -> Option<&Person> {
+    /// The selected member, or the first one.
+    pub(crate) fn selected_member(&self) -> Option<&Person> {
         let members = self.picture.members();
-        let chosen = self.member.as_deref();
-        let found = members.iter().find(|person| Some(&*person.name) == chosen);
+        let selected = self.member.as_deref();
+        let found = members.iter().find(|person| Some(&*person.name) == selected);
         found.or_else(|| members.first()).copied()
     }
 
-    /// The request that is chosen, or else the oldest.
-    pub(crate) fn chosen_request(&self) -> Option<&Approval> {
-        let chosen = |approval: &&Approval| Some(&approval.request_id) == self.request.as_ref();
-        self.approvals.iter().find(chosen).or_else(|| self.approvals.first())
+    /// The selected request, or the oldest one.
+    pub(crate) fn selected_request(&self) -> Option<&Approval> {
+        let selected = |approval: &&Approval| Some(&approval.request_id) == self.request.as_ref();
+        self.approvals.iter().find(selected).or_else(|| self.approvals.first())
     }
 
-    /// A record, for its words.
+    /// Loads a record with its full text.
     pub(crate) fn record(
         &self,
         spot: brigade_core::event_log::Spot,
@@ -383,7 +383,7 @@ impl Screen {
         self.library.record(spot)
     }
 
-    /// Whether nobody is there any more who would do what a member is said to do.
+    /// Whether the member's process is dead or hung, so that its last reported activity is stale.
     pub(crate) fn is_dead(&self, person: &Person) -> bool {
         let vital = self.vitals.get(&*person.name);
         vital.is_some_and(|vital| matches!(vital.judged.liveness, Liveness::Dead | Liveness::Hung))

@@ -1,10 +1,10 @@
-//! Colours. Only those sixteen that a terminal's owner has chosen, so that light backgrounds are as good as
-//! dark ones; and nothing that is not also said without colour.
+//! Colours. Only the terminal's own sixteen colours are used, so that the dashboard works on light and dark
+//! backgrounds. Colour never carries information that the text does not.
 
 use brigade_core::projection::Doing;
 use ratatui::style::{Color, Modifier, Style};
 
-/// Whether there are colours.
+/// The colour theme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Theme {
     pub(crate) color: bool,
@@ -15,53 +15,53 @@ impl Theme {
         if self.color { Style::new().fg(color) } else { Style::new() }
     }
 
-    /// What one looks for first.
+    /// Titles and names.
     pub(crate) fn strong(self) -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    /// What one needs least.
+    /// Secondary information.
     pub(crate) fn faint(self) -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }
 
-    /// What is chosen.
-    pub(crate) fn chosen(self) -> Style {
+    /// The selected row or item.
+    pub(crate) fn selected(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
-    /// What waits for a person.
+    /// Something that waits for the person.
     pub(crate) fn urgent(self) -> Style {
         self.colored(Color::Yellow).add_modifier(Modifier::BOLD)
     }
 
-    /// What went wrong.
-    pub(crate) fn wrong(self) -> Style {
+    /// An error or a problem.
+    pub(crate) fn error(self) -> Style {
         self.colored(Color::Red).add_modifier(Modifier::BOLD)
     }
 
-    /// What is well, or could be begun.
-    pub(crate) fn good(self) -> Style {
+    /// Success, or something ready to start.
+    pub(crate) fn success(self) -> Style {
         self.colored(Color::Green)
     }
 
-    /// What is under way.
+    /// Work in progress.
     pub(crate) fn busy(self) -> Style {
         self.colored(Color::Cyan)
     }
 
-    /// What a member does.
+    /// The style of a member's state.
     pub(crate) fn doing(self, doing: Doing) -> Style {
         match doing {
             Doing::Working => self.busy(),
             Doing::Waiting => self.urgent(),
-            Doing::Limited => self.wrong(),
-            Doing::Starting => self.good(),
+            Doing::Limited => self.error(),
+            Doing::Starting => self.success(),
             Doing::Idle | Doing::Unknown | Doing::Gone => self.faint(),
         }
     }
 
-    /// A member's own colour, by its name on the wire.
+    /// The colour assigned to a member, by its name in the roster.
     pub(crate) fn member(self, color: Option<&str>) -> Style {
         let color = match color {
             Some("red") => Color::Red,
@@ -76,15 +76,15 @@ impl Theme {
     }
 }
 
-/// What somebody does, as a sign that needs no colour, and in a word.
-pub(crate) fn doing(doing: Doing) -> (&'static str, &'static str) {
+/// A member's state as a symbol and a word. The symbol is enough without colour.
+pub(crate) fn state_label(doing: Doing) -> (&'static str, &'static str) {
     match doing {
         Doing::Starting => ("◌", "starting"),
         Doing::Working => ("●", "working"),
         Doing::Waiting => ("▲", "waiting for you"),
         Doing::Limited => ("■", "rate-limited"),
         Doing::Idle => ("○", "idle"),
-        Doing::Unknown => ("·", "there"),
+        Doing::Unknown => ("·", "present"),
         Doing::Gone => ("–", "gone"),
     }
 }

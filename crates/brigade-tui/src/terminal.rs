@@ -1,4 +1,4 @@
-//! The terminal: taken, and given back as it was, however the program ends.
+//! Sets up the terminal, and restores it however the program ends.
 
 use std::io::{self, Write, stdout};
 use std::mem::ManuallyDrop;
@@ -15,29 +15,30 @@ use ratatui::backend::CrosstermBackend;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use super::canvas::Drawn;
+use super::canvas::FrameInfo;
 use super::frame;
 use super::screen::Screen;
 
-/// The most that is put where one pastes from: terminals drop what is longer, some with all that follows.
-const MOST: usize = 74_000;
+/// Limit for copied text, in bytes. Terminals drop longer sequences, some together with all following
+/// output.
+const MAX_COPY_BYTES: usize = 74_000;
 
-/// The terminal, while it is ours.
+/// The terminal while the dashboard controls it.
 pub(crate) struct Terminal {
-    /// Never dropped: it would show the cursor once more, and where the terminal is gone complain on a
-    /// standard error that is gone too, which is a panic.
+    /// Never dropped: its `drop` shows the cursor again, and if the terminal is gone it reports the error
+    /// on standard error, which is gone too, so that it panics.
     tui: ManuallyDrop<Tui<CrosstermBackend<io::Stdout>>>,
     mouse: bool,
 }
 
 impl Terminal {
-    /// Takes the terminal.
+    /// Sets up the terminal: raw mode, alternate screen, and optionally the mouse.
     pub(crate) fn take(mouse: bool) -> io::Result<Self> {
-        // Whoever panics says so on a terminal that is in order again.
-        let said = std::panic::take_hook();
+        // Restore the terminal before a panic message is printed.
+        let previous = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            give_back();
-            said(panic);
+            restore();
+            previous(panic);
         }));
         end_with_terminal()?;
         let tui = ManuallyDrop::new(Tui::new(CrosstermBackend::new(stdout()))?);
@@ -50,23 +51,23 @@ impl Terminal {
         enable_raw_mode()?;
         execute!(stdout(), EnterAlternateScreen, EnableBracketedPaste, cursor::Hide)?;
         if self.mouse {
-            // Clicks and the wheel, and not every movement, which is a flood over ssh.
-            say("\x1b[?1000h\x1b[?1006h")?;
+            // Report clicks and the wheel only. Reporting every movement floods an ssh connection.
+            write_sequence("\x1b[?1000h\x1b[?1006h")?;
         }
         self.clear()
     }
 
-    /// Gives the terminal away for as long as something else runs in it.
+    /// Restores the terminal while `run` uses it, then takes it over again.
     pub(crate) async fn lend<T>(&mut self, run: impl AsyncFnOnce() -> T) -> io::Result<T> {
-        give_back();
-        let came = run().await;
+        restore();
+        let result = run().await;
         self.enter()?;
-        Ok(came)
+        Ok(result)
     }
 
     /// Draws the screen.
-    pub(crate) fn draw(&mut self, screen: &Screen) -> io::Result<Drawn> {
-        let mut drawn = Drawn::default();
+    pub(crate) fn draw(&mut self, screen: &Screen) -> io::Result<FrameInfo> {
+        let mut drawn = FrameInfo::default();
         self.tui.draw(|frame| {
             drawn = frame::draw(screen, frame.buffer_mut());
             if let Some(cursor) = drawn.cursor {
@@ -76,35 +77,37 @@ impl Terminal {
         Ok(drawn)
     }
 
-    /// Draws everything anew, whatever others wrote over it.
+    /// Forces a full redraw, in case another program wrote on the screen.
     ///
-    /// Not by [`Tui::clear`]: that asks the terminal where its cursor is, and waits for an answer which some
-    /// never give, which is a journey over ssh, and which whoever reads the keys may take first.
+    /// Does not use [`Tui::clear`]: that asks the terminal for the cursor position and waits for the
+    /// answer. Some terminals never answer, over ssh it takes a round trip, and the task that reads keys
+    /// may consume the answer.
     pub(crate) fn clear(&mut self) -> io::Result<()> {
         execute!(stdout(), Clear(ClearType::All))?;
-        // What was drawn last is forgotten, and what is drawn next is compared with nothing.
+        // An empty previous buffer makes the next draw write every cell.
         self.tui.swap_buffers();
         Ok(())
     }
 
-    /// Puts a text where the terminal's owner pastes from, over ssh and through tmux too.
+    /// Copies text to the clipboard through the terminal (OSC 52); works over ssh and in tmux.
     pub(crate) fn copy(&self, text: &str) -> io::Result<()> {
-        let mut end = text.len().min(MOST);
+        let mut end = text.len().min(MAX_COPY_BYTES);
         while !text.is_char_boundary(end) {
             end -= 1;
         }
         let text = BASE64.encode(text.get(..end).unwrap_or_default().as_bytes());
-        say(&format!("\x1b]52;c;{text}\x07"))
+        write_sequence(&format!("\x1b]52;c;{text}\x07"))
     }
 
-    /// Gets the attention of whoever does not look: a bell, and a notice where terminals have them.
+    /// Rings the bell, and sends a notification to terminals that support it (OSC 9).
     pub(crate) fn notify(&self, text: &str) -> io::Result<()> {
-        let text: String = text.chars().filter(|letter| !letter.is_control()).take(200).collect();
-        say(&format!("\x07\x1b]9;{text}\x07"))
+        let text: String =
+            text.chars().filter(|character| !character.is_control()).take(200).collect();
+        write_sequence(&format!("\x07\x1b]9;{text}\x07"))
     }
 }
 
-fn say(sequence: &str) -> io::Result<()> {
+fn write_sequence(sequence: &str) -> io::Result<()> {
     let mut out = stdout();
     out.write_all(sequence.as_bytes())?;
     out.flush()
@@ -112,21 +115,21 @@ fn say(sequence: &str) -> io::Result<()> {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        give_back();
+        restore();
     }
 }
 
-/// How long the loop has to end by itself once the terminal is gone.
-const LAST: Duration = Duration::from_millis(500);
+/// How long the event loop has to end by itself once the terminal is gone.
+const EXIT_GRACE: Duration = Duration::from_millis(500);
 
-/// Sees to it that the program ends when its terminal is gone, as after a connection that broke. The signal
-/// alone is not enough: crossterm, which reads the keys on the thread that would hear it, takes the end of
-/// its input for no input, and reads on for ever.
+/// Ends the program when its terminal is gone, for example after a broken connection. The hang-up signal is
+/// not enough: crossterm reads keys on the thread that would handle the signal, treats end of input as no
+/// input, and keeps reading forever.
 fn end_with_terminal() -> io::Result<()> {
     let wait = || {
         let input = io::stdin();
         loop {
-            // It asks for nothing, so only the end wakes it.
+            // Without requested events, `poll` returns only on hang-up or error.
             let mut ends = [PollFd::new(&input, PollFlags::empty())];
             match poll(&mut ends, None) {
                 Ok(_) => break,
@@ -134,20 +137,20 @@ fn end_with_terminal() -> io::Result<()> {
                 Err(_) => return,
             }
         }
-        std::thread::sleep(LAST);
+        std::thread::sleep(EXIT_GRACE);
         std::process::exit(0);
     };
     std::thread::Builder::new().name("brigade-terminal".into()).spawn(wait).map(drop)
 }
 
-/// Leaves the terminal as it was. Nothing can be done if that fails; a terminal that is gone is in order.
-fn give_back() {
-    let _gone = execute!(
+/// Restores the terminal. Errors are ignored: a terminal that is gone needs no restoring.
+fn restore() {
+    let _ignored = execute!(
         stdout(),
         DisableMouseCapture,
         DisableBracketedPaste,
         LeaveAlternateScreen,
         cursor::Show
     );
-    let _gone = disable_raw_mode();
+    let _ignored = disable_raw_mode();
 }

@@ -1,6 +1,6 @@
-//! What the views look like: one team's morning, played from a journal, and drawn.
+//! Snapshot tests of the views, and tests of the whole screen, with a recorded team.
 //!
-//! The journal is `fixtures/ui/demo.jsonl`; each line is a record as `brigade log --json` prints it.
+//! The recording is `fixtures/ui/demo.jsonl`; each line is a record as `brigade log --json` prints it.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ use super::screen::{Happening, Screen, Vital};
 use super::style::Theme;
 use super::views::View;
 
-/// The journal.
+/// The recording.
 const DEMO: &str = include_str!("../../../fixtures/ui/demo.jsonl");
-/// When the journal is over.
+/// The time at the end of the recording.
 pub(crate) const END: &str = "2026-11-09T09:45:00Z";
-/// The sizes at which everything has to be readable.
+/// Terminal sizes of the snapshots.
 const SIZES: [(u16, u16); 2] = [(80, 24), (120, 40)];
 
 fn records() -> Vec<Arc<Record>> {
@@ -32,8 +32,8 @@ fn records() -> Vec<Arc<Record>> {
     DEMO.lines().map(read).collect()
 }
 
-/// A screen that was told these records, and that it is so late.
-fn told(records: &[Arc<Record>], now: Timestamp, theme: Theme) -> Screen {
+/// A screen with these records at this time.
+fn screen_with(records: &[Arc<Record>], now: Timestamp, theme: Theme) -> Screen {
     let library = Arc::new(Held::default());
     let records =
         records.iter().map(|record| (library.keep(Arc::clone(record)), Arc::clone(record)));
@@ -43,16 +43,16 @@ fn told(records: &[Arc<Record>], now: Timestamp, theme: Theme) -> Screen {
     screen
 }
 
-/// The journal, played until then: the lead looks, and may do something.
+/// The recording up to a time, seen by the lead.
 pub(crate) fn played(until: &str) -> Screen {
     let until = until.parse().expect("a time");
     let records: Vec<_> = records().into_iter().filter(|record| record.at <= until).collect();
-    let mut screen = told(&records, until, Theme { color: true });
+    let mut screen = screen_with(&records, until, Theme { color: true });
     screen.me = Some("team-lead".parse().expect("a name"));
     screen
 }
 
-/// Presses keys, one after the other, as the table spells them; anything else is typed.
+/// Presses keys by their names in the key table; other text is typed character by character.
 pub(crate) fn press(screen: &mut Screen, keys: &[&str]) {
     for key in keys {
         let code = match *key {
@@ -68,8 +68,8 @@ pub(crate) fn press(screen: &mut Screen, keys: &[&str]) {
             "pgup" => KeyCode::PageUp,
             "pgdn" => KeyCode::PageDown,
             key => {
-                for letter in key.chars() {
-                    let key = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE);
+                for character in key.chars() {
+                    let key = KeyEvent::new(KeyCode::Char(character), KeyModifiers::NONE);
                     screen.update(Happening::Key(key));
                 }
                 continue;
@@ -79,27 +79,27 @@ pub(crate) fn press(screen: &mut Screen, keys: &[&str]) {
     }
 }
 
-/// Draws the screen, as the loop does: what was drawn is known to the next key.
+/// Draws the screen as the event loop does, so that the next key sees its scroll limits.
 pub(crate) fn drawn(screen: &mut Screen, width: u16, height: u16) -> Buffer {
     let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
     screen.drawn = frame::draw(screen, &mut buffer);
     buffer
 }
 
-/// The letters of what was drawn, without the blanks at the ends of lines.
+/// The drawn text, without trailing spaces.
 pub(crate) fn text(buffer: &Buffer) -> String {
     let mut text = String::new();
     for y in buffer.area.top()..buffer.area.bottom() {
         let mut line = String::new();
-        let mut behind = 0;
+        let mut cells_left = 0;
         for x in buffer.area.left()..buffer.area.right() {
             let Some(cell) = buffer.cell((x, y)) else { continue };
-            // Behind a wide letter there is a cell that is not seen.
-            if behind == 0 {
+            // Skip the second cell of a wide character.
+            if cells_left == 0 {
                 line.push_str(cell.symbol());
-                behind = unicode_width::UnicodeWidthStr::width(cell.symbol()).max(1);
+                cells_left = unicode_width::UnicodeWidthStr::width(cell.symbol()).max(1);
             }
-            behind -= 1;
+            cells_left -= 1;
         }
         text.push_str(line.trim_end());
         text.push('\n');
@@ -108,7 +108,7 @@ pub(crate) fn text(buffer: &Buffer) -> String {
 }
 
 #[test]
-fn of_more_members_than_fit_it_says_how_many_more() {
+fn hidden_members_are_counted() {
     let mut records = records();
     let ada = DEMO.lines().find(|line| line.contains(r#""member":{"name":"ada""#)).expect("ada");
     let crowd = (0..60).map(|number| ada.replace("ada", &format!("m-{number}")));
@@ -116,7 +116,7 @@ fn of_more_members_than_fit_it_says_how_many_more() {
         crowd.map(|line| Arc::new(serde_json::from_str(&line).expect("one"))).collect();
     records.truncate(1);
     records.extend(crowd);
-    let mut screen = told(&records, END.parse().expect("a time"), Theme { color: true });
+    let mut screen = screen_with(&records, END.parse().expect("a time"), Theme { color: true });
     let shown = text(&drawn(&mut screen, 80, 24));
     let is_one =
         |line: &&str| line.split_whitespace().nth(1).is_some_and(|word| word.starts_with("m-"));
@@ -125,7 +125,7 @@ fn of_more_members_than_fit_it_says_how_many_more() {
     assert!(shown.contains(&format!("… {} more", 60 - seen)), "{shown}");
 }
 
-/// Compares the screen with what it looked like, at both sizes.
+/// Compares the screen with its snapshot at both sizes.
 pub(crate) fn snapshots(name: &str, screen: &mut Screen, keys: &[&str]) {
     for (width, height) in SIZES {
         drawn(screen, width, height);
@@ -138,12 +138,12 @@ pub(crate) fn snapshots(name: &str, screen: &mut Screen, keys: &[&str]) {
 }
 
 #[test]
-fn every_line_of_the_journal_is_a_record() {
+fn the_recording_round_trips() {
     let records = records();
     assert!(records.len() > 220, "{}", records.len());
     for (record, line) in records.iter().zip(DEMO.lines()) {
-        let again: serde_json::Value = serde_json::to_value(&**record).expect("it is written");
-        let before: serde_json::Value = serde_json::from_str(line).expect("it is JSON");
+        let again: serde_json::Value = serde_json::to_value(&**record).expect("serializes");
+        let before: serde_json::Value = serde_json::from_str(line).expect("valid JSON");
         assert_eq!(again["event"], before["event"]);
     }
     assert!(records.is_sorted_by_key(|record| record.at));
@@ -170,17 +170,17 @@ fn approvals() {
 }
 
 #[test]
-fn a_permission() {
+fn permission_request() {
     snapshots("permission", &mut played(END), &["4", "down"]);
 }
 
 #[test]
-fn nothing_waits() {
+fn no_open_requests() {
     snapshots("answered", &mut played("2026-11-09T09:36:00Z"), &["4"]);
 }
 
 #[test]
-fn a_plan_is_read_to_its_end() {
+fn a_plan_can_be_scrolled_to_its_end() {
     let mut screen = played(END);
     screen.view = View::Approvals;
     let mut seen = |keys: &[&str]| {
@@ -191,11 +191,11 @@ fn a_plan_is_read_to_its_end() {
     assert!(!seen(&[]).contains(spec));
     assert!(seen(&["end"]).contains(spec));
     assert!(seen(&["home"]).contains("Validate rows against the schema\nA row is checked"));
-    // Up and down choose who is read; while one is read they scroll.
+    // Up and down select a request; in the full view they scroll it.
     assert!(seen(&["down"]).contains("directory"));
     assert!(seen(&["up", "enter"]).contains("esc: back"));
     assert!(seen(&["pgdn", "pgdn", "down"]).contains(spec));
-    assert!(seen(&["esc"]).contains("2 WAIT FOR YOU"));
+    assert!(seen(&["esc"]).contains("2 WAITING FOR YOU"));
 }
 
 #[test]
@@ -209,12 +209,12 @@ fn member() {
 }
 
 #[test]
-fn a_member_of_whom_only_its_mail_is_known() {
+fn native_member_with_mail_only() {
     snapshots("native", &mut played(END), &["6", "right", "right", "right"]);
 }
 
 #[test]
-fn what_a_member_did_can_be_gone_through() {
+fn activity_can_be_scrolled() {
     let mut screen = played(END);
     press(&mut screen, &["6", "right"]);
     drawn(&mut screen, 80, 24);
@@ -223,18 +223,18 @@ fn what_a_member_did_can_be_gone_through() {
         text(&drawn(&mut screen, 80, 24))
     };
     let end = seen(&[]);
-    assert!(end.contains("not read yet") && !end.contains("newer"), "{end}");
+    assert!(end.contains("unread") && !end.contains("newer"), "{end}");
     let before = seen(&["up"]);
-    assert!(before.contains("▼ newer things below"), "{before}");
-    assert!(seen(&["home"]).contains("its program is started"));
+    assert!(before.contains("▼ newer activity below"), "{before}");
+    assert!(seen(&["home"]).contains("agent started"));
     assert!(seen(&["end"]) == end);
-    // Whom one looks at changes; where one was with another does not matter.
+    // The scroll position applies to one member only; the next one starts at its latest activity.
     seen(&["pgup"]);
-    assert!(seen(&["right"]).contains("▲ plan (waits, 3 min): Validate rows"));
+    assert!(seen(&["right"]).contains("▲ plan (waiting, 3 min): Validate rows"));
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn problems_are_shown() {
     let mut screen = played("2026-11-09T09:19:00Z");
     let limited = text(&drawn(&mut screen, 80, 24));
     assert!(limited.contains("■ ben        rate-limited"), "{limited}");
@@ -251,13 +251,13 @@ fn what_is_wrong_is_said() {
     let down = text(&drawn(&mut screen, 80, 24));
     assert!(down.contains("✕ ada        down"), "{down}");
     assert!(down.contains("codex      its process 4711 is gone"), "{down}");
-    assert!(down.contains("its agent tries again: Reconnecting... 2/5"), "{down}");
+    assert!(down.contains("agent is retrying: Reconnecting... 2/5"), "{down}");
     let down = text(&drawn(&mut screen, 120, 40));
-    assert!(down.contains("as a process of its own on atlas"), "{down}");
+    assert!(down.contains("as a separate process on atlas"), "{down}");
 }
 
 #[test]
-fn many_members_have_a_line_each() {
+fn small_screens_show_one_line_per_member() {
     let mut screen = played(END);
     let low = text(&drawn(&mut screen, 80, 12));
     assert!(low.contains("● dora") && !low.contains("opencode"), "{low}");
@@ -276,9 +276,10 @@ fn palette() {
     snapshots("palette", &mut played(END), &[":", "the"]);
 }
 
-/// On a slow line a terminal tells the two as one key, and the palette stayed open with the second in it.
+/// On a slow line the terminal reports both as one key with Alt; the palette then stayed open with the key
+/// typed.
 #[test]
-fn escape_and_a_key_that_come_together_are_two_keys() {
+fn escape_and_a_key_reported_together_are_two_keys() {
     for before in [":", "?", "1"] {
         let mut screen = played(END);
         press(&mut screen, &[before]);
@@ -287,7 +288,7 @@ fn escape_and_a_key_that_come_together_are_two_keys() {
         assert!(screen.dialog.is_none(), "{before}");
         assert_eq!(screen.view, View::Mail, "{before}");
     }
-    // A form has keys with Alt, and is not closed by one.
+    // A form binds keys with Alt and must not be closed by them.
     let mut screen = played(END);
     press(&mut screen, &["s", "one two"]);
     screen.update(Happening::Key(KeyEvent::new(KeyCode::Char('b'), KeyModifiers::ALT)));
@@ -295,17 +296,17 @@ fn escape_and_a_key_that_come_together_are_two_keys() {
 }
 
 #[test]
-fn a_question_before_something_is_done() {
+fn confirmation_dialog() {
     snapshots("confirm", &mut played(END), &["4", "a"]);
 }
 
 #[test]
-fn a_message_to_be_filled_in() {
+fn send_dialog() {
     snapshots("send", &mut played(END), &["down", "s", "When is 0.4.0 out?"]);
 }
 
 #[test]
-fn without_colour_the_same_is_told() {
+fn without_colour_the_text_is_the_same() {
     let views = [["1", ""], ["2", ""], ["3", ""], ["4", ""], ["5", ""], ["6", ""]];
     let dialogs = [["1", "?"], ["1", ":"], ["1", "s"], ["3", "v"], ["4", "a"], ["4", "d"]];
     for keys in views.into_iter().chain(dialogs) {
@@ -334,34 +335,34 @@ fn every_view_can_be_drawn_at_any_size() {
 
 #[test]
 fn an_empty_team_can_be_drawn() {
-    let mut screen = told(&[], END.parse().expect("a time"), Theme { color: true });
+    let mut screen = screen_with(&[], END.parse().expect("a time"), Theme { color: true });
     for view in View::ALL {
         screen.view = view;
         drawn(&mut screen, 80, 24);
     }
 }
 
-/// What may come to a screen, in any order.
+/// A random input to the screen.
 #[derive(Clone, Debug)]
-enum Step {
+enum ScreenInput {
     Record(usize),
     Key(&'static str),
     Letter(char),
     Draw(u16, u16),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn screen_input() -> impl Strategy<Value = ScreenInput> {
     let keys: Vec<&str> = KEYS.iter().flat_map(|key| key.keys).copied().collect();
     prop_oneof![
-        3 => (0..400_usize).prop_map(Step::Record),
-        5 => prop::sample::select(keys).prop_map(Step::Key),
-        1 => prop::sample::select(vec!['x', 'ß', '\u{1b}', '字']).prop_map(Step::Letter),
-        1 => (1..130_u16, 1..45_u16).prop_map(|(width, height)| Step::Draw(width, height)),
+        3 => (0..400_usize).prop_map(ScreenInput::Record),
+        5 => prop::sample::select(keys).prop_map(ScreenInput::Key),
+        1 => prop::sample::select(vec!['x', 'ß', '\u{1b}', '字']).prop_map(ScreenInput::Letter),
+        1 => (1..130_u16, 1..45_u16).prop_map(|(width, height)| ScreenInput::Draw(width, height)),
     ]
 }
 
-/// All of a picture that can be seen of it.
-fn seen(screen: &Screen) -> String {
+/// The read model as text, for comparison.
+fn read_model_text(screen: &Screen) -> String {
     format!("{:?}", screen.picture)
 }
 
@@ -369,8 +370,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn keys_and_records_in_any_order_do_no_harm(
-        steps in prop::collection::vec(step(), 1..60),
+    fn keys_never_change_the_read_model_or_panic(
+        steps in prop::collection::vec(screen_input(), 1..60),
         started in 0..400_usize,
         view in prop::sample::select(View::ALL.to_vec()),
     ) {
@@ -380,27 +381,27 @@ proptest! {
         let library = Arc::new(Held::default());
         let mut screen = Screen::new("orbit".into(), Arc::clone(&library) as _, Theme { color: true }, now);
         screen.me = Some("team-lead".parse().expect("a name"));
-        let tell = |screen: &mut Screen, records: &[Arc<Record>]| {
-            let keep = |record: &Arc<Record>| (library.keep(Arc::clone(record)), Arc::clone(record));
-            let records = records.iter().map(keep).collect();
+        let add_records = |screen: &mut Screen, records: &[Arc<Record>]| {
+            let store = |record: &Arc<Record>| (library.keep(Arc::clone(record)), Arc::clone(record));
+            let records = records.iter().map(store).collect();
             screen.update(Happening::Records(Batch { records, caught_up: true }));
         };
         screen.view = view;
-        tell(&mut screen, &records[..started]);
+        add_records(&mut screen, &records[..started]);
         drawn(&mut screen, 80, 24);
         for step in steps {
             match step {
-                Step::Record(place) => tell(&mut screen, &records[place % records.len()..][..1]),
-                Step::Draw(width, height) => drop(drawn(&mut screen, width, height)),
-                Step::Key(key) => {
-                    let before = seen(&screen);
+                ScreenInput::Record(index) => add_records(&mut screen, &records[index % records.len()..][..1]),
+                ScreenInput::Draw(width, height) => drop(drawn(&mut screen, width, height)),
+                ScreenInput::Key(key) => {
+                    let before = read_model_text(&screen);
                     press(&mut screen, &[key]);
-                    prop_assert_eq!(&seen(&screen), &before, "{}", key);
+                    prop_assert_eq!(&read_model_text(&screen), &before, "{}", key);
                 }
-                Step::Letter(letter) => {
-                    let before = seen(&screen);
-                    press(&mut screen, &[letter.to_string().as_str()]);
-                    prop_assert_eq!(&seen(&screen), &before);
+                ScreenInput::Letter(character) => {
+                    let before = read_model_text(&screen);
+                    press(&mut screen, &[character.to_string().as_str()]);
+                    prop_assert_eq!(&read_model_text(&screen), &before);
                 }
             }
             drawn(&mut screen, 80, 24);

@@ -1,5 +1,5 @@
-//! What must hold for any bytes whatever. The fuzz targets, the property tests and the random loop
-//! all check these same functions; each one panics where its law is broken.
+//! Invariants that hold for any bytes. The fuzz targets, the property tests and the random mutations all call
+//! these functions. Each one panics if its invariant is violated.
 
 use std::borrow::Cow;
 
@@ -16,11 +16,11 @@ use brigade_wire::settings::{Place, SettingChange, Settings};
 use brigade_wire::task::{Status, Task, TaskChange};
 use brigade_wire::team::{Team, TeamChange};
 
-/// A law and the name of its fuzz target.
-pub(crate) type Law = (&'static str, fn(&[u8]));
+/// The name of a fuzz target, and the check of its invariant.
+pub(crate) type Invariant = (&'static str, fn(&[u8]));
 
-/// Every law.
-pub(crate) const LAWS: [Law; 7] = [
+/// All invariants.
+pub(crate) const INVARIANTS: [Invariant; 7] = [
     ("inbox", inbox),
     ("team", team),
     ("task", task),
@@ -42,7 +42,7 @@ fn new_message(stamp: Stamp<'_>) -> NewMessage<'_> {
     }
 }
 
-/// Reading, marking, removing and appending change what they mean and nothing else.
+/// Marking, removing and appending messages changes nothing else in the inbox.
 pub(crate) fn inbox(bytes: &[u8]) {
     let more = [
         new_message(Stamp::Old { msg_id: None }),
@@ -52,27 +52,27 @@ pub(crate) fn inbox(bytes: &[u8]) {
     let appended = inbox::append(&mut spliced, &more);
     let Ok(inbox) = Inbox::read(bytes) else {
         match appended {
-            Err(_) => assert_eq!(spliced, bytes, "a refused append changes nothing"),
-            Ok(()) => assert!(Inbox::read(&spliced).is_err(), "damage cannot be appended away"),
+            Err(_) => assert_eq!(spliced, bytes, "a failed append changes nothing"),
+            Ok(()) => assert!(Inbox::read(&spliced).is_err(), "appending does not hide damage"),
         }
         return;
     };
-    unchanged(&inbox.with_read(|_| false), bytes);
-    unchanged(&inbox.retain(|_| true), bytes);
-    unchanged(&inbox.with_appended(&[]), bytes);
+    assert_unchanged(&inbox.with_read(|_| false), bytes);
+    assert_unchanged(&inbox.retain(|_| true), bytes);
+    assert_unchanged(&inbox.with_appended(&[]), bytes);
 
     let before = entries(&inbox);
     assert!(appended.is_ok());
-    assert_eq!(inbox.with_appended(&more), spliced, "append by splice is append by parse");
-    let longer = Inbox::read(&spliced).expect("still whole");
+    assert_eq!(inbox.with_appended(&more), spliced, "splicing and parsing give the same result");
+    let longer = Inbox::read(&spliced).expect("still valid");
     let after = entries(&longer);
-    assert_eq!(after[..before.len()], before[..], "what was there is as it was");
+    assert_eq!(after[..before.len()], before[..], "existing entries are unchanged");
     assert_eq!(after.len(), before.len() + more.len());
-    let last = longer.messages().last().expect("the last one is ours");
+    let last = longer.messages().last().expect("the appended message");
     assert_eq!((last.from().as_ref(), last.text().as_ref()), (more[1].from, more[1].text));
 
     let read = inbox.with_read(|_| true);
-    let read = Inbox::read(&read).expect("still whole");
+    let read = Inbox::read(&read).expect("still valid");
     assert!(read.messages().all(|message| message.read()));
     assert_eq!(read.entries().len(), inbox.entries().len());
     for (now, was) in read.messages().zip(inbox.messages()) {
@@ -88,7 +88,7 @@ pub(crate) fn inbox(bytes: &[u8]) {
         odd = !odd;
         odd
     });
-    let half = Inbox::read(&half).expect("still whole");
+    let half = Inbox::read(&half).expect("still valid");
     let kept: Vec<Vec<u8>> = entries(&inbox).into_iter().step_by(2).collect();
     assert_eq!(entries(&half), kept);
 }
@@ -97,27 +97,28 @@ fn entries(inbox: &Inbox<'_>) -> Vec<Vec<u8>> {
     inbox.entries().map(|entry| entry.json().to_vec()).collect()
 }
 
-/// Nothing was changed, and it says so.
-#[expect(clippy::ptr_arg, reason = "whether it is borrowed is the question")]
-fn unchanged(now: &Cow<'_, [u8]>, was: &[u8]) {
-    assert!(matches!(now, Cow::Borrowed(now) if *now == was));
+/// Asserts that the bytes are unchanged, and borrowed.
+#[expect(clippy::ptr_arg, reason = "the function checks whether it is borrowed")]
+fn assert_unchanged(after: &Cow<'_, [u8]>, before: &[u8]) {
+    assert!(matches!(after, Cow::Borrowed(after) if *after == before));
 }
 
-/// The keys of the object that `json` is, without those in `but`. None if it is not one that a
-/// plain JSON reader can hold.
-fn keys(json: &[u8], but: &[&str]) -> Vec<String> {
+/// The keys of the object `json` without those in `except`; empty if `serde_json` cannot parse it as an object.
+fn keys(json: &[u8], except: &[&str]) -> Vec<String> {
     match serde_json::from_slice(json) {
-        Ok(serde_json::Value::Object(map)) => {
-            map.into_iter().map(|(key, _)| key).filter(|key| !but.contains(&key.as_str())).collect()
-        }
+        Ok(serde_json::Value::Object(map)) => map
+            .into_iter()
+            .map(|(key, _)| key)
+            .filter(|key| !except.contains(&key.as_str()))
+            .collect(),
         _ => Vec::new(),
     }
 }
 
-/// A member can be added, changed and removed without touching anything else.
+/// Adding, changing and removing a member changes nothing else in the team.
 pub(crate) fn team(bytes: &[u8]) {
     let Ok(team) = Team::read(bytes) else { return };
-    unchanged(&team.with(&TeamChange::default()), bytes);
+    assert_unchanged(&team.with(&TeamChange::default()), bytes);
     let _ = (team.name(), team.description(), team.created_at(), team.lead_process());
     let _ = (team.lead_agent_id(), team.lead_session_id(), team.generation(), team.lead());
     let members = |team: &Team<'_>| -> Vec<Vec<u8>> {
@@ -130,7 +131,7 @@ pub(crate) fn team(bytes: &[u8]) {
         description: Change::Clear,
         lead_session_id: Some("s"),
     });
-    let changed = Team::read(&changed).expect("still whole");
+    let changed = Team::read(&changed).expect("still valid");
     assert_eq!(changed.name().as_deref(), Some("renamed"));
     assert_eq!((changed.description(), changed.field("description")), (None, None));
     assert_eq!(changed.lead_session_id().as_deref(), Some("s"));
@@ -139,7 +140,7 @@ pub(crate) fn team(bytes: &[u8]) {
         assert_eq!(changed.field(&key), team.field(&key), "{key}");
     }
 
-    let name: MemberName = "newcomer".parse().expect("a good name");
+    let name: MemberName = "newcomer".parse().expect("a valid name");
     let newcomer = NewMember {
         name: &name,
         agent_type: "codex",
@@ -155,7 +156,7 @@ pub(crate) fn team(bytes: &[u8]) {
     };
     match team.with_member(&newcomer) {
         Ok(joined) => {
-            let joined = Team::read(&joined).expect("still whole");
+            let joined = Team::read(&joined).expect("still valid");
             let now = members(&joined);
             assert_eq!((&now[..before.len()], now.len()), (&before[..], before.len() + 1));
             for key in keys(bytes, &["members"]) {
@@ -171,27 +172,27 @@ pub(crate) fn team(bytes: &[u8]) {
     for member in team.members() {
         let Some(name) = member.name() else { continue };
         let idle = MemberChange { is_active: Some(false), ..MemberChange::default() };
-        let idle = team.with_member_changed(&name, &idle).expect("it is there");
-        let idle = Team::read(&idle).expect("still whole");
+        let idle = team.with_member_changed(&name, &idle).expect("a member");
+        let idle = Team::read(&idle).expect("still valid");
         assert_eq!(idle.members().len(), before.len());
-        let (now, was) = (idle.member(&name).expect("still there"), team.member(&name));
-        let was = was.expect("it is there");
+        let (now, was) = (idle.member(&name).expect("a member"), team.member(&name));
+        let was = was.expect("a member");
         assert_eq!(now.is_active(), Some(false));
         for key in keys(was.json(), &["isActive"]) {
             assert_eq!(now.field(&key), was.field(&key), "{key}");
         }
         let gone = team.without_member(&name);
-        let gone = Team::read(&gone).expect("still whole");
+        let gone = Team::read(&gone).expect("still valid");
         assert!(gone.member(&name).is_none());
         let rest = team.members().filter(|other| !other.is(&name));
         assert_eq!(members(&gone), rest.map(|other| other.json().to_vec()).collect::<Vec<_>>());
     }
 }
 
-/// Settings can be set and taken back without touching anything else.
+/// Changing settings and undoing the change affects no other settings.
 pub(crate) fn settings(bytes: &[u8]) {
     let Ok(settings) = Settings::read(bytes) else { return };
-    unchanged(&settings.with(&[]).expect("nothing is asked"), bytes);
+    assert_unchanged(&settings.with(&[]).expect("no changes"), bytes);
     let values = [serde_json::json!("tmux"), serde_json::json!({"a \"b\"": [1, "\n"]})];
     let places = [
         Place { section: None, key: "teammateMode" },
@@ -203,15 +204,18 @@ pub(crate) fn settings(bytes: &[u8]) {
     let changes: Vec<SettingChange<'_>> = places.iter().enumerate().map(change).collect();
     let Ok(changed) = settings.with(&changes) else {
         let is_object = |name| settings.field(name).is_none_or(|json| json.starts_with(b"{"));
-        assert!(!is_object("env") || !is_object("mcpServers"), "only a section is needed");
+        assert!(
+            !is_object("env") || !is_object("mcpServers"),
+            "only a section that is not an object makes it fail"
+        );
         return;
     };
-    let changed = Settings::read(&changed).expect("still whole");
+    let changed = Settings::read(&changed).expect("still valid");
     for (at, place) in places.iter().enumerate() {
         assert_eq!(changed.get(*place).as_ref(), value(at));
     }
     let others = keys(bytes, &["teammateMode", "env", "mcpServers"]);
-    let made: Vec<&str> =
+    let created: Vec<&str> =
         ["env", "mcpServers"].into_iter().filter(|name| !settings.has(name)).collect();
     let was: Vec<Option<serde_json::Value>> = places.iter().map(|p| settings.get(*p)).collect();
     let back = |(&place, was): (&Place<'static>, &'_ Option<serde_json::Value>)| {
@@ -222,9 +226,9 @@ pub(crate) fn settings(bytes: &[u8]) {
         .iter()
         .map(|(place, value)| SettingChange { place: *place, value: value.as_ref() })
         .collect();
-    let back = changed.with(&back).expect("they are there").into_owned();
-    let back = Settings::read(&back).expect("still whole").without_empty(&made).into_owned();
-    let back = Settings::read(&back).expect("still whole");
+    let back = changed.with(&back).expect("existing settings").into_owned();
+    let back = Settings::read(&back).expect("still valid").without_empty(&created).into_owned();
+    let back = Settings::read(&back).expect("still valid");
     for key in others {
         assert_eq!(changed.field(&key), settings.field(&key), "{key}");
         assert_eq!(back.field(&key), settings.field(&key), "{key}");
@@ -234,10 +238,10 @@ pub(crate) fn settings(bytes: &[u8]) {
     }
 }
 
-/// Fields of a task can be set and cleared without touching the others.
+/// Setting and clearing fields of a task does not change other fields.
 pub(crate) fn task(bytes: &[u8]) {
     let Ok(task) = Task::read(bytes) else { return };
-    unchanged(&task.with(&TaskChange::default()), bytes);
+    assert_unchanged(&task.with(&TaskChange::default()), bytes);
     let _ = (task.is_visible(), task.active_form());
     let changed = task.with(&TaskChange {
         subject: Some("a \"new\"\nsubject"),
@@ -248,7 +252,7 @@ pub(crate) fn task(bytes: &[u8]) {
         blocked_by: Some(Vec::new()),
         ..TaskChange::default()
     });
-    let changed = Task::read(&changed).expect("still whole");
+    let changed = Task::read(&changed).expect("still valid");
     assert_eq!(changed.subject().as_deref(), Some("a \"new\"\nsubject"));
     assert_eq!(changed.owner().as_deref(), Some("bob"));
     assert_eq!(changed.status(), Some(Status::Completed));
@@ -262,7 +266,7 @@ pub(crate) fn task(bytes: &[u8]) {
 
     let metadata = [("ours".to_owned(), Some(7.into())), ("gone".to_owned(), None)];
     let marked = task.with(&TaskChange { metadata: &metadata, ..TaskChange::default() });
-    let marked = Task::read(&marked).expect("still whole");
+    let marked = Task::read(&marked).expect("still valid");
     for key in keys(bytes, &["metadata"]) {
         assert_eq!(marked.field(&key), task.field(&key), "{key}");
     }
@@ -277,7 +281,7 @@ pub(crate) fn task(bytes: &[u8]) {
     }
 }
 
-/// Any text has a meaning, and a message of the protocol keeps its own when written anew.
+/// Any text can be parsed, and a protocol message is equal after it was written and parsed again.
 pub(crate) fn body(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Body::Protocol(protocol) = Body::parse(&text) {
@@ -286,7 +290,7 @@ pub(crate) fn body(bytes: &[u8]) {
     }
 }
 
-/// The bytes are sender, summary and text of a message, apart by NUL.
+/// The bytes are the text, the sender and the summary of a message, separated by NUL.
 pub(crate) fn envelope(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let mut parts = text.splitn(3, '\0');
@@ -297,30 +301,30 @@ pub(crate) fn envelope(bytes: &[u8]) {
     }
 }
 
-/// An envelope opens once and closes once, its head is one line, and what it holds is what was put
-/// into it.
+/// An envelope has one opening and one closing tag, the opening tag is on one line, and unescaping gives the
+/// original text.
 pub(crate) fn one_envelope(envelope: &Envelope<'_>) {
     let shown = envelope.to_string();
     assert_eq!(shown.matches('<').count(), 2, "{shown}");
     let (head, rest) = shown.split_once('\n').expect("a head");
     let inner = rest.strip_suffix("\n</teammate-message>").expect("a close");
-    assert_eq!(unescaped(inner), envelope.text);
+    assert_eq!(unescape(inner), envelope.text);
     let head = head.strip_prefix("<teammate-message teammate_id=\"").expect("an opening");
     let head = head.strip_suffix('>').expect("an end of the opening");
     assert!(!head.contains('>'), "{head}");
     assert!(!head.chars().any(char::is_control), "{head:?}");
-    assert_eq!(head.matches('"').count() % 2, 1, "every attribute is closed: {head}");
+    assert_eq!(head.matches('"').count() % 2, 1, "unbalanced quotes: {head}");
     let (id, attributes) = head.split_once('"').expect("the end of the id");
-    let house = envelope.sender == Sender::System;
-    assert_eq!(id == "system", house, "only the house is the system: {head}");
+    let is_system = envelope.sender == Sender::System;
+    assert_eq!(id == "system", is_system, "impersonates system: {head}");
     if let Some(summary) = envelope.summary {
         let (_, value) = attributes.split_once(" summary=\"").expect("a summary");
-        assert_eq!(unescaped(value.split('"').next().expect("its value")), summary);
+        assert_eq!(unescape(value.split('"').next().expect("its value")), summary);
     }
 }
 
-/// What the escapes of an envelope stand for.
-fn unescaped(text: &str) -> String {
+/// Reverses the escaping of an envelope.
+fn unescape(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('&') {
@@ -343,7 +347,7 @@ fn escape(after: &str) -> Option<(char, usize)> {
     Some((c, "#x;".len() + digits.len()))
 }
 
-/// A name that was accepted stays in its directory and on its line, and is written as it was read.
+/// A valid name is safe in a path and is written as it was read.
 pub(crate) fn names(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     for stem in [name::inbox_stem(&text), name::team_dir(&text)] {

@@ -1,10 +1,10 @@
-//! What a message means: plain words, or a message of the protocol.
+//! The content of a message: plain text, or a protocol message.
 //!
 //! ```
 //! use brigade_wire::body::Body;
 //! use brigade_wire::protocol::Protocol;
 //!
-//! assert!(matches!(Body::parse("please look at it"), Body::Text));
+//! assert!(matches!(Body::parse("please review it"), Body::Text));
 //! let stop = r#"{"type": "shutdown_request", "requestId": "shutdown-1@bob", "from": "team-lead",
 //!     "timestamp": "2026-11-15T12:00:00.000Z"}"#;
 //! assert!(matches!(Body::parse(stop), Body::Protocol(Protocol::ShutdownRequest(_))));
@@ -13,48 +13,49 @@
 
 use std::borrow::Cow;
 
-use crate::document::{Document, Fields, Kind, Object};
+use crate::document::{JsonDocument, Kind, Object, ObjectFields};
 use crate::protocol::Protocol;
 
-/// The meaning of a message's text. Any text has one; none is an error.
+/// The meaning of a message's text. Every text has one; parsing never fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// Words for the reader; also JSON that has no `type`, and text that only looks like JSON.
+    /// Plain text, including JSON without a `type` and text that only looks like JSON.
     Text,
-    /// A message of the protocol.
+    /// A protocol message.
     Protocol(Protocol),
-    /// JSON of a type we do not know. Claude Code shows such a text to the model as it stands.
+    /// JSON of an unknown type. Claude Code shows this text to the model unchanged.
     Unknown {
-        /// The type it names.
+        /// Its `type`.
         kind: String,
     },
-    /// JSON of a type we know that does not have the fields of that type. It is never acted upon.
+    /// JSON of a known type that lacks the fields of that type. It must not be acted upon.
     Malformed {
-        /// The type it names.
+        /// Its `type`.
         kind: String,
-        /// What is wrong with it.
+        /// Why it is malformed.
         reason: String,
     },
 }
 
 impl Body {
-    /// Reads a text.
+    /// Classifies a text.
     pub fn parse(text: &str) -> Self {
         if !text.trim_start().starts_with('{') {
             return Self::Text;
         }
-        let document = Document::new(text.as_bytes());
+        let document = JsonDocument::new(text.as_bytes());
         let Ok(object) = document.root_object("a body") else {
             return Self::Text;
         };
-        let Some(kind) = (Fields { document: &document, object: &object }).string("type") else {
+        let Some(kind) = (ObjectFields { document: &document, object: &object }).string("type")
+        else {
             return Self::Text;
         };
         let kind = kind.into_owned();
-        match Protocol::read(&kind, &readable(text, &document, &object)) {
+        match Protocol::read(&kind, &parsable(text, &document, &object)) {
             None => Self::Unknown { kind },
             Some(_) if object.members.iter().filter(|p| document.is_key(p, "type")).count() > 1 => {
-                Self::Malformed { kind, reason: "it names its type more than once".to_owned() }
+                Self::Malformed { kind, reason: "it has more than one field `type`".to_owned() }
             }
             Some(Ok(protocol)) => Self::Protocol(protocol),
             Some(Err(error)) => Self::Malformed { kind, reason: error.to_string() },
@@ -62,17 +63,17 @@ impl Body {
     }
 }
 
-/// The text with its own strings made legible, but not what is nested in it: that is somebody's
-/// JSON, which must come out as it went in.
-fn readable<'t>(text: &'t str, document: &Document<'_>, object: &Object) -> Cow<'t, str> {
+/// Makes the strings of the object itself parsable (see [`legible`](crate::legible)), but not nested values:
+/// those are another program's JSON and must stay as they are.
+fn parsable<'t>(text: &'t str, document: &JsonDocument<'_>, object: &Object) -> Cow<'t, str> {
     if document.text == text {
         return Cow::Borrowed(text);
     }
-    let mut readable = text.to_owned();
+    let mut parsable = text.to_owned();
     for pair in &object.members {
         if document.kind(pair.value) == Kind::String {
-            readable.replace_range(pair.value.range(), document.raw(pair.value));
+            parsable.replace_range(pair.value.range(), document.raw(pair.value));
         }
     }
-    Cow::Owned(readable)
+    Cow::Owned(parsable)
 }

@@ -1,4 +1,4 @@
-//! What may happen to one field.
+//! A change to one optional field.
 //!
 //! ```
 //! use brigade_wire::change::Change;
@@ -6,8 +6,8 @@
 //!
 //! # fn main() -> Result<(), brigade_wire::Damage> {
 //! let task = Task::read(br#"{"id": "7", "owner": "bob", "theirs": 1}"#)?;
-//! let nobodys = TaskChange { owner: Change::Clear, ..TaskChange::default() };
-//! assert_eq!(&*task.with(&nobodys), br#"{"id": "7", "theirs": 1}"#);
+//! let without_owner = TaskChange { owner: Change::Clear, ..TaskChange::default() };
+//! assert_eq!(&*task.with(&without_owner), br#"{"id": "7", "theirs": 1}"#);
 //! # Ok(())
 //! # }
 //! ```
@@ -16,15 +16,15 @@ use serde::Serialize;
 
 use crate::patch::ObjectEdit;
 
-/// What to do with a field that may be absent.
+/// A change to a field that may be absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Change<T> {
     /// Leave it as it is.
     #[default]
     Keep,
-    /// Give it this value.
+    /// Set it to this value.
     Set(T),
-    /// Take it out.
+    /// Remove it.
     Clear,
 }
 

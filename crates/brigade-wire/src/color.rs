@@ -1,4 +1,4 @@
-//! The eight colours Claude Code gives teammates, in the order it gives them.
+//! The eight colours that Claude Code assigns to teammates, in the order in which it assigns them.
 //!
 //! ```
 //! use brigade_wire::color::Color;
@@ -15,7 +15,7 @@ use thiserror::Error;
 
 /// A teammate's colour. The lead has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "a colour is its name")]
+#[expect(missing_docs, reason = "the names say it all")]
 pub enum Color {
     Blue,
     Green,
@@ -28,7 +28,7 @@ pub enum Color {
 }
 
 impl Color {
-    /// All eight, in the order teammates receive them.
+    /// All colours, in the order in which they are assigned.
     pub const ALL: [Self; 8] = [
         Self::Blue,
         Self::Green,
@@ -40,13 +40,13 @@ impl Color {
         Self::Red,
     ];
 
-    /// The colour of the teammate that joins as number `index`, counted from zero; the ninth is
+    /// Returns the colour of the teammate that joins as number `index`, counted from zero. The ninth is
     /// blue again.
     pub fn nth(index: usize) -> Self {
         Self::ALL.get(index % Self::ALL.len()).copied().unwrap_or(Self::Blue)
     }
 
-    /// The word on the wire.
+    /// The name of the colour in files.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Blue => "blue",
@@ -73,7 +73,7 @@ impl Serialize for Color {
     }
 }
 
-/// A word that is none of the eight colours.
+/// The error for text that names none of the eight colours.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("not a teammate colour; use blue, green, yellow, purple, orange, pink, cyan or red")]
 pub struct NotAColor;
@@ -81,7 +81,7 @@ pub struct NotAColor;
 impl FromStr for Color {
     type Err = NotAColor;
 
-    fn from_str(word: &str) -> Result<Self, NotAColor> {
-        Self::ALL.into_iter().find(|color| color.as_str() == word).ok_or(NotAColor)
+    fn from_str(text: &str) -> Result<Self, NotAColor> {
+        Self::ALL.into_iter().find(|color| color.as_str() == text).ok_or(NotAColor)
     }
 }

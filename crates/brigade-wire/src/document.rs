@@ -1,7 +1,7 @@
-//! A JSON document as places in its own text.
+//! A JSON document as byte spans of its own text.
 //!
-//! Nothing here holds a decoded copy of a document. A view knows where each value begins and ends,
-//! decodes it when asked, and a [`Patch`](crate::patch::Patch) replaces exactly those bytes.
+//! Nothing here holds a decoded copy of a document. A view knows where each value begins and ends, and
+//! decodes it on demand; a [`Patch`](crate::patch::Patch) replaces exactly those bytes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,24 +13,24 @@ use thiserror::Error;
 
 use crate::legible::legible;
 
-/// Why bytes are not a whole document. None of these means "nothing there": the file was caught
-/// while somebody wrote it, or was left behind by a writer that died.
+/// Why bytes are not a complete document. None of these means that the document is empty: another process
+/// was writing the file when it was read, or died while writing it.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Damage {
-    /// No bytes, or only white space: the window of a write in place.
-    #[error("no bytes at all, as left by a write in place that has not finished")]
+    /// No bytes, or only white space: a write in place has truncated the file and not yet written it.
+    #[error("the file is blank; another program may be writing it")]
     Blank,
-    /// The text stops before the document does.
+    /// The text ends before the document is complete.
     #[error("cut off after {len} bytes")]
     CutOff {
-        /// How much is there.
+        /// The length of the text in bytes.
         len: usize,
     },
-    /// A whole document with something behind it: new text over a longer old one.
-    #[error("whole up to byte {end}, then the tail of something else")]
+    /// A complete document followed by other text: new text was written over a longer old one.
+    #[error("complete up to byte {end}, then followed by the end of an older version")]
     Tail {
-        /// Where the whole document ends.
+        /// Where the complete document ends.
         end: usize,
     },
     /// Not JSON.
@@ -41,12 +41,12 @@ pub enum Damage {
         /// The column, from 1.
         column: usize,
     },
-    /// JSON, but of another shape.
+    /// JSON of another type than expected.
     #[error("expected {expected}, found {found}")]
     Shape {
-        /// What should stand there.
+        /// The expected value.
         expected: &'static str,
-        /// What does.
+        /// The kind of value that was found.
         found: Kind,
     },
 }
@@ -76,95 +76,95 @@ impl fmt::Display for Kind {
     }
 }
 
-/// The place of a value: from its first byte to behind its last.
+/// The position of a value: the offset of its first byte, and the offset after its last byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct ByteSpan {
     pub(crate) start: usize,
     pub(crate) end: usize,
 }
 
-impl Span {
+impl ByteSpan {
     pub(crate) fn range(self) -> Range<usize> {
         self.start..self.end
     }
 }
 
-/// The members of an object, in order, as they stand.
+/// The members of an object, in their order.
 #[derive(Clone, Debug)]
 pub(crate) struct Object {
-    pub(crate) span: Span,
+    pub(crate) span: ByteSpan,
     pub(crate) members: Vec<Pair>,
 }
 
-/// One member of an object; the key's span includes its quotes.
+/// One member of an object. The span of the key includes its quotes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pair {
-    pub(crate) key: Span,
-    pub(crate) value: Span,
+    pub(crate) key: ByteSpan,
+    pub(crate) value: ByteSpan,
 }
 
 /// The elements of an array, in order.
 #[derive(Clone, Debug)]
 pub(crate) struct Array {
-    pub(crate) span: Span,
-    pub(crate) elements: Vec<Span>,
+    pub(crate) span: ByteSpan,
+    pub(crate) elements: Vec<ByteSpan>,
 }
 
-/// The bytes of a document and the text they are read as.
+/// The bytes of a document, and the text that is parsed in their place (see [`legible`]).
 #[derive(Clone, Debug)]
-pub(crate) struct Document<'a> {
+pub(crate) struct JsonDocument<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) text: Cow<'a, str>,
 }
 
-impl<'a> Document<'a> {
+impl<'a> JsonDocument<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, text: legible(bytes) }
     }
 
-    /// The root, which must be an object; `expected` says what of.
+    /// Returns the root, which must be an object. `expected` describes it in the error.
     pub(crate) fn root_object(&self, expected: &'static str) -> Result<Object, Damage> {
-        self.object(self.outline()).ok_or_else(|| self.damage(expected))
+        self.object(self.root_span()).ok_or_else(|| self.damage(expected))
     }
 
-    /// The root, which must be an array; `expected` says what of.
+    /// Returns the root, which must be an array. `expected` describes it in the error.
     pub(crate) fn root_array(&self, expected: &'static str) -> Result<Array, Damage> {
-        self.array(self.outline()).ok_or_else(|| self.damage(expected))
+        self.array(self.root_span()).ok_or_else(|| self.damage(expected))
     }
 
-    /// Where the root stands if the document is whole: everything but the white space around it.
-    fn outline(&self) -> Span {
+    /// The span of the root in a complete document: everything except the surrounding white space.
+    fn root_span(&self) -> ByteSpan {
         let blank = |c| matches!(c, ' ' | '\t' | '\r' | '\n');
         let (text, start) =
             (self.text.trim_end_matches(blank), self.text.trim_start_matches(blank));
-        Span { start: self.text.len() - start.len(), end: text.len() }
+        ByteSpan { start: self.text.len() - start.len(), end: text.len() }
     }
 
-    /// Why the root could not be read as what was expected.
+    /// Finds out why the root could not be read.
     fn damage(&self, expected: &'static str) -> Damage {
         let mut values = serde_json::Deserializer::from_str(&self.text).into_iter::<&RawValue>();
         match values.next() {
             None => Damage::Blank,
             Some(Err(error)) if error.is_eof() => Damage::CutOff { len: self.bytes.len() },
             Some(Err(error)) => Damage::Syntax { line: error.line(), column: error.column() },
-            Some(Ok(root)) => match self.place(root) {
-                root if root.end < self.outline().end => Damage::Tail { end: root.end },
+            Some(Ok(root)) => match self.span_of(root) {
+                root if root.end < self.root_span().end => Damage::Tail { end: root.end },
                 root => Damage::Shape { expected, found: self.kind(root) },
             },
         }
     }
 
-    /// The legible text of a value.
-    pub(crate) fn raw(&self, span: Span) -> &str {
+    /// The parsable text of a value.
+    pub(crate) fn raw(&self, span: ByteSpan) -> &str {
         self.text.get(span.range()).unwrap_or_default()
     }
 
-    /// The bytes of a value, as they stand.
-    pub(crate) fn original(&self, span: Span) -> &'a [u8] {
+    /// The original bytes of a value.
+    pub(crate) fn original(&self, span: ByteSpan) -> &'a [u8] {
         self.bytes.get(span.range()).unwrap_or_default()
     }
 
-    pub(crate) fn kind(&self, span: Span) -> Kind {
+    pub(crate) fn kind(&self, span: ByteSpan) -> Kind {
         match self.raw(span).bytes().next() {
             Some(b'{') => Kind::Object,
             Some(b'[') => Kind::Array,
@@ -175,20 +175,20 @@ impl<'a> Document<'a> {
         }
     }
 
-    pub(crate) fn object(&self, span: Span) -> Option<Object> {
-        let pairs: Pairs<'_> = serde_json::from_str(self.raw(span)).ok()?;
-        let pair = |(key, value)| Pair { key: self.place(key), value: self.place(value) };
+    pub(crate) fn object(&self, span: ByteSpan) -> Option<Object> {
+        let pairs: BorrowedMembers<'_> = serde_json::from_str(self.raw(span)).ok()?;
+        let pair = |(key, value)| Pair { key: self.span_of(key), value: self.span_of(value) };
         Some(Object { span, members: pairs.0.into_iter().map(pair).collect() })
     }
 
-    pub(crate) fn array(&self, span: Span) -> Option<Array> {
+    pub(crate) fn array(&self, span: ByteSpan) -> Option<Array> {
         let elements: Vec<&RawValue> = serde_json::from_str(self.raw(span)).ok()?;
-        let elements = elements.into_iter().map(|e| self.place(e)).collect();
+        let elements = elements.into_iter().map(|e| self.span_of(e)).collect();
         Some(Array { span, elements })
     }
 
-    /// The value of `key`. Where a key stands twice the last one counts, as in JavaScript.
-    pub(crate) fn get(&self, object: &Object, key: &str) -> Option<Span> {
+    /// Returns the value of `key`. If a key occurs twice, the last one counts, as in JavaScript.
+    pub(crate) fn get(&self, object: &Object, key: &str) -> Option<ByteSpan> {
         object.members.iter().rev().find(|pair| self.is_key(pair, key)).map(|pair| pair.value)
     }
 
@@ -196,7 +196,7 @@ impl<'a> Document<'a> {
         self.string(pair.key).is_some_and(|found| found == key)
     }
 
-    pub(crate) fn string(&self, span: Span) -> Option<Cow<'_, str>> {
+    pub(crate) fn string(&self, span: ByteSpan) -> Option<Cow<'_, str>> {
         let raw = self.raw(span);
         let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
         if inner.contains('\\') {
@@ -206,7 +206,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    pub(crate) fn boolean(&self, span: Span) -> Option<bool> {
+    pub(crate) fn boolean(&self, span: ByteSpan) -> Option<bool> {
         match self.raw(span) {
             "true" => Some(true),
             "false" => Some(false),
@@ -214,14 +214,14 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// A whole number from 0, however it is written: `7`, `7.0` and `7e0` are one to JavaScript.
-    pub(crate) fn integer(&self, span: Span) -> Option<u64> {
-        /// The first number from which JavaScript no longer counts every one.
+    /// Returns a non-negative integer in any notation: `7`, `7.0` and `7e0` are the same in JavaScript.
+    pub(crate) fn integer(&self, span: ByteSpan) -> Option<u64> {
+        /// 2^53: from here on, a JavaScript number cannot represent every integer.
         const EXACT: f64 = 9_007_199_254_740_992.0;
         if self.kind(span) != Kind::Number {
             return None;
         }
-        // Not serde_json's floats, which it reads fast rather than to the last digit.
+        // Not parsed with serde_json, whose fast float parsing is not exact.
         let text = self.raw(span);
         let number: f64 = text.parse().ok()?;
         let whole = number.fract() == 0.0 && (0.0..EXACT).contains(&number);
@@ -229,59 +229,59 @@ impl<'a> Document<'a> {
         text.parse().ok().or(whole.then_some(number as u64))
     }
 
-    /// The place of a part that was borrowed from this very text.
-    fn place(&self, part: &RawValue) -> Span {
+    /// Returns the span of a value that serde borrowed from `self.text`.
+    fn span_of(&self, part: &RawValue) -> ByteSpan {
         let start = part.get().as_ptr().addr().saturating_sub(self.text.as_ptr().addr());
-        Span { start, end: start + part.get().len() }
+        ByteSpan { start, end: start + part.get().len() }
     }
 }
 
-/// The fields of one object, decoded when asked for. What is absent or of another kind is `None`.
+/// The fields of one object, decoded on demand. A field that is absent or of another type is `None`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Fields<'d> {
-    pub(crate) document: &'d Document<'d>,
+pub(crate) struct ObjectFields<'d> {
+    pub(crate) document: &'d JsonDocument<'d>,
     pub(crate) object: &'d Object,
 }
 
-impl<'d> Fields<'d> {
+impl<'d> ObjectFields<'d> {
     pub(crate) fn string(self, key: &str) -> Option<Cow<'d, str>> {
-        self.document.string(self.place(key)?)
+        self.document.string(self.span(key)?)
     }
 
     pub(crate) fn strings(self, key: &str) -> Option<Vec<Cow<'d, str>>> {
-        let array = self.document.array(self.place(key)?)?;
+        let array = self.document.array(self.span(key)?)?;
         array.elements.into_iter().map(|element| self.document.string(element)).collect()
     }
 
     pub(crate) fn boolean(self, key: &str) -> Option<bool> {
-        self.document.boolean(self.place(key)?)
+        self.document.boolean(self.span(key)?)
     }
 
     pub(crate) fn integer(self, key: &str) -> Option<u64> {
-        self.document.integer(self.place(key)?)
+        self.document.integer(self.span(key)?)
     }
 
-    /// The JSON of a field as it stands; legible text where that is not UTF-8.
+    /// Returns the JSON of a field as written, or its parsable text if it is not UTF-8.
     pub(crate) fn json(self, key: &str) -> Option<&'d str> {
-        let place = self.place(key)?;
-        let original = str::from_utf8(self.document.original(place));
-        Some(original.unwrap_or_else(|_| self.document.raw(place)))
+        let span = self.span(key)?;
+        let original = str::from_utf8(self.document.original(span));
+        Some(original.unwrap_or_else(|_| self.document.raw(span)))
     }
 
-    fn place(self, key: &str) -> Option<Span> {
+    fn span(self, key: &str) -> Option<ByteSpan> {
         self.document.get(self.object, key)
     }
 }
 
 /// An object's members, borrowed from its text.
-struct Pairs<'t>(Vec<(&'t RawValue, &'t RawValue)>);
+struct BorrowedMembers<'t>(Vec<(&'t RawValue, &'t RawValue)>);
 
-impl<'de: 't, 't> Deserialize<'de> for Pairs<'t> {
+impl<'de: 't, 't> Deserialize<'de> for BorrowedMembers<'t> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Members;
+        struct MembersVisitor;
 
-        impl<'de> Visitor<'de> for Members {
-            type Value = Pairs<'de>;
+        impl<'de> Visitor<'de> for MembersVisitor {
+            type Value = BorrowedMembers<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
@@ -292,10 +292,10 @@ impl<'de: 't, 't> Deserialize<'de> for Pairs<'t> {
                 while let Some(pair) = map.next_entry()? {
                     pairs.push(pair);
                 }
-                Ok(Pairs(pairs))
+                Ok(BorrowedMembers(pairs))
             }
         }
 
-        deserializer.deserialize_map(Members)
+        deserializer.deserialize_map(MembersVisitor)
     }
 }

@@ -1,4 +1,4 @@
-//! What a model sees of a message.
+//! How a message is shown to a model.
 //!
 //! ```text
 //! <teammate-message teammate_id="bob" color="green" summary="tests pass">
@@ -6,54 +6,54 @@
 //! </teammate-message>
 //! ```
 //!
-//! A message is somebody else's words. Whatever they are, what comes out is one envelope: every `<`
-//! in the text becomes `&lt;`, so the text can open or close no tag, neither another envelope nor a
-//! `<system-reminder>`; attributes cannot end early, and only the house itself speaks as `system`.
-//! Claude Code 2.1.50 escapes nothing here, and 2.1.325 in the text only the envelope's own tag,
-//! which leaves every other tag a model heeds to whoever writes the message.
+//! The text of a message is untrusted. Any text results in exactly one envelope: every `<` in the text
+//! becomes `&lt;`, so the text cannot open or close a tag, neither that of another envelope nor a
+//! `<system-reminder>`. Attributes cannot end early, and only brigade itself can be the sender `system`.
+//! Claude Code 2.1.50 escapes nothing here, and 2.1.325 escapes only the envelope's own tag in the text. Both
+//! let a sender write any other tag that the model obeys.
 //!
-//! The escape can be undone: `&` is escaped only where what follows would otherwise read as an
-//! escape, so that code and prose stay as legible as they can be.
+//! The escaping is reversible, and changes as little as possible, so that code and prose stay readable: `&`
+//! is escaped only where it would otherwise begin an escape sequence.
 
 use std::fmt;
 
 use crate::color::Color;
 use crate::name::{LEAD, SYSTEM};
 
-/// One message, ready for a model's turn. [`Display`](fmt::Display) writes it.
+/// A message for a model's turn. [`Display`](fmt::Display) renders it.
 #[derive(Clone, Copy, Debug)]
 pub struct Envelope<'m> {
-    /// Who speaks.
+    /// The sender.
     pub sender: Sender<'m>,
     /// The sender's colour.
     pub color: Option<Color>,
-    /// A few words for people.
+    /// A short summary for people.
     pub summary: Option<&'m str>,
-    /// What is said.
+    /// The content of the message.
     pub text: &'m str,
 }
 
-/// Who speaks in an envelope.
+/// The sender of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sender<'m> {
-    /// Whoever the message says it is from.
+    /// The sender that the message names.
     Member(&'m str),
-    /// The same, where that claim was checked and did not hold.
+    /// The sender that the message names, where verification failed.
     Unverified(&'m str),
-    /// The house itself.
+    /// Brigade itself.
     System,
 }
 
 impl fmt::Display for Envelope<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (id, poses, verified) = match self.sender {
+        let (id, impersonates, verified) = match self.sender {
             Sender::System => (SYSTEM, false, true),
-            // A name is only what its writer wrote.
-            Sender::Member(name) => (name, poses(name), !poses(name)),
-            Sender::Unverified(name) => (name, poses(name), false),
+            // The sender chose this name.
+            Sender::Member(name) => (name, impersonates(name), !impersonates(name)),
+            Sender::Unverified(name) => (name, impersonates(name), false),
         };
         f.write_str("<teammate-message teammate_id=\"")?;
-        if poses {
+        if impersonates {
             f.write_str("not-")?;
         }
         write_attribute(f, id)?;
@@ -75,15 +75,15 @@ impl fmt::Display for Envelope<'_> {
     }
 }
 
-/// Whether a reader could take the name for `system`, which is nobody's, or for the lead's, which it
-/// is not: by case, or by characters that do not show.
-fn poses(name: &str) -> bool {
-    let shown = |c: &char| !c.is_whitespace() && !c.is_control() && !is_invisible(*c);
-    let seen: String = name.chars().filter(shown).flat_map(char::to_lowercase).collect();
-    seen == SYSTEM || (seen == LEAD && name != LEAD)
+/// Whether a reader could mistake the name for `system`, which no member has, or for the lead's name: because
+/// only its case differs, or because of invisible characters.
+fn impersonates(name: &str) -> bool {
+    let is_visible = |c: &char| !c.is_whitespace() && !c.is_control() && !is_invisible(*c);
+    let visible: String = name.chars().filter(is_visible).flat_map(char::to_lowercase).collect();
+    visible == SYSTEM || (visible == LEAD && name != LEAD)
 }
 
-/// Whether a character has no look of its own, or changes that of its neighbours.
+/// Whether a character is invisible, or changes how its neighbours are displayed.
 fn is_invisible(c: char) -> bool {
     matches!(
         c,
@@ -106,14 +106,14 @@ fn is_invisible(c: char) -> bool {
     ) || is_tag(c)
 }
 
-/// Whether a character is of the block that spells ASCII without showing it: people do not see it,
-/// models may read it.
+/// Whether a character is in the Unicode block of tags, which encodes ASCII invisibly: people do not see it, but
+/// a model may read it.
 fn is_tag(c: char) -> bool {
     ('\u{e0000}'..='\u{e0fff}').contains(&c)
 }
 
-/// In an attribute: no quote, no tag, no line break, nothing that does not show. The two characters
-/// that join emoji are left alone.
+/// Escapes quotes, tags, line breaks and invisible characters in an attribute. The two characters that join
+/// emoji are kept.
 fn write_attribute(f: &mut fmt::Formatter<'_>, value: &str) -> fmt::Result {
     write_escaped(f, value, |c, _| match c {
         '<' | '>' | '"' | '\'' => true,
@@ -122,7 +122,7 @@ fn write_attribute(f: &mut fmt::Formatter<'_>, value: &str) -> fmt::Result {
     })
 }
 
-/// In the text: no tag, and no control character but those that make lines and columns.
+/// Escapes tags in the text, and control characters except line breaks and tabs.
 fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     write_escaped(f, text, |c, next| match c {
         '<' => true,
@@ -132,22 +132,22 @@ fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     })
 }
 
-/// Writes `text` with the characters `unsafe_here` names escaped; it is given each character and
-/// what follows.
+/// Writes `text`, escaping each character for which `unsafe_here` returns true. `unsafe_here` gets the
+/// character and the text after it.
 fn write_escaped(
     f: &mut fmt::Formatter<'_>,
     text: &str,
     unsafe_here: fn(char, &str) -> bool,
 ) -> fmt::Result {
-    let mut plain = text;
+    let mut unwritten = text;
     let mut rest = text.chars();
     while let Some(c) = rest.next() {
         let next = rest.as_str();
         let escape = if c == '&' { reads_as_escape(next) } else { unsafe_here(c, next) };
         if escape {
-            let before = plain.len() - next.len() - c.len_utf8();
-            f.write_str(plain.get(..before).unwrap_or_default())?;
-            plain = next;
+            let before = unwritten.len() - next.len() - c.len_utf8();
+            f.write_str(unwritten.get(..before).unwrap_or_default())?;
+            unwritten = next;
             match c {
                 '&' => f.write_str("&amp;")?,
                 '<' => f.write_str("&lt;")?,
@@ -157,10 +157,10 @@ fn write_escaped(
             }
         }
     }
-    f.write_str(plain)
+    f.write_str(unwritten)
 }
 
-/// Whether what follows an `&` would make an escape of it.
+/// Whether an `&` before this text would begin an escape sequence.
 fn reads_as_escape(next: &str) -> bool {
     next.starts_with('#') || ["lt;", "gt;", "quot;", "amp;"].iter().any(|e| next.starts_with(e))
 }

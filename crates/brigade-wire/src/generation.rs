@@ -1,4 +1,4 @@
-//! Which of the two generations of Claude Code a team's files come from.
+//! The two generations of Claude Code's team files.
 //!
 //! ```
 //! use brigade_wire::generation::Generation;
@@ -11,18 +11,18 @@
 //! # }
 //! ```
 
-/// A generation of the team files. Found out from what is on disk, never asked of the user.
+/// A generation of the team files. It is detected from the files; the user never has to name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Generation {
-    /// Named teams made by the tool `TeamCreate`; measured on 2.1.50.
+    /// Named teams, created with the tool `TeamCreate`; verified with 2.1.50.
     Old,
-    /// One implicit team `session-<8 hex>` for each session; measured on 2.1.325.
+    /// One implicit team `session-<8 hex>` per session; verified with 2.1.325.
     New,
 }
 
 impl Generation {
-    /// What a team's name alone suggests: the new generation names teams after sessions, and nobody
-    /// else is likely to.
+    /// Returns the generation that a team's name alone suggests. The new generation names teams after
+    /// sessions; a user is unlikely to choose such a name.
     pub fn of_team_name(name: &str) -> Option<Self> {
         let digits = name.strip_prefix("session-")?;
         let hex = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');

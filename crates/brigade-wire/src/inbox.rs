@@ -17,28 +17,29 @@ use std::borrow::Cow;
 use memchr::{memchr, memmem};
 use serde_json::value::RawValue;
 
-use crate::document::{Array, Damage, Document};
+use crate::document::{Array, Damage, JsonDocument};
 use crate::generation::Generation;
 use crate::layout::pretty;
-use crate::message::{Entry, Message, NewMessage, Places};
+use crate::message::{Entry, Message, MessageSpans, NewMessage};
 use crate::patch::Patch;
 
 /// An inbox, as a view over its bytes.
 #[derive(Debug)]
 pub struct Inbox<'a> {
-    document: Document<'a>,
+    document: JsonDocument<'a>,
     array: Array,
-    /// For each element, where the parts of the message stand, if it is one.
-    places: Vec<Option<Places>>,
+    /// For each element, the positions of the message's fields, if it is a message.
+    messages: Vec<Option<MessageSpans>>,
 }
 
 impl<'a> Inbox<'a> {
-    /// Reads an inbox. Entries that are no messages do not spoil the others.
+    /// Reads an inbox. Entries that are not messages do not make it unreadable.
     pub fn read(bytes: &'a [u8]) -> Result<Self, Damage> {
-        let document = Document::new(bytes);
+        let document = JsonDocument::new(bytes);
         let array = document.root_array("an array of messages")?;
-        let places = array.elements.iter().map(|&span| Places::find(&document, span)).collect();
-        Ok(Self { document, array, places })
+        let messages =
+            array.elements.iter().map(|&span| MessageSpans::find(&document, span)).collect();
+        Ok(Self { document, array, messages })
     }
 
     /// The bytes as they were read.
@@ -48,9 +49,9 @@ impl<'a> Inbox<'a> {
 
     /// Every entry, in order.
     pub fn entries(&self) -> impl ExactSizeIterator<Item = Entry<'_>> {
-        let entries = self.array.elements.iter().zip(&self.places).enumerate();
-        entries.map(|(index, (&span, places))| match places {
-            Some(places) => Entry::Message(Message::new(&self.document, places, index)),
+        let entries = self.array.elements.iter().zip(&self.messages).enumerate();
+        entries.map(|(index, (&span, message))| match message {
+            Some(spans) => Entry::Message(Message::new(&self.document, spans, index)),
             None => Entry::Other(self.document.original(span)),
         })
     }
@@ -63,9 +64,9 @@ impl<'a> Inbox<'a> {
         })
     }
 
-    /// What the messages say of the generation that writes this inbox; `None` if there are none. In
-    /// a team of the old form whose members run the new program this differs from what
-    /// [`Team::generation`](crate::team::Team::generation) says, and is the one to follow.
+    /// Returns the generation that writes this inbox, judged by its messages; `None` if it has none. In a
+    /// team of the old form whose members run the new program, this differs from
+    /// [`Team::generation`](crate::team::Team::generation), and takes precedence.
     pub fn generation(&self) -> Option<Generation> {
         let mut messages = self.messages().peekable();
         messages.peek()?;
@@ -73,19 +74,19 @@ impl<'a> Inbox<'a> {
         Some(if new { Generation::New } else { Generation::Old })
     }
 
-    /// The inbox with `read` set to true in each unread message for which `which` says so; borrowed
-    /// if there is none.
+    /// Returns the inbox with `read` set to true in each unread message for which `which` returns true;
+    /// borrowed if nothing changes.
     pub fn with_read(&self, mut which: impl FnMut(&Message<'_>) -> bool) -> Cow<'a, [u8]> {
         let mut patch = Patch::default();
         for message in self.messages() {
             if !message.read() && which(&message) {
-                patch.replace(message.places.read, "true");
+                patch.replace(message.spans.read, "true");
             }
         }
         patch.apply(&self.document)
     }
 
-    /// The inbox without the entries for which `keep` says no; borrowed if there is none.
+    /// Returns the inbox without the entries for which `keep` returns false; borrowed if nothing changes.
     pub fn retain(&self, keep: impl FnMut(Entry<'_>) -> bool) -> Cow<'a, [u8]> {
         let keep: Vec<bool> = self.entries().map(keep).collect();
         let mut patch = Patch::default();
@@ -93,8 +94,8 @@ impl<'a> Inbox<'a> {
         patch.apply(&self.document)
     }
 
-    /// The inbox with more messages behind the last one, laid out like those there. For an inbox in
-    /// Claude Code's own layout [`append`] does the same without reading it.
+    /// Returns the inbox with messages added at the end, formatted like the existing ones. For an inbox in
+    /// Claude Code's own layout, [`append`] does the same without parsing it.
     pub fn with_appended(&self, messages: &[NewMessage<'_>]) -> Cow<'a, [u8]> {
         let mut patch = Patch::default();
         patch.append(&self.document, &self.array, messages);
@@ -102,19 +103,19 @@ impl<'a> Inbox<'a> {
     }
 }
 
-/// The whole entries in the bytes of an inbox that cannot be read, in order. What is torn, or stands
-/// where nobody can tell what it belongs to, is left out.
+/// Returns the complete entries of an inbox that cannot be parsed, in order. Incomplete entries, and objects
+/// whose position does not show that they are entries, are left out.
 pub fn salvage(bytes: &[u8]) -> Vec<&[u8]> {
-    let mut whole = Vec::new();
+    let mut complete = Vec::new();
     let mut rest = bytes;
-    // An entry begins where an object does that is not inside another: behind the opening bracket,
-    // behind the entry before it, or, past something torn, at the indentation of Claude Code.
+    // An entry is an object that is not inside another one: it follows the opening bracket or the previous
+    // entry or, after an incomplete entry, a line break and Claude Code's indentation.
     while let Some(start) = memchr(b'{', rest) {
         let Some(from) = rest.get(start..) else { break };
         let mut values = serde_json::Deserializer::from_slice(from).into_iter::<&RawValue>();
         match values.next() {
             Some(Ok(value)) => {
-                whole.push(value.get().as_bytes());
+                complete.push(value.get().as_bytes());
                 rest = from.get(value.get().len()..).unwrap_or_default();
             }
             _ => {
@@ -123,10 +124,10 @@ pub fn salvage(bytes: &[u8]) -> Vec<&[u8]> {
             }
         }
     }
-    whole
+    complete
 }
 
-/// The bytes of an inbox of these entries.
+/// Returns the bytes of an inbox with these entries.
 pub fn of_entries(entries: &[&[u8]]) -> Vec<u8> {
     if entries.is_empty() {
         return EMPTY.to_vec();
@@ -134,22 +135,21 @@ pub fn of_entries(entries: &[&[u8]]) -> Vec<u8> {
     [b"[\n  ".as_slice(), &entries.join(b",\n  ".as_slice()), CLOSE].concat()
 }
 
-/// An inbox without messages, as Claude Code writes it.
+/// An empty inbox, as Claude Code writes it.
 pub const EMPTY: &[u8] = b"[]";
 
 const OPEN: &[u8] = b"[\n  {";
 const CLOSE: &[u8] = b"\n]";
-const LAST: &[u8] = b"\n  }\n]";
+const LAST_ENTRY_END: &[u8] = b"\n  }\n]";
 
-/// Adds messages to the end of an inbox, in place. On damage nothing is changed.
+/// Appends messages to an inbox, in place. If the inbox is damaged, nothing is changed.
 ///
-/// An inbox in Claude Code's own layout is not parsed. Its ends are looked at, and it is searched at
-/// the speed of memory for what a torn file has and a whole one has not, so that what was cut off,
-/// written over a longer one or never reached the disk is refused. What was broken in another way,
-/// by hand or by another program, may be appended to and stays as broken as it was. An inbox in any
-/// other layout is read in full.
+/// An inbox in Claude Code's own layout is not parsed. Instead its beginning and end are compared, and a byte
+/// search looks for the signs of an incomplete file, so that a file that was cut off, written over a longer
+/// one, or only partly stored on disk is rejected. Other damage, made by hand or by another program, is not
+/// detected; the messages are appended and the damage stays. An inbox in any other layout is parsed.
 pub fn append(inbox: &mut Vec<u8>, messages: &[NewMessage<'_>]) -> Result<(), Damage> {
-    if is_native(inbox) {
+    if has_native_layout(inbox) {
         inbox.truncate(inbox.len() - CLOSE.len());
         for message in messages {
             let text = pretty(message, "  ").replace('\n', "\n  ");
@@ -167,14 +167,14 @@ pub fn append(inbox: &mut Vec<u8>, messages: &[NewMessage<'_>]) -> Result<(), Da
     Ok(())
 }
 
-/// Whether these are the bytes of a whole inbox with messages in Claude Code's own layout.
+/// Whether these bytes are a complete, non-empty inbox in Claude Code's own layout.
 ///
-/// A line break never stands inside a JSON string, so in this layout a line that begins with `]` is
-/// the last one. A file that was cut off has no such line, one that was written over a longer one
-/// has two, and one of which a part never reached the disk has NULs.
-fn is_native(inbox: &[u8]) -> bool {
+/// A JSON string contains no line break, so in this layout only the last line begins with `]`. A file that
+/// was cut off has no such line, a file written over a longer one has two, and a file that was only partly
+/// stored on disk contains NUL bytes.
+fn has_native_layout(inbox: &[u8]) -> bool {
     inbox.starts_with(OPEN)
-        && inbox.ends_with(LAST)
+        && inbox.ends_with(LAST_ENTRY_END)
         && memmem::find(inbox, CLOSE) == Some(inbox.len() - CLOSE.len())
         && memchr(0, inbox).is_none()
 }

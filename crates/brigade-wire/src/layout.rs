@@ -1,30 +1,29 @@
-//! How the text around a place is laid out, so that what is added there looks like its neighbours.
+//! Detects the formatting of an object or array, so that added values look like their neighbours.
 
 use serde::Serialize;
 use serde_json::ser::PrettyFormatter;
 
-use crate::document::{Array, Document, Object, Pair, Span};
+use crate::document::{Array, ByteSpan, JsonDocument, Object, Pair};
 
 /// Claude Code's own indentation.
-const NATIVE: &str = "  ";
+const DEFAULT_INDENT: &str = "  ";
 
-/// The layout inside one object or array.
+/// The formatting inside one object or array.
 #[derive(Debug)]
-pub(crate) struct Layout {
-    /// What stands between a comma and the next part: a line break and the indentation, or a space,
-    /// or nothing.
+pub(crate) struct JsonLayout {
+    /// The text between a comma and the next part: a line break and indentation, a space, or nothing.
     between: String,
-    /// What stands before the closing bracket.
+    /// The text before the closing bracket.
     close: String,
-    /// One step of indentation, or `None` when the container is written on one line.
+    /// One level of indentation, or `None` if the container is on one line.
     step: Option<String>,
     colon: String,
 }
 
-impl Layout {
-    pub(crate) fn of_object(document: &Document<'_>, object: &Object) -> Self {
+impl JsonLayout {
+    pub(crate) fn for_object(document: &JsonDocument<'_>, object: &Object) -> Self {
         let starts: Vec<usize> = object.members.iter().map(|pair| pair.key.start).collect();
-        let mut layout = Self::of(document, object.span, &starts);
+        let mut layout = Self::detect(document, object.span, &starts);
         if let Some(Pair { key, value }) = object.members.last() {
             let colon = document.text.get(key.end..value.start);
             layout.colon = colon.unwrap_or_default().to_owned();
@@ -32,45 +31,45 @@ impl Layout {
         layout
     }
 
-    pub(crate) fn of_array(document: &Document<'_>, array: &Array) -> Self {
+    pub(crate) fn for_array(document: &JsonDocument<'_>, array: &Array) -> Self {
         let starts: Vec<usize> = array.elements.iter().map(|span| span.start).collect();
-        Self::of(document, array.span, &starts)
+        Self::detect(document, array.span, &starts)
     }
 
-    fn of(document: &Document<'_>, container: Span, starts: &[usize]) -> Self {
+    fn detect(document: &JsonDocument<'_>, container: ByteSpan, starts: &[usize]) -> Self {
         let text = document.text.as_ref();
         let indent = line_indent(text, container.start);
         let Some(&first) = starts.first() else {
-            return Self::of_empty(text, container, indent);
+            return Self::for_empty(text, container, indent);
         };
         let gap = text.get(container.start + 1..first).unwrap_or_default();
         if let Some((before, inner)) = gap.rsplit_once('\n') {
             let newline = if before.ends_with('\r') { "\r\n" } else { "\n" };
             let step = inner.strip_prefix(indent).filter(|step| !step.is_empty());
-            return Self::on_lines(newline, indent, inner, step.unwrap_or(NATIVE));
+            return Self::multi_line(newline, indent, inner, step.unwrap_or(DEFAULT_INDENT));
         }
         let before_last = match starts {
             [.., last] if starts.len() > 1 => text.get(..*last).unwrap_or_default(),
             _ => "",
         };
         let blank = before_last.len() - before_last.trim_end().len();
-        Self::on_one_line(if blank > 0 { " " } else { "" })
+        Self::single_line(if blank > 0 { " " } else { "" })
     }
 
-    /// An empty container takes after the document: on lines if that is, or if it is the whole
-    /// document and says nothing.
-    fn of_empty(text: &str, container: Span, indent: &str) -> Self {
-        let alone = text.trim().len() == container.end - container.start;
-        if alone || text.trim().contains('\n') {
+    /// An empty container follows the document: multi-line if the document is, or if the container is the
+    /// whole document.
+    fn for_empty(text: &str, container: ByteSpan, indent: &str) -> Self {
+        let is_root = text.trim().len() == container.end - container.start;
+        if is_root || text.trim().contains('\n') {
             let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
             let step = document_step(text);
-            Self::on_lines(newline, indent, &format!("{indent}{step}"), step)
+            Self::multi_line(newline, indent, &format!("{indent}{step}"), step)
         } else {
-            Self::on_one_line("")
+            Self::single_line("")
         }
     }
 
-    fn on_lines(newline: &str, outer: &str, inner: &str, step: &str) -> Self {
+    fn multi_line(newline: &str, outer: &str, inner: &str, step: &str) -> Self {
         Self {
             between: format!("{newline}{inner}"),
             close: format!("{newline}{outer}"),
@@ -79,7 +78,7 @@ impl Layout {
         }
     }
 
-    fn on_one_line(between: &str) -> Self {
+    fn single_line(between: &str) -> Self {
         let (between, close) = (between.to_owned(), String::new());
         Self { between, close, step: None, colon: ":".to_owned() }
     }
@@ -92,16 +91,16 @@ impl Layout {
         &self.colon
     }
 
-    /// A value as it stands in this container.
+    /// Formats a value for this container.
     pub(crate) fn encode(&self, value: &impl Serialize) -> String {
         let Some(step) = &self.step else {
             return compact(value);
         };
-        // A line break is never inside a JSON string, so each one is ours to indent.
+        // A JSON string contains no line break, so every line break is formatting and can be indented.
         pretty(value, step).replace('\n', &self.between)
     }
 
-    /// A container of nothing but `parts`.
+    /// Formats a container with exactly these `parts`.
     pub(crate) fn enclose(&self, open: char, parts: &[String], close: char) -> String {
         if parts.is_empty() {
             return format!("{open}{close}");
@@ -112,17 +111,17 @@ impl Layout {
     }
 }
 
-/// One step of indentation: that of the first line inside the document.
+/// One level of indentation, taken from the first line inside the document.
 fn document_step(text: &str) -> &str {
     let inside = text.trim_start().get(1..).unwrap_or_default();
     let blank = inside.get(..inside.len() - inside.trim_start().len()).unwrap_or_default();
     match blank.rsplit_once('\n') {
         Some((_, step)) if !step.is_empty() => step,
-        _ => NATIVE,
+        _ => DEFAULT_INDENT,
     }
 }
 
-/// The white space at the beginning of the line in which `at` stands.
+/// The white space at the beginning of the line that contains offset `at`.
 fn line_indent(text: &str, at: usize) -> &str {
     let before = text.get(..at).unwrap_or_default();
     let line = before.rsplit('\n').next().unwrap_or_default();
@@ -130,27 +129,27 @@ fn line_indent(text: &str, at: usize) -> &str {
     line.get(..blank).unwrap_or_default()
 }
 
-/// JSON on one line, as `JSON.stringify` writes it.
+/// Formats JSON on one line, as `JSON.stringify` does.
 pub(crate) fn compact(value: &impl Serialize) -> String {
     let mut out = Vec::new();
-    finish(value.serialize(&mut serde_json::Serializer::new(&mut out)));
-    text(out)
+    check(value.serialize(&mut serde_json::Serializer::new(&mut out)));
+    into_text(out)
 }
 
-/// JSON on lines, as `JSON.stringify(value, null, 2)` writes it when `step` is two spaces.
+/// Formats JSON on several lines, as `JSON.stringify(value, null, 2)` does if `step` is two spaces.
 pub(crate) fn pretty(value: &impl Serialize, step: &str) -> String {
     let mut out = Vec::new();
     let formatter = PrettyFormatter::with_indent(step.as_bytes());
-    finish(value.serialize(&mut serde_json::Serializer::with_formatter(&mut out, formatter)));
-    text(out)
+    check(value.serialize(&mut serde_json::Serializer::with_formatter(&mut out, formatter)));
+    into_text(out)
 }
 
-#[expect(clippy::expect_used, reason = "our records have string keys and write to memory")]
-fn finish(result: serde_json::Result<()>) {
-    result.expect("a record of ours can be written as JSON");
+#[expect(clippy::expect_used, reason = "records have string keys and are written to memory")]
+fn check(result: serde_json::Result<()>) {
+    result.expect("records can be written as JSON");
 }
 
-#[expect(clippy::expect_used, reason = "serde_json writes whole characters only")]
-fn text(out: Vec<u8>) -> String {
+#[expect(clippy::expect_used, reason = "serde_json writes complete characters")]
+fn into_text(out: Vec<u8>) -> String {
     String::from_utf8(out).expect("serde_json writes UTF-8")
 }

@@ -1,9 +1,9 @@
-//! Text that a strict JSON reader accepts, byte for byte as long as what it stands for.
+//! Makes JSON that JavaScript accepts acceptable to `serde_json`, without changing its length.
 //!
-//! Two things occur in real files that JavaScript reads and `serde_json` refuses: bytes that are
-//! not UTF-8, and half of a surrogate pair (a summary cut in the middle of an emoji). Both are
-//! replaced by something of the same length, so that a place found in the legible text is the same
-//! place in the original bytes, which alone are ever written back.
+//! Real files contain two things that JavaScript reads and `serde_json` rejects: bytes that are not UTF-8, and
+//! half of a surrogate pair (a summary cut in the middle of an emoji). Both are replaced with text of the same
+//! length. An offset in the parsable text is therefore also an offset in the original bytes. Only the original
+//! bytes are ever written back.
 //!
 //! ```
 //! use brigade_wire::legible::legible;
@@ -14,35 +14,35 @@
 
 use std::borrow::Cow;
 
-/// The bytes as text, places unchanged.
+/// Returns the bytes as text that `serde_json` can parse, with all offsets unchanged.
 pub fn legible(bytes: &[u8]) -> Cow<'_, str> {
     match str::from_utf8(bytes) {
-        Ok(text) => whole_pairs(text),
+        Ok(text) => replace_lone_surrogates(text),
         Err(_) => {
             let mut text = String::with_capacity(bytes.len());
             for chunk in bytes.utf8_chunks() {
                 text.push_str(chunk.valid());
                 text.extend(chunk.invalid().iter().map(|_| '?'));
             }
-            match whole_pairs(&text) {
-                Cow::Owned(mended) => Cow::Owned(mended),
+            match replace_lone_surrogates(&text) {
+                Cow::Owned(replaced) => Cow::Owned(replaced),
                 Cow::Borrowed(_) => Cow::Owned(text),
             }
         }
     }
 }
 
-/// The text with each escaped half of a surrogate pair replaced by an escaped U+FFFD.
-fn whole_pairs(text: &str) -> Cow<'_, str> {
-    let mut mended: Option<String> = None;
+/// Replaces each escaped half of a surrogate pair with an escaped U+FFFD.
+fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
+    let mut replaced: Option<String> = None;
     let mut done = 0;
     for at in lone_surrogates(text) {
-        let out = mended.get_or_insert_with(|| String::with_capacity(text.len()));
+        let out = replaced.get_or_insert_with(|| String::with_capacity(text.len()));
         out.push_str(text.get(done..at).unwrap_or_default());
         out.push_str("\\ufffd");
         done = at + UNIT;
     }
-    match mended {
+    match replaced {
         Some(mut out) => {
             out.push_str(text.get(done..).unwrap_or_default());
             Cow::Owned(out)
@@ -54,14 +54,14 @@ fn whole_pairs(text: &str) -> Cow<'_, str> {
 /// The length of one escaped unit, `\uXXXX`.
 const UNIT: usize = 6;
 
-/// Where the backslash of each unpaired surrogate stands.
+/// Iterates over the offsets of the backslashes of unpaired surrogates.
 fn lone_surrogates(text: &str) -> impl Iterator<Item = usize> {
     let mut next = 0;
     std::iter::from_fn(move || {
         loop {
             let at = next + text.get(next..)?.find('\\')?;
             match unit(text, at) {
-                // Any other escape; an escaped backslash must not lend its second half to a "u".
+                // Another escape: skip both characters, because the second backslash of `\\\\` starts no escape.
                 None => next = at + 1 + text.get(at + 1..)?.chars().next()?.len_utf8(),
                 Some(0xD800..=0xDBFF) if matches!(unit(text, at + UNIT), Some(0xDC00..=0xDFFF)) => {
                     next = at + 2 * UNIT;
@@ -76,10 +76,10 @@ fn lone_surrogates(text: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The value of the `\uXXXX` at `at`, if one stands there.
+/// Returns the value of the `\uXXXX` at offset `at`, if there is one.
 fn unit(text: &str, at: usize) -> Option<u16> {
     let digits = text.get(at..at + UNIT)?.strip_prefix("\\u")?;
-    // `from_str_radix` would also take a sign.
+    // `from_str_radix` also accepts a sign.
     digits.bytes().all(|b| b.is_ascii_hexdigit()).then_some(())?;
     u16::from_str_radix(digits, 16).ok()
 }
@@ -92,11 +92,11 @@ mod tests {
     fn check(bytes: &[u8], expected: &str) {
         let text = legible(bytes);
         assert_eq!(text, expected);
-        assert_eq!(text.len(), bytes.len(), "places must not move");
+        assert_eq!(text.len(), bytes.len(), "offsets must not change");
     }
 
     #[test]
-    fn same_length_and_readable() {
+    fn replacement_keeps_the_length() {
         check(b"plain", "plain");
         check(b"\"a\xff\xc3\"", "\"a??\"");
         check(br#""\ud83d\ude00""#, r#""\ud83d\ude00""#);

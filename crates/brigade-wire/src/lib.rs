@@ -4,18 +4,19 @@
 //!
 //! In reading order:
 //!
-//! - [`name`], [`request_id`], [`color`]: what a thing may be called;
-//! - [`generation`]: which of the two generations a file is of;
-//! - [`inbox`] and [`message`], [`team`] and [`member`], [`task`]: the documents, as views that know
-//!   where each field stands, so that a change to one leaves every other byte as it was;
-//! - [`settings`]: the same for what a person has set for a whole program;
-//! - [`body`], [`protocol`] and [`permission`]: what a message means;
-//! - [`envelope`]: what a model sees of it.
+//! - [`name`], [`request_id`], [`color`]: validated names and ids;
+//! - [`generation`]: which generation of Claude Code wrote a file;
+//! - [`inbox`] and [`message`], [`team`] and [`member`], [`task`]: views over the documents. They
+//!   know the position of each field, so a change to one field leaves every other byte unchanged;
+//! - [`settings`]: the same for the settings file of a program;
+//! - [`body`], [`protocol`] and [`permission`]: the content of a message;
+//! - [`envelope`]: how a message is shown to a model.
 //!
-//! # A file that is not whole
+//! # Incomplete files
 //!
-//! Claude Code writes some files in place, so a reader can meet one that is blank, cut off, or new
-//! text with an old tail. Reading such bytes is a [`Damage`], never an empty document.
+//! Claude Code writes some files in place, so a reader can see a file that is blank, cut off, or new
+//! text followed by the end of the old text. Reading such a file fails with [`Damage`]; it never looks
+//! like an empty document.
 //!
 //! ```
 //! use brigade_wire::Damage;
@@ -50,7 +51,7 @@ pub mod team;
 
 pub use document::{Damage, Kind};
 
-/// Keeps the examples in the READMEs true.
+/// Compiles and runs the examples in the READMEs.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 #[doc = include_str!("../../../README.md")]

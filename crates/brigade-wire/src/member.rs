@@ -1,4 +1,4 @@
-//! One member in a team's configuration: as it stands, and as we write a new one.
+//! One member in a team's configuration: a view of an existing one, and a new one to be written.
 //!
 //! ```
 //! use brigade_wire::team::Team;
@@ -21,19 +21,19 @@ use serde::ser::{Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::color::Color;
-use crate::document::{Document, Fields, Object};
+use crate::document::{JsonDocument, Object, ObjectFields};
 use crate::generation::Generation;
 use crate::name::MemberName;
 use crate::patch::{ObjectEdit, Patch};
 
-/// A member, as a view over the bytes of its team's configuration.
+/// A view of a member in the bytes of its team's configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct Member<'t> {
-    fields: Fields<'t>,
+    fields: ObjectFields<'t>,
 }
 
 impl<'t> Member<'t> {
-    pub(crate) fn new(fields: Fields<'t>) -> Self {
+    pub(crate) fn new(fields: ObjectFields<'t>) -> Self {
         Self { fields }
     }
 
@@ -47,12 +47,12 @@ impl<'t> Member<'t> {
         self.fields.string("name")
     }
 
-    /// Whether it bears that name.
+    /// Whether it has this name.
     pub fn is(&self, name: &str) -> bool {
         self.name().is_some_and(|own| own == name)
     }
 
-    /// What kind of agent it was asked to be.
+    /// Its agent type.
     pub fn agent_type(&self) -> Option<Cow<'t, str>> {
         self.fields.string("agentType")
     }
@@ -62,7 +62,7 @@ impl<'t> Member<'t> {
         self.fields.string("model")
     }
 
-    /// What it was told at the start.
+    /// Its first prompt.
     pub fn prompt(&self) -> Option<Cow<'t, str>> {
         self.fields.string("prompt")
     }
@@ -82,7 +82,7 @@ impl<'t> Member<'t> {
         self.fields.integer("joinedAt")
     }
 
-    /// The pane it runs in.
+    /// The tmux pane it runs in.
     pub fn tmux_pane_id(&self) -> Option<Cow<'t, str>> {
         self.fields.string("tmuxPaneId")
     }
@@ -92,22 +92,22 @@ impl<'t> Member<'t> {
         self.fields.string("cwd")
     }
 
-    /// Where it runs: `tmux`, `in-process`, or a word of another tool.
+    /// Where it runs: `tmux`, `in-process`, or a value that another tool uses.
     pub fn backend_type(&self) -> Option<Cow<'t, str>> {
         self.fields.string("backendType")
     }
 
-    /// Whether it is at work. Absent until it first changes; Claude Code then takes it for active.
+    /// Whether it is working. Absent until it first changes; Claude Code treats that as active.
     pub fn is_active(&self) -> Option<bool> {
         self.fields.boolean("isActive")
     }
 
-    /// The permission mode it was moved to.
+    /// Its permission mode, if that was changed.
     pub fn mode(&self) -> Option<Cow<'t, str>> {
         self.fields.string("mode")
     }
 
-    /// The JSON of any field, as it stands.
+    /// The JSON of any field, as written.
     pub fn field(&self, key: &str) -> Option<&'t str> {
         self.fields.json(key)
     }
@@ -117,29 +117,29 @@ impl<'t> Member<'t> {
         self.fields.document.original(self.fields.object.span)
     }
 
-    /// The entry on its way into another file; `None` if it is not whole text.
+    /// Copies the entry, to be put into another team's file; `None` if it is not valid JSON.
     pub fn copied(&self) -> Option<Copied> {
         serde_json::from_slice(self.json()).ok()
     }
 }
 
-/// A member's entry on its way from one team's file to another: every field, in its order, as it stands.
+/// A copy of a member's entry for another team's file: every field as written, in the same order.
 #[derive(Clone, Debug)]
 pub struct Copied {
     fields: Vec<(String, Box<RawValue>)>,
 }
 
 impl Copied {
-    /// Gives a field a value, in its place or behind the others.
+    /// Sets a field, in its position or, if it is new, at the end.
     pub fn set(&mut self, key: &str, value: &impl Serialize) {
         let Ok(value) = to_raw_value(value) else { return };
-        match self.fields.iter_mut().find(|(its, _)| its == key) {
-            Some((_, was)) => *was = value,
+        match self.fields.iter_mut().find(|(name, _)| name == key) {
+            Some((_, old)) => *old = value,
             None => self.fields.push((key.to_owned(), value)),
         }
     }
 
-    /// Whether it means the same as another.
+    /// Whether both entries have the same values, in any order and formatting.
     pub fn means(&self, other: &Self) -> bool {
         serde_json::to_value(self).ok() == serde_json::to_value(other).ok()
     }
@@ -153,8 +153,8 @@ impl Serialize for Copied {
 
 impl<'de> Deserialize<'de> for Copied {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Pairs;
-        impl<'de> Visitor<'de> for Pairs {
+        struct EntryVisitor;
+        impl<'de> Visitor<'de> for EntryVisitor {
             type Value = Copied;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -169,23 +169,23 @@ impl<'de> Deserialize<'de> for Copied {
                 Ok(Copied { fields })
             }
         }
-        deserializer.deserialize_map(Pairs)
+        deserializer.deserialize_map(EntryVisitor)
     }
 }
 
-/// What to change in a member. The default changes nothing.
+/// Changes to a member. The default changes nothing.
 #[derive(Clone, Debug, Default)]
 pub struct MemberChange<'c> {
-    /// The pane it runs in.
+    /// The tmux pane it runs in.
     pub tmux_pane_id: Option<&'c str>,
     /// Where it runs.
     pub backend_type: Option<&'c str>,
-    /// Whether it is at work.
+    /// Whether it is working.
     pub is_active: Option<bool>,
 }
 
 impl MemberChange<'_> {
-    pub(crate) fn record(&self, document: &Document<'_>, object: &Object, patch: &mut Patch) {
+    pub(crate) fn record(&self, document: &JsonDocument<'_>, object: &Object, patch: &mut Patch) {
         let mut edit = ObjectEdit::new(document, object);
         edit.set_if("tmuxPaneId", self.tmux_pane_id.as_ref());
         edit.set_if("backendType", self.backend_type.as_ref());
@@ -194,16 +194,16 @@ impl MemberChange<'_> {
     }
 }
 
-/// A teammate to be added.
+/// A new teammate.
 #[derive(Clone, Debug)]
 pub struct NewMember<'m> {
-    /// Its name. The team's, for the agent id, is taken from the file it is added to.
+    /// Its name. The team's name in the agent id comes from the file to which the member is added.
     pub name: &'m MemberName,
-    /// What kind of agent it is asked to be.
+    /// Its agent type.
     pub agent_type: &'m str,
     /// The model it runs.
     pub model: &'m str,
-    /// What it is told at the start.
+    /// Its first prompt.
     pub prompt: &'m str,
     /// Its colour.
     pub color: Color,
@@ -211,25 +211,25 @@ pub struct NewMember<'m> {
     pub plan_mode_required: bool,
     /// When it joins, in milliseconds since 1970.
     pub joined_at: u64,
-    /// The pane it runs in; empty for none.
+    /// The tmux pane it runs in; empty for none.
     pub tmux_pane_id: &'m str,
     /// The directory it works in.
     pub cwd: &'m str,
-    /// Where it runs. The new generation first writes a member without it.
+    /// Where it runs. The new generation writes a new member without it.
     pub backend_type: Option<&'m str>,
-    /// Whether it is at work.
+    /// Whether it is working.
     pub is_active: Option<bool>,
 }
 
 impl<'m> NewMember<'m> {
-    /// The entry in the configuration of `team`, in the order of a generation.
+    /// The entry in the configuration of `team`, with the fields in the order of the generation.
     pub(crate) fn record(&self, team: &str, generation: Generation) -> impl Serialize + use<'m> {
         let Self { name, agent_type, model, prompt, color, plan_mode_required, .. } = *self;
         let Self { joined_at, tmux_pane_id, cwd, backend_type, is_active, .. } = *self;
         let agent_id = format!("{name}@{team}");
         let subscriptions = [];
         match generation {
-            Generation::Old => Record::Old {
+            Generation::Old => MemberRecord::Old {
                 agent_id,
                 name,
                 agent_type,
@@ -244,7 +244,7 @@ impl<'m> NewMember<'m> {
                 backend_type,
                 is_active,
             },
-            Generation::New => Record::New {
+            Generation::New => MemberRecord::New {
                 agent_id,
                 name,
                 color,
@@ -263,10 +263,10 @@ impl<'m> NewMember<'m> {
     }
 }
 
-/// The same fields in the order of each generation.
+/// The same fields, in the order of each generation.
 #[derive(serde::Serialize)]
 #[serde(untagged, rename_all_fields = "camelCase")]
-enum Record<'m> {
+enum MemberRecord<'m> {
     Old {
         agent_id: String,
         name: &'m MemberName,

@@ -1,4 +1,4 @@
-//! One entry of an inbox: as it stands, and as we write a new one.
+//! One entry of an inbox: a view of an existing one, and a new one to be written.
 //!
 //! ```
 //! use brigade_wire::message::{NewMessage, Stamp};
@@ -23,15 +23,15 @@ use serde::{Serialize, Serializer};
 
 use crate::body::Body;
 use crate::color::Color;
-use crate::document::{Document, Fields, Kind, Object, Span};
+use crate::document::{ByteSpan, JsonDocument, Kind, Object, ObjectFields};
 
 /// An entry of an inbox.
 #[derive(Clone, Copy, Debug)]
 pub enum Entry<'i> {
-    /// It has what every message has.
+    /// A message.
     Message(Message<'i>),
-    /// It lacks a string `from`, `text` (or `content`) or `timestamp`, or a boolean `read`. The new
-    /// generation deletes such an entry when it next writes the inbox.
+    /// An entry without a string `from`, `text` (or `content`) or `timestamp`, or without a boolean `read`.
+    /// The new generation deletes it when it next writes the inbox.
     Other(&'i [u8]),
 }
 
@@ -48,24 +48,24 @@ impl<'i> Entry<'i> {
 /// A message in an inbox.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'i> {
-    document: &'i Document<'i>,
-    pub(crate) places: &'i Places,
+    document: &'i JsonDocument<'i>,
+    pub(crate) spans: &'i MessageSpans,
     index: usize,
 }
 
-/// Where the parts of a message stand.
+/// The positions of the fields of a message.
 #[derive(Clone, Debug)]
-pub(crate) struct Places {
+pub(crate) struct MessageSpans {
     pub(crate) object: Object,
-    from: Span,
-    text: Span,
-    timestamp: Span,
-    pub(crate) read: Span,
+    from: ByteSpan,
+    text: ByteSpan,
+    timestamp: ByteSpan,
+    pub(crate) read: ByteSpan,
 }
 
-impl Places {
-    /// The places of a message, or `None` where `span` holds something else.
-    pub(crate) fn find(document: &Document<'_>, span: Span) -> Option<Self> {
+impl MessageSpans {
+    /// Finds the fields of the message at `span`; `None` if the value there is not a message.
+    pub(crate) fn find(document: &JsonDocument<'_>, span: ByteSpan) -> Option<Self> {
         let object = document.object(span)?;
         let string = |key| {
             let value = document.get(&object, key)?;
@@ -80,36 +80,40 @@ impl Places {
 }
 
 impl<'i> Message<'i> {
-    pub(crate) fn new(document: &'i Document<'i>, places: &'i Places, index: usize) -> Self {
-        Self { document, places, index }
+    pub(crate) fn new(
+        document: &'i JsonDocument<'i>,
+        spans: &'i MessageSpans,
+        index: usize,
+    ) -> Self {
+        Self { document, spans, index }
     }
 
-    /// Its place among the entries of the inbox, from 0.
+    /// Its position among the entries of the inbox, from 0.
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// Who it says it is from.
+    /// The sender that it names.
     pub fn from(&self) -> Cow<'i, str> {
-        self.document.string(self.places.from).unwrap_or_default()
+        self.document.string(self.spans.from).unwrap_or_default()
     }
 
-    /// What it says, under `text` or `content`.
+    /// Its text, from the field `text` or `content`.
     pub fn text(&self) -> Cow<'i, str> {
-        self.document.string(self.places.text).unwrap_or_default()
+        self.document.string(self.spans.text).unwrap_or_default()
     }
 
     /// When it was sent, as its sender wrote it.
     pub fn timestamp(&self) -> Cow<'i, str> {
-        self.document.string(self.places.timestamp).unwrap_or_default()
+        self.document.string(self.spans.timestamp).unwrap_or_default()
     }
 
-    /// Whether its reader has taken it.
+    /// Whether it is marked read.
     pub fn read(&self) -> bool {
-        self.document.boolean(self.places.read).unwrap_or_default()
+        self.document.boolean(self.spans.read).unwrap_or_default()
     }
 
-    /// A few words for people.
+    /// A short summary for people.
     pub fn summary(&self) -> Option<Cow<'i, str>> {
         self.fields().string("summary")
     }
@@ -119,7 +123,7 @@ impl<'i> Message<'i> {
         self.fields().string("color")
     }
 
-    /// The id the new generation gives each message.
+    /// The message id, which the new generation always writes.
     pub fn msg_id(&self) -> Option<Cow<'i, str>> {
         self.fields().string("msg_id")
     }
@@ -129,56 +133,56 @@ impl<'i> Message<'i> {
         self.fields().string("lead_sig")
     }
 
-    /// What it means: plain words or a message of the protocol.
+    /// Its content: plain text or a protocol message.
     pub fn body(&self) -> Body {
         Body::parse(&self.text())
     }
 
-    /// The JSON of any field, as it stands.
+    /// The JSON of any field, as written.
     pub fn field(&self, key: &str) -> Option<&'i str> {
         self.fields().json(key)
     }
 
     /// The whole entry, byte for byte.
     pub fn json(&self) -> &'i [u8] {
-        self.document.original(self.places.object.span)
+        self.document.original(self.spans.object.span)
     }
 
-    fn fields(&self) -> Fields<'i> {
-        Fields { document: self.document, object: &self.places.object }
+    fn fields(&self) -> ObjectFields<'i> {
+        ObjectFields { document: self.document, object: &self.spans.object }
     }
 }
 
-/// A message to be written.
+/// A new message.
 #[derive(Clone, Debug)]
 pub struct NewMessage<'m> {
     /// The sender's name.
     pub from: &'m str,
-    /// Plain words, or [`Protocol::to_text`](crate::protocol::Protocol::to_text).
+    /// Plain text, or [`Protocol::to_text`](crate::protocol::Protocol::to_text).
     pub text: &'m str,
-    /// A few words for people.
+    /// A short summary for people.
     pub summary: Option<&'m str>,
     /// ISO 8601 in UTC with milliseconds.
     pub timestamp: &'m str,
     /// The sender's colour; the lead has none.
     pub color: Option<Color>,
-    /// Whether it counts as read from the start.
+    /// Whether it is marked read from the start.
     pub read: bool,
     /// The fields that differ between the generations.
     pub stamp: Stamp<'m>,
 }
 
-/// The part of a message that only one generation writes.
+/// The fields of a message that differ between the generations.
 #[derive(Clone, Debug)]
 pub enum Stamp<'m> {
-    /// The old generation has no message id, but keeps one it finds: it goes last.
+    /// The old generation writes no message id, but keeps an existing one. It is written last.
     Old {
-        /// An id of our own.
+        /// The id, if brigade adds one.
         msg_id: Option<&'m str>,
     },
     /// The new generation.
     New {
-        /// A UUID.
+        /// The id, a UUID.
         msg_id: &'m str,
         /// The lead's signature, if the lead signs for this reader.
         lead_sig: Option<&'m str>,

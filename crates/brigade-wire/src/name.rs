@@ -1,8 +1,8 @@
-//! Names, parsed once and safe for ever: no value of these types can leave its directory, end a
-//! line or hold a character that does not show.
+//! Validated names. A value of these types cannot escape its directory when used in a path, and
+//! contains no line break and no invisible character.
 //!
-//! What Claude Code or another tool has already put on disk may be named differently. Such names
-//! are read as plain strings, and reach a path only through [`inbox_stem`] or [`team_dir`].
+//! Claude Code and other tools may have written other names to disk. Those are read as plain strings,
+//! and become part of a path only through [`inbox_stem`] or [`team_dir`].
 //!
 //! ```
 //! use brigade_wire::name::{AgentId, MemberName, NameError};
@@ -21,75 +21,82 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use thiserror::Error;
 
-/// The longest name, in bytes; Claude Code's own limit for a teammate.
+/// Maximum length of a name in bytes; the same limit that Claude Code has for teammates.
 pub const MAX_NAME: usize = 64;
 
 /// The lead's name in every team.
 pub const LEAD: &str = "team-lead";
 
-/// The sender Claude Code uses for its own notices. No member may bear it.
+/// The sender of Claude Code's own notices. No member may have this name.
 pub const SYSTEM: &str = "system";
 
-/// Why a name was refused.
+/// Why a name was rejected.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameError {
-    /// Nothing there.
+    /// The name is empty.
     #[error("the {what} is empty")]
     Empty {
-        /// What was being named.
+        /// The kind of name, as in "team name".
         what: &'static str,
     },
     /// More than [`MAX_NAME`] bytes.
     #[error("the {what} is {len} bytes long; at most {MAX_NAME} are allowed")]
     TooLong {
-        /// What was being named.
+        /// The kind of name, as in "team name".
         what: &'static str,
         /// Its length in bytes.
         len: usize,
     },
-    /// A character that would change meaning in a path, a line or Claude Code's own file names.
-    #[error("the {what} has {} at byte {at}; {allowed}", Shown(*found))]
+    /// A character that has a special meaning in a path, in a line of text, or in Claude Code's own file names.
+    #[error("the {what} must not {} {}; {allowed}", position(*at), VisibleChar(*found))]
     Character {
-        /// What was being named.
+        /// The kind of name, as in "team name".
         what: &'static str,
-        /// The first character that does not belong.
+        /// The first character that is not allowed.
         found: char,
-        /// Its place.
+        /// Its byte offset.
         at: usize,
-        /// What would have been accepted.
+        /// The allowed characters, for the error message.
         allowed: &'static str,
     },
-    /// A name with a meaning of its own on the wire.
+    /// A name that is reserved in the protocol.
     #[error("the {what} '{SYSTEM}' is reserved: Claude Code's own notices come from it")]
     Reserved {
-        /// What was being named.
+        /// The kind of name, as in "team name".
         what: &'static str,
     },
-    /// Another name would have the same inbox.
+    /// Another member would have the same inbox file.
     #[error("'{name}' would share an inbox with {other:?}; choose another name")]
     Taken {
-        /// The name asked for.
+        /// The requested name.
         name: String,
-        /// The name already there.
+        /// The existing name.
         other: String,
     },
-    /// Not of the form it should have.
+    /// The text does not have the expected form.
     #[error("not {what}; expected {form}")]
     Form {
-        /// What was expected.
+        /// The kind of id, as in "a task id".
         what: &'static str,
-        /// How it is written.
+        /// The expected form.
         form: &'static str,
     },
 }
 
-/// A character as a person can see it, whatever it does to a terminal.
-struct Shown(char);
+/// How an error message refers to the position of a character.
+fn position(at: usize) -> &'static str {
+    if at == 0 { "begin with" } else { "contain" }
+}
 
-impl fmt::Display for Shown {
+/// Prints a character so that it is visible and cannot affect the terminal.
+struct VisibleChar(char);
+
+impl fmt::Display for VisibleChar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_ascii_graphic() {
+        if self.0 == ' ' {
+            f.write_str("a space")
+        } else if self.0.is_ascii_graphic() {
             write!(f, "'{}'", self.0)
         } else {
             write!(f, "U+{:04X}", u32::from(self.0))
@@ -117,12 +124,12 @@ fn check(
     }
 }
 
-/// A team we may create: `[a-z0-9][a-z0-9-]*`. Claude Code 2.1.50 scatters a team named otherwise
-/// over two directories.
+/// The name of a team that brigade may create: `[a-z0-9][a-z0-9-]*`. Claude Code 2.1.50 spreads a team with
+/// any other name over two directories.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TeamName(String);
 
-/// A member we may add: `[A-Za-z0-9][A-Za-z0-9_-]*`.
+/// The name of a member that brigade may add: `[A-Za-z0-9][A-Za-z0-9_-]*`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MemberName(String);
 
@@ -146,7 +153,7 @@ impl FromStr for TeamName {
 }
 
 impl MemberName {
-    /// The lead's seat.
+    /// The lead's name, [`LEAD`].
     pub fn lead() -> Self {
         Self(LEAD.to_owned())
     }
@@ -156,9 +163,9 @@ impl MemberName {
         &self.0
     }
 
-    /// Checks that the inbox of this name is nobody else's. `others` are the names on disk, ours or
-    /// foreign: `a-b` is refused beside `a.b`, because Claude Code keeps both in `a-b.json`, and
-    /// `Bob` beside `bob`, because many file systems do not tell them apart.
+    /// Checks that no existing member has the same inbox file. `others` are the names on disk, of any
+    /// form: `a-b` conflicts with `a.b`, because Claude Code stores both in `a-b.json`, and `Bob` with
+    /// `bob`, because many file systems ignore case.
     pub fn check_free<'n>(
         &self,
         others: impl IntoIterator<Item = &'n str>,
@@ -186,21 +193,22 @@ impl FromStr for MemberName {
     }
 }
 
-/// The file name, without `.json`, of the inbox of any name, and the directory of a foreign team's
-/// inboxes and tasks: what Claude Code makes of it. Holds `[A-Za-z0-9_-]` only, so it stays where
-/// it is put; empty for an empty name.
+/// Returns the file name that Claude Code uses for the inbox of any name, without `.json`. The directory of
+/// a team's inboxes and tasks is named in the same way. The result contains only `[A-Za-z0-9_-]`, so it
+/// cannot leave its directory; it is empty for an empty name.
 pub fn inbox_stem(name: &str) -> String {
-    replaced(name, |c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+    replace_chars(name, |c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
-/// The directory under `teams/` in which Claude Code keeps the `config.json` of a team of any name.
-/// Holds `[a-z0-9-]` only; empty for an empty name.
+/// Returns the directory under `teams/` in which Claude Code stores the `config.json` of a team of any name.
+/// The result contains only `[a-z0-9-]`; it is empty for an empty name.
 pub fn team_dir(name: &str) -> String {
-    replaced(name, |c| c.is_ascii_alphanumeric()).to_ascii_lowercase()
+    replace_chars(name, |c| c.is_ascii_alphanumeric()).to_ascii_lowercase()
 }
 
-/// JavaScript replaces UTF-16 units, so a character beyond the basic plane leaves two hyphens.
-fn replaced(name: &str, keep: fn(char) -> bool) -> String {
+/// Replaces unwanted characters with hyphens, as Claude Code does. JavaScript replaces UTF-16 units, so a
+/// character outside the basic multilingual plane becomes two hyphens.
+fn replace_chars(name: &str, keep: fn(char) -> bool) -> String {
     let mut out = String::with_capacity(name.len());
     for c in name.chars() {
         match c {
@@ -238,12 +246,12 @@ impl FromStr for AgentId {
     }
 }
 
-/// A task's number: decimal, from 1, without leading zeros, so that one task has one file name.
+/// A task's number: decimal, at least 1, without leading zeros, so that a task has exactly one file name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskId(u64);
 
 impl TaskId {
-    /// The task `number`, unless it is 0.
+    /// Returns the id with this number, or `None` for 0.
     pub fn new(number: u64) -> Option<Self> {
         (number > 0).then_some(Self(number))
     }
@@ -258,13 +266,14 @@ impl FromStr for TaskId {
     type Err = NameError;
 
     fn from_str(id: &str) -> Result<Self, NameError> {
-        let plain = id.bytes().all(|b| b.is_ascii_digit()) && !id.starts_with('0');
-        let number = if plain { id.parse().ok().and_then(Self::new) } else { None };
-        number.ok_or(NameError::Form { what: "a task id", form: "a whole number from 1" })
+        let canonical = id.bytes().all(|b| b.is_ascii_digit()) && !id.starts_with('0');
+        let number = if canonical { id.parse().ok().and_then(Self::new) } else { None };
+        number.ok_or(NameError::Form { what: "a task id", form: "a whole number, 1 or more" })
     }
 }
 
-macro_rules! written_as {
+/// Implements `Display`, `Serialize` and `Deserialize` through the text form of a type.
+macro_rules! impl_text_form {
     ($($name:ident: |$value:ident, $f:ident| $write:expr;)*) => {$(
         impl fmt::Display for $name {
             fn fmt(&self, $f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -288,7 +297,7 @@ macro_rules! written_as {
     )*};
 }
 
-written_as! {
+impl_text_form! {
     TeamName: |name, f| f.write_str(&name.0);
     MemberName: |name, f| f.write_str(&name.0);
     AgentId: |id, f| write!(f, "{}@{}", id.name, id.team);

@@ -1,40 +1,40 @@
-//! Changes to a document: which bytes go, which come, and nothing else.
+//! Changes to a document: which bytes are replaced by which.
 
 use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::document::{Array, Document, Object, Pair, Span};
-use crate::layout::{Layout, compact};
+use crate::document::{Array, ByteSpan, JsonDocument, Object, Pair};
+use crate::layout::{JsonLayout, compact};
 
-/// Edits of one document, disjoint by construction: each is made by the one [`ObjectEdit`] or array
-/// function that owns those bytes.
+/// Edits of one document. They never overlap, because each is made by the one [`ObjectEdit`] or array function
+/// that is responsible for those bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Patch {
-    edits: Vec<(Span, String)>,
+    edits: Vec<(ByteSpan, String)>,
 }
 
 impl Patch {
-    pub(crate) fn replace(&mut self, span: Span, with: impl Into<String>) {
+    pub(crate) fn replace(&mut self, span: ByteSpan, with: impl Into<String>) {
         self.edits.push((span, with.into()));
     }
 
     fn insert(&mut self, at: usize, text: impl Into<String>) {
-        self.replace(Span { start: at, end: at }, text);
+        self.replace(ByteSpan { start: at, end: at }, text);
     }
 
     fn cut(&mut self, start: usize, end: usize) {
-        self.replace(Span { start, end }, "");
+        self.replace(ByteSpan { start, end }, "");
     }
 
-    /// The document with every edit made; borrowed if there is none.
-    pub(crate) fn apply<'a>(mut self, document: &Document<'a>) -> Cow<'a, [u8]> {
+    /// Applies the edits and returns the new document; borrowed if there are none.
+    pub(crate) fn apply<'a>(mut self, document: &JsonDocument<'a>) -> Cow<'a, [u8]> {
         if self.edits.is_empty() {
             return Cow::Borrowed(document.bytes);
         }
-        // Stable: what is inserted twice at one place stays in the order it was asked for, and an
-        // insertion comes before a cut that begins where it stands.
+        // The sort is stable: insertions at the same offset stay in order, and an insertion comes before a
+        // cut that begins at its offset.
         self.edits.sort_by_key(|(span, _)| (span.start, span.end));
         let source = document.bytes;
         let added: usize = self.edits.iter().map(|(_, with)| with.len()).sum();
@@ -49,14 +49,14 @@ impl Patch {
         Cow::Owned(out)
     }
 
-    /// Adds elements behind the last one.
+    /// Appends elements to an array.
     pub(crate) fn append<T: Serialize>(
         &mut self,
-        document: &Document<'_>,
+        document: &JsonDocument<'_>,
         array: &Array,
         values: &[T],
     ) {
-        let layout = Layout::of_array(document, array);
+        let layout = JsonLayout::for_array(document, array);
         let values: Vec<String> = values.iter().map(|value| layout.encode(value)).collect();
         match array.elements.last() {
             Some(last) => {
@@ -69,19 +69,19 @@ impl Patch {
         }
     }
 
-    /// Takes out the elements whose place in `keep` is false.
+    /// Removes the elements whose value in `keep` is false.
     pub(crate) fn retain(&mut self, array: &Array, keep: &[bool]) {
-        let spans: Vec<(Span, bool)> =
+        let spans: Vec<(ByteSpan, bool)> =
             array.elements.iter().zip(keep).map(|(&span, &keep)| (span, keep)).collect();
         if !self.cut_runs(&spans) {
             self.replace(array.span, "[]");
         }
     }
 
-    /// Cuts each run of unwanted parts together with the commas that go with it. False, with
-    /// nothing done, when no part would be left.
-    fn cut_runs(&mut self, parts: &[(Span, bool)]) -> bool {
-        let wanted = |&&(_, keep): &&(Span, bool)| keep;
+    /// Cuts each run of unwanted parts together with their commas. Returns false, and does nothing, if no part
+    /// would be left.
+    fn cut_runs(&mut self, parts: &[(ByteSpan, bool)]) -> bool {
+        let wanted = |&&(_, keep): &&(ByteSpan, bool)| keep;
         let Some((last_kept, _)) = parts.iter().rfind(wanted) else {
             return parts.is_empty();
         };
@@ -103,70 +103,71 @@ impl Patch {
     }
 }
 
-/// What happens to one key.
+/// A change to one key.
 struct KeyChange<'d> {
     key: &'d str,
-    /// The new value as it will stand, or `None` to remove the key.
+    /// The formatted new value, or `None` to remove the key.
     value: Option<String>,
 }
 
-/// All changes to one object, made together.
+/// All changes to one object.
 pub(crate) struct ObjectEdit<'d> {
-    document: &'d Document<'d>,
+    document: &'d JsonDocument<'d>,
     object: &'d Object,
-    layout: Layout,
+    layout: JsonLayout,
     changes: Vec<KeyChange<'d>>,
 }
 
 impl<'d> ObjectEdit<'d> {
-    pub(crate) fn new(document: &'d Document<'d>, object: &'d Object) -> Self {
-        let layout = Layout::of_object(document, object);
+    pub(crate) fn new(document: &'d JsonDocument<'d>, object: &'d Object) -> Self {
+        let layout = JsonLayout::for_object(document, object);
         Self { document, object, layout, changes: Vec::new() }
     }
 
-    /// Gives `key` a value. A value that is already there, however it is spelled, is left alone.
+    /// Sets `key` to a value. An equal value stays as it is written.
     pub(crate) fn set(&mut self, key: &'d str, value: &impl Serialize) {
         self.changes.retain(|change| change.key != key);
         let value = self.layout.encode(value);
         let present = self.document.get(self.object, key);
-        if present.is_some_and(|span| self.says(span, &value)) {
+        if present.is_some_and(|span| self.is_equal(span, &value)) {
             return;
         }
         self.changes.push(KeyChange { key, value: Some(value) });
     }
 
-    /// Gives `key` a value, if there is one to give.
+    /// Sets `key` to a value, if there is one.
     pub(crate) fn set_if(&mut self, key: &'d str, value: Option<&impl Serialize>) {
         if let Some(value) = value {
             self.set(key, value);
         }
     }
 
-    /// Takes `key` out.
+    /// Removes `key`.
     pub(crate) fn remove(&mut self, key: &'d str) {
         self.changes.retain(|change| change.key != key);
         self.changes.push(KeyChange { key, value: None });
     }
 
-    /// Writes the changes down.
+    /// Adds the changes to `patch`.
     pub(crate) fn finish(self, patch: &mut Patch) {
-        let (mut fresh, present): (Vec<&KeyChange<'_>>, Vec<&KeyChange<'_>>) = self
+        let (mut added, present): (Vec<&KeyChange<'_>>, Vec<&KeyChange<'_>>) = self
             .changes
             .iter()
             .partition(|change| self.document.get(self.object, change.key).is_none());
-        fresh.retain(|change| change.value.is_some());
+        added.retain(|change| change.value.is_some());
 
         let members = &self.object.members;
         let removed = |pair: &Pair| {
             present.iter().any(|c| c.value.is_none() && self.document.is_key(pair, c.key))
         };
-        let whole = |pair: &Pair| Span { start: pair.key.start, end: pair.value.end };
-        let parts: Vec<(Span, bool)> = members.iter().map(|p| (whole(p), !removed(p))).collect();
+        let whole = |pair: &Pair| ByteSpan { start: pair.key.start, end: pair.value.end };
+        let parts: Vec<(ByteSpan, bool)> =
+            members.iter().map(|p| (whole(p), !removed(p))).collect();
         if !parts.iter().any(|&(_, keep)| keep) {
-            // Nothing of the old members stays: there is no neighbour to take the layout from.
-            if !members.is_empty() || !fresh.is_empty() {
-                let fresh: Vec<String> = fresh.iter().map(|c| self.member(c)).collect();
-                patch.replace(self.object.span, self.layout.enclose('{', &fresh, '}'));
+            // No old member is left whose formatting could be copied.
+            if !members.is_empty() || !added.is_empty() {
+                let added: Vec<String> = added.iter().map(|c| self.member(c)).collect();
+                patch.replace(self.object.span, self.layout.enclose('{', &added, '}'));
             }
             return;
         }
@@ -178,17 +179,17 @@ impl<'d> ObjectEdit<'d> {
                 patch.replace(span, value);
             }
         }
-        // A key that was not there goes last, where JavaScript puts it.
+        // A new key goes last, as in JavaScript.
         if let Some(last) = members.iter().rfind(|pair| !removed(pair)) {
-            for change in fresh {
+            for change in added {
                 let member = self.member(change);
                 patch.insert(last.value.end, format!(",{}{member}", self.layout.between()));
             }
         }
     }
 
-    /// Whether the value that stands there means the same as this JSON text.
-    fn says(&self, span: Span, json: &str) -> bool {
+    /// Whether the existing value equals this JSON text.
+    fn is_equal(&self, span: ByteSpan, json: &str) -> bool {
         let text = self.document.raw(span);
         let exact = text.as_bytes() == self.document.original(span);
         let read = |text| serde_json::from_str::<Value>(text).ok();
@@ -201,11 +202,11 @@ impl<'d> ObjectEdit<'d> {
     }
 }
 
-/// Pairs written as one object, in their order.
+/// Key-value pairs that are written as one object, in order.
 pub(crate) struct Ordered<'m>(Vec<(&'m str, &'m Value)>);
 
 impl<'m> Ordered<'m> {
-    /// The last word on each key.
+    /// Keeps the last value of each key; `None` removes the key.
     pub(crate) fn new(pairs: impl Iterator<Item = (&'m str, Option<&'m Value>)>) -> Self {
         let mut last: Vec<(&str, &Value)> = Vec::new();
         for (key, value) in pairs {

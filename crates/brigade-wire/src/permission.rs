@@ -1,4 +1,4 @@
-//! The two protocol messages about permissions: a teammate asks leave to use a tool, and is answered.
+//! The two protocol messages about permissions: a teammate requests permission to use a tool, and the answer.
 //!
 //! ```
 //! use brigade_wire::permission::{PermissionResponse, Verdict};
@@ -23,33 +23,33 @@ pub struct PermissionRequest {
     /// Its id, as written.
     #[serde(alias = "requestId")]
     pub request_id: String,
-    /// Who asks: a name without the team.
+    /// The member that asks: a name without the team.
     pub agent_id: String,
-    /// The tool.
+    /// The name of the tool.
     pub tool_name: String,
-    /// The call.
+    /// The id of the tool call.
     pub tool_use_id: String,
-    /// What the call is for.
+    /// The purpose of the call.
     pub description: String,
-    /// What the tool would be given.
+    /// The input of the tool.
     pub input: Json,
-    /// What could be granted with the answer, so that the same is not asked again.
+    /// Permissions that the answer could grant permanently, so that the same request is not repeated.
     #[serde(default)]
     pub permission_suggestions: Vec<Json>,
-    /// The same in the words of the agent that asks, where brigade put it in those of another. Claude
-    /// Code passes over it.
+    /// The original request of the agent, if brigade translated it for Claude Code. Claude Code ignores this
+    /// field.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object")]
     pub brigade: Option<Original>,
 }
 
-/// What an agent asked, before it was put in words that a lead of Claude Code's can show.
+/// An agent's request before brigade translated it into a form that Claude Code can display.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Original {
     /// The tool, as its agent names it.
     pub tool: String,
-    /// What the tool would be given.
+    /// The input of the tool.
     pub input: Json,
-    /// Where the agent works.
+    /// The working directory of the agent.
     pub cwd: String,
 }
 
@@ -59,25 +59,25 @@ pub struct Original {
 pub struct PermissionResponse {
     /// The request's id.
     pub request_id: String,
-    /// The call; new generation only.
+    /// The id of the tool call; new generation only.
     pub tool_use_id: Option<String>,
-    /// What exactly was asked; new generation only.
+    /// The exact call that was approved; new generation only.
     pub approved_request: Option<ApprovedRequest>,
-    /// Yes or no.
+    /// Whether the permission is granted.
     pub verdict: Verdict,
 }
 
-/// Yes or no to a permission: on the wire `subtype`, with `response` or `error`.
+/// The answer to a permission request: in JSON, the field `subtype` with `response` or `error`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Granted.
     Success(Grant),
-    /// Refused, and why.
+    /// Denied, with the reason.
     Error(String),
 }
 
-/// A permission response as it stands on the wire. An answer that says yes and no at once, or yes in
-/// another form than the wire's, is not one.
+/// The JSON form of a permission response. A response that is both granted and denied, or granted in any other
+/// form, is rejected.
 #[derive(Serialize, Deserialize)]
 struct PermissionResponseRecord {
     #[serde(alias = "requestId")]
@@ -100,7 +100,7 @@ impl TryFrom<PermissionResponseRecord> for PermissionResponse {
         let verdict = match (record.subtype.as_str(), record.response, record.error) {
             ("success", Some(grant), None) => Verdict::Success(grant),
             ("error", None, Some(error)) => Verdict::Error(error),
-            ("success" | "error", ..) => return Err("its subtype does not fit what comes with it"),
+            ("success" | "error", ..) => return Err("its subtype does not match its other fields"),
             _ => return Err("its subtype is neither success nor error"),
         };
         let PermissionResponseRecord { request_id, tool_use_id, approved_request, .. } = record;
@@ -119,7 +119,7 @@ impl From<PermissionResponse> for PermissionResponseRecord {
     }
 }
 
-/// A struct that stands as an object; serde alone would take an array of its fields as well.
+/// Deserializes a struct from an object only. Serde itself would also accept an array of its fields.
 fn object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -132,34 +132,34 @@ where
     serde_json::from_str(json.as_str()).map(Some).map_err(D::Error::custom)
 }
 
-/// The call a permission was asked for.
+/// The tool call for which permission was requested.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovedRequest {
-    /// The call.
+    /// The id of the call.
     pub tool_use_id: String,
-    /// The tool.
+    /// The name of the tool.
     pub tool_name: String,
-    /// A digest, in hex, of the tool's name and its input.
+    /// A digest, in hexadecimal, of the tool's name and its input.
     pub input_digest: String,
 }
 
-/// What is granted.
+/// A granted permission.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// What the tool is to be given, perhaps changed.
+    /// The input that the tool must use, if it was changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_input: Option<Json>,
-    /// What is granted for the time to come; the new generation leaves it out when empty.
+    /// Permanent permissions; the new generation omits an empty list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permission_updates: Option<Vec<Json>>,
 }
 
-/// JSON of somebody else's making, kept to the byte.
+/// JSON of another program, kept byte for byte.
 #[derive(Clone, Debug)]
 pub struct Json(Box<RawValue>);
 
 impl Json {
-    /// Takes JSON text.
+    /// Parses JSON text.
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }

@@ -1,10 +1,9 @@
-//! The messages of the protocol, each named as its `type`.
+//! The protocol messages, each named after its `type`.
 //!
-//! One table, [`Protocol`], and one struct for each row; those about permissions are in
-//! [`permission`](crate::permission). The fields stand in the order in which
-//! Claude Code writes them; a field that only one generation or one outcome has is optional. Both
-//! spellings of a request's id are read. A body that says a thing twice is malformed, for which one
-//! its sender meant is anybody's guess.
+//! One table, [`Protocol`], and one struct per row; the structs about permissions are in
+//! [`permission`](crate::permission). The fields are in the order in which Claude Code writes them. A field that
+//! only one generation or one outcome has is optional. Both spellings of a request's id are read. A body with a
+//! duplicate field is malformed, because it is ambiguous.
 //!
 //! ```
 //! use brigade_wire::protocol::{IdleNotification, IdleReason, Protocol};
@@ -30,7 +29,7 @@ use crate::permission::{PermissionRequest, PermissionResponse};
 
 macro_rules! protocol {
     ($($(#[$doc:meta])* $name:ident = $kind:literal,)*) => {
-        /// A message of the protocol.
+        /// A protocol message.
         #[derive(Clone, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum Protocol {
@@ -38,7 +37,7 @@ macro_rules! protocol {
         }
 
         impl Protocol {
-            /// The types there are.
+            /// All types.
             pub const KINDS: &[&str] = &[$($kind),*];
 
             /// Its `type`.
@@ -48,7 +47,7 @@ macro_rules! protocol {
                 }
             }
 
-            /// The text of a message that carries it, in the bytes Claude Code would write.
+            /// The text of the message, with the bytes that Claude Code would write.
             pub fn to_text(&self) -> String {
                 let fields = match self {
                     $(Self::$name(body) => compact(body),)*
@@ -57,7 +56,7 @@ macro_rules! protocol {
                 format!("{{\"type\":\"{}\",{fields}", self.kind())
             }
 
-            /// Reads the JSON of a body of type `kind`; `None` for a type not in the table.
+            /// Parses the JSON of a body of type `kind`; `None` if the type is unknown.
             pub(crate) fn read(
                 kind: &str,
                 json: &str,
@@ -86,17 +85,17 @@ protocol! {
     ShutdownRequest = "shutdown_request",
     /// The teammate stops.
     ShutdownApproved = "shutdown_approved",
-    /// The teammate goes on.
+    /// The teammate continues to work.
     ShutdownRejected = "shutdown_rejected",
     /// A teammate submits its plan.
     PlanApprovalRequest = "plan_approval_request",
-    /// The lead's word on a plan.
+    /// The lead approves or rejects a plan.
     PlanApprovalResponse = "plan_approval_response",
-    /// A teammate asks leave to use a tool.
+    /// A teammate requests permission to use a tool.
     PermissionRequest = "permission_request",
-    /// The answer to that.
+    /// The answer to a permission request.
     PermissionResponse = "permission_response",
-    /// A teammate has gone. Comes as a turn of its own, from `system`, not through an inbox.
+    /// A teammate has ended. Claude Code delivers it as a turn from `system`, not through an inbox.
     TeammateTerminated = "teammate_terminated",
 }
 
@@ -104,13 +103,13 @@ protocol! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct IdleNotification {
-    /// Who is idle.
+    /// The idle member.
     pub from: String,
     /// Since when.
     pub timestamp: String,
     /// Why.
     pub idle_reason: IdleReason,
-    /// Whom it last wrote to and about what: `[to bob] …`.
+    /// The recipient and summary of the last message that it sent: `[to bob] …`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     /// The task it completed.
@@ -122,7 +121,7 @@ pub struct IdleNotification {
     /// What went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_reason: Option<String>,
-    /// The last words of the turn; new generation only.
+    /// The last text of the turn; new generation only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
 }
@@ -137,17 +136,17 @@ pub enum IdleReason {
     Interrupted,
     /// Its turn ended in an error.
     Failed,
-    /// A word we do not know.
+    /// An unknown reason.
     Other(String),
 }
 
 impl From<String> for IdleReason {
-    fn from(word: String) -> Self {
-        match word.as_str() {
+    fn from(text: String) -> Self {
+        match text.as_str() {
             "available" => Self::Available,
             "interrupted" => Self::Interrupted,
             "failed" => Self::Failed,
-            _ => Self::Other(word),
+            _ => Self::Other(text),
         }
     }
 }
@@ -158,7 +157,7 @@ impl From<IdleReason> for String {
             IdleReason::Available => "available".to_owned(),
             IdleReason::Interrupted => "interrupted".to_owned(),
             IdleReason::Failed => "failed".to_owned(),
-            IdleReason::Other(word) => word,
+            IdleReason::Other(text) => text,
         }
     }
 }
@@ -173,7 +172,7 @@ pub struct TaskAssignment {
     pub subject: String,
     /// Its description.
     pub description: String,
-    /// Who gave it.
+    /// The member that assigned it.
     pub assigned_by: String,
     /// When.
     pub timestamp: String,
@@ -186,7 +185,7 @@ pub struct ShutdownRequest {
     /// Its id, as written.
     #[serde(alias = "request_id")]
     pub request_id: String,
-    /// Who asks.
+    /// The member that asks.
     pub from: String,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -202,14 +201,14 @@ pub struct ShutdownApproved {
     /// The request's id.
     #[serde(alias = "request_id")]
     pub request_id: String,
-    /// Who stops.
+    /// The member that stops.
     pub from: String,
     /// When.
     pub timestamp: String,
-    /// The pane that becomes free. Left out by a teammate of the new generation without one.
+    /// The tmux pane that becomes free. Omitted by a teammate of the new generation that has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pane_id: Option<String>,
-    /// Where it ran.
+    /// Where the member ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend_type: Option<String>,
 }
@@ -221,7 +220,7 @@ pub struct ShutdownRejected {
     /// The request's id.
     #[serde(alias = "request_id")]
     pub request_id: String,
-    /// Who goes on.
+    /// The member that continues.
     pub from: String,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -234,14 +233,14 @@ pub struct ShutdownRejected {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanApprovalRequest {
-    /// Whose plan it is.
+    /// The member whose plan it is.
     pub from: String,
     /// When it was submitted.
     pub timestamp: String,
-    /// Where the plan lies.
+    /// The path of the plan file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_file_path: Option<String>,
-    /// The plan, whole.
+    /// The full plan.
     pub plan_content: String,
     /// Its id, as written.
     #[serde(alias = "request_id")]
@@ -255,17 +254,17 @@ pub struct PlanApprovalResponse {
     /// The request's id.
     #[serde(alias = "request_id")]
     pub request_id: String,
-    /// Yes or no.
+    /// Whether the plan is approved.
     pub approved: bool,
-    /// What to do better.
+    /// What to improve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<String>,
     /// When.
     pub timestamp: String,
-    /// The permission mode the teammate goes on with. It is obeyed.
+    /// The permission mode that the teammate switches to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permission_mode: Option<String>,
-    /// SHA-256 of the plan that was approved, in hex; new generation only.
+    /// SHA-256 of the approved plan, in hexadecimal; new generation only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_digest: Option<String>,
 }
@@ -273,6 +272,6 @@ pub struct PlanApprovalResponse {
 /// `teammate_terminated`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TeammateTerminated {
-    /// Who has gone, in words.
+    /// A sentence that names the member.
     pub message: String,
 }

@@ -1,4 +1,4 @@
-//! Ids of handshakes. A request makes one; its answer carries it back unchanged.
+//! Ids of requests (shutdown, plan approval, permission). The answer repeats the id of the request.
 //!
 //! ```
 //! use brigade_wire::request_id::RequestId;
@@ -13,41 +13,40 @@ use std::str::FromStr;
 
 use crate::name::{AgentId, MemberName, NameError};
 
-/// The id of a request, in one of the three forms Claude Code gives them. Times are milliseconds
-/// since 1970. Other tools use other forms: bodies keep the id as text, and an answer repeats it
-/// whatever its form.
+/// The id of a request, in one of the three forms that Claude Code uses. Times are milliseconds since 1970.
+/// Other tools use other forms, so message bodies keep the id as text, and an answer repeats it unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RequestId {
     /// `shutdown-<ms>@<member>`
     Shutdown {
-        /// When it was asked.
+        /// When the request was made.
         at: u64,
-        /// Who is asked to stop.
+        /// The member that is asked to stop.
         member: MemberName,
     },
     /// `plan_approval-<ms>@<member>@<team>`
     PlanApproval {
-        /// When it was asked.
+        /// When the request was made.
         at: u64,
-        /// Whose plan it is.
+        /// The member whose plan it is.
         agent: AgentId,
     },
     /// `perm-<ms>-<token>`
     Permission {
-        /// When it was asked.
+        /// When the request was made.
         at: u64,
-        /// What tells apart requests of one millisecond.
+        /// Distinguishes requests made in the same millisecond.
         token: Token,
     },
 }
 
-/// The random end of a permission request's id: `[a-z0-9]`, seven of them when Claude Code or we
-/// make it, up to 32 when read.
+/// The random end of a permission request's id: characters from `[a-z0-9]`. Claude Code and brigade write
+/// seven; up to 32 are accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Token(String);
 
 impl Token {
-    /// A token of seven characters from random bits. The caller brings the randomness.
+    /// Makes a token of seven characters from random bits, which the caller provides.
     pub fn from_random(bits: u64) -> Self {
         let digit = |place: u32| char::from_digit(((bits >> (place * 8)) % 36) as u32, 36);
         Self((0..7).filter_map(digit).collect())
@@ -71,8 +70,8 @@ impl FromStr for RequestId {
             Ok(Self::PlanApproval { at: millis(at)?, agent: agent.parse()? })
         } else if let Some(rest) = id.strip_prefix("perm-") {
             let (at, token) = rest.split_once('-').ok_or(FORM)?;
-            let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
-            if token.is_empty() || token.len() > 32 || !token.bytes().all(plain) {
+            let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+            if token.is_empty() || token.len() > 32 || !token.bytes().all(allowed) {
                 return Err(FORM);
             }
             Ok(Self::Permission { at: millis(at)?, token: Token(token.to_owned()) })
@@ -82,10 +81,10 @@ impl FromStr for RequestId {
     }
 }
 
-/// Decimal without sign or leading zeros, so that an id has one spelling.
+/// Parses decimal digits without sign or leading zeros, so that an id has exactly one spelling.
 fn millis(digits: &str) -> Result<u64, NameError> {
-    let plain = digits.bytes().all(|b| b.is_ascii_digit());
-    if !plain || (digits.len() > 1 && digits.starts_with('0')) {
+    let only_digits = digits.bytes().all(|b| b.is_ascii_digit());
+    if !only_digits || (digits.len() > 1 && digits.starts_with('0')) {
         return Err(FORM);
     }
     digits.parse().map_err(|_| FORM)

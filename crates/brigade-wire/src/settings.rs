@@ -1,5 +1,5 @@
-//! `settings.json`: what a person has set for a whole program. Claude Code and Gemini CLI both keep one,
-//! an object whose members are settings or sections of them.
+//! `settings.json`: the user settings of Claude Code or Gemini CLI. It is an object whose members are settings
+//! or sections of settings.
 //!
 //! ```
 //! use brigade_wire::settings::{Place, SettingChange, Settings};
@@ -7,8 +7,8 @@
 //! # fn main() -> Result<(), brigade_wire::Damage> {
 //! let settings = Settings::read(br#"{"theme": "dark"}"#)?;
 //! let place = Place { section: Some("env"), key: "LANG" };
-//! let on = SettingChange { place, value: Some(&"C.UTF-8".into()) };
-//! let changed = settings.with(&[on])?;
+//! let change = SettingChange { place, value: Some(&"C.UTF-8".into()) };
+//! let changed = settings.with(&[change])?;
 //! assert_eq!(Settings::read(&changed)?.get(place), Some("C.UTF-8".into()));
 //! # Ok(())
 //! # }
@@ -18,41 +18,41 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::document::{Damage, Document, Object, Span};
+use crate::document::{ByteSpan, Damage, JsonDocument, Object};
 use crate::patch::{ObjectEdit, Ordered, Patch};
 
-/// A file that says nothing, for a program that has none yet.
+/// An empty settings file.
 pub const EMPTY: &[u8] = b"{}\n";
 
-/// The settings of a program, as a view over their bytes.
+/// A view of a settings file.
 #[derive(Debug)]
 pub struct Settings<'a> {
-    document: Document<'a>,
+    document: JsonDocument<'a>,
     object: Object,
 }
 
-/// Where a setting stands.
+/// The location of a setting in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place<'p> {
-    /// The section it is in, `env` for one; `None` for a setting that stands by itself.
+    /// The section it is in, such as `env`; `None` for a top-level setting.
     pub section: Option<&'p str>,
     /// Its name.
     pub key: &'p str,
 }
 
-/// What a setting shall be; with `None` it is taken out.
+/// A change to one setting.
 #[derive(Clone, Copy, Debug)]
 pub struct SettingChange<'c> {
-    /// Which one.
+    /// The setting.
     pub place: Place<'c>,
-    /// What it shall be.
+    /// Its new value; `None` removes it.
     pub value: Option<&'c Value>,
 }
 
 impl<'a> Settings<'a> {
-    /// Reads settings. Comments are not JSON, and are damage.
+    /// Reads settings. A file with comments is not JSON, and is an error.
     pub fn read(bytes: &'a [u8]) -> Result<Self, Damage> {
-        let document = Document::new(bytes);
+        let document = JsonDocument::new(bytes);
         let object = document.root_object("an object of settings")?;
         Ok(Self { document, object })
     }
@@ -62,12 +62,12 @@ impl<'a> Settings<'a> {
         self.document.bytes
     }
 
-    /// Whether nothing is set.
+    /// Whether there are no settings.
     pub fn is_empty(&self) -> bool {
         self.object.members.is_empty()
     }
 
-    /// What is set there, if anything is.
+    /// Returns the value of a setting.
     pub fn get(&self, place: Place<'_>) -> Option<Value> {
         let span = match place.section {
             None => self.document.get(&self.object, place.key)?,
@@ -79,34 +79,35 @@ impl<'a> Settings<'a> {
         serde_json::from_str(self.document.raw(span)).ok()
     }
 
-    /// Whether there is a member of that name at the top.
+    /// Whether there is a top-level member with this name.
     pub fn has(&self, name: &str) -> bool {
         self.member(name).is_some()
     }
 
-    /// The JSON of any member, as it stands.
+    /// The JSON of a top-level member, as written.
     pub fn field(&self, name: &str) -> Option<&'a [u8]> {
         Some(self.document.original(self.member(name)?))
     }
 
-    /// The file with the changes made, and nothing else changed; borrowed if there is nothing to
-    /// change. A section is made for what has to stand in it, and stays when nothing does any more;
-    /// one that is not an object is damage, for it is not ours to replace.
+    /// Returns the file with the changes applied and everything else unchanged; borrowed if nothing changes.
+    /// A missing section is created, and an empty section stays. A section that is not an object is an error,
+    /// because it must not be overwritten.
     pub fn with(&self, changes: &[SettingChange<'_>]) -> Result<Cow<'a, [u8]>, Damage> {
-        let of = |section| changes.iter().filter(move |change| change.place.section == section);
+        let changes_in =
+            |section| changes.iter().filter(move |change| change.place.section == section);
         let mut sections: Vec<&str> = changes.iter().filter_map(|c| c.place.section).collect();
         sections.sort_unstable();
         sections.dedup();
-        // Whoever sets a member as a whole has the last word on what is in it.
-        sections.retain(|&section| of(None).all(|change| change.place.key != section));
+        // A change to a whole top-level member takes precedence over changes inside it.
+        sections.retain(|&section| changes_in(None).all(|change| change.place.key != section));
         let mut patch = Patch::default();
         let mut top = ObjectEdit::new(&self.document, &self.object);
-        for change in of(None) {
+        for change in changes_in(None) {
             change.record(&mut top);
         }
         for &section in &sections {
             let Some(span) = self.member(section) else {
-                let set = Ordered::new(of(Some(section)).map(|c| (c.place.key, c.value)));
+                let set = Ordered::new(changes_in(Some(section)).map(|c| (c.place.key, c.value)));
                 if !set.is_empty() {
                     top.set(section, &set);
                 }
@@ -116,7 +117,7 @@ impl<'a> Settings<'a> {
             let shape = Damage::Shape { expected: "a section of settings", found };
             let object = self.document.object(span).ok_or(shape)?;
             let mut edit = ObjectEdit::new(&self.document, &object);
-            for change in of(Some(section)) {
+            for change in changes_in(Some(section)) {
                 change.record(&mut edit);
             }
             edit.finish(&mut patch);
@@ -125,7 +126,7 @@ impl<'a> Settings<'a> {
         Ok(patch.apply(&self.document))
     }
 
-    /// The file without those of these sections in which nothing stands; borrowed if there is none.
+    /// Returns the file without those of `sections` that are empty; borrowed if nothing changes.
     pub fn without_empty(&self, sections: &[&str]) -> Cow<'a, [u8]> {
         let mut patch = Patch::default();
         let mut edit = ObjectEdit::new(&self.document, &self.object);
@@ -139,7 +140,7 @@ impl<'a> Settings<'a> {
         patch.apply(&self.document)
     }
 
-    fn member(&self, name: &str) -> Option<Span> {
+    fn member(&self, name: &str) -> Option<ByteSpan> {
         self.document.get(&self.object, name)
     }
 }

@@ -1,4 +1,4 @@
-//! `tasks/<team>/<id>.json`: one task of the board.
+//! `tasks/<team>/<id>.json`: one task on the board.
 //!
 //! ```
 //! use brigade_wire::task::{Status, Task, TaskChange};
@@ -20,24 +20,24 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::change::Change;
-use crate::document::{Damage, Document, Fields, Object};
+use crate::document::{Damage, JsonDocument, Object, ObjectFields};
 use crate::layout::pretty;
 use crate::name::TaskId;
 use crate::patch::{ObjectEdit, Ordered, Patch};
 
-/// How far a task is. `deleted` is no status on disk: the file goes.
+/// The status of a task. There is no status `deleted`: the file is removed instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Status {
-    /// Nobody has begun.
+    /// Not started.
     Pending,
-    /// Its owner works on it.
+    /// Its owner is working on it.
     InProgress,
     /// Done.
     Completed,
 }
 
 impl Status {
-    /// The word on the wire.
+    /// The name of the status in files.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -47,7 +47,7 @@ impl Status {
     }
 }
 
-/// A word that is no status Claude Code knows; it does not show such a task.
+/// The error for text that is no status. Claude Code does not show a task with an unknown status.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("not a task status; use pending, in_progress or completed")]
 pub struct NotAStatus;
@@ -55,9 +55,9 @@ pub struct NotAStatus;
 impl FromStr for Status {
     type Err = NotAStatus;
 
-    fn from_str(word: &str) -> Result<Self, NotAStatus> {
+    fn from_str(text: &str) -> Result<Self, NotAStatus> {
         let all = [Self::Pending, Self::InProgress, Self::Completed];
-        all.into_iter().find(|status| status.as_str() == word).ok_or(NotAStatus)
+        all.into_iter().find(|status| status.as_str() == text).ok_or(NotAStatus)
     }
 }
 
@@ -73,17 +73,17 @@ impl Serialize for Status {
     }
 }
 
-/// A task, as a view over the bytes of its file.
+/// A view of a task file.
 #[derive(Debug)]
 pub struct Task<'a> {
-    document: Document<'a>,
+    document: JsonDocument<'a>,
     object: Object,
 }
 
 impl<'a> Task<'a> {
-    /// Reads a task. Any JSON object is one; [`Task::is_visible`] says whether Claude Code agrees.
+    /// Reads a task. Any JSON object is accepted; [`Task::is_visible`] tells whether Claude Code accepts it.
     pub fn read(bytes: &'a [u8]) -> Result<Self, Damage> {
-        let document = Document::new(bytes);
+        let document = JsonDocument::new(bytes);
         let object = document.root_object("a task object")?;
         Ok(Self { document, object })
     }
@@ -98,27 +98,27 @@ impl<'a> Task<'a> {
         self.fields().string("id")
     }
 
-    /// What is to be done, in a line.
+    /// A one-line description.
     pub fn subject(&self) -> Option<Cow<'_, str>> {
         self.fields().string("subject")
     }
 
-    /// What is to be done, in full.
+    /// The full description.
     pub fn description(&self) -> Option<Cow<'_, str>> {
         self.fields().string("description")
     }
 
-    /// What is shown while it is being done.
+    /// The text to display while the task is in progress.
     pub fn active_form(&self) -> Option<Cow<'_, str>> {
         self.fields().string("activeForm")
     }
 
-    /// Whose it is.
+    /// The owner.
     pub fn owner(&self) -> Option<Cow<'_, str>> {
         self.fields().string("owner")
     }
 
-    /// How far it is, if it says so in a word Claude Code knows.
+    /// The status, if it is one that Claude Code knows.
     pub fn status(&self) -> Option<Status> {
         self.fields().string("status")?.parse().ok()
     }
@@ -128,18 +128,18 @@ impl<'a> Task<'a> {
         self.fields().strings("blocks")
     }
 
-    /// The tasks this one waits for. Never cleared on disk: whether it still waits is a question of
-    /// their status.
+    /// The tasks this one waits for. The list is never cleared on disk; the status of those tasks tells whether
+    /// this one still waits.
     pub fn blocked_by(&self) -> Option<Vec<Cow<'_, str>>> {
         self.fields().strings("blockedBy")
     }
 
-    /// The JSON of any field as it stands, `metadata` for one.
+    /// The JSON of any field as written, such as `metadata`.
     pub fn field(&self, key: &str) -> Option<&str> {
         self.fields().json(key)
     }
 
-    /// Whether Claude Code shows this task: it ignores one that lacks a field it needs.
+    /// Whether Claude Code shows this task. It ignores a task that lacks a required field.
     pub fn is_visible(&self) -> bool {
         self.id().is_some()
             && self.subject().is_some()
@@ -149,8 +149,7 @@ impl<'a> Task<'a> {
             && self.blocked_by().is_some()
     }
 
-    /// The file with the changes made, and nothing else changed; borrowed if there is nothing to
-    /// change.
+    /// Returns the file with the changes applied and everything else unchanged; borrowed if nothing changes.
     pub fn with(&self, change: &TaskChange<'_>) -> Cow<'a, [u8]> {
         let mut patch = Patch::default();
         let mut edit = ObjectEdit::new(&self.document, &self.object);
@@ -186,7 +185,7 @@ impl<'a> Task<'a> {
         patch.apply(&self.document)
     }
 
-    /// The file with another number in it, and nothing else changed.
+    /// Returns the file with another id and everything else unchanged.
     pub fn numbered(&self, id: TaskId) -> Cow<'a, [u8]> {
         let mut patch = Patch::default();
         let mut edit = ObjectEdit::new(&self.document, &self.object);
@@ -195,56 +194,56 @@ impl<'a> Task<'a> {
         patch.apply(&self.document)
     }
 
-    fn fields(&self) -> Fields<'_> {
-        Fields { document: &self.document, object: &self.object }
+    fn fields(&self) -> ObjectFields<'_> {
+        ObjectFields { document: &self.document, object: &self.object }
     }
 }
 
-/// What to change in a task. The default changes nothing.
+/// Changes to a task. The default changes nothing.
 #[derive(Clone, Debug, Default)]
 pub struct TaskChange<'c> {
-    /// What is to be done, in a line.
+    /// A one-line description.
     pub subject: Option<&'c str>,
-    /// What is to be done, in full.
+    /// The full description.
     pub description: Option<&'c str>,
-    /// What is shown while it is being done.
+    /// The text to display while the task is in progress.
     pub active_form: Change<&'c str>,
-    /// Whose it is.
+    /// The owner.
     pub owner: Change<&'c str>,
-    /// How far it is.
+    /// The status.
     pub status: Option<Status>,
-    /// The tasks that wait for this one, all of them. Text, for foreign ids stay as they are.
+    /// All tasks that wait for this one. As text, so that ids written by other tools are preserved.
     pub blocks: Option<Vec<Cow<'c, str>>>,
-    /// The tasks this one waits for, all of them.
+    /// All tasks this one waits for.
     pub blocked_by: Option<Vec<Cow<'c, str>>>,
-    /// Keys to set, or with `None` to take out, the last word on a key counting; others stay. The
-    /// only place in a task where Claude Code keeps what it does not know.
+    /// Metadata keys to set, or to remove with `None`. The last entry for a key counts; other keys stay. Claude
+    /// Code preserves unknown data only in `metadata`.
     pub metadata: &'c [(String, Option<Value>)],
 }
 
-/// A task to be written.
+/// A new task.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NewTask<'t> {
     /// Its number.
     pub id: TaskId,
-    /// What is to be done, in a line.
+    /// A one-line description.
     pub subject: &'t str,
-    /// What is to be done, in full.
+    /// The full description.
     pub description: &'t str,
-    /// What is shown while it is being done.
+    /// The text to display while the task is in progress.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_form: Option<&'t str>,
-    /// Whose it is.
+    /// The owner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<&'t str>,
-    /// How far it is.
+    /// The status.
     pub status: Status,
     /// The tasks that wait for this one.
     pub blocks: &'t [TaskId],
     /// The tasks this one waits for.
     pub blocked_by: &'t [TaskId],
-    /// Data of our own.
+    /// Additional data.
     #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "metadata")]
     pub metadata: &'t [(String, Value)],
 }

@@ -16,28 +16,28 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use crate::change::Change;
-use crate::document::{Array, Damage, Document, Fields, Object};
+use crate::document::{Array, Damage, JsonDocument, Object, ObjectFields};
 use crate::generation::Generation;
-use crate::layout::{Layout, pretty};
+use crate::layout::{JsonLayout, pretty};
 use crate::member::{Copied, Member, MemberChange, NewMember};
 use crate::name::{AgentId, LEAD, NameError, TeamName};
 use crate::patch::{ObjectEdit, Patch};
 
-/// A team's configuration, as a view over its bytes.
+/// A view of a team's configuration.
 #[derive(Debug)]
 pub struct Team<'a> {
-    document: Document<'a>,
+    document: JsonDocument<'a>,
     object: Object,
     /// The array of members, if there is one.
     array: Option<Array>,
-    /// The elements of it that are objects, with their places in it.
+    /// The elements of the array that are objects, with their indexes.
     members: Vec<(usize, Object)>,
 }
 
 impl<'a> Team<'a> {
-    /// Reads a configuration: of either generation, or of the variant that says `teamName`.
+    /// Reads a configuration of either generation, or of the variant that has `teamName` in place of `name`.
     pub fn read(bytes: &'a [u8]) -> Result<Self, Damage> {
-        let document = Document::new(bytes);
+        let document = JsonDocument::new(bytes);
         let object = document.root_object("a team object")?;
         let array = match document.get(&object, "members") {
             None => None,
@@ -58,18 +58,17 @@ impl<'a> Team<'a> {
         self.document.bytes
     }
 
-    /// The team's name, under `name` or `teamName`. Not every name on disk is a
-    /// [`TeamName`].
+    /// The team's name, from the field `name` or `teamName`. Not every name on disk is a [`TeamName`].
     pub fn name(&self) -> Option<Cow<'_, str>> {
         self.fields().string(self.name_key())
     }
 
-    /// What the team is for.
+    /// The description of the team.
     pub fn description(&self) -> Option<Cow<'_, str>> {
         self.fields().string("description")
     }
 
-    /// When it was made, in milliseconds since 1970.
+    /// When it was created, in milliseconds since 1970.
     pub fn created_at(&self) -> Option<u64> {
         self.fields().integer("createdAt")
     }
@@ -84,10 +83,10 @@ impl<'a> Team<'a> {
         self.fields().string("leadSessionId")
     }
 
-    /// The process that leads the team; only the new generation says.
+    /// The process that leads the team; new generation only.
     pub fn lead_process(&self) -> Option<LeadProcess> {
         let object = self.document.object(self.document.get(&self.object, "leadProcess")?)?;
-        let fields = Fields { document: &self.document, object: &object };
+        let fields = ObjectFields { document: &self.document, object: &object };
         let text = |key| fields.string(key).map(Cow::into_owned);
         Some(LeadProcess {
             pid: fields.integer("pid"),
@@ -97,18 +96,18 @@ impl<'a> Team<'a> {
         })
     }
 
-    /// The members, the lead among them, in order.
+    /// The members, including the lead, in order.
     pub fn members(&self) -> impl ExactSizeIterator<Item = Member<'_>> {
         self.members.iter().map(|(_, object)| self.view(object))
     }
 
-    /// The member of that name.
+    /// The member with this name.
     pub fn member(&self, name: &str) -> Option<Member<'_>> {
         self.members().find(|member| member.is(name))
     }
 
-    /// The member that leads: the one the team names by its agent id, or, in a team that names none,
-    /// the one called `team-lead`. What a member says of its own type is no evidence.
+    /// The lead: the member whose agent id is the team's `leadAgentId` or, without that field, the member named
+    /// `team-lead`. A member's own `agentType` is not trusted.
     pub fn lead(&self) -> Option<Member<'_>> {
         match self.lead_agent_id() {
             Some(id) => self.members().find(|member| member.agent_id().as_ref() == Some(&id)),
@@ -116,26 +115,26 @@ impl<'a> Team<'a> {
         }
     }
 
-    /// The JSON of any field, as it stands.
+    /// The JSON of any field, as written.
     pub fn field(&self, key: &str) -> Option<&str> {
         self.fields().json(key)
     }
 
-    /// What the file says of the generation that wrote it. The new one names a lead process and has
-    /// no description; a name alone could be anybody's choice.
+    /// The generation that wrote the file. The new one writes a lead process and no description. The name alone
+    /// is weaker evidence, because users can choose it.
     pub fn generation(&self) -> Generation {
-        let named = || self.name().and_then(|name| Generation::of_team_name(&name));
+        let by_name = || self.name().and_then(|name| Generation::of_team_name(&name));
         if self.lead_process().is_some() {
             Generation::New
         } else if self.field("description").is_some() {
             Generation::Old
         } else {
-            named().unwrap_or(Generation::Old)
+            by_name().unwrap_or(Generation::Old)
         }
     }
 
-    /// The file with the changes to the team itself made, and nothing else changed; borrowed if
-    /// there is nothing to change.
+    /// Returns the file with these changes to the team itself and everything else unchanged; borrowed if nothing
+    /// changes.
     pub fn with(&self, change: &TeamChange<'_>) -> Cow<'a, [u8]> {
         let mut patch = Patch::default();
         let mut edit = ObjectEdit::new(&self.document, &self.object);
@@ -146,7 +145,7 @@ impl<'a> Team<'a> {
         patch.apply(&self.document)
     }
 
-    /// The file under another name: the team's own, and the team in the ids of its members.
+    /// Returns the file with another team name, also in the agent ids of its members.
     pub fn renamed(&self, to: &TeamName) -> Cow<'a, [u8]> {
         let mut patch = Patch::default();
         let id = |id: Cow<'_, str>| id.rsplit_once('@').map(|(name, _)| format!("{name}@{to}"));
@@ -162,8 +161,8 @@ impl<'a> Team<'a> {
         patch.apply(&self.document)
     }
 
-    /// The file with one more member behind the last, in the bytes of this file's generation. Refused
-    /// if the newcomer would share a present member's inbox.
+    /// Returns the file with a member added at the end, in the form of this file's generation. Fails if the new
+    /// member would share the inbox file of an existing one.
     pub fn with_member(&self, member: &NewMember<'_>) -> Result<Vec<u8>, NameError> {
         let names: Vec<Cow<'_, str>> = self.members().filter_map(|member| member.name()).collect();
         member.name.check_free(names.iter().map(Cow::as_ref))?;
@@ -181,9 +180,8 @@ impl<'a> Team<'a> {
         Ok(patch.apply(&self.document).into_owned())
     }
 
-    /// The file with the changes made to the member of that name, or to each, should there be
-    /// several; borrowed if there is nothing to change. `None` if there is no such member: a late
-    /// change must not bring back one that was removed.
+    /// Returns the file with the changes applied to every member with this name; borrowed if nothing changes.
+    /// `None` if there is no such member: a late change must not restore a member that was removed.
     pub fn with_member_changed(
         &self,
         name: &str,
@@ -199,8 +197,8 @@ impl<'a> Team<'a> {
         Some(patch.apply(&self.document))
     }
 
-    /// The file with the entry of the member of that name replaced by this JSON; borrowed if it is the
-    /// same already. `None` if there is no such member.
+    /// Returns the file with the entry of a member replaced by this JSON; borrowed if nothing changes. `None` if
+    /// there is no such member.
     pub fn with_member_entry(&self, name: &str, json: &str) -> Option<Cow<'a, [u8]>> {
         let member = self.member(name)?;
         if member.json() == json.as_bytes() {
@@ -212,14 +210,14 @@ impl<'a> Team<'a> {
         Some(patch.apply(&self.document))
     }
 
-    /// The file with this entry, from another file, in place of the member of that name, or behind the
-    /// last if there is none.
+    /// Returns the file with this entry from another file. It replaces the member with this name, or is added at
+    /// the end.
     pub fn with_entry(&self, name: &str, entry: &Copied) -> Vec<u8> {
         let mut patch = Patch::default();
-        let there = self.members.iter().find(|(_, object)| self.view(object).is(name));
-        match (&self.array, there) {
+        let existing = self.members.iter().find(|(_, object)| self.view(object).is(name));
+        match (&self.array, existing) {
             (Some(array), Some((_, object))) => {
-                let layout = Layout::of_array(&self.document, array);
+                let layout = JsonLayout::for_array(&self.document, array);
                 patch.replace(object.span, layout.encode(entry));
             }
             (Some(array), None) => patch.append(&self.document, array, &[entry]),
@@ -232,7 +230,7 @@ impl<'a> Team<'a> {
         patch.apply(&self.document).into_owned()
     }
 
-    /// The file without the members of that name; borrowed if there is none.
+    /// Returns the file without the members with this name; borrowed if nothing changes.
     pub fn without_member(&self, name: &str) -> Cow<'a, [u8]> {
         let mut patch = Patch::default();
         if let Some(array) = &self.array {
@@ -248,16 +246,16 @@ impl<'a> Team<'a> {
     }
 
     fn name_key(&self) -> &'static str {
-        let is = |key| self.fields().string(key).is_some();
-        if !is("name") && is("teamName") { "teamName" } else { "name" }
+        let has = |key| self.fields().string(key).is_some();
+        if !has("name") && has("teamName") { "teamName" } else { "name" }
     }
 
     fn view<'t>(&'t self, object: &'t Object) -> Member<'t> {
-        Member::new(Fields { document: &self.document, object })
+        Member::new(ObjectFields { document: &self.document, object })
     }
 
-    fn fields(&self) -> Fields<'_> {
-        Fields { document: &self.document, object: &self.object }
+    fn fields(&self) -> ObjectFields<'_> {
+        ObjectFields { document: &self.document, object: &self.object }
     }
 }
 
@@ -266,34 +264,35 @@ impl<'a> Team<'a> {
 pub struct LeadProcess {
     /// Its process id.
     pub pid: Option<u64>,
-    /// The space in which that id counts.
+    /// The PID namespace of that id.
     pub pid_space: Option<String>,
     /// When it took the lead, in milliseconds since 1970.
     pub claimed_at: Option<u64>,
-    /// When it started, in the system's own count; tells it from a later process of the same id.
+    /// When it started, in the units of the operating system. Distinguishes it from a later process with the
+    /// same id.
     pub proc_start: Option<String>,
 }
 
-/// What to change in a team. The default changes nothing.
+/// Changes to a team. The default changes nothing.
 #[derive(Clone, Debug, Default)]
 pub struct TeamChange<'c> {
-    /// Its name, under the key found.
+    /// Its name. The existing key (`name` or `teamName`) is used.
     pub name: Option<&'c str>,
-    /// What it is for.
+    /// Its description.
     pub description: Change<&'c str>,
     /// The lead's session.
     pub lead_session_id: Option<&'c str>,
 }
 
-/// A team to be written, with its lead and nobody else. Always of the old generation: the new one
-/// has no teams but those its own sessions make.
+/// A new team with only its lead. Always of the old generation, because in the new one only sessions create
+/// teams.
 #[derive(Clone, Debug)]
 pub struct NewTeam<'t> {
     /// Its name.
     pub name: &'t TeamName,
-    /// What it is for.
+    /// Its description.
     pub description: &'t str,
-    /// When it is made, in milliseconds since 1970.
+    /// When it is created, in milliseconds since 1970.
     pub created_at: u64,
     /// The lead's session.
     pub lead_session_id: &'t str,

@@ -1,4 +1,4 @@
-//! A conversation, whatever the wire format, and what the script has the model answer to it.
+//! A conversation, independent of the wire format, and the next answer according to the script.
 
 use std::time::Duration;
 
@@ -6,139 +6,145 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::schema;
-use crate::script::{Act, BadScript, Script, Step, fill};
+use crate::script::{Script, ScriptError, ScriptStep, StepAction, fill};
 
-/// What one request says: all that happened so far, and what may be called.
+/// The content of one request: all previous events, and the available tools.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conversation {
-    /// In the order they happened.
-    pub events: Vec<Event>,
-    /// The tools on offer.
+    /// The events, oldest first.
+    pub events: Vec<InputEvent>,
+    /// The offered tools.
     pub tools: Vec<Tool>,
-    /// The JSON schema that the answer must obey. Such a question is the program's own, not a turn.
+    /// The JSON schema of the answer, if one is required. A request with a schema is an internal question of the
+    /// agent program, not a turn.
     pub schema: Option<Value>,
 }
 
-/// What the model is told. What it said itself needs no place here: the script knows.
+/// An input of the model. Its own earlier answers are not needed, because the script determines them.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Event {
-    /// Text in the user's place.
-    Said(String),
-    /// What a tool gave back.
-    Returned(Returned),
+pub enum InputEvent {
+    /// Text of the user.
+    UserText(String),
+    /// The result of a tool.
+    ToolResult(ToolResult),
 }
 
-/// What a tool gave back.
+/// The result of a tool.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Returned {
+pub struct ToolResult {
     /// Its text, as the model sees it.
     pub text: String,
-    /// Whether it is marked as failed. Only Messages and Gemini have such a mark.
+    /// Whether it is marked as failed. Only the formats Messages and Gemini have this mark.
     pub failed: bool,
 }
 
-/// A tool on offer.
+/// An offered tool.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tool {
-    /// By which the model has to call it; of a tool in a namespace `namespace/name`.
+    /// The name by which the model calls it; `namespace/name` for a tool in a namespace.
     pub name: String,
-    /// Whether it is only announced, and has to be searched for before it can be called.
+    /// Whether it is only announced, and must be searched for before it can be called.
     pub deferred: bool,
 }
 
-/// What the model answers, and after which time.
+/// An answer and its delay.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reply {
+pub struct DelayedAnswer {
     /// The answer.
     pub answer: Answer,
-    /// How long it takes.
+    /// The delay before the answer.
     pub wait: Duration,
 }
 
-/// What the model answers.
+/// An answer of the model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// A step of the script: a tool.
+    /// A step of the script: a tool call.
     Call {
-        /// As the script calls it.
+        /// The name of the tool in the script.
         wanted: String,
-        /// As it is offered.
+        /// The name of the offered tool.
         tool: String,
-        /// With results filled in.
+        /// The arguments, with references to results replaced.
         args: Value,
     },
     /// A step of the script: text.
     Say(String),
-    /// Text that is in no script: to a question of the program's own, or where there is none.
+    /// Text that is not from a script: the answer to an internal question, or if there is no script.
     Aside(String),
-    /// The script could not be followed; this says why.
-    Stray(String),
+    /// The reason why the script could not be followed.
+    #[serde(rename = "stray")]
+    ScriptError(String),
 }
 
 impl Conversation {
-    /// The script's next step, or what there is to say without one.
-    pub fn reply(&self) -> Reply {
-        let at_once = |answer| Reply { answer, wait: Duration::ZERO };
+    /// Returns the next step of the script, or another answer if there is no script.
+    pub fn reply(&self) -> DelayedAnswer {
+        let without_delay = |answer| DelayedAnswer { answer, wait: Duration::ZERO };
         if let Some(schema) = &self.schema {
-            return at_once(Answer::Aside(schema::example(schema).to_string()));
+            return without_delay(Answer::Aside(schema::example(schema).to_string()));
         }
         let Some((script, results)) = self.script() else {
-            return at_once(Answer::Aside(format!("No script. You said: {}", self.latest_words())));
+            return without_delay(Answer::Aside(format!(
+                "No script. You said: {}",
+                self.latest_user_text()
+            )));
         };
         match script.and_then(|script| self.follow(&script, &results)) {
             Ok(reply) => reply,
-            Err(bad) => at_once(Answer::Stray(bad.to_string())),
+            Err(error) => without_delay(Answer::ScriptError(error.to_string())),
         }
     }
 
-    /// The latest script with the results since. Their number is the number of the step.
-    fn script(&self) -> Option<(Result<Script, BadScript>, Vec<&str>)> {
-        self.events.iter().enumerate().rev().find_map(|(place, event)| {
-            let Event::Said(text) = event else { return None };
+    /// Returns the latest script and the tool results after it. Their count is the index of the next step.
+    fn script(&self) -> Option<(Result<Script, ScriptError>, Vec<&str>)> {
+        self.events.iter().enumerate().rev().find_map(|(index, event)| {
+            let InputEvent::UserText(text) = event else { return None };
             let script = Script::find(text)?;
-            let after = self.events.iter().skip(place);
+            let after = self.events.iter().skip(index);
             let results = after.filter_map(|event| match event {
-                Event::Returned(returned) => Some(returned.text.as_str()),
-                Event::Said(_) => None,
+                InputEvent::ToolResult(returned) => Some(returned.text.as_str()),
+                InputEvent::UserText(_) => None,
             });
             Some((script, results.collect()))
         })
     }
 
-    fn follow(&self, script: &Script, results: &[&str]) -> Result<Reply, BadScript> {
-        let Some(Step { act, wait }) = script.steps.get(results.len()) else {
-            let why = format!("the script has ended; {} results", results.len());
-            return Ok(Reply { answer: Answer::Stray(why), wait: Duration::ZERO });
+    fn follow(&self, script: &Script, results: &[&str]) -> Result<DelayedAnswer, ScriptError> {
+        let Some(ScriptStep { act, wait }) = script.steps.get(results.len()) else {
+            let reason = format!("the script has ended; {} results", results.len());
+            return Ok(DelayedAnswer { answer: Answer::ScriptError(reason), wait: Duration::ZERO });
         };
         let answer = match act {
-            Act::Say(text) => match fill(&Value::String(text.clone()), results)? {
+            StepAction::Say(text) => match fill(&Value::String(text.clone()), results)? {
                 Value::String(text) => Answer::Say(text),
                 other => Answer::Say(other.to_string()),
             },
-            // A title for the session is asked for with the same prompt, and without tools.
-            Act::Call { .. } if self.tools.is_empty() => Answer::Aside("Scripted".into()),
-            Act::Call { tool: wanted, args } => match self.offered(wanted) {
+            // An agent requests a title for the session with the same prompt, but without tools.
+            StepAction::Call { .. } if self.tools.is_empty() => Answer::Aside("Scripted".into()),
+            StepAction::Call { tool: wanted, args } => match self.find_tool(wanted) {
                 Ok(tool) => Answer::Call {
                     wanted: wanted.clone(),
                     tool: tool.name.clone(),
                     args: fill(args, results)?,
                 },
-                Err(why) => Answer::Stray(why),
+                Err(reason) => Answer::ScriptError(reason),
             },
         };
-        Ok(Reply { answer, wait: *wait })
+        Ok(DelayedAnswer { answer, wait: *wait })
     }
 
-    /// The tool of that name, or the only one whose name ends so. Vendors put the server's name before
-    /// a tool's, each in its own way, so `team/send_message` also means `mcp__team__send_message`.
-    fn offered(&self, wanted: &str) -> Result<&Tool, String> {
+    /// Finds the tool with this name, or the only one whose name ends with it. Vendors prefix the name of a tool
+    /// with the name of its server in different ways, so `team/send_message` also matches
+    /// `mcp__team__send_message`.
+    fn find_tool(&self, wanted: &str) -> Result<&Tool, String> {
         if let Some(tool) = self.tools.iter().find(|tool| tool.name == wanted) {
             return Ok(tool);
         }
         let parts = name_parts(wanted);
-        let ends_so = |tool: &&Tool| name_parts(&tool.name).ends_with(&parts);
-        let found: Vec<_> = self.tools.iter().filter(ends_so).collect();
+        let has_suffix = |tool: &&Tool| name_parts(&tool.name).ends_with(&parts);
+        let found: Vec<_> = self.tools.iter().filter(has_suffix).collect();
         match found.as_slice() {
             [tool] => Ok(tool),
             [] => Err(format!("no tool {wanted} among the {} offered", self.tools.len())),
@@ -149,20 +155,20 @@ impl Conversation {
         }
     }
 
-    /// The last text in the user's place.
-    pub fn latest_words(&self) -> &str {
-        let mut words = self.events.iter().rev().filter_map(|event| match event {
-            Event::Said(text) => Some(text.as_str()),
-            Event::Returned(_) => None,
+    /// The last text of the user.
+    pub fn latest_user_text(&self) -> &str {
+        let mut texts = self.events.iter().rev().filter_map(|event| match event {
+            InputEvent::UserText(text) => Some(text.as_str()),
+            InputEvent::ToolResult(_) => None,
         });
-        words.next().unwrap_or_default()
+        texts.next().unwrap_or_default()
     }
 
-    /// What the tools gave back, in order.
-    pub fn results(&self) -> impl DoubleEndedIterator<Item = &Returned> {
+    /// The tool results, in order.
+    pub fn results(&self) -> impl DoubleEndedIterator<Item = &ToolResult> {
         self.events.iter().filter_map(|event| match event {
-            Event::Returned(returned) => Some(returned),
-            Event::Said(_) => None,
+            InputEvent::ToolResult(returned) => Some(returned),
+            InputEvent::UserText(_) => None,
         })
     }
 }
@@ -177,26 +183,27 @@ mod tests {
 
     use super::*;
 
-    fn conversation(events: Vec<Event>, tools: &[&str]) -> Conversation {
+    fn conversation(events: Vec<InputEvent>, tools: &[&str]) -> Conversation {
         let tool = |name: &&str| Tool { name: (*name).to_owned(), deferred: false };
         Conversation { events, tools: tools.iter().map(tool).collect(), schema: None }
     }
 
-    fn said(text: &str) -> Event {
-        Event::Said(text.to_owned())
+    fn user_text(text: &str) -> InputEvent {
+        InputEvent::UserText(text.to_owned())
     }
 
-    fn returned(text: &str) -> Event {
-        Event::Returned(Returned { text: text.to_owned(), failed: false })
+    fn tool_result(text: &str) -> InputEvent {
+        InputEvent::ToolResult(ToolResult { text: text.to_owned(), failed: false })
     }
 
     const SCRIPT: &str = r#"[script][{"tool":"team/send_message","args":{"to":"bob"}},
         {"tool":"team/task_get","args":{"taskId":"{result:/id}"},"wait":2},{"say":"it is {result}"}][/script]"#;
 
     #[test]
-    fn the_step_is_the_number_of_results_since_the_script() {
+    fn the_number_of_results_since_the_script_selects_the_step() {
         let tools = ["mcp__team__send_message", "mcp__team__task_get"];
-        let mut events = vec![said("hello"), returned("of another script"), said(SCRIPT)];
+        let mut events =
+            vec![user_text("hello"), tool_result("from another script"), user_text(SCRIPT)];
         let reply = conversation(events.clone(), &tools).reply();
         let call = |wanted: &str, tool: &str, args| Answer::Call {
             wanted: wanted.to_owned(),
@@ -204,31 +211,31 @@ mod tests {
             args,
         };
         let first = call("team/send_message", "mcp__team__send_message", json!({"to": "bob"}));
-        assert_eq!(reply, Reply { answer: first, wait: Duration::ZERO });
+        assert_eq!(reply, DelayedAnswer { answer: first, wait: Duration::ZERO });
 
-        // A reminder that the program slips in is no new script.
-        events.extend([returned(r#"{"id":"3"}"#), said("<system-reminder>")]);
+        // A reminder that the agent program inserts does not start a new script.
+        events.extend([tool_result(r#"{"id":"3"}"#), user_text("<system-reminder>")]);
         let reply = conversation(events.clone(), &tools).reply();
         let second = call("team/task_get", "mcp__team__task_get", json!({"taskId": "3"}));
-        assert_eq!(reply, Reply { answer: second, wait: Duration::from_secs(2) });
+        assert_eq!(reply, DelayedAnswer { answer: second, wait: Duration::from_secs(2) });
 
-        events.push(returned("done"));
+        events.push(tool_result("done"));
         let reply = conversation(events.clone(), &tools).reply();
         assert_eq!(reply.answer, Answer::Say("it is done".into()));
 
-        events.push(returned("too many"));
+        events.push(tool_result("too many"));
         let reply = conversation(events.clone(), &tools).reply();
-        assert_eq!(reply.answer, Answer::Stray("the script has ended; 3 results".into()));
+        assert_eq!(reply.answer, Answer::ScriptError("the script has ended; 3 results".into()));
 
-        events.push(said(r#"[script][{"say":"anew"}][/script]"#));
-        assert_eq!(conversation(events, &tools).reply().answer, Answer::Say("anew".into()));
+        events.push(user_text(r#"[script][{"say":"again"}][/script]"#));
+        assert_eq!(conversation(events, &tools).reply().answer, Answer::Say("again".into()));
     }
 
     #[test]
-    fn a_tool_is_found_under_every_vendors_name_for_it() {
+    fn a_tool_is_found_under_the_names_of_all_vendors() {
         let check = |wanted: &str, tools: &[&str], expected: Result<&str, &str>| {
             let conversation = conversation(Vec::new(), tools);
-            let found = conversation.offered(wanted).map(|tool| tool.name.as_str());
+            let found = conversation.find_tool(wanted).map(|tool| tool.name.as_str());
             assert_eq!(
                 found.map_err(|why| why.as_str().to_owned()),
                 expected.map_err(str::to_owned)
@@ -250,21 +257,21 @@ mod tests {
     }
 
     #[test]
-    fn without_a_script_the_model_says_so() {
-        let reply = conversation(vec![said("one"), said("two")], &[]).reply();
+    fn a_prompt_without_a_script_is_reported() {
+        let reply = conversation(vec![user_text("one"), user_text("two")], &[]).reply();
         assert_eq!(reply.answer, Answer::Aside("No script. You said: two".into()));
     }
 
     #[test]
-    fn a_bad_script_is_told_and_not_guessed_at() {
-        let reply = conversation(vec![said("[script]nonsense[/script]")], &[]).reply();
-        let Answer::Stray(why) = reply.answer else { panic!("{reply:?}") };
-        assert!(why.contains("not an array"), "{why}");
+    fn an_invalid_script_is_reported() {
+        let reply = conversation(vec![user_text("[script]nonsense[/script]")], &[]).reply();
+        let Answer::ScriptError(reason) = reply.answer else { panic!("{reply:?}") };
+        assert!(reason.contains("not an array"), "{reason}");
     }
 
     #[test]
-    fn questions_of_the_programs_own_take_no_step() {
-        let mut asked = conversation(vec![said(SCRIPT)], &[]);
+    fn internal_questions_do_not_advance_the_script() {
+        let mut asked = conversation(vec![user_text(SCRIPT)], &[]);
         assert_eq!(asked.reply().answer, Answer::Aside("Scripted".into()));
         asked.tools = vec![Tool { name: "team_send_message".into(), deferred: false }];
         asked.schema = Some(json!({"type": "object", "properties": {"n": {"type": "number"}}}));

@@ -1,28 +1,28 @@
-//! Which paths there are, and what each is answered.
+//! Maps each path to a wire format, and answers requests.
 
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::record::Asked;
+use crate::record::ModelRequestLog;
 use crate::wire::chat::Chat;
 use crate::wire::gemini::Gemini;
 use crate::wire::messages::Messages;
 use crate::wire::responses::Responses;
 use crate::wire::{Body, Request};
 
-/// An answered request.
+/// The response to a request.
 #[derive(Debug)]
 pub struct Response {
     /// The HTTP status.
     pub status: u16,
-    /// How long the body keeps the client waiting.
+    /// The delay before the body.
     pub wait: Duration,
-    /// What is sent.
+    /// The body.
     pub body: Body,
-    /// What was asked of the model, if anything was.
-    pub asked: Option<Asked>,
+    /// Details for the log, if it was a request to the model.
+    pub asked: Option<ModelRequestLog>,
 }
 
 impl Response {
@@ -31,32 +31,32 @@ impl Response {
     }
 }
 
-/// What a model that is out of order, or takes no more, answers to every question: a status, and the words
-/// of the vendor whose part it plays.
+/// The response to every model request during a simulated outage or rate limit, in the form of the simulated
+/// vendor.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outage {
     /// The HTTP status.
     pub status: u16,
-    /// What is sent with it.
+    /// The body.
     pub body: Value,
 }
 
 impl Outage {
-    /// What is answered in the place of an answer. What was asked stays known.
-    pub fn instead_of(self, response: Response) -> Response {
+    /// Replaces a response. The details for the log are kept.
+    pub fn replace(self, response: Response) -> Response {
         Response { asked: response.asked, ..Response::plain(self.status, self.body) }
     }
 }
 
-/// Answers a request to `path`, which is without its query. `id` is used for no other request.
+/// Answers a request to `path`, without the query. `id` is unique to the request.
 pub fn answer(method: &str, path: &str, body: &[u8], id: &str) -> Response {
     if method != "POST" {
-        return look(path);
+        return answer_get(path);
     }
     let body: Value = match serde_json::from_slice(body) {
         Ok(body) => body,
-        Err(error) => return Response::plain(400, problem(&format!("no JSON: {error}"))),
+        Err(error) => return Response::plain(400, error_body(&format!("not JSON: {error}"))),
     };
     let last = path.rsplit('/').next().unwrap_or_default();
     let method = last.rsplit(':').next().unwrap_or_default();
@@ -66,38 +66,38 @@ pub fn answer(method: &str, path: &str, body: &[u8], id: &str) -> Response {
         "messages" => ask("messages", &Messages(body), id),
         "generateContent" => ask("gemini", &Gemini { body, stream: false }, id),
         "streamGenerateContent" => ask("gemini", &Gemini { body, stream: true }, id),
-        "count_tokens" => Response::plain(200, json!({ "input_tokens": tokens(&body) })),
-        "countTokens" => Response::plain(200, json!({ "totalTokens": tokens(&body) })),
-        _ => Response::plain(404, problem(&format!("nothing at {path}"))),
+        "count_tokens" => Response::plain(200, json!({ "input_tokens": estimate_tokens(&body) })),
+        "countTokens" => Response::plain(200, json!({ "totalTokens": estimate_tokens(&body) })),
+        _ => Response::plain(404, error_body(&format!("unknown path {path}"))),
     }
 }
 
 fn ask(wire: &'static str, request: &dyn Request, id: &str) -> Response {
     let conversation = request.conversation();
     let reply = conversation.reply();
-    let asked = Asked::new(wire, &conversation, &reply.answer);
+    let asked = ModelRequestLog::new(wire, &conversation, &reply.answer);
     let body = request.write(&reply.answer, id);
     Response { status: 200, wait: reply.wait, body, asked: Some(asked) }
 }
 
-/// What can be looked at: the list of models, in the words of all vendors at once. It names none, for
-/// a program that knows its model by a list would want to know more about it than a script can say.
-fn look(path: &str) -> Response {
+/// Answers GET and HEAD requests: the list of models, in the format of all vendors at once. The list is empty,
+/// because a client that finds its model there would request more details about it.
+fn answer_get(path: &str) -> Response {
     match path.trim_end_matches('/').rsplit('/').next() {
         Some("models") => {
             Response::plain(200, json!({ "object": "list", "data": [], "models": [] }))
         }
-        // Claude Code looks whether anybody is there.
+        // Claude Code checks whether the server responds.
         Some("") => Response::plain(200, json!({})),
-        _ => Response::plain(404, problem(&format!("nothing at {path}"))),
+        _ => Response::plain(404, error_body(&format!("unknown path {path}"))),
     }
 }
 
-fn problem(message: &str) -> Value {
+fn error_body(message: &str) -> Value {
     json!({ "error": { "type": "invalid_request_error", "message": message } })
 }
 
-/// A guess of the usual kind: four bytes to a token.
-fn tokens(body: &Value) -> usize {
+/// Estimates the number of tokens: four bytes per token.
+fn estimate_tokens(body: &Value) -> usize {
     body.to_string().len() / 4
 }

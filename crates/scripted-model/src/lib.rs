@@ -1,16 +1,16 @@
-//! A model for tests. It thinks nothing: the prompt carries a script, and each answer is the script's
-//! next step, in the wire format in which it was asked.
+//! A fake language model for tests. The prompt contains a script, and each answer is the next step of the
+//! script, in the wire format of the request.
 //!
 //! ```text
 //! Do your work. [script][{"tool": "team/task_claim", "args": {"taskId": "1"}}, {"say": "done"}][/script]
 //! ```
 //!
-//! Nothing is remembered between requests, because every request carries the whole conversation. A
-//! session that was resumed, by whatever process, goes on where its script stood.
+//! The server keeps no state between requests, because every request contains the whole conversation. A resumed
+//! session continues at the same step of its script.
 //!
-//! In reading order: [`script`] is what a prompt can say, [`conversation`] finds the step and the tool
-//! for it, [`wire`] has one file for each vendor's format, [`endpoint`] knows the paths, [`record`] is
-//! what is told of a request, [`server`] does the HTTP. All but the last are pure.
+//! In reading order: [`script`] parses scripts, [`conversation`] finds the next step and its tool, [`wire`] has one
+//! file for each vendor's format, [`endpoint`] maps paths to formats, [`record`] defines the log, [`server`] serves
+//! HTTP. All but the last are pure.
 
 pub mod conversation;
 pub mod endpoint;

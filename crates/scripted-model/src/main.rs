@@ -1,28 +1,28 @@
-//! The scripted model as a program, for tests that start other programs.
+//! The scripted model as a program, for tests that start real agents.
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Parser;
-use scripted_model::server::{Books, Server};
+use scripted_model::server::{Server, ServerOptions};
 
-/// A model that does what the script in the prompt says. Listens on loopback until it is ended.
+/// Serve a fake language model that follows the script in the prompt. Listens on the loopback interface
 #[derive(Parser)]
 struct Arguments {
-    /// The port; 0 for any free one
+    /// Port to listen on; 0 chooses a free one
     #[arg(long, default_value_t = 0)]
     port: u16,
-    /// Write the address to this file, whole, once it listens; without it, to standard output
+    /// Write the address to this file instead of standard output
     #[arg(long, value_name = "FILE")]
     address: Option<PathBuf>,
-    /// Append a line of JSON for each request
+    /// Append a JSON line for each request to this file
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Keep the body of each request in this folder
+    /// Save the body of each request in this folder
     #[arg(long, value_name = "DIR")]
     bodies: Option<PathBuf>,
-    /// While there is this file, answer each question with what it holds: `{"status": 429, "body": {}}`
+    /// While this file exists, answer each model request with its content: `{"status": 429, "body": {}}`
     #[arg(long, value_name = "FILE")]
     outage: Option<PathBuf>,
 }
@@ -30,27 +30,27 @@ struct Arguments {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> io::Result<()> {
     let arguments = Arguments::parse();
-    let mut books = Books::default();
+    let mut options = ServerOptions::default();
     if let Some(path) = &arguments.log {
-        books.log = Some(Box::new(File::options().create(true).append(true).open(path)?));
+        options.log = Some(Box::new(File::options().create(true).append(true).open(path)?));
     }
     if let Some(folder) = arguments.bodies {
         std::fs::create_dir_all(&folder)?;
-        books.bodies = Some(folder);
+        options.bodies = Some(folder);
     }
-    books.outage = arguments.outage;
-    let server = Server::bind(arguments.port, books).await?;
+    options.outage = arguments.outage;
+    let server = Server::bind(arguments.port, options).await?;
     let address = format!("http://{}\n", server.address()?);
     match &arguments.address {
-        Some(path) => write_whole(path, &address)?,
+        Some(path) => write_atomically(path, &address)?,
         None => io::stdout().write_all(address.as_bytes())?,
     }
     server.run().await
 }
 
-/// A reader finds nothing or all of it.
-fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    let draft = path.with_added_extension("draft");
-    std::fs::write(&draft, text)?;
-    std::fs::rename(draft, path)
+/// Writes the file atomically, so that a reader never sees a part of it.
+fn write_atomically(path: &Path, text: &str) -> io::Result<()> {
+    let temporary = path.with_added_extension("draft");
+    std::fs::write(&temporary, text)?;
+    std::fs::rename(temporary, path)
 }

@@ -1,51 +1,51 @@
-//! What is told of a request: which tools it offered, what it reported, what it was answered.
+//! The log of requests: the tools that were offered, the tool results, and the answer.
 
 use serde::Serialize;
 
-use crate::conversation::{Answer, Conversation, Returned, Tool};
+use crate::conversation::{Answer, Conversation, Tool, ToolResult};
 
-/// One request, told in one line of JSON.
+/// One request; one line of JSON in the log.
 #[derive(Debug, Serialize)]
 pub struct Record {
     /// The request's number, from 1.
     pub number: u64,
-    /// When it had come whole, in microseconds since 1970.
+    /// When it was received completely, in microseconds since 1970.
     pub at: u128,
     /// Its method.
     pub method: String,
-    /// Its path, without what follows a question mark.
+    /// Its path, without the query.
     pub path: String,
-    /// The status it was answered with.
+    /// The status of the response.
     pub status: u16,
-    /// What it asked of the model; none if it asked for something else.
+    /// Details, if it was a request to the model.
     #[serde(flatten)]
-    pub asked: Option<Asked>,
+    pub asked: Option<ModelRequestLog>,
 }
 
-/// What a request asked of the model, and got.
+/// A request to the model, and the answer.
 #[derive(Debug, Serialize)]
-pub struct Asked {
+pub struct ModelRequestLog {
     /// The wire format.
     pub wire: &'static str,
-    /// The tools on offer, in their order.
+    /// The offered tools, in order.
     pub tools: Vec<Tool>,
-    /// The last text in the user's place.
+    /// The last text of the user.
     pub heard: String,
-    /// What the last tool gave back.
-    pub returned: Option<Returned>,
-    /// How many tools have given something back so far.
+    /// The last tool result.
+    pub returned: Option<ToolResult>,
+    /// The number of tool results so far.
     pub results: usize,
     /// The answer.
     pub answer: Answer,
 }
 
-impl Asked {
-    /// What there is to tell of a conversation.
+impl ModelRequestLog {
+    /// Summarises a conversation for the log.
     pub fn new(wire: &'static str, conversation: &Conversation, answer: &Answer) -> Self {
         Self {
             wire,
             tools: conversation.tools.clone(),
-            heard: conversation.latest_words().to_owned(),
+            heard: conversation.latest_user_text().to_owned(),
             returned: conversation.results().next_back().cloned(),
             results: conversation.results().count(),
             answer: answer.clone(),

@@ -1,11 +1,11 @@
-//! An answer to a question that must be answered in JSON of a certain shape.
+//! Generates an answer for a request that requires JSON of a given schema.
 
 use serde_json::{Map, Value};
 
-/// The plainest value that obeys a schema: the first of its choices, one, zero, false, empty.
+/// Returns the simplest value that matches a schema: the first alternative, one, zero, false, or empty.
 ///
-/// Gemini's own questions (who speaks next, how hard is this, is this a loop) are worded such that this
-/// answer changes nothing: `user`, the least of scores that begin at one, no confidence.
+/// Gemini CLI asks internal questions (who speaks next, how complex is the task, is this a loop). This answer has no
+/// effect on them: `user`, the lowest score, no confidence.
 pub(crate) fn example(schema: &Value) -> Value {
     let field = |name: &str| schema.get(name);
     if let Some(value) = field("const").or_else(|| first(field("enum"))) {
@@ -14,7 +14,7 @@ pub(crate) fn example(schema: &Value) -> Value {
     if let Some(choice) = first(field("anyOf")).or_else(|| first(field("oneOf"))) {
         return example(choice);
     }
-    // Gemini's older schemas write types in capitals.
+    // Gemini's older schemas have types in upper case.
     let kind = field("type").map(|kind| kind.as_str().or_else(|| first(Some(kind))?.as_str()));
     match kind.flatten().unwrap_or_default().to_ascii_lowercase().as_str() {
         "string" => Value::String("scripted".into()),
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_schema_has_an_example() {
+    fn every_type_of_schema_has_an_example() {
         let check = |schema: Value, expected: Value| assert_eq!(example(&schema), expected);
         check(json!({"type": "string"}), json!("scripted"));
         check(json!({"type": "string", "enum": ["user", "model"]}), json!("user"));

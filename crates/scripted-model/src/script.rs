@@ -1,6 +1,6 @@
-//! What a prompt can tell the model to do: steps between `[script]` and `[/script]`, a JSON array.
+//! Scripts: a JSON array of steps between `[script]` and `[/script]` in a prompt.
 //!
-//! The marks have no `<`, so that a script survives the escaping of a message's envelope.
+//! The markers contain no `<`, so that a script survives the escaping of a message's envelope.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -16,57 +16,57 @@ const HEARD: &str = "{heard:";
 /// The steps of one prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Script {
-    /// One for each answer.
-    pub steps: Vec<Step>,
+    /// The steps; each is one answer.
+    pub steps: Vec<ScriptStep>,
 }
 
 /// One answer of the model.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
-    /// What it does.
-    pub act: Act,
-    /// How long it takes before it does so.
+pub struct ScriptStep {
+    /// The action.
+    pub act: StepAction,
+    /// The delay before it.
     pub wait: Duration,
 }
 
-/// What the model does at a step. Strings may hold references to results, as in [`fill`].
+/// The action of a step. Strings may contain references to results (see [`fill`]).
 #[derive(Clone, Debug, PartialEq)]
-pub enum Act {
-    /// It calls a tool.
+pub enum StepAction {
+    /// Call a tool.
     Call {
-        /// The tool's name, or the end of it.
+        /// The name of the tool, or the end of the name.
         tool: String,
-        /// What it is called with.
+        /// The arguments.
         args: Value,
     },
-    /// It says something, which ends its turn.
+    /// Answer with text, which ends the turn.
     Say(String),
 }
 
 /// Why a script cannot be followed.
 #[derive(Debug, thiserror::Error)]
-pub enum BadScript {
-    /// Not the JSON that a script is.
+pub enum ScriptError {
+    /// The script is not valid JSON of the expected form.
     #[error("the script is not an array of steps: {0}")]
     Unreadable(#[from] serde_json::Error),
-    /// A step that is two things, or none.
-    #[error("step {0} is neither a tool, nor something to say, nor a wait")]
-    Unclear(usize),
-    /// A wait that is no length of time.
-    #[error("step {0} waits for no length of time")]
-    Timeless(usize),
-    /// A wait with nothing to wait for.
+    /// A step with several actions, or none.
+    #[error("step {0} must have exactly one of `tool` and `say`, or only `wait`")]
+    InvalidStep(usize),
+    /// A wait that is not a valid duration.
+    #[error("step {0}: `wait` is not a valid duration")]
+    InvalidWait(usize),
+    /// A wait without a following step.
     #[error("the script ends with a wait")]
-    Endless,
-    /// A reference that leads nowhere.
-    #[error("no result for {{{0}}}")]
+    EndsWithWait,
+    /// A reference that cannot be resolved.
+    #[error("cannot resolve {{{0}}}")]
     Unresolved(String),
 }
 
-/// A step as it is written: `tool` with `args`, or `say`; `wait` in seconds with either, or alone.
+/// The JSON of a step: `tool` with `args`, or `say`. `wait`, in seconds, with either or alone.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct StepJson {
     tool: Option<String>,
     args: Option<Value>,
     say: Option<String>,
@@ -74,72 +74,72 @@ struct Written {
 }
 
 impl Script {
-    /// The last script in a text, if there is one. `{heard:request_id}` in it is the word that follows
-    /// the last `request_id` before it: a request brings the id that its answer has to name.
-    pub fn find(text: &str) -> Option<Result<Self, BadScript>> {
+    /// Finds the last script in a text. `{heard:request_id}` in it stands for the word that follows the last
+    /// `request_id` before the script, so that a script can answer a request by its id.
+    pub fn find(text: &str) -> Option<Result<Self, ScriptError>> {
         let (before, after) = text.rsplit_once(OPEN)?;
         let (script, _) = after.split_once(CLOSE)?;
-        Some(fill_heard(&plain(script), before).and_then(|script| Self::parse(&script)))
+        Some(resolve_heard(&unescape(script), before).and_then(|script| Self::parse(&script)))
     }
 
-    fn parse(script: &str) -> Result<Self, BadScript> {
-        let written: Vec<Written> = serde_json::from_str(script)?;
+    fn parse(script: &str) -> Result<Self, ScriptError> {
+        let written: Vec<StepJson> = serde_json::from_str(script)?;
         let mut steps = Vec::new();
-        // A wait of its own belongs to the step after it: waiting is not an answer.
-        let mut waited = Duration::ZERO;
+        // A step with only a wait delays the next step.
+        let mut delay = Duration::ZERO;
         for (number, step) in written.into_iter().enumerate() {
             if let Some(seconds) = step.wait {
-                waited += Duration::try_from_secs_f64(seconds)
-                    .map_err(|_| BadScript::Timeless(number))?;
+                delay += Duration::try_from_secs_f64(seconds)
+                    .map_err(|_| ScriptError::InvalidWait(number))?;
             }
             let act = match (step.tool, step.args, step.say) {
-                (Some(tool), args, None) => Act::Call {
+                (Some(tool), args, None) => StepAction::Call {
                     tool,
                     args: args.unwrap_or_else(|| Value::Object(Default::default())),
                 },
-                (None, None, Some(text)) => Act::Say(text),
+                (None, None, Some(text)) => StepAction::Say(text),
                 (None, None, None) if step.wait.is_some() => continue,
-                _ => return Err(BadScript::Unclear(number)),
+                _ => return Err(ScriptError::InvalidStep(number)),
             };
-            steps.push(Step { act, wait: std::mem::take(&mut waited) });
+            steps.push(ScriptStep { act, wait: std::mem::take(&mut delay) });
         }
-        if waited > Duration::ZERO { Err(BadScript::Endless) } else { Ok(Self { steps }) }
+        if delay > Duration::ZERO { Err(ScriptError::EndsWithWait) } else { Ok(Self { steps }) }
     }
 }
 
-/// The script itself where it stands in a string of JSON, as the reason of a request to stop does in what
-/// Claude Code shows its model.
-fn plain(script: &str) -> Cow<'_, str> {
+/// Unescapes a script that is inside a JSON string, like the reason of a shutdown request that Claude Code shows
+/// its model.
+fn unescape(script: &str) -> Cow<'_, str> {
     if serde_json::from_str::<IgnoredAny>(script).is_ok() {
         return Cow::Borrowed(script);
     }
-    let within: Result<String, _> = serde_json::from_str(&format!("\"{script}\""));
-    within.map_or(Cow::Borrowed(script), Cow::Owned)
+    let unescaped: Result<String, _> = serde_json::from_str(&format!("\"{script}\""));
+    unescaped.map_or(Cow::Borrowed(script), Cow::Owned)
 }
 
-/// Puts words that stand before a script into it.
-fn fill_heard(script: &str, before: &str) -> Result<String, BadScript> {
+/// Replaces references of the form `{heard:NAME}` with words from the text before the script.
+fn resolve_heard(script: &str, before: &str) -> Result<String, ScriptError> {
     let mut filled = String::new();
     let mut rest = script;
     while let Some((head, after)) = rest.split_once(HEARD) {
         let Some((name, behind)) = after.split_once('}') else { break };
         let word = word_after(name, before);
         filled.push_str(head);
-        filled.push_str(word.ok_or_else(|| BadScript::Unresolved(format!("heard:{name}")))?);
+        filled.push_str(word.ok_or_else(|| ScriptError::Unresolved(format!("heard:{name}")))?);
         rest = behind;
     }
     filled.push_str(rest);
     Ok(filled)
 }
 
-/// Puts results of earlier tools into every string of `value`.
+/// Replaces references to earlier tool results in every string of `value`.
 ///
-/// `{result}` is the text of the latest result, `{result:/messages/0/id}` a place in the JSON it holds,
-/// `{result:request_id}` the word that follows the last `request_id` in it, in JSON or in words, for some
-/// vendors show their model the one and some the other. `{result#0:…}` is the same of the script's first.
-/// A string that is one reference and nothing else becomes what it refers to, number or object; within
-/// other words it becomes text.
-pub fn fill(value: &Value, results: &[&str]) -> Result<Value, BadScript> {
+/// `{result}` is the text of the latest result. `{result:/messages/0/id}` is a JSON pointer into it.
+/// `{result:request_id}` is the word that follows the last `request_id` in it; this works for JSON and for plain
+/// text, because vendors show results in different forms. `{result#0:…}` refers to the first result of the script.
+/// A string that is exactly one reference becomes the referenced value, which may be a number or an object;
+/// otherwise the value is inserted as text.
+pub fn fill(value: &Value, results: &[&str]) -> Result<Value, ScriptError> {
     Ok(match value {
         Value::String(text) => fill_text(text, results)?,
         Value::Array(items) => {
@@ -147,25 +147,25 @@ pub fn fill(value: &Value, results: &[&str]) -> Result<Value, BadScript> {
         }
         Value::Object(fields) => {
             let filled = fields.iter().map(|(key, item)| Ok((key.clone(), fill(item, results)?)));
-            Value::Object(filled.collect::<Result<_, BadScript>>()?)
+            Value::Object(filled.collect::<Result<_, ScriptError>>()?)
         }
         other => other.clone(),
     })
 }
 
-fn fill_text(text: &str, results: &[&str]) -> Result<Value, BadScript> {
+fn fill_text(text: &str, results: &[&str]) -> Result<Value, ScriptError> {
     let mut filled = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("{result") {
         let Some((reference, behind)) = after.split_once('}') else { break };
         let found = resolve(reference, results)
-            .ok_or_else(|| BadScript::Unresolved(format!("result{reference}")))?;
+            .ok_or_else(|| ScriptError::Unresolved(format!("result{reference}")))?;
         if filled.is_empty() && before.is_empty() && behind.is_empty() {
             return Ok(found);
         }
         filled.push_str(before);
         match found {
-            Value::String(words) => filled.push_str(&words),
+            Value::String(text) => filled.push_str(&text),
             other => filled.push_str(&other.to_string()),
         }
         rest = behind;
@@ -174,7 +174,7 @@ fn fill_text(text: &str, results: &[&str]) -> Result<Value, BadScript> {
     Ok(Value::String(filled))
 }
 
-/// `reference` is what stands between `{result` and `}`.
+/// Resolves a reference: the text between `{result` and `}`.
 fn resolve(reference: &str, results: &[&str]) -> Option<Value> {
     let (which, pointer) = match reference.split_once(':') {
         Some((which, pointer)) => (which, Some(pointer)),
@@ -187,21 +187,21 @@ fn resolve(reference: &str, results: &[&str]) -> Option<Value> {
     };
     match pointer {
         None => Some(Value::String((*text).to_owned())),
-        Some(pointer) if pointer.starts_with('/') => json_within(text)?.pointer(pointer).cloned(),
+        Some(pointer) if pointer.starts_with('/') => find_json(text)?.pointer(pointer).cloned(),
         Some(name) => word_after(name, text).map(|word| Value::String(word.to_owned())),
     }
 }
 
-/// The word that follows the last `name`, without the signs around it.
+/// Returns the word that follows the last `name`, without surrounding punctuation.
 fn word_after<'t>(name: &str, text: &'t str) -> Option<&'t str> {
     let (_, after) = text.rsplit_once(name)?;
     let after = after.trim_start_matches([' ', '"', '\\', ':', '=']);
-    let word = after.split(|sign: char| sign.is_whitespace() || "\"\\,}<".contains(sign)).next()?;
+    let word = after.split(|c: char| c.is_whitespace() || "\"\\,}<".contains(c)).next()?;
     Some(word.trim_end_matches([':', '.', ';'])).filter(|word| !word.is_empty())
 }
 
-/// The first JSON object or array in a text: some vendors put words of their own before a result.
-fn json_within(text: &str) -> Option<Value> {
+/// Parses the first JSON object or array in a text. Some vendors put other text before a result.
+fn find_json(text: &str) -> Option<Value> {
     text.match_indices(['{', '[']).find_map(|(start, _)| {
         let rest = text.get(start..)?;
         serde_json::Deserializer::from_str(rest).into_iter().next()?.ok()
@@ -215,36 +215,43 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_script_of_a_text_counts() {
+    fn the_last_script_in_a_text_is_used() {
         let text = r#"x [script][{"say":"a"}][/script] y [script][{"say":"b"}][/script] z"#;
         let script = Script::find(text).unwrap().unwrap();
-        assert_eq!(script.steps, [Step { act: Act::Say("b".into()), wait: Duration::ZERO }]);
+        assert_eq!(
+            script.steps,
+            [ScriptStep { act: StepAction::Say("b".into()), wait: Duration::ZERO }]
+        );
         assert!(Script::find("no script").is_none());
         assert!(Script::find("[script] without an end").is_none());
     }
 
     #[test]
-    fn a_script_can_name_what_stands_before_it() {
+    fn a_script_can_refer_to_the_text_before_it() {
         let text = r#"request_id stop-1@bob: why [script][{"say":"{heard:request_id}"}][/script]"#;
         let script = Script::find(text).unwrap().unwrap();
-        assert_eq!(script.steps[0].act, Act::Say("stop-1@bob".into()));
+        assert_eq!(script.steps[0].act, StepAction::Say("stop-1@bob".into()));
         let text = r#"nothing [script][{"say":"{heard:request_id}"}][/script] request_id late"#;
         let error = Script::find(text).unwrap().unwrap_err().to_string();
-        assert_eq!(error, "no result for {heard:request_id}");
+        assert_eq!(error, "cannot resolve {heard:request_id}");
     }
 
     #[test]
-    fn a_script_in_a_string_of_json_is_read() {
+    fn a_script_inside_a_json_string_is_found() {
         let script = r#"[script][{"say":"it is {heard:requestId}, \"yes\""}][/script]"#;
         for reason in [script.to_owned(), json!(script).to_string()] {
             let text = format!(r#"{{"requestId":"stop-1@bob","reason":{reason}}}"#);
             let script = Script::find(&text).unwrap().unwrap();
-            assert_eq!(script.steps[0].act, Act::Say("it is stop-1@bob, \"yes\"".into()), "{text}");
+            assert_eq!(
+                script.steps[0].act,
+                StepAction::Say("it is stop-1@bob, \"yes\"".into()),
+                "{text}"
+            );
         }
     }
 
     #[test]
-    fn a_wait_of_its_own_belongs_to_the_step_after_it() {
+    fn a_separate_wait_delays_the_next_step() {
         let text = r#"[script][{"wait":1},{"tool":"t","wait":0.5},{"say":"b"}][/script]"#;
         let script = Script::find(text).unwrap().unwrap();
         let waits: Vec<_> = script.steps.iter().map(|step| step.wait.as_millis()).collect();
@@ -252,25 +259,25 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_followed_is_said() {
+    fn invalid_scripts_are_reported() {
         let check = |script: &str, expected: &str| {
             let error = Script::parse(script).unwrap_err().to_string();
             assert!(error.contains(expected), "{script}: {error}");
         };
         check("{}", "not an array");
         check(r#"[{"tol":"x"}]"#, "unknown field");
-        check(r#"[{"say":"x"},{"tool":"x","say":"y"}]"#, "step 1 is neither");
-        check(r#"[{"say":"x","args":{}}]"#, "step 0 is neither");
-        check("[{}]", "step 0 is neither");
-        check(r#"[{"wait":-1}]"#, "no length of time");
+        check(r#"[{"say":"x"},{"tool":"x","say":"y"}]"#, "step 1 must have");
+        check(r#"[{"say":"x","args":{}}]"#, "step 0 must have");
+        check("[{}]", "step 0 must have");
+        check(r#"[{"wait":-1}]"#, "not a valid duration");
         check(r#"[{"wait":1}]"#, "ends with a wait");
     }
 
     #[test]
-    fn results_fill_the_strings_of_a_step() {
+    fn references_to_results_are_replaced() {
         let results = [r#"{"id": 7}"#, r#"took 3 s: {"m":[{"id":"r-1","ok":true}]} (and more)"#];
-        let check = |written: Value, expected: Value| {
-            assert_eq!(fill(&written, &results).unwrap(), expected, "{written}");
+        let check = |template: Value, expected: Value| {
+            assert_eq!(fill(&template, &results).unwrap(), expected, "{template}");
         };
         check(json!("{result:/m/0/id}"), json!("r-1"));
         check(json!("{result:/m/0/ok}"), json!(true));
@@ -281,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_finds_its_value_in_json_and_in_words() {
+    fn a_named_value_is_found_in_json_and_in_plain_text() {
         for text in [
             r#"{"messages":[{"request_id":"old-1"},{"request_id":"stop-2@bob","text":"stop"}]}"#,
             r#"Output:\n{\"request_id\": \"stop-2@bob\"}"#,
@@ -297,10 +304,10 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_that_leads_nowhere_is_refused() {
-        for written in ["{result:/none}", "{result#9}", "{results}", "{result#x:/id}"] {
-            let error = fill(&json!(written), &[r#"{"id": 7}"#]).unwrap_err().to_string();
-            assert_eq!(error, format!("no result for {written}"));
+    fn an_unresolvable_reference_is_reported() {
+        for template in ["{result:/none}", "{result#9}", "{results}", "{result#x:/id}"] {
+            let error = fill(&json!(template), &[r#"{"id": 7}"#]).unwrap_err().to_string();
+            assert_eq!(error, format!("cannot resolve {template}"));
         }
         assert!(fill(&json!("{result}"), &[]).is_err());
         assert!(fill(&json!("{result:/id}"), &["no JSON"]).is_err());

@@ -1,4 +1,4 @@
-//! The model on a port of loopback.
+//! The HTTP server, on the loopback interface.
 
 use std::convert::Infallible;
 use std::io::{self, Write};
@@ -20,94 +20,98 @@ use tokio::net::{TcpListener, TcpStream};
 use uuid::Uuid;
 
 use crate::endpoint::{self, Outage};
-use crate::record::{Asked, Record};
+use crate::record::{ModelRequestLog, Record};
 use crate::wire::Body;
 
-type Sent = Either<Full<Bytes>, Channel<Bytes>>;
+type HttpBody = Either<Full<Bytes>, Channel<Bytes>>;
 
-/// A model that listens.
+/// A listening server.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
-    desk: Arc<Desk>,
+    state: Arc<SharedState>,
 }
 
-/// Where the server writes what happens, and looks whether it is to answer.
+/// The files that the server writes and reads.
 #[derive(Default)]
-pub struct Books {
-    /// Gets one [`Record`] a line.
+pub struct ServerOptions {
+    /// Receives one [`Record`] per line.
     pub log: Option<Box<dyn Write + Send>>,
-    /// A folder that gets the body of each request, for whoever wants to see one whole.
+    /// A folder for the bodies of all requests, for debugging.
     pub bodies: Option<PathBuf>,
-    /// A file that holds an [`Outage`] while there is one.
+    /// A file that contains an [`Outage`]. While it exists, model requests fail.
     pub outage: Option<PathBuf>,
 }
 
-/// What the connections share.
-struct Desk {
+/// State that all connections share.
+struct SharedState {
     log: Mutex<Option<Box<dyn Write + Send>>>,
     bodies: Option<PathBuf>,
     outage: Option<PathBuf>,
     requests: AtomicU64,
 }
 
-impl std::fmt::Debug for Desk {
+impl std::fmt::Debug for SharedState {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Desk").field("requests", &self.requests).finish_non_exhaustive()
+        out.debug_struct("SharedState").field("requests", &self.requests).finish_non_exhaustive()
     }
 }
 
 impl Server {
-    /// Listens on this port of loopback, on any free one if it is 0.
-    pub async fn bind(port: u16, books: Books) -> io::Result<Self> {
+    /// Listens on this port of the loopback interface; 0 chooses a free one.
+    pub async fn bind(port: u16, options: ServerOptions) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
-        let Books { log, bodies, outage } = books;
-        let desk = Desk { log: Mutex::new(log), bodies, outage, requests: AtomicU64::new(0) };
-        Ok(Self { listener, desk: Arc::new(desk) })
+        let ServerOptions { log, bodies, outage } = options;
+        let state =
+            SharedState { log: Mutex::new(log), bodies, outage, requests: AtomicU64::new(0) };
+        Ok(Self { listener, state: Arc::new(state) })
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Answers for as long as it is polled.
+    /// Serves requests until the future is dropped.
     pub async fn run(self) -> io::Result<()> {
         loop {
             let (stream, _) = self.listener.accept().await?;
-            tokio::spawn(serve(stream, Arc::clone(&self.desk)));
+            tokio::spawn(serve(stream, Arc::clone(&self.state)));
         }
     }
 }
 
-async fn serve(stream: TcpStream, desk: Arc<Desk>) {
-    let service = service_fn(|request| desk.answer(request));
-    // A client that goes away in the middle is no failure: being killed is what a test does to it.
+async fn serve(stream: TcpStream, state: Arc<SharedState>) {
+    let service = service_fn(|request| state.answer(request));
+    // A closed connection is not an error: tests kill their clients.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
-impl Desk {
-    async fn answer(&self, request: Request<Incoming>) -> Result<Response<Sent>, Infallible> {
+impl SharedState {
+    async fn answer(&self, request: Request<Incoming>) -> Result<Response<HttpBody>, Infallible> {
         let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
         let (head, body) = request.into_parts();
         let (method, path) = (head.method.as_str(), head.uri.path());
         if head.headers.contains_key(CONTENT_ENCODING) {
-            self.note(number, method, path, 415, None);
-            return Ok(text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "a compressed body"));
+            self.log_request(number, method, path, 415, None);
+            return Ok(plain_text(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "compressed bodies are not supported",
+            ));
         }
         let Ok(body) = body.collect().await.map(Collected::to_bytes) else {
-            self.note(number, method, path, 400, None);
-            return Ok(text(StatusCode::BAD_REQUEST, "half a body"));
+            self.log_request(number, method, path, 400, None);
+            return Ok(plain_text(StatusCode::BAD_REQUEST, "incomplete body"));
         };
         let id = Uuid::new_v4().simple().to_string();
         let mut answer = endpoint::answer(method, path, &body, &id);
         if answer.asked.is_some()
             && let Some(outage) = self.outage()
         {
-            answer = outage.instead_of(answer);
+            answer = outage.replace(answer);
         }
-        self.keep(number, &body);
-        self.note(number, method, path, answer.status, answer.asked);
+        self.save_body(number, &body);
+        self.log_request(number, method, path, answer.status, answer.asked);
         let status =
             StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         Ok(match answer.body {
@@ -116,7 +120,7 @@ impl Desk {
                 with_type(status, "application/json", Either::Left(Full::from(value.to_string())))
             }
             Body::Stream(events) => {
-                // The head goes out at once, so that a long wait is not taken for a dead server.
+                // The headers are sent immediately, so that the client does not time out during a long wait.
                 let (mut sender, channel) = Channel::new(1);
                 tokio::spawn(async move {
                     tokio::time::sleep(answer.wait).await;
@@ -131,41 +135,47 @@ impl Desk {
         })
     }
 
-    /// Writes what happened before it is answered, so that whoever has an answer finds it in the log.
-    fn note(&self, number: u64, method: &str, path: &str, status: u16, asked: Option<Asked>) {
+    /// Logs a request. This happens before the answer is sent, so that a client with an answer finds it in the log.
+    fn log_request(
+        &self,
+        number: u64,
+        method: &str,
+        path: &str,
+        status: u16,
+        asked: Option<ModelRequestLog>,
+    ) {
         let (method, path) = (method.to_owned(), path.to_owned());
         let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
         let record = Record { number, at, method, path, status, asked };
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         if let (Some(log), Ok(mut line)) = (log.as_mut(), serde_json::to_vec(&record)) {
             line.push(b'\n');
-            // Nobody is left to be told that a log cannot be written; its reader will miss the line.
+            // A write error cannot be reported anywhere; the test will miss the line.
             let _ = log.write_all(&line).and_then(|()| log.flush());
         }
     }
 
-    /// What is wrong with the model just now. A file that cannot be understood is an outage of its own, so
-    /// that whoever wrote it notices.
+    /// Reads the current outage. A file that cannot be parsed also causes an outage, so that the mistake is noticed.
     fn outage(&self) -> Option<Outage> {
         let text = std::fs::read(self.outage.as_ref()?).ok()?;
         Some(serde_json::from_slice(&text).unwrap_or_else(|error| Outage {
             status: 501,
-            body: serde_json::json!({ "error": { "message": format!("no outage: {error}") } }),
+            body: serde_json::json!({ "error": { "message": format!("invalid outage file: {error}") } }),
         }))
     }
 
-    fn keep(&self, number: u64, body: &[u8]) {
+    fn save_body(&self, number: u64, body: &[u8]) {
         if let Some(folder) = &self.bodies {
             let _ = std::fs::write(folder.join(format!("{number:04}.json")), body);
         }
     }
 }
 
-fn text(status: StatusCode, words: &'static str) -> Response<Sent> {
-    with_type(status, "text/plain", Either::Left(Full::from(words)))
+fn plain_text(status: StatusCode, text: &'static str) -> Response<HttpBody> {
+    with_type(status, "text/plain", Either::Left(Full::from(text)))
 }
 
-fn with_type(status: StatusCode, content_type: &'static str, body: Sent) -> Response<Sent> {
+fn with_type(status: StatusCode, content_type: &'static str, body: HttpBody) -> Response<HttpBody> {
     let mut response = Response::new(body);
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));

@@ -1,4 +1,4 @@
-//! Mail that Claude Code took and its model never saw.
+//! Resending mail that Claude Code took but its model never saw.
 
 use std::fs;
 use std::sync::Arc;
@@ -16,24 +16,16 @@ use brigade_wire::team::Team;
 use brigade_testkit::files::Files;
 use brigade_testkit::signing::Keys;
 
-/// How a program takes its mail: new empties the inbox, old marks it.
+/// How a program takes its mail: newer versions of Claude Code remove it from the inbox, older ones mark it read.
 #[derive(Clone, Copy, Debug)]
-enum Takes {
+enum TakeMode {
     Out,
     Read,
 }
 
-/// The native program of bob, which reads and writes the files itself.
-trait NativeBob {
-    /// Reads bob's inbox as Claude Code does, and returns the envelopes its model would see.
-    fn take(&self, takes: Takes) -> String;
-
-    /// The texts that wait in bob's inbox.
-    async fn waiting(&self) -> Vec<String>;
-}
-
-impl NativeBob for Files {
-    fn take(&self, takes: Takes) -> String {
+impl Files {
+    /// Takes the mail in bob's inbox, as bob's program does, and returns the envelopes its model would see.
+    fn take(&self, takes: TakeMode) -> String {
         let bytes = fs::read(self.inbox("bob")).unwrap();
         let inbox = Inbox::read(&bytes).unwrap();
         let unread: Vec<_> = inbox.messages().filter(|message| !message.read()).collect();
@@ -43,13 +35,14 @@ impl NativeBob for Files {
         });
         let envelopes: Vec<String> = envelopes.collect();
         let left = match takes {
-            Takes::Out => b"[]".to_vec(),
-            Takes::Read => inbox.with_read(|_| true).into_owned(),
+            TakeMode::Out => b"[]".to_vec(),
+            TakeMode::Read => inbox.with_read(|_| true).into_owned(),
         };
         fs::write(self.inbox("bob"), left).unwrap();
         envelopes.join("\n\n")
     }
 
+    /// The texts of the unread messages in bob's inbox.
     async fn waiting(&self) -> Vec<String> {
         let texts = self.anew().texts("bob").await;
         texts.into_iter().filter(|(_, read)| !read).map(|(text, _)| text).collect()
@@ -65,8 +58,8 @@ fn heard(turns: &[&str]) -> Heard {
 }
 
 #[test]
-fn what_was_taken_and_not_shown_is_sent_again_until_it_is_shown() {
-    for takes in [Takes::Out, Takes::Read] {
+fn mail_taken_but_not_shown_is_resent_until_it_is_shown() {
+    for takes in [TakeMode::Out, TakeMode::Read] {
         Files::run(async |files| {
             let house = files.anew();
             house.say("alice", "bob", "first").await;
@@ -79,7 +72,7 @@ fn what_was_taken_and_not_shown_is_sent_again_until_it_is_shown() {
             let again = start(&house, &one).await;
             assert_eq!((again.sent.len(), again.go_on), (1, false));
             assert_eq!(files.waiting().await, ["waits", "lost"], "{takes:?}");
-            // Doing it twice is doing it once.
+            // The second run sends nothing.
             assert_eq!(start(&house, &one).await.sent, []);
             // Lost again, and then shown.
             files.take(takes);
@@ -94,25 +87,25 @@ fn what_was_taken_and_not_shown_is_sent_again_until_it_is_shown() {
 }
 
 #[test]
-fn the_same_words_twice_are_two_messages() {
+fn the_same_text_sent_twice_is_two_messages() {
     Files::run(async |files| {
         let house = files.anew();
         house.say("alice", "bob", "again!").await;
-        let once = files.take(Takes::Out);
+        let once = files.take(TakeMode::Out);
         house.say("alice", "bob", "again!").await;
-        files.take(Takes::Out);
+        files.take(TakeMode::Out);
         assert_eq!(start(&house, &heard(&[&once])).await.sent.len(), 1);
-        let twice = files.take(Takes::Out);
+        let twice = files.take(TakeMode::Out);
         assert_eq!(start(&house, &heard(&[&once, &twice])).await.sent, []);
     });
 }
 
 #[test]
-fn a_copy_says_what_the_message_said_and_who_said_it() {
+fn a_copy_has_the_same_text_and_sender() {
     Files::run(async |files| {
         let house = files.anew();
         let config = house.store.team(&team()).await.unwrap().unwrap();
-        // Another program's words: ours refuses the tag in them.
+        // Written by another program; brigade would reject the tag in the text.
         let message = Outgoing {
             msg_id: uuid::Uuid::new_v4().to_string(),
             from: "alice".into(),
@@ -126,7 +119,7 @@ fn a_copy_says_what_the_message_said_and_who_said_it() {
         };
         house.store.send(&team(), &member("bob"), &message).await.unwrap();
         let before = fs::read(files.inbox("bob")).unwrap();
-        files.take(Takes::Out);
+        files.take(TakeMode::Out);
         let again = start(&house, &Heard::default()).await;
         assert_eq!(again.sent, [message.key()]);
         let after = fs::read(files.inbox("bob")).unwrap();
@@ -138,22 +131,22 @@ fn a_copy_says_what_the_message_said_and_who_said_it() {
         assert_eq!(before.color(), after.color());
         assert_eq!(before.summary(), after.summary());
         assert_ne!(before.msg_id(), after.msg_id());
-        // The new program escapes the one tag that could end the envelope.
+        // Newer versions of Claude Code escape the closing tag.
         let turn = "<teammate-message teammate_id=\"alice\">\nwords with <\\/teammate-message in\nthem, \"quoted\"\n</teammate-message>";
-        files.take(Takes::Out);
+        files.take(TakeMode::Out);
         assert_eq!(start(&house, &heard(&[turn])).await.sent, []);
     });
 }
 
 #[test]
-fn answers_are_not_repeated_and_requests_to_stop_are() {
+fn shutdown_requests_are_resent_and_answers_are_not() {
     Files::run(async |files| {
         let house = files.anew();
         let (lead, bob) = (house.seat("team-lead"), house.seat("bob"));
         let plan = handshake::submit_plan(&bob, "a plan", None).await.unwrap();
         handshake::answer_plan(&lead, &plan.request_id, handshake::Answer::Yes).await.unwrap();
         let asked = handshake::request_shutdown(&lead, "bob", None).await.unwrap();
-        files.take(Takes::Out);
+        files.take(TakeMode::Out);
         assert_eq!(start(&house, &Heard::default()).await.sent.len(), 1);
         let waiting = files.waiting().await;
         assert!(waiting.len() == 1 && waiting[0].contains(&asked.request_id), "{waiting:?}");
@@ -161,29 +154,29 @@ fn answers_are_not_repeated_and_requests_to_stop_are() {
 }
 
 #[test]
-fn what_an_earlier_look_found_shown_needs_no_record_any_more() {
+fn messages_known_to_be_shown_need_no_transcript() {
     Files::run(async |files| {
         let house = files.anew();
         let mut envelopes = Vec::new();
         for text in ["one", "two", "lost", "four"] {
             house.say("alice", "bob", text).await;
-            envelopes.push(files.take(Takes::Out));
+            envelopes.push(files.take(TakeMode::Out));
         }
         let [one, two, _, four] = &envelopes[..] else { unreachable!() };
         let again = start(&house, &heard(&[one, two, four])).await;
         assert_eq!(again.sent.len(), 1);
-        // All up to the second, and the fourth: that is kept, and no list that grows with the mailbox.
+        // All up to the second, plus the fourth: the saved state does not grow with the mailbox.
         assert!(again.shown.upto.is_some() && again.shown.beyond.len() == 1, "{again:?}");
         let later = send_again(&house.seat("bob"), &Heard::default(), &again.shown).await.unwrap();
         assert_eq!((&later.shown, later.sent), (&again.shown, vec![]));
-        let lost = files.take(Takes::Out);
+        let lost = files.take(TakeMode::Out);
         let all = send_again(&house.seat("bob"), &heard(&[&lost]), &later.shown).await.unwrap();
         assert_eq!((all.shown.beyond.len(), all.sent), (0, vec![]));
     });
 }
 
 #[test]
-fn an_unfinished_turn_is_gone_on_with_once() {
+fn an_unfinished_turn_is_continued_once() {
     Files::run(async |files| {
         let house = files.anew();
         let cut = Heard { turns: Vec::new(), unfinished: Some("row 7".to_owned()) };
@@ -195,22 +188,22 @@ fn an_unfinished_turn_is_gone_on_with_once() {
     });
 }
 
-/// The seat of bob as its program is started from: with its key, and whoever signs.
+/// Bob's seat with the lead's public key, and with a signer.
 fn keyed(house: &House, keys: &Arc<Keys>) -> Seat {
     house.seat("bob").with_lead_key(keys.lead_key("bob")).with_signer(Arc::clone(keys) as _)
 }
 
 #[test]
-fn only_what_the_lead_had_signed_is_signed_again() {
+fn only_messages_signed_by_the_lead_are_signed_again() {
     Files::run(async |files| {
         let house = files.anew();
         let keys = Keys::of(&["bob"]);
         let lead = house.seat("team-lead").with_signer(Arc::clone(&keys) as _);
-        let words = |text| brigade_core::mail::Words { text, summary: None };
-        brigade_core::mail::send(&lead, "bob", words("an order")).await.unwrap();
-        // In the lead's name, by somebody without the key.
+        let message = |text| brigade_core::mail::Words { text, summary: None };
+        brigade_core::mail::send(&lead, "bob", message("an order")).await.unwrap();
+        // In the lead's name, but without the key.
         house.say("team-lead", "bob", "a forged order").await;
-        files.take(Takes::Out);
+        files.take(TakeMode::Out);
         let bob = keyed(&house, &keys);
         let again = send_again(&bob, &Heard::default(), &Shown::default()).await.unwrap();
         assert_eq!(again.sent.len(), 2);
@@ -227,13 +220,13 @@ fn only_what_the_lead_had_signed_is_signed_again() {
 }
 
 #[test]
-fn an_order_that_waited_too_long_is_signed_anew() {
+fn an_order_with_an_old_signature_is_signed_again() {
     Files::run(async |files| {
         let keys = Keys::of(&["bob"]);
         let house = files.anew();
         let lead = house.seat("team-lead").with_signer(Arc::clone(&keys) as _);
-        let words = brigade_core::mail::Words { text: "an order", summary: None };
-        brigade_core::mail::send(&lead, "bob", words).await.unwrap();
+        let message = brigade_core::mail::Words { text: "an order", summary: None };
+        brigade_core::mail::send(&lead, "bob", message).await.unwrap();
         let now = keyed(&house, &keys);
         let none = Shown::default();
         assert_eq!(send_again(&now, &Heard::default(), &none).await.unwrap().sent, []);

@@ -1,4 +1,4 @@
-//! What waits for what, as it is written into tasks.
+//! Reads and writes the dependency fields of tasks.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -10,19 +10,23 @@ use super::{BoardError, edit, show};
 use crate::seat::Seat;
 use crate::store::Document;
 
-/// Makes `id` wait for `blocker`. Two who do this at once could close a circle that neither sees
-/// beforehand, so each looks again after writing and takes its own edge back: of two such writes at
-/// least one comes before the other's second look.
-pub(super) async fn depend(seat: &Seat, id: TaskId, blocker: TaskId) -> Result<(), BoardError> {
+/// Makes `id` depend on `blocker`. Two concurrent calls could close a cycle that neither sees before it writes. So
+/// each checks again after writing and removes its own edge if there is a cycle. At least one of the two writes
+/// happens before the other call's second check, so no cycle stays.
+pub(super) async fn add_dependency(
+    seat: &Seat,
+    id: TaskId,
+    blocker: TaskId,
+) -> Result<(), BoardError> {
     let cycle = BoardError::Cycle { id, blocker };
     show(seat, blocker).await?;
-    if id == blocker || reaches(seat, blocker, id).await? {
+    if id == blocker || depends_on(seat, blocker, id).await? {
         return Err(cycle);
     }
     let mut added = false;
     edit(seat, id, |task| {
         let mut blockers = owned(task.blocked_by());
-        added = !blockers.iter().any(|its| *its == blocker.to_string());
+        added = !blockers.iter().any(|text| *text == blocker.to_string());
         if added {
             blockers.push(Cow::Owned(blocker.to_string()));
         }
@@ -30,23 +34,23 @@ pub(super) async fn depend(seat: &Seat, id: TaskId, blocker: TaskId) -> Result<(
         Ok(task.with(&change).into_owned())
     })
     .await?;
-    if added && reaches(seat, blocker, id).await? {
+    if added && depends_on(seat, blocker, id).await? {
         let number = blocker.to_string();
         edit(seat, id, |task| {
             let mut blockers = owned(task.blocked_by());
-            blockers.retain(|its| *its != number);
+            blockers.retain(|text| *text != number);
             let change = TaskChange { blocked_by: Some(blockers), ..TaskChange::default() };
             Ok(task.with(&change).into_owned())
         })
         .await?;
         return Err(cycle);
     }
-    edit(seat, blocker, |task| Ok(mirror(task, id))).await?;
+    edit(seat, blocker, |task| Ok(with_blocked(task, id))).await?;
     Ok(())
 }
 
-/// Whether `from` waits for `target`, over any number of tasks.
-async fn reaches(seat: &Seat, from: TaskId, target: TaskId) -> Result<bool, BoardError> {
+/// Whether `from` depends on `target`, directly or indirectly.
+async fn depends_on(seat: &Seat, from: TaskId, target: TaskId) -> Result<bool, BoardError> {
     let mut seen = BTreeSet::from([from]);
     let mut next = vec![from];
     while let Some(id) = next.pop() {
@@ -65,8 +69,8 @@ async fn reaches(seat: &Seat, from: TaskId, target: TaskId) -> Result<bool, Boar
     Ok(false)
 }
 
-/// The tasks `id` still waits for, as `document` has them.
-pub(super) async fn waits_for(
+/// Returns the unfinished tasks that `id` depends on, according to `document`.
+pub(super) async fn open_blockers(
     seat: &Seat,
     id: TaskId,
     document: &Document,
@@ -76,34 +80,34 @@ pub(super) async fn waits_for(
         let texts = task.blocked_by().unwrap_or_default();
         texts.iter().filter_map(|text| text.parse().ok()).collect()
     };
-    let mut waits_for = Vec::new();
+    let mut open = Vec::new();
     for blocker in blockers {
         let Some(document) = seat.store.task(&seat.team, blocker).await? else { continue };
-        let open = Task::read(&document.bytes).ok().and_then(|task| task.status());
-        if open.is_some_and(|status| status != Status::Completed) {
-            waits_for.push(blocker);
+        let status = Task::read(&document.bytes).ok().and_then(|task| task.status());
+        if status.is_some_and(|status| status != Status::Completed) {
+            open.push(blocker);
         }
     }
-    Ok(waits_for)
+    Ok(open)
 }
 
-/// The task with `id` among those it blocks.
-pub(super) fn mirror(task: &Task<'_>, id: TaskId) -> Vec<u8> {
+/// The task with `id` added to its `blocks`.
+pub(super) fn with_blocked(task: &Task<'_>, id: TaskId) -> Vec<u8> {
     let mut blocks = owned(task.blocks());
-    if !blocks.iter().any(|its| *its == id.to_string()) {
+    if !blocks.iter().any(|text| *text == id.to_string()) {
         blocks.push(Cow::Owned(id.to_string()));
     }
     task.with(&TaskChange { blocks: Some(blocks), ..TaskChange::default() }).into_owned()
 }
 
-/// The task without any mention of another.
-pub(super) fn without(task: &Task<'_>, number: &str) -> Vec<u8> {
-    let keep = |texts: Option<Vec<Cow<'_, str>>>| {
+/// The task with another task removed from both of its dependency fields.
+pub(super) fn without_dependency(task: &Task<'_>, number: &str) -> Vec<u8> {
+    let filtered = |texts: Option<Vec<Cow<'_, str>>>| {
         let mut texts = owned(Some(texts?));
         texts.retain(|text| text != number);
         Some(texts)
     };
-    let (blocks, blocked_by) = (keep(task.blocks()), keep(task.blocked_by()));
+    let (blocks, blocked_by) = (filtered(task.blocks()), filtered(task.blocked_by()));
     task.with(&TaskChange { blocks, blocked_by, ..TaskChange::default() }).into_owned()
 }
 

@@ -1,4 +1,4 @@
-//! Why the board says no.
+//! Errors of the task board.
 
 use brigade_wire::name::{MemberName, TaskId};
 use thiserror::Error;
@@ -12,70 +12,70 @@ use crate::store::StoreError;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BoardError {
-    /// No such task.
+    /// The task does not exist.
     #[error("no task {0}")]
     NoTask(TaskId),
-    /// A file that Claude Code does not show as a task.
-    #[error("task {0} lacks what a task needs; Claude Code does not show it either")]
+    /// The file lacks fields that Claude Code requires to show it as a task.
+    #[error("task {0} is missing required fields; Claude Code does not show it either")]
     NotATask(TaskId),
-    /// Somebody was first.
+    /// Another member has the task.
     #[error("task {id} belongs to {owner}")]
     Taken {
-        /// Which task.
+        /// The task.
         id: TaskId,
-        /// Whose it is.
+        /// Its owner.
         owner: String,
     },
-    /// Nothing left to do.
-    #[error("task {0} is completed already")]
+    /// The task is finished.
+    #[error("task {0} is already completed")]
     Done(TaskId),
-    /// Not yet.
-    #[error("task {id} waits for {}", join(.waits_for))]
+    /// The task depends on unfinished tasks.
+    #[error("task {id} is blocked by {}", join(.waits_for))]
     Blocked {
-        /// Which task.
+        /// The task.
         id: TaskId,
-        /// What it waits for.
+        /// The unfinished tasks it depends on.
         waits_for: Vec<TaskId>,
     },
-    /// Tasks would wait for each other.
-    #[error("task {id} cannot wait for {blocker}: {blocker} waits for {id}")]
+    /// The dependency would create a cycle.
+    #[error("task {id} cannot depend on {blocker}: {blocker} already depends on {id}")]
     Cycle {
-        /// Which task.
+        /// The task.
         id: TaskId,
-        /// What it was to wait for.
+        /// The rejected dependency.
         blocker: TaskId,
     },
-    /// Nothing to do.
+    /// The subject is blank.
     #[error("the subject is empty")]
     NoSubject,
-    /// Too much to do.
-    #[error("the task has {len} bytes; at most {MAX_TASK} are taken")]
+    /// The task is too large.
+    #[error("the task is {len} bytes long; the limit is {MAX_TASK}")]
     TooLong {
-        /// Its length.
+        /// Its length in bytes.
         len: usize,
     },
-    /// The owner is nobody.
-    #[error("no member {name} to give the task to")]
+    /// The new owner is not on the roster.
+    #[error("cannot assign the task: no member named {name:?}")]
     NoMember {
-        /// Who.
+        /// The name of the new owner.
         name: String,
-        /// Who is there.
+        /// The names on the roster.
         members: Vec<String>,
     },
-    /// The task was given, but its new owner was not told.
-    #[error("task {id} now belongs to {owner}, who could not be told")]
+    /// The task was assigned, but the notification to its new owner failed.
+    #[error("task {id} was assigned to {owner}, but the notification to {owner} failed")]
     NotTold {
-        /// Which task.
+        /// The task.
         id: TaskId,
-        /// Whose it is.
+        /// Its new owner.
         owner: MemberName,
-        /// Why.
+        /// Why the notification failed.
         source: Box<MailError>,
     },
-    /// It is not for the seat to do.
+    /// The seat may not do this.
     #[error(transparent)]
     Denied(#[from] Denied),
-    /// The store said no.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

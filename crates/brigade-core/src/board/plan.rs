@@ -1,31 +1,30 @@
-//! What is asked of the board: a task to be added, and what to change in one.
+//! Input of board operations: a new task, and changes to a task.
 
 use brigade_wire::change::Change;
 use brigade_wire::name::{MemberName, TaskId};
 use brigade_wire::task::Status;
 use serde_json::Value;
 
-/// The largest task, in bytes. Whoever lists the board reads every task of it, and whoever is given one
-/// is sent it in a message.
+/// Largest size of a task in bytes. Listing the board reads every task, and assigning a task sends it in a message.
 pub const MAX_TASK: usize = 1 << 18;
 
-/// A task to be added.
+/// A new task.
 #[derive(Clone, Debug, Default)]
 pub struct TaskPlan {
-    /// What is to be done, in a line.
+    /// One line that says what to do.
     pub subject: String,
-    /// What is to be done, in full.
+    /// Full description.
     pub description: String,
-    /// What is shown while it is being done.
+    /// Text shown while the task is in progress.
     pub active_form: Option<String>,
-    /// The tasks it waits for.
+    /// The tasks it depends on.
     pub blocked_by: Vec<TaskId>,
-    /// Data of the caller's.
+    /// Data the caller attaches to the task.
     pub metadata: Vec<(String, Value)>,
 }
 
 impl TaskPlan {
-    /// A task with this subject, and nothing more.
+    /// A task with this subject and nothing else.
     pub fn new(subject: impl Into<String>) -> Self {
         Self { subject: subject.into(), ..Self::default() }
     }
@@ -33,37 +32,37 @@ impl TaskPlan {
     pub(super) fn len(&self) -> usize {
         let data = |(key, value): &(String, Value)| key.len() + value.to_string().len();
         let data: usize = self.metadata.iter().map(data).sum();
-        let words = self.subject.len() + self.description.len();
-        words + self.active_form.as_ref().map_or(0, String::len) + data
+        let text = self.subject.len() + self.description.len();
+        text + self.active_form.as_ref().map_or(0, String::len) + data
     }
 }
 
-/// What to change in a task. The default changes nothing.
+/// Changes to a task. The default changes nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Update {
-    /// What is to be done, in a line.
+    /// One line that says what to do.
     pub subject: Option<String>,
-    /// What is to be done, in full.
+    /// Full description.
     pub description: Option<String>,
-    /// What is shown while it is being done.
+    /// Text shown while the task is in progress.
     pub active_form: Change<String>,
-    /// Whose it is.
+    /// The new owner.
     pub owner: Change<MemberName>,
-    /// How far it is.
+    /// The new status.
     pub status: Option<Status>,
-    /// Tasks that shall wait for this one.
+    /// Tasks to make dependent on this one.
     pub add_blocks: Vec<TaskId>,
-    /// Tasks this one shall wait for.
+    /// Tasks to make this one depend on.
     pub add_blocked_by: Vec<TaskId>,
-    /// Keys to set, or with `None` to take out.
+    /// Keys to set, or with `None` to remove.
     pub metadata: Vec<(String, Option<Value>)>,
 }
 
 impl Update {
-    /// Whether it puts words or data into the task.
-    pub(super) fn says_more(&self) -> bool {
-        let words = self.subject.is_some() || self.description.is_some();
+    /// Whether it adds text or data to the task.
+    pub(super) fn adds_text(&self) -> bool {
+        let text = self.subject.is_some() || self.description.is_some();
         let form = matches!(self.active_form, Change::Set(_));
-        words || form || self.metadata.iter().any(|(_, value)| value.is_some())
+        text || form || self.metadata.iter().any(|(_, value)| value.is_some())
     }
 }

@@ -1,4 +1,4 @@
-//! Making a team of the lines of an export.
+//! Creates a team from an export.
 
 use std::collections::HashSet;
 use std::io::{self, BufRead, Seek, SeekFrom};
@@ -11,152 +11,155 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use uuid::Uuid;
 
-use super::{Exported, Header, Letter, Line, VERSION};
+use super::{ExportHeader, ExportLine, Exported, ExportedMessage, VERSION};
 use crate::event::{Event, MessageKey, Record};
 use crate::hash::Fnv;
 use crate::mail::with_message;
 use crate::store::{Actor, Mark, Outgoing, Question, Shelf, Store, StoreError};
 
-/// Under whose name it is noted that a team is being made of an export.
+/// Member name under which the progress of an import is saved.
 const IMPORT: &str = "import";
-/// How many messages are marked at once.
+/// Maximum number of messages marked in one call.
 const BATCH: usize = 200;
 
-/// What an import came to.
+/// Result of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
-    /// Under which name the team is there.
+    /// The name of the new team.
     pub team: TeamName,
-    /// How much of it there is.
+    /// Counts of the imported content.
     pub exported: Exported,
 }
 
-/// Why no team was made.
+/// Why an import failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// The store did not take it.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The file could not be read.
     #[error("cannot read the export")]
     Read(#[from] io::Error),
-    /// It is something else.
-    #[error("this is no export of a team")]
+    /// The file is something else.
+    #[error("this is not a team export")]
     NotAnExport,
-    /// It was made by a later brigade.
+    /// The file is in a newer format.
     #[error("this export has format {found}; this brigade reads format {VERSION}")]
     Version {
-        /// Its format.
+        /// The format of the file.
         found: u32,
     },
-    /// A line of it is wrong.
+    /// A line cannot be parsed.
     #[error("line {number} of the export cannot be read")]
     Line {
-        /// Which, counted from 1.
+        /// The line number, counted from 1.
         number: usize,
-        /// What is wrong with it.
+        /// The parse error.
         source: serde_json::Error,
     },
-    /// Its end is missing.
-    #[error("the export is cut short")]
+    /// The end of the file is missing.
+    #[error("the export is truncated")]
     CutShort,
-    /// It does not hold what its last line says.
-    #[error("the export says it has {said:?}, and has {found:?}")]
+    /// The content does not match the counts in the last line.
+    #[error("the export is damaged: its last line counts {said:?}, but it contains {found:?}")]
     Counts {
-        /// What its last line says.
+        /// The counts in the last line.
         said: Exported,
-        /// What is in it.
+        /// The actual counts.
         found: Exported,
     },
-    /// A document in it is none.
+    /// An embedded document cannot be parsed.
     #[error("{place} of the export cannot be read: {damage}")]
     Damaged {
-        /// Which document.
+        /// The document.
         place: String,
-        /// What is wrong with it.
+        /// The parse error.
         damage: Damage,
     },
 }
 
-/// What an export holds beside its messages, known to be whole.
-struct Looked {
-    header: Header,
+/// The content of a complete export, except for its messages.
+struct CheckedExport {
+    header: ExportHeader,
     config: String,
     tasks: Vec<(TaskId, Vec<u8>)>,
     last_task: u64,
     exported: Exported,
 }
 
-/// What is noted while a team is being made, for one that is begun and not ended.
+/// Progress note, saved while an import runs so that an interrupted import can be resumed.
 #[derive(Debug, Serialize, Deserialize)]
-struct Begun {
-    /// Of which export.
+struct ImportProgress {
+    /// The id of the export.
     export: String,
-    /// Whether the messages get ids of their own: the store may know theirs as taken out of an inbox.
-    anew: bool,
+    /// Whether the messages get new ids: this store may remember the old ids as already removed from an inbox.
+    #[serde(rename = "anew")]
+    new_ids: bool,
 }
 
-/// Makes a team of an export, under its own name or another. A team that is there is never changed,
-/// unless it is what an import of this very export left when it was cut off: that is gone on with.
+/// Creates a team from an export, under its own name or another. Never changes an existing team, except to resume
+/// an interrupted import of the same export.
 pub async fn import<R: BufRead + Seek + Send>(
     store: &dyn Store,
     from: &mut R,
     name: Option<&TeamName>,
 ) -> Result<Imported, ImportError> {
-    let looked = look(from)?;
-    let team = name.unwrap_or(&looked.header.team).clone();
+    let checked = check(from)?;
+    let team = name.unwrap_or(&checked.header.team).clone();
     let damaged = |damage| ImportError::Damaged { place: "config.json".into(), damage };
-    let read = Team::read(looked.config.as_bytes()).map_err(damaged)?;
-    let config = if team == looked.header.team {
-        looked.config.clone().into_bytes()
+    let parsed = Team::read(checked.config.as_bytes()).map_err(damaged)?;
+    let config = if team == checked.header.team {
+        checked.config.clone().into_bytes()
     } else {
-        read.renamed(&team).into_owned()
+        parsed.renamed(&team).into_owned()
     };
-    let lead = read.lead().and_then(|lead| Some(lead.name()?.into_owned()));
+    let lead = parsed.lead().and_then(|lead| Some(lead.name()?.into_owned()));
     let by = Actor(lead.unwrap_or_else(|| MemberName::lead().to_string()));
     let no_name = |_| ImportError::NotAnExport;
-    let noter: MemberName = IMPORT.parse().map_err(no_name)?;
+    let import_name: MemberName = IMPORT.parse().map_err(no_name)?;
 
-    let note = store.kept(&team, &noter, Shelf::Revival).await?;
-    let note: Option<Begun> = note.and_then(|note| serde_json::from_slice(&note).ok());
+    let note = store.kept(&team, &import_name, Shelf::Revival).await?;
+    let note: Option<ImportProgress> = note.and_then(|note| serde_json::from_slice(&note).ok());
     let history = store.proceedings(&team).await?;
-    let begun = match (store.team(&team).await?, note) {
-        (Some(_), Some(note)) if note.export == looked.header.id => note,
+    let progress = match (store.team(&team).await?, note) {
+        (Some(_), Some(note)) if note.export == checked.header.id => note,
         (Some(_), _) => return Err(StoreError::TeamExists { team }.into()),
         (None, _) => {
-            let begun = Begun { export: looked.header.id.clone(), anew: !history.is_empty() };
-            let note = serde_json::to_vec(&begun).unwrap_or_default();
-            store.keep(&team, &noter, Shelf::Revival, Some(&note)).await?;
-            let tasks = looked.board();
+            let progress =
+                ImportProgress { export: checked.header.id.clone(), new_ids: !history.is_empty() };
+            let note = serde_json::to_vec(&progress).unwrap_or_default();
+            store.keep(&team, &import_name, Shelf::Revival, Some(&note)).await?;
+            let tasks = checked.tasks_with_placeholder();
             store.revive_team(&team, &config, &tasks, &by).await?;
-            begun
+            progress
         }
     };
-    if let Some(id) = looked.gone()
-        && let Some(there) = store.task(&team, id).await?
+    if let Some(id) = checked.deleted_last_task()
+        && let Some(document) = store.task(&team, id).await?
     {
-        // Changed before it is deleted, so that it is in the history that there was one.
+        // Change it before deleting it, so that the history records that the number was used.
         let task = placeholder(id, Status::Completed);
-        store.replace_task(&team, id, &task, there.revision, &by).await?;
+        store.replace_task(&team, id, &task, document.revision, &by).await?;
         store.delete_task(&team, id, &by).await?;
     }
-    let past = Past::read(&history);
-    let created = read.created_at().unwrap_or_default();
-    let mut filling = Filling { store, team: &team, begun, created, past, sent: 0, marks: None };
+    let known = ImportHistory::read(&history);
+    let created = parsed.created_at().unwrap_or_default();
+    let mut writer =
+        ImportWriter { store, team: &team, progress, created, known, sent: 0, marks: None };
     from.rewind()?;
     for (index, line) in from.lines().enumerate() {
         let number = index + 1;
         let line = serde_json::from_str(&line?);
-        filling.take(line.map_err(|source| ImportError::Line { number, source })?).await?;
+        writer.import_line(line.map_err(|source| ImportError::Line { number, source })?).await?;
     }
-    filling.mark().await?;
-    store.keep(&team, &noter, Shelf::Revival, None).await?;
-    Ok(Imported { team, exported: looked.exported })
+    writer.mark().await?;
+    store.keep(&team, &import_name, Shelf::Revival, None).await?;
+    Ok(Imported { team, exported: checked.exported })
 }
 
-/// Looks whether an export is whole, before anything is made of it.
-fn look<R: BufRead + Seek>(from: &mut R) -> Result<Looked, ImportError> {
+/// Checks that an export is complete, before anything is created from it.
+fn check<R: BufRead + Seek>(from: &mut R) -> Result<CheckedExport, ImportError> {
     from.seek(SeekFrom::Start(0))?;
     let (mut header, mut config, mut end) = (None, None, None);
     let mut last_task = 0;
@@ -164,33 +167,33 @@ fn look<R: BufRead + Seek>(from: &mut R) -> Result<Looked, ImportError> {
     let mut found = Exported::default();
     for (index, line) in from.lines().enumerate() {
         let number = index + 1;
-        let line = match serde_json::from_str::<Line>(&line?) {
+        let line = match serde_json::from_str::<ExportLine>(&line?) {
             Ok(line) => line,
             Err(_) if index == 0 => return Err(ImportError::NotAnExport),
-            // What was being written when it was cut off.
+            // The line that was being written when the export was cut off.
             Err(error) if error.is_eof() => return Err(ImportError::CutShort),
             Err(source) => return Err(ImportError::Line { number, source }),
         };
         match line {
-            Line::BrigadeTeam(its) if its.version != VERSION => {
-                return Err(ImportError::Version { found: its.version });
+            ExportLine::BrigadeTeam(found) if found.version != VERSION => {
+                return Err(ImportError::Version { found: found.version });
             }
-            Line::BrigadeTeam(its) => header = Some(its),
-            Line::Config(text) => config = Some(text),
-            Line::Task { id, text } => {
+            ExportLine::BrigadeTeam(found) => header = Some(found),
+            ExportLine::Config(text) => config = Some(text),
+            ExportLine::Task { id, text } => {
                 let id = TaskId::new(id).ok_or(ImportError::NotAnExport)?;
                 let damaged = |damage| ImportError::Damaged { place: format!("task {id}"), damage };
                 brigade_wire::task::Task::read(text.as_bytes()).map_err(damaged)?;
                 tasks.push((id, text.into_bytes()));
                 found.tasks += 1;
             }
-            Line::LastTask(id) => last_task = id,
-            Line::Message(letter) => {
+            ExportLine::LastTask(id) => last_task = id,
+            ExportLine::Message(exported) => {
                 found.messages += 1;
-                found.unread += usize::from(!letter.read);
+                found.unread += usize::from(!exported.read);
             }
-            Line::End(said) => end = Some(said),
-            Line::Note { .. } | Line::Decision { .. } | Line::Record(_) => {}
+            ExportLine::End(said) => end = Some(said),
+            ExportLine::Note { .. } | ExportLine::Decision { .. } | ExportLine::Record(_) => {}
         }
         if header.is_none() {
             return Err(ImportError::NotAnExport);
@@ -202,31 +205,31 @@ fn look<R: BufRead + Seek>(from: &mut R) -> Result<Looked, ImportError> {
         return Err(ImportError::Counts { said, found });
     }
     let config = config.ok_or(ImportError::CutShort)?;
-    Ok(Looked { header, config, tasks, last_task, exported: found })
+    Ok(CheckedExport { header, config, tasks, last_task, exported: found })
 }
 
-impl Looked {
-    /// The last number that was given, if the task that had it is gone.
-    fn gone(&self) -> Option<TaskId> {
+impl CheckedExport {
+    /// The highest task number used, if that task is not in the export.
+    fn deleted_last_task(&self) -> Option<TaskId> {
         TaskId::new(self.last_task).filter(|last| self.tasks.iter().all(|(id, _)| id < last))
     }
 
-    /// The tasks; and one more, to be deleted at once, so that a number is given to nobody again
-    /// though its task be gone.
-    fn board(&self) -> Vec<(TaskId, Vec<u8>)> {
+    /// The tasks, plus a placeholder that is deleted right after, so that the number of a deleted task is not
+    /// used again.
+    fn tasks_with_placeholder(&self) -> Vec<(TaskId, Vec<u8>)> {
         let mut tasks = self.tasks.clone();
-        if let Some(id) = self.gone() {
+        if let Some(id) = self.deleted_last_task() {
             tasks.push((id, placeholder(id, Status::Pending)));
         }
         tasks
     }
 }
 
-/// A task that stands for one that was deleted.
+/// A task in place of a deleted one.
 fn placeholder(id: TaskId, status: Status) -> Vec<u8> {
     let task = NewTask {
         id,
-        subject: "a task that was deleted",
+        subject: "a deleted task",
         description: "",
         active_form: None,
         owner: None,
@@ -238,127 +241,126 @@ fn placeholder(id: TaskId, status: Status) -> Vec<u8> {
     task.to_bytes()
 }
 
-/// What the store has written down of this team already.
+/// Messages and answers of this team that the store's journal already contains.
 #[derive(Default)]
-struct Past {
+struct ImportHistory {
     messages: HashSet<(String, MessageKey)>,
     answered: HashSet<String>,
 }
 
-impl Past {
+impl ImportHistory {
     fn read(history: &[Record]) -> Self {
-        let mut past = Self::default();
+        let mut known = Self::default();
         for record in history {
             if let (Some(to), Some(key)) = (record.event.mailbox(), record.event.message()) {
-                past.messages.insert((to.to_owned(), key));
+                known.messages.insert((to.to_owned(), key));
             }
             if let Event::Answered { request_id, .. } = &record.event {
-                past.answered.insert(request_id.clone());
+                known.answered.insert(request_id.clone());
             }
         }
-        past
+        known
     }
 }
 
-/// A team that is made, and is being filled.
-struct Filling<'f> {
+/// An import that copies the content into the created team.
+struct ImportWriter<'f> {
     store: &'f dyn Store,
     team: &'f TeamName,
-    begun: Begun,
+    progress: ImportProgress,
     created: u64,
-    past: Past,
-    /// How many messages were come by.
+    known: ImportHistory,
+    /// Number of messages processed so far.
     sent: u64,
-    /// What was sent to somebody and is to be marked.
-    marks: Option<Marks>,
+    /// Messages of one member that are sent but not marked yet.
+    marks: Option<PendingMarks>,
 }
 
-struct Marks {
-    of: MemberName,
+struct PendingMarks {
+    member: MemberName,
     read: Vec<MessageKey>,
     shown: Vec<MessageKey>,
 }
 
-impl Filling<'_> {
-    async fn take(&mut self, line: Line) -> Result<(), ImportError> {
+impl ImportWriter<'_> {
+    async fn import_line(&mut self, line: ExportLine) -> Result<(), ImportError> {
         match line {
-            Line::Message(letter) => self.letter(&letter).await,
-            Line::Note { of, text } => {
-                if let Ok(of) = of.parse() {
+            ExportLine::Message(exported) => self.message(&exported).await,
+            ExportLine::Note { member, text } => {
+                if let Ok(member) = member.parse() {
                     let note = Some(text.as_bytes());
-                    self.store.keep(self.team, &of, Shelf::Memory, note).await?;
+                    self.store.keep(self.team, &member, Shelf::Memory, note).await?;
                 }
                 Ok(())
             }
-            Line::Decision { of, words, answer } => {
-                if let Ok(of) = of.parse() {
-                    let question = Question::new(&of, &words);
+            ExportLine::Decision { member, question, answer } => {
+                if let Ok(member) = member.parse() {
+                    let question = Question::new(&member, &question);
                     self.store.decide(self.team, &question, answer.as_bytes()).await?;
                 }
                 Ok(())
             }
-            Line::Record(Record { by, event, .. }) => self.record(by, event).await,
+            ExportLine::Record(Record { by, event, .. }) => self.record(by, event).await,
             _ => Ok(()),
         }
     }
 
     async fn record(&self, by: Option<String>, event: Event) -> Result<(), ImportError> {
-        // What else was written down comes about by making the team; or it is members' work, which was
-        // done at another time.
+        // The other records result from creating the team, or they are work events, which happened at
+        // another time.
         let Event::Answered { request_id, .. } = &event else { return Ok(()) };
-        if self.past.answered.contains(request_id) {
+        if self.known.answered.contains(request_id) {
             return Ok(());
         }
         let by = Actor(by.unwrap_or_else(|| MemberName::lead().to_string()));
         Ok(self.store.record(self.team, event, &by).await?)
     }
 
-    async fn letter(&mut self, letter: &Letter) -> Result<(), ImportError> {
-        let Ok(to) = letter.to.parse::<MemberName>() else { return Ok(()) };
-        let Some(message) = self.outgoing(letter)? else { return Ok(()) };
+    async fn message(&mut self, exported: &ExportedMessage) -> Result<(), ImportError> {
+        let Ok(to) = exported.to.parse::<MemberName>() else { return Ok(()) };
+        let Some(message) = self.outgoing(exported)? else { return Ok(()) };
         self.sent += 1;
         let key = message.key();
-        let is_there = self.past.messages.contains(&(letter.to.clone(), key));
-        if !is_there {
+        let exists = self.known.messages.contains(&(exported.to.clone(), key));
+        if !exists {
             self.store.send(self.team, &to, &message).await?;
         }
-        let others = self
-            .marks
-            .as_ref()
-            .is_some_and(|marks| marks.of != to || marks.read.len() + marks.shown.len() >= BATCH);
-        if others {
+        let flush = self.marks.as_ref().is_some_and(|marks| {
+            marks.member != to || marks.read.len() + marks.shown.len() >= BATCH
+        });
+        if flush {
             self.mark().await?;
         }
         let (read, shown) = (Vec::new(), Vec::new());
-        let marks = self.marks.get_or_insert(Marks { of: to, read, shown });
-        match letter {
-            Letter { shown: true, .. } => marks.shown.push(key),
-            Letter { read: true, .. } => marks.read.push(key),
+        let marks = self.marks.get_or_insert(PendingMarks { member: to, read, shown });
+        match exported {
+            ExportedMessage { shown: true, .. } => marks.shown.push(key),
+            ExportedMessage { read: true, .. } => marks.read.push(key),
             _ => {}
         }
         Ok(())
     }
 
     async fn mark(&mut self) -> Result<(), StoreError> {
-        let Some(Marks { of, read, shown }) = self.marks.take() else { return Ok(()) };
+        let Some(PendingMarks { member, read, shown }) = self.marks.take() else { return Ok(()) };
         for (keys, mark) in [(read, Mark::Read), (shown, Mark::Shown)] {
             if !keys.is_empty() {
-                self.store.mark(self.team, &of, &keys, mark).await?;
+                self.store.mark(self.team, &member, &keys, mark).await?;
             }
         }
         Ok(())
     }
 
-    /// The message to be sent; `None` for what is none. One that has no id, or may not keep it, gets one
-    /// that is the same if it is sent again.
-    fn outgoing(&self, letter: &Letter) -> Result<Option<Outgoing>, ImportError> {
-        let json = letter.entry.get().as_bytes();
-        let made = with_message(json, |message| {
+    /// Converts an exported message for sending; `None` if it is not a message. A message without an id, or
+    /// one that needs a new id, gets an id derived from the export, so that resuming does not duplicate it.
+    fn outgoing(&self, exported: &ExportedMessage) -> Result<Option<Outgoing>, ImportError> {
+        let json = exported.entry.get().as_bytes();
+        let outgoing = with_message(json, |message| {
             let message = message?;
-            let id = message.msg_id().filter(|_| !self.begun.anew);
-            let kept = id.is_some();
-            let id = id.map_or_else(|| self.id(letter), std::borrow::Cow::into_owned);
-            let lead_sig = message.lead_sig().filter(|_| kept);
+            let id = message.msg_id().filter(|_| !self.progress.new_ids);
+            let has_id = id.is_some();
+            let id = id.map_or_else(|| self.derived_id(exported), std::borrow::Cow::into_owned);
+            let lead_sig = message.lead_sig().filter(|_| has_id);
             Some(Outgoing {
                 lead_sig: lead_sig.map(std::borrow::Cow::into_owned),
                 team_created: self.created,
@@ -366,14 +368,14 @@ impl Filling<'_> {
             })
         });
         let damaged = |damage| ImportError::Damaged { place: "a message".into(), damage };
-        made.map_err(damaged)
+        outgoing.map_err(damaged)
     }
 
-    fn id(&self, letter: &Letter) -> String {
-        let said = |salt: &str| {
-            let fnv = Fnv::default().field(salt.as_bytes()).field(self.begun.export.as_bytes());
-            fnv.field(letter.to.as_bytes()).field(&self.sent.to_le_bytes()).finish()
+    fn derived_id(&self, exported: &ExportedMessage) -> String {
+        let half = |salt: &str| {
+            let fnv = Fnv::default().field(salt.as_bytes()).field(self.progress.export.as_bytes());
+            fnv.field(exported.to.as_bytes()).field(&self.sent.to_le_bytes()).finish()
         };
-        Uuid::from_u64_pair(said("one"), said("two")).to_string()
+        Uuid::from_u64_pair(half("one"), half("two")).to_string()
     }
 }

@@ -1,6 +1,5 @@
-//! What was said before and still counts. Whoever agreed to stop is taken off the team by its lead:
-//! Claude Code's own teammates leave that to whoever started them. And a plan that was approved stays
-//! so.
+//! Consequences of earlier answers. A member that agreed to shut down must be removed by its lead, because Claude
+//! Code's own teammates leave that to the process that started them. An approved plan stays approved.
 
 use brigade_wire::body::Body;
 use brigade_wire::name::MemberName;
@@ -15,33 +14,33 @@ use crate::roster;
 use crate::seat::Seat;
 use crate::store::StoreError;
 
-/// Takes every member off the team that was asked to stop, said yes, and is still there. Its open
-/// tasks go back to the board. Tells who.
+/// Removes every member that was asked to shut down, agreed, and is still on the roster. Their open tasks return to
+/// the board. Returns their names.
 pub async fn farewell(seat: &Seat) -> Result<Vec<MemberName>, HandshakeError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
-    authority::lead(seat, &team, "take a teammate off the team")?;
-    let mut gone = Vec::new();
+    authority::require_lead(seat, &team, "remove a teammate from the team")?;
+    let mut removed = Vec::new();
     for record in seat.store.mailbox_history(&seat.team, &seat.name).await? {
-        let Some((name, id)) = agreed(&team, &record) else { continue };
-        if gone.contains(&name) {
+        let Some((name, id)) = shutdown_agreement(&team, &record) else { continue };
+        if removed.contains(&name) {
             continue;
         }
-        let its = Seat { name: name.clone(), ..seat.clone() };
-        let asked = request::all(&its, &team).await?;
-        if !asked.iter().any(|its| its.kind == Kind::Shutdown && its.id == id) {
+        let member_seat = Seat { name: name.clone(), ..seat.clone() };
+        let asked = request::all(&member_seat, &team).await?;
+        if !asked.iter().any(|request| request.kind == Kind::Shutdown && request.id == id) {
             continue;
         }
         let left = roster::leave(seat, &name).await;
         left.map_err(|error| HandshakeError::Leaving(Box::new(error)))?;
-        tracing::info!(team = %seat.team, member = %name, "agreed to stop, and is off the team");
-        gone.push(name);
+        tracing::info!(team = %seat.team, member = %name, "removed after it shutdown_agreement to shut down");
+        removed.push(name);
     }
-    Ok(gone)
+    Ok(removed)
 }
 
-/// Whether the lead has approved a plan of the seat's. A program that is started again has forgotten
-/// it, and need not ask again.
+/// Returns whether the lead has approved a plan of the seat. A restarted agent has forgotten the approval and does
+/// not need to ask again.
 pub async fn plan_was_approved(seat: &Seat) -> Result<bool, StoreError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
@@ -60,32 +59,31 @@ pub async fn plan_was_approved(seat: &Seat) -> Result<bool, StoreError> {
                 _ => None,
             }
         });
-        request::is_of(&team, record) && matches!(approves, Ok(Some(true)))
+        request::belongs_to_team(&team, record) && matches!(approves, Ok(Some(true)))
     };
     Ok(records.iter().any(approved))
 }
 
-/// Who says in this record of the lead's mailbox that it stops, and to which request; nobody, unless
-/// it is on the team and has been since before it said so. A yes of an earlier member of the same
-/// name is not for its successor.
-fn agreed(team: &Team<'_>, record: &Record) -> Option<(MemberName, String)> {
+/// Returns the member that agrees in this record to shut down, and the request id. `None` unless the member is on
+/// the team and joined before it agreed: an earlier member of the same name does not agree for its successor.
+fn shutdown_agreement(team: &Team<'_>, record: &Record) -> Option<(MemberName, String)> {
     let (Event::Sent { message, .. } | Event::Seen { message, .. }) = &record.event else {
         return None;
     };
-    if !request::is_of(team, record) {
+    if !request::belongs_to_team(team, record) {
         return None;
     }
-    let said = with_message(message.get().as_bytes(), |message| {
+    let agreement = with_message(message.get().as_bytes(), |message| {
         let message = message?;
         match message.body() {
-            Body::Protocol(Protocol::ShutdownApproved(said)) if said.from == message.from() => {
-                Some((said.from.parse().ok()?, said.request_id))
+            Body::Protocol(Protocol::ShutdownApproved(answer)) if answer.from == message.from() => {
+                Some((answer.from.parse().ok()?, answer.request_id))
             }
             _ => None,
         }
     });
-    let (name, id): (MemberName, String) = said.ok()??;
+    let (name, id): (MemberName, String) = agreement.ok()??;
     let joined_at = team.member(name.as_str())?.joined_at().unwrap_or_default();
-    let said_at = u64::try_from(record.at.as_millisecond()).unwrap_or_default();
-    (said_at >= joined_at).then_some((name, id))
+    let agreed_at = u64::try_from(record.at.as_millisecond()).unwrap_or_default();
+    (agreed_at >= joined_at).then_some((name, id))
 }

@@ -1,25 +1,25 @@
-//! A request for leave, in the form in which a lead's user can decide on it.
+//! Builds a permission request in a form that Claude Code shows to the lead's user.
 
 use brigade_wire::name::MemberName;
 use brigade_wire::permission::{Json, Original, PermissionRequest};
 use serde_json::{Value, json};
 
-/// The tool of Claude Code's own that every request is put as. Its old generation ignores a request
-/// for a tool it does not know, and its new one shows nothing of what such a tool would be given.
+/// The Claude Code tool under which every request is presented. Older versions of Claude Code ignore a request for
+/// an unknown tool, and newer ones do not show its input.
 const SHELL: &str = "Bash";
 
-/// What a teammate asks leave for.
+/// A permission request by a teammate.
 #[derive(Clone, Debug)]
 pub struct Leave<'l> {
-    /// The tool, as its agent names it.
+    /// The tool, by the agent's own name for it.
     pub tool: &'l str,
-    /// The agent's own id for this use of it.
+    /// The agent's id for this tool call.
     pub tool_use_id: &'l str,
-    /// What it is for, in a line.
+    /// One line that says what the tool would be used for.
     pub description: &'l str,
-    /// What the tool would be given.
+    /// The input the tool would get.
     pub input: &'l Value,
-    /// Where its agent works.
+    /// The agent's working directory.
     pub cwd: &'l str,
 }
 
@@ -43,8 +43,8 @@ impl Leave<'_> {
         }
     }
 
-    /// What the user reads: a command as it is, another tool and what it is given as a comment. It is
-    /// never run.
+    /// The command shown to the user: a shell command as it is, any other tool with its input as a shell comment.
+    /// The lead never runs it.
     fn command(&self) -> String {
         match self.input.get("command") {
             Some(Value::String(command)) if !command.trim().is_empty() => command.clone(),
@@ -58,7 +58,7 @@ impl Leave<'_> {
     }
 }
 
-/// The text without signs that could rewrite the screen it is shown on.
+/// Escapes control characters, which could rewrite the screen.
 fn visible(text: &str) -> String {
     let mut shown = String::new();
     for sign in text.chars() {
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn the_user_sees_what_would_be_done() {
+    fn the_user_sees_the_command_or_the_tool_input() {
         assert_eq!(
             command("commandExecution", &json!({"command": "rm -r /", "cwd": "/"})),
             "rm -r /"

@@ -1,4 +1,4 @@
-//! Giving an answer, once.
+//! Answers a request exactly once.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -19,34 +19,34 @@ use crate::mail::{self, with_message};
 use crate::seat::Seat;
 use crate::store::{Actor, Outgoing};
 
-/// How long whoever decides on an answer has to send it and write it down. It takes milliseconds.
-const UNDER_WAY: SignedDuration = SignedDuration::from_secs(5);
+/// How long a process has to send and record an answer it decided on. Normally this takes milliseconds.
+const IN_PROGRESS_WINDOW: SignedDuration = SignedDuration::from_secs(5);
 
-/// In place of a hand: the one who asked no longer does.
+/// Recorded instead of who decided, if the asker withdrew the request.
 pub const TAKEN_BACK: &str = "taken back";
 
-/// The answer that counts, as it was given before.
+/// The first answer to a request, which is the one that counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct First {
     /// The answer.
     pub answer: Protocol,
-    /// By whose hand; empty if another program gave it.
+    /// The decider; empty if another program answered.
     pub hand: String,
-    /// When, as on the wire.
+    /// Time of the answer, in wire format.
     pub at: String,
 }
 
-/// An answer as it is decided on: the message, and by whose hand.
+/// An answer as stored by the decision: the message, and who decided.
 #[derive(Serialize, Deserialize)]
 struct Decision {
-    /// Not known of answers by an older brigade.
+    /// Missing in answers by older versions of brigade.
     #[serde(default)]
     hand: String,
     #[serde(flatten)]
     message: Outgoing,
 }
 
-/// Answers a request that is open and was sent to the seat by somebody else who is still there.
+/// Answers an open request that another current member sent to the seat.
 pub(super) async fn reply(
     seat: &Seat,
     team: &Team<'_>,
@@ -55,13 +55,14 @@ pub(super) async fn reply(
     response: impl FnOnce(&Protocol) -> Protocol,
 ) -> Result<Answered, HandshakeError> {
     let requests = request::all(seat, team).await?;
-    let Some(request) = requests.iter().find(|its| its.kind == kind && its.id == id) else {
-        let open = open(seat, team).await?.into_iter().filter(|its| its.kind == kind);
+    let Some(request) = requests.iter().find(|request| request.kind == kind && request.id == id)
+    else {
+        let open = open(seat, team).await?.into_iter().filter(|request| request.kind == kind);
         return Err(HandshakeError::NoRequest {
             kind,
             id: id.to_owned(),
             who: seat.name.clone(),
-            open: open.map(|its| its.id).collect(),
+            open: open.map(|request| request.id).collect(),
         });
     };
     if request.from == seat.name {
@@ -70,8 +71,9 @@ pub(super) async fn reply(
     let to = mail::recipient(seat, team, request.from.as_str())?;
     let question = request.question(seat, team);
     if seat.store.decided(&seat.team, &question).await?.is_none() {
-        let elsewhere = elsewhere(seat, &to).await.into_iter().find(|its| its.is_to(request));
-        let first = match elsewhere {
+        let foreign =
+            foreign_answers(seat, &to).await.into_iter().find(|answer| answer.answers(request));
+        let first = match foreign {
             Some(first) => Some(first),
             None => taken_back(seat, team, request).await?,
         };
@@ -80,28 +82,28 @@ pub(super) async fn reply(
         }
     }
     let ours = mail::protocol(seat, team, &to, &response(&request.body).to_text())?;
-    // From here on this is the answer, whoever sends it.
+    // Once this is stored, it is the answer, whichever process sends it.
     let ours = Decision { hand: seat.hand.to_string(), message: ours };
     let text = serde_json::to_vec(&ours).unwrap_or_default();
     let decided = seat.store.decide(&seat.team, &question, &text).await?;
     if decided == text {
         let receipt = seat.store.send(&seat.team, &to, &ours.message).await?;
-        record(seat, &seat.actor(), request, First::of(&ours)).await;
+        record(seat, &seat.actor(), request, First::from_decision(&ours)).await;
         tracing::info!(team = %seat.team, member = %to, request_id = id, hand = ours.hand, "answered");
         return Ok(Answered { to, receipt });
     }
     let first = serde_json::from_slice::<Decision>(&decided).ok();
     if let Some(first) = &first
-        && !told(seat).await?.contains(id)
+        && !recorded_answers(seat).await?.contains(id)
     {
         finish(seat, team, request, first).await?;
     }
-    let first = first.and_then(|first| First::of(&first)).map(Box::new);
+    let first = first.and_then(|first| First::from_decision(&first)).map(Box::new);
     Err(HandshakeError::Answered { id: id.to_owned(), first })
 }
 
-/// Finishes what somebody began who decided on an answer, and died before it was sent or written down.
-/// An answer that has no record is one of these: what is written down was sent before.
+/// Completes an answer that a process decided on but did not send or record before it died. The record is written
+/// after sending, so an answer without a record may be unsent.
 async fn finish(
     seat: &Seat,
     team: &Team<'_>,
@@ -113,7 +115,7 @@ async fn finish(
     if !records.iter().any(|record| record.event.message() == Some(key)) {
         let team_created = team.created_at().unwrap_or_default();
         let message = Outgoing { team_created, ..first.message.clone() };
-        // A signature counts for minutes, and this one may be old.
+        // A signature is accepted for a few minutes only, and this one may be older.
         let message = match &seat.signer {
             Some(signer) if message.lead_sig.is_some() => {
                 let timestamp = wire_time(seat.clock.now());
@@ -124,15 +126,15 @@ async fn finish(
         seat.store.send(&seat.team, &request.from, &message).await?;
     }
     let at: Option<Timestamp> = first.message.timestamp.parse().ok();
-    if at.is_some_and(|at| seat.clock.now().duration_since(at) < UNDER_WAY) {
+    if at.is_some_and(|at| seat.clock.now().duration_since(at) < IN_PROGRESS_WINDOW) {
         return Ok(());
     }
-    record(seat, &seat.actor(), request, First::of(first)).await;
+    record(seat, &seat.actor(), request, First::from_decision(first)).await;
     Ok(())
 }
 
-/// The ids of the requests whose answers were written down.
-async fn told(seat: &Seat) -> Result<HashSet<String>, HandshakeError> {
+/// The ids of the requests whose answers are recorded.
+async fn recorded_answers(seat: &Seat) -> Result<HashSet<String>, HandshakeError> {
     let history = seat.store.proceedings(&seat.team).await?;
     let ids = history.into_iter().filter_map(|record| match record.event {
         Event::Answered { request_id, .. } => Some(request_id),
@@ -141,10 +143,10 @@ async fn told(seat: &Seat) -> Result<HashSet<String>, HandshakeError> {
     Ok(ids.collect())
 }
 
-/// Writes down who answered what. It was answered all the same if that fails: who agreed to stop may find
-/// no team any more to write it down for.
-async fn record(seat: &Seat, by: &Actor, request: &Request, given: Option<First>) {
-    let Some(first) = given else { return };
+/// Records an answer in the journal. The answer stands even if this fails: a member that agreed to shut down may be
+/// the last one, and the team may be gone.
+async fn record(seat: &Seat, by: &Actor, request: &Request, first: Option<First>) {
+    let Some(first) = first else { return };
     let (yes, reason) = first.outcome();
     let event = Event::Answered {
         request_id: request.id.clone(),
@@ -156,20 +158,20 @@ async fn record(seat: &Seat, by: &Actor, request: &Request, given: Option<First>
     };
     if let Err(error) = seat.store.record(&seat.team, event, by).await {
         let request_id = &request.id;
-        tracing::warn!(team = %seat.team, %request_id, %error, "the answer is not written down");
+        tracing::warn!(team = %seat.team, %request_id, %error, "could not record the answer");
     }
 }
 
 impl First {
-    fn of(given: &Decision) -> Option<Self> {
-        let Body::Protocol(answer) = Body::parse(&given.message.text) else { return None };
-        let (hand, at) = (given.hand.clone(), given.message.timestamp.clone());
+    fn from_decision(decision: &Decision) -> Option<Self> {
+        let Body::Protocol(answer) = Body::parse(&decision.message.text) else { return None };
+        let (hand, at) = (decision.hand.clone(), decision.message.timestamp.clone());
         Some(Self { answer, hand, at })
     }
 
-    /// In place of an answer to a request that was taken back.
+    /// Stands for the answer to a withdrawn request.
     fn taken_back(request: &Request, at: String) -> Self {
-        let verdict = Verdict::Error("no longer asked".to_owned());
+        let verdict = Verdict::Error("the request was withdrawn".to_owned());
         let request_id = request.id.clone();
         let answer =
             PermissionResponse { request_id, tool_use_id: None, approved_request: None, verdict };
@@ -177,7 +179,7 @@ impl First {
     }
 
     /// Whether it answers this request.
-    fn is_to(&self, request: &Request) -> bool {
+    fn answers(&self, request: &Request) -> bool {
         match (request.kind, &self.answer) {
             (Kind::Plan, Protocol::PlanApprovalResponse(answer)) => answer.request_id == request.id,
             (Kind::Permission, Protocol::PermissionResponse(answer)) => {
@@ -187,7 +189,7 @@ impl First {
         }
     }
 
-    /// Yes or no, and why not.
+    /// Whether the answer is yes, and the reason for a no.
     pub fn outcome(&self) -> (bool, Option<&str>) {
         match &self.answer {
             Protocol::PlanApprovalResponse(answer) => (answer.approved, answer.feedback.as_deref()),
@@ -201,12 +203,12 @@ impl First {
     }
 }
 
-/// As in "a person said no at 12:00: not now".
+/// For example "a person said no at 12:00: not now".
 impl fmt::Display for First {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let who = match self.hand.as_str() {
-            TAKEN_BACK => return write!(f, "it was taken back at {}", self.at),
-            "" => "somebody",
+            TAKEN_BACK => return write!(f, "it was withdrawn at {}", self.at),
+            "" => "another program",
             "person" => "a person",
             "agent" => "an agent",
             hand => hand,
@@ -217,13 +219,13 @@ impl fmt::Display for First {
     }
 }
 
-/// The answers in somebody's mailbox that another program gave in the seat's name, as Claude Code does
-/// when it leads. Where they cannot be looked up there are none: the one who asked hears the first.
-async fn elsewhere(seat: &Seat, asker: &MemberName) -> Vec<First> {
+/// Answers in the asker's mailbox that another program sent in the seat's name, as Claude Code does when it leads. If
+/// the mailbox cannot be read, assumes there are none; the asker accepts only the first answer anyway.
+async fn foreign_answers(seat: &Seat, asker: &MemberName) -> Vec<First> {
     let records = match seat.store.mailbox_history(&seat.team, asker).await {
         Ok(records) => records,
         Err(error) => {
-            tracing::warn!(team = %seat.team, member = %asker, %error, "its answers are not known");
+            tracing::warn!(team = %seat.team, member = %asker, %error, "could not check for earlier answers");
             return Vec::new();
         }
     };
@@ -242,7 +244,7 @@ async fn elsewhere(seat: &Seat, asker: &MemberName) -> Vec<First> {
     answers.collect()
 }
 
-/// The requests that have no answer yet.
+/// Returns the requests without an answer.
 pub(super) async fn open(seat: &Seat, team: &Team<'_>) -> Result<Vec<Request>, HandshakeError> {
     let mut open = Vec::new();
     for request in request::all(seat, team).await? {
@@ -255,21 +257,21 @@ pub(super) async fn open(seat: &Seat, team: &Team<'_>) -> Result<Vec<Request>, H
     askers.sort();
     askers.dedup();
     for asker in askers {
-        let answers = elsewhere(seat, &asker).await;
-        open.retain(|request| !answers.iter().any(|answer| answer.is_to(request)));
+        let answers = foreign_answers(seat, &asker).await;
+        open.retain(|request| !answers.iter().any(|answer| answer.answers(request)));
     }
     Ok(open)
 }
 
-/// Finishes every answer that was decided on and not finished.
+/// Completes every answer that was decided on but not sent or recorded.
 pub(super) async fn finish_all(seat: &Seat, team: &Team<'_>) -> Result<(), HandshakeError> {
     let requests = request::all(seat, team).await?;
     if requests.is_empty() {
         return Ok(());
     }
-    let told = told(seat).await?;
+    let recorded = recorded_answers(seat).await?;
     for request in requests {
-        if told.contains(&request.id) || team.member(request.from.as_str()).is_none() {
+        if recorded.contains(&request.id) || team.member(request.from.as_str()).is_none() {
             continue;
         }
         let decided = seat.store.decided(&seat.team, &request.question(seat, team)).await?;
@@ -281,16 +283,19 @@ pub(super) async fn finish_all(seat: &Seat, team: &Team<'_>) -> Result<(), Hands
     Ok(())
 }
 
-/// Takes back requests of the asker's that wait for the seat's answer. Whoever answers later is told so;
-/// nobody is sent anything.
+/// Withdraws the asker's requests that wait for the seat's answer. A later answer fails with an error
+/// that reports the withdrawal. Sends no message.
 pub(super) async fn take_back(
     seat: &Seat,
     asker: &Seat,
     team: &Team<'_>,
     gone: impl Fn(&str) -> bool,
 ) -> Result<(), HandshakeError> {
-    let theirs = |its: &Request| its.kind == Kind::Permission && its.from == asker.name;
-    for request in open(seat, team).await?.iter().filter(|its| theirs(its) && gone(&its.id)) {
+    let is_theirs =
+        |request: &Request| request.kind == Kind::Permission && request.from == asker.name;
+    for request in
+        open(seat, team).await?.iter().filter(|request| is_theirs(request) && gone(&request.id))
+    {
         let ours = wire_time(asker.clock.now());
         let question = request.withdrawal(team);
         let first = asker.store.decide(&asker.team, &question, ours.as_bytes()).await?;
@@ -301,7 +306,7 @@ pub(super) async fn take_back(
     Ok(())
 }
 
-/// That whoever asked no longer does, if so.
+/// Returns the withdrawal of a request, if it was withdrawn.
 async fn taken_back(
     seat: &Seat,
     team: &Team<'_>,

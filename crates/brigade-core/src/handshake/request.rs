@@ -1,5 +1,5 @@
-//! Requests, as they are found in a mailbox. A request counts if it is what it says it is: made by
-//! whoever sent it, and meant for whoever has it.
+//! Reads requests from a mailbox. A request counts only if it is genuine: made by its sender and addressed to the
+//! owner of the mailbox.
 
 use std::fmt;
 
@@ -16,14 +16,14 @@ use crate::mail::with_message;
 use crate::seat::Seat;
 use crate::store::{Question, StoreError};
 
-/// What is asked for.
+/// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// To stop.
+    /// Shut down.
     Shutdown,
-    /// To go on with a plan.
+    /// Approve a plan.
     Plan,
-    /// To use a tool.
+    /// Allow the use of a tool.
     Permission,
 }
 
@@ -41,36 +41,36 @@ impl fmt::Display for Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Request {
-    /// What is asked for.
+    /// The kind of request.
     pub kind: Kind,
-    /// Its id, as written.
+    /// The request id, as written.
     pub id: String,
-    /// Who asks.
+    /// The member who asks.
     pub from: MemberName,
-    /// The request.
+    /// The request message.
     pub body: Protocol,
-    /// Its number among those ever sent to the seat, counted from 1. It stays the same.
+    /// Position among all requests ever sent to the seat, counted from 1. It never changes.
     pub number: usize,
-    /// When it was asked.
+    /// When the request was made.
     pub at: Timestamp,
 }
 
 impl Request {
-    /// The question that its answer decides.
+    /// The store question that the answer decides.
     pub(super) fn question(&self, seat: &Seat, team: &Team<'_>) -> Question {
         let created = team.created_at().unwrap_or_default();
-        Question::new(&seat.name, &answered(&seat.name, created, self.kind, &self.id))
+        Question::new(&seat.name, &answer_question(&seat.name, created, self.kind, &self.id))
     }
 
-    /// The question by which whoever asked takes the request back. It is the asker's own to decide, as the
-    /// answer is for whoever was asked: a store may let nobody decide for another.
+    /// The store question by which the asker withdraws the request. It belongs to the asker, as the answer belongs
+    /// to the member asked: a store may allow a member to decide only its own questions.
     pub(super) fn withdrawal(&self, team: &Team<'_>) -> Question {
         let created = team.created_at().unwrap_or_default();
-        Question::new(&self.from, &taken_back(&self.from, created, self.kind, &self.id))
+        Question::new(&self.from, &withdrawal_question(&self.from, created, self.kind, &self.id))
     }
 
-    /// The request that a message is, if it is one and nothing about it is false.
-    fn of(
+    /// Reads a request from a message; `None` if it is not a request or not genuine.
+    fn parse(
         seat: &Seat,
         team: &Team<'_>,
         message: &Message<'_>,
@@ -90,13 +90,13 @@ impl Request {
             }
             _ => return None,
         };
-        // Nobody asks in another's name, and only the lead asks anybody to stop.
+        // A member cannot ask in another member's name, and only the lead may ask for a shutdown.
         let leads = || team.lead().is_some_and(|lead| lead.is(from.as_str()));
         if *asker != from.as_str() || (kind == Kind::Shutdown && !leads()) {
             return None;
         }
-        // An id that names somebody names the right one. Other tools' ids name nobody.
-        let named = match id.parse() {
+        // If the id names a member, it must be the right one. Ids by other tools name no member.
+        let names_match = match id.parse() {
             Ok(RequestId::Shutdown { member, .. }) => member == seat.name,
             Ok(RequestId::PlanApproval { agent, .. }) => {
                 agent.name == from && agent.team == seat.team
@@ -104,42 +104,47 @@ impl Request {
             Ok(RequestId::Permission { .. }) | Err(_) => true,
         };
         let id = id.clone();
-        // What another program wrote may have been found long after; nothing is found before.
+        // Messages by other programs may be found long after they were written, but never before.
         let written = message.timestamp().parse().unwrap_or(found);
-        named.then_some(Self { kind, id, from, body, number, at: written.min(found) })
+        names_match.then_some(Self { kind, id, from, body, number, at: written.min(found) })
     }
 }
 
-/// How a request is answered, in words, for whoever was asked.
-pub(crate) fn answered(asked: &MemberName, created: u64, kind: Kind, id: &str) -> String {
+/// Name of the question how a request is answered. It belongs to the member asked.
+pub(crate) fn answer_question(asked: &MemberName, created: u64, kind: Kind, id: &str) -> String {
     format!("{asked}@{created}-{kind}-{id}")
 }
 
-/// Whether whoever asked takes it back.
-pub(crate) fn taken_back(asker: &MemberName, created: u64, kind: Kind, id: &str) -> String {
+/// Name of the question whether the asker withdraws the request.
+pub(crate) fn withdrawal_question(
+    asker: &MemberName,
+    created: u64,
+    kind: Kind,
+    id: &str,
+) -> String {
     format!("{asker}@{created}-takes-back-{kind}-{id}")
 }
 
-/// Which answer counts for whoever asked.
-pub(crate) fn heard(asker: &MemberName, kind: Kind, id: &str) -> String {
+/// Name of the question which answer the asker accepts.
+pub(crate) fn accepted_answer_question(asker: &MemberName, kind: Kind, id: &str) -> String {
     format!("{asker}-hears-{kind}-{id}")
 }
 
-/// Every request ever sent to the seat in this team, oldest first. Of two with one id the first
-/// counts: who repeats another's id gets no answer to it.
+/// Returns every request ever sent to the seat in this team, oldest first. If two requests share an id, only the first
+/// counts: a member that copies another member's id gets no answer.
 pub(super) async fn all(seat: &Seat, team: &Team<'_>) -> Result<Vec<Request>, StoreError> {
     let records = seat.store.mailbox_history(&seat.team, &seat.name).await?;
     let mut requests: Vec<Request> = Vec::new();
-    for record in records.iter().filter(|record| is_of(team, record)) {
+    for record in records.iter().filter(|record| belongs_to_team(team, record)) {
         let (Event::Sent { message, .. } | Event::Seen { message, .. }) = &record.event else {
             continue;
         };
         let read = with_message(message.get().as_bytes(), |message| {
             let number = requests.len() + 1;
-            message.and_then(|message| Request::of(seat, team, &message, record.at, number))
+            message.and_then(|message| Request::parse(seat, team, &message, record.at, number))
         });
         if let Ok(Some(request)) = read
-            && !requests.iter().any(|its| its.id == request.id)
+            && !requests.iter().any(|other| other.id == request.id)
         {
             requests.push(request);
         }
@@ -147,8 +152,8 @@ pub(super) async fn all(seat: &Seat, team: &Team<'_>) -> Result<Vec<Request>, St
     Ok(requests)
 }
 
-/// Whether a record is of this team, and not of an earlier one of the same name.
-pub fn is_of(team: &Team<'_>, record: &Record) -> bool {
+/// Whether a record belongs to this team and not to an earlier team of the same name.
+pub fn belongs_to_team(team: &Team<'_>, record: &Record) -> bool {
     let created = team.created_at().unwrap_or_default();
     match record.event {
         Event::Sent { team_created, .. } => team_created == created,

@@ -1,9 +1,9 @@
-//! Command lines, as far as a rule has to know them.
+//! Parses command lines, as far as rules need it.
 
 use serde_json::Value;
 
-/// The command line that a tool is given, if it is given one. An agent that runs `bash -lc 'ls'` means
-/// `ls`, and that is what a rule is about.
+/// Extracts the command line from a tool's input, if there is one. For `bash -lc 'ls'` this is `ls`, because rules are
+/// about the inner command.
 pub fn command(input: &Value) -> Option<String> {
     let line = match input.get("command")? {
         Value::String(line) => line.clone(),
@@ -19,23 +19,23 @@ pub fn command(input: &Value) -> Option<String> {
     (!line.is_empty()).then_some(line)
 }
 
-/// Whether a sign can make more of a line than one command with its words.
-pub(super) fn is_operator(sign: char) -> bool {
-    matches!(sign, ';' | '&' | '|' | '<' | '>' | '(' | ')' | '{' | '}' | '$' | '`')
-        || (sign.is_control() && sign != '\t')
+/// Whether a character can make a line more than one command with arguments.
+pub(super) fn is_operator(character: char) -> bool {
+    matches!(character, ';' | '&' | '|' | '<' | '>' | '(' | ')' | '{' | '}' | '$' | '`')
+        || (character.is_control() && character != '\t')
 }
 
-/// The parts of a line that may be commands by themselves: as they are, without quotes, and what is in
-/// quotes, for a shell is given its commands that way.
+/// The parts of a line that may be commands by themselves: split at operators, the same without quotes, and the text
+/// within quotes, because commands are passed to a shell in quotes.
 pub(super) fn parts(line: &str) -> Vec<String> {
     let bare = line.replace(['"', '\'', '\\'], "");
     let commands = line.split(is_operator).chain(bare.split(is_operator));
-    let quoted = line.split(|sign| is_operator(sign) || matches!(sign, '"' | '\''));
+    let quoted = line.split(|character| is_operator(character) || matches!(character, '"' | '\''));
     let words = |part: &str| part.split_whitespace().collect::<Vec<_>>().join(" ");
     commands.chain(quoted).map(words).filter(|part| !part.is_empty()).collect()
 }
 
-/// What a shell is given to run, if that is all these words are.
+/// The script passed to a shell, if these words are nothing but a shell invocation.
 fn script(words: &[String]) -> Option<String> {
     let [shell, option, script] = words else { return None };
     let shell = shell.rsplit('/').next().unwrap_or_default();
@@ -44,9 +44,9 @@ fn script(words: &[String]) -> Option<String> {
     (is_shell && runs).then(|| script.trim().to_owned())
 }
 
-/// Words as a line that means them: what could be more than a word is quoted.
+/// Joins words to a command line, quoting where necessary.
 fn join(words: &[&str]) -> String {
-    let plain = |sign: char| sign.is_alphanumeric() || "-_./:=,@%+".contains(sign);
+    let plain = |character: char| character.is_alphanumeric() || "-_./:=,@%+".contains(character);
     let quote = |word: &&str| {
         if !word.is_empty() && word.chars().all(plain) {
             return (*word).to_owned();
@@ -56,42 +56,43 @@ fn join(words: &[&str]) -> String {
     words.iter().map(quote).collect::<Vec<_>>().join(" ")
 }
 
-/// The words of a line that is one command, without its quotes; `None` if it is more than words, or is
-/// left open.
+/// Splits a line that is a single command into unquoted words; `None` if it contains operators or an unclosed quote.
 fn split(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
-    let mut signs = line.chars();
-    while let Some(sign) = signs.next() {
-        match sign {
+    let mut characters = line.chars();
+    while let Some(character) = characters.next() {
+        match character {
             ' ' | '\t' => words.extend(word.take()),
             '\'' => {
                 let word = word.get_or_insert_default();
                 loop {
-                    match signs.next()? {
+                    match characters.next()? {
                         '\'' => break,
-                        sign => word.push(sign),
+                        character => word.push(character),
                     }
                 }
             }
             '"' => {
                 let word = word.get_or_insert_default();
                 loop {
-                    match signs.next()? {
+                    match characters.next()? {
                         '"' => break,
-                        '\\' => match signs.next()? {
-                            sign @ ('"' | '\\' | '$' | '`') => word.push(sign),
+                        '\\' => match characters.next()? {
+                            character @ ('"' | '\\' | '$' | '`') => word.push(character),
                             '\n' => {}
-                            sign => word.extend(['\\', sign]),
+                            character => word.extend(['\\', character]),
                         },
                         '$' | '`' => return None,
-                        sign => word.push(sign),
+                        character => word.push(character),
                     }
                 }
             }
-            '\\' => word.get_or_insert_default().push(signs.next().filter(|sign| *sign != '\n')?),
-            sign if is_operator(sign) => return None,
-            sign => word.get_or_insert_default().push(sign),
+            '\\' => word
+                .get_or_insert_default()
+                .push(characters.next().filter(|character| *character != '\n')?),
+            character if is_operator(character) => return None,
+            character => word.get_or_insert_default().push(character),
         }
     }
     words.extend(word);
@@ -105,8 +106,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_what_would_be_run() {
-        for (command_of, is) in [
+    fn command_is_unwrapped_from_shell_invocations() {
+        for (input, expected) in [
             (json!("ls -l"), Some("ls -l")),
             (json!("  ls\n"), Some("ls")),
             (json!("/bin/bash -lc 'echo one'"), Some("echo one")),
@@ -125,7 +126,7 @@ mod tests {
             (json!(["ls", 1]), None),
             (json!(1), None),
         ] {
-            assert_eq!(command(&json!({ "command": command_of })).as_deref(), is, "{command_of}");
+            assert_eq!(command(&json!({ "command": input })).as_deref(), expected, "{input}");
         }
         assert_eq!(command(&json!({ "path": "x" })), None);
         assert_eq!(command(&json!("ls")), None);

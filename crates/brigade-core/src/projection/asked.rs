@@ -1,27 +1,27 @@
-//! What was asked of somebody, and what the answer was.
+//! Requests and their answers.
 
 use std::collections::HashMap;
 
 use super::{At, Kind, Who};
 use crate::event_log::Spot;
 
-/// A request: a plan, a leave, or that somebody stops.
+/// A request: a plan, a permission request, or a shutdown request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Asked {
-    /// Its id.
+    /// The request id.
     pub id: String,
-    /// What it is.
+    /// The type of request.
     pub kind: Kind,
-    /// Who asks.
+    /// The member who asks.
     pub from: Who,
-    /// Whom.
+    /// The member asked.
     pub to: Who,
-    /// When.
+    /// When it was made.
     pub at: At,
-    /// Where its words stand.
+    /// Position of the record with its text.
     pub spot: Spot,
-    /// The answer, if there was one.
+    /// The answer, if there is one.
     pub reply: Option<Reply>,
 }
 
@@ -29,39 +29,42 @@ pub struct Asked {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reply {
-    /// When it was given.
+    /// The time of the answer.
     pub at: At,
     /// Whether it was yes.
     pub yes: bool,
-    /// By whose hand, where that was written down.
+    /// The decider, if recorded.
     pub hand: Option<String>,
-    /// Why not.
+    /// The reason for a no.
     pub reason: Option<String>,
 }
 
 /// All requests.
 #[derive(Clone, Debug, Default)]
-pub(super) struct AllAsked {
+pub(super) struct RequestLog {
     all: Vec<Asked>,
     by_id: HashMap<String, Vec<usize>>,
     answered: usize,
 }
 
-impl AllAsked {
+impl RequestLog {
     pub(super) fn all(&self) -> &[Asked] {
         &self.all
     }
 
-    /// How many of them were answered.
+    /// Number of answered requests.
     pub(super) fn answered(&self) -> usize {
         self.answered
     }
 
-    /// One more; whether it is new.
+    /// Adds a request. Returns whether it is new.
     pub(super) fn ask(&mut self, asked: Asked) -> bool {
         let same = self.by_id.entry(asked.id.clone()).or_default();
-        let of = |&place: &usize| self.all.get(place);
-        if same.iter().filter_map(of).any(|other| other.from == asked.from && other.to == asked.to)
+        let request = |&index: &usize| self.all.get(index);
+        if same
+            .iter()
+            .filter_map(request)
+            .any(|other| other.from == asked.from && other.to == asked.to)
         {
             return false;
         }
@@ -70,28 +73,29 @@ impl AllAsked {
         true
     }
 
-    /// The answer to the request of that id by `asker`; who had asked what, if this is the first answer.
+    /// Applies an answer to the open request with that id by `asker`. Returns who asked for what; `None` if there is
+    /// no such open request.
     pub(super) fn answer(
         &mut self,
         id: &str,
         asker: Option<Who>,
         reply: Reply,
     ) -> Option<(Who, Kind)> {
-        let places = self.by_id.get(id)?;
-        let is_it = |place: &&usize| {
-            self.all.get(**place).is_some_and(|asked| {
+        let indexes = self.by_id.get(id)?;
+        let is_open = |index: &&usize| {
+            self.all.get(**index).is_some_and(|asked| {
                 asked.reply.is_none() && asker.is_none_or(|asker| asked.from == asker)
             })
         };
-        let place = *places.iter().find(is_it)?;
-        let asked = self.all.get_mut(place)?;
+        let index = *indexes.iter().find(is_open)?;
+        let asked = self.all.get_mut(index)?;
         asked.reply = Some(reply);
         self.answered += 1;
         Some((asked.from, asked.kind))
     }
 
-    /// Somebody left: what it asked for is asked no more. How many plans and leaves that were.
-    pub(super) fn drop_of(&mut self, who: Who, at: At) -> usize {
+    /// Closes the open requests of a member that left. Returns how many of them were plan or permission requests.
+    pub(super) fn close_requests_of(&mut self, who: Who, at: At) -> usize {
         let mut open = 0;
         for asked in self.all.iter_mut().filter(|asked| asked.from == who && asked.reply.is_none())
         {

@@ -1,4 +1,4 @@
-//! The tasks of a team, and since when each is what it is.
+//! The tasks of a team, and when they changed.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -13,34 +13,34 @@ use super::{At, Hold};
 use crate::event_log::Spot;
 use crate::graph::{Graph, Node};
 
-/// A task as it is now.
+/// The current state of a task.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Card {
-    /// Its number.
+    /// The task number.
     pub id: u64,
-    /// Its subject.
+    /// The subject.
     pub subject: Box<str>,
-    /// Whose it is.
+    /// The owner.
     pub owner: Option<Box<str>>,
-    /// Since when it has this status and this owner.
+    /// When it got its current status and owner.
     pub since: At,
     /// When it was first seen.
     pub added: At,
-    /// When it was begun.
+    /// When work on it started.
     pub begun: Option<At>,
-    /// When it was done.
+    /// When it was completed.
     pub done: Option<At>,
-    /// Where it stands, whole.
+    /// Position of the record with its content.
     pub spot: Spot,
     status: Box<str>,
     json: Box<RawValue>,
-    /// What it waits for, once somebody has looked; `None` in it if Claude Code would not show it.
+    /// Its dependencies, computed on first use; `None` inside if Claude Code would not show the task.
     node: OnceCell<Option<Node>>,
 }
 
 impl Card {
-    /// How far it is; `None` for a word that is not known.
+    /// The status; `None` if it is not a known one.
     pub fn status(&self) -> Option<Status> {
         [Status::Pending, Status::InProgress, Status::Completed]
             .into_iter()
@@ -52,7 +52,7 @@ impl Card {
         self.node.get_or_init(read).as_ref()
     }
 
-    /// What it says, whole.
+    /// The full description.
     pub fn description(&self) -> String {
         let task = Task::read(self.json.get().as_bytes()).ok();
         task.and_then(|task| Some(task.description()?.into_owned())).unwrap_or_default()
@@ -60,7 +60,7 @@ impl Card {
 }
 
 #[derive(Deserialize)]
-struct Fields<'t> {
+struct TaskFields<'t> {
     #[serde(borrow, default)]
     subject: Cow<'t, str>,
     #[serde(borrow, default)]
@@ -69,19 +69,19 @@ struct Fields<'t> {
     owner: Option<Cow<'t, str>>,
 }
 
-/// The tasks, by number.
+/// The tasks by number.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Cards {
+pub(super) struct TaskCards {
     cards: BTreeMap<u64, Card>,
     graph: OnceCell<Graph>,
     holds: OnceCell<BTreeMap<TaskId, Hold>>,
     revision: u64,
 }
 
-impl Cards {
+impl TaskCards {
     pub(super) fn changed(&mut self, id: u64, at: At, spot: Spot, task: &RawValue) {
-        let Ok(fields) = serde_json::from_str::<Fields<'_>>(task.get()) else { return };
-        self.touch();
+        let Ok(fields) = serde_json::from_str::<TaskFields<'_>>(task.get()) else { return };
+        self.invalidate_tasks();
         let owner = fields.owner.filter(|owner| !owner.is_empty()).map(Box::from);
         let before = self.cards.get(&id);
         let is_same =
@@ -114,23 +114,23 @@ impl Cards {
     }
 
     pub(super) fn deleted(&mut self, id: u64) {
-        self.touch();
+        self.invalidate_tasks();
         self.cards.remove(&id);
     }
 
-    /// Those that were there at a time are not any more.
-    pub(super) fn drop_until(&mut self, at: At) {
-        self.touch();
+    /// Removes the tasks that existed at this time.
+    pub(super) fn remove_until(&mut self, at: At) {
+        self.invalidate_tasks();
         self.cards.retain(|_, card| card.added > at);
     }
 
-    fn touch(&mut self) {
+    fn invalidate_tasks(&mut self) {
         self.graph.take();
-        self.regroup();
+        self.invalidate_roster();
     }
 
-    /// Somebody came or went.
-    pub(super) fn regroup(&mut self) {
+    /// Call when the roster changed.
+    pub(super) fn invalidate_roster(&mut self) {
         self.holds.take();
         self.revision += 1;
     }
@@ -140,19 +140,19 @@ impl Cards {
     }
 
     pub(super) fn cards(&self) -> impl Iterator<Item = &Card> {
-        self.cards.values().filter(|card| self.shows(card.id))
+        self.cards.values().filter(|card| self.is_visible(card.id))
     }
 
     pub(super) fn card(&self, id: u64) -> Option<&Card> {
-        self.cards.get(&id).filter(|card| self.shows(card.id))
+        self.cards.get(&id).filter(|card| self.is_visible(card.id))
     }
 
     /// Whether Claude Code would show it.
-    fn shows(&self, id: u64) -> bool {
+    fn is_visible(&self, id: u64) -> bool {
         TaskId::new(id).is_some_and(|id| self.graph().node(id).is_some())
     }
 
-    /// Drawn anew only after a task has changed, and only if somebody looks.
+    /// Rebuilt on first use after a task changed.
     pub(super) fn graph(&self) -> &Graph {
         self.graph.get_or_init(|| {
             let mut graph = Graph::default();
@@ -165,9 +165,9 @@ impl Cards {
         })
     }
 
-    /// Why tasks do not go on. Found out for all at once, and anew only after something has changed.
+    /// Why a task makes no progress. Computed for all tasks at once, on first use after a change.
     pub(super) fn hold(&self, id: u64, is_member: impl Fn(&str) -> bool) -> Option<&Hold> {
-        let holds = self.holds.get_or_init(|| super::hold::holds(self.graph(), is_member));
+        let holds = self.holds.get_or_init(|| super::hold::block_reasons(self.graph(), is_member));
         holds.get(&TaskId::new(id)?)
     }
 }

@@ -1,5 +1,5 @@
-//! What a message says, as far as a picture needs it. Read by the hundred thousand, and so without the
-//! care of [`brigade_wire`], which is asked where this does not do.
+//! Reads the few message fields that a picture needs. Hundreds of thousands of messages may be read, so this is
+//! faster but less careful than [`brigade_wire`], which is used as a fallback.
 
 use std::borrow::Cow;
 
@@ -11,15 +11,15 @@ use crate::mail::with_message;
 
 /// An entry of an inbox.
 #[derive(Debug, Deserialize)]
-pub(super) struct Message<'m> {
+pub(super) struct MessageFields<'m> {
     #[serde(borrow, default)]
     pub(super) from: Cow<'m, str>,
     #[serde(borrow, default)]
     pub(super) text: Cow<'m, str>,
 }
 
-impl<'m> Message<'m> {
-    pub(super) fn of(json: &'m RawValue) -> Option<Self> {
+impl<'m> MessageFields<'m> {
+    pub(super) fn parse(json: &'m RawValue) -> Option<Self> {
         if let Ok(message) = serde_json::from_str(json.get()) {
             return Some(message);
         }
@@ -31,17 +31,17 @@ impl<'m> Message<'m> {
     }
 }
 
-/// The kind of a message, and what it is about if it is one of the protocol.
+/// The type of a message, and the request it is about if it is a protocol message.
 #[derive(Debug)]
-pub(super) struct Said<'t> {
+pub(super) struct MessageSummary<'t> {
     pub(super) kind: Kind,
     pub(super) request_id: Option<Cow<'t, str>>,
     pub(super) yes: bool,
 }
 
-/// The fields of all messages of the protocol that matter here.
+/// The relevant fields of all protocol messages.
 #[derive(Deserialize)]
-struct Fields<'t> {
+struct ProtocolFields<'t> {
     #[serde(borrow, rename = "type")]
     kind: Cow<'t, str>,
     #[serde(borrow, default, rename = "requestId", alias = "request_id")]
@@ -52,14 +52,14 @@ struct Fields<'t> {
     subtype: Option<Cow<'t, str>>,
 }
 
-impl<'t> Said<'t> {
-    pub(super) fn of(text: &'t str) -> Self {
-        let words = Self { kind: Kind::Words, request_id: None, yes: false };
+impl<'t> MessageSummary<'t> {
+    pub(super) fn parse(text: &'t str) -> Self {
+        let plain = Self { kind: Kind::Words, request_id: None, yes: false };
         if !text.trim_start().starts_with('{') {
-            return words;
+            return plain;
         }
-        let Ok(fields) = serde_json::from_str::<Fields<'t>>(text) else { return words };
+        let Ok(fields) = serde_json::from_str::<ProtocolFields<'t>>(text) else { return plain };
         let yes = fields.approved.unwrap_or(fields.subtype.as_deref() == Some("success"));
-        Self { kind: Kind::of(&fields.kind), request_id: fields.request_id, yes }
+        Self { kind: Kind::from_wire(&fields.kind), request_id: fields.request_id, yes }
     }
 }

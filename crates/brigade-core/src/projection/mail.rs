@@ -1,4 +1,4 @@
-//! The messages of a team, and what became of each.
+//! The messages of a team, and their delivery status.
 
 use std::collections::HashMap;
 
@@ -12,34 +12,34 @@ use crate::event_log::Spot;
 pub struct Letter {
     /// When it was written.
     pub at: At,
-    /// Where its words stand.
+    /// Position of the record with its text.
     pub spot: Spot,
-    /// Who wrote it.
+    /// The sender.
     pub from: Who,
-    /// To whom.
+    /// The recipient.
     pub to: Who,
-    /// What it is.
+    /// The type of message.
     pub kind: Kind,
     read: At,
     shown: At,
 }
 
-/// A time that has not come.
+/// Marks a time that is not set.
 const NEVER: At = At(i64::MIN);
 
-/// How far a message has come, and when.
+/// How far a message has been delivered, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It waits in the inbox.
+    /// In the inbox, unread.
     Written,
-    /// Its reader took it.
+    /// Read by the recipient's program.
     Read(At),
-    /// Its reader's model saw it.
+    /// Shown to the recipient's model.
     Shown(At),
 }
 
 impl Letter {
-    /// How far it has come.
+    /// The delivery status.
     pub fn fate(&self) -> Fate {
         match (self.shown != NEVER, self.read != NEVER) {
             (true, _) => Fate::Shown(self.shown),
@@ -56,19 +56,19 @@ impl Letter {
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $kind:literal,)*) => {
-        /// What a message is: words, or one of the protocol.
+        /// The type of a message: plain text, or a protocol message.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Kind {
-            /// Words.
+            /// Plain text.
             Words,
             $($(#[$doc])* $name,)*
-            /// Of a type that is not known here.
+            /// A protocol message of an unknown type.
             Other,
         }
 
         impl Kind {
-            /// By its `type` on the wire.
-            pub(super) fn of(kind: &str) -> Self {
+            /// From the `type` on the wire.
+            pub(super) fn from_wire(kind: &str) -> Self {
                 match kind {
                     $($kind => Self::$name,)*
                     _ => Self::Other,
@@ -79,41 +79,41 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// Somebody has nothing to do.
+    /// A member is idle.
     Idle = "idle_notification",
-    /// A task has a new owner.
+    /// A task was assigned.
     Assignment = "task_assignment",
-    /// Somebody is asked to stop.
+    /// A member is asked to shut down.
     ShutdownRequest = "shutdown_request",
-    /// It stops.
+    /// The member agrees to shut down.
     ShutdownApproved = "shutdown_approved",
-    /// It goes on.
+    /// The member declines to shut down.
     ShutdownRejected = "shutdown_rejected",
-    /// A plan is submitted.
+    /// A plan is submitted for approval.
     PlanRequest = "plan_approval_request",
-    /// The word on a plan.
+    /// The answer to a plan.
     PlanResponse = "plan_approval_response",
-    /// Leave is asked to use a tool.
+    /// Permission to use a tool is requested.
     PermissionRequest = "permission_request",
-    /// The answer to that.
+    /// The answer to a permission request.
     PermissionResponse = "permission_response",
-    /// Somebody has gone.
+    /// A member has terminated.
     Terminated = "teammate_terminated",
 }
 
 /// All messages.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Mail {
-    letters: Vec<Letter>,
+pub(super) struct MessageLog {
+    messages: Vec<Letter>,
     by_key: HashMap<(Who, MessageKey), u32>,
 }
 
-impl Mail {
+impl MessageLog {
     pub(super) fn letters(&self) -> &[Letter] {
-        &self.letters
+        &self.messages
     }
 
-    /// One more; its number, or `None` if it was there: what we sent may also be seen.
+    /// Adds a message and returns its number; `None` if it is known: a sent message may also be found in the inbox.
     pub(super) fn add(
         &mut self,
         at: At,
@@ -122,42 +122,42 @@ impl Mail {
         key: MessageKey,
         kind: Kind,
     ) -> Option<u32> {
-        let number = u32::try_from(self.letters.len()).ok()?;
+        let number = u32::try_from(self.messages.len()).ok()?;
         match self.by_key.entry((to, key)) {
             std::collections::hash_map::Entry::Occupied(_) => return None,
             std::collections::hash_map::Entry::Vacant(free) => free.insert(number),
         };
-        self.letters.push(Letter { at, spot, from, to, kind, read: NEVER, shown: NEVER });
+        self.messages.push(Letter { at, spot, from, to, kind, read: NEVER, shown: NEVER });
         Some(number)
     }
 
-    /// It was read; whether that is news.
+    /// Marks it read. Returns whether it was unread until now.
     pub(super) fn read(&mut self, to: Who, key: MessageKey, at: At) -> bool {
-        let Some(letter) = self.letter(to, key) else { return false };
-        let is_news = letter.read == NEVER;
+        let Some(message) = self.message_mut(to, key) else { return false };
+        let is_news = message.read == NEVER;
         if is_news {
-            letter.read = at;
+            message.read = at;
         }
-        is_news && letter.shown == NEVER
+        is_news && message.shown == NEVER
     }
 
-    /// It was shown; whether it was unread until then.
+    /// Marks it shown. Returns whether it was unread until now.
     pub(super) fn shown(&mut self, to: Who, key: MessageKey, at: At) -> bool {
-        let Some(letter) = self.letter(to, key) else { return false };
-        let was_unread = letter.read == NEVER && letter.shown == NEVER;
-        if letter.shown == NEVER {
-            letter.shown = at;
+        let Some(message) = self.message_mut(to, key) else { return false };
+        let was_unread = message.read == NEVER && message.shown == NEVER;
+        if message.shown == NEVER {
+            message.shown = at;
         }
         was_unread
     }
 
-    /// Nothing more is heard of what was written so far.
-    pub(super) fn close(&mut self) {
+    /// Forgets the keys, so that later events do not change the messages so far.
+    pub(super) fn forget_keys(&mut self) {
         self.by_key.clear();
     }
 
-    fn letter(&mut self, to: Who, key: MessageKey) -> Option<&mut Letter> {
+    fn message_mut(&mut self, to: Who, key: MessageKey) -> Option<&mut Letter> {
         let number = *self.by_key.get(&(to, key))?;
-        self.letters.get_mut(usize::try_from(number).ok()?)
+        self.messages.get_mut(usize::try_from(number).ok()?)
     }
 }

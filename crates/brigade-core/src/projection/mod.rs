@@ -1,8 +1,8 @@
-//! What a team looks like, drawn from what happened in it.
+//! The state of a team, computed from its events.
 //!
-//! A [`Picture`] is given one record after the other and nothing else: no clock, no store. Whoever shows a
-//! team, live or from a journal, shows this. It keeps where words stand, not the words: a team's
-//! journal may have a million records, of which a screen shows forty.
+//! A [`Picture`] is updated with one record after the other. It uses no clock and no store, so a live team and a
+//! recorded journal give the same result. It keeps positions of texts, not the texts: a journal may have a million
+//! records, and a screen shows forty.
 //!
 //! ```
 //! use brigade_core::projection::Picture;
@@ -50,24 +50,24 @@ use serde_json::value::RawValue;
 
 pub use self::asked::{Asked, Reply};
 pub use self::board::Card;
-use self::face::{Message, Said};
+use self::face::{MessageFields, MessageSummary};
 pub use self::hold::Hold;
 pub use self::mail::{Fate, Kind, Letter};
 pub use self::person::{Act, Doing, Entry, Person, Span, Stretch};
-use crate::event::{Act as Did, Ending, Event, Record};
+use crate::event::{Act as WorkEvent, Ending, Event, Record};
 use crate::event_log::Spot;
 use crate::graph::Graph;
 
-/// Somebody, by the order in which names were first heard.
+/// Identifies a member, numbered by first appearance in the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Who(pub(crate) u16);
 
-/// A time in milliseconds since 1970; a picture has millions of them.
+/// A time in milliseconds since 1970. Compact, because there can be millions of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct At(pub i64);
 
 impl At {
-    /// As a time.
+    /// Converts to a timestamp.
     pub fn timestamp(self) -> Timestamp {
         Timestamp::from_millisecond(self.0).unwrap_or_default()
     }
@@ -79,7 +79,7 @@ impl From<Timestamp> for At {
     }
 }
 
-/// What a team looks like.
+/// The state of a team.
 #[derive(Clone, Debug, Default)]
 pub struct Picture {
     people: Vec<Person>,
@@ -88,18 +88,18 @@ pub struct Picture {
     title: String,
     description: String,
     is_there: bool,
-    /// When it was deleted, until there is one of its name again.
+    /// When the team was deleted; cleared when a team of the same name is created.
     deleted: Option<At>,
-    mail: mail::Mail,
-    asked: asked::AllAsked,
-    board: board::Cards,
+    mail: mail::MessageLog,
+    asked: asked::RequestLog,
+    board: board::TaskCards,
     records: usize,
     first: Option<At>,
     last: Option<At>,
 }
 
 impl Picture {
-    /// One more thing happened. Records come in order of time, more or less.
+    /// Applies one record. Records should be roughly in order of time.
     pub fn update(&mut self, spot: Spot, record: &Arc<Record>) {
         let at = At::from(record.at);
         self.records += 1;
@@ -107,11 +107,11 @@ impl Picture {
         self.last = self.last.max(Some(at));
         match &record.event {
             Event::Sent { to, key, message, .. } | Event::Seen { to, key, message } => {
-                let (by, to) = (record.by.as_deref(), self.who(to));
-                self.letter(at, spot, to, *key, by, message);
+                let (by, to) = (record.by.as_deref(), self.index_of(to));
+                self.add_message(at, spot, to, *key, by, message);
             }
             Event::Read { to, key, .. } => {
-                let to = self.who(to);
+                let to = self.index_of(to);
                 if self.mail.read(to, *key, at)
                     && let Some(person) = self.person_mut(to)
                 {
@@ -119,7 +119,7 @@ impl Picture {
                 }
             }
             Event::Shown { to, key } => {
-                let to = self.who(to);
+                let to = self.index_of(to);
                 if self.mail.shown(to, *key, at)
                     && let Some(person) = self.person_mut(to)
                 {
@@ -129,37 +129,37 @@ impl Picture {
             Event::Answered { request_id, to, yes, reason, hand, .. } => {
                 let reply =
                     Reply { at, yes: *yes, hand: Some(hand.clone()), reason: reason.clone() };
-                let to = self.who(to);
-                self.answered(request_id, Some(to), reply);
+                let to = self.index_of(to);
+                self.apply_answer(request_id, Some(to), reply);
             }
             Event::Salvaged { .. } => {}
             Event::Task { id, task } => self.board.changed(*id, at, spot, task),
             Event::TaskDeleted { id } => self.board.deleted(*id),
-            Event::TeamCreated { team } => self.created(at, team),
-            Event::TeamDeleted {} => self.deleted(at),
+            Event::TeamCreated { team } => self.apply_created(at, team),
+            Event::TeamDeleted {} => self.apply_deleted(at),
             Event::Member { name, member, joined } => {
-                let who = self.who(name);
-                self.entered(at, who, member, *joined);
+                let who = self.index_of(name);
+                self.apply_member(at, who, member, *joined);
             }
             Event::MemberLeft { name } => {
-                let who = self.who(name);
-                self.left(at, who);
+                let who = self.index_of(name);
+                self.apply_left(at, who);
             }
             Event::Worked { name, act } => {
-                let who = self.who(name);
+                let who = self.index_of(name);
                 if let Some(person) = self.person_mut(who) {
-                    person.worked(at, spot, act);
+                    person.apply_work(at, spot, act);
                 }
             }
         }
     }
 
-    /// Who has that name; a name that was not heard before is somebody new.
-    fn who(&mut self, name: &str) -> Who {
+    /// Returns the index for a name, adding it if it is new.
+    fn index_of(&mut self, name: &str) -> Who {
         if let Some(&who) = self.by_name.get(name) {
             return who;
         }
-        // Names beyond the last are all one; nobody leads sixty thousand.
+        // Names beyond the maximum share one index; real teams are far smaller.
         let next = u16::try_from(self.people.len()).unwrap_or(u16::MAX);
         let who = Who(next);
         if next < u16::MAX {
@@ -173,7 +173,7 @@ impl Picture {
         self.people.get_mut(usize::from(who.0))
     }
 
-    fn letter(
+    fn add_message(
         &mut self,
         at: At,
         spot: Spot,
@@ -182,10 +182,10 @@ impl Picture {
         by: Option<&str>,
         message: &RawValue,
     ) {
-        let Some(face) = Message::of(message) else { return };
-        let from = self.who(by.filter(|_| face.from.is_empty()).unwrap_or(&face.from));
-        let said = Said::of(&face.text);
-        let Some(number) = self.mail.add(at, spot, (from, to), key, said.kind) else { return };
+        let Some(fields) = MessageFields::parse(message) else { return };
+        let from = self.index_of(by.filter(|_| fields.from.is_empty()).unwrap_or(&fields.from));
+        let summary = MessageSummary::parse(&fields.text);
+        let Some(number) = self.mail.add(at, spot, (from, to), key, summary.kind) else { return };
         for who in [from, to] {
             if let Some(person) = self.person_mut(who)
                 && person.letters.last() != Some(&number)
@@ -197,152 +197,152 @@ impl Picture {
             person.unread += 1;
         }
         if let Some(person) = self.person_mut(from) {
-            match said.kind {
+            match summary.kind {
                 Kind::Words => person.said = Some(spot),
-                Kind::Idle => person.ended_turn(at),
+                Kind::Idle => person.apply_idle(at),
                 _ => {}
             }
         }
-        let Some(id) = said.request_id else { return };
-        match said.kind {
+        let Some(id) = summary.request_id else { return };
+        match summary.kind {
             Kind::PlanRequest | Kind::PermissionRequest | Kind::ShutdownRequest => {
                 if self.asked.ask(Asked {
                     id: id.into_owned(),
-                    kind: said.kind,
+                    kind: summary.kind,
                     from,
                     to,
                     at,
                     spot,
                     reply: None,
-                }) && said.kind != Kind::ShutdownRequest
+                }) && summary.kind != Kind::ShutdownRequest
                     && let Some(person) = self.person_mut(from)
                 {
-                    person.asks(at, 1);
+                    person.add_open_requests(at, 1);
                 }
             }
             Kind::PlanResponse | Kind::PermissionResponse => {
-                let reply = Reply { at, yes: said.yes, hand: None, reason: None };
-                self.answered(&id, Some(to), reply);
+                let reply = Reply { at, yes: summary.yes, hand: None, reason: None };
+                self.apply_answer(&id, Some(to), reply);
             }
             Kind::ShutdownApproved | Kind::ShutdownRejected => {
-                let yes = said.kind == Kind::ShutdownApproved;
-                self.answered(&id, None, Reply { at, yes, hand: None, reason: None });
+                let yes = summary.kind == Kind::ShutdownApproved;
+                self.apply_answer(&id, None, Reply { at, yes, hand: None, reason: None });
             }
             _ => {}
         }
     }
 
-    /// A request was answered; `asker` is who had made it, where the answer says so.
-    fn answered(&mut self, id: &str, asker: Option<Who>, reply: Reply) {
+    /// Applies an answer; `asker` is the member who made the request, if the answer names it.
+    fn apply_answer(&mut self, id: &str, asker: Option<Who>, reply: Reply) {
         let at = reply.at;
         let Some((from, kind)) = self.asked.answer(id, asker, reply) else { return };
         if kind != Kind::ShutdownRequest
             && let Some(person) = self.person_mut(from)
         {
-            person.asks(at, -1);
+            person.add_open_requests(at, -1);
         }
     }
 
-    fn created(&mut self, at: At, team: &RawValue) {
-        // The board of the earlier team of that name, which could be looked at until now, is not this one's.
+    fn apply_created(&mut self, at: At, team: &RawValue) {
+        // The board of the previous team of that name stayed visible until now.
         if let Some(deleted) = self.deleted.take() {
-            self.board.drop_until(deleted);
+            self.board.remove_until(deleted);
         }
-        self.board.regroup();
+        self.board.invalidate_roster();
         self.is_there = true;
         let Ok(team) = Team::read(team.get().as_bytes()) else { return };
         self.title = team.name().unwrap_or_default().into_owned();
         self.description = team.description().unwrap_or_default().into_owned();
-        // Whoever was in an earlier team of that name is in this one only if it says so.
+        // Members of an earlier team of that name are not in this one unless listed.
         for person in &mut self.people {
             person.entry = None;
         }
         for member in team.members() {
             let Some(name) = member.name() else { continue };
-            let who = self.who(&name);
+            let who = self.index_of(&name);
             if let Ok(json) = serde_json::from_slice::<&RawValue>(member.json()) {
-                self.entered(at, who, json, true);
+                self.apply_member(at, who, json, true);
             }
         }
         self.lead = team
             .lead()
             .and_then(|lead| lead.name().map(std::borrow::Cow::into_owned))
-            .map(|name| self.who(&name));
+            .map(|name| self.index_of(&name));
     }
 
-    /// With the team goes what nobody had read. That it is not there in the next one of that name is nobody's deed.
-    fn deleted(&mut self, at: At) {
+    /// Unread messages are deleted together with the team. They must not count as read in a later team of that name.
+    fn apply_deleted(&mut self, at: At) {
         (self.is_there, self.deleted) = (false, Some(at));
-        self.mail.close();
+        self.mail.forget_keys();
         for person in &mut self.people {
             person.unread = 0;
         }
-        let everybody: Vec<Who> = self.people.iter().map(|person| person.who).collect();
-        for who in everybody {
-            self.left(at, who);
+        let all: Vec<Who> = self.people.iter().map(|person| person.who).collect();
+        for who in all {
+            self.apply_left(at, who);
         }
     }
 
-    fn entered(&mut self, at: At, who: Who, member: &RawValue, joined: bool) {
-        // A journal may begin in the middle of a team's life.
+    fn apply_member(&mut self, at: At, who: Who, member: &RawValue, joined: bool) {
+        // A journal may start in the middle of a team's history.
         self.is_there = true;
         if let Some(person) = self.person_mut(who) {
             let is_new = person.entry.is_none();
-            person.enter(at, member, joined);
+            person.apply_entry(at, member, joined);
             if is_new {
-                self.board.regroup();
+                self.board.invalidate_roster();
             }
         }
     }
 
-    fn left(&mut self, at: At, who: Who) {
-        self.board.regroup();
-        let open = self.asked.drop_of(who, at);
+    fn apply_left(&mut self, at: At, who: Who) {
+        self.board.invalidate_roster();
+        let open = self.asked.close_requests_of(who, at);
         if let Some(person) = self.person_mut(who) {
-            person.asks(at, -i32::try_from(open).unwrap_or(i32::MAX));
-            person.leave(at);
+            person.add_open_requests(at, -i32::try_from(open).unwrap_or(i32::MAX));
+            person.apply_left(at);
         }
     }
 }
 
-/// Looking.
+/// Queries.
 impl Picture {
-    /// Whether there is a team, as far as was heard.
+    /// Whether the team exists, as far as the events show.
     pub fn is_there(&self) -> bool {
         self.is_there
     }
 
-    /// What the team is called, if its beginning was heard.
+    /// The name of the team, if its creation was recorded.
     pub fn title(&self) -> Option<&str> {
         Some(self.title.as_str()).filter(|title| !title.is_empty())
     }
 
-    /// What the team is for.
+    /// The team's description.
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// Somebody.
+    /// Returns a member by index.
     pub fn person(&self, who: Who) -> Option<&Person> {
         self.people.get(usize::from(who.0))
     }
 
-    /// Somebody's name.
+    /// Returns a member's name.
     pub fn name(&self, who: Who) -> &str {
         self.person(who).map_or("?", |person| &person.name)
     }
 
-    /// Who has that name.
+    /// Returns a member by name.
     pub fn called(&self, name: &str) -> Option<&Person> {
         self.person(*self.by_name.get(name)?)
     }
 
-    /// Everybody who was ever heard of, members or not.
+    /// Every name that occurred in the events, whether a member or not.
     pub fn people(&self) -> &[Person] {
         &self.people
     }
 
-    /// The members, the lead first, then as they joined.
+    /// The current members: the lead first, then in order of joining.
     pub fn members(&self) -> Vec<&Person> {
         let mut members: Vec<&Person> =
             self.people.iter().filter(|person| person.entry.is_some()).collect();
@@ -350,17 +350,17 @@ impl Picture {
         members
     }
 
-    /// Whether somebody leads the team.
+    /// Whether this member is the lead.
     pub fn leads(&self, who: Who) -> bool {
         self.lead == Some(who)
     }
 
-    /// Who leads the team.
+    /// The lead.
     pub fn lead(&self) -> Option<&Person> {
         self.lead.and_then(|who| self.person(who))
     }
 
-    /// Every message, by number, oldest first.
+    /// Every message, oldest first; the position is its number.
     pub fn letters(&self) -> &[Letter] {
         self.mail.letters()
     }
@@ -370,44 +370,43 @@ impl Picture {
         self.asked.all()
     }
 
-    /// How many requests were made, and how many of them were answered: while neither changes, what waits
-    /// is the same.
+    /// The number of requests and the number of answered requests. While neither changes, the open requests are the
+    /// same.
     pub fn asked_so_far(&self) -> (usize, usize) {
         (self.asked.all().len(), self.asked.answered())
     }
 
-    /// The tasks on the board, by number.
+    /// The tasks on the board, ordered by number.
     pub fn cards(&self) -> impl Iterator<Item = &Card> {
         self.board.cards()
     }
 
-    /// A task.
+    /// Returns one task.
     pub fn card(&self, id: u64) -> Option<&Card> {
         self.board.card(id)
     }
 
-    /// What the tasks' dependencies mean.
+    /// The dependency graph of the tasks.
     pub fn graph(&self) -> &Graph {
         self.board.graph()
     }
 
-    /// Why a task does not go on; `None` if it does, or is done.
+    /// Why a task makes no progress; `None` if it does, or is completed.
     pub fn hold(&self, id: u64) -> Option<&Hold> {
         self.board.hold(id, |owner| self.called(owner).is_some_and(|person| person.entry.is_some()))
     }
 
-    /// A number that changes with the tasks, and with who is on the team: as long as it is the same, so is
-    /// what was made of them.
+    /// Changes whenever the tasks or the roster change, so that callers can cache what they derive from them.
     pub fn board_revision(&self) -> u64 {
         self.board.revision()
     }
 
-    /// How many things happened.
+    /// Number of records applied.
     pub fn records(&self) -> usize {
         self.records
     }
 
-    /// When the first thing and the last thing happened.
+    /// Time of the first and of the last record.
     pub fn span(&self) -> Option<(At, At)> {
         Some((self.first?, self.last?))
     }

@@ -1,17 +1,17 @@
-//! Somebody on a team: what it is, what it does, and what it did when.
+//! A member of a team: what it is, what it is doing, and what it did when.
 
 use brigade_wire::name::MemberName;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{At, Did, Ending, Who};
+use super::{At, Ending, Who, WorkEvent};
 use crate::event_log::Spot;
 
-/// Somebody on a team, or somebody who was heard of.
+/// A member of a team, or another name that occurred in the events.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Person {
-    /// Which one.
+    /// Its index.
     pub who: Who,
     /// Its name.
     pub name: Box<str>,
@@ -21,29 +21,29 @@ pub struct Person {
     pub joined: Option<At>,
     /// When it left.
     pub left: Option<At>,
-    /// How many messages it has not read.
+    /// Number of unread messages.
     pub unread: usize,
-    /// Where its last words stand.
+    /// Position of the record with its last text.
     pub said: Option<Spot>,
     /// Tokens its model read and wrote.
     pub tokens: (u64, u64),
-    /// What they cost in US dollars, where its agent says.
+    /// Their cost in US dollars, if its agent reports it.
     pub cost: Option<f64>,
-    /// What went wrong last, in words, while it matters.
+    /// The last problem, while it is relevant.
     pub trouble: Option<Box<str>>,
-    /// What its agent did.
+    /// The work events of its agent.
     pub acts: Vec<Act>,
-    /// The messages it wrote or was written, by number.
+    /// The messages it sent or received, by number.
     pub letters: Vec<u32>,
-    /// When it was at what, first to last; between two it had nothing to do.
+    /// The periods in which it was busy, in order; it was idle between them.
     pub stretches: Vec<Stretch>,
     in_turn: bool,
     limited: bool,
     starting: bool,
-    open: i32,
+    open_requests: i32,
     since: Option<At>,
-    /// Whether its own process says what it does; until then the roster is believed.
-    speaks: bool,
+    /// Whether its own process reports what it does. Until then the roster entry counts.
+    reports_work: bool,
 }
 
 /// An entry of the roster.
@@ -51,52 +51,52 @@ pub struct Person {
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct Entry {
-    /// What it is: `codex`, `general-purpose`, …
+    /// The kind of agent: `codex`, `general-purpose`, …
     pub agent_type: Option<String>,
     /// Its model.
     pub model: Option<String>,
-    /// Its colour.
+    /// Its color.
     pub color: Option<String>,
-    /// Where it works.
+    /// Its working directory.
     pub cwd: Option<String>,
     /// Where it runs.
     pub backend_type: Option<String>,
-    /// The pane it runs in.
+    /// The tmux pane it runs in.
     pub tmux_pane_id: Option<String>,
-    /// Whether it is in a turn, where that is said.
+    /// Whether it is in a turn, if recorded.
     pub is_active: Option<bool>,
 }
 
-/// Something its agent did.
+/// A work event of a member's agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Act {
-    /// When.
+    /// When it happened.
     pub at: At,
-    /// Where it stands.
+    /// Position of the record.
     pub spot: Spot,
 }
 
-/// What somebody does.
+/// A member's current activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Doing {
     /// Its agent is being started.
     Starting,
-    /// It is in a turn.
+    /// In a turn.
     Working,
-    /// It waits for an answer to a request.
+    /// Waiting for an answer to a request.
     Waiting,
-    /// Its vendor takes no more for now.
+    /// Stopped by the vendor's rate limit.
     Limited,
-    /// It has nothing to do.
+    /// Idle.
     Idle,
-    /// Nothing was heard of that.
+    /// Not reported.
     Unknown,
-    /// It is not on the team any more.
+    /// No longer on the team.
     Gone,
 }
 
-/// What a stretch of time was spent with.
+/// The activity during a busy period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Span {
     /// In a turn.
@@ -107,15 +107,15 @@ pub enum Span {
     Limited,
 }
 
-/// A stretch of time.
+/// A period of time in which a member was busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stretch {
-    /// From when.
+    /// The start.
     pub from: At,
-    /// Until when; `None` if it is not over.
+    /// The end; `None` if it is still going on.
     pub to: Option<At>,
-    /// Spent with what.
+    /// The activity.
     pub span: Span,
 }
 
@@ -138,22 +138,22 @@ impl Person {
             in_turn: false,
             limited: false,
             starting: false,
-            open: 0,
+            open_requests: 0,
             since: None,
-            speaks: false,
+            reports_work: false,
         }
     }
 
-    /// Its name, if an inbox can be made of it.
+    /// Its name, if it is a valid member name.
     pub fn member_name(&self) -> Option<MemberName> {
         self.name.parse().ok()
     }
 
-    /// What it does.
+    /// The member's current activity.
     pub fn doing(&self) -> Doing {
         let is_known =
-            self.speaks || self.entry.as_ref().is_some_and(|entry| entry.is_active.is_some());
-        match self.span() {
+            self.reports_work || self.entry.as_ref().is_some_and(|entry| entry.is_active.is_some());
+        match self.current_span() {
             _ if self.entry.is_none() => Doing::Gone,
             Some(Span::Waiting) => Doing::Waiting,
             Some(Span::Limited) => Doing::Limited,
@@ -164,26 +164,26 @@ impl Person {
         }
     }
 
-    /// Since when it does that.
+    /// When the current activity began.
     pub fn since(&self) -> Option<At> {
         self.since
     }
 
-    fn span(&self) -> Option<Span> {
+    fn current_span(&self) -> Option<Span> {
         if self.entry.is_none() {
             None
         } else if self.limited {
             Some(Span::Limited)
-        } else if self.open > 0 {
+        } else if self.open_requests > 0 {
             Some(Span::Waiting)
         } else {
             self.in_turn.then_some(Span::Working)
         }
     }
 
-    /// Something changed; a new stretch begins if it now does something else.
-    fn settle(&mut self, at: At, before: Doing) {
-        let now = self.span();
+    /// Call after a change: starts a new period if the member is now doing something else.
+    fn update_periods(&mut self, at: At, before: Doing) {
+        let now = self.current_span();
         let open = self.stretches.last_mut().filter(|stretch| stretch.to.is_none());
         if open.as_ref().map(|stretch| stretch.span) != now {
             if let Some(open) = open {
@@ -198,73 +198,80 @@ impl Person {
         }
     }
 
-    pub(super) fn enter(&mut self, at: At, member: &RawValue, joined: bool) {
+    pub(super) fn apply_entry(&mut self, at: At, member: &RawValue, joined: bool) {
         let before = self.doing();
         let entry: Entry = serde_json::from_str(member.get()).unwrap_or_default();
         if joined || self.entry.is_none() {
             self.joined = Some(at);
             self.left = None;
-            (self.in_turn, self.limited, self.open, self.speaks) = (false, false, 0, false);
+            (self.in_turn, self.limited, self.open_requests, self.reports_work) =
+                (false, false, 0, false);
         }
-        if !self.speaks {
+        if !self.reports_work {
             self.in_turn = entry.is_active == Some(true);
         }
         self.entry = Some(entry);
-        self.settle(at, before);
+        self.update_periods(at, before);
     }
 
-    pub(super) fn leave(&mut self, at: At) {
+    pub(super) fn apply_left(&mut self, at: At) {
         let before = self.doing();
         if self.entry.take().is_some() {
             self.left = Some(at);
         }
-        (self.in_turn, self.limited, self.open) = (false, false, 0);
-        self.settle(at, before);
+        (self.in_turn, self.limited, self.open_requests) = (false, false, 0);
+        self.update_periods(at, before);
     }
 
-    /// It asked for something, or was answered.
-    pub(super) fn asks(&mut self, at: At, more: i32) {
+    /// Adds to the number of open requests; negative when requests were answered.
+    pub(super) fn add_open_requests(&mut self, at: At, more: i32) {
         let before = self.doing();
-        self.open = (self.open + more).max(0);
-        self.settle(at, before);
+        self.open_requests = (self.open_requests + more).max(0);
+        self.update_periods(at, before);
     }
 
-    /// It said that it has nothing to do.
-    pub(super) fn ended_turn(&mut self, at: At) {
-        if !self.speaks {
+    /// Applies an idle notification.
+    pub(super) fn apply_idle(&mut self, at: At) {
+        if !self.reports_work {
             let before = self.doing();
             self.in_turn = false;
-            self.settle(at, before);
+            self.update_periods(at, before);
         }
     }
 
-    pub(super) fn worked(&mut self, at: At, spot: Spot, act: &Did) {
+    pub(super) fn apply_work(&mut self, at: At, spot: Spot, act: &WorkEvent) {
         let before = self.doing();
-        self.speaks = true;
-        if !matches!(act, Did::Used { .. }) {
+        self.reports_work = true;
+        if !matches!(act, WorkEvent::Used { .. }) {
             self.acts.push(Act { at, spot });
         }
-        // Whatever an agent does shows that its vendor takes something again.
-        self.limited =
-            matches!(act, Did::Limited { .. } | Did::TurnEnded { end: Ending::Limited, .. })
-                || (self.limited && matches!(act, Did::Used { .. } | Did::Trouble { .. }));
+        // Any other activity of the agent shows that the limit is over.
+        self.limited = matches!(
+            act,
+            WorkEvent::Limited { .. } | WorkEvent::TurnEnded { end: Ending::Limited, .. }
+        ) || (self.limited
+            && matches!(act, WorkEvent::Used { .. } | WorkEvent::Trouble { .. }));
         match act {
-            Did::Started {} => {
+            WorkEvent::Started {} => {
                 (self.starting, self.in_turn) = (true, false);
             }
-            Did::Ready {} => self.starting = false,
-            Did::TurnStarted {} => {
+            WorkEvent::Ready {} => self.starting = false,
+            WorkEvent::TurnStarted {} => {
                 (self.starting, self.in_turn) = (false, true);
                 self.trouble = None;
             }
-            Did::Said { .. } => self.said = Some(spot),
-            Did::ToolStarted { .. } | Did::ToolEnded { .. } | Did::Changed { .. } => {}
-            Did::Limited { why } | Did::Trouble { why } => self.trouble = Some(why.as_str().into()),
-            Did::Used { input, output, cost } => {
+            WorkEvent::Said { .. } => self.said = Some(spot),
+            WorkEvent::ToolStarted { .. }
+            | WorkEvent::ToolEnded { .. }
+            | WorkEvent::Changed { .. } => {}
+            WorkEvent::Limited { why } | WorkEvent::Trouble { why } => {
+                self.trouble = Some(why.as_str().into());
+            }
+            WorkEvent::Used { input, output, cost } => {
                 self.tokens = (*input, *output);
                 self.cost = cost.or(self.cost);
             }
-            Did::TurnEnded { end, why } => {
+            WorkEvent::TurnEnded { end, why } => {
                 (self.starting, self.in_turn) = (false, false);
                 self.trouble = match end {
                     Ending::Done | Ending::Interrupted => None,
@@ -272,6 +279,6 @@ impl Person {
                 };
             }
         }
-        self.settle(at, before);
+        self.update_periods(at, before);
     }
 }

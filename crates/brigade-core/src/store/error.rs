@@ -1,4 +1,4 @@
-//! Why a store did not do what it was asked.
+//! Errors of a store.
 
 use std::path::PathBuf;
 
@@ -6,128 +6,128 @@ use brigade_wire::Damage;
 use brigade_wire::name::{TaskId, TeamName};
 use thiserror::Error;
 
-/// What stands in the way of a write.
+/// The reason why a write is blocked.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Obstacle {
     /// Another program holds the lock.
     #[error("another program holds the lock {path} (for {held_secs} s so far)")]
     Held {
-        /// The lock.
+        /// The lock directory.
         path: PathBuf,
-        /// How long it has been there by its own time.
+        /// Age of the lock in seconds.
         held_secs: i64,
     },
-    /// A file stands where the lock should be. Nobody can take such a lock.
-    #[error("{path} is a file, where a lock is a directory; remove it, for no program can")]
+    /// A file is in the place of the lock directory, so no program can take the lock.
+    #[error("{path} is a file, but a lock must be a directory; remove the file")]
     NotALock {
         /// The file.
         path: PathBuf,
     },
-    /// Something was put into the lock. Nobody can give such a lock back, or take it.
-    #[error("{path} is a lock with something in it; empty it, for no program can")]
+    /// The lock directory is not empty, so no program can release or take the lock.
+    #[error("the lock directory {path} is not empty; empty it")]
     Filled {
-        /// The lock.
+        /// The lock directory.
         path: PathBuf,
     },
-    /// The file cannot be read as it is; somebody may be writing it, in place and without a lock.
-    #[error("{path} is torn, and may still be being written")]
+    /// The file cannot be parsed; another program may be writing it in place, without a lock.
+    #[error("{path} is incomplete; another program may still be writing it")]
     Torn {
         /// The file.
         path: PathBuf,
     },
-    /// Another brigade process is at work on the same mailbox, or stopped in the middle of it.
-    #[error("another brigade process is busy with {path}; it may be stopped (see fuser)")]
+    /// Another brigade process is using the mailbox, or was suspended while using it.
+    #[error("another brigade process is using {path}; `fuser {path}` shows which one")]
     Busy {
-        /// What it holds.
+        /// The file it holds.
         path: PathBuf,
     },
 }
 
-/// Why a thing in the file system is not touched.
+/// Why the store refuses to use a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// It could lead anywhere.
+    /// A symbolic link could point anywhere.
     #[error("it is a symbolic link")]
     Symlink,
-    /// Somebody else can change it.
+    /// Another user could change it.
     #[error("it belongs to another user")]
     ForeignOwner,
-    /// A pipe, a device, a directory.
+    /// A pipe, a device or a directory.
     #[error("it is not a regular file")]
     NotAFile,
-    /// It would be read into memory.
+    /// It would be read into memory as a whole.
     #[error("it is larger than 256 MiB")]
     TooBig,
 }
 
-/// Why a store did not do what it was asked. Nothing was changed.
+/// Why a store operation failed. Nothing was changed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// There is no such team.
-    #[error("no team {team}")]
+    /// The team does not exist.
+    #[error("no team named \"{team}\"")]
     NoTeam {
-        /// The name asked for.
+        /// The name of the team.
         team: TeamName,
     },
-    /// There is one already.
-    #[error("there is a team {team} already")]
+    /// The team already exists.
+    #[error("a team named \"{team}\" already exists")]
     TeamExists {
-        /// The name asked for.
+        /// The name of the team.
         team: TeamName,
     },
-    /// There is no such task.
+    /// The task does not exist.
     #[error("no task {id}")]
     NoTask {
-        /// The number asked for.
+        /// The task number.
         id: TaskId,
     },
-    /// The document is not at the revision it was asked to be replaced at.
-    #[error("it was changed by somebody else meanwhile")]
+    /// The document is not at the expected revision.
+    #[error("another program changed it in the meantime")]
     Conflict,
-    /// The document cannot be read.
+    /// The document cannot be parsed.
     #[error("{place} cannot be read: {damage}")]
     Damaged {
-        /// Which document.
+        /// The document.
         place: String,
-        /// What is wrong with it.
+        /// The parse error.
         damage: Damage,
     },
-    /// Somebody is at it, and did not finish in time.
+    /// Another program blocks the write and did not finish in time.
     #[error(transparent)]
     Locked(#[from] Obstacle),
-    /// The file system holds something that is not touched.
-    #[error("{path} is not touched: {why}")]
+    /// The store refuses to use a file.
+    #[error("refusing to use {path}: {why}")]
     Refused {
-        /// What.
+        /// The file.
         path: PathBuf,
         /// Why.
         why: Refusal,
     },
-    /// The seat's credentials do not allow it: the engine itself refused.
-    #[error("the engine does not allow this seat to {doing}")]
+    /// The NATS server denied the operation to the seat's credentials.
+    #[error("the NATS server does not allow this seat to {doing}")]
     Forbidden {
-        /// What was tried.
+        /// The operation, as a verb phrase.
         doing: String,
     },
-    /// The engine did not answer, or not as it should.
+    /// The NATS server did not answer, or answered with an error.
     #[error("cannot {doing}")]
     Engine {
-        /// What was tried.
+        /// The operation, as a verb phrase.
         doing: String,
-        /// What came of it.
+        /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The operating system said no.
+    /// The operating system returned an error.
     #[error("cannot {doing} {path}")]
     Io {
-        /// What was tried.
+        /// The operation, as a verb phrase.
         doing: &'static str,
-        /// On what.
+        /// The file.
         path: PathBuf,
-        /// What it said.
+        /// The cause.
         source: std::io::Error,
     },
 }

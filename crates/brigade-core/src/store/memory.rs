@@ -1,5 +1,5 @@
-//! A store in memory, for tests: stricter than the others, so that what passes here leans on nothing
-//! a real store does not promise.
+//! A store in memory, for tests. Stricter than the others, so that code tested with it relies only on what every store
+//! guarantees.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -34,15 +34,15 @@ use crate::event::{one_line, roster_events};
 #[derive(Debug)]
 pub struct MemoryStore {
     clock: Arc<dyn Clock>,
-    house: Mutex<House>,
+    state: Mutex<MemoryState>,
 }
 
 #[derive(Debug, Default)]
-struct House {
-    /// Never the same twice, not even for the same bytes.
+struct MemoryState {
+    /// Increases with every write, even of the same bytes.
     revision: u64,
-    teams: BTreeMap<TeamName, Held>,
-    /// What was written down, of teams that are gone as well.
+    teams: BTreeMap<TeamName, StoredTeam>,
+    /// Recorded events, also of deleted teams.
     journal: BTreeMap<TeamName, Vec<Record>>,
     decisions: BTreeMap<(TeamName, Question), Vec<u8>>,
     notes: BTreeMap<(TeamName, MemberName, Shelf), Vec<u8>>,
@@ -50,7 +50,7 @@ struct House {
 }
 
 #[derive(Debug)]
-struct Held {
+struct StoredTeam {
     config: Document,
     inboxes: BTreeMap<String, Vec<u8>>,
     tasks: BTreeMap<TaskId, Document>,
@@ -58,39 +58,45 @@ struct Held {
 }
 
 impl Default for MemoryStore {
-    /// A store without teams, by the machine's own clock.
+    /// An empty store with the system clock.
     fn default() -> Self {
         Self::new(Arc::new(SystemClock))
     }
 }
 
 impl MemoryStore {
-    /// A store without teams.
+    /// An empty store with this clock.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, house: Mutex::default() }
+        Self { clock, state: Mutex::default() }
     }
 
-    fn house(&self) -> MutexGuard<'_, House> {
-        self.house.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, MemoryState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn note(&self, house: &mut House, team: &TeamName, by: Option<&Actor>, event: Event) {
+    fn record_event(
+        &self,
+        state: &mut MemoryState,
+        team: &TeamName,
+        by: Option<&Actor>,
+        event: Event,
+    ) {
         let record = Record { at: self.clock.now(), by: by.map(|by| by.0.clone()), event };
-        house.journal.entry(team.clone()).or_default().push(record.clone());
+        state.journal.entry(team.clone()).or_default().push(record.clone());
         let record = Arc::new(record);
-        house.watchers.retain(|(watched, sender)| {
+        state.watchers.retain(|(watched, sender)| {
             watched != team || sender.send(Arc::clone(&record)).is_ok()
         });
     }
 }
 
-impl House {
-    fn next(&mut self, bytes: &[u8]) -> Document {
+impl MemoryState {
+    fn new_document(&mut self, bytes: &[u8]) -> Document {
         self.revision += 1;
         Document { bytes: bytes.to_vec(), revision: Revision(self.revision) }
     }
 
-    fn held(&mut self, team: &TeamName) -> Result<&mut Held, StoreError> {
+    fn team_mut(&mut self, team: &TeamName) -> Result<&mut StoredTeam, StoreError> {
         self.teams.get_mut(team).ok_or_else(|| StoreError::NoTeam { team: team.clone() })
     }
 }
@@ -113,25 +119,25 @@ fn read_inbox(bytes: &[u8]) -> Result<Inbox<'_>, StoreError> {
 #[async_trait]
 impl Store for MemoryStore {
     async fn teams(&self) -> Result<Vec<TeamName>, StoreError> {
-        Ok(self.house().teams.keys().cloned().collect())
+        Ok(self.state().teams.keys().cloned().collect())
     }
 
     async fn team(&self, team: &TeamName) -> Result<Option<Document>, StoreError> {
-        Ok(self.house().teams.get(team).map(|held| held.config.clone()))
+        Ok(self.state().teams.get(team).map(|stored| stored.config.clone()))
     }
 
     async fn create_team(&self, team: &TeamName, config: &[u8], by: &Actor) -> Written {
         check_team(config)?;
-        let mut house = self.house();
-        if house.teams.contains_key(team) {
+        let mut state = self.state();
+        if state.teams.contains_key(team) {
             return Err(StoreError::TeamExists { team: team.clone() });
         }
-        let config = house.next(config);
+        let config = state.new_document(config);
         let revision = config.revision;
         let created = Event::TeamCreated { team: one_line(&config.bytes) };
         let (inboxes, tasks) = (BTreeMap::new(), BTreeMap::new());
-        house.teams.insert(team.clone(), Held { config, inboxes, tasks, last_id: 0 });
-        self.note(&mut house, team, Some(by), created);
+        state.teams.insert(team.clone(), StoredTeam { config, inboxes, tasks, last_id: 0 });
+        self.record_event(&mut state, team, Some(by), created);
         Ok(revision)
     }
 
@@ -143,14 +149,14 @@ impl Store for MemoryStore {
         by: &Actor,
     ) -> Written {
         let revision = self.create_team(team, config, by).await?;
-        let mut house = self.house();
+        let mut state = self.state();
         for (id, task) in tasks {
-            let document = house.next(task);
-            let held = house.held(team)?;
-            held.tasks.insert(*id, document);
-            held.last_id = held.last_id.max(id.get());
+            let document = state.new_document(task);
+            let stored = state.team_mut(team)?;
+            stored.tasks.insert(*id, document);
+            stored.last_id = stored.last_id.max(id.get());
             let made = Event::Task { id: id.get(), task: one_line(task) };
-            self.note(&mut house, team, Some(by), made);
+            self.record_event(&mut state, team, Some(by), made);
         }
         Ok(revision)
     }
@@ -163,21 +169,21 @@ impl Store for MemoryStore {
         by: &Actor,
     ) -> Written {
         check_team(config)?;
-        let mut house = self.house();
-        let next = house.next(config);
-        let held = house.held(team)?;
-        if held.config.revision != at {
+        let mut state = self.state();
+        let next = state.new_document(config);
+        let stored = state.team_mut(team)?;
+        if stored.config.revision != at {
             return Err(StoreError::Conflict);
         }
-        let before = std::mem::replace(&mut held.config, next.clone());
+        let before = std::mem::replace(&mut stored.config, next.clone());
         for event in roster_events(&before.bytes, &next.bytes) {
-            self.note(&mut house, team, Some(by), event);
+            self.record_event(&mut state, team, Some(by), event);
         }
         Ok(next.revision)
     }
 
     async fn is_ours(&self, team: &TeamName) -> Result<bool, StoreError> {
-        Ok(self.house().teams.contains_key(team))
+        Ok(self.state().teams.contains_key(team))
     }
 
     async fn undo_window(&self, _: &TeamName) -> Result<Duration, StoreError> {
@@ -185,10 +191,10 @@ impl Store for MemoryStore {
     }
 
     async fn delete_team(&self, team: &TeamName, by: &Actor) -> Result<(), StoreError> {
-        let mut house = self.house();
-        house.held(team)?;
-        house.teams.remove(team);
-        self.note(&mut house, team, Some(by), Event::TeamDeleted {});
+        let mut state = self.state();
+        state.team_mut(team)?;
+        state.teams.remove(team);
+        self.record_event(&mut state, team, Some(by), Event::TeamDeleted {});
         Ok(())
     }
 
@@ -198,9 +204,9 @@ impl Store for MemoryStore {
         to: &MemberName,
         message: &Outgoing,
     ) -> Result<Receipt, StoreError> {
-        let mut house = self.house();
-        let held = house.held(team)?;
-        let bytes = held.inboxes.entry(to.to_string()).or_insert_with(|| inbox::EMPTY.to_vec());
+        let mut state = self.state();
+        let stored = state.team_mut(team)?;
+        let bytes = stored.inboxes.entry(to.to_string()).or_insert_with(|| inbox::EMPTY.to_vec());
         let receipt = Receipt { msg_id: message.msg_id.clone(), waits: None };
         if MessageKey::all(read_inbox(bytes)?.messages()).iter().any(|(k, _)| *k == message.key()) {
             return Ok(receipt);
@@ -215,13 +221,15 @@ impl Store for MemoryStore {
             power_safe: false,
             message: one_line(serde_json::to_string(&new).unwrap_or_default().as_bytes()),
         };
-        self.note(&mut house, team, Some(&Actor(message.from.clone())), event);
+        self.record_event(&mut state, team, Some(&Actor(message.from.clone())), event);
         Ok(receipt)
     }
 
-    async fn inbox(&self, team: &TeamName, of: &MemberName) -> Result<Vec<Mail>, StoreError> {
-        let mut house = self.house();
-        let Some(bytes) = house.held(team)?.inboxes.get(of.as_str()) else { return Ok(Vec::new()) };
+    async fn inbox(&self, team: &TeamName, member: &MemberName) -> Result<Vec<Mail>, StoreError> {
+        let mut state = self.state();
+        let Some(bytes) = state.team_mut(team)?.inboxes.get(member.as_str()) else {
+            return Ok(Vec::new());
+        };
         let inbox = read_inbox(bytes)?;
         let all = MessageKey::all(inbox.messages());
         Ok(all.into_iter().map(|(key, m)| Mail { key, json: m.json().to_vec() }).collect())
@@ -230,13 +238,13 @@ impl Store for MemoryStore {
     async fn mark(
         &self,
         team: &TeamName,
-        of: &MemberName,
+        member: &MemberName,
         keys: &[MessageKey],
         mark: Mark,
     ) -> Result<(), StoreError> {
-        let mut house = self.house();
-        let to = of.to_string();
-        let Some(bytes) = house.held(team)?.inboxes.get_mut(&to) else { return Ok(()) };
+        let mut state = self.state();
+        let to = member.to_string();
+        let Some(bytes) = state.team_mut(team)?.inboxes.get_mut(&to) else { return Ok(()) };
         let inbox = read_inbox(bytes)?;
         let all = MessageKey::all(inbox.messages());
         let marked: Vec<(MessageKey, bool)> = all
@@ -252,23 +260,28 @@ impl Store for MemoryStore {
         *bytes = inbox.with_read(|message| chosen.contains(&message.index())).into_owned();
         for (key, was_read) in marked {
             if !was_read {
-                self.note(&mut house, team, None, Event::Read { to: to.clone(), key, gone: false });
+                self.record_event(
+                    &mut state,
+                    team,
+                    None,
+                    Event::Read { to: to.clone(), key, gone: false },
+                );
             }
             if mark == Mark::Shown {
-                self.note(&mut house, team, None, Event::Shown { to: to.clone(), key });
+                self.record_event(&mut state, team, None, Event::Shown { to: to.clone(), key });
             }
         }
         Ok(())
     }
 
     async fn tasks(&self, team: &TeamName) -> Result<Vec<(TaskId, Document)>, StoreError> {
-        let mut house = self.house();
-        let tasks = &house.held(team)?.tasks;
+        let mut state = self.state();
+        let tasks = &state.team_mut(team)?.tasks;
         Ok(tasks.iter().map(|(&id, document)| (id, document.clone())).collect())
     }
 
     async fn task(&self, team: &TeamName, id: TaskId) -> Result<Option<Document>, StoreError> {
-        Ok(self.house().held(team)?.tasks.get(&id).cloned())
+        Ok(self.state().team_mut(team)?.tasks.get(&id).cloned())
     }
 
     async fn create_task(
@@ -277,18 +290,18 @@ impl Store for MemoryStore {
         task: &(dyn for<'i> Fn(TaskId) -> Vec<u8> + Sync),
         by: &Actor,
     ) -> Result<(TaskId, Revision), StoreError> {
-        let mut house = self.house();
-        let held = house.held(team)?;
-        held.last_id += 1;
+        let mut state = self.state();
+        let stored = state.team_mut(team)?;
+        stored.last_id += 1;
         let no_id = || StoreError::Conflict;
-        let id = TaskId::new(held.last_id).ok_or_else(no_id)?;
+        let id = TaskId::new(stored.last_id).ok_or_else(no_id)?;
         let bytes = task(id);
         check_task(&bytes)?;
-        let document = house.next(&bytes);
+        let document = state.new_document(&bytes);
         let revision = document.revision;
-        house.held(team)?.tasks.insert(id, document);
+        state.team_mut(team)?.tasks.insert(id, document);
         let event = Event::Task { id: id.get(), task: one_line(&bytes) };
-        self.note(&mut house, team, Some(by), event);
+        self.record_event(&mut state, team, Some(by), event);
         Ok((id, revision))
     }
 
@@ -301,22 +314,22 @@ impl Store for MemoryStore {
         by: &Actor,
     ) -> Written {
         check_task(task)?;
-        let mut house = self.house();
-        let next = house.next(task);
-        let held = house.held(team)?.tasks.get_mut(&id).ok_or(StoreError::NoTask { id })?;
-        if held.revision != at {
+        let mut state = self.state();
+        let next = state.new_document(task);
+        let stored = state.team_mut(team)?.tasks.get_mut(&id).ok_or(StoreError::NoTask { id })?;
+        if stored.revision != at {
             return Err(StoreError::Conflict);
         }
-        *held = next.clone();
+        *stored = next.clone();
         let event = Event::Task { id: id.get(), task: one_line(task) };
-        self.note(&mut house, team, Some(by), event);
+        self.record_event(&mut state, team, Some(by), event);
         Ok(next.revision)
     }
 
     async fn delete_task(&self, team: &TeamName, id: TaskId, by: &Actor) -> Result<(), StoreError> {
-        let mut house = self.house();
-        house.held(team)?.tasks.remove(&id).ok_or(StoreError::NoTask { id })?;
-        self.note(&mut house, team, Some(by), Event::TaskDeleted { id: id.get() });
+        let mut state = self.state();
+        state.team_mut(team)?.tasks.remove(&id).ok_or(StoreError::NoTask { id })?;
+        self.record_event(&mut state, team, Some(by), Event::TaskDeleted { id: id.get() });
         Ok(())
     }
 
@@ -326,10 +339,10 @@ impl Store for MemoryStore {
         question: &Question,
         answer: &[u8],
     ) -> Result<Vec<u8>, StoreError> {
-        let mut house = self.house();
-        house.held(team)?;
-        let asked = (team.clone(), question.clone());
-        Ok(house.decisions.entry(asked).or_insert_with(|| answer.to_vec()).clone())
+        let mut state = self.state();
+        state.team_mut(team)?;
+        let key = (team.clone(), question.clone());
+        Ok(state.decisions.entry(key).or_insert_with(|| answer.to_vec()).clone())
     }
 
     async fn decided(
@@ -337,29 +350,29 @@ impl Store for MemoryStore {
         team: &TeamName,
         question: &Question,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        let mut house = self.house();
-        house.held(team)?;
-        Ok(house.decisions.get(&(team.clone(), question.clone())).cloned())
+        let mut state = self.state();
+        state.team_mut(team)?;
+        Ok(state.decisions.get(&(team.clone(), question.clone())).cloned())
     }
 
     async fn record(&self, team: &TeamName, event: Event, by: &Actor) -> Result<(), StoreError> {
-        let mut house = self.house();
-        house.held(team)?;
-        self.note(&mut house, team, Some(by), event);
+        let mut state = self.state();
+        state.team_mut(team)?;
+        self.record_event(&mut state, team, Some(by), event);
         Ok(())
     }
 
     async fn keep(
         &self,
         team: &TeamName,
-        of: &MemberName,
+        member: &MemberName,
         shelf: Shelf,
         note: Option<&[u8]>,
     ) -> Result<(), StoreError> {
-        let key = (team.clone(), of.clone(), shelf);
+        let key = (team.clone(), member.clone(), shelf);
         match note {
-            Some(note) => self.house().notes.insert(key, note.to_vec()),
-            None => self.house().notes.remove(&key),
+            Some(note) => self.state().notes.insert(key, note.to_vec()),
+            None => self.state().notes.remove(&key),
         };
         Ok(())
     }
@@ -367,31 +380,31 @@ impl Store for MemoryStore {
     async fn kept(
         &self,
         team: &TeamName,
-        of: &MemberName,
+        member: &MemberName,
         shelf: Shelf,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(self.house().notes.get(&(team.clone(), of.clone(), shelf)).cloned())
+        Ok(self.state().notes.get(&(team.clone(), member.clone(), shelf)).cloned())
     }
 
     async fn mailbox_history(
         &self,
         team: &TeamName,
-        of: &MemberName,
+        member: &MemberName,
     ) -> Result<Vec<Record>, StoreError> {
         let records = self.history(team).await?;
-        let about = |record: &Record| record.event.mailbox() == Some(of.as_str());
-        Ok(records.into_iter().filter(about).collect())
+        let is_mailbox = |record: &Record| record.event.mailbox() == Some(member.as_str());
+        Ok(records.into_iter().filter(is_mailbox).collect())
     }
 
     async fn history(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {
-        Ok(self.house().journal.get(team).cloned().unwrap_or_default())
+        Ok(self.state().journal.get(team).cloned().unwrap_or_default())
     }
 
     async fn watch(&self, team: &TeamName) -> Result<Watch, StoreError> {
-        let mut house = self.house();
-        house.held(team)?;
+        let mut state = self.state();
+        state.team_mut(team)?;
         let (sender, receiver) = mpsc::unbounded_channel();
-        house.watchers.push((team.clone(), sender));
+        state.watchers.push((team.clone(), sender));
         Ok(Watch::new(receiver, ()))
     }
 }

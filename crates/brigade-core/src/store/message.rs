@@ -1,4 +1,4 @@
-//! A message on its way into a store, and in it.
+//! Messages: to be sent, and as stored in an inbox.
 
 use std::borrow::Cow;
 
@@ -12,29 +12,29 @@ use super::StoreError;
 use crate::event::MessageKey;
 use crate::mail::with_message;
 
-/// A message to be sent, whole.
+/// A message to be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outgoing {
-    /// Its id, a UUID: sending it twice is sending it once.
+    /// The message id, a UUID. Sending it twice stores one message.
     pub msg_id: String,
     /// The sender's name.
     pub from: String,
-    /// What it says.
+    /// The text.
     pub text: String,
-    /// A few words for people.
+    /// A short summary for people.
     pub summary: Option<String>,
-    /// When, as on the wire.
+    /// The time, in wire format.
     pub timestamp: String,
-    /// The sender's colour.
+    /// The sender's color.
     #[serde(default, with = "color")]
     pub color: Option<Color>,
-    /// `Some(1)` for the form of the new generation.
+    /// `Some(1)` for the message format of the newer generation.
     #[serde(default, rename = "msgV")]
     pub msg_v: Option<u8>,
     /// The lead's signature.
     #[serde(default)]
     pub lead_sig: Option<String>,
-    /// When the team it is meant for was created, as its `config.json` says.
+    /// Creation time of the team it is for, according to its `config.json`.
     #[serde(skip)]
     pub team_created: u64,
 }
@@ -57,7 +57,7 @@ impl Outgoing {
         }
     }
 
-    /// The words of a message by their author, to be sent once more under this id. Nothing is signed.
+    /// A copy of a message from its original sender, under a new id and without a signature.
     pub fn again(message: &Message<'_>, msg_id: String) -> Self {
         Self {
             msg_id,
@@ -72,18 +72,18 @@ impl Outgoing {
         }
     }
 
-    /// Which message of the mailbox it becomes.
+    /// The key that identifies the message in its mailbox.
     pub fn key(&self) -> MessageKey {
         MessageKey::of_id(&self.msg_id)
     }
 
-    /// The form for a team of this generation.
+    /// The value of `msgV` for a team of this generation.
     pub fn msg_v(generation: Generation) -> Option<u8> {
         (generation == Generation::New).then_some(1)
     }
 }
 
-/// A colour in the journal: one we do not know is none.
+/// Serializes a color; an unknown color is read as none.
 mod color {
     use brigade_wire::color::Color;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -98,66 +98,66 @@ mod color {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Color>, D::Error> {
-        let word = Option::<String>::deserialize(deserializer)?;
-        Ok(word.and_then(|word| word.parse().ok()))
+        let name = Option::<String>::deserialize(deserializer)?;
+        Ok(name.and_then(|name| name.parse().ok()))
     }
 }
 
-/// What a sender gets back: the message is safe.
+/// Confirms to the sender that the message is stored.
 #[derive(Debug)]
 pub struct Receipt {
-    /// The message's id.
+    /// The message id.
     pub msg_id: String,
-    /// Why it does not stand in the inbox yet, if it does not. It will, without the sender: whoever
-    /// next does anything with this inbox puts it there.
+    /// Why the message is not in the inbox yet, if it is not. The sender need not do anything: the next process
+    /// that uses this inbox delivers it.
     pub waits: Option<StoreError>,
 }
 
 /// A message in an inbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mail {
-    /// Which one.
+    /// Identifies the message in its mailbox.
     pub key: MessageKey,
-    /// The entry, byte for byte.
+    /// The inbox entry, byte for byte.
     pub json: Vec<u8>,
 }
 
 impl Mail {
-    /// Who it says it is from; nobody if the entry is no message.
+    /// The claimed sender; empty if the entry is not a message.
     pub fn from(&self) -> String {
         self.look(|message| message.from().into_owned()).unwrap_or_default()
     }
 
-    /// What it says, words or a message of the protocol; nothing if the entry is no message.
+    /// The text, plain or a protocol message; empty if the entry is not a message.
     pub fn text(&self) -> String {
         self.look(|message| message.text().into_owned()).unwrap_or_default()
     }
 
-    /// What it says, if that is words: no message of the protocol.
+    /// The text; `None` if it is a protocol message.
     pub fn words(&self) -> Option<String> {
-        let words = |message: Message<'_>| match message.body() {
+        let plain = |message: Message<'_>| match message.body() {
             Body::Text => Some(message.text().into_owned()),
             _ => None,
         };
-        self.look(words).flatten()
+        self.look(plain).flatten()
     }
 
-    /// Whether it is a message that is not marked read.
+    /// Whether the entry is a message that is not marked read.
     pub fn is_unread(&self) -> bool {
         self.look(|message| !message.read()).unwrap_or_default()
     }
 
-    /// Looks at the whole message; `None` if the entry is none.
-    pub fn look<T>(&self, look: impl FnOnce(Message<'_>) -> T) -> Option<T> {
-        with_message(&self.json, |message| message.map(look)).ok().flatten()
+    /// Parses the message and passes it to `read`; `None` if the entry is not a message.
+    pub fn look<T>(&self, read: impl FnOnce(Message<'_>) -> T) -> Option<T> {
+        with_message(&self.json, |message| message.map(read)).ok().flatten()
     }
 }
 
-/// A step in the life of a message after it was written.
+/// A mark on a message in an inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// Its reader has taken it.
+    /// The recipient's program has read it.
     Read,
-    /// Its reader's model has seen it. It counts as read, too.
+    /// The recipient's model has seen it. Implies read.
     Shown,
 }

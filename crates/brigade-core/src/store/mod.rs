@@ -1,9 +1,9 @@
-//! Where a team lives.
+//! Where teams are stored.
 //!
-//! A [`Store`] holds the documents of the wire as bytes, and decides what is atomic: a document is
-//! replaced by compare-and-set on its [`Revision`], a message is acknowledged when it is durable, a
-//! task gets a number nobody had before. What the documents mean is decided above, in
-//! [`mail`](crate::mail), [`board`](crate::board) and [`roster`](crate::roster), once for all stores.
+//! A [`Store`] holds the wire documents as bytes and guarantees atomicity: a document is replaced by compare-and-set on
+//! its [`Revision`], a message is acknowledged only when it is durable, and a task number is used only once. The
+//! meaning of the documents is implemented above, in [`mail`](crate::mail), [`board`](crate::board) and
+//! [`roster`](crate::roster), once for all stores.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -38,20 +38,20 @@ pub use self::question::Question;
 use crate::event::{Event, MessageKey, Record};
 use crate::event_log::{self, Feed, Library};
 
-/// Where a team lives: files, memory, or an engine on the network.
+/// Stores teams: in files, in memory, or on a NATS server.
 #[async_trait]
 pub trait Store: fmt::Debug + Send + Sync {
-    /// The teams there are, by name.
+    /// Lists the teams, ordered by name.
     async fn teams(&self) -> Result<Vec<TeamName>, StoreError>;
 
-    /// The team's `config.json`; `None` if there is no such team.
+    /// Returns the team's `config.json`; `None` if there is no such team.
     async fn team(&self, team: &TeamName) -> Result<Option<Document>, StoreError>;
 
-    /// Makes a team of this `config.json`, with an empty board.
+    /// Creates a team with this `config.json` and an empty board.
     async fn create_team(&self, team: &TeamName, config: &[u8], by: &Actor) -> Written;
 
-    /// Makes a team again that is gone, of this `config.json` and with these tasks under their numbers.
-    /// What is still there of its board stays.
+    /// Restores a deleted team with this `config.json` and these tasks under their old numbers. Keeps what is left of
+    /// its board.
     async fn revive_team(
         &self,
         team: &TeamName,
@@ -60,7 +60,7 @@ pub trait Store: fmt::Debug + Send + Sync {
         by: &Actor,
     ) -> Written;
 
-    /// Replaces the team's `config.json`, if it is still at this revision.
+    /// Replaces the team's `config.json` if it is still at this revision.
     async fn replace_team(
         &self,
         team: &TeamName,
@@ -69,18 +69,19 @@ pub trait Store: fmt::Debug + Send + Sync {
         by: &Actor,
     ) -> Written;
 
-    /// Whether the team was created by brigade, and not by Claude Code.
+    /// Returns whether brigade created the team; false for teams created by Claude Code.
     async fn is_ours(&self, team: &TeamName) -> Result<bool, StoreError>;
 
-    /// How long a write to `config.json` may still be undone by a program that takes no lock.
+    /// How long after a write to `config.json` a program that takes no lock may still overwrite it.
     async fn undo_window(&self, team: &TeamName) -> Result<Duration, StoreError>;
 
-    /// Deletes the team: its `config.json`, inboxes and board. Its history stays.
+    /// Deletes the team: its `config.json`, inboxes and board. Keeps its history.
     async fn delete_team(&self, team: &TeamName, by: &Actor) -> Result<(), StoreError>;
 
-    /// Takes a message for a member's inbox. When this returns without an error the message is
-    /// durable and will stand in the inbox exactly once, after those this sender sent before it. A
-    /// message whose id was taken before is the same message.
+    /// Appends a message to a member's inbox and returns once it is durable.
+    ///
+    /// Each message reaches the inbox exactly once, in the order in which its sender sent it. Sending the same
+    /// message id twice stores one message.
     async fn send(
         &self,
         team: &TeamName,
@@ -88,28 +89,27 @@ pub trait Store: fmt::Debug + Send + Sync {
         message: &Outgoing,
     ) -> Result<Receipt, StoreError>;
 
-    /// The messages in a member's inbox, oldest first, with those that are acknowledged and on
-    /// their way. Those read long ago are only in the history.
-    async fn inbox(&self, team: &TeamName, of: &MemberName) -> Result<Vec<Mail>, StoreError>;
+    /// Returns the messages in an inbox, oldest first, including acknowledged ones that are still in the outbox.
+    /// Messages read long ago are only in the history.
+    async fn inbox(&self, team: &TeamName, member: &MemberName) -> Result<Vec<Mail>, StoreError>;
 
-    /// Marks messages of an inbox. Keys that are not there change nothing, and nor does marking read
-    /// what is read.
+    /// Marks messages in an inbox. Ignores keys that are not there and messages that already have the mark.
     async fn mark(
         &self,
         team: &TeamName,
-        of: &MemberName,
+        member: &MemberName,
         keys: &[MessageKey],
         mark: Mark,
     ) -> Result<(), StoreError>;
 
-    /// Every task of the board, by number. One that is being written at this moment may be torn;
-    /// [`Store::task`] waits until it is whole.
+    /// Returns every task, ordered by number. A task that is being written at the moment may be incomplete;
+    /// [`Store::task`] waits until it is complete.
     async fn tasks(&self, team: &TeamName) -> Result<Vec<(TaskId, Document)>, StoreError>;
 
-    /// One task.
+    /// Returns one task.
     async fn task(&self, team: &TeamName, id: TaskId) -> Result<Option<Document>, StoreError>;
 
-    /// Makes a task under the next number, which no task had before; `task` writes it.
+    /// Creates a task under the next unused number; `task` returns its content for that number.
     async fn create_task(
         &self,
         team: &TeamName,
@@ -117,7 +117,7 @@ pub trait Store: fmt::Debug + Send + Sync {
         by: &Actor,
     ) -> Result<(TaskId, Revision), StoreError>;
 
-    /// Replaces a task, if it is still at this revision.
+    /// Replaces a task if it is still at this revision.
     async fn replace_task(
         &self,
         team: &TeamName,
@@ -127,11 +127,11 @@ pub trait Store: fmt::Debug + Send + Sync {
         by: &Actor,
     ) -> Written;
 
-    /// Deletes a task; its number stays taken.
+    /// Deletes a task. Its number is not used again.
     async fn delete_task(&self, team: &TeamName, id: TaskId, by: &Actor) -> Result<(), StoreError>;
 
-    /// Writes down the answer to a question that has one answer for ever. The first is kept, and
-    /// everybody, the first as well, is given that one.
+    /// Answers a question that can be answered only once. Stores the first answer and returns it to every caller,
+    /// including the first.
     async fn decide(
         &self,
         team: &TeamName,
@@ -139,77 +139,77 @@ pub trait Store: fmt::Debug + Send + Sync {
         answer: &[u8],
     ) -> Result<Vec<u8>, StoreError>;
 
-    /// The answer to such a question, if it has one yet.
+    /// Returns the answer to a question, if there is one.
     async fn decided(
         &self,
         team: &TeamName,
         question: &Question,
     ) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Writes down something that is in no document.
+    /// Records an event that is not a change of a document.
     async fn record(&self, team: &TeamName, event: Event, by: &Actor) -> Result<(), StoreError>;
 
-    /// Keeps a note of a member's program, in place of the one before; or no longer keeps one.
+    /// Saves a note of a member's program, replacing the previous one; `None` deletes it.
     async fn keep(
         &self,
         team: &TeamName,
-        of: &MemberName,
+        member: &MemberName,
         shelf: Shelf,
         note: Option<&[u8]>,
     ) -> Result<(), StoreError>;
 
-    /// The note that was kept last. It outlives the team.
+    /// Returns the last saved note. Notes survive the deletion of the team.
     async fn kept(
         &self,
         team: &TeamName,
-        of: &MemberName,
+        member: &MemberName,
         shelf: Shelf,
     ) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// What was written down about one member's mailbox, in order.
+    /// Returns the recorded events of one member's mailbox, in order.
     async fn mailbox_history(
         &self,
         team: &TeamName,
-        of: &MemberName,
+        member: &MemberName,
     ) -> Result<Vec<Record>, StoreError>;
 
-    /// Everything written down about the team, in order of time.
+    /// Returns all recorded events of the team, in order of time.
     async fn history(&self, team: &TeamName) -> Result<Vec<Record>, StoreError>;
 
-    /// The same without members' work, of which there is far more than of all else.
+    /// Like [`Store::history`] without work events, which are by far the most numerous.
     async fn proceedings(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {
         let mut records = self.history(team).await?;
         records.retain(|record| !matches!(record.event, Event::Worked { .. }));
         Ok(records)
     }
 
-    /// What happens in the team from now on.
+    /// Subscribes to the events of the team from now on.
     async fn watch(&self, team: &TeamName) -> Result<Watch, StoreError>;
 
-    /// The same for those to whom members' work is nothing: they need not be woken by it.
+    /// Like [`Store::watch`], for readers that ignore work events and need not be woken by them.
     async fn watch_proceedings(&self, team: &TeamName) -> Result<Watch, StoreError> {
         self.watch(team).await
     }
 
-    /// All that happened in the team, and then what happens; of a deleted team, what happened.
+    /// Streams the history of the team followed by live events; for a deleted team, only the history.
     async fn chronicle(&self, team: &TeamName) -> Result<(Feed, Library), StoreError> {
         event_log::held(self, team).await
     }
 
-    /// What this process had to do twice so far; `None` where that is not counted.
+    /// Returns this process's retry counters; `None` if the store does not count them.
     fn strain(&self) -> Option<Strain> {
         None
     }
 }
 
-/// What a process had to do twice since it began, on the way to an engine.
+/// Counts of conflicts and retries of a process since it started, for a NATS store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Strain {
-    /// Writes that came too late, for somebody else had written: claims that were lost, for one.
+    /// Writes that failed because another writer was faster, for example lost claims.
     pub conflicts: u64,
-    /// Tries that were not answered, and tried again.
+    /// Requests that got no answer and were sent again.
     pub retries: u64,
-    /// How often the connection was made anew.
+    /// How often the connection was re-established.
     pub reconnects: u64,
 }
 
@@ -225,49 +225,49 @@ impl std::ops::Add for Strain {
     }
 }
 
-/// Which note of a member's program.
+/// The kinds of notes a member's program can save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shelf {
-    /// What it has to know after a crash.
+    /// State needed after a crash.
     Memory,
-    /// How it is, for others to see. It may be lost with the power.
+    /// The member's last report about itself, for other processes. A power failure may lose it.
     Pulse,
-    /// What is still to be done of bringing its team back.
+    /// Progress of an interrupted restore or import of the team.
     Revival,
-    /// On which host's files it lives, where a team is on several.
+    /// The host whose files the member uses, if the team spans several hosts.
     Home,
 }
 
-/// What replacing a document comes to.
+/// Result of a write to a document.
 pub type Written = Result<Revision, StoreError>;
 
-/// Who does something: the name of the seat, for the record.
+/// The name of the acting member, for the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Actor(pub String);
 
 /// A document as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
-    /// Its bytes, as on the wire.
+    /// The content, in wire format.
     pub bytes: Vec<u8>,
-    /// What it was when it was read.
+    /// The revision that was read.
     pub revision: Revision,
 }
 
-/// One state of a document. Two states of one document have different revisions.
+/// A version of a document. Different versions of one document have different revisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Revision(pub u64);
 
-/// A stream of what happens in a team.
+/// A stream of the events of a team.
 pub struct Watch {
-    /// Of a team with many members each record waits in many watches; it is there once.
+    /// Shared: in a large team, each record waits in many watches but exists once.
     events: tokio::sync::mpsc::UnboundedReceiver<Arc<Record>>,
-    /// Ends the watching when dropped.
+    /// Stops the producer when dropped.
     _source: Box<dyn Send + Sync>,
 }
 
 impl Watch {
-    /// A watch fed through `events` for as long as `source` lives.
+    /// A watch that receives from `events` and keeps `source` alive.
     pub fn new(
         events: tokio::sync::mpsc::UnboundedReceiver<Arc<Record>>,
         source: impl Send + Sync + 'static,
@@ -275,12 +275,12 @@ impl Watch {
         Self { events, _source: Box::new(source) }
     }
 
-    /// The next thing that happens; `None` when the watch has ended.
+    /// Waits for the next event; `None` when the watch has ended.
     pub async fn next(&mut self) -> Option<Record> {
         self.next_shared().await.map(Arc::unwrap_or_clone)
     }
 
-    /// The same, to be looked at only.
+    /// Like [`Watch::next`], without cloning the record.
     pub async fn next_shared(&mut self) -> Option<Arc<Record>> {
         self.events.recv().await
     }

@@ -1,4 +1,4 @@
-//! What can be answered once.
+//! Questions that can be answered only once.
 
 use std::fmt::Write as _;
 
@@ -6,21 +6,21 @@ use brigade_wire::name::MemberName;
 
 use crate::hash::Fnv;
 
-/// What can be answered once, and by whom. Its name is safe for any store: letters, digits, `@`, `_`,
-/// `-` and `%`, at most 200 of them.
+/// A question that can be answered only once, and the member who may answer it. Its name is safe in every store: at
+/// most 200 characters, only letters, digits, `@`, `_`, `-` and `%`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Question {
-    of: MemberName,
+    member: MemberName,
     name: String,
 }
 
 impl Question {
-    /// The question that these words name, for this seat to answer. Different words are different
-    /// questions, chance apart where they are very long.
-    pub fn new(of: &MemberName, words: &str) -> Self {
-        const LONGEST: usize = 200;
+    /// A question for this member. Different names are different questions, except for hash collisions between very
+    /// long names.
+    pub fn new(member: &MemberName, text: &str) -> Self {
+        const MAX_LEN: usize = 200;
         let mut name = String::new();
-        for byte in words.bytes() {
+        for byte in text.bytes() {
             match byte {
                 b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'@' | b'_' | b'-' => {
                     name.push(char::from(byte));
@@ -30,20 +30,20 @@ impl Question {
                 }
             }
         }
-        if name.len() > LONGEST {
-            let hash = Fnv::default().bytes(words.as_bytes()).finish();
-            name.truncate(LONGEST - 17);
+        if name.len() > MAX_LEN {
+            let hash = Fnv::default().bytes(text.as_bytes()).finish();
+            name.truncate(MAX_LEN - 17);
             let _infallible = write!(name, "%{hash:016x}");
         }
-        Self { of: of.clone(), name }
+        Self { member: member.clone(), name }
     }
 
-    /// Whose it is to answer.
+    /// The member who may answer it.
     pub fn of(&self) -> &MemberName {
-        &self.of
+        &self.member
     }
 
-    /// The name.
+    /// The encoded name.
     pub fn as_str(&self) -> &str {
         &self.name
     }

@@ -1,4 +1,4 @@
-//! What waits for the lead's answer, and who may give it.
+//! Requests waiting for the lead's answer, and who may answer them.
 
 mod hour;
 
@@ -17,16 +17,16 @@ use serde_json::json;
 
 use brigade_testkit::files::{Files, in_memory};
 
-/// Asks leave to run a command; the request's id.
+/// Asks for permission to run a command and returns the request id.
 async fn ask(house: &House, who: &str, command: &str) -> String {
-    let leave = Leave {
+    let permission = Leave {
         tool: "commandExecution",
         tool_use_id: "t",
         description: "to see",
         input: &json!({ "command": format!("/bin/bash -lc '{command}'"), "cwd": "/elsewhere" }),
         cwd: "/work",
     };
-    handshake::request_permission(&house.seat(who), &leave).await.unwrap().request_id
+    handshake::request_permission(&house.seat(who), &permission).await.unwrap().request_id
 }
 
 fn rule(ruling: Ruling, command: &str) -> Rule {
@@ -40,7 +40,7 @@ fn rules(of: &MemberName) -> Vec<Rule> {
     }
 }
 
-/// The answers that were written down: to whom, what, and by whose hand.
+/// The recorded answers: who decided, for which request, and the outcome.
 async fn answers(house: &House) -> Vec<String> {
     let history = house.store.history(&team()).await.unwrap();
     let answers = history.into_iter().filter_map(|record| match record.event {
@@ -55,7 +55,7 @@ async fn answers(house: &House) -> Vec<String> {
 }
 
 #[test]
-fn what_an_agent_asked_is_seen_in_its_own_words() {
+fn a_request_shows_the_agents_own_tool_and_input() {
     in_memory(async |house| {
         let id = ask(&house, "bob", "cargo test").await;
         let lead = house.seat("team-lead");
@@ -72,7 +72,7 @@ fn what_an_agent_asked_is_seen_in_its_own_words() {
 }
 
 #[test]
-fn rules_answer_what_they_fit_and_leave_the_rest() {
+fn rules_answer_matching_requests_and_keep_the_rest_waiting() {
     in_memory(async |house| {
         for (who, command) in [
             ("bob", "git status"),
@@ -87,25 +87,25 @@ fn rules_answer_what_they_fit_and_leave_the_rest() {
         let lead = house.seat("team-lead");
         let ruled = approvals::apply(&lead, rules).await.unwrap();
         let ruled: Vec<_> =
-            ruled.iter().map(|its| (its.approval.number, its.rule, its.ruling)).collect();
+            ruled.iter().map(|found| (found.approval.number, found.rule, found.ruling)).collect();
         assert_eq!(ruled, [(1, 2, Ruling::Allow), (3, 1, Ruling::Deny)]);
         assert_eq!(approvals::apply(&lead, rules).await.unwrap(), []);
         let waiting = approvals::waiting(&lead).await.unwrap();
-        assert_eq!(waiting.iter().map(|its| its.number).collect::<Vec<_>>(), [2, 4, 5, 6]);
+        assert_eq!(waiting.iter().map(|found| found.number).collect::<Vec<_>>(), [2, 4, 5, 6]);
         assert_eq!(
             answers(&house).await,
             [
                 "team-lead by rule 2 of bob to bob's permission: true",
-                "team-lead by rule 1 of bob to bob's permission: false rule 1 for bob denies it",
+                "team-lead by rule 1 of bob to bob's permission: false denied by rule 1 for bob",
             ]
         );
-        // Nobody else rules, whatever their rules say.
+        // Rules can be applied only from the lead's seat.
         let refused = approvals::apply(&house.seat("bob"), rules).await.unwrap_err();
         assert!(matches!(refused, HandshakeError::Denied(Denied::LeadOnly { .. })), "{refused}");
     });
 }
 
-/// Two supervisors and a person at once: one answer for each request, and one record of it.
+/// Two supervisors and a person answer at once: each request gets one answer and one record.
 #[test]
 fn each_request_is_answered_once() {
     Files::run(async |files| {
@@ -140,7 +140,7 @@ fn each_request_is_answered_once() {
 }
 
 #[test]
-fn who_comes_later_is_told_who_was_first() {
+fn a_late_answer_reports_the_first_one() {
     in_memory(async |house| {
         let agent = house.seat("team-lead").with_hand(Hand::Agent { answers: true });
         let id = ask(&house, "bob", "make").await;
@@ -149,9 +149,9 @@ fn who_comes_later_is_told_who_was_first() {
         let found = approvals::find(&lead, "1").await.unwrap();
         let error = approvals::answer(&lead, &found, Answer::Yes).await.unwrap_err();
         let HandshakeError::Answered { first: Some(first), .. } = error else { panic!("{error}") };
-        let told = first.to_string();
-        assert!(told.starts_with("an agent said no at 2026-11-15T12:"), "{told}");
-        assert!(told.ends_with(": not now"), "{told}");
+        let text = first.to_string();
+        assert!(text.starts_with("an agent said no at 2026-11-15T12:"), "{text}");
+        assert!(text.ends_with(": not now"), "{text}");
         assert_eq!(
             answers(&house).await,
             ["team-lead by agent to bob's permission: false not now"]
@@ -160,7 +160,7 @@ fn who_comes_later_is_told_who_was_first() {
 }
 
 #[test]
-fn where_a_person_answers_no_agent_does() {
+fn an_agent_without_the_right_cannot_answer() {
     in_memory(async |house| {
         let id = ask(&house, "bob", "make").await;
         let plan = handshake::submit_plan(&house.seat("bob"), "p", None).await.unwrap().request_id;
@@ -171,9 +171,9 @@ fn where_a_person_answers_no_agent_does() {
             handshake::answer_plan(&agent, &plan, Answer::Yes).await,
         ] {
             let refused = refused.unwrap_err().to_string();
-            assert!(refused.starts_with("only a person may answer a p"), "{refused}");
+            assert!(refused.starts_with("only a human may answer a p"), "{refused}");
         }
-        // It still leads.
+        // Other rights of the lead are not affected.
         handshake::request_shutdown(&agent, "bob", None).await.unwrap();
         let lead = house.seat("team-lead");
         assert_eq!(approvals::waiting(&lead).await.unwrap().len(), 2);
@@ -185,14 +185,15 @@ fn where_a_person_answers_no_agent_does() {
     });
 }
 
-/// A number is the same whatever is answered before it, and nobody's id is another's number.
+/// Answers do not change the numbers of requests, and an id cannot be mistaken for a number.
 #[test]
-fn a_number_stays() {
+fn request_numbers_are_stable() {
     in_memory(async |house| {
         let first = ask(&house, "bob", "one").await;
         let second = ask(&house, "alice", "two").await;
         let lead = house.seat("team-lead");
-        let number = async |word: &str| approvals::find(&lead, word).await.map(|its| its.number);
+        let number =
+            async |word: &str| approvals::find(&lead, word).await.map(|found| found.number);
         assert_eq!(number(&second).await.unwrap(), 2);
         handshake::answer_permission(&lead, &first, Answer::Yes).await.unwrap();
         assert_eq!(approvals::find(&lead, "2").await.unwrap().request_id, second);
@@ -201,17 +202,17 @@ fn a_number_stays() {
         let HandshakeError::Unknown { open, .. } = &unknown else { panic!("{unknown}") };
         assert_eq!(
             (unknown.to_string().as_str(), open.as_slice()),
-            (r#"no request "3" was sent to team-lead"#, [2].as_slice())
+            ("no approval request 3", [2].as_slice())
         );
-        // Whoever has left can be told nothing.
+        // The requests of a member that left no longer wait.
         roster::leave(&lead, &member("alice")).await.unwrap();
         assert_eq!(approvals::waiting(&lead).await.unwrap(), []);
     });
 }
 
-/// What Claude Code itself answered, in its own dialog, waits no longer.
+/// A request answered in Claude Code's own dialog no longer waits.
 #[test]
-fn what_another_program_answered_is_answered() {
+fn an_answer_by_another_program_counts() {
     Files::run(async |files| {
         let id = ask(&files.house, "bob", "make").await;
         let other = ask(&files.house, "bob", "make").await;
@@ -225,16 +226,16 @@ fn what_another_program_answered_is_answered() {
         std::fs::write(files.inbox("bob"), entry.to_string()).unwrap();
         let lead = files.house.seat("team-lead");
         let waiting = approvals::waiting(&lead).await.unwrap();
-        assert_eq!(waiting.iter().map(|its| &its.request_id).collect::<Vec<_>>(), [&other]);
+        assert_eq!(waiting.iter().map(|found| &found.request_id).collect::<Vec<_>>(), [&other]);
         let late = handshake::answer_permission(&lead, &id, Answer::Yes).await.unwrap_err();
         let HandshakeError::Answered { first: Some(first), .. } = late else { panic!("{late}") };
-        assert_eq!(first.to_string(), "somebody said no at 2026-11-15T12:00:00.000Z: no");
+        assert_eq!(first.to_string(), "another program said no at 2026-11-15T12:00:00.000Z: no");
     });
 }
 
-/// Whoever decided on an answer and died before it was sent: the next who applies the rules sends it.
+/// A process decides on an answer and dies before sending it: applying the rules again sends it.
 #[test]
-fn an_answer_left_unfinished_is_finished() {
+fn an_unfinished_answer_is_sent_later() {
     Files::run(async |files| {
         let id = ask(&files.house, "bob", "make").await;
         let lead = files.house.seat("team-lead");
@@ -250,7 +251,7 @@ fn an_answer_left_unfinished_is_finished() {
 }
 
 #[test]
-fn what_is_taken_back_waits_no_longer() {
+fn a_withdrawn_request_no_longer_waits() {
     in_memory(async |house| {
         let (lead, bob) = (house.seat("team-lead"), house.seat("bob"));
         let gone = ask(&house, "bob", "make").await;
@@ -259,11 +260,11 @@ fn what_is_taken_back_waits_no_longer() {
         handshake::submit_plan(&bob, "p", None).await.unwrap();
         handshake::take_back(&bob, |id| id != still).await.unwrap();
         let waiting = approvals::waiting(&lead).await.unwrap();
-        assert_eq!(waiting.iter().map(|its| its.number).collect::<Vec<_>>(), [2, 3, 4]);
+        assert_eq!(waiting.iter().map(|found| found.number).collect::<Vec<_>>(), [2, 3, 4]);
         let late = handshake::answer_permission(&lead, &gone, Answer::Yes).await.unwrap_err();
         let HandshakeError::Answered { first: Some(first), .. } = late else { panic!("{late}") };
-        assert!(first.to_string().starts_with("it was taken back at 2026-"), "{first}");
-        // Nor can an answer be taken back.
+        assert!(first.to_string().starts_with("it was withdrawn at 2026-"), "{first}");
+        // An answered request cannot be withdrawn.
         handshake::answer_permission(&lead, &neighbours, Answer::Yes).await.unwrap();
         handshake::take_back(&house.seat("alice"), |_| true).await.unwrap();
         assert_eq!(house.texts("alice").await.len(), 1);
@@ -271,25 +272,24 @@ fn what_is_taken_back_waits_no_longer() {
         assert_eq!(
             answers(&house).await,
             [
-                "bob by taken back to bob's permission: false no longer asked",
+                "bob by taken back to bob's permission: false the request was withdrawn",
                 "team-lead by person to alice's permission: true",
             ]
         );
     });
 }
 
-/// A seat decides only its own questions: a request is taken back by a decision of its asker's, and the
-/// question that is the lead's stays undecided. Were it the asker who decides that one, a store that keeps
-/// seats apart would refuse it, and in any other an asker could put the lead's yes there, which the lead's
-/// own house would then send.
+/// A seat decides only its own questions: the asker withdraws a request by deciding a question of its own, and the
+/// lead's question stays undecided. If the asker decided the lead's question, a store that separates seats would
+/// refuse it; in any other store, an asker could store a yes there, which the lead's process would then send.
 #[test]
-fn taking_back_decides_nothing_for_the_lead() {
+fn withdrawing_does_not_decide_the_leads_question() {
     in_memory(async |house| {
         let (lead, bob) = (house.seat("team-lead"), house.seat("bob"));
         let config = house.store.team(&team()).await.unwrap().unwrap();
         let created = Team::read(&config.bytes).unwrap().created_at().unwrap();
-        let is_decided = async |of: &str, words: String| {
-            let question = Question::new(&member(of), &format!("{of}@{created}-{words}"));
+        let is_decided = async |of: &str, name: String| {
+            let question = Question::new(&member(of), &format!("{of}@{created}-{name}"));
             house.store.decided(&team(), &question).await.unwrap().is_some()
         };
         let gone = ask(&house, "bob", "make").await;
@@ -299,7 +299,7 @@ fn taking_back_decides_nothing_for_the_lead() {
         assert_eq!(approvals::waiting(&lead).await.unwrap(), []);
         assert_eq!(approvals::apply(&lead, rules).await.unwrap(), []);
         handshake::answer_permission(&lead, &gone, Answer::Yes).await.unwrap_err();
-        assert_eq!(house.texts("bob").await, [], "nobody is sent anything");
+        assert_eq!(house.texts("bob").await, [], "no message is sent");
 
         let answered = ask(&house, "bob", "make").await;
         handshake::answer_permission(&lead, &answered, Answer::Yes).await.unwrap();

@@ -1,4 +1,4 @@
-//! Who may do what, for every role: one table.
+//! Which role may do what, as one table.
 
 use brigade_core::board::{self, TaskPlan, Update};
 use brigade_core::handshake::{self, Answer};
@@ -12,23 +12,23 @@ use brigade_wire::task::Status;
 
 use brigade_testkit::files::in_memory;
 
-/// What `who` is told when it tries `what`; `"done"` if nobody minds.
+/// The error that `who` gets when it tries `what`; `"done"` if it succeeds.
 async fn attempt(house: &House, who: &str, what: &str) -> String {
     let seat = house.seat(who);
-    let outcome = tried(&seat, what).await;
+    let outcome = perform(&seat, what).await;
     outcome.map_or_else(|refusal| refusal, |()| "done".to_owned())
 }
 
-async fn tried(seat: &Seat, what: &str) -> Result<(), String> {
-    let words = Words { text: "hi", summary: None };
+async fn perform(seat: &Seat, what: &str) -> Result<(), String> {
+    let text_message = Words { text: "hi", summary: None };
     let one = TaskId::new(1).unwrap();
     let bob = member("bob");
     let to_bob = Update { owner: Change::Set(bob.clone()), ..Update::default() };
     let finish = Update { status: Some(Status::Completed), ..Update::default() };
     let describe = Update { description: Some("more".into()), ..Update::default() };
     match what {
-        "send" => mail::send(seat, "bob", words).await.map(drop).map_err(text),
-        "broadcast" => mail::broadcast(seat, words).await.map(drop).map_err(text),
+        "send" => mail::send(seat, "bob", text_message).await.map(drop).map_err(text),
+        "broadcast" => mail::broadcast(seat, text_message).await.map(drop).map_err(text),
         "give bob's task to bob" => board::update(seat, one, &to_bob).await.map_err(text),
         "finish bob's task" => board::done(seat, one).await.map_err(text),
         "say bob's task is finished" => board::update(seat, one, &finish).await.map_err(text),
@@ -61,7 +61,7 @@ fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-/// Each try on a team of its own, where bob has task 1.
+/// Each attempt gets its own team, in which bob has task 1.
 fn check(who: &'static str, what: &'static str, expected: &str) {
     in_memory(async |house| {
         let bob = house.seat("bob");
@@ -73,7 +73,7 @@ fn check(who: &'static str, what: &'static str, expected: &str) {
 }
 
 #[test]
-fn everybody_speaks_for_themselves_and_nobody_else_at_all() {
+fn members_act_for_themselves_and_strangers_not_at_all() {
     for (what, who) in [("send", "alice"), ("broadcast", "alice"), ("send", "team-lead")] {
         check(who, what, "done");
     }
@@ -100,39 +100,31 @@ fn a_task_is_moved_by_its_owner_and_the_lead() {
     }
     check("alice", "say bob's task is finished", "task 1 belongs to bob");
     check("alice", "describe bob's task", "done");
-    let neither = "only bob itself or the lead may";
+    let neither = "only bob or the lead may";
     check(
         "alice",
         "release bob's tasks",
-        &format!("{neither} give back its tasks, and alice is neither"),
+        &format!("{neither} release its tasks; alice is neither"),
     );
-    check(
-        "alice",
-        "take bob off",
-        &format!("{neither} take it off the team, and alice is neither"),
-    );
-    check(
-        "alice",
-        "say bob is idle",
-        &format!("{neither} say whether it is at work, and alice is neither"),
-    );
+    check("alice", "take bob off", &format!("{neither} remove it from the team; alice is neither"));
+    check("alice", "say bob is idle", &format!("{neither} change its activity; alice is neither"));
 }
 
 #[test]
-fn what_is_the_leads_is_the_leads() {
-    for (what, words) in [
+fn some_operations_are_for_the_lead_only() {
+    for (what, operation) in [
         ("delete the team", "delete the team"),
         ("ask alice to stop", "ask a teammate to shut down"),
         ("answer a plan", "answer a plan"),
         ("answer a permission", "answer a permission request"),
     ] {
-        let refused = format!("only the lead may {words}, and bob is not the lead of team demo");
+        let refused = format!("only the lead may {operation}; bob is not the lead of team demo");
         check("bob", what, &refused);
     }
     check("team-lead", "delete the team", "done");
     check("team-lead", "ask alice to stop", "done");
-    check("team-lead", "answer a plan", "no plan request \"x\" was sent to team-lead");
-    check("team-lead", "submit a plan", "the lead cannot submit a plan; that is for its teammates");
-    let refused = "the lead cannot answer a shutdown request; that is for its teammates";
+    check("team-lead", "answer a plan", "no plan request \"x\" for team-lead");
+    check("team-lead", "submit a plan", "the lead cannot submit a plan; only teammates can");
+    let refused = "the lead cannot answer a shutdown request; only teammates can";
     check("team-lead", "answer a shutdown", refused);
 }

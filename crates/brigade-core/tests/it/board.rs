@@ -1,4 +1,4 @@
-//! The board from a seat.
+//! Board operations.
 
 use brigade_core::board::{self, TaskPlan, Update};
 use brigade_core::mail;
@@ -22,7 +22,7 @@ async fn add(seat: &Seat, subject: &str, after: &[u64]) -> TaskId {
     board::add(seat, &plan).await.unwrap()
 }
 
-/// A task in a line: its owner, status, what it blocks and what blocks it.
+/// A task in one line: owner, status, what it blocks and what blocks it.
 async fn line(house: &House, number: u64) -> String {
     let document = board::show(&house.seat("team-lead"), id(number)).await.unwrap();
     let task = Task::read(&document.bytes).unwrap();
@@ -36,7 +36,7 @@ fn after(number: u64) -> Update {
 }
 
 #[test]
-fn dependencies_are_written_both_ways() {
+fn dependencies_are_written_to_both_tasks() {
     in_memory(async |house| {
         let lead = house.seat("team-lead");
         add(&lead, "dig", &[]).await;
@@ -53,7 +53,7 @@ fn dependencies_are_written_both_ways() {
 }
 
 #[test]
-fn a_circle_is_refused_and_leaves_nothing() {
+fn a_cycle_is_rejected_and_changes_nothing() {
     in_memory(async |house| {
         let lead = house.seat("team-lead");
         add(&lead, "dig", &[]).await;
@@ -61,8 +61,9 @@ fn a_circle_is_refused_and_leaves_nothing() {
         add(&lead, "paint", &[2]).await;
         for (task, blocker) in [(1, 3), (1, 2), (2, 3), (2, 2)] {
             let error = board::update(&lead, id(task), &after(blocker)).await.unwrap_err();
-            let expected =
-                format!("task {task} cannot wait for {blocker}: {blocker} waits for {task}");
+            let expected = format!(
+                "task {task} cannot depend on {blocker}: {blocker} already depends on {task}"
+            );
             assert_eq!(error.to_string(), expected);
         }
         assert_eq!(line(&house, 1).await, "- pending [2] []");
@@ -71,9 +72,9 @@ fn a_circle_is_refused_and_leaves_nothing() {
     });
 }
 
-/// Each of two circles' halves looks fine by itself; at most one may stay.
+/// Each half of the cycle is valid by itself; at most one may stay.
 #[test]
-fn two_who_close_a_circle_at_once_do_not_both_succeed() {
+fn concurrent_updates_cannot_create_a_cycle() {
     in_memory(async |house| {
         for round in 0..50_u64 {
             let lead = house.seat("team-lead");
@@ -95,20 +96,20 @@ fn two_who_close_a_circle_at_once_do_not_both_succeed() {
 }
 
 #[test]
-fn a_claim_says_why_not() {
+fn a_failed_claim_says_why() {
     in_memory(async |house| {
         let (lead, alice, bob) = (house.seat("team-lead"), house.seat("alice"), house.seat("bob"));
         add(&lead, "dig", &[]).await;
         add(&lead, "build", &[1]).await;
         let error = |result: Result<(), board::BoardError>| result.unwrap_err().to_string();
-        assert_eq!(error(board::claim(&alice, id(2)).await), "task 2 waits for 1");
+        assert_eq!(error(board::claim(&alice, id(2)).await), "task 2 is blocked by 1");
         board::claim(&alice, id(1)).await.unwrap();
         board::claim(&alice, id(1)).await.unwrap();
         assert_eq!(line(&house, 1).await, "alice in_progress [2] []");
         assert_eq!(error(board::claim(&bob, id(1)).await), "task 1 belongs to alice");
         assert_eq!(error(board::done(&bob, id(1)).await), "task 1 belongs to alice");
         board::done(&alice, id(1)).await.unwrap();
-        assert_eq!(error(board::claim(&bob, id(1)).await), "task 1 is completed already");
+        assert_eq!(error(board::claim(&bob, id(1)).await), "task 1 is already completed");
         board::claim(&bob, id(2)).await.unwrap();
         assert_eq!(error(board::claim(&bob, id(7)).await), "no task 7");
         add(&lead, "paint", &[]).await;
@@ -117,12 +118,12 @@ fn a_claim_says_why_not() {
             error(board::claim(&stranger, id(3)).await),
             "mallory is not a member of team demo"
         );
-        assert!(house.texts("alice").await.is_empty(), "who takes a task is not told of it");
+        assert!(house.texts("alice").await.is_empty(), "claiming a task sends no notification");
     });
 }
 
 #[test]
-fn a_new_owner_is_told_as_claude_code_tells_it() {
+fn a_new_owner_is_notified_in_claude_codes_format() {
     in_memory(async |house| {
         let lead = house.seat("team-lead");
         add(&lead, "dig", &[]).await;
@@ -130,25 +131,25 @@ fn a_new_owner_is_told_as_claude_code_tells_it() {
         board::update(&lead, id(1), &give("alice")).await.unwrap();
         board::update(&lead, id(1), &give("alice")).await.unwrap();
         let mail = house.store.inbox(&lead.team, &member("alice")).await.unwrap();
-        assert_eq!(mail.len(), 1, "told once");
+        assert_eq!(mail.len(), 1, "notified once");
         mail::with_message(&mail[0].json, |message| {
             let message = message.unwrap();
             assert_eq!(message.from(), "team-lead");
-            let Body::Protocol(Protocol::TaskAssignment(told)) = message.body() else {
+            let Body::Protocol(Protocol::TaskAssignment(assignment)) = message.body() else {
                 panic!("{}", message.text());
             };
-            assert_eq!((told.task_id.as_str(), told.subject.as_str()), ("1", "dig"));
-            assert_eq!(told.assigned_by, "team-lead");
+            assert_eq!((assignment.task_id.as_str(), assignment.subject.as_str()), ("1", "dig"));
+            assert_eq!(assignment.assigned_by, "team-lead");
         })
         .unwrap();
-        let nobody = board::update(&lead, id(1), &give("carol")).await.unwrap_err();
-        assert_eq!(nobody.to_string(), "no member carol to give the task to");
+        let unknown = board::update(&lead, id(1), &give("carol")).await.unwrap_err();
+        assert_eq!(unknown.to_string(), "cannot assign the task: no member named \"carol\"");
         assert_eq!(line(&house, 1).await, "alice pending [] []");
     });
 }
 
 #[test]
-fn the_open_tasks_of_who_is_gone_come_back() {
+fn open_tasks_of_a_member_that_left_are_released() {
     in_memory(async |house| {
         let (lead, alice) = (house.seat("team-lead"), house.seat("alice"));
         for subject in ["dig", "build", "paint"] {
@@ -165,7 +166,7 @@ fn the_open_tasks_of_who_is_gone_come_back() {
 }
 
 #[test]
-fn a_deleted_task_is_forgotten_by_the_others() {
+fn deleting_a_task_removes_it_from_dependencies() {
     in_memory(async |house| {
         let lead = house.seat("team-lead");
         add(&lead, "dig", &[]).await;
@@ -178,7 +179,7 @@ fn a_deleted_task_is_forgotten_by_the_others() {
 }
 
 #[test]
-fn what_is_changed_is_changed_and_nothing_else() {
+fn an_update_changes_only_the_given_fields() {
     in_memory(async |house| {
         let lead = house.seat("team-lead");
         let plan = TaskPlan {
@@ -206,9 +207,9 @@ fn what_is_changed_is_changed_and_nothing_else() {
     });
 }
 
-/// Nobody's hand is on the board but a member's, not even that of one who has left.
+/// Only current members may change the board.
 #[test]
-fn who_is_not_a_member_changes_nothing() {
+fn strangers_cannot_change_the_board() {
     in_memory(async |house| {
         add(&house.seat("alice"), "dig", &[]).await;
         let before = line(&house, 1).await;
@@ -226,7 +227,7 @@ fn who_is_not_a_member_changes_nothing() {
 }
 
 #[test]
-fn a_task_has_a_largest_size_however_it_grows() {
+fn the_size_limit_applies_to_new_and_changed_tasks() {
     in_memory(async |house| {
         let alice = house.seat("alice");
         let share = |parts: usize| "x".repeat(board::MAX_TASK / parts);
@@ -236,7 +237,7 @@ fn a_task_has_a_largest_size_however_it_grows() {
             ..TaskPlan::default()
         };
         let refused = board::add(&alice, &plan(&share(1))).await.unwrap_err().to_string();
-        assert_eq!(refused, "the task has 262147 bytes; at most 262144 are taken");
+        assert_eq!(refused, "the task is 262147 bytes long; the limit is 262144");
         board::add(&alice, &plan(&share(2))).await.unwrap();
         let data = |key: &str| Update {
             metadata: vec![(key.into(), Some(share(3).into()))],
@@ -244,8 +245,8 @@ fn a_task_has_a_largest_size_however_it_grows() {
         };
         board::update(&alice, id(1), &data("a")).await.unwrap();
         let refused = board::update(&alice, id(1), &data("b")).await.unwrap_err().to_string();
-        assert!(refused.starts_with("the task has "), "{refused}");
-        // And whoever is given one that is just small enough is told.
+        assert!(refused.starts_with("the task is "), "{refused}");
+        // A task just below the limit still fits into the notification to its new owner.
         let give = Update { owner: Change::Set(member("bob")), ..Update::default() };
         board::update(&alice, id(1), &give).await.unwrap();
         assert_eq!(house.texts("bob").await.len(), 1);

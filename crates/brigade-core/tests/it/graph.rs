@@ -1,4 +1,4 @@
-//! What dependencies mean.
+//! The dependency graph.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,8 @@ use brigade_wire::name::TaskId;
 use brigade_wire::task::Task;
 use proptest::prelude::*;
 
-/// A board in short: one task a line, `number status after…`, statuses by their first letter; `owner`
-/// behind a number makes it somebody's.
+/// Parses a board: one task per line, `number status blocker…`, the status by its first letter. A word that is not a
+/// number is the owner.
 fn graph(board: &str) -> Graph {
     let texts: Vec<(TaskId, String)> = board
         .lines()
@@ -47,7 +47,7 @@ fn numbers(ids: Vec<TaskId>) -> Vec<u64> {
 
 fn check(board: &str, states: &str, path: &[u64]) {
     let graph = graph(board);
-    let told: Vec<&str> = graph
+    let states_found: Vec<&str> = graph
         .nodes()
         .map(|(id, _)| match graph.state(id).unwrap() {
             State::Blocked => "blocked",
@@ -56,7 +56,7 @@ fn check(board: &str, states: &str, path: &[u64]) {
             State::Done => "done",
         })
         .collect();
-    assert_eq!(told.join(" "), states, "{board}");
+    assert_eq!(states_found.join(" "), states, "{board}");
     assert_eq!(numbers(graph.critical_path()), path, "{board}");
 }
 
@@ -69,40 +69,40 @@ fn states_and_the_critical_path() {
     check("1 c\n2 p 1", "done ready", &[2]);
     check("1 p\n2 p 1\n3 p 2\n4 p", "ready blocked blocked ready", &[1, 2, 3]);
     check("1 p\n2 p\n3 p 1 2", "ready ready blocked", &[1, 3]);
-    // A task that waits for one that is not there does not wait, as in Claude Code.
+    // A dependency on a missing task is ignored, as in Claude Code.
     check("2 p 1", "ready", &[2]);
-    // Done tasks shorten the path.
+    // Completed tasks do not count for the path.
     check("1 c\n2 c 1\n3 p 2\n4 p\n5 p 4", "done done ready ready blocked", &[4, 5]);
-    // Claimed by another program though it waits: it is still waiting.
+    // Claimed by another program although it is blocked: it still counts as blocked.
     check("1 p\n2 i bob 1", "ready blocked", &[1, 2]);
 }
 
 #[test]
-fn a_circle_made_by_others_is_named_and_ends_nothing() {
+fn cycles_by_other_programs_are_reported_and_do_not_hang() {
     let graph = graph("1 p 2\n2 p 1\n3 p 2\n4 p");
     let circles: Vec<Vec<u64>> = graph.circles().into_iter().map(numbers).collect();
-    assert_eq!(circles, [[1, 2]], "3 only waits for one");
+    assert_eq!(circles, [[1, 2]], "3 is only downstream");
     assert_eq!(numbers(graph.in_order()), [4, 1, 2, 3]);
     assert_eq!(numbers(graph.critical_path()), [4]);
 }
 
 #[test]
-fn circles_are_of_what_is_not_done() {
+fn cycles_consist_of_unfinished_tasks() {
     let check = |board: &str, found: &[&[u64]]| {
         let circles: Vec<Vec<u64>> = graph(board).circles().into_iter().map(numbers).collect();
         assert_eq!(circles, found, "{board}");
     };
     check("1 p 3\n2 p 1\n3 c 2", &[]);
     check("1 p 3\n2 p 1\n3 p 2", &[&[1, 3, 2]]);
-    // What stands between two circles, before or behind one, is in none.
+    // Tasks between two cycles, before one or after one are not part of a cycle.
     check("1 p 2\n2 p 1\n3 p 2\n4 p 5 3\n5 p 4\n6 p 4\n7 p\n8 p 7 1", &[&[1, 2], &[4, 5]]);
 }
 
 proptest! {
-    /// In any board without circles each task stands behind those it waits for, and the critical
-    /// path is a chain of open tasks of which each waits for the one before.
+    /// On any board without cycles, each task comes after those it depends on, and the critical path is a chain of
+    /// unfinished tasks of which each depends on the previous one.
     #[test]
-    fn order_and_path_obey_the_edges(edges in proptest::collection::vec((1_u64..12, 1_u64..12), 0..30)) {
+    fn order_and_path_respect_the_dependencies(edges in proptest::collection::vec((1_u64..12, 1_u64..12), 0..30)) {
         let lines: Vec<String> = (1..12_u64)
             .map(|id| {
                 let after: BTreeSet<String> = edges

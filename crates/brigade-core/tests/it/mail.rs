@@ -1,4 +1,4 @@
-//! Mail from a seat.
+//! Mail operations.
 
 use std::time::Duration;
 
@@ -9,20 +9,20 @@ use brigade_testkit::env::{member, team};
 
 use brigade_testkit::files::in_memory;
 
-fn words(text: &str) -> Words<'_> {
-    Words { text, summary: Some("a word") }
+fn with_summary(text: &str) -> Words<'_> {
+    Words { text, summary: Some("a summary") }
 }
 
 #[test]
 fn a_message_says_who_sent_it_and_when() {
     in_memory(async |house| {
-        mail::send(&house.seat("alice"), "bob", words("hello")).await.unwrap();
+        mail::send(&house.seat("alice"), "bob", with_summary("hello")).await.unwrap();
         let mail = mail::inbox(&house.seat("bob"), &member("bob"), Which::All).await.unwrap();
         mail::with_message(&mail[0].json, |message| {
             let message = message.unwrap();
             assert_eq!(message.from(), "alice");
             assert_eq!(message.text(), "hello");
-            assert_eq!(message.summary().unwrap(), "a word");
+            assert_eq!(message.summary().unwrap(), "a summary");
             assert_eq!(message.color().unwrap(), "blue");
             assert!(message.timestamp().starts_with("2026-11-15T12:0"));
             assert!(message.timestamp().ends_with(".000Z"));
@@ -34,16 +34,16 @@ fn a_message_says_who_sent_it_and_when() {
 }
 
 #[test]
-fn mail_is_waited_for_and_given_once() {
+fn receive_waits_and_returns_each_message_once() {
     in_memory(async |house| {
         let bob = house.seat("bob");
-        let receive = async |patience| {
-            let mail = mail::receive(&bob, Duration::from_millis(patience)).await.unwrap();
+        let receive = async |millis| {
+            let mail = mail::receive(&bob, Duration::from_millis(millis)).await.unwrap();
             mail.iter().map(|mail| (mail.from(), mail.words())).collect::<Vec<_>>()
         };
         let later = async {
             tokio::time::sleep(Duration::from_millis(20)).await;
-            house.say("bob", "alice", "for somebody else").await;
+            house.say("bob", "alice", "for alice").await;
             house.say("alice", "bob", "hello").await;
         };
         let (given, ()) = tokio::join!(receive(60_000), later);
@@ -54,7 +54,7 @@ fn mail_is_waited_for_and_given_once() {
 }
 
 #[test]
-fn an_order_of_the_protocol_is_no_words() {
+fn a_protocol_message_is_not_plain_text() {
     in_memory(async |house| {
         let lead = house.seat("team-lead");
         brigade_core::handshake::request_shutdown(&lead, "bob", None).await.unwrap();
@@ -65,9 +65,9 @@ fn an_order_of_the_protocol_is_no_words() {
 }
 
 #[test]
-fn a_broadcast_reaches_everybody_else() {
+fn a_broadcast_reaches_all_other_members() {
     in_memory(async |house| {
-        let sent = mail::broadcast(&house.seat("alice"), words("all")).await.unwrap();
+        let sent = mail::broadcast(&house.seat("alice"), with_summary("all")).await.unwrap();
         let to: Vec<&str> = sent.iter().map(|sent| sent.to.as_str()).collect();
         assert_eq!(to, ["team-lead", "bob"]);
         assert_eq!(house.texts("alice").await, []);
@@ -78,18 +78,23 @@ fn a_broadcast_reaches_everybody_else() {
 }
 
 #[test]
-fn what_cannot_be_sent_says_why() {
+fn rejected_messages_say_why() {
     in_memory(async |house| {
         let alice = house.seat("alice");
         let refused = async |seat, to, text: &str| {
-            mail::send(seat, to, words(text)).await.unwrap_err().to_string()
+            mail::send(seat, to, with_summary(text)).await.unwrap_err().to_string()
         };
-        assert_eq!(refused(&alice, "carol", "hi").await, "no member \"carol\" in team demo");
-        assert_eq!(refused(&alice, "../bob", "hi").await, "no member \"../bob\" in team demo");
-        assert_eq!(refused(&alice, "alice", "hi").await, "a message to oneself (alice)");
+        let unknown = "no member named \"carol\" in team \"demo\"";
+        assert_eq!(refused(&alice, "carol", "hi").await, unknown);
+        let unknown = "no member named \"../bob\" in team \"demo\"";
+        assert_eq!(refused(&alice, "../bob", "hi").await, unknown);
+        assert_eq!(
+            refused(&alice, "alice", "hi").await,
+            "cannot send a message to yourself (alice)"
+        );
         assert_eq!(refused(&alice, "bob", "").await, "the message is empty");
         let long = "x".repeat(MAX_TEXT + 1);
-        let expected = "the message has 1048577 bytes; at most 1048576 are taken";
+        let expected = "the message is 1048577 bytes long; the limit is 1048576";
         assert_eq!(refused(&alice, "bob", &long).await, expected);
         let mallory = house.seat("mallory");
         assert_eq!(refused(&mallory, "bob", "hi").await, "mallory is not a member of team demo");
@@ -98,7 +103,7 @@ fn what_cannot_be_sent_says_why() {
 }
 
 #[test]
-fn unread_is_what_was_not_marked() {
+fn unread_excludes_marked_messages() {
     in_memory(async |house| {
         house.say("alice", "bob", "one").await;
         house.say("alice", "bob", "two").await;
@@ -111,7 +116,7 @@ fn unread_is_what_was_not_marked() {
 }
 
 #[test]
-fn what_waits_is_counted_from_the_oldest_that_nobody_saw() {
+fn depth_counts_unread_mail_and_dates_the_oldest() {
     in_memory(async |house| {
         let (store, of) = (house.store.as_ref(), member("bob"));
         let depth = async || depth::depth(store, &team(), &of).await.unwrap();

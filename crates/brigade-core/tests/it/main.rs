@@ -1,4 +1,4 @@
-//! Tests of brigade-core, in one binary.
+//! Integration tests of brigade-core, in one binary.
 
 #![expect(
     clippy::indexing_slicing,

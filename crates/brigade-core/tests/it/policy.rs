@@ -1,4 +1,4 @@
-//! Rules against what agents ask for.
+//! Rules applied to permission requests.
 
 use brigade_core::policy::{Rule, Ruling, decide};
 use proptest::prelude::*;
@@ -12,13 +12,13 @@ fn run(command: &str) -> Value {
     json!({ "command": command })
 }
 
-/// Whether one rule fits a command.
+/// Whether a rule matches a command.
 fn fits(ruling: Ruling, pattern: &str, command: &str) -> bool {
     decide(&[rule(ruling, pattern)], "shell", &run(command)).is_some()
 }
 
 #[test]
-fn a_yes_is_for_one_command_and_its_words() {
+fn an_allowing_rule_matches_a_single_command() {
     for (pattern, command, yes) in [
         ("git status", "git status", true),
         ("git status", "git status -s", false),
@@ -54,7 +54,7 @@ fn a_yes_is_for_one_command_and_its_words() {
 }
 
 #[test]
-fn a_no_looks_into_every_part() {
+fn a_denying_rule_checks_every_part_of_a_line() {
     for (pattern, command, no) in [
         ("rm *", "rm x", true),
         ("rm *", "ls; rm x", true),
@@ -76,14 +76,14 @@ fn a_no_looks_into_every_part() {
 }
 
 #[test]
-fn the_first_rule_that_fits_counts() {
+fn the_first_matching_rule_counts() {
     let rules = [
         rule(Ruling::Ask, "git push*"),
         rule(Ruling::Allow, "git *"),
         Rule { ruling: Ruling::Deny, tool: Some("mcp__*".into()), command: None },
         Rule { ruling: Ruling::Allow, tool: Some("read".into()), command: None },
     ];
-    for (tool, input, says) in [
+    for (tool, input, expected) in [
         ("shell", run("git status"), Some((1, Ruling::Allow))),
         ("shell", run("git push"), Some((0, Ruling::Ask))),
         ("shell", run("git status; git push"), Some((0, Ruling::Ask))),
@@ -94,13 +94,13 @@ fn the_first_rule_that_fits_counts() {
         ("shell", json!(["git", "status"]), None),
         ("shell", json!({ "command": ["bash", "-lc", "git status"] }), Some((1, Ruling::Allow))),
     ] {
-        assert_eq!(decide(&rules, tool, &input), says, "{tool} {input}");
+        assert_eq!(decide(&rules, tool, &input), expected, "{tool} {input}");
     }
     assert_eq!(decide(&[], "shell", &run("ls")), None);
 }
 
 #[test]
-fn another_tool_is_known_by_its_input() {
+fn other_tools_are_matched_by_their_json_input() {
     let allow = |pattern: &str, input: &Value| {
         decide(&[rule(Ruling::Allow, pattern)], "write", input).is_some()
     };
@@ -122,12 +122,14 @@ fn fits_json(ruling: Ruling, pattern: &str, input: &Value) -> bool {
     decide(&[rule(ruling, pattern)], "write", input).is_some()
 }
 
-/// What `*` means, as slowly and plainly as it can be said.
-fn plainly(pattern: &[char], text: &[char]) -> bool {
+/// A slow but obviously correct implementation of `*`.
+fn matches_simply(pattern: &[char], text: &[char]) -> bool {
     match pattern.split_first() {
         None => text.is_empty(),
-        Some(('*', rest)) => (0..=text.len()).any(|taken| plainly(rest, &text[taken..])),
-        Some((sign, rest)) => text.first() == Some(sign) && plainly(rest, &text[1..]),
+        Some(('*', rest)) => (0..=text.len()).any(|taken| matches_simply(rest, &text[taken..])),
+        Some((character, rest)) => {
+            text.first() == Some(character) && matches_simply(rest, &text[1..])
+        }
     }
 }
 
@@ -140,30 +142,30 @@ fn operator() -> impl Strategy<Value = &'static str> {
 
 proptest! {
     #[test]
-    fn a_star_is_any_letters(pattern in "[ab*é]{0,8}", text in "[abé]{0,10}") {
+    fn a_star_matches_any_characters(pattern in "[ab*é]{0,8}", text in "[abé]{0,10}") {
         let rule = Rule { ruling: Ruling::Deny, tool: Some(pattern.clone()), command: None };
-        let (pattern, letters): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+        let (pattern, characters): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
         let fits = decide(&[rule], &text, &json!({})).is_some();
-        prop_assert_eq!(fits, plainly(&pattern, &letters));
+        prop_assert_eq!(fits, matches_simply(&pattern, &characters));
     }
 
-    /// Nothing that is joined to a command comes in with it, wherever the stars are.
+    /// An allowing rule never matches a line with an operator, wherever its stars are.
     #[test]
-    fn no_star_allows_an_operator(
+    fn a_star_never_allows_an_operator(
         pattern in "[a-c* ]{0,6}",
         before in "[a-c ]{0,6}",
         operator in operator(),
         after in "[a-c ;|&$'\"]{0,6}",
     ) {
         let line = format!("{before}{operator}{after}");
-        // A break at either end is no part of the line.
+        // A line break at either end is trimmed and not part of the line.
         prop_assume!(line.trim().contains(operator));
         prop_assert!(!fits(Ruling::Allow, &pattern, &line));
     }
 
-    /// What a pattern would allow by itself, it denies wherever it stands in a line.
+    /// A pattern that would allow a command by itself denies it anywhere in a line.
     #[test]
-    fn no_operator_hides_what_is_denied(
+    fn an_operator_never_hides_a_denied_command(
         pattern in "[a-c*]{1,3}( [a-c*]{1,3})?",
         command in "[a-c]{1,3}( [a-c]{1,3})?",
         before in "[a-c ]{0,6}",
@@ -176,19 +178,19 @@ proptest! {
         prop_assert!(!alone || fits(Ruling::Deny, &pattern, &command));
     }
 
-    /// Whatever an agent asks for and whatever a rule says, there is an answer, and soon.
+    /// Any input and any rule give a decision, without a panic.
     #[test]
-    fn nothing_is_too_strange(pattern in "\\PC{0,40}", line in any::<String>(), tool in any::<String>()) {
+    fn arbitrary_input_is_handled(pattern in "\\PC{0,40}", line in any::<String>(), tool in any::<String>()) {
         for ruling in [Ruling::Allow, Ruling::Ask, Ruling::Deny] {
-            let said = decide(&[rule(ruling, &pattern)], &tool, &run(&line));
-            prop_assert!(said.is_none() || said == Some((0, ruling)));
+            let decision = decide(&[rule(ruling, &pattern)], &tool, &run(&line));
+            prop_assert!(decision.is_none() || decision == Some((0, ruling)));
         }
     }
 }
 
-/// A pattern of stars and a line that almost fits take no longer than their lengths allow.
+/// A pattern of many stars and a line that almost matches must not take exponential time.
 #[test]
-fn a_pattern_cannot_make_us_think_for_ever() {
+fn matching_takes_polynomial_time() {
     let began = std::time::Instant::now();
     let (pattern, line) = ("*a".repeat(40) + "b", "a".repeat(5_000));
     assert!(!fits(Ruling::Deny, &pattern, &line));

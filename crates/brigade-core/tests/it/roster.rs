@@ -1,4 +1,4 @@
-//! The roster from a seat.
+//! Roster operations.
 
 use brigade_core::board::{self, TaskPlan};
 use brigade_core::roster::{self, Activity, Force, Left};
@@ -9,7 +9,7 @@ use brigade_wire::team::Team;
 use brigade_testkit::files::in_memory;
 
 #[test]
-fn colours_come_in_claude_codes_order_and_are_given_again() {
+fn colors_follow_claude_codes_order_and_are_reused() {
     in_memory(async |house| {
         let lead = house.seat("team-lead");
         let mut given = Vec::new();
@@ -17,12 +17,12 @@ fn colours_come_in_claude_codes_order_and_are_given_again() {
             let name = member(&format!("worker-{number}"));
             given.push(roster::join(&lead, &name, member_plan()).await.unwrap());
         }
-        // Alice and bob have the first two.
+        // Alice and bob have the first two colors.
         let expected: Vec<Color> = (2..8).map(Color::nth).chain([8, 9].map(Color::nth)).collect();
         assert_eq!(given, expected);
         roster::leave(&lead, &member("bob")).await.unwrap();
         let carol = roster::join(&lead, &member("carol"), member_plan()).await.unwrap();
-        assert_eq!(carol, Color::nth(1), "bob's");
+        assert_eq!(carol, Color::nth(1), "the color bob had");
     });
 }
 
@@ -37,7 +37,7 @@ fn names_that_would_share_an_inbox_are_refused() {
 }
 
 #[test]
-fn the_lead_stays_and_leaving_twice_is_leaving() {
+fn the_lead_cannot_leave_and_leaving_twice_is_harmless() {
     in_memory(async |house| {
         let lead = house.seat("team-lead");
         let error = roster::leave(&lead, &member("team-lead")).await.unwrap_err();
@@ -53,7 +53,7 @@ fn the_lead_stays_and_leaving_twice_is_leaving() {
 }
 
 #[test]
-fn a_team_at_work_is_not_deleted() {
+fn a_team_with_active_members_is_not_deleted() {
     in_memory(async |house| {
         let (lead, bob) = (house.seat("team-lead"), member("bob"));
         roster::set_activity(&lead, &bob, Activity::Active).await.unwrap();
@@ -65,9 +65,9 @@ fn a_team_at_work_is_not_deleted() {
     });
 }
 
-/// Many join at once: the roster has all of them, each in a colour of the order.
+/// Many members join at once: the roster has all of them.
 #[test]
-fn concurrent_joins_lose_nobody() {
+fn concurrent_joins_are_all_kept() {
     in_memory(async |house| {
         let mut joining = Vec::new();
         for number in 0..12 {

@@ -1,4 +1,4 @@
-//! A lead that signs what it writes.
+//! Messages signed by the lead.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,9 +13,29 @@ use brigade_wire::inbox::{self, Inbox};
 use brigade_wire::name::MemberName;
 
 use brigade_testkit::files::in_memory;
-use brigade_testkit::signing::Keys;
 
-/// A message whose signature another program made (Python's `cryptography`) from the same words.
+/// The private keys for some members.
+#[derive(Debug)]
+pub(crate) struct Keys(HashMap<String, SigningKey>);
+
+impl Keys {
+    pub(crate) fn of(names: &[&str]) -> Arc<Self> {
+        let key = |name: &&str| ((*name).to_owned(), SigningKey::make(1).unwrap());
+        Arc::new(Self(names.iter().map(key).collect()))
+    }
+
+    pub(crate) fn lead_key(&self, name: &str) -> LeadKey {
+        self.0[name].verify_key().parse().unwrap()
+    }
+}
+
+impl Signer for Keys {
+    fn sign(&self, to: &MemberName, message: &Outgoing) -> Option<String> {
+        self.0.get(to.as_str())?.sign(message)
+    }
+}
+
+/// A message for which another program (Python's `cryptography`) expected the signatures below.
 fn vector() -> Outgoing {
     Outgoing {
         msg_id: "0b9c5a5e-6a55-4c34-8b0e-3a4f3c0d9a11".into(),
@@ -41,21 +61,21 @@ fn verifies(key: &LeadKey, message: &Outgoing) -> bool {
 }
 
 #[test]
-fn a_signature_is_the_one_another_program_makes() {
+fn signatures_match_another_implementation() {
     let key = SigningKey::from_bytes(SECRET).unwrap();
     assert_eq!(key.verify_key(), PUBLIC);
     assert_eq!(key.to_bytes(), SECRET);
-    let made =
+    let expected =
         "H7XCjOjgkoYTaMbfKPaCtRU9MOFUruSoJUjuwodRP4sghiZ20ZckKBRSP-z6AY0kYSCberqOFBo0TWd4e3Y1Cw";
-    assert_eq!(key.sign(&vector()).unwrap(), made);
+    assert_eq!(key.sign(&vector()).unwrap(), expected);
     let (summary, color) = (Some("a summary".into()), Some(Color::Blue));
-    let made =
+    let expected =
         "qSzEM-Ja0-FQ45fwz8k9IQzTnQVdSBn0rf0zHC3Bb01lFPEjcQakYveUE4wjJc9C9-DMSo1y4ag7sxt2pneQBA";
-    assert_eq!(key.sign(&Outgoing { summary, color, ..vector() }).unwrap(), made);
+    assert_eq!(key.sign(&Outgoing { summary, color, ..vector() }).unwrap(), expected);
 }
 
 #[test]
-fn what_was_signed_is_known_and_nothing_else() {
+fn only_the_unchanged_signed_message_verifies() {
     let key = SigningKey::make(7).unwrap();
     let known: LeadKey = key.verify_key().parse().unwrap();
     assert_eq!(known, key.verify_key().parse().unwrap());
@@ -77,7 +97,7 @@ fn what_was_signed_is_known_and_nothing_else() {
 }
 
 #[test]
-fn a_key_that_was_not_kept_whole_is_none() {
+fn a_damaged_key_file_is_rejected() {
     for bytes in
         [&b""[..], b"1794730000000", b"1.AAEC", b"x.AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"]
     {
@@ -85,26 +105,26 @@ fn a_key_that_was_not_kept_whole_is_none() {
     }
 }
 
-/// Whether the last message in an inbox is the lead's, by the key of its owner.
+/// Whether the last message in an inbox is signed by the lead with this key.
 async fn last_is_signed(house: &House, of: &str, key: &LeadKey) -> bool {
     let mail = house.store.inbox(&team(), &member(of)).await.unwrap();
     with_message(&mail.last().unwrap().json, |message| key.verifies(&message.unwrap())).unwrap()
 }
 
 #[test]
-fn the_lead_signs_for_those_who_have_a_key_and_nobody_else_does() {
+fn only_the_lead_signs_and_only_for_members_with_a_key() {
     in_memory(async |house| {
         let keys = Keys::of(&["bob"]);
         let known = keys.lead_key("bob");
         let signing = |name: &str| house.seat(name).with_signer(Arc::clone(&keys) as _);
         let (lead, alice, bob) = (signing("team-lead"), signing("alice"), signing("bob"));
-        let words = Words { text: "hello", summary: Some("a greeting") };
-        mail::send(&lead, "bob", words).await.unwrap();
+        let message = Words { text: "hello", summary: Some("a greeting") };
+        mail::send(&lead, "bob", message).await.unwrap();
         assert!(last_is_signed(&house, "bob", &known).await);
-        mail::broadcast(&lead, words).await.unwrap();
+        mail::broadcast(&lead, message).await.unwrap();
         assert!(last_is_signed(&house, "bob", &known).await);
         assert!(!last_is_signed(&house, "alice", &known).await);
-        mail::send(&alice, "bob", words).await.unwrap();
+        mail::send(&alice, "bob", message).await.unwrap();
         assert!(!last_is_signed(&house, "bob", &known).await);
         let asked = handshake::submit_plan(&bob, "a plan", None).await.unwrap();
         handshake::answer_plan(&lead, &asked.request_id, Answer::Yes).await.unwrap();

@@ -377,9 +377,9 @@ fn a_symbolic_link_is_not_followed() {
         let target = files.home.path().join("target.json");
         fs::write(&target, "[]").unwrap();
         symlink(&target, files.inbox("bob")).unwrap();
-        let message = mail::Words { text: "hello", summary: None };
-        let error = mail::send(&files.house.seat("alice"), "bob", message).await.unwrap_err();
-        assert!(error.to_string().ends_with("bob.json is not touched: it is a symbolic link"));
+        let words = mail::Words { text: "hello", summary: None };
+        let error = mail::send(&files.house.seat("alice"), "bob", words).await.unwrap_err();
+        assert!(error.to_string().ends_with("bob.json: it is a symbolic link"));
         assert_eq!(fs::read_to_string(&target).unwrap(), "[]");
         assert!(message_events(&files.house).await.is_empty(), "nothing was acknowledged");
     });
@@ -390,12 +390,10 @@ fn a_lock_that_is_a_file_is_reported() {
     Files::run(async |files| {
         let lock = files.lock("bob");
         fs::write(&lock, "").unwrap();
-        let message = mail::Words { text: "hello", summary: None };
-        let sent = mail::send(&files.house.seat("alice"), "bob", message).await.unwrap();
-        let why = sent.receipt.waits.expect("the message should wait for the lock").to_string();
-        assert!(
-            why.ends_with("is a file, where a lock is a directory; remove it, for no program can")
-        );
+        let words = mail::Words { text: "hello", summary: None };
+        let sent = mail::send(&files.house.seat("alice"), "bob", words).await.unwrap();
+        let why = sent.receipt.waits.expect("no program can take it").to_string();
+        assert!(why.ends_with("is a file, but a lock must be a directory; remove the file"));
         fs::remove_file(&lock).unwrap();
         assert_eq!(texts(&files.house, "bob").await, ["hello"]);
     });

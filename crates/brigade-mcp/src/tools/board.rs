@@ -113,7 +113,7 @@ pub(super) struct TaskReply {
 /// A task in a list.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::mcp) struct TaskLine {
+pub(crate) struct TaskLine {
     id: String,
     subject: String,
     status: String,
@@ -203,7 +203,7 @@ pub(super) async fn task_update(desk: &Desk<'_>, args: TaskUpdate) -> Result<Rep
 }
 
 /// The tasks that Claude Code would show, sorted by number, each with what still blocks it.
-pub(in crate::mcp) fn task_lines(graph: &Graph) -> Vec<TaskLine> {
+pub(crate) fn task_lines(graph: &Graph) -> Vec<TaskLine> {
     let line = |(id, node): (TaskId, &brigade_core::graph::Node)| TaskLine {
         id: id.to_string(),
         subject: node.subject.clone(),
@@ -217,7 +217,7 @@ pub(in crate::mcp) fn task_lines(graph: &Graph) -> Vec<TaskLine> {
 /// A task in the format of Claude Code's own list.
 fn render(task: &TaskLine) -> String {
     // A line break in the subject would look like two tasks.
-    let mut text = format!("#{} [{}] {}", task.id, task.status, output::one_line(&task.subject));
+    let mut text = format!("#{} [{}] {}", task.id, task.status, text::one_line(&task.subject));
     if let Some(owner) = &task.owner {
         text = format!("{text} ({owner})");
     }

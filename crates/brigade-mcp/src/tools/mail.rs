@@ -243,7 +243,7 @@ fn envelope(message: &Message<'_>) -> String {
     let text = match message.body() {
         Body::Protocol(protocol) => {
             // The id comes before the sender's text, so that the text cannot forge it.
-            let id = words::request_id(&protocol);
+            let id = protocol_text::request_id(&protocol);
             let id = id.map(|id| format!("request_id {id}: ")).unwrap_or_default();
             format!("{id}{from} {}", protocol_text::of(&protocol))
         }

@@ -95,16 +95,12 @@ pub(super) async fn stop_teammate(desk: &Desk<'_>, asked: StopTeammate) -> Resul
     }
     let reason = asked.reason.as_deref();
     let manner = Manner { ask: Some(AGREES), reason, may_refuse: true };
-    let names = [name];
-    let ended = end::members(host, seat, &names, manner, |_, _| {}).await?;
-    match ended.into_iter().next() {
-        Some((name, Ended::Refused(why))) => {
-            Err(Refusal::new(format!("{name} refuses and continues: {why}")))
+    match down::stop(context, seat, &name, manner, &silent).await? {
+        Ended::Refused(why) => Err(Refusal::new(format!("{name} refuses and continues: {why}"))),
+        Ended::Forced => Ok(Reply::done(format!("{name} did not answer and was killed"))),
+        Ended::Agreed | Ended::WasGone => {
+            Ok(Reply::done(format!("{} has left the team", asked.name)))
         }
-        Some((name, Ended::Forced)) => {
-            Ok(Reply::done(format!("{name} did not answer and was killed")))
-        }
-        _ => Ok(Reply::done(format!("{} has left the team", asked.name))),
     }
 }
 

@@ -5,11 +5,10 @@ use brigade_wire::name::TeamName;
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
-use super::super::desk::Desk;
-pub(super) use super::super::reply::Done;
-use super::super::reply::{Refusal, Reply};
-use super::super::team_view::{self, MemberView};
-use crate::context::cwd;
+use crate::call_context::Desk;
+pub(super) use crate::reply::Done;
+use crate::reply::{Refusal, Reply};
+use crate::team_view::{self, MemberView};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -76,7 +75,7 @@ pub(super) async fn team_create(desk: &Desk<'_>, args: TeamCreate) -> Result<Rep
     let name: TeamName =
         args.team_name.parse().map_err(|error: brigade_wire::name::NameError| invalid(error))?;
     let seat = desk.server.founder_seat(name)?;
-    let plan = TeamPlan { description: &args.description, lead_model: "unknown", cwd: &cwd() };
+    let plan = TeamPlan { description: &args.description, lead_model: "unknown", cwd: &desk.cwd() };
     roster::create(&seat, plan).await?;
     let message = format!("Team {} created; you are its lead, {}", seat.team, seat.name);
     let made = TeamCreated {

@@ -89,7 +89,7 @@ fn a_restored_team_is_complete_and_can_continue() {
         }
         let store = open(&server).await;
         assert_eq!(snapshot_of(store.as_ref()).await, before);
-        let env = House { store, clock: brigade_testkit::house::clock() };
+        let env = House { store, clock: brigade_testkit::env::clock() };
         env.say("alice", "bob", "hello again").await;
         let plan = TaskPlan { subject: "three".into(), ..TaskPlan::default() };
         assert_eq!(board::add(&env.seat("team-lead"), &plan).await.unwrap().get(), 3);

@@ -1,25 +1,25 @@
-//! The engine that tests run on, tried itself.
+//! Tests of the NATS servers that other tests use.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use brigade_testkit::nats_server::Engine;
 
-fn runs(pid: u32) -> bool {
+fn is_running(pid: u32) -> bool {
     Path::new(&format!("/proc/{pid}")).exists()
 }
 
 #[test]
-fn a_server_runs_and_is_gone_when_dropped() {
+fn a_server_is_killed_when_it_is_dropped() {
     let engine = Engine::single();
     let pid = engine.pid(0);
-    assert!(runs(pid));
+    assert!(is_running(pid));
     drop(engine);
-    assert!(!runs(pid));
+    assert!(!is_running(pid));
 }
 
 #[test]
-fn a_cluster_elects_another_leader_and_takes_the_old_one_back() {
+fn a_cluster_elects_a_new_leader_and_the_old_one_rejoins() {
     let mut engine = Engine::cluster(3);
     let leader = engine.leader().unwrap();
     engine.stop(leader);

@@ -1,4 +1,4 @@
-//! What is asked before something is done.
+//! Builds the dialogs that commands open before they act.
 
 use brigade_agents::driver;
 use brigade_core::approvals::Wanted;
@@ -9,31 +9,33 @@ use super::super::keys::Command;
 use super::super::orders::Order;
 use super::super::screen::{Effect, Screen};
 use super::super::views::{self, View, mail};
-use super::form::{Field, Form, Purpose};
-use super::pick::{Choice, Chosen, Pick};
-use super::{Confirm, Dialog};
+use super::form::{FormDialog, FormField, FormPurpose};
+use super::pick::{ChoiceAction, ListChoice, ListDialog};
+use super::{ConfirmDialog, Dialog};
 use brigade_core::text;
 
-/// How many lines of a command are asked about.
-const COMMAND: usize = 8;
+/// Maximum number of lines of a shell command shown in a confirmation.
+const MAX_COMMAND_LINES: usize = 8;
 
-/// Asks what a command needs to know, or whether it is meant.
+/// Runs a command that no view handled: most open a dialog for input or confirmation.
 pub(crate) fn ask(screen: &mut Screen, command: Command) -> Vec<Effect> {
     match command {
-        Command::Copy => match views::chosen_text(screen) {
+        Command::Copy => match views::selected_text(screen) {
             Some(text) => {
                 screen.say("copied", false);
                 return vec![Effect::Copy(text)];
             }
-            None => screen.say("nothing is chosen", true),
+            None => screen.say("nothing is selected", true),
         },
         Command::Link => return link(screen),
         command if command.is_order() => {
             if screen.replay.is_some() {
-                screen.say("a replay shows what was; nothing can be done in it", true);
+                screen.say("actions are not available in a replay", true);
             } else if screen.me.is_none() {
-                screen
-                    .say("you are nobody on this team; start with --as NAME to do something", true);
+                screen.say(
+                    "view only: Claude Code leads this team; start with --as NAME to act as a member",
+                    true,
+                );
             } else {
                 match order(screen, command) {
                     Ok(dialog) => screen.dialog = Some(dialog),
@@ -56,116 +58,123 @@ fn order(screen: &Screen, command: Command) -> Result<Dialog, &'static str> {
     };
     Ok(match command {
         Command::Send => {
-            let to = to(screen).filter(|to| Some(to) != me.as_ref());
+            let to = default_recipient(screen).filter(|to| Some(to) != me.as_ref());
             let to = to.or_else(|| others().into_iter().next()).unwrap_or_default();
-            Dialog::Form(Form::new(
+            Dialog::Form(FormDialog::new(
                 "Send",
-                Purpose::Send,
+                FormPurpose::Send,
                 vec![
-                    Field::new("to", "a member; ↑↓ choose").with(&to).of(others()),
-                    Field::new("text", "alt-enter begins a new line"),
+                    FormField::new("to", "a member; ↑↓ to choose")
+                        .with_value(&to)
+                        .with_choices(others()),
+                    FormField::new("text", "alt-enter inserts a new line"),
                 ],
             ))
         }
-        Command::Broadcast => Dialog::Form(Form::new(
-            format!("Send to everybody ({})", others().len()),
-            Purpose::Broadcast,
-            vec![Field::new("text", "each of them reads it, and it costs each of them")],
+        Command::Broadcast => Dialog::Form(FormDialog::new(
+            format!("Send to all members ({})", others().len()),
+            FormPurpose::Broadcast,
+            vec![FormField::new("text", "every member reads it, which costs tokens")],
         )),
-        Command::AddTask => Dialog::Form(Form::new(
+        Command::AddTask => Dialog::Form(FormDialog::new(
             "Add a task",
-            Purpose::AddTask,
+            FormPurpose::AddTask,
             vec![
-                Field::new("subject", "in a line"),
-                Field::new("description", "in full"),
-                Field::new("after", "numbers of tasks it waits for"),
-                Field::new("owner", "nobody; ↑↓ choose").of(names()),
+                FormField::new("subject", "one line"),
+                FormField::new("description", "details (optional)"),
+                FormField::new("after", "numbers of the tasks it depends on"),
+                FormField::new("owner", "optional; ↑↓ to choose").with_choices(names()),
             ],
         )),
         Command::Spawn => {
             let agents = driver::AGENTS.iter().map(|agent| agent.name.to_owned()).collect();
             let yes_no = || vec!["no".to_owned(), "yes".to_owned()];
-            Dialog::Form(Form::new(
+            Dialog::Form(FormDialog::new(
                 "Start a new member",
-                Purpose::Spawn,
+                FormPurpose::Spawn,
                 vec![
-                    Field::new("name", "what the team calls it"),
-                    Field::new("agent", "↑↓ choose").with("codex").of(agents),
-                    Field::new("worktree", "↑↓ a folder and branch of its own")
-                        .with("no")
-                        .of(yes_no()),
-                    Field::new("plan first", "↑↓ nothing is changed before its plan is approved")
-                        .with("no")
-                        .of(yes_no()),
-                    Field::new("prompt", "what it begins with"),
+                    FormField::new("name", "the member's name"),
+                    FormField::new("agent", "↑↓ to choose")
+                        .with_value("codex")
+                        .with_choices(agents),
+                    FormField::new("worktree", "its own folder and branch; ↑↓ to choose")
+                        .with_value("no")
+                        .with_choices(yes_no()),
+                    FormField::new(
+                        "plan first",
+                        "read-only until its plan is approved; ↑↓ to choose",
+                    )
+                    .with_value("no")
+                    .with_choices(yes_no()),
+                    FormField::new("prompt", "its first instructions (optional)"),
                 ],
             ))
         }
         Command::Stop => {
-            let person = screen.chosen_member().ok_or("nobody is chosen")?;
+            let person = screen.selected_member().ok_or("no member is selected")?;
             if screen.picture.leads(person.who) {
-                return Err("the lead is not stopped from here; `brigade down` ends a team");
+                return Err("the lead cannot be stopped here; `brigade down` stops the team");
             }
-            let name = person.member_name().ok_or("it has no name that can be written to")?;
+            let name = person.member_name().ok_or("this member's name is not valid")?;
             let order = |now| Effect::Do(Order::Stop { name: name.clone(), now });
-            Dialog::Confirm(Confirm {
+            Dialog::Confirm(ConfirmDialog {
                 question: format!("Ask {name} to stop?"),
                 lines: vec![
-                    "It ends what it is at, gives its tasks back and leaves.".into(),
-                    "With n it goes on; with e it is ended without being asked.".into(),
+                    "It finishes what it is doing, releases its tasks and leaves.".into(),
+                    "Press n to keep it running, or e to stop it without asking.".into(),
                 ],
                 yes: order(false),
-                other: Some(('e', "end it now", order(true))),
+                other: Some(('e', "stop it now", order(true))),
             })
         }
         Command::Assign => {
-            let id = task(screen)?;
+            let id = selected_task(screen)?;
             let give = |owner: Option<String>| {
                 let parsed = owner.as_deref().and_then(|owner| owner.parse().ok());
-                Choice {
-                    label: owner.unwrap_or_else(|| "nobody".into()),
+                ListChoice {
+                    label: owner.unwrap_or_else(|| "no owner".into()),
                     hint: String::new(),
-                    chosen: Chosen::Effect(Effect::Do(Order::Assign { id, owner: parsed })),
-                    also: String::new(),
+                    action: ChoiceAction::Effect(Effect::Do(Order::Assign { id, owner: parsed })),
+                    search_terms: String::new(),
                 }
             };
             let choices = names().into_iter().map(Some).chain([None]).map(give).collect();
-            Dialog::Pick(Pick::new(format!("Give task {id} to"), choices))
+            Dialog::List(ListDialog::new(format!("Assign task {id} to"), choices))
         }
         Command::Claim | Command::Finish => {
-            let id = task(screen)?;
+            let id = selected_task(screen)?;
             let subject = screen.picture.card(id.get()).map(|card| text::one_line(&card.subject));
             let (question, order, means) = if command == Command::Claim {
                 (
-                    format!("Take task {id}?"),
+                    format!("Claim task {id}?"),
                     Order::Claim { id },
-                    "It is yours then, and in progress.",
+                    "You become its owner and it is marked in progress.",
                 )
             } else {
                 (
-                    format!("Is task {id} done?"),
+                    format!("Mark task {id} as done?"),
                     Order::Finish { id },
-                    "Those that wait for it can begin.",
+                    "Tasks that wait only for it become ready.",
                 )
             };
             let lines = vec![subject.unwrap_or_default(), means.to_owned()];
-            Dialog::Confirm(Confirm { question, lines, yes: Effect::Do(order), other: None })
+            Dialog::Confirm(ConfirmDialog { question, lines, yes: Effect::Do(order), other: None })
         }
         Command::Approve => {
-            let approval = screen.chosen_request().ok_or("nothing waits for an answer")?;
+            let approval = screen.selected_request().ok_or("no request is waiting")?;
             let (from, kind) = (&approval.from, approval.wanted.kind());
             let lines = match &approval.wanted {
                 Wanted::Plan { .. } => {
-                    vec!["It goes on with its plan, and may change things.".to_owned()]
+                    vec!["It carries out its plan and may change files.".to_owned()]
                 }
                 Wanted::Permission { tool, input, description, cwd } => {
                     let what = policy::command(input);
                     let what = what.unwrap_or_else(|| format!("{tool}: {description}"));
                     let place = cwd.as_ref().map(|cwd| format!("in {}", text::one_line(cwd)));
-                    told(&what).into_iter().chain(place).collect()
+                    command_lines(&what).into_iter().chain(place).collect()
                 }
             };
-            Dialog::Confirm(Confirm {
+            Dialog::Confirm(ConfirmDialog {
                 question: format!("Approve {from}'s {kind}?"),
                 lines,
                 yes: Effect::Do(Order::Answer {
@@ -176,88 +185,96 @@ fn order(screen: &Screen, command: Command) -> Result<Dialog, &'static str> {
             })
         }
         Command::Deny => {
-            let approval = screen.chosen_request().ok_or("nothing waits for an answer")?;
+            let approval = screen.selected_request().ok_or("no request is waiting")?;
             let request_id = approval.request_id.clone();
-            Dialog::Form(Form::new(
+            Dialog::Form(FormDialog::new(
                 format!("Deny {}'s {}", approval.from, approval.wanted.kind()),
-                Purpose::Deny { request_id },
-                vec![Field::new("reason", "it is told this")],
+                FormPurpose::Deny { request_id },
+                vec![FormField::new("reason", "sent to the member")],
             ))
         }
         Command::Pane | Command::Worktree => {
-            let person = screen.chosen_member().ok_or("nobody is chosen")?;
-            let name = person.member_name().ok_or("it has no name that can be written to")?;
+            let person = screen.selected_member().ok_or("no member is selected")?;
+            let name = person.member_name().ok_or("this member's name is not valid")?;
             let (question, order, lines) = if command == Command::Pane {
-                (format!("Open {name}'s window?"), Order::Pane { name }, "To come back: ctrl-b d")
+                (
+                    format!("Open {name}'s window?"),
+                    Order::Pane { name },
+                    "Press ctrl-b d to come back.",
+                )
             } else {
                 (
-                    format!("Open a shell where {name} works?"),
+                    format!("Open a shell in {name}'s folder?"),
                     Order::Worktree { name },
-                    "To come back: exit",
+                    "Type exit to come back.",
                 )
             };
-            Dialog::Confirm(Confirm {
+            Dialog::Confirm(ConfirmDialog {
                 question,
                 lines: vec![lines.into()],
                 yes: Effect::Do(order),
                 other: None,
             })
         }
-        _ => return Err("that is not for here"),
+        _ => return Err("not available in this view"),
     })
 }
 
-/// A command as it would be run, line by line: a line break in it begins another command.
-fn told(what: &str) -> Vec<String> {
+/// The lines of a shell command. A line break in it starts another command, so lines are not joined.
+fn command_lines(what: &str) -> Vec<String> {
     let text = text::plain(what);
     let all = text.lines().count();
-    let mut lines: Vec<String> = text.lines().take(COMMAND).map(str::to_owned).collect();
-    if all > COMMAND {
-        lines.push(format!("… and {} more lines: read them before you answer", all - COMMAND));
+    let mut lines: Vec<String> = text.lines().take(MAX_COMMAND_LINES).map(str::to_owned).collect();
+    if all > MAX_COMMAND_LINES {
+        lines.push(format!(
+            "… and {} more lines: read them before you answer",
+            all - MAX_COMMAND_LINES
+        ));
     }
     lines
 }
 
-/// Whom a message is for, if nothing else is said: the other one of what is chosen in the mail, or who is
-/// chosen.
-fn to(screen: &Screen) -> Option<String> {
+/// The default recipient of a message: in the mail view the other party of the selected message, elsewhere
+/// the selected member.
+fn default_recipient(screen: &Screen) -> Option<String> {
     if screen.view == View::Mail
-        && let Some(letter) = mail::chosen_letter(screen)
+        && let Some(message) = mail::selected_message(screen)
     {
         let me = screen.me.as_ref().map(MemberName::as_str);
-        let (from, to) = (screen.picture.name(letter.from), screen.picture.name(letter.to));
+        let (from, to) = (screen.picture.name(message.from), screen.picture.name(message.to));
         return Some(if Some(from) == me { to } else { from }.to_owned());
     }
-    screen.chosen_member().map(|person| person.name.to_string())
+    screen.selected_member().map(|person| person.name.to_string())
 }
 
-fn task(screen: &Screen) -> Result<TaskId, &'static str> {
-    views::board::chosen(screen).and_then(TaskId::new).ok_or("no task is chosen")
+fn selected_task(screen: &Screen) -> Result<TaskId, &'static str> {
+    views::board::selected(screen).and_then(TaskId::new).ok_or("no task is selected")
 }
 
-/// Opens a link of what is chosen; asks which, if there are several.
+/// Opens a link in the selected text. With several links, asks which one.
 fn link(screen: &mut Screen) -> Vec<Effect> {
-    let text = views::chosen_text(screen).unwrap_or_default();
+    let text = views::selected_text(screen).unwrap_or_default();
     let mut links = links(&text);
     match (links.len(), links.pop()) {
         (1, Some(link)) => return vec![Effect::Browse(link)],
         (_, Some(last)) => {
             links.push(last);
-            let choice = |link: String| Choice {
+            let choice = |link: String| ListChoice {
                 label: link.clone(),
                 hint: String::new(),
-                chosen: Chosen::Effect(Effect::Browse(link)),
-                also: String::new(),
+                action: ChoiceAction::Effect(Effect::Browse(link)),
+                search_terms: String::new(),
             };
             let choices = links.into_iter().map(choice).collect();
-            screen.dialog = Some(Dialog::Pick(Pick::new("Open", choices)));
+            screen.dialog = Some(Dialog::List(ListDialog::new("Open", choices)));
         }
-        (_, None) => screen.say("there is no link in it", true),
+        (_, None) => screen.say("no link in the selected text", true),
     }
     Vec::new()
 }
 
-/// The addresses in a text. Only those of the web: a message is data, and opens no program.
+/// Finds http and https links. Other schemes are ignored: a message is untrusted and must not start
+/// programs.
 fn links(text: &str) -> Vec<String> {
     let mut links = Vec::new();
     let ends = |letter: char| {
@@ -277,7 +294,7 @@ fn links(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn links_are_found_in_words() {
+    fn only_web_links_are_found() {
         let check = |text: &str, found: &[&str]| assert_eq!(super::links(text), found, "{text}");
         check("see https://example.org/a?b=c.", &["https://example.org/a?b=c"]);
         check(

@@ -1,4 +1,4 @@
-//! Something to be filled in: a message, a task, a new member.
+//! A form: for a message, a task, a new member or a reason.
 
 use brigade_agents::driver;
 use brigade_wire::name::{MemberName, TaskId};
@@ -9,9 +9,9 @@ use tui_input::backend::crossterm::EventHandler;
 use super::super::orders::Order;
 use super::super::screen::Effect;
 
-/// What a form becomes.
+/// The action that a form collects input for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum FormPurpose {
     Send,
     Broadcast,
     AddTask,
@@ -19,26 +19,26 @@ pub(crate) enum Purpose {
     Deny { request_id: String },
 }
 
-/// One line of a form.
+/// One field of a form.
 #[derive(Debug)]
-pub(crate) struct Field {
+pub(crate) struct FormField {
     pub(crate) label: &'static str,
     pub(crate) hint: &'static str,
     pub(crate) input: Input,
-    /// What up and down go through.
+    /// Values that up and down cycle through.
     pub(crate) choices: Vec<String>,
 }
 
-impl Field {
+impl FormField {
     pub(crate) fn new(label: &'static str, hint: &'static str) -> Self {
         Self { label, hint, input: Input::default(), choices: Vec::new() }
     }
 
-    pub(crate) fn with(self, value: &str) -> Self {
+    pub(crate) fn with_value(self, value: &str) -> Self {
         Self { input: Input::new(value.to_owned()), ..self }
     }
 
-    pub(crate) fn of(self, choices: Vec<String>) -> Self {
+    pub(crate) fn with_choices(self, choices: Vec<String>) -> Self {
         Self { choices, ..self }
     }
 
@@ -46,72 +46,77 @@ impl Field {
         self.input.value().trim()
     }
 
-    /// The next or the previous of what there is to choose from.
-    fn turn(&mut self, next: bool) {
+    /// Selects the next or previous value.
+    fn cycle(&mut self, next: bool) {
         let total = self.choices.len();
         if total == 0 {
             return;
         }
-        let here = self.choices.iter().position(|choice| choice == self.input.value());
-        let place = match (here, next) {
+        let current = self.choices.iter().position(|choice| choice == self.input.value());
+        let index = match (current, next) {
             (None, _) => 0,
-            (Some(here), true) => (here + 1) % total,
-            (Some(here), false) => (here + total - 1) % total,
+            (Some(current), true) => (current + 1) % total,
+            (Some(current), false) => (current + total - 1) % total,
         };
-        if let Some(choice) = self.choices.get(place) {
+        if let Some(choice) = self.choices.get(index) {
             self.input = Input::new(choice.clone());
         }
     }
 }
 
-/// A form.
+/// A form with the field that has the cursor.
 #[derive(Debug)]
-pub(crate) struct Form {
+pub(crate) struct FormDialog {
     pub(crate) title: String,
-    pub(crate) fields: Vec<Field>,
-    pub(crate) place: usize,
-    pub(crate) purpose: Purpose,
-    /// What is wrong with what was filled in.
-    pub(crate) complaint: Option<String>,
+    pub(crate) fields: Vec<FormField>,
+    pub(crate) current: usize,
+    pub(crate) purpose: FormPurpose,
+    /// Why the form could not be submitted.
+    pub(crate) error: Option<String>,
 }
 
-impl Form {
-    pub(crate) fn new(title: impl Into<String>, purpose: Purpose, fields: Vec<Field>) -> Self {
-        // One begins where there is something to fill in.
-        let place = fields.iter().position(|field| field.value().is_empty()).unwrap_or_default();
-        Self { title: title.into(), fields, place, purpose, complaint: None }
+impl FormDialog {
+    pub(crate) fn new(
+        title: impl Into<String>,
+        purpose: FormPurpose,
+        fields: Vec<FormField>,
+    ) -> Self {
+        // Start in the first empty field.
+        let current = fields.iter().position(|field| field.value().is_empty()).unwrap_or_default();
+        Self { title: title.into(), fields, current, purpose, error: None }
     }
 
     pub(super) fn paste(&mut self, text: &str) {
-        let Some(field) = self.fields.get_mut(self.place) else { return };
+        let Some(field) = self.fields.get_mut(self.current) else { return };
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
         let stays = |letter: &char| *letter == '\n' || *letter == '\t' || !letter.is_control();
-        field.input = pasted(&field.input, text.chars().filter(stays));
+        field.input = insert_at_cursor(&field.input, text.chars().filter(stays));
     }
 
-    /// What a key comes to: an order, a complaint, or nothing yet.
+    /// Handles a key. Returns the effect of a submitted form, or why it cannot be submitted.
     pub(super) fn key(&mut self, key: &KeyEvent) -> Option<Result<Effect, String>> {
         let last = self.fields.len().saturating_sub(1);
         let newline = key.modifiers.intersects(KeyModifiers::ALT | KeyModifiers::SHIFT);
         match key.code {
             KeyCode::Enter if newline => self.paste("\n"),
-            KeyCode::Enter if self.place == last => return Some(self.order().map(Effect::Do)),
+            KeyCode::Enter if self.current == last => return Some(self.order().map(Effect::Do)),
             KeyCode::Enter | KeyCode::Tab => {
-                self.place = if self.place == last { 0 } else { self.place + 1 }
+                self.current = if self.current == last { 0 } else { self.current + 1 }
             }
-            KeyCode::BackTab => self.place = self.place.checked_sub(1).unwrap_or(last),
+            KeyCode::BackTab => self.current = self.current.checked_sub(1).unwrap_or(last),
             KeyCode::Up | KeyCode::Down => {
-                if let Some(field) = self.fields.get_mut(self.place) {
-                    field.turn(key.code == KeyCode::Down);
+                if let Some(field) = self.fields.get_mut(self.current) {
+                    field.cycle(key.code == KeyCode::Down);
                 }
             }
             _ => {
-                self.complaint = None;
-                if let Some(field) = self.fields.get_mut(self.place) {
-                    // Who types over something that was chosen means something else.
-                    let types = matches!(key.code, KeyCode::Char(_)) && key.modifiers.is_empty();
-                    let is_chosen = |choice: &String| choice == field.input.value();
-                    if types && field.choices.iter().any(is_chosen) {
+                self.error = None;
+                if let Some(field) = self.fields.get_mut(self.current) {
+                    // Typing replaces a value that was picked with up and down.
+                    let is_typing =
+                        matches!(key.code, KeyCode::Char(_)) && key.modifiers.is_empty();
+                    let is_selected = |choice: &String| choice == field.input.value();
+                    if is_typing && field.choices.iter().any(is_selected) {
                         field.input = Input::default();
                     }
                     field.input.handle_event(&Event::Key(*key));
@@ -122,11 +127,11 @@ impl Form {
     }
 
     fn value(&self, label: &str) -> &str {
-        self.fields.iter().find(|field| field.label == label).map_or("", Field::value)
+        self.fields.iter().find(|field| field.label == label).map_or("", FormField::value)
     }
 
-    /// A value that has to be there.
-    fn needed(&self, label: &str) -> Result<String, String> {
+    /// The value of a required field.
+    fn required(&self, label: &str) -> Result<String, String> {
         match self.value(label) {
             "" => Err(format!("{label} is missing")),
             value => Ok(value.to_owned()),
@@ -146,46 +151,45 @@ impl Form {
 
     fn order(&self) -> Result<Order, String> {
         Ok(match &self.purpose {
-            Purpose::Send => Order::Send { to: self.needed("to")?, text: self.needed("text")? },
-            Purpose::Broadcast => Order::Broadcast { text: self.needed("text")? },
-            Purpose::AddTask => Order::AddTask {
-                subject: self.needed("subject")?,
+            FormPurpose::Send => {
+                Order::Send { to: self.required("to")?, text: self.required("text")? }
+            }
+            FormPurpose::Broadcast => Order::Broadcast { text: self.required("text")? },
+            FormPurpose::AddTask => Order::AddTask {
+                subject: self.required("subject")?,
                 description: self.value("description").to_owned(),
                 after: tasks(self.value("after"))?,
                 owner: self.member("owner")?,
             },
-            Purpose::Spawn => {
-                let agent = self.needed("agent")?;
+            FormPurpose::Spawn => {
+                let agent = self.required("agent")?;
                 if driver::agent(&agent).is_none() {
-                    return Err(format!(
-                        "there is no agent {agent}; up and down show those there are"
-                    ));
+                    return Err(format!("unknown agent {agent:?}; ↑↓ shows the known agents"));
                 }
                 let name = self.member("name")?.ok_or("name is missing")?;
                 let prompt = Some(self.value("prompt").to_owned()).filter(|text| !text.is_empty());
                 let (worktree, plan) = (self.yes("worktree"), self.yes("plan first"));
                 Order::Spawn { name, agent, prompt, worktree, plan }
             }
-            Purpose::Deny { request_id } => {
-                Order::Answer { request_id: request_id.clone(), no: Some(self.needed("reason")?) }
+            FormPurpose::Deny { request_id } => {
+                Order::Answer { request_id: request_id.clone(), no: Some(self.required("reason")?) }
             }
         })
     }
 }
 
-/// A line with something put in where the cursor stands, all at once: letter by letter a long text would take
-/// its time.
-pub(super) fn pasted(input: &Input, text: impl Iterator<Item = char>) -> Input {
+/// Inserts text at the cursor in one step. Inserting a long text character by character would be slow.
+pub(super) fn insert_at_cursor(input: &Input, text: impl Iterator<Item = char>) -> Input {
     let (value, cursor) = (input.value(), input.cursor());
     let text: String = text.collect();
-    let behind = cursor + text.chars().count();
+    let cursor_after = cursor + text.chars().count();
     let before: String = value.chars().take(cursor).collect();
     let after: String = value.chars().skip(cursor).collect();
-    Input::new(before + &text + &after).with_cursor(behind)
+    Input::new(before + &text + &after).with_cursor(cursor_after)
 }
 
-/// Numbers of tasks, however they are separated.
+/// Parses task numbers separated by commas or spaces.
 fn tasks(text: &str) -> Result<Vec<TaskId>, String> {
     let words = text.split([',', ' ']).filter(|word| !word.is_empty());
-    words.map(|word| word.parse().map_err(|_| format!("{word} is no task's number"))).collect()
+    words.map(|word| word.parse().map_err(|_| format!("{word} is not a task number"))).collect()
 }

@@ -1,4 +1,4 @@
-//! What stands before the view and has the keys: help, a choice, a form, a question.
+//! Dialogs drawn over the view, which receive all keys: help, a list, a form, a yes/no question.
 
 mod ask;
 mod draw;
@@ -9,34 +9,36 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 pub(crate) use self::ask::ask;
 pub(crate) use self::draw::draw;
-pub(crate) use self::form::Form;
-pub(crate) use self::pick::{Choice, Chosen, Pick, know_teams, palette, teams};
+pub(crate) use self::form::FormDialog;
+pub(crate) use self::pick::{
+    ChoiceAction, ListChoice, ListDialog, palette, refresh_team_list, teams,
+};
 use super::keys::Command;
 use super::screen::{Effect, Screen};
 
-/// What stands before the view.
+/// An open dialog.
 #[derive(Debug)]
 pub(crate) enum Dialog {
-    /// The keys of where one is.
+    /// The key bindings of the current view.
     Help,
-    /// One of several.
-    Pick(Pick),
-    /// Something to be filled in.
-    Form(Form),
-    /// Whether something shall be done.
-    Confirm(Confirm),
+    /// A list to choose from.
+    List(ListDialog),
+    /// A form to fill in.
+    Form(FormDialog),
+    /// A yes/no question before an action.
+    Confirm(ConfirmDialog),
 }
 
-/// A question that is answered with yes or no.
+/// A yes/no question.
 #[derive(Clone, Debug)]
-pub(crate) struct Confirm {
-    /// What is asked, in a line.
+pub(crate) struct ConfirmDialog {
+    /// The question, used as the title.
     pub(crate) question: String,
-    /// What it means, line by line.
+    /// The explanation below it, line by line.
     pub(crate) lines: Vec<String>,
-    /// What yes does.
+    /// The effect of `y`.
     pub(crate) yes: Effect,
-    /// What another letter does, and its name.
+    /// A third answer: its key, its label and its effect.
     pub(crate) other: Option<(char, &'static str, Effect)>,
 }
 
@@ -44,19 +46,19 @@ impl Dialog {
     pub(crate) fn paste(&mut self, text: &str) {
         match self {
             Self::Form(form) => form.paste(text),
-            Self::Pick(pick) => pick.paste(text),
+            Self::List(list) => list.paste(text),
             Self::Help | Self::Confirm(_) => {}
         }
     }
 }
 
-/// A key, while something stands before the view.
+/// Handles a key while a dialog is open.
 pub(crate) fn key(screen: &mut Screen, key: &KeyEvent) -> Vec<Effect> {
     let is_end = key.code == KeyCode::Esc
         || (key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL));
     let Some(mut dialog) = screen.dialog.take().filter(|_| !is_end) else { return Vec::new() };
     match &mut dialog {
-        // Any key closes it.
+        // Any key closes the help.
         Dialog::Help => return Vec::new(),
         Dialog::Confirm(confirm) => {
             let KeyCode::Char(letter) = key.code else {
@@ -73,14 +75,14 @@ pub(crate) fn key(screen: &mut Screen, key: &KeyEvent) -> Vec<Effect> {
                 }
             };
         }
-        Dialog::Pick(pick) => match pick.key(key) {
-            Some(Some(choice)) => return pick::take(screen, choice),
+        Dialog::List(list) => match list.key(key) {
+            Some(Some(choice)) => return pick::choose(screen, choice),
             Some(None) => return Vec::new(),
             None => {}
         },
         Dialog::Form(form) => match form.key(key) {
             Some(Ok(effect)) => return vec![effect],
-            Some(Err(why)) => form.complaint = Some(why),
+            Some(Err(why)) => form.error = Some(why),
             None => {}
         },
     }
@@ -88,18 +90,18 @@ pub(crate) fn key(screen: &mut Screen, key: &KeyEvent) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Up and down, by the mouse.
+/// Handles the mouse wheel while a dialog is open.
 pub(crate) fn command(screen: &mut Screen, command: Command) -> Vec<Effect> {
-    if let Some(Dialog::Pick(pick)) = &mut screen.dialog {
-        pick.go(command);
+    if let Some(Dialog::List(list)) = &mut screen.dialog {
+        list.move_selection(command);
     }
     Vec::new()
 }
 
-/// A line of a choice was clicked.
-pub(crate) fn chosen(screen: &mut Screen, number: usize) -> Vec<Effect> {
-    let Some(Dialog::Pick(pick)) = &screen.dialog else { return Vec::new() };
-    let Some(choice) = pick.shown().nth(number).cloned() else { return Vec::new() };
+/// Handles a click on an entry of a list dialog.
+pub(crate) fn clicked(screen: &mut Screen, number: usize) -> Vec<Effect> {
+    let Some(Dialog::List(list)) = &screen.dialog else { return Vec::new() };
+    let Some(choice) = list.matches().nth(number).cloned() else { return Vec::new() };
     screen.dialog = None;
-    pick::take(screen, choice)
+    pick::choose(screen, choice)
 }

@@ -1,165 +1,170 @@
-//! One of several: commands, teams, members, links.
+//! A searchable list: commands, teams, members or links.
 
 use brigade_wire::name::TeamName;
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use tui_input::Input;
 use tui_input::backend::crossterm::EventHandler;
 
-use super::super::keys::{Command, KEYS, Key, Place};
+use super::super::keys::{Command, KEYS, KeyBinding, KeyScope};
 use super::super::screen::{Effect, Screen};
 use super::Dialog;
-use super::form::pasted;
+use super::form::insert_at_cursor;
 use crate::views::{View, step};
 
-/// What a choice does.
+/// The effect of choosing an entry.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Chosen {
-    /// A command, and the view it belongs to if it belongs to one.
+pub(crate) enum ChoiceAction {
+    /// Run a command, after switching to the view it belongs to, if any.
     Command(Command, Option<View>),
     Effect(Effect),
-    /// Only the mail of this member, or everybody's.
+    /// Show the mail of this member only, or all mail.
     Filter(Option<String>),
 }
 
-/// A line to choose.
+/// An entry of the list.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Choice {
+pub(crate) struct ListChoice {
     pub(crate) label: String,
-    /// What stands at the right: a key, a state.
+    /// Text at the right: a key or a state.
     pub(crate) hint: String,
-    pub(crate) chosen: Chosen,
-    /// Other words by which it is found.
-    pub(crate) also: String,
+    pub(crate) action: ChoiceAction,
+    /// Additional search terms.
+    pub(crate) search_terms: String,
 }
 
-/// One of several, found by typing.
+/// A list dialog with a search field.
 #[derive(Debug)]
-pub(crate) struct Pick {
+pub(crate) struct ListDialog {
     pub(crate) title: String,
     pub(crate) filter: Input,
-    pub(crate) choices: Vec<Choice>,
-    pub(crate) place: usize,
+    pub(crate) choices: Vec<ListChoice>,
+    pub(crate) selected: usize,
 }
 
-impl Pick {
-    pub(crate) fn new(title: impl Into<String>, choices: Vec<Choice>) -> Self {
-        Self { title: title.into(), filter: Input::default(), choices, place: 0 }
+impl ListDialog {
+    pub(crate) fn new(title: impl Into<String>, choices: Vec<ListChoice>) -> Self {
+        Self { title: title.into(), filter: Input::default(), choices, selected: 0 }
     }
 
-    /// Those in which every word that was typed is found.
-    pub(crate) fn shown(&self) -> impl Iterator<Item = &Choice> {
+    /// The entries that contain every typed word.
+    pub(crate) fn matches(&self) -> impl Iterator<Item = &ListChoice> {
         let typed = self.filter.value().to_lowercase();
         let words: Vec<String> = typed.split_whitespace().map(str::to_owned).collect();
         self.choices.iter().filter(move |choice| {
-            let label = format!("{} {}", choice.label, choice.also).to_lowercase();
+            let label = format!("{} {}", choice.label, choice.search_terms).to_lowercase();
             words.iter().all(|word| label.contains(word))
         })
     }
 
     pub(super) fn paste(&mut self, text: &str) {
-        self.filter = pasted(&self.filter, text.chars().filter(|letter| !letter.is_control()));
-        self.place = 0;
+        self.filter = insert_at_cursor(
+            &self.filter,
+            text.chars().filter(|character| !character.is_control()),
+        );
+        self.selected = 0;
     }
 
-    pub(super) fn go(&mut self, command: Command) {
-        let total = self.shown().count();
-        self.place = step(self.place, total, 10, command).unwrap_or(self.place);
+    pub(super) fn move_selection(&mut self, command: Command) {
+        let total = self.matches().count();
+        self.selected = step(self.selected, total, 10, command).unwrap_or(self.selected);
     }
 
-    /// What a key comes to: `None` if it is not over, `Some(None)` if nothing was there to choose.
-    pub(super) fn key(&mut self, key: &KeyEvent) -> Option<Option<Choice>> {
+    /// Handles a key. `None` keeps the dialog open; `Some(None)` closes it because no entry matched.
+    pub(super) fn key(&mut self, key: &KeyEvent) -> Option<Option<ListChoice>> {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
-            KeyCode::Enter => return Some(self.shown().nth(self.place).cloned()),
-            KeyCode::Down => self.go(Command::Down),
-            KeyCode::Up => self.go(Command::Up),
-            KeyCode::PageDown => self.go(Command::PageDown),
-            KeyCode::PageUp => self.go(Command::PageUp),
-            KeyCode::Char('n') if control => self.go(Command::Down),
-            KeyCode::Char('p') if control => self.go(Command::Up),
+            KeyCode::Enter => return Some(self.matches().nth(self.selected).cloned()),
+            KeyCode::Down => self.move_selection(Command::Down),
+            KeyCode::Up => self.move_selection(Command::Up),
+            KeyCode::PageDown => self.move_selection(Command::PageDown),
+            KeyCode::PageUp => self.move_selection(Command::PageUp),
+            KeyCode::Char('n') if control => self.move_selection(Command::Down),
+            KeyCode::Char('p') if control => self.move_selection(Command::Up),
             _ => {
                 self.filter.handle_event(&Event::Key(*key));
-                self.place = 0;
+                self.selected = 0;
             }
         }
         None
     }
 }
 
-/// Does what was chosen.
-pub(super) fn take(screen: &mut Screen, choice: Choice) -> Vec<Effect> {
-    match choice.chosen {
-        Chosen::Command(command, view) => {
+/// Carries out the chosen entry.
+pub(super) fn choose(screen: &mut Screen, choice: ListChoice) -> Vec<Effect> {
+    match choice.action {
+        ChoiceAction::Command(command, view) => {
             screen.view = view.unwrap_or(screen.view);
             screen.command(command)
         }
-        Chosen::Effect(effect) => vec![effect],
-        Chosen::Filter(member) => {
+        ChoiceAction::Effect(effect) => vec![effect],
+        ChoiceAction::Filter(member) => {
             screen.states.mail.filter = member;
-            screen.letter = None;
+            screen.message = None;
             Vec::new()
         }
     }
 }
 
-/// Every command by its name: those of where one is first, then those of elsewhere, which lead there.
+/// Opens the command palette: commands of the current view first, then those of other views, which switch
+/// to that view.
 pub(crate) fn palette(screen: &mut Screen) -> Vec<Effect> {
-    let idle = [Command::Palette, Command::Up, Command::Down, Command::Left, Command::Right];
-    let (here, replays) = (screen.view, screen.replay.is_some());
-    let offered = |key: &&Key| {
-        let is_idle = idle.contains(&key.command) || (replays && key.command.is_order());
-        !is_idle && (key.place != Place::Replay || replays)
+    let omitted = [Command::Palette, Command::Up, Command::Down, Command::Left, Command::Right];
+    let (current, is_replay) = (screen.view, screen.replay.is_some());
+    let offered = |key: &&KeyBinding| {
+        let is_omitted = omitted.contains(&key.command) || (is_replay && key.command.is_order());
+        !is_omitted && (key.scope != KeyScope::Replay || is_replay)
     };
-    let (near, far): (Vec<&Key>, Vec<&Key>) =
-        KEYS.iter().filter(offered).partition(|key| key.place.holds(here, replays));
-    let choice = |key: &Key| {
-        let elsewhere = match key.place {
-            Place::In(views) if !views.contains(&here) => views.first().copied(),
+    let (of_this_view, of_other_views): (Vec<&KeyBinding>, Vec<&KeyBinding>) =
+        KEYS.iter().filter(offered).partition(|key| key.scope.applies_to(current, is_replay));
+    let choice = |key: &KeyBinding| {
+        let other_view = match key.scope {
+            KeyScope::In(views) if !views.contains(&current) => views.first().copied(),
             _ => None,
         };
-        let place = elsewhere.map(|view| format!("{}: ", view.title())).unwrap_or_default();
-        Choice {
-            label: format!("{place}{}", key.what),
+        let prefix = other_view.map(|view| format!("{}: ", view.title())).unwrap_or_default();
+        ListChoice {
+            label: format!("{prefix}{}", key.description),
             hint: key.keys.join(" "),
-            chosen: Chosen::Command(key.command, elsewhere),
-            also: format!("{} {:?}", key.short, key.command),
+            action: ChoiceAction::Command(key.command, other_view),
+            search_terms: format!("{} {:?}", key.label, key.command),
         }
     };
-    let choices: Vec<Choice> = near.into_iter().chain(far).map(choice).collect();
-    screen.dialog = Some(Dialog::Pick(Pick::new("Commands", choices)));
+    let choices: Vec<ListChoice> =
+        of_this_view.into_iter().chain(of_other_views).map(choice).collect();
+    screen.dialog = Some(Dialog::List(ListDialog::new("Commands", choices)));
     Vec::new()
 }
 
-/// The teams there are.
+/// Opens the list of teams.
 pub(crate) fn teams(screen: &mut Screen) -> Vec<Effect> {
     if screen.replay.is_some() {
-        screen.say("a replay has one team", true);
+        screen.say("a replay shows one team", true);
         return Vec::new();
     }
     let choices = team_choices(screen);
-    screen.dialog = Some(Dialog::Pick(Pick::new(TEAMS, choices)));
+    screen.dialog = Some(Dialog::List(ListDialog::new(TEAMS, choices)));
     vec![Effect::LookForTeams]
 }
 
-/// What the choice of a team is called.
+/// Title of the team list.
 const TEAMS: &str = "Teams";
 
-fn team_choices(screen: &Screen) -> Vec<Choice> {
-    let choice = |team: &TeamName| Choice {
+fn team_choices(screen: &Screen) -> Vec<ListChoice> {
+    let choice = |team: &TeamName| ListChoice {
         label: team.to_string(),
-        hint: if team.as_str() == screen.team { "here".to_owned() } else { String::new() },
-        chosen: Chosen::Effect(Effect::Switch(team.clone())),
-        also: String::new(),
+        hint: if team.as_str() == screen.team { "current".to_owned() } else { String::new() },
+        action: ChoiceAction::Effect(Effect::Switch(team.clone())),
+        search_terms: String::new(),
     };
     screen.teams.iter().map(choice).collect()
 }
 
-/// The teams are known anew; whoever is about to choose one chooses among these.
-pub(crate) fn know_teams(screen: &mut Screen) {
+/// Updates an open team list after the teams were fetched again.
+pub(crate) fn refresh_team_list(screen: &mut Screen) {
     let choices = team_choices(screen);
-    if let Some(Dialog::Pick(pick)) = &mut screen.dialog
-        && pick.title == TEAMS
+    if let Some(Dialog::List(list)) = &mut screen.dialog
+        && list.title == TEAMS
     {
-        pick.choices = choices;
+        list.choices = choices;
     }
 }

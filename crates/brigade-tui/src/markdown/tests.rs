@@ -1,4 +1,4 @@
-//! What a text looks like.
+//! Rendering of Markdown.
 
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ fn check(markdown: &str, width: usize, expected: &[&str]) {
 }
 
 #[test]
-fn the_parts_of_a_text() {
+fn blocks_are_rendered() {
     check("# A\ntext\nmore\n\nnext", 40, &["A", "text more", "", "next"]);
     check("a\n## B\nc", 40, &["a", "", "B", "c"]);
     check("- a\n- b\n  - c\n\nd", 40, &["• a", "• b", "  • c", "", "d"]);
@@ -25,7 +25,7 @@ fn the_parts_of_a_text() {
 }
 
 #[test]
-fn code_is_kept_as_it_is() {
+fn code_keeps_its_spaces() {
     check("```rust\nfn a() {\n    b\n}\n```", 40, &["  fn a() {", "      b", "  }"]);
     check("```sh rm -r\nls\n```", 40, &["sh rm -r", "  ls"]);
     check("    x  y\n", 40, &["  x  y"]);
@@ -34,7 +34,7 @@ fn code_is_kept_as_it_is() {
 }
 
 #[test]
-fn nothing_is_hidden() {
+fn html_links_and_control_characters_are_visible() {
     check("[safe](http://evil.example)", 40, &["safe (http://evil.example)"]);
     check("<http://a.example>", 40, &["http://a.example"]);
     check("![](http://a.example/x.png)", 40, &["[image] http://a.example/x.png"]);
@@ -45,23 +45,23 @@ fn nothing_is_hidden() {
 }
 
 #[test]
-fn tables_are_plain() {
+fn tables_are_aligned_or_flattened() {
     let table = "| a | b |\n|---|---|\n| long | x |";
     check(table, 40, &["a     b", "───────", "long  x"]);
     check("| aaaa | bbbb |\n|-|-|\n| c | d |", 8, &["aaaa |", "bbbb", "────────", "c | d"]);
 }
 
 #[test]
-fn emphasis_is_seen() {
+fn emphasis_becomes_a_style() {
     let lines = lines("**a** *b* c", 40, Theme { color: false });
-    let looks: Vec<_> = lines[0]
+    let styles: Vec<_> = lines[0]
         .spans
         .iter()
         .filter(|span| !span.content.trim().is_empty())
         .map(|span| (span.content.trim().to_owned(), span.style.add_modifier))
         .collect();
     assert_eq!(
-        looks,
+        styles,
         [
             ("a".to_owned(), Modifier::BOLD),
             ("b".to_owned(), Modifier::ITALIC),
@@ -74,7 +74,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_is_written_does_nothing_to_a_terminal(
+    fn output_contains_no_control_characters(
         text in "([a-z ]|[-*_`#>|~!<&;:()\\[\\]\n\t\u{1b}\u{202e}字]|&#27;|1\\. |```|https://a\\.b){0,80}",
         width in 0..60_usize,
     ) {

@@ -1,4 +1,4 @@
-//! The views. Each is a file with what it draws and which keys it answers, and a row here.
+//! The views. Each module draws one view and handles its keys.
 
 pub(crate) mod approvals;
 pub(crate) mod board;
@@ -15,20 +15,20 @@ use super::canvas::Canvas;
 use super::keys::Command;
 use super::screen::{Effect, Screen};
 
-/// A view.
+/// A view of the dashboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum View {
-    /// Who is there, and does what
+    /// Members and what each one does
     Team,
-    /// Who wrote what to whom
+    /// All messages and whether they were read
     Mail,
-    /// What is to be done
+    /// The task board
     Board,
-    /// Who waits for an answer
+    /// Plans and permission requests waiting for an answer
     Approvals,
-    /// Who worked when
+    /// When each member worked
     Timeline,
-    /// What one member says and does
+    /// Activity of one member
     Member,
 }
 
@@ -47,25 +47,25 @@ impl View {
         }
     }
 
-    /// The next one, or the one before.
+    /// The next or previous view.
     pub(crate) fn beside(self, next: bool) -> Self {
-        let here = Self::ALL.iter().position(|view| *view == self).unwrap_or_default();
+        let index = Self::ALL.iter().position(|view| *view == self).unwrap_or_default();
         let step = if next { 1 } else { Self::ALL.len() - 1 };
-        Self::ALL.get((here + step) % Self::ALL.len()).copied().unwrap_or(self)
+        Self::ALL.get((index + step) % Self::ALL.len()).copied().unwrap_or(self)
     }
 }
 
-/// What the views remember, each for itself.
+/// The state of each view.
 #[derive(Debug, Default)]
-pub(crate) struct States {
-    pub(crate) mail: mail::State,
-    pub(crate) board: board::State,
-    pub(crate) approvals: approvals::State,
-    pub(crate) timeline: timeline::State,
-    pub(crate) member: member::State,
+pub(crate) struct ViewStates {
+    pub(crate) mail: mail::MailState,
+    pub(crate) board: board::BoardState,
+    pub(crate) approvals: approvals::ApprovalsState,
+    pub(crate) timeline: timeline::TimelineState,
+    pub(crate) member: member::MemberViewState,
 }
 
-/// Draws the view that is on.
+/// Draws the current view.
 pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     match screen.view {
         View::Team => team::draw(screen, canvas, area),
@@ -77,7 +77,7 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// Has the view that is on do something; `None` if that is not its own to do.
+/// Lets the current view handle a command; `None` if it does not.
 pub(crate) fn act(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> {
     match screen.view {
         View::Team => team::act(screen, command),
@@ -89,26 +89,26 @@ pub(crate) fn act(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> 
     }
 }
 
-/// What of the view that is on would be copied: the words that are chosen.
-pub(crate) fn chosen_text(screen: &Screen) -> Option<String> {
+/// The selected text of the current view, for copying.
+pub(crate) fn selected_text(screen: &Screen) -> Option<String> {
     match screen.view {
-        View::Team => Some(screen.chosen_member()?.name.to_string()),
-        View::Timeline => timeline::chosen_text(screen),
-        View::Mail => mail::chosen_text(screen),
-        View::Board => board::chosen_text(screen),
-        View::Approvals => approvals::chosen_text(screen),
-        View::Member => member::chosen_text(screen),
+        View::Team => Some(screen.selected_member()?.name.to_string()),
+        View::Timeline => timeline::selected_text(screen),
+        View::Mail => mail::selected_text(screen),
+        View::Board => board::selected_text(screen),
+        View::Approvals => approvals::selected_text(screen),
+        View::Member => member::selected_text(screen),
     }
 }
 
-/// A place in a list, one step on; the list may be empty.
-pub(crate) fn step(place: usize, total: usize, page: usize, command: Command) -> Option<usize> {
+/// The index in a list after a movement command; the list may be empty.
+pub(crate) fn step(index: usize, total: usize, page: usize, command: Command) -> Option<usize> {
     let last = total.saturating_sub(1);
     Some(match command {
-        Command::Down => (place + 1).min(last),
-        Command::Up => place.saturating_sub(1).min(last),
-        Command::PageDown => (place + page.max(1)).min(last),
-        Command::PageUp => place.saturating_sub(page.max(1)).min(last),
+        Command::Down => (index + 1).min(last),
+        Command::Up => index.saturating_sub(1).min(last),
+        Command::PageDown => (index + page.max(1)).min(last),
+        Command::PageUp => index.saturating_sub(page.max(1)).min(last),
         Command::First => 0,
         Command::Last => last,
         _ => return None,

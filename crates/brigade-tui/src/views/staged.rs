@@ -1,4 +1,4 @@
-//! A small team for tests: what happens is said in a line each.
+//! A scripted team for tests: each call adds one record.
 
 use std::sync::Arc;
 
@@ -16,31 +16,31 @@ use crate::keys::Command;
 use crate::screen::{Happening, Screen};
 use crate::style::Theme;
 
-/// A team of which one says what happens.
-pub(crate) struct Staged {
+/// A screen whose records the test provides.
+pub(crate) struct ScriptedTeam {
     pub(crate) screen: Screen,
-    held: Arc<Held>,
-    letters: u64,
+    stored: Arc<Held>,
+    message_count: u64,
 }
 
-/// So many milliseconds after noon of 3 March 2026.
+/// The time this many milliseconds after noon on 3 March 2026.
 pub(crate) fn at(milliseconds: i64) -> Timestamp {
     Timestamp::from_millisecond(1_772_539_200_000 + milliseconds).unwrap()
 }
 
-impl Staged {
+impl ScriptedTeam {
     pub(crate) fn new(view: View) -> Self {
-        let held = Arc::new(Held::default());
-        let library = Arc::<Held>::clone(&held);
+        let stored = Arc::new(Held::default());
+        let library = Arc::<Held>::clone(&stored);
         let mut screen = Screen::new("team".into(), library, Theme { color: false }, at(0));
         screen.view = view;
         screen.caught_up = true;
-        Self { screen, held, letters: 0 }
+        Self { screen, stored, message_count: 0 }
     }
 
-    fn happen(&mut self, milliseconds: i64, event: Event) {
+    fn add_record(&mut self, milliseconds: i64, event: Event) {
         let record = Arc::new(Record { at: at(milliseconds), by: None, event });
-        let spot = self.held.keep(Arc::clone(&record));
+        let spot = self.stored.keep(Arc::clone(&record));
         let batch = Batch { records: vec![(spot, record)], caught_up: true };
         self.screen.update(Happening::Records(batch));
         self.screen.update(Happening::Time(at(milliseconds)));
@@ -48,18 +48,18 @@ impl Staged {
 
     pub(crate) fn join(&mut self, milliseconds: i64, name: &str) {
         let member = to_raw_value(&json!({"name": name, "agentType": "codex"})).unwrap();
-        self.happen(milliseconds, Event::Member { name: name.into(), member, joined: true });
+        self.add_record(milliseconds, Event::Member { name: name.into(), member, joined: true });
     }
 
     pub(crate) fn leave(&mut self, milliseconds: i64, name: &str) {
-        self.happen(milliseconds, Event::MemberLeft { name: name.into() });
+        self.add_record(milliseconds, Event::MemberLeft { name: name.into() });
     }
 
     pub(crate) fn work(&mut self, milliseconds: i64, name: &str, act: Act) {
-        self.happen(milliseconds, Event::Worked { name: name.into(), act });
+        self.add_record(milliseconds, Event::Worked { name: name.into(), act });
     }
 
-    /// The key of the message, to say what became of it.
+    /// Sends a message and returns its key, for later `read` and `show` calls.
     pub(crate) fn write(
         &mut self,
         milliseconds: i64,
@@ -67,13 +67,13 @@ impl Staged {
         to: &str,
         text: &str,
     ) -> MessageKey {
-        self.letters += 1;
-        let key = MessageKey::of_id(&self.letters.to_string());
+        self.message_count += 1;
+        let key = MessageKey::of_id(&self.message_count.to_string());
         let timestamp = at(milliseconds).to_string();
         let message = json!({"from": from, "text": text, "timestamp": timestamp, "read": false});
         let message = to_raw_value(&message).unwrap();
         let event = Event::Seen { to: to.into(), key, message };
-        self.happen(milliseconds, event);
+        self.add_record(milliseconds, event);
         key
     }
 
@@ -87,14 +87,14 @@ impl Staged {
     }
 
     pub(crate) fn read(&mut self, milliseconds: i64, to: &str, key: MessageKey) {
-        self.happen(milliseconds, Event::Read { to: to.into(), key, gone: false });
+        self.add_record(milliseconds, Event::Read { to: to.into(), key, gone: false });
     }
 
     pub(crate) fn show(&mut self, milliseconds: i64, to: &str, key: MessageKey) {
-        self.happen(milliseconds, Event::Shown { to: to.into(), key });
+        self.add_record(milliseconds, Event::Shown { to: to.into(), key });
     }
 
-    /// Draws the screen and gives back the view's part of it, line by line, without blanks at the end.
+    /// Draws the screen and returns the lines of the view, without trailing spaces.
     pub(crate) fn drawn(&mut self, width: u16, height: u16) -> Vec<String> {
         let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
         self.screen.drawn = frame::draw(&self.screen, &mut buffer);

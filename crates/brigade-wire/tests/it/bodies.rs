@@ -1,4 +1,4 @@
-//! Protocol messages, from the bytes of real ones.
+//! Protocol messages, compared with recorded ones.
 
 use std::collections::BTreeMap;
 
@@ -7,34 +7,34 @@ use brigade_wire::inbox::Inbox;
 use brigade_wire::permission::*;
 use brigade_wire::protocol::*;
 
-use crate::envelopes::envelopes_of;
-use crate::files::{self, Form};
+use crate::envelopes::recorded_envelopes;
+use crate::files::{self, FileType};
 
-/// Every text a model or a member received in the fixtures of one version.
+/// Every text that a model or a member received in the fixtures of one version.
 fn texts(version: &str) -> Vec<String> {
     let mut texts: Vec<String> =
-        envelopes_of(version).into_iter().map(|envelope| envelope.text).collect();
+        recorded_envelopes(version).into_iter().map(|envelope| envelope.text).collect();
     for fixture in files::all() {
-        if fixture.form == Form::Inbox && fixture.path.contains(&format!("/{version}/")) {
-            // A torn inbox has no texts to offer.
-            if let Ok(inbox) = Inbox::read(&fixture.bytes) {
-                texts.extend(inbox.messages().map(|message| message.text().into_owned()));
-            }
+        if fixture.file_type == FileType::Inbox
+            && fixture.path.contains(&format!("/{version}/"))
+            && let Ok(inbox) = Inbox::read(&fixture.bytes)
+        {
+            texts.extend(inbox.messages().map(|message| message.text().into_owned()));
         }
     }
     texts
 }
 
-/// How many real texts of each type there are, after checking that each is what it says it is.
-fn census(version: &str) -> BTreeMap<&'static str, usize> {
+/// Counts the recorded texts of each type, and checks that writing them again gives the same bytes.
+fn count_types(version: &str) -> BTreeMap<&'static str, usize> {
     let mut counts = BTreeMap::new();
     for text in texts(version) {
         match Body::parse(&text) {
             Body::Protocol(protocol) => {
                 *counts.entry(protocol.kind()).or_default() += 1;
-                let spaced_by_an_outside_writer = text.starts_with("{\"type\": ");
-                if !spaced_by_an_outside_writer {
-                    assert_eq!(protocol.to_text(), text, "written anew it has the same bytes");
+                let written_by_another_program = text.starts_with("{\"type\": ");
+                if !written_by_another_program {
+                    assert_eq!(protocol.to_text(), text, "the same bytes are written");
                 }
             }
             Body::Malformed { kind, reason } => panic!("{kind}: {reason}: {text}"),
@@ -46,16 +46,16 @@ fn census(version: &str) -> BTreeMap<&'static str, usize> {
 }
 
 #[test]
-fn every_type_was_met_in_each_generation_that_has_it() {
+fn every_type_was_recorded_with_each_generation_that_has_it() {
     let mut new: Vec<&str> = Protocol::KINDS.to_vec();
     new.sort_unstable();
-    assert_eq!(census("2.1.325").into_keys().collect::<Vec<_>>(), new);
-    // The old generation was never seen to announce a teammate's end.
+    assert_eq!(count_types("2.1.325").into_keys().collect::<Vec<_>>(), new);
+    // The old generation does not write this type.
     let old: Vec<&str> = new.into_iter().filter(|&kind| kind != "teammate_terminated").collect();
-    assert_eq!(census("2.1.50").into_keys().collect::<Vec<_>>(), old);
+    assert_eq!(count_types("2.1.50").into_keys().collect::<Vec<_>>(), old);
 }
 
-/// Real bytes, what they mean, and the same bytes again.
+/// Checks that recorded bytes are parsed to this message, and that it is written with the same bytes.
 #[track_caller]
 fn check(version: &str, text: &str, expected: impl Into<Protocol>) {
     let expected = expected.into();
@@ -307,9 +307,9 @@ fn permission_request() {
     }
 }
 
-/// What brigade adds is an object or nothing: whoever says it in another form is not understood.
+/// The field `brigade` is an object or absent; any other form makes the message malformed.
 #[test]
-fn a_permission_request_in_the_words_of_another_agent() {
+fn a_permission_request_can_contain_the_original_request() {
     let with = |original: &str| {
         format!(
             r#"{{"type":"permission_request","request_id":"r","agent_id":"bob","tool_name":"Bash","tool_use_id":"t","description":"d","input":{{}},"permission_suggestions":[],"brigade":{original}}}"#

@@ -1,4 +1,4 @@
-//! Every real file, read and written back.
+//! Reads every recorded file and writes it again.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,73 +14,73 @@ use brigade_wire::task::{NewTask, Status, Task, TaskChange};
 use brigade_wire::team::{NewTeam, Team, TeamChange};
 use serde_json::Value;
 
-use crate::files::{self, Fixture, Form, text};
+use crate::files::{self, FileType, Fixture, text};
 
-/// What became of a file.
+/// The result for one file.
 #[derive(Debug, PartialEq, Eq)]
-enum Outcome {
-    /// Whole, and the same bytes after its fields were changed and changed back.
-    Same,
-    /// The same, and written anew from its fields alone it has the same bytes too.
-    Anew,
-    Torn(Damage),
+enum RoundTrip {
+    /// Complete, and unchanged after its fields were changed and restored.
+    Restored,
+    /// Also has the same bytes when a new file is written from its fields.
+    Rewritten,
+    Damaged(Damage),
 }
 
-fn outcome(fixture: &Fixture) -> Option<Outcome> {
-    let anew = match fixture.form {
-        Form::Team => team(&fixture.bytes),
-        Form::Inbox => inbox(&fixture.bytes),
-        Form::Task => task(&fixture.bytes),
-        Form::HighWaterMark => {
+fn round_trip(fixture: &Fixture) -> Option<RoundTrip> {
+    let rewritten = match fixture.file_type {
+        FileType::Team => team(&fixture.bytes),
+        FileType::Inbox => inbox(&fixture.bytes),
+        FileType::Task => task(&fixture.bytes),
+        FileType::HighWaterMark => {
             let mark: TaskId = text(&fixture.bytes).parse().unwrap();
             Ok(Some(mark.to_string().into_bytes()))
         }
-        Form::Lock => Ok(Some(Vec::new())),
-        Form::Other => return None,
+        FileType::Lock => Ok(Some(Vec::new())),
+        FileType::Other => return None,
     };
-    Some(match anew {
-        Err(damage) => Outcome::Torn(damage),
-        Ok(anew) if anew.as_ref() == Some(&fixture.bytes) => Outcome::Anew,
-        Ok(_) => Outcome::Same,
+    Some(match rewritten {
+        Err(damage) => RoundTrip::Damaged(damage),
+        Ok(bytes) if bytes.as_ref() == Some(&fixture.bytes) => RoundTrip::Rewritten,
+        Ok(_) => RoundTrip::Restored,
     })
 }
 
 #[test]
-fn every_well_formed_file_is_byte_identical_after_read_and_write() {
-    let mut table: BTreeMap<Form, [usize; 4]> = BTreeMap::new();
-    let (mut torn, mut foreign) = (Vec::new(), Vec::new());
+fn every_complete_file_is_byte_identical_after_reading_and_writing() {
+    let mut table: BTreeMap<FileType, [usize; 4]> = BTreeMap::new();
+    let (mut damaged, mut edited_by_others) = (Vec::new(), Vec::new());
     let mut others = 0;
     for fixture in files::all() {
-        let Some(outcome) = outcome(&fixture) else {
+        let Some(result) = round_trip(&fixture) else {
             others += 1;
             continue;
         };
-        let json = !matches!(fixture.form, Form::Lock | Form::HighWaterMark);
-        let whole = !json || serde_json::from_slice::<Value>(&fixture.bytes).is_ok();
-        let row = table.entry(fixture.form).or_default();
+        let json = !matches!(fixture.file_type, FileType::Lock | FileType::HighWaterMark);
+        let complete = !json || serde_json::from_slice::<Value>(&fixture.bytes).is_ok();
+        let row = table.entry(fixture.file_type).or_default();
         row[0] += 1;
-        match outcome {
-            Outcome::Torn(damage) => {
-                assert!(!whole, "{} is whole, but was read as: {damage}", fixture.path);
+        match result {
+            RoundTrip::Damaged(damage) => {
+                assert!(!complete, "{} is complete, but was read as: {damage}", fixture.path);
                 row[3] += 1;
-                torn.push((damage, fixture.path));
+                damaged.push((damage, fixture.path));
             }
-            same => {
-                assert!(whole, "{} is torn, but was read as whole", fixture.path);
+            result => {
+                assert!(complete, "{} is damaged, but was read as complete", fixture.path);
                 row[1] += 1;
-                row[2] += usize::from(same == Outcome::Anew);
-                if same == Outcome::Same {
-                    foreign.push(fixture.path);
+                row[2] += usize::from(result == RoundTrip::Rewritten);
+                if result == RoundTrip::Restored {
+                    edited_by_others.push(fixture.path);
                 }
             }
         }
     }
-    println!("{:14} {:>5} {:>9} {:>5} {:>4}", "", "files", "identical", "anew", "torn");
+    println!("{:14} {:>5} {:>9} {:>9} {:>7}", "", "files", "restored", "rewritten", "damaged");
     let mut sum = [0; 4];
-    for (form, row) in &table {
+    for (file_type, row) in &table {
         println!(
-            "{:14} {:>5} {:>9} {:>5} {:>4}",
-            format!("{form:?}"),
+            "{:14} {:>5} {:>9} {:>9} {:>7}",
+            format!("{file_type:?}"),
             row[0],
             row[1],
             row[2],
@@ -88,39 +88,39 @@ fn every_well_formed_file_is_byte_identical_after_read_and_write() {
         );
         sum.iter_mut().zip(row).for_each(|(sum, n)| *sum += n);
     }
-    println!("{:14} {:>5} {:>9} {:>5} {:>4}", "all", sum[0], sum[1], sum[2], sum[3]);
-    println!("{others} more files are no team files (logs, turns, a README)");
-    for path in &foreign {
-        println!("identical, with the hand of an outside program in it: {path}");
+    println!("{:14} {:>5} {:>9} {:>9} {:>7}", "all", sum[0], sum[1], sum[2], sum[3]);
+    println!("{others} other files are not team files");
+    for path in &edited_by_others {
+        println!("restored, but partly written by another program: {path}");
     }
-    for (damage, path) in &torn {
-        println!("torn: {path}: {damage}");
+    for (damage, path) in &damaged {
+        println!("damaged: {path}: {damage}");
     }
-    assert_eq!(sum[0], sum[1] + sum[3], "each file is identical or recognised as torn");
-    let made_outside = |path: &String| path.contains("-end/");
-    assert!(foreign.iter().all(made_outside), "our writer strays from Claude Code's bytes");
-    assert!(torn.iter().any(|(damage, _)| *damage == Damage::Blank));
-    assert!(torn.iter().any(|(damage, _)| matches!(damage, Damage::CutOff { .. })));
-    assert!(torn.iter().any(|(damage, _)| matches!(damage, Damage::Tail { .. })));
+    assert_eq!(sum[0], sum[1] + sum[3], "each file is restored or recognised as damaged");
+    let is_edited = |path: &String| path.contains("-end/");
+    assert!(edited_by_others.iter().all(is_edited), "brigade writes other bytes than Claude Code");
+    assert!(damaged.iter().any(|(damage, _)| *damage == Damage::Blank));
+    assert!(damaged.iter().any(|(damage, _)| matches!(damage, Damage::CutOff { .. })));
+    assert!(damaged.iter().any(|(damage, _)| matches!(damage, Damage::Tail { .. })));
 }
 
-/// A value that no fixture has.
+/// A value that no fixture contains.
 const OTHER: &str = "something else";
 
-/// A change that shows, and its undoing, which leaves no trace.
+/// Checks that a change takes effect, and that undoing it restores every byte.
 #[track_caller]
-fn there_and_back<'b>(
+fn check_change_and_undo<'b>(
     bytes: &'b [u8],
-    there: impl Fn(&'b [u8]) -> Cow<'b, [u8]>,
-    back: impl for<'c> Fn(&'c [u8]) -> Cow<'c, [u8]>,
+    change: impl Fn(&'b [u8]) -> Cow<'b, [u8]>,
+    undo: impl for<'c> Fn(&'c [u8]) -> Cow<'c, [u8]>,
 ) {
-    let changed = there(bytes);
-    assert!(matches!(changed, Cow::Owned(_)) && changed != bytes, "no change to be seen");
-    assert_eq!(back(&changed), bytes, "undone, every byte is as it was");
+    let changed = change(bytes);
+    assert!(matches!(changed, Cow::Owned(_)) && changed != bytes, "the change has no effect");
+    assert_eq!(undo(&changed), bytes, "undoing restores every byte");
 }
 
-/// Checks that fields of the file can be changed and changed back. The file written anew from its
-/// fields alone comes back, unless it has what Claude Code would not write.
+/// Checks that fields of the file can be changed and restored. Returns a new file written from its fields,
+/// unless the file contains something that Claude Code would not write.
 fn inbox(bytes: &[u8]) -> Result<Option<Vec<u8>>, Damage> {
     let inbox = Inbox::read(bytes)?;
     let len = inbox.entries().len();
@@ -133,7 +133,7 @@ fn inbox(bytes: &[u8]) -> Result<Option<Vec<u8>>, Damage> {
         read: false,
         stamp: Stamp::Old { msg_id: None },
     };
-    there_and_back(
+    check_change_and_undo(
         bytes,
         |bytes| Inbox::read(bytes).unwrap().with_appended(std::slice::from_ref(&one)),
         |bytes| {
@@ -149,7 +149,7 @@ fn inbox(bytes: &[u8]) -> Result<Option<Vec<u8>>, Damage> {
         let middle = |bytes: &'_ [u8]| text(&bytes[head..bytes.len() - tail]).to_owned();
         assert_eq!((middle(bytes), middle(&marked)), ("fals".to_owned(), "tru".to_owned()));
     }
-    let mut anew = inbox::EMPTY.to_vec();
+    let mut rewritten = inbox::EMPTY.to_vec();
     for entry in inbox.entries() {
         let Entry::Message(message) = entry else {
             return Ok(None);
@@ -169,9 +169,9 @@ fn inbox(bytes: &[u8]) -> Result<Option<Vec<u8>>, Damage> {
             read: message.read(),
             stamp,
         };
-        inbox::append(&mut anew, &[new]).unwrap();
+        inbox::append(&mut rewritten, &[new]).unwrap();
     }
-    Ok(Some(anew))
+    Ok(Some(rewritten))
 }
 
 fn team(bytes: &[u8]) -> Result<Option<Vec<u8>>, Damage> {
@@ -179,7 +179,7 @@ fn team(bytes: &[u8]) -> Result<Option<Vec<u8>>, Damage> {
     let (name, session) = (team.name().unwrap(), team.lead_session_id().unwrap());
     let description = team.description();
     let change = |change: TeamChange<'_>, back: TeamChange<'_>| {
-        there_and_back(
+        check_change_and_undo(
             bytes,
             |bytes| Team::read(bytes).unwrap().with(&change),
             |bytes| Team::read(bytes).unwrap().with(&back),
@@ -201,7 +201,7 @@ fn team(bytes: &[u8]) -> Result<Option<Vec<u8>>, Damage> {
     for member in team.members() {
         let (name, keep) = (member.name().unwrap(), MemberChange::default);
         let change = |change: MemberChange<'_>, back: MemberChange<'_>| {
-            there_and_back(
+            check_change_and_undo(
                 bytes,
                 |bytes| Team::read(bytes).unwrap().with_member_changed(&name, &change).unwrap(),
                 |bytes| Team::read(bytes).unwrap().with_member_changed(&name, &back).unwrap(),
@@ -226,10 +226,10 @@ fn team(bytes: &[u8]) -> Result<Option<Vec<u8>>, Damage> {
         }
     }
 
-    // Written anew: the lead alone, then each teammate added.
+    // Rewrite the file: a team with only the lead, then each teammate is added.
     let lead = team.lead().unwrap();
     let is_mate = |member: &Member<'_>| member.agent_id() != lead.agent_id();
-    let mut anew = match team.generation() {
+    let mut rewritten = match team.generation() {
         Generation::Old => {
             let name: TeamName = name.parse().unwrap();
             let team = NewTeam {
@@ -262,9 +262,9 @@ fn team(bytes: &[u8]) -> Result<Option<Vec<u8>>, Damage> {
             backend_type: backend_type.as_deref(),
             is_active: mate.is_active(),
         };
-        anew = Team::read(&anew).unwrap().with_member(&member).unwrap();
+        rewritten = Team::read(&rewritten).unwrap().with_member(&member).unwrap();
     }
-    Ok(Some(anew))
+    Ok(Some(rewritten))
 }
 
 fn task(bytes: &[u8]) -> Result<Option<Vec<u8>>, Damage> {
@@ -272,7 +272,7 @@ fn task(bytes: &[u8]) -> Result<Option<Vec<u8>>, Damage> {
     let (subject, description) = (task.subject(), task.description());
     let (active_form, owner) = (task.active_form(), task.owner());
     let change = |change: TaskChange<'_>, back: TaskChange<'_>| {
-        there_and_back(
+        check_change_and_undo(
             bytes,
             |bytes| Task::read(bytes).unwrap().with(&change),
             |bytes| Task::read(bytes).unwrap().with(&back),
@@ -284,8 +284,11 @@ fn task(bytes: &[u8]) -> Result<Option<Vec<u8>>, Damage> {
         TaskChange { active_form: Change::Set(OTHER), ..keep() },
         TaskChange { active_form: form, ..keep() },
     );
-    let who = owner.as_deref().map_or(Change::Clear, Change::Set);
-    change(TaskChange { owner: Change::Set(OTHER), ..keep() }, TaskChange { owner: who, ..keep() });
+    let old_owner = owner.as_deref().map_or(Change::Clear, Change::Set);
+    change(
+        TaskChange { owner: Change::Set(OTHER), ..keep() },
+        TaskChange { owner: old_owner, ..keep() },
+    );
     change(
         TaskChange { subject: Some(OTHER), ..keep() },
         TaskChange { subject: subject.as_deref(), ..keep() },
@@ -338,7 +341,7 @@ fn task(bytes: &[u8]) -> Result<Option<Vec<u8>>, Damage> {
         blocked_by: &blocked_by,
         metadata: &[],
     };
-    // A first owner stands last until the next update.
+    // The first owner is added at the end, until the next update writes the usual order.
     let unowned = NewTask { owner: None, ..new.clone() }.to_bytes();
     let first = TaskChange {
         owner: owner.as_deref().map_or(Change::Keep, Change::Set),

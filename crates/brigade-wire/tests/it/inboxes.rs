@@ -1,4 +1,4 @@
-//! Changes to an inbox, byte by byte, and what is no whole document.
+//! Changes to an inbox, byte by byte, and incomplete documents.
 
 use brigade_wire::color::Color;
 use brigade_wire::generation::Generation;
@@ -22,7 +22,7 @@ fn message(text: &str) -> NewMessage<'_> {
     }
 }
 
-/// An inbox before and after a message was appended, by splice and by parse.
+/// Checks an inbox before and after a message is appended, by splicing and by parsing.
 #[track_caller]
 fn check_append(before: &str, after: &str) {
     let mut spliced = before.as_bytes().to_vec();
@@ -33,7 +33,7 @@ fn check_append(before: &str, after: &str) {
 }
 
 #[test]
-fn appended_messages_are_laid_out_like_those_there() {
+fn appended_messages_are_formatted_like_existing_ones() {
     const ONE: &str = "{\n    \"from\": \"alice\",\n    \"text\": \"x\",\n    \
                        \"timestamp\": \"2026-11-15T00:00:29.290Z\",\n    \"read\": false\n  }";
     let compact =
@@ -47,19 +47,19 @@ fn appended_messages_are_laid_out_like_those_there() {
 }
 
 #[test]
-fn a_torn_inbox_is_never_appended_to() {
-    let mut whole = inbox::EMPTY.to_vec();
+fn nothing_is_appended_to_an_inbox_that_was_cut_off() {
+    let mut complete = inbox::EMPTY.to_vec();
     let text = "ends like an inbox: \n  }\n]";
-    inbox::append(&mut whole, &[message(text), message(text)]).unwrap();
-    for len in 0..whole.len() {
-        let mut torn = whole[..len].to_vec();
-        assert!(inbox::append(&mut torn, &[message("x")]).is_err(), "cut at {len}");
-        assert_eq!(torn, &whole[..len], "left as it was");
+    inbox::append(&mut complete, &[message(text), message(text)]).unwrap();
+    for len in 0..complete.len() {
+        let mut cut = complete[..len].to_vec();
+        assert!(inbox::append(&mut cut, &[message("x")]).is_err(), "cut at {len}");
+        assert_eq!(cut, &complete[..len], "unchanged");
     }
 }
 
 #[test]
-fn an_inbox_written_over_a_longer_one_or_with_a_hole_is_never_appended_to() {
+fn nothing_is_appended_to_an_overwritten_inbox_or_one_with_nul_bytes() {
     let inbox_of = |messages: &[NewMessage<'_>]| {
         let mut bytes = inbox::EMPTY.to_vec();
         inbox::append(&mut bytes, messages).unwrap();
@@ -70,16 +70,16 @@ fn an_inbox_written_over_a_longer_one_or_with_a_hole_is_never_appended_to() {
     over.extend_from_slice(&long[short.len()..]);
     let mut hole = long.clone();
     hole[40..80].fill(0);
-    for torn in [over, hole] {
-        let mut after = torn.clone();
+    for damaged in [over, hole] {
+        let mut after = damaged.clone();
         assert!(inbox::append(&mut after, &[message("x")]).is_err());
-        assert_eq!(after, torn);
+        assert_eq!(after, damaged);
     }
 }
 
 #[test]
-fn near_to_claude_codes_layout_is_not_it() {
-    // Four spaces, a space at an end, a scalar in front: spliced as if native these would stray.
+fn layouts_similar_to_that_of_claude_code_are_parsed() {
+    // Four spaces, a trailing space, a leading scalar: splicing would give a different result than parsing.
     for before in [
         "[\n    {\n    }\n]",
         "[ \n  {\n  }\n]",
@@ -98,7 +98,7 @@ fn near_to_claude_codes_layout_is_not_it() {
 }
 
 #[test]
-fn the_generation_of_an_inbox_is_that_of_its_messages() {
+fn the_messages_determine_the_generation_of_an_inbox() {
     let generation = |json: &str| Inbox::read(json.as_bytes()).unwrap().generation();
     let old = r#"{"from":"a","text":"t","timestamp":"t","read":true}"#;
     let new = r#"{"from":"a","text":"t","timestamp":"t","msgV":1,"read":true}"#;
@@ -109,7 +109,7 @@ fn the_generation_of_an_inbox_is_that_of_its_messages() {
 }
 
 #[test]
-fn messages_are_told_apart_by_their_index() {
+fn messages_have_the_index_of_their_entry() {
     let old = r#"{"from":"a","text":"t","timestamp":"t","read":true}"#;
     let inbox = format!("[{old},7,{}]", old.replace("true", "false"));
     let inbox = Inbox::read(inbox.as_bytes()).unwrap();
@@ -119,18 +119,18 @@ fn messages_are_told_apart_by_their_index() {
         asked.push(message.index());
         true
     });
-    assert_eq!(asked, [2], "only what is unread is asked about");
+    assert_eq!(asked, [2], "the closure is called only for unread messages");
 }
 
 #[test]
-fn text_is_read_before_content() {
+fn text_takes_precedence_over_content() {
     let json = br#"[{"from":"a","content":"c","text":"t","timestamp":"t","read":true}]"#;
     let inbox = Inbox::read(json).unwrap();
     assert_eq!(inbox.messages().next().unwrap().text(), "t");
 }
 
 #[test]
-fn a_message_of_each_generation_has_claude_codes_bytes() {
+fn new_messages_have_the_bytes_that_claude_code_writes() {
     let mut old = message("t");
     old.summary = Some("s");
     old.color = Some(Color::Blue);
@@ -149,7 +149,7 @@ fn a_message_of_each_generation_has_claude_codes_bytes() {
 }
 
 #[test]
-fn one_bad_entry_does_not_spoil_the_others() {
+fn a_bad_entry_does_not_make_the_inbox_unreadable() {
     let before = r#"[7, {"from":"a"}, {"from":"a","content":"c","timestamp":"t","read":false}, null,
         {"from":"b","text":"x","timestamp":"t","read":"no"}]"#;
     let inbox = Inbox::read(before.as_bytes()).unwrap();
@@ -166,7 +166,7 @@ fn one_bad_entry_does_not_spoil_the_others() {
 }
 
 #[test]
-fn halves_of_pairs_and_bytes_that_are_not_utf8_are_read_and_kept() {
+fn lone_surrogates_and_invalid_utf8_are_read_and_preserved() {
     let mut bytes =
         br#"[{"from":"a","text":"cut \ud83d","timestamp":"t","read":false},{"from":"b","text":""#
             .to_vec();
@@ -175,17 +175,21 @@ fn halves_of_pairs_and_bytes_that_are_not_utf8_are_read_and_kept() {
     let texts: Vec<String> = inbox.messages().map(|message| message.text().into_owned()).collect();
     assert_eq!(texts, ["cut \u{fffd}", "??"]);
     let first = inbox.messages().next().unwrap();
-    assert_eq!(first.field("text"), Some(r#""cut \ud83d""#), "a field is shown as it stands");
+    assert_eq!(first.field("text"), Some(r#""cut \ud83d""#), "a field is returned as written");
     let entries: Vec<&[u8]> = inbox.entries().map(|entry| entry.json()).collect();
-    assert_eq!(entries.join(&b","[..]), bytes[1..bytes.len() - 1], "and an entry to the byte");
+    assert_eq!(
+        entries.join(&b","[..]),
+        bytes[1..bytes.len() - 1],
+        "entries are returned byte for byte"
+    );
     let read = inbox.with_read(|message| message.from() == "b");
     let kept = bytes.len() - b"false}]".len();
-    assert_eq!(read[..kept], bytes[..kept], "the odd bytes are as they were");
+    assert_eq!(read[..kept], bytes[..kept], "the other bytes are unchanged");
     assert_eq!(read[kept..], *b"true}]");
 }
 
 #[test]
-fn entries_leave_with_their_commas() {
+fn entries_are_removed_with_their_commas() {
     let check = |before: &str, keep: &[bool], after: &str| {
         let mut keep = keep.iter();
         let inbox = Inbox::read(before.as_bytes()).unwrap();
@@ -203,7 +207,7 @@ fn entries_leave_with_their_commas() {
 }
 
 #[test]
-fn what_is_not_whole_says_how() {
+fn incomplete_documents_are_reported_with_the_reason() {
     let check = |bytes: &[u8], damage: Damage| {
         assert_eq!(Inbox::read(bytes).unwrap_err(), damage);
         let mut image = bytes.to_vec();

@@ -1,4 +1,4 @@
-//! One test binary: what the crate promises, on real files and on made-up ones.
+//! All integration tests of the crate in one binary, on recorded and generated files.
 
 #![expect(
     clippy::expect_used,
@@ -7,7 +7,7 @@
     clippy::print_stdout,
     clippy::string_slice,
     clippy::unwrap_used,
-    reason = "a test stops at the first thing that is not as it should be, and prints what it saw"
+    reason = "a failed test panics, and may print"
 )]
 
 #[path = "../../fuzz/laws.rs"]

@@ -1,18 +1,21 @@
-//! What may be called what.
+//! Validation of names, ids and colours.
 
 use brigade_wire::color::Color;
 use brigade_wire::generation::Generation;
 use brigade_wire::name::{AgentId, MemberName, TaskId, TeamName, inbox_stem, team_dir};
 use brigade_wire::request_id::{RequestId, Token};
 
-/// The reason for which a name is refused, as a person reads it.
+/// Asserts that a name is rejected with this message.
 #[track_caller]
-fn refused<T: std::str::FromStr<Err: ToString> + std::fmt::Debug>(name: &str, reason: &str) {
+fn assert_rejected<T: std::str::FromStr<Err: ToString> + std::fmt::Debug>(
+    name: &str,
+    reason: &str,
+) {
     assert_eq!(name.parse::<T>().map_err(|error| error.to_string()).unwrap_err(), reason);
 }
 
 #[test]
-fn good_names() {
+fn valid_names_are_accepted() {
     for name in ["a", "7", "labtui", "session-e04d42a1", "a-b-c", &"x".repeat(64)] {
         assert_eq!(name.parse::<TeamName>().unwrap().as_str(), name);
         assert_eq!(name.parse::<MemberName>().unwrap().as_str(), name);
@@ -23,10 +26,14 @@ fn good_names() {
 }
 
 #[test]
-fn hostile_member_names_are_refused_with_a_reason() {
+fn invalid_member_names_are_rejected_with_a_reason() {
     const USE: &str = "use A-Z, a-z, 0-9, '-' and '_', beginning with a letter or digit";
-    let at = |shown: &str, at: usize| format!("the member name has {shown} at byte {at}; {USE}");
-    let check = |name: &str, shown: &str, place| refused::<MemberName>(name, &at(shown, place));
+    let at = |shown: &str, at: usize| {
+        let begin = if at == 0 { "begin with" } else { "contain" };
+        format!("the member name must not {begin} {shown}; {USE}")
+    };
+    let check =
+        |name: &str, shown: &str, place| assert_rejected::<MemberName>(name, &at(shown, place));
     check("../x", "'.'", 0);
     check("a/b", "'/'", 1);
     check("a\\b", "'\\'", 1);
@@ -35,27 +42,31 @@ fn hostile_member_names_are_refused_with_a_reason() {
     check("\u{202e}bob", "U+202E", 0);
     check("bob\u{200f}", "U+200F", 3);
     check("a.b", "'.'", 1);
-    check("a b", "U+0020", 1);
+    check("a b", "a space", 1);
     check("bob@team", "'@'", 3);
     check("-rf", "'-'", 0);
     check("_x", "'_'", 0);
     check("naïve", "U+00EF", 2);
     check("研究者", "U+7814", 0);
-    refused::<MemberName>("", "the member name is empty");
+    assert_rejected::<MemberName>("", "the member name is empty");
     let long = "the member name is 300 bytes long; at most 64 are allowed";
-    refused::<MemberName>(&"x".repeat(300), long);
-    // Cutting such a name in the middle of a character is what made the seed crate panic.
-    refused::<MemberName>(&"研".repeat(100), long);
+    assert_rejected::<MemberName>(&"x".repeat(300), long);
+    // Truncating this name in the middle of a character once caused a panic.
+    assert_rejected::<MemberName>(&"研".repeat(100), long);
     let reserved = "the member name 'system' is reserved: Claude Code's own notices come from it";
-    refused::<MemberName>("system", reserved);
-    refused::<MemberName>("SYSTEM", reserved);
+    assert_rejected::<MemberName>("system", reserved);
+    assert_rejected::<MemberName>("SYSTEM", reserved);
 }
 
 #[test]
-fn hostile_team_names_are_refused_with_a_reason() {
+fn invalid_team_names_are_rejected_with_a_reason() {
     const USE: &str = "use a-z, 0-9 and '-', beginning with a letter or digit";
-    let at = |shown: &str, at: usize| format!("the team name has {shown} at byte {at}; {USE}");
-    let check = |name: &str, shown: &str, place| refused::<TeamName>(name, &at(shown, place));
+    let at = |shown: &str, at: usize| {
+        let begin = if at == 0 { "begin with" } else { "contain" };
+        format!("the team name must not {begin} {shown}; {USE}")
+    };
+    let check =
+        |name: &str, shown: &str, place| assert_rejected::<TeamName>(name, &at(shown, place));
     check("..", "'.'", 0);
     check("../..", "'.'", 0);
     check("My_Team", "'M'", 0);
@@ -65,7 +76,7 @@ fn hostile_team_names_are_refused_with_a_reason() {
 }
 
 #[test]
-fn names_that_would_share_an_inbox_are_refused() {
+fn names_that_would_share_an_inbox_are_rejected() {
     let member = |name: &str| name.parse::<MemberName>().unwrap();
     let others = ["team-lead", "a.b", "Bob"];
     assert_eq!(member("carol").check_free(others), Ok(()));
@@ -79,7 +90,7 @@ fn names_that_would_share_an_inbox_are_refused() {
 }
 
 #[test]
-fn foreign_names_lead_to_the_paths_claude_code_uses() {
+fn other_names_map_to_the_paths_that_claude_code_uses() {
     let check = |name: &str, dir: &str, stem: &str| {
         assert_eq!((team_dir(name).as_str(), inbox_stem(name).as_str()), (dir, stem));
     };
@@ -91,29 +102,29 @@ fn foreign_names_lead_to_the_paths_claude_code_uses() {
 }
 
 #[test]
-fn agent_ids() {
+fn agent_ids_are_parsed() {
     let id: AgentId = "alice@labtui".parse().unwrap();
     assert_eq!((id.name.as_str(), id.team.as_str()), ("alice", "labtui"));
     assert_eq!(id.to_string(), "alice@labtui");
-    refused::<AgentId>("alice", "not an agent id; expected name@team");
-    refused::<AgentId>("@labtui", "the member name is empty");
-    refused::<AgentId>("alice@", "the team name is empty");
+    assert_rejected::<AgentId>("alice", "not an agent id; expected name@team");
+    assert_rejected::<AgentId>("@labtui", "the member name is empty");
+    assert_rejected::<AgentId>("alice@", "the team name is empty");
     assert!("alice@lab@tui".parse::<AgentId>().is_err());
 }
 
 #[test]
-fn task_ids() {
+fn task_ids_are_parsed() {
     assert_eq!("33".parse::<TaskId>().unwrap().get(), 33);
-    let reason = "not a task id; expected a whole number from 1";
+    let reason = "not a task id; expected a whole number, 1 or more";
     for id in
         ["", "0", "01", "-1", "+1", " 1", "1\n", "xyz", "../../secret", "18446744073709551616"]
     {
-        refused::<TaskId>(id, reason);
+        assert_rejected::<TaskId>(id, reason);
     }
 }
 
 #[test]
-fn request_ids_of_each_form_are_read_and_written() {
+fn request_ids_of_each_form_are_parsed_and_written() {
     for id in [
         "shutdown-1794700838681@alice",
         "plan_approval-1794700123727@plan@own",
@@ -141,14 +152,14 @@ fn request_ids_of_each_form_are_read_and_written() {
 }
 
 #[test]
-fn a_token_is_read_up_to_32_characters() {
+fn a_token_has_at_most_32_characters() {
     let id = |len: usize| format!("perm-1-{}", "a".repeat(len)).parse::<RequestId>();
     assert!(id(32).is_ok());
     assert!(id(33).is_err());
 }
 
 #[test]
-fn a_new_permission_request_has_seven_characters() {
+fn a_new_permission_token_has_seven_characters() {
     for bits in [0, 1, 0x0123_4567_89ab_cdef, u64::MAX] {
         let id = RequestId::Permission { at: 7, token: Token::from_random(bits) }.to_string();
         assert_eq!(id.len(), "perm-7-".len() + 7, "{id}");
@@ -157,16 +168,16 @@ fn a_new_permission_request_has_seven_characters() {
 }
 
 #[test]
-fn eight_colours_in_their_order() {
-    let words: Vec<&str> = (0..9).map(|index| Color::nth(index).as_str()).collect();
+fn colours_are_assigned_in_order() {
+    let names: Vec<&str> = (0..9).map(|index| Color::nth(index).as_str()).collect();
     let order = ["blue", "green", "yellow", "purple", "orange", "pink", "cyan", "red", "blue"];
-    assert_eq!(words, order);
+    assert_eq!(names, order);
     assert_eq!("pink".parse(), Ok(Color::Pink));
     assert!("Pink".parse::<Color>().is_err());
 }
 
 #[test]
-fn only_session_names_tell_the_generation() {
+fn only_session_names_indicate_the_generation() {
     assert_eq!(Generation::of_team_name("session-e04d42a1"), Some(Generation::New));
     for name in ["labtui", "session-", "session-e04d42a", "session-E04D42A1", "session-e04d42a12"] {
         assert_eq!(Generation::of_team_name(name), None, "{name}");

@@ -1,4 +1,4 @@
-//! The laws over made-up documents: any JSON, in any layout.
+//! Checks the invariants on generated documents: any JSON, in any layout.
 
 use brigade_wire::inbox::{self, EMPTY, Inbox};
 use brigade_wire::message::{NewMessage, Stamp};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::laws;
 
-/// Any JSON value, of moderate size.
+/// Any JSON value of moderate size.
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -25,7 +25,7 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A key: one that means something somewhere, or any.
+/// A key: one that some document uses, or any text.
 fn key() -> impl Strategy<Value = String> {
     let known = prop::sample::select(vec![
         "from",
@@ -62,7 +62,7 @@ fn key() -> impl Strategy<Value = String> {
     prop_oneof![4 => known.prop_map(str::to_owned), 1 => any::<String>()]
 }
 
-/// An object with some of the fields of a record and others beside.
+/// An object with some of these fields and some others.
 fn object(fields: &'static [(&'static str, &'static str)]) -> impl Strategy<Value = Value> {
     let known = prop::sample::subsequence(fields, 0..=fields.len());
     (known, prop::collection::vec((key(), value()), 0..4)).prop_map(|(known, unknown)| {
@@ -88,20 +88,20 @@ fn member() -> impl Strategy<Value = Value> {
     object(&[("name", "\"alice\""), ("agentId", "\"alice@t\""), ("isActive", "true")])
 }
 
-/// A document written out: on lines or on one, with white space wherever JSON allows some.
-fn written(document: impl Strategy<Value = Value>) -> impl Strategy<Value = Vec<u8>> {
+/// The text of a document: multi-line, on one line, or with white space wherever JSON allows it.
+fn formatted(document: impl Strategy<Value = Value>) -> impl Strategy<Value = Vec<u8>> {
     let gap = prop::sample::select(vec!["", "", "", " ", "\n", "\r\n", "\t", "\n\n  "]);
     (document, 0..3_u8, prop::collection::vec(gap, 1..8)).prop_map(|(document, layout, gaps)| {
         match layout {
             0 => serde_json::to_vec_pretty(&document).expect("JSON"),
             1 => serde_json::to_vec(&document).expect("JSON"),
-            _ => spaced(&document.to_string(), &gaps),
+            _ => add_gaps(&document.to_string(), &gaps),
         }
     })
 }
 
-/// `json` with a gap around each of its marks, outside its strings.
-fn spaced(json: &str, gaps: &[&str]) -> Vec<u8> {
+/// Adds a gap around each punctuation mark outside of strings.
+fn add_gaps(json: &str, gaps: &[&str]) -> Vec<u8> {
     let mut gaps = gaps.iter().cycle();
     let (mut out, mut in_string, mut escaped) = (String::new(), false, false);
     for c in json.chars() {
@@ -123,8 +123,8 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn an_inbox_changes_only_where_meant(
-        bytes in written(prop::collection::vec(prop_oneof![4 => message(), 1 => value()], 0..6)
+    fn changing_an_inbox_preserves_everything_else(
+        bytes in formatted(prop::collection::vec(prop_oneof![4 => message(), 1 => value()], 0..6)
             .prop_map(Value::from))
     ) {
         prop_assert!(Inbox::read(&bytes).is_ok());
@@ -132,8 +132,8 @@ proptest! {
     }
 
     #[test]
-    fn a_team_changes_only_where_meant(
-        bytes in written((
+    fn changing_a_team_preserves_everything_else(
+        bytes in formatted((
             object(&[("name", "\"t\""), ("createdAt", "1.5e3"), ("leadSessionId", "\"s\"")]),
             prop::collection::vec(prop_oneof![4 => member(), 1 => value()], 0..4),
         ).prop_map(|(mut team, members)| {
@@ -145,8 +145,8 @@ proptest! {
     }
 
     #[test]
-    fn a_task_changes_only_where_meant(
-        bytes in written(object(&[
+    fn changing_a_task_preserves_everything_else(
+        bytes in formatted(object(&[
             ("id", "\"1\""),
             ("subject", "\"s\""),
             ("description", "\"d\""),
@@ -161,9 +161,8 @@ proptest! {
         laws::task(&bytes);
     }
 
-    /// The whole inbox, byte for byte, as a JSON writer with Claude Code's layout writes it.
     #[test]
-    fn appending_one_by_one_is_writing_the_whole(
+    fn appending_gives_the_same_bytes_as_writing_all_messages(
         texts in prop::collection::vec((any::<String>(), any::<Option<String>>()), 1..6)
     ) {
         let mut spliced = EMPTY.to_vec();
@@ -178,7 +177,7 @@ proptest! {
                 read: true,
                 stamp: Stamp::New { msg_id: "i", lead_sig: None },
             };
-            inbox::append(&mut spliced, std::slice::from_ref(&message)).expect("whole");
+            inbox::append(&mut spliced, std::slice::from_ref(&message)).expect("an inbox");
             all.push(message);
         }
         prop_assert_eq!(spliced, serde_json::to_vec_pretty(&all).expect("JSON"));
@@ -186,17 +185,17 @@ proptest! {
 
     #[test]
     fn nothing_panics_on_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        laws::LAWS.iter().for_each(|(_, law)| law(&bytes));
+        laws::INVARIANTS.iter().for_each(|(_, check)| check(&bytes));
     }
 
     #[test]
     fn nothing_panics_on_any_text(text in any::<String>()) {
-        laws::LAWS.iter().for_each(|(_, law)| law(text.as_bytes()));
+        laws::INVARIANTS.iter().for_each(|(_, check)| check(text.as_bytes()));
         laws::body(json!({"type": "shutdown_request", "requestId": text}).to_string().as_bytes());
     }
 
     #[test]
-    fn a_message_of_any_text_makes_one_envelope(
+    fn any_text_results_in_one_envelope(
         parts in prop::collection::vec(
             prop_oneof![
                 any::<String>(),

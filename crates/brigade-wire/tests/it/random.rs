@@ -1,13 +1,13 @@
-//! The laws over real files, whole and bent, in a bounded random loop.
+//! Checks the invariants on recorded files and on random mutations of them.
 //!
-//! `BRIGADE_CASES` sets how many cases each law gets; CI runs the default.
+//! `BRIGADE_CASES` sets the number of mutations per invariant; CI uses the default.
 
 use std::env;
 
 use crate::files;
-use crate::laws::LAWS;
+use crate::laws::INVARIANTS;
 
-/// A small generator of our own: the cases of a failed run can be had again from its seed.
+/// A small random number generator with a fixed seed, so that a failure can be reproduced.
 struct Random(u64);
 
 impl Random {
@@ -22,13 +22,13 @@ impl Random {
         usize::try_from(self.next() % limit.max(1) as u64).unwrap()
     }
 
-    fn of<'l, T>(&mut self, list: &'l [T]) -> &'l T {
+    fn choose<'l, T>(&mut self, list: &'l [T]) -> &'l T {
         &list[self.below(list.len())]
     }
 }
 
-/// Pieces that mean something to the readers.
-const PIECES: &[&[u8]] = &[
+/// Fragments that are significant to the parsers.
+const FRAGMENTS: &[&[u8]] = &[
     b"[",
     b"]",
     b"{",
@@ -65,18 +65,18 @@ const PIECES: &[&[u8]] = &[
     b"\xe2\x80\xae",
 ];
 
-fn bend(random: &mut Random, bytes: &mut Vec<u8>, other: &[u8]) {
+fn mutate(random: &mut Random, bytes: &mut Vec<u8>, other: &[u8]) {
     for _ in 0..=random.below(4) {
         let at = random.below(bytes.len() + 1);
         let to = at + random.below((bytes.len() - at + 1).min(64));
         match random.below(6) {
             0 => bytes.truncate(at),
             1 => drop(bytes.drain(at..to)),
-            2 => drop(bytes.splice(at..at, random.of(PIECES).iter().copied())),
-            3 => drop(bytes.splice(at..to, random.of(PIECES).iter().copied())),
+            2 => drop(bytes.splice(at..at, random.choose(FRAGMENTS).iter().copied())),
+            3 => drop(bytes.splice(at..to, random.choose(FRAGMENTS).iter().copied())),
             4 => {
-                let piece = bytes[at..to].to_vec();
-                bytes.splice(at..at, piece);
+                let copy = bytes[at..to].to_vec();
+                bytes.splice(at..at, copy);
             }
             _ => {
                 let from = random.below(other.len() + 1);
@@ -88,25 +88,25 @@ fn bend(random: &mut Random, bytes: &mut Vec<u8>, other: &[u8]) {
 }
 
 #[test]
-fn every_law_holds_for_real_files_and_bent_ones() {
+fn every_invariant_holds_for_recorded_files_and_mutations() {
     let cases: usize = match env::var("BRIGADE_CASES") {
         Ok(cases) => cases.parse().expect("BRIGADE_CASES is a number"),
         Err(_) => 2_000,
     };
     let mut seeds: Vec<Vec<u8>> = files::all().into_iter().map(|fixture| fixture.bytes).collect();
-    // A file of a kilobyte bends into more shapes in the same time than one of ten.
+    // Small files allow more mutations in the same time.
     seeds.retain(|bytes| bytes.len() < 4096);
     seeds.sort();
     seeds.dedup();
-    for (name, law) in LAWS {
-        seeds.iter().for_each(|bytes| law(bytes));
+    for (name, check) in INVARIANTS {
+        seeds.iter().for_each(|bytes| check(bytes));
         let mut random = Random(0x9e37_79b9_7f4a_7c15);
         for case in 0..cases {
-            let (mut bytes, other) = (random.of(&seeds).clone(), random.of(&seeds).clone());
-            bend(&mut random, &mut bytes, &other);
-            let held = std::panic::catch_unwind(|| law(&bytes));
-            assert!(held.is_ok(), "{name}, case {case}: {}", bytes.escape_ascii());
+            let (mut bytes, other) = (random.choose(&seeds).clone(), random.choose(&seeds).clone());
+            mutate(&mut random, &mut bytes, &other);
+            let result = std::panic::catch_unwind(|| check(&bytes));
+            assert!(result.is_ok(), "{name}, case {case}: {}", bytes.escape_ascii());
         }
-        println!("{name}: {} files, {cases} bent ones", seeds.len());
+        println!("{name}: {} files, {cases} mutations", seeds.len());
     }
 }

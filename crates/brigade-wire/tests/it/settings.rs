@@ -1,4 +1,4 @@
-//! Settings are changed one by one, and changed back without a trace.
+//! Changing settings, and restoring the file byte for byte.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ const MODE: Place<'static> = Place { section: None, key: "teammateMode" };
 const TEAMS: Place<'static> = Place { section: Some("env"), key: "TEAMS" };
 const PATH: Place<'static> = Place { section: Some("env"), key: "PATH" };
 
-/// The file with these settings.
+/// Returns the file with these settings changed.
 fn with(before: &str, changes: &[(Place<'_>, Option<Value>)]) -> String {
     let changes: Vec<SettingChange<'_>> = changes
         .iter()
@@ -21,11 +21,11 @@ fn with(before: &str, changes: &[(Place<'_>, Option<Value>)]) -> String {
     text(&Settings::read(before.as_bytes()).unwrap().with(&changes).unwrap()).to_owned()
 }
 
-/// Sets three things, checks what comes of it, and takes them out again.
+/// Sets three settings, checks the result, and undoes the change.
 #[track_caller]
-fn there_and_back(before: &str, after: &str) {
+fn check_set_and_undo(before: &str, after: &str) {
     let view = Settings::read(before.as_bytes()).unwrap();
-    let made = !view.has("env");
+    let creates_section = !view.has("env");
     let values = [(MODE, json!("tmux")), (TEAMS, json!("1")), (PATH, json!("/b in/x"))];
     let set: Vec<_> = values.iter().map(|(place, value)| (*place, Some(value.clone()))).collect();
     let was: Vec<_> = values.iter().map(|(place, _)| (*place, view.get(*place))).collect();
@@ -33,31 +33,32 @@ fn there_and_back(before: &str, after: &str) {
     assert_eq!(changed, after);
     let back = with(&changed, &was);
     let back = Settings::read(back.as_bytes()).unwrap();
-    let back = if made { back.without_empty(&["env"]) } else { Cow::Borrowed(back.bytes()) };
+    let back =
+        if creates_section { back.without_empty(&["env"]) } else { Cow::Borrowed(back.bytes()) };
     assert_eq!(text(&back), before);
 }
 
 #[test]
-fn what_is_set_looks_like_its_neighbours() {
-    there_and_back(
+fn a_new_setting_is_formatted_like_its_neighbours() {
+    check_set_and_undo(
         "{\n  \"model\": \"opus\"\n}\n",
         "{\n  \"model\": \"opus\",\n  \"teammateMode\": \"tmux\",\n  \"env\": {\n    \"TEAMS\": \
          \"1\",\n    \"PATH\": \"/b in/x\"\n  }\n}\n",
     );
-    there_and_back(
+    check_set_and_undo(
         "{\n\t\"env\": {\n\t\t\"A\": \"1\"\n\t},\n\t\"z\": 1.50e3\n}",
         "{\n\t\"env\": {\n\t\t\"A\": \"1\",\n\t\t\"TEAMS\": \"1\",\n\t\t\"PATH\": \"/b in/x\"\n\t},\
          \n\t\"z\": 1.50e3,\n\t\"teammateMode\": \"tmux\"\n}",
     );
-    there_and_back(
+    check_set_and_undo(
         r#"{"env":{},"permissions":{"allow":[ ]}}"#,
         r#"{"env":{"TEAMS":"1","PATH":"/b in/x"},"permissions":{"allow":[ ]},"teammateMode":"tmux"}"#,
     );
 }
 
 #[test]
-fn what_was_set_before_comes_back() {
-    there_and_back(
+fn undoing_restores_the_previous_values() {
+    check_set_and_undo(
         "{\n  \"teammateMode\": \"auto\",\n  \"env\": {\n    \"PATH\": \"mine\",\n    \"B\": \"\"\n  }\n}\n",
         "{\n  \"teammateMode\": \"tmux\",\n  \"env\": {\n    \"PATH\": \"/b in/x\",\n    \"B\": \"\",\n    \
          \"TEAMS\": \"1\"\n  }\n}\n",
@@ -65,7 +66,7 @@ fn what_was_set_before_comes_back() {
 }
 
 #[test]
-fn settings_for_a_program_that_has_none() {
+fn settings_can_be_added_to_an_empty_file() {
     let made = with(text(EMPTY), &[(TEAMS, Some(json!("1")))]);
     assert_eq!(made, "{\n  \"env\": {\n    \"TEAMS\": \"1\"\n  }\n}\n");
     let back = with(&made, &[(TEAMS, None)]);
@@ -74,7 +75,7 @@ fn settings_for_a_program_that_has_none() {
 }
 
 #[test]
-fn what_is_already_so_is_left_alone_however_it_is_spelled() {
+fn an_equal_value_keeps_its_spelling() {
     let before = br#"{"env": {"TEAMS": "\u0031"}, "teammateMode": "tmux"}"#;
     let settings = Settings::read(before).unwrap();
     let (one, tmux) = (json!("1"), json!("tmux"));
@@ -88,24 +89,24 @@ fn what_is_already_so_is_left_alone_however_it_is_spelled() {
 }
 
 #[test]
-fn a_section_that_is_none_is_not_replaced() {
+fn a_section_that_is_not_an_object_is_not_replaced() {
     let settings = Settings::read(br#"{"env": ["A=1"]}"#).unwrap();
     let one = json!("1");
-    let refused = settings.with(&[SettingChange { place: TEAMS, value: Some(&one) }]);
+    let rejected = settings.with(&[SettingChange { place: TEAMS, value: Some(&one) }]);
     let shape = "expected a section of settings, found an array";
-    assert_eq!(refused.unwrap_err().to_string(), shape);
+    assert_eq!(rejected.unwrap_err().to_string(), shape);
     assert_eq!(settings.get(TEAMS), None);
 }
 
 #[test]
-fn a_section_set_as_a_whole_is_set_once() {
+fn setting_a_whole_section_takes_precedence() {
     let env = Place { section: None, key: "env" };
     let changed = with(r#"{"env":{"A":"1"}}"#, &[(TEAMS, Some(json!("1"))), (env, Some(json!(7)))]);
     assert_eq!(changed, r#"{"env":7}"#);
 }
 
 #[test]
-fn comments_are_damage() {
+fn comments_are_a_syntax_error() {
     let damage = Settings::read(b"{\n  // mine\n  \"model\": \"opus\"\n}").unwrap_err();
     assert_eq!(damage, Damage::Syntax { line: 2, column: 3 });
     assert_eq!(Settings::read(b"").unwrap_err(), Damage::Blank);

@@ -1,4 +1,4 @@
-//! Texts that are no proper protocol messages, or only just.
+//! Malformed and unusual protocol messages.
 
 use brigade_wire::body::Body;
 use brigade_wire::protocol::Protocol;
@@ -27,10 +27,10 @@ fn both_spellings_of_a_request_id_are_read() {
 }
 
 #[test]
-fn what_is_not_a_message_of_the_protocol_is_a_value() {
+fn any_other_text_is_plain_or_unknown() {
     let text = |text: &str| assert_eq!(Body::parse(text), Body::Text, "{text}");
     text("");
-    text("plain words");
+    text("plain text");
     text("{not json");
     text(r#"{"type":"idle_notification""#);
     text(r#"{"type":"idle_notification"} and more"#);
@@ -47,7 +47,7 @@ fn what_is_not_a_message_of_the_protocol_is_a_value() {
 }
 
 #[test]
-fn a_known_type_with_the_wrong_fields_is_never_acted_upon() {
+fn a_known_type_with_wrong_fields_is_malformed() {
     let reason = |text: &str| match Body::parse(text) {
         Body::Malformed { kind, reason } => format!("{kind}: {reason}"),
         other => panic!("{text}: {other:?}"),
@@ -62,23 +62,23 @@ fn a_known_type_with_the_wrong_fields_is_never_acted_upon() {
     assert!(reason(twice).contains("duplicate field `approved`"));
     let twice =
         r#"{"type":"x","type":"shutdown_request","requestId":"i","from":"a","timestamp":"t"}"#;
-    assert_eq!(reason(twice), "shutdown_request: it names its type more than once");
-    let words =
+    assert_eq!(reason(twice), "shutdown_request: it has more than one field `type`");
+    let string =
         r#"{"type":"plan_approval_response","requestId":"a","approved":"true","timestamp":"t"}"#;
-    assert!(reason(words).contains("invalid type: string \"true\", expected a boolean"));
+    assert!(reason(string).contains("invalid type: string \"true\", expected a boolean"));
 }
 
 #[test]
-fn half_an_emoji_does_not_hide_a_request() {
+fn half_a_surrogate_pair_does_not_make_a_request_unreadable() {
     let text = r#"{"type":"shutdown_request","requestId":"i","from":"a","reason":"cut \ud83d","timestamp":"t"}"#;
     let Body::Protocol(Protocol::ShutdownRequest(body)) = Body::parse(text) else {
-        panic!("not read")
+        panic!("not parsed")
     };
     assert_eq!(body.reason.unwrap(), "cut \u{fffd}");
 }
 
 #[test]
-fn yes_is_said_in_the_wires_own_form_or_not_at_all() {
+fn a_permission_response_must_have_the_exact_form() {
     let answer = |fields: &str| {
         Body::parse(&format!(r#"{{"type":"permission_response","request_id":"i",{fields}}}"#))
     };
@@ -100,18 +100,18 @@ fn yes_is_said_in_the_wires_own_form_or_not_at_all() {
 }
 
 #[test]
-fn what_others_wrote_inside_a_body_comes_out_as_it_went_in() {
+fn nested_json_of_other_programs_is_preserved() {
     let text = r#"{"type":"permission_request","request_id":"i","agent_id":"a","tool_name":"n","tool_use_id":"u","description":"cut \ud83d","input":{"x": "cut \ud83d", "n":1.50},"more":1}"#;
     let Body::Protocol(Protocol::PermissionRequest(body)) = Body::parse(text) else {
-        panic!("not read")
+        panic!("not parsed")
     };
     assert_eq!(body.input.as_str(), r#"{"x": "cut \ud83d", "n":1.50}"#);
     assert_eq!((body.description.as_str(), body.permission_suggestions.len()), ("cut \u{fffd}", 0));
 }
 
 #[test]
-fn an_idle_reason_we_do_not_know_is_kept() {
+fn an_unknown_idle_reason_is_preserved() {
     let text = r#"{"type":"idle_notification","from":"a","timestamp":"t","idleReason":"napping"}"#;
-    let Body::Protocol(protocol) = Body::parse(text) else { panic!("not read") };
+    let Body::Protocol(protocol) = Body::parse(text) else { panic!("not parsed") };
     assert_eq!(protocol.to_text(), text);
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::files::{self, text};
 
-/// A task before and after one change.
+/// Checks a task before and after one change.
 #[track_caller]
 fn check_task(before: &str, change: &TaskChange<'_>, after: &str) {
     assert_eq!(text(&Task::read(before.as_bytes()).unwrap().with(change)), after);
@@ -20,28 +20,28 @@ fn owner(owner: Change<&str>) -> TaskChange<'_> {
 }
 
 #[test]
-fn a_field_is_replaced_where_it_stands() {
+fn a_field_is_replaced_in_place() {
     let bob = owner(Set("bob"));
     check_task(r#"{"owner":"alice","x":1.0e2}"#, &bob, r#"{"owner":"bob","x":1.0e2}"#);
     check_task("{ \"owner\" :\t\"a\" , \"x\":1}\n", &bob, "{ \"owner\" :\t\"bob\" , \"x\":1}\n");
     check_task(r#"{"owner":null}"#, &bob, r#"{"owner":"bob"}"#);
-    // JavaScript takes the last of two.
+    // JavaScript uses the last of two equal keys.
     check_task(r#"{"owner":"x","owner":"y"}"#, &bob, r#"{"owner":"x","owner":"bob"}"#);
     check_task(r#"{"o\u0077ner":"x"}"#, &bob, r#"{"o\u0077ner":"bob"}"#);
 }
 
 #[test]
-fn a_value_that_is_already_there_keeps_its_spelling() {
+fn an_equal_value_keeps_its_spelling() {
     let bob = owner(Set("bob"));
     check_task(r#"{"owner":"b\u006fb"}"#, &bob, r#"{"owner":"b\u006fb"}"#);
-    // What only reads as the same is not: these bytes are not UTF-8.
+    // The replacement text is equal, but the original bytes are not: they are not UTF-8.
     let odd = Task::read(b"{\"owner\":\"\xff\"}").unwrap();
     assert_eq!(odd.owner().unwrap(), "?");
     assert_eq!(text(&odd.with(&owner(Set("?")))), r#"{"owner":"?"}"#);
 }
 
 #[test]
-fn a_new_field_stands_last_where_claude_code_puts_it() {
+fn a_new_field_is_added_at_the_end() {
     let bob = owner(Set("bob"));
     check_task(
         "{\n  \"id\": \"1\",\n  \"status\": \"pending\",\n  \"x\": [ 1 ]\n}",
@@ -57,7 +57,7 @@ fn a_new_field_stands_last_where_claude_code_puts_it() {
 }
 
 #[test]
-fn what_is_added_takes_the_indentation_of_the_document() {
+fn an_added_value_uses_the_indentation_of_the_document() {
     let blocks = TaskChange { blocks: Some(vec!["2".into()]), ..TaskChange::default() };
     check_task(
         "{\n    \"blocks\": []\n}",
@@ -79,19 +79,19 @@ fn what_is_added_takes_the_indentation_of_the_document() {
 }
 
 #[test]
-fn a_field_is_taken_out_with_its_comma() {
-    let nobody = owner(Clear);
-    check_task(r#"{"owner":"a"}"#, &nobody, "{}");
-    check_task(r#"{"owner":"a","x":1}"#, &nobody, r#"{"x":1}"#);
-    check_task(r#"{"x":1,"owner":"a"}"#, &nobody, r#"{"x":1}"#);
-    check_task(r#"{"x":1, "owner":"a", "y":2}"#, &nobody, r#"{"x":1, "y":2}"#);
-    check_task(r#"{"owner":1,"x":1,"owner":2}"#, &nobody, r#"{"x":1}"#);
-    check_task("{\n  \"x\": 1,\n  \"owner\": \"a\"\n}", &nobody, "{\n  \"x\": 1\n}");
-    check_task(r#"{"x":1}"#, &nobody, r#"{"x":1}"#);
+fn a_field_is_removed_with_its_comma() {
+    let unowned = owner(Clear);
+    check_task(r#"{"owner":"a"}"#, &unowned, "{}");
+    check_task(r#"{"owner":"a","x":1}"#, &unowned, r#"{"x":1}"#);
+    check_task(r#"{"x":1,"owner":"a"}"#, &unowned, r#"{"x":1}"#);
+    check_task(r#"{"x":1, "owner":"a", "y":2}"#, &unowned, r#"{"x":1, "y":2}"#);
+    check_task(r#"{"owner":1,"x":1,"owner":2}"#, &unowned, r#"{"x":1}"#);
+    check_task("{\n  \"x\": 1,\n  \"owner\": \"a\"\n}", &unowned, "{\n  \"x\": 1\n}");
+    check_task(r#"{"x":1}"#, &unowned, r#"{"x":1}"#);
 }
 
 #[test]
-fn several_changes_at_once() {
+fn several_changes_are_applied_together() {
     let change = TaskChange {
         subject: Some("two\nlines"),
         active_form: Clear,
@@ -108,7 +108,7 @@ fn several_changes_at_once() {
          \"status\": \"in_progress\",\n  \"blocks\": [\n    \"4\",\n    \"xyz\"\n  ],\n  \
          \"own\": 1e3,\n  \"owner\": \"bob\"\n}",
     );
-    // Everything there goes and something else comes.
+    // The only field is removed, and another one is added.
     let change =
         TaskChange { owner: Clear, status: Some(Status::Pending), ..TaskChange::default() };
     check_task("{\n  \"owner\": 1\n}", &change, "{\n  \"status\": \"pending\"\n}");
@@ -133,7 +133,7 @@ fn metadata_is_merged_key_by_key() {
         &change,
         r#"{"id":"1","metadata":{"mine":{"a":[1]},"quo\"te":null}}"#,
     );
-    // The last word on a key counts, whether there was metadata before or not.
+    // The last entry for a key counts, with or without existing metadata.
     let twice = [("a", Some(1)), ("b", Some(1)), ("a", None), ("b", Some(2))];
     let twice = twice.map(|(key, value)| (key.to_owned(), value.map(Value::from)));
     let twice = TaskChange { metadata: &twice, ..TaskChange::default() };
@@ -150,7 +150,7 @@ fn metadata_is_merged_key_by_key() {
 }
 
 #[test]
-fn a_new_task_has_claude_codes_bytes() {
+fn a_new_task_has_the_bytes_that_claude_code_writes() {
     let task = NewTask {
         id: TaskId::new(7).unwrap(),
         subject: "é \u{7f} \u{2028} \u{1}",
@@ -162,7 +162,7 @@ fn a_new_task_has_claude_codes_bytes() {
         blocked_by: &[TaskId::new(3).unwrap()],
         metadata: &[("z".to_owned(), json!(1)), ("a".to_owned(), json!({}))],
     };
-    // What JSON.stringify(task, null, 2) prints for the same task.
+    // The output of JSON.stringify(task, null, 2) for the same task.
     let expected = "{\n  \"id\": \"7\",\n  \"subject\": \"é \u{7f} \u{2028} \\u0001\",\n  \
                     \"description\": \"d\",\n  \"owner\": \"bob\",\n  \"status\": \"pending\",\n  \
                     \"blocks\": [],\n  \"blockedBy\": [\n    \"3\"\n  ],\n  \"metadata\": {\n    \
@@ -171,13 +171,13 @@ fn a_new_task_has_claude_codes_bytes() {
 }
 
 #[test]
-fn a_task_claude_code_cannot_see_can_still_be_read() {
-    let whole = json!({"id": "1", "subject": "s", "description": "d", "status": "pending",
-                       "blocks": [], "blockedBy": []});
+fn a_task_that_claude_code_ignores_can_be_read() {
+    let complete = json!({"id": "1", "subject": "s", "description": "d", "status": "pending",
+                          "blocks": [], "blockedBy": []});
     let visible = |task: &Value| Task::read(task.to_string().as_bytes()).unwrap().is_visible();
-    assert!(visible(&whole));
+    assert!(visible(&complete));
     for key in ["id", "subject", "description", "status", "blocks", "blockedBy"] {
-        let mut task = whole.clone();
+        let mut task = complete.clone();
         task.as_object_mut().unwrap().remove(key);
         assert!(!visible(&task), "without {key}");
         task[key] = json!(7);
@@ -192,7 +192,7 @@ fn a_task_claude_code_cannot_see_can_still_be_read() {
 }
 
 #[test]
-fn depth_costs_no_stack() {
+fn deep_nesting_does_not_overflow_the_stack() {
     let deep = format!("[{}{}]", "[".repeat(200_000), "]".repeat(200_000));
     assert_eq!(Inbox::read(deep.as_bytes()).unwrap().entries().len(), 1);
     let body = format!("{{\"type\":\"x\",\"y\":{deep}}}");

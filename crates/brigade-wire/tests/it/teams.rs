@@ -26,7 +26,7 @@ const VARIANT: &str = r#"{
 }"#;
 
 #[test]
-fn a_team_under_another_name_is_the_same_team() {
+fn renaming_a_team_changes_only_its_name_and_the_agent_ids() {
     let team = Team::read(VARIANT.as_bytes()).unwrap();
     let renamed = VARIANT.replace("\"macos-cleaner-chat\"", "\"copy\"");
     let renamed = renamed.replace("@macos-cleaner-chat", "@copy");
@@ -46,7 +46,7 @@ fn a_team_under_another_name_is_the_same_team() {
 }
 
 #[test]
-fn the_team_name_variant_is_read_and_written_under_its_own_key() {
+fn a_file_with_team_name_keeps_that_key() {
     let team = Team::read(VARIANT.as_bytes()).unwrap();
     assert_eq!(team.name().unwrap(), "macos-cleaner-chat");
     assert_eq!(team.generation(), Generation::Old);
@@ -62,7 +62,7 @@ fn the_team_name_variant_is_read_and_written_under_its_own_key() {
 }
 
 #[test]
-fn a_team_of_each_generation_is_told_apart_and_read() {
+fn teams_of_both_generations_are_recognised_and_read() {
     let new = files::one("claude-code/2.1.325/0030-teams__session-e04d42a1__config.json");
     let new = Team::read(&new).unwrap();
     assert_eq!(new.generation(), Generation::New);
@@ -82,7 +82,7 @@ fn a_team_of_each_generation_is_told_apart_and_read() {
 }
 
 #[test]
-fn a_late_change_does_not_bring_back_a_removed_member() {
+fn a_late_change_does_not_restore_a_removed_member() {
     let bytes = files::one("claude-code/2.1.50/tolerance-end/teams/tol/config.json");
     let gone = Team::read(&bytes).unwrap().without_member("carol");
     let gone = Team::read(&gone).unwrap();
@@ -92,7 +92,7 @@ fn a_late_change_does_not_bring_back_a_removed_member() {
     assert_eq!(gone.without_member("carol"), gone.bytes());
 }
 
-fn newcomer(name: &MemberName) -> NewMember<'_> {
+fn new_member(name: &MemberName) -> NewMember<'_> {
     NewMember {
         name,
         agent_type: "codex",
@@ -109,9 +109,9 @@ fn newcomer(name: &MemberName) -> NewMember<'_> {
 }
 
 #[test]
-fn members_come_and_go_whatever_the_layout() {
+fn members_can_be_added_and_removed_in_any_layout() {
     let name: MemberName = "bob".parse().unwrap();
-    let bob = newcomer(&name);
+    let bob = new_member(&name);
     let old = r#"{"agentId":"bob@t","name":"bob","agentType":"codex","model":"m","prompt":"p","color":"green","planModeRequired":false,"joinedAt":5,"tmuxPaneId":"","cwd":"/","subscriptions":[],"backendType":"process"}"#;
     let new = r#"{"agentId":"bob@session-0123abcd","name":"bob","color":"green","joinedAt":5,"tmuxPaneId":"","subscriptions":[],"agentType":"codex","model":"m","prompt":"p","planModeRequired":false,"cwd":"/","backendType":"process"}"#;
     let check = |before: &str, after: String| {
@@ -150,18 +150,18 @@ fn a_new_team_can_be_read_back() {
     assert_eq!((team.members().len(), team.lead().unwrap().is("team-lead")), (1, true));
 }
 
-/// The generation of a team of these fields.
+/// Checks the generation of a team with these fields.
 #[track_caller]
 fn check_generation(fields: &str, expected: Generation) {
     assert_eq!(Team::read(fields.as_bytes()).unwrap().generation(), expected, "{fields}");
 }
 
 #[test]
-fn a_generation_is_told_by_more_than_a_name() {
+fn the_generation_does_not_depend_on_the_name_alone() {
     check_generation(r#"{"name":"t"}"#, Generation::Old);
     check_generation(r#"{"name":"session-0123abcd"}"#, Generation::New);
     check_generation(r#"{"name":"t","leadProcess":{}}"#, Generation::New);
-    // Anybody may give an old team such a name.
+    // A user may give a team of the old generation this name.
     check_generation(r#"{"name":"session-0123abcd","description":""}"#, Generation::Old);
     let name = "session-0123abcd".parse().unwrap();
     let (description, lead_session_id, lead_model, lead_cwd) = ("", "", "", "");
@@ -172,23 +172,23 @@ fn a_generation_is_told_by_more_than_a_name() {
 }
 
 #[test]
-fn the_lead_is_who_the_team_says_not_who_says_so() {
+fn a_member_cannot_claim_to_be_the_lead() {
     let lead = |fields: &str| {
         let team = Team::read(fields.as_bytes()).unwrap();
         team.lead().and_then(|lead| lead.name().map(Cow::into_owned))
     };
     let eve = r#"{"name":"eve","agentId":"eve@t","agentType":"team-lead"}"#;
     let anna = r#"{"name":"anna","agentId":"anna@t","agentType":"Explore"}"#;
-    let named = format!(r#"{{"leadAgentId":"anna@t","members":[{eve},{anna}]}}"#);
-    assert_eq!(lead(&named).as_deref(), Some("anna"));
+    let with_lead_id = format!(r#"{{"leadAgentId":"anna@t","members":[{eve},{anna}]}}"#);
+    assert_eq!(lead(&with_lead_id).as_deref(), Some("anna"));
     assert_eq!(lead(&format!(r#"{{"leadAgentId":"x@t","members":[{eve}]}}"#)), None);
     assert_eq!(lead(&format!(r#"{{"members":[{eve}]}}"#)), None);
-    let called = format!(r#"{{"members":[{eve},{{"name":"team-lead"}}]}}"#);
-    assert_eq!(lead(&called).as_deref(), Some("team-lead"));
+    let by_name = format!(r#"{{"members":[{eve},{{"name":"team-lead"}}]}}"#);
+    assert_eq!(lead(&by_name).as_deref(), Some("team-lead"));
 }
 
 #[test]
-fn new_fields_stand_last_where_claude_code_puts_them() {
+fn new_fields_are_added_at_the_end() {
     let team =
         Team::read(br#"{"name":"t","createdAt":1,"members":[{"name":"a","isActive":true}]}"#);
     let team = team.unwrap();
@@ -209,7 +209,7 @@ fn new_fields_stand_last_where_claude_code_puts_them() {
 }
 
 #[test]
-fn where_both_keys_stand_the_one_that_names_the_team_counts() {
+fn with_both_name_keys_the_one_with_a_string_counts() {
     let check = |before: &str, after: &str| {
         let team = Team::read(before.as_bytes()).unwrap();
         assert_eq!(team.name().unwrap(), "t");
@@ -221,13 +221,13 @@ fn where_both_keys_stand_the_one_that_names_the_team_counts() {
 }
 
 #[test]
-fn a_newcomer_never_shares_an_inbox() {
+fn a_new_member_never_shares_an_inbox() {
     let before = r#"{"name":"t","members":[{"name":"b.b"}]}"#;
     let name: MemberName = "B-b".parse().unwrap();
     assert_eq!(
         Team::read(before.as_bytes())
             .unwrap()
-            .with_member(&newcomer(&name))
+            .with_member(&new_member(&name))
             .unwrap_err()
             .to_string(),
         "'B-b' would share an inbox with \"b.b\"; choose another name"
@@ -235,7 +235,7 @@ fn a_newcomer_never_shares_an_inbox() {
 }
 
 #[test]
-fn a_member_that_stands_twice_is_changed_twice() {
+fn duplicate_members_are_all_changed() {
     let team = Team::read(br#"{"members":[{"name":"a"},{"name":"b"},{"name":"a"}]}"#).unwrap();
     let idle = MemberChange { is_active: Some(false), ..MemberChange::default() };
     assert_eq!(
@@ -246,7 +246,7 @@ fn a_member_that_stands_twice_is_changed_twice() {
 }
 
 #[test]
-fn nine_teammates_get_the_colours_in_their_order() {
+fn recorded_teammates_have_the_colours_in_order() {
     for version in ["2.1.50", "2.1.325"] {
         let bytes = files::one(&format!("claude-code/{version}/colours/config.json"));
         let team = Team::read(&bytes).unwrap();
@@ -259,7 +259,7 @@ fn nine_teammates_get_the_colours_in_their_order() {
 }
 
 #[test]
-fn numbers_are_read_as_javascript_reads_them() {
+fn numbers_are_parsed_as_in_javascript() {
     let created_at = |number: &str| {
         let bytes = format!("{{\"createdAt\":{number}}}");
         Team::read(bytes.as_bytes()).unwrap().created_at()

@@ -102,19 +102,19 @@ fn each_is_answered_once() {
     assert_snapshot!(house.run(&["deny", "3", "--reason", "not on main"]), @"denied bob's permission 3");
     assert_snapshot!(house.run(&["deny", "1", "--reason", "too late"]), @r#"
     --- stderr
-    error: the request "perm-1" was answered already
+    error: request "perm-1" was already answered
     hint: a person said yes at <timestamp>
     --- exit 1
     "#);
     assert_snapshot!(house.run(&["approve", "3"]), @r#"
     --- stderr
-    error: the request "perm-2" was answered already
+    error: request "perm-2" was already answered
     hint: a person said no at <timestamp>: not on main
     --- exit 1
     "#);
     assert_snapshot!(house.run(&["approve", "4"]), @r#"
     --- stderr
-    error: no request "4" was sent to team-lead
+    error: no approval request 4
     hint: nothing waits for an answer
     --- exit 4
     "#);
@@ -152,7 +152,7 @@ fn several_at_once() {
     let house = asking();
     assert_snapshot!(house.run(&["approve", "1", "7"]), @r#"
     --- stderr
-    error: no request "7" was sent to team-lead
+    error: no approval request 7
     hint: waiting are 1, 2, 3; see `brigade approvals`
     --- exit 1
     "#);
@@ -161,7 +161,7 @@ fn several_at_once() {
     assert_snapshot!(house.run(&["approve", "1", "2", "--json"]), @r#"
     [{"number":2,"request_id":"plan_approval-<ms>@alice@demo","kind":"plan","to":"alice","approved":true}]
     --- stderr
-    error: the request "perm-1" was answered already
+    error: request "perm-1" was already answered
     hint: a person said yes at <timestamp>
     --- exit 1
     "#);
@@ -172,13 +172,13 @@ fn only_the_lead_answers() {
     let house = asking();
     assert_snapshot!(house.run(&["--as", "bob", "approve", "1"]), @"
     --- stderr
-    error: only the lead may see and answer what waits, and bob is not the lead of team demo
+    error: only the lead may list and answer approval requests; bob is not the lead of team demo
     hint: `--as NAME` says who you are
     --- exit 1
     ");
     assert_snapshot!(house.run(&["--as", "alice", "approvals"]), @"
     --- stderr
-    error: only the lead may see and answer what waits, and alice is not the lead of team demo
+    error: only the lead may list and answer approval requests; alice is not the lead of team demo
     hint: `--as NAME` says who you are
     --- exit 1
     ");
@@ -192,7 +192,7 @@ fn an_agent_that_may_not_answer_does_not() {
     let person = [("BRIGADE_ANSWERS", "person")];
     assert_snapshot!(house.run_with_env(&["approve", "1"], &person), @"
     --- stderr
-    error: only a person may answer a permission request in team demo, and the agent that leads it is none
+    error: only a human may answer a permission request in team demo; its lead is an agent
     hint: it is left to whoever works with `brigade approvals`
     --- exit 1
     ");
@@ -204,11 +204,11 @@ fn an_agent_that_may_not_answer_does_not() {
     ");
     let arguments = json!({ "request_id": "perm-1", "approve": true });
     let mut bound = Client::of_with_env(&house, "team-lead", &person);
-    assert_snapshot!(bound.refused("answer_permission", arguments.clone()), @"only a person may answer a permission request in team demo, and the agent that leads it is none; leave it open, a person answers with `brigade approvals`");
+    assert_snapshot!(bound.refused("answer_permission", arguments.clone()), @"only a human may answer a permission request in team demo; its lead is an agent; leave it open, a person answers with `brigade approvals`");
     let mut free = Client::of(&house, "team-lead");
     free.done("answer_permission", arguments.clone());
     let late = free.refused("answer_permission", arguments);
-    assert!(late.contains("answered already; an agent said yes at "), "{late}");
+    assert!(late.contains("already answered; an agent said yes at "), "{late}");
     let log = house.done(&["log"]);
     assert!(log.contains("said yes to bob's permission (by agent) [perm-1]"), "{log}");
 }

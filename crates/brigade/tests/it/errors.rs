@@ -20,12 +20,12 @@ fn a_message_that_waits_is_sent_all_the_same() {
     assert_snapshot!(without_waiting(house.run(&["send", "bob", "one"])), @"
     sent to bob (<id>)
     --- stderr
-    note: acknowledged; not in bob's inbox yet: <house>/claude/teams/demo/inboxes/bob.json.lock is a file, where a lock is a directory; remove it, for no program can
+    note: acknowledged; not in bob's inbox yet: <house>/claude/teams/demo/inboxes/bob.json.lock is a file, but a lock must be a directory; remove the file
     ");
     assert_snapshot!(without_waiting(house.run(&["send", "bob", "two", "--json"])), @r#"
-    {"message_id":"<id>","to":["bob"],"waits":"<house>/claude/teams/demo/inboxes/bob.json.lock is a file, where a lock is a directory; remove it, for no program can"}
+    {"message_id":"<id>","to":["bob"],"waits":"<house>/claude/teams/demo/inboxes/bob.json.lock is a file, but a lock must be a directory; remove the file"}
     --- stderr
-    note: acknowledged; not in bob's inbox yet: <house>/claude/teams/demo/inboxes/bob.json.lock is a file, where a lock is a directory; remove it, for no program can
+    note: acknowledged; not in bob's inbox yet: <house>/claude/teams/demo/inboxes/bob.json.lock is a file, but a lock must be a directory; remove the file
     "#);
     std::fs::remove_file(house.path("claude/teams/demo/inboxes/bob.json.lock")).unwrap();
     let inbox = house.json(&["inbox", "bob"]);
@@ -57,7 +57,7 @@ fn a_lock_that_no_program_can_take_is_named() {
     house.write("claude/tasks/demo/.lock.lock", "");
     assert_snapshot!(without_waiting(house.run(&["task", "add", "x"])), @"
     --- stderr
-    error: <house>/claude/tasks/demo/.lock.lock is a file, where a lock is a directory; remove it, for no program can
+    error: <house>/claude/tasks/demo/.lock.lock is a file, but a lock must be a directory; remove the file
     hint: look at it, then `rm <house>/claude/tasks/demo/.lock.lock`
     --- exit 1
     ");
@@ -72,7 +72,7 @@ fn a_symbolic_link_is_not_followed() {
     std::os::unix::fs::symlink(house.path("bob.json"), &inbox).unwrap();
     assert_snapshot!(house.run(&["send", "bob", "again"]), @"
     --- stderr
-    error: <house>/claude/teams/demo/inboxes/bob.json is not touched: it is a symbolic link
+    error: refusing to use <house>/claude/teams/demo/inboxes/bob.json: it is a symbolic link
     hint: brigade follows no symbolic link in a team's folders; put the real file there
     --- exit 1
     ");
@@ -110,14 +110,14 @@ fn a_bad_command_line_is_code_2() {
     ");
     assert_snapshot!(house.run(&["task", "show", "07"]), @"
     --- stderr
-    error: invalid value '07' for '<ID>': not a task id; expected a whole number from 1
+    error: invalid value '07' for '<ID>': not a task id; expected a whole number, 1 or more
 
     For more information, try '--help'.
     --- exit 2
     ");
     assert_snapshot!(house.run(&["team", "create", "../x"]), @"
     --- stderr
-    error: invalid value '../x' for '<NAME>': the team name has '.' at byte 0; use a-z, 0-9 and '-', beginning with a letter or digit
+    error: invalid value '../x' for '<NAME>': the team name must not begin with '.'; use a-z, 0-9 and '-', beginning with a letter or digit
 
     For more information, try '--help'.
     --- exit 2

@@ -17,22 +17,22 @@ fn of_several_teams_one_is_named_or_is_that_of_the_folder() {
     house.write("work/brigade.toml", "team = \"other\"\n");
     assert_snapshot!(house.run(&["send", "bob", "hi"]), @r#"
     --- stderr
-    error: no member "bob" in team other
+    error: no member named "bob" in team "other"
     hint: members are team-lead
     --- exit 1
     "#);
     assert_snapshot!(house.run_with_env(&["send", "bob", "hi"], &[("BRIGADE_TEAM", "demo")]), @"sent to bob (<id>)");
-    assert_snapshot!(house.run(&["--team", "third", "task", "list"]), @"
+    assert_snapshot!(house.run(&["--team", "third", "task", "list"]), @r#"
     --- stderr
-    error: no team third
+    error: no team named "third"
     hint: teams are demo, other
     hint: `brigade team create third` makes a new one
     --- exit 1
-    ");
+    "#);
     assert_snapshot!(house.run_with_env(&["task", "list"], &[("BRIGADE_TEAM", "Not A Team")]), @"
     --- stderr
     error: BRIGADE_TEAM is not valid
-      caused by: the team name has 'N' at byte 0; use a-z, 0-9 and '-', beginning with a letter or digit
+      caused by: the team name must not begin with 'N'; use a-z, 0-9 and '-', beginning with a letter or digit
     --- exit 2
     ");
     let unset = house.run_with_env(&["team", "list"], &[("BRIGADE_TEAM", "")]);

@@ -51,12 +51,12 @@ fn the_history_of_a_deleted_team_stays() {
     let last: Vec<&str> = log.lines().rev().take(2).collect();
     assert!(last[0].ends_with("team deleted"), "{last:?}");
     assert!(last[1].ends_with("task 2 deleted"), "{last:?}");
-    assert_snapshot!(house.run(&["--team", "never", "log"]), @"
+    assert_snapshot!(house.run(&["--team", "never", "log"]), @r#"
     --- stderr
-    error: no team never
+    error: no team named "never"
     hint: `brigade team create never` makes it
     --- exit 1
-    ");
+    "#);
     // In the next team of that name what went with this one is not there, which is nobody's deed.
     house.done(&["team", "create", "demo"]);
     house.done(&["team", "join", "alice"]);

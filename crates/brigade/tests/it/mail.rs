@@ -102,7 +102,7 @@ fn text_may_come_from_standard_input() {
     let long = vec![b'a'; (1 << 20) + 5];
     assert_snapshot!(house.run_with_input(&["send", "bob", "-"], &long), @"
     --- stderr
-    error: the message has 1048578 bytes; at most 1048576 are taken
+    error: the message is 1048578 bytes long; the limit is 1048576
     hint: put it into a file and send the file's name
     --- exit 1
     ");
@@ -134,7 +134,7 @@ fn who_is_not_there_is_named_with_those_who_are() {
     let house = House::with_team();
     assert_snapshot!(house.run(&["send", "carl", "hi"]), @r#"
     --- stderr
-    error: no member "carl" in team demo
+    error: no member named "carl" in team "demo"
     hint: members are team-lead, alice, bob
     --- exit 1
     "#);
@@ -147,13 +147,13 @@ fn who_is_not_there_is_named_with_those_who_are() {
     ");
     assert_snapshot!(house.run(&["--as", "bob", "send", "bob", "hi"]), @"
     --- stderr
-    error: a message to oneself (bob)
+    error: cannot send a message to yourself (bob)
     hint: `--as NAME` says who you are
     --- exit 1
     ");
     assert_snapshot!(house.run(&["inbox", "carl"]), @r#"
     --- stderr
-    error: no member "carl" in team demo
+    error: no member named "carl" in team "demo"
     hint: members are team-lead, alice, bob
     --- exit 1
     "#);
@@ -211,7 +211,7 @@ fn mail_that_nobody_reads_at_the_moment_is_not_said_to_have_arrived() {
     assert_snapshot!(house.run(&["--as", "bob", "send", "team-lead", "hi"]), @"
     sent to team-lead (<id>)
     --- stderr
-    note: acknowledged; in team-lead's inbox, which it reads only while a teammate that it started itself is there
+    note: acknowledged; in team-lead's inbox, but team-lead reads it only while a teammate that it started itself is running
     ");
     // One of its own, as its entry says.
     let own = config.replacen(

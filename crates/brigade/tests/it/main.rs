@@ -32,6 +32,7 @@ mod mcp_forgery;
 mod mcp_load;
 #[cfg(feature = "nats")]
 mod nats;
+mod old_state;
 mod overview;
 mod pipes;
 mod review;

@@ -75,16 +75,16 @@ fn ten_megabytes_are_refused_wherever_they_stand() {
     let task = |key: &str| json!({ "subject": "s", "description": "d", key: long });
     #[rustfmt::skip] // A row is a line.
     let rows = [
-        ("a message", "send_message", json!({ "to": "alice", "message": long }), "at most 1048576"),
-        ("a summary", "send_message", json!({ "to": "alice", "message": "m", "summary": long }), "at most 1048576"),
-        ("a plan", "submit_plan", json!({ "plan": long }), "at most 1048576"),
-        ("a plan's file", "submit_plan", json!({ "plan": "p", "planFilePath": long }), "at most 1048576"),
-        ("a subject", "task_create", task("subject"), "at most 262144"),
-        ("a description", "task_create", task("description"), "at most 262144"),
-        ("an active form", "task_create", task("activeForm"), "at most 262144"),
-        ("metadata", "task_create", json!({ "subject": "s", "description": "d", "metadata": { "k": long } }), "at most 262144"),
-        ("a new description", "task_update", json!({ "taskId": 2, "description": long }), "at most 262144"),
-        ("new metadata", "task_update", json!({ "taskId": 2, "metadata": { "k": long } }), "at most 262144"),
+        ("a message", "send_message", json!({ "to": "alice", "message": long }), "limit is 1048576"),
+        ("a summary", "send_message", json!({ "to": "alice", "message": "m", "summary": long }), "limit is 1048576"),
+        ("a plan", "submit_plan", json!({ "plan": long }), "limit is 1048576"),
+        ("a plan's file", "submit_plan", json!({ "plan": "p", "planFilePath": long }), "limit is 1048576"),
+        ("a subject", "task_create", task("subject"), "limit is 262144"),
+        ("a description", "task_create", task("description"), "limit is 262144"),
+        ("an active form", "task_create", task("activeForm"), "limit is 262144"),
+        ("metadata", "task_create", json!({ "subject": "s", "description": "d", "metadata": { "k": long } }), "limit is 262144"),
+        ("a new description", "task_update", json!({ "taskId": 2, "description": long }), "limit is 262144"),
+        ("new metadata", "task_update", json!({ "taskId": 2, "metadata": { "k": long } }), "limit is 262144"),
         ("a name", "send_message", json!({ "to": long, "message": "m" }), "no member"),
         ("a number", "task_get", json!({ "taskId": long }), "invalid arguments"),
     ];
@@ -92,9 +92,9 @@ fn ten_megabytes_are_refused_wherever_they_stand() {
         s.call(guarded, "bob", tool, arguments, Refused(words));
     }
     let reason = json!({ "to": "bob", "reason": long });
-    s.call("a reason", "team-lead", "request_shutdown", reason, Refused("at most 1048576"));
+    s.call("a reason", "team-lead", "request_shutdown", reason, Refused("limit is 1048576"));
     let feedback = json!({ "request_id": s.plan, "approve": false, "feedback": long });
-    s.call("feedback", "team-lead", "answer_plan", feedback, Refused("at most 1048576"));
+    s.call("feedback", "team-lead", "answer_plan", feedback, Refused("limit is 1048576"));
 }
 
 /// Whoever waits for an answer is told, by the id it gave, wherever in the line it stands.

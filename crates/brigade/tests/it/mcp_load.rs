@@ -107,7 +107,7 @@ fn of_two_founders_one_founds() {
     for founder in &mut founders {
         founder.greet("2025-11-25");
         let refused = founder.refused("team_create", json!({ "team_name": "demo" }));
-        assert!(refused.starts_with("there is a team demo already"), "{refused}");
+        assert!(refused.starts_with("a team named \"demo\" already exists"), "{refused}");
     }
     let call = json!({ "name": "team_create", "arguments": { "team_name": "new" } });
     let ids = [0, 1].map(|at| founders[at].send("tools/call", call.clone()));

@@ -150,12 +150,12 @@ fn a_new_task_can_be_somebodys_at_once() {
     assert_snapshot!(house.run(&["task", "add", "Write the docs", "--owner", "bob"]), @"added task 1, and told bob");
     let inbox = house.run(&["inbox", "bob"]);
     assert!(inbox.stdout.contains("Write the docs"), "{}", inbox.stdout);
-    assert_snapshot!(house.run(&["task", "add", "Print them", "--owner", "nobody"]), @"
+    assert_snapshot!(house.run(&["task", "add", "Print them", "--owner", "nobody"]), @r#"
     --- stderr
-    error: no member nobody to give the task to
+    error: cannot assign the task: no member named "nobody"
     hint: members are team-lead, alice, bob
     --- exit 1
-    ");
+    "#);
     assert_eq!(house.json(&["task", "list"]).as_array().unwrap().len(), 1, "not half of it");
 }
 
@@ -170,7 +170,7 @@ fn a_teammate_does_not_end_others_in_the_leads_name() {
     let house = House::with_team();
     assert_snapshot!(house.run(&["--as", "bob", "stop", "alice"]), @"
     --- stderr
-    error: only the lead may ask a member to stop, and bob is not the lead of team demo
+    error: only the lead may ask a member to stop; bob is not the lead of team demo
     hint: `--as NAME` says who you are
     --- exit 1
     ");

@@ -21,7 +21,7 @@ fn a_task_goes_from_added_to_done() {
     ");
     assert_snapshot!(house.run(&["--as", "bob", "task", "claim", "2"]), @"
     --- stderr
-    error: task 2 waits for 1
+    error: task 2 is blocked by 1
     hint: task 1 is ready: Design
     hint: ready to be claimed: 1
     --- exit 1
@@ -42,7 +42,7 @@ fn a_task_goes_from_added_to_done() {
     assert_snapshot!(house.run(&["--as", "bob", "task", "done", "1"]), @"task 1 is done");
     assert_snapshot!(house.run(&["--as", "bob", "task", "claim", "1"]), @"
     --- stderr
-    error: task 1 is completed already
+    error: task 1 is already completed
     hint: ready to be claimed: 2
     --- exit 1
     ");
@@ -82,14 +82,14 @@ fn a_task_is_changed_given_away_and_deleted() {
     assert_snapshot!(house.run(&["task", "update", "1", "--owner", "bob", "--subject", "One"]), @"changed task 1");
     assert_snapshot!(house.run(&["--as", "bob", "inbox"]), @r#"
     ● team-lead  <date and time>  unread  task_assignment
-      team-lead gives you task 1: One
+      team-lead assigns you task 1: One
     "#);
-    assert_snapshot!(house.run(&["task", "update", "1", "--owner", "carl"]), @"
+    assert_snapshot!(house.run(&["task", "update", "1", "--owner", "carl"]), @r#"
     --- stderr
-    error: no member carl to give the task to
+    error: cannot assign the task: no member named "carl"
     hint: members are team-lead, alice, bob
     --- exit 1
-    ");
+    "#);
     assert_snapshot!(house.run(&["task", "update", "1", "--owner", "bob", "--no-owner"]), @"
     --- stderr
     error: the argument '--owner <NAME>' cannot be used with '--no-owner'
@@ -102,7 +102,7 @@ fn a_task_is_changed_given_away_and_deleted() {
     assert_snapshot!(house.run(&["task", "update", "2", "--blocked-by", "1", "--blocks", "3"]), @"changed task 2");
     assert_snapshot!(house.run(&["task", "update", "1", "--blocked-by", "3"]), @"
     --- stderr
-    error: task 1 cannot wait for 3: 3 waits for 1
+    error: task 1 cannot depend on 3: 3 already depends on 1
     hint: `brigade task graph` shows who waits for whom
     --- exit 1
     ");
@@ -189,11 +189,11 @@ fn a_file_that_is_no_task_is_told_of_and_passed_over() {
     ");
     assert_snapshot!(house.run(&["task", "show", "7"]), @"
     7
-    state      lacks what a task needs; Claude Code does not show it
+    state      is missing required fields; Claude Code does not show it
     ");
     assert_snapshot!(house.run(&["task", "claim", "7"]), @"
     --- stderr
-    error: task 7 lacks what a task needs; Claude Code does not show it either
+    error: task 7 is missing required fields; Claude Code does not show it either
     --- exit 1
     ");
     assert_snapshot!(house.run(&["task", "show", "8"]), @"

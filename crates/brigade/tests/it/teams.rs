@@ -13,12 +13,12 @@ fn a_team_is_created_joined_shown_left_and_deleted() {
     --- exit 4
     ");
     assert_snapshot!(house.run(&["team", "create", "demo", "-d", "Ship it"]), @"created team demo; you are its team-lead");
-    assert_snapshot!(house.run(&["team", "create", "demo"]), @"
+    assert_snapshot!(house.run(&["team", "create", "demo"]), @r#"
     --- stderr
-    error: there is a team demo already
+    error: a team named "demo" already exists
     hint: use it with `--team demo`, or delete it with `brigade team delete demo`
     --- exit 1
-    ");
+    "#);
     assert_snapshot!(house.run(&["team", "join", "bob", "--agent-type", "codex", "--model", "gpt-5"]), @"bob joined team demo, in blue");
     assert_snapshot!(house.run(&["team", "join", "Bob"]), @r#"
     --- stderr

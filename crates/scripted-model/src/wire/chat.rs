@@ -1,10 +1,10 @@
-//! `OpenAI`'s Chat Completions, as opencode and many others speak it.
+//! `OpenAI`'s Chat Completions API, as used by opencode and many others.
 
 use serde_json::{Value, json};
 
 use super::{Body, INPUT_TOKENS, OUTPUT_TOKENS, Request, ServerEvent};
-use super::{is_set, items, pieces, plain_text, text, words};
-use crate::conversation::{Answer, Conversation, Event, Returned, Tool};
+use super::{answer_text, chunks, is_set, items, plain_text, text};
+use crate::conversation::{Answer, Conversation, InputEvent, Tool, ToolResult};
 
 /// `POST …/chat/completions`.
 #[derive(Debug)]
@@ -14,10 +14,13 @@ impl Request for Chat {
     fn conversation(&self) -> Conversation {
         let mut events = Vec::new();
         for message in items(&self.0, "messages") {
-            let words = message.get("content").map(plain_text).unwrap_or_default();
+            let content = message.get("content").map(plain_text).unwrap_or_default();
             match text(message, "role") {
-                "user" => events.push(Event::Said(words)),
-                "tool" => events.push(Event::Returned(Returned { text: words, failed: false })),
+                "user" => events.push(InputEvent::UserText(content)),
+                "tool" => {
+                    events
+                        .push(InputEvent::ToolResult(ToolResult { text: content, failed: false }));
+                }
                 _ => {}
             }
         }
@@ -49,7 +52,7 @@ impl Request for Chat {
         };
         let end = if calls.is_some() { "tool_calls" } else { "stop" };
         if !is_set(&self.0, "stream") {
-            let mut message = json!({ "role": "assistant", "content": words(answer) });
+            let mut message = json!({ "role": "assistant", "content": answer_text(answer) });
             if let (Some(fields), Some(calls)) = (message.as_object_mut(), calls) {
                 fields.insert("tool_calls".into(), calls);
             }
@@ -61,9 +64,9 @@ impl Request for Chat {
             ServerEvent::plain(&completion("chat.completion.chunk", choices, &Value::Null))
         };
         let mut events = vec![chunk(json!({ "role": "assistant", "content": "" }), None)];
-        if let Some(words) = words(answer) {
-            let deltas = pieces(words).into_iter();
-            events.extend(deltas.map(|piece| chunk(json!({ "content": piece }), None)));
+        if let Some(text) = answer_text(answer) {
+            let deltas = chunks(text).into_iter();
+            events.extend(deltas.map(|part| chunk(json!({ "content": part }), None)));
         }
         if let Some(calls) = calls {
             events.push(chunk(json!({ "tool_calls": calls }), None));

@@ -1,38 +1,40 @@
-//! Google's generateContent, as Gemini CLI speaks it.
+//! Google's generateContent API, as used by Gemini CLI.
 
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::{Body, INPUT_TOKENS, OUTPUT_TOKENS, Request, ServerEvent, items, pieces, text, words};
-use crate::conversation::{Answer, Conversation, Event, Returned, Tool};
+use super::{
+    Body, INPUT_TOKENS, OUTPUT_TOKENS, Request, ServerEvent, answer_text, chunks, items, text,
+};
+use crate::conversation::{Answer, Conversation, InputEvent, Tool, ToolResult};
 
 /// `POST …:generateContent` or `POST …:streamGenerateContent`.
 #[derive(Debug)]
 pub struct Gemini {
-    /// What was sent.
+    /// The body of the request.
     pub body: Value,
-    /// Whether the answer shall be streamed; here the path says so.
+    /// Whether the answer is streamed; in this format, the path tells.
     pub stream: bool,
 }
 
 impl Request for Gemini {
     fn conversation(&self) -> Conversation {
         let mut events = Vec::new();
-        // A session that was resumed tells some results again, under the same id.
-        let mut told = HashSet::new();
+        // A resumed session repeats some results, with the same id.
+        let mut seen = HashSet::new();
         for content in items(&self.body, "contents") {
-            let of_user = content.get("role").is_none_or(|role| role == "user");
+            let from_user = content.get("role").is_none_or(|role| role == "user");
             for part in items(content, "parts") {
                 if let Some(response) = part.pointer("/functionResponse/response") {
                     let id = part.pointer("/functionResponse/id").and_then(Value::as_str);
-                    if id.is_none_or(|id| told.insert(id)) {
-                        events.push(Event::Returned(returned(response)));
+                    if id.is_none_or(|id| seen.insert(id)) {
+                        events.push(InputEvent::ToolResult(tool_result(response)));
                     }
-                } else if let Some(words) = part.get("text").and_then(Value::as_str)
-                    && of_user
+                } else if let Some(text) = part.get("text").and_then(Value::as_str)
+                    && from_user
                 {
-                    events.push(Event::Said(words.to_owned()));
+                    events.push(InputEvent::UserText(text.to_owned()));
                 }
             }
         }
@@ -68,14 +70,14 @@ impl Request for Gemini {
                 vec![json!({ "functionCall": call })]
             }
             _ if self.stream => {
-                let pieces = pieces(words(answer).unwrap_or_default()).into_iter();
-                pieces.map(|piece| json!({ "text": piece })).collect()
+                let texts = chunks(answer_text(answer).unwrap_or_default()).into_iter();
+                texts.map(|text| json!({ "text": text })).collect()
             }
-            _ => vec![json!({ "text": words(answer) })],
+            _ => vec![json!({ "text": answer_text(answer) })],
         };
         let last = parts.len().saturating_sub(1);
         let mut chunks =
-            parts.into_iter().enumerate().map(|(place, part)| chunk(part, place == last));
+            parts.into_iter().enumerate().map(|(index, part)| chunk(part, index == last));
         if self.stream {
             Body::Stream(chunks.map(|chunk| ServerEvent::plain(&chunk)).collect())
         } else {
@@ -84,12 +86,12 @@ impl Request for Gemini {
     }
 }
 
-/// A result is wrapped: its text is under `output`, or under `error` if the tool failed.
-fn returned(response: &Value) -> Returned {
+/// Extracts the text of a result from `output`, or from `error` if the tool failed.
+fn tool_result(response: &Value) -> ToolResult {
     let as_text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     match (response.get("error"), response.get("output")) {
-        (Some(error), _) => Returned { text: as_text(error), failed: true },
-        (None, Some(output)) => Returned { text: as_text(output), failed: false },
-        (None, None) => Returned { text: response.to_string(), failed: false },
+        (Some(error), _) => ToolResult { text: as_text(error), failed: true },
+        (None, Some(output)) => ToolResult { text: as_text(output), failed: false },
+        (None, None) => ToolResult { text: response.to_string(), failed: false },
     }
 }

@@ -1,13 +1,14 @@
-//! Anthropic's Messages, as Claude Code speaks it.
+//! Anthropic's Messages API, as used by Claude Code.
 
 use serde_json::{Value, json};
 
 use super::{Body, INPUT_TOKENS, OUTPUT_TOKENS, Request, ServerEvent};
-use super::{is_set, items, pieces, plain_text, text, words};
-use crate::conversation::{Answer, Conversation, Event, Returned, Tool};
+use super::{answer_text, chunks, is_set, items, plain_text, text};
+use crate::conversation::{Answer, Conversation, InputEvent, Tool, ToolResult};
 
-/// What Claude Code puts behind a tool's result when its user said something meanwhile.
-const MEANWHILE: &str = "<system-reminder>\nThe user sent a new message while you were working:\n";
+/// The text that Claude Code inserts between a tool result and a message that the user sent meanwhile.
+const USER_MESSAGE_MARKER: &str =
+    "<system-reminder>\nThe user sent a new message while you were working:\n";
 
 /// `POST …/messages`.
 #[derive(Debug)]
@@ -18,21 +19,23 @@ impl Request for Messages {
         let mut events = Vec::new();
         for message in items(&self.0, "messages").filter(|message| text(message, "role") == "user")
         {
-            if let Some(words) = message.get("content").and_then(Value::as_str) {
-                events.push(Event::Said(words.to_owned()));
+            if let Some(content) = message.get("content").and_then(Value::as_str) {
+                events.push(InputEvent::UserText(content.to_owned()));
             }
             for block in items(message, "content") {
                 match text(block, "type") {
-                    "text" => events.push(Event::Said(text(block, "text").to_owned())),
+                    "text" => events.push(InputEvent::UserText(text(block, "text").to_owned())),
                     "tool_result" => {
                         let text = block.get("content").map(plain_text).unwrap_or_default();
-                        let (gave, said) = match text.split_once(MEANWHILE) {
-                            Some((gave, said)) => (gave.to_owned(), Some(said.to_owned())),
+                        let (result, message) = match text.split_once(USER_MESSAGE_MARKER) {
+                            Some((result, message)) => {
+                                (result.to_owned(), Some(message.to_owned()))
+                            }
                             None => (text, None),
                         };
                         let failed = is_set(block, "is_error");
-                        events.push(Event::Returned(Returned { text: gave, failed }));
-                        events.extend(said.map(Event::Said));
+                        events.push(InputEvent::ToolResult(ToolResult { text: result, failed }));
+                        events.extend(message.map(InputEvent::UserText));
                     }
                     _ => {}
                 }
@@ -56,9 +59,9 @@ impl Request for Messages {
             Answer::Call { tool, args, .. } => {
                 json!({ "type": "tool_use", "id": format!("toolu_{id}"), "name": tool, "input": args })
             }
-            _ => json!({ "type": "text", "text": words(answer) }),
+            _ => json!({ "type": "text", "text": answer_text(answer) }),
         };
-        let end = if words(answer).is_some() { "end_turn" } else { "tool_use" };
+        let end = if answer_text(answer).is_some() { "end_turn" } else { "tool_use" };
         let message = |content: Value, end: Option<&str>| {
             json!({
                 "id": format!("msg_{id}"), "type": "message", "role": "assistant",
@@ -80,8 +83,8 @@ impl Request for Messages {
             }
             _ => {
                 set(&mut empty, "text", json!(""));
-                let pieces = pieces(words(answer).unwrap_or_default()).into_iter();
-                pieces.map(|piece| json!({ "type": "text_delta", "text": piece })).collect()
+                let texts = chunks(answer_text(answer).unwrap_or_default()).into_iter();
+                texts.map(|text| json!({ "type": "text_delta", "text": text })).collect()
             }
         };
         events.push(event("content_block_start", json!({ "index": 0, "content_block": empty })));
@@ -99,7 +102,7 @@ impl Request for Messages {
     }
 }
 
-/// An event that says its name twice, as this format has it.
+/// Makes an event with its name in the header and in the data, as this format requires.
 fn event(name: &'static str, mut data: Value) -> ServerEvent {
     set(&mut data, "type", name.into());
     ServerEvent::named(name, &data)

@@ -1,5 +1,5 @@
-//! The vendors' wire formats. Each file reads a request into a [`Conversation`] and writes an
-//! [`Answer`] back in the same format, streamed or at once, as the request asks.
+//! The vendors' wire formats. Each file converts a request to a [`Conversation`], and an [`Answer`] to a response in
+//! the same format, streamed or complete, as requested.
 
 pub mod chat;
 pub mod gemini;
@@ -10,26 +10,25 @@ use serde_json::Value;
 
 use crate::conversation::{Answer, Conversation};
 
-/// What a request costs, as far as anybody is told. Small and always the same, so that no program
-/// thinks its conversation too long.
+/// The reported token usage. It is small and constant, so that no agent considers its conversation too long.
 const INPUT_TOKENS: u32 = 1000;
 const OUTPUT_TOKENS: u32 = 10;
 
-/// A request for an answer of the model, in one wire format.
+/// A request to the model, in one wire format.
 pub trait Request {
-    /// What it says.
+    /// Converts it to a conversation.
     fn conversation(&self) -> Conversation;
 
-    /// The answer on the wire. What needs a name of its own there is named after `id`, which is used once.
+    /// Converts the answer to a response. Ids in the response are derived from `id`, which is unique.
     fn write(&self, answer: &Answer, id: &str) -> Body;
 }
 
-/// What is sent back.
+/// The body of a response.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Body {
-    /// One document.
+    /// One JSON document.
     Json(Value),
-    /// Server-sent events, one by one.
+    /// Server-sent events.
     Stream(Vec<ServerEvent>),
 }
 
@@ -49,27 +48,27 @@ impl ServerEvent {
         Self { name: None, data: data.to_string() }
     }
 
-    /// As it goes over the wire. The data is JSON or one word, and so has no line breaks.
+    /// The text of the event. The data contains no line breaks, because it is JSON or one word.
     pub fn text(&self) -> String {
         let name = self.name.map(|name| format!("event: {name}\n")).unwrap_or_default();
         format!("{name}data: {}\n\n", self.data)
     }
 }
 
-/// What an answer says in words; a call says nothing.
-fn words(answer: &Answer) -> Option<&str> {
+/// The text of an answer; `None` for a tool call.
+fn answer_text(answer: &Answer) -> Option<&str> {
     match answer {
-        Answer::Say(text) | Answer::Aside(text) | Answer::Stray(text) => Some(text),
+        Answer::Say(text) | Answer::Aside(text) | Answer::ScriptError(text) => Some(text),
         Answer::Call { .. } => None,
     }
 }
 
-/// The parts in which a text is streamed; at least one.
-fn pieces(text: &str) -> Vec<&str> {
+/// Splits a text into the parts in which it is streamed; at least one.
+fn chunks(text: &str) -> Vec<&str> {
     if text.is_empty() { vec![""] } else { text.split_inclusive(' ').collect() }
 }
 
-/// The text of a message's content, which is a string, a list of parts, or one part.
+/// The text of a message's content, which may be a string, a list of parts, or one part.
 fn plain_text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -85,17 +84,17 @@ fn plain_text(content: &Value) -> String {
     }
 }
 
-/// The value in a list of JSON objects that a field holds, if it is such a list.
+/// The elements of the array in a field; none if it is not an array.
 fn items<'a>(object: &'a Value, field: &str) -> impl Iterator<Item = &'a Value> {
     object.get(field).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// The text that a field holds; empty if it is none.
+/// The string in a field; empty if it is not a string.
 fn text<'a>(object: &'a Value, field: &str) -> &'a str {
     object.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Whether a field is there and true.
+/// Whether a field exists and is true.
 fn is_set(object: &Value, field: &str) -> bool {
     object.get(field).and_then(Value::as_bool).unwrap_or_default()
 }

@@ -1,24 +1,24 @@
-//! `OpenAI`'s Responses, as Codex speaks it.
+//! `OpenAI`'s Responses API, as used by Codex.
 
 use serde_json::{Value, json};
 
 use super::{Body, INPUT_TOKENS, OUTPUT_TOKENS, Request, ServerEvent};
-use super::{is_set, items, pieces, plain_text, text, words};
-use crate::conversation::{Answer, Conversation, Event, Returned, Tool};
+use super::{answer_text, chunks, is_set, items, plain_text, text};
+use crate::conversation::{Answer, Conversation, InputEvent, Tool, ToolResult};
 
 /// `POST …/responses`.
 #[derive(Debug)]
 pub struct Responses(pub Value);
 
-/// A tool as it is offered: its name alone does not say how to call it.
-struct Offer<'a> {
+/// An offered tool. Its kind determines how it is called.
+struct OfferedTool<'a> {
     namespace: Option<&'a str>,
     name: &'a str,
     kind: &'a str,
     deferred: bool,
 }
 
-impl Offer<'_> {
+impl OfferedTool<'_> {
     fn full_name(&self) -> String {
         match self.namespace {
             Some(namespace) => format!("{namespace}/{}", self.name),
@@ -28,21 +28,21 @@ impl Offer<'_> {
 }
 
 impl Responses {
-    fn offers(&self) -> Vec<Offer<'_>> {
-        // Newer models are told of tools by an item of the conversation, and of more by later ones.
+    fn offers(&self) -> Vec<OfferedTool<'_>> {
+        // For newer models, tools are announced by items of the conversation.
         let announced = items(&self.0, "input")
             .filter(|item| text(item, "type") == "additional_tools")
             .flat_map(|item| items(item, "tools"));
         let mut offers = Vec::new();
         for tool in items(&self.0, "tools").chain(announced) {
-            let offer = |namespace, of| Offer {
+            let offer = |namespace, tool_or_inner| OfferedTool {
                 namespace,
-                // Tools of the vendor's own have a type and no name.
-                name: Some(text(of, "name"))
+                // Built-in tools have a type and no name.
+                name: Some(text(tool_or_inner, "name"))
                     .filter(|name| !name.is_empty())
-                    .unwrap_or(text(of, "type")),
-                kind: text(of, "type"),
-                deferred: is_set(tool, "defer_loading") || is_set(of, "defer_loading"),
+                    .unwrap_or(text(tool_or_inner, "type")),
+                kind: text(tool_or_inner, "type"),
+                deferred: is_set(tool, "defer_loading") || is_set(tool_or_inner, "defer_loading"),
             };
             if text(tool, "type") == "namespace" {
                 let namespace = text(tool, "name");
@@ -54,11 +54,11 @@ impl Responses {
         offers
     }
 
-    /// The one item of the answer's output.
+    /// The only item in the output of the response.
     fn item(&self, answer: &Answer, id: &str) -> Value {
         let Answer::Call { tool, args, .. } = answer else {
             let content = json!([{
-                "type": "output_text", "text": words(answer), "annotations": [],
+                "type": "output_text", "text": answer_text(answer), "annotations": [],
             }]);
             return json!({
                 "type": "message", "id": format!("msg_{id}"), "role": "assistant",
@@ -90,15 +90,17 @@ impl Request for Responses {
     fn conversation(&self) -> Conversation {
         let mut events = Vec::new();
         if let Some(input) = self.0.get("input").and_then(Value::as_str) {
-            events.push(Event::Said(input.to_owned()));
+            events.push(InputEvent::UserText(input.to_owned()));
         }
         for item in items(&self.0, "input") {
             let kind = text(item, "type");
             if kind.ends_with("_output") {
                 let output = item.get("output").map(plain_text).unwrap_or_default();
-                events.push(Event::Returned(Returned { text: output, failed: false }));
+                events.push(InputEvent::ToolResult(ToolResult { text: output, failed: false }));
             } else if text(item, "role") == "user" {
-                events.push(Event::Said(item.get("content").map(plain_text).unwrap_or_default()));
+                events.push(InputEvent::UserText(
+                    item.get("content").map(plain_text).unwrap_or_default(),
+                ));
             }
         }
         let offers = self.offers();
@@ -122,13 +124,13 @@ impl Request for Responses {
                 "status": status, "output": output, "usage": usage,
             })
         };
-        let whole = response("completed", &[&item], &usage);
+        let completed = response("completed", &[&item], &usage);
         if !is_set(&self.0, "stream") {
-            return Body::Json(whole);
+            return Body::Json(completed);
         }
-        let begun = response("in_progress", &[], &Value::Null);
-        let mut events = vec![event("response.created", json!({ "response": begun }))];
-        if let Some(words) = words(answer) {
+        let created = response("in_progress", &[], &Value::Null);
+        let mut events = vec![event("response.created", json!({ "response": created }))];
+        if let Some(text) = answer_text(answer) {
             let mut empty = item.clone();
             if let Some(fields) = empty.as_object_mut() {
                 fields.insert("content".into(), json!([]));
@@ -136,20 +138,20 @@ impl Request for Responses {
             }
             let added = json!({ "output_index": 0, "item": empty });
             events.push(event("response.output_item.added", added));
-            events.extend(pieces(words).into_iter().map(|piece| {
+            events.extend(chunks(text).into_iter().map(|part| {
                 let delta = json!({
-                    "item_id": format!("msg_{id}"), "output_index": 0, "content_index": 0, "delta": piece,
+                    "item_id": format!("msg_{id}"), "output_index": 0, "content_index": 0, "delta": part,
                 });
                 event("response.output_text.delta", delta)
             }));
         }
         events.push(event("response.output_item.done", json!({ "output_index": 0, "item": item })));
-        events.push(event("response.completed", json!({ "response": whole })));
+        events.push(event("response.completed", json!({ "response": completed })));
         Body::Stream(events)
     }
 }
 
-/// An event that says its name twice, as this format has it.
+/// Makes an event with its name in the header and in the data, as this format requires.
 fn event(name: &'static str, mut data: Value) -> ServerEvent {
     if let Some(fields) = data.as_object_mut() {
         fields.insert("type".into(), name.into());

@@ -1,4 +1,4 @@
-//! What the four formats have in common, and what no recorded request shows.
+//! Behaviour that all four formats have in common, and cases without a recorded request.
 
 use scripted_model::conversation::Answer;
 use scripted_model::endpoint::{self, Response};
@@ -12,14 +12,14 @@ fn ask(path: &str, body: &Value) -> Response {
     endpoint::answer("POST", path, body.to_string().as_bytes(), "ID")
 }
 
-fn whole(path: &str, body: &Value) -> Value {
+fn json_answer(path: &str, body: &Value) -> Value {
     match ask(path, body).body {
         Body::Json(value) => value,
         Body::Stream(events) => panic!("{path}: {events:?}"),
     }
 }
 
-/// The four requests for one conversation: a script, and the results its tools gave.
+/// The same conversation in the four formats: a script, and the results of its tools.
 fn requests(results: &[&str]) -> [(&'static str, Value); 4] {
     let chat = results.iter().map(|text| json!({"role": "tool", "content": text}));
     let responses =
@@ -61,7 +61,7 @@ fn requests(results: &[&str]) -> [(&'static str, Value); 4] {
 }
 
 #[test]
-fn an_answer_at_once_says_the_same_in_every_format() {
+fn a_complete_answer_is_equal_in_every_format() {
     let calls = [
         ("/output/0/name", "/output/0/arguments"),
         (
@@ -75,7 +75,7 @@ fn an_answer_at_once_says_the_same_in_every_format() {
         ),
     ];
     for ((path, body), (name, args)) in requests(&[]).into_iter().zip(calls) {
-        let answer = whole(path, &body);
+        let answer = json_answer(path, &body);
         assert_eq!(answer.pointer(name), Some(&json!("team_get")), "{answer}");
         let args = answer.pointer(args).unwrap();
         let args = args.as_str().map_or_else(|| args.clone(), |text| text.parse().unwrap());
@@ -88,34 +88,34 @@ fn an_answer_at_once_says_the_same_in_every_format() {
         "/candidates/0/content/parts/0/text",
     ];
     for ((path, body), text) in requests(&["ten"]).into_iter().zip(texts) {
-        let answer = whole(path, &body);
+        let answer = json_answer(path, &body);
         assert_eq!(answer.pointer(text), Some(&json!("said ten")), "{answer}");
     }
 }
 
 #[test]
-fn a_stream_is_the_text_in_pieces() {
+fn a_stream_contains_the_text_in_parts() {
     let texts =
         ["/delta", "/choices/0/delta/content", "/delta/text", "/candidates/0/content/parts/0/text"];
     for ((path, mut body), text) in requests(&["a b c"]).into_iter().zip(texts) {
         body["stream"] = json!(true);
         let path = path.replace(":generate", ":streamGenerate");
         let Body::Stream(events) = ask(&path, &body).body else { panic!("{path}: no stream") };
-        let pieces: Vec<_> = events
+        let parts: Vec<_> = events
             .iter()
             .filter_map(|event| {
                 let sent = event.text();
                 let data = sent.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
                 let data: Value = serde_json::from_str(data).ok()?;
-                Some(data.pointer(text)?.as_str()?.to_owned()).filter(|piece| !piece.is_empty())
+                Some(data.pointer(text)?.as_str()?.to_owned()).filter(|part| !part.is_empty())
             })
             .collect();
-        assert_eq!(pieces, ["said ", "a ", "b ", "c"], "{path}");
+        assert_eq!(parts, ["said ", "a ", "b ", "c"], "{path}");
     }
 }
 
 #[test]
-fn what_claude_code_says_behind_a_result_is_heard() {
+fn a_user_message_after_a_tool_result_is_recognised() {
     let text = "done\n\n<system-reminder>\nThe user sent a new message while you were working:\n\
         hello [script][{\"say\":\"fine\"}][/script]\n</system-reminder>";
     let body = json!({"messages": [{"role": "user", "content": [
@@ -127,7 +127,7 @@ fn what_claude_code_says_behind_a_result_is_heard() {
 }
 
 #[test]
-fn a_failed_tool_is_told_where_the_format_tells_it() {
+fn a_failed_tool_is_recognised() {
     let body = json!({"messages": [{"role": "user", "content": [
         {"type": "tool_result", "is_error": true, "content": "denied"}]}]});
     let returned = ask("/v1/messages", &body).asked.unwrap().returned.unwrap();
@@ -139,13 +139,13 @@ fn a_failed_tool_is_told_where_the_format_tells_it() {
 }
 
 #[test]
-fn a_custom_tool_of_responses_gets_its_input_as_it_stands() {
+fn a_custom_tool_receives_plain_text() {
     let body = json!({
         "input": r#"[script][{"tool":"exec","args":"text(1)"}][/script]"#,
         "tools": [{"type": "namespace", "name": "functions",
             "tools": [{"type": "custom", "name": "exec"}]}],
     });
-    let item = whole("/v1/responses", &body)["output"][0].clone();
+    let item = json_answer("/v1/responses", &body)["output"][0].clone();
     assert_eq!(
         item,
         json!({"type": "custom_tool_call", "id": "ctc_ID", "call_id": "call_ID",
@@ -154,7 +154,7 @@ fn a_custom_tool_of_responses_gets_its_input_as_it_stands() {
 }
 
 #[test]
-fn deferred_tools_are_told_apart() {
+fn deferred_tools_are_recognised() {
     let body = json!({"input": "x", "tools": [
         {"type": "function", "name": "a", "defer_loading": true},
         {"type": "namespace", "name": "n", "defer_loading": true, "tools": [{"name": "b"}]},
@@ -165,27 +165,27 @@ fn deferred_tools_are_told_apart() {
 }
 
 #[test]
-fn side_endpoints_are_answered_and_the_rest_is_not_found() {
+fn other_endpoints_are_answered_or_not_found() {
     let get = |path: &str| endpoint::answer("GET", path, b"", "ID").status;
     assert_eq!(get("/v1/models"), 200);
     assert_eq!(get("/v1beta/models"), 200);
     assert_eq!(endpoint::answer("HEAD", "/", b"", "ID").status, 200);
     assert_eq!(get("/elsewhere"), 404);
     let body = json!({"messages": []});
-    assert!(whole("/v1/messages/count_tokens", &body)["input_tokens"].is_u64());
-    assert!(whole("/v1beta/models/m:countTokens", &body)["totalTokens"].is_u64());
+    assert!(json_answer("/v1/messages/count_tokens", &body)["input_tokens"].is_u64());
+    assert!(json_answer("/v1beta/models/m:countTokens", &body)["totalTokens"].is_u64());
     assert_eq!(ask("/v1/embeddings", &body).status, 404);
     assert_eq!(endpoint::answer("POST", "/v1/messages", b"{", "ID").status, 400);
 }
 
-/// Gemini CLI does so in a session that was resumed.
+/// Gemini CLI repeats results in a resumed session.
 #[test]
-fn a_result_that_is_told_again_counts_once() {
+fn a_repeated_result_counts_once() {
     let result = json!({"functionResponse": {"id": "call_1", "response": {"output": "one"}}});
     let contents = json!([
         {"role": "user", "parts": [{"text": SCRIPT}]},
         {"role": "user", "parts": [result, result, result]},
     ]);
-    let answer = whole("/v1beta/models/m:generateContent", &json!({ "contents": contents }));
+    let answer = json_answer("/v1beta/models/m:generateContent", &json!({ "contents": contents }));
     assert_eq!(answer.pointer("/candidates/0/content/parts/0/text"), Some(&json!("said one")));
 }

@@ -1,4 +1,4 @@
-//! The scripted model, asked as the real programs ask it.
+//! Sends requests to the scripted model as the real agents do.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod formats;

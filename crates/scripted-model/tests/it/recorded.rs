@@ -1,11 +1,11 @@
-//! Requests that the real programs made, shortened: what is read from them, and what is answered.
+//! Shortened requests of the real agents: the logged details, and the responses.
 
 use std::path::Path;
 
 use scripted_model::endpoint;
 use scripted_model::wire::Body;
 
-/// What is told of the request, then the answer as it goes over the wire.
+/// Returns the logged details of the request, and the response.
 fn exchange(name: &str, path: &str) -> String {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/recorded/{name}.json"));
     let answer = endpoint::answer("POST", path, &std::fs::read(file).unwrap(), "ID");

@@ -1,22 +1,22 @@
-//! The server on a real socket.
+//! The server, tested over a real socket.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use scripted_model::server::{Books, Server};
+use scripted_model::server::{Server, ServerOptions};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 async fn start(folder: &Path) -> SocketAddr {
     let log = std::fs::File::create(folder.join("log")).unwrap();
-    let books = Books {
+    let options = ServerOptions {
         log: Some(Box::new(log)),
         bodies: Some(folder.to_owned()),
         outage: Some(folder.join("outage")),
     };
-    let server = Server::bind(0, books).await.unwrap();
+    let server = Server::bind(0, options).await.unwrap();
     let address = server.address().unwrap();
     tokio::spawn(server.run());
     address
@@ -32,7 +32,7 @@ async fn send(address: SocketAddr, head: &str, body: &str) -> TcpStream {
     stream
 }
 
-async fn rest(mut stream: TcpStream) -> String {
+async fn read_all(mut stream: TcpStream) -> String {
     let mut text = String::new();
     stream.read_to_string(&mut text).await.unwrap();
     text
@@ -46,32 +46,32 @@ fn log(folder: &Path) -> Vec<Value> {
 const CHAT: &str = "POST /v1/chat/completions?beta=true HTTP/1.1";
 
 #[tokio::test]
-async fn the_head_of_a_stream_comes_before_the_wait_and_the_log_before_the_head() {
+async fn headers_are_sent_before_the_delay_and_after_logging() {
     let folder = tempfile::tempdir().unwrap();
     let address = start(folder.path()).await;
     assert_eq!(address.ip(), Ipv4Addr::LOCALHOST);
     let body = r#"{"stream":true,"messages":[{"role":"user",
-        "content":"[script][{\"say\":\"late words\",\"wait\":1}][/script]"}]}"#;
-    let begun = Instant::now();
+        "content":"[script][{\"say\":\"late text\",\"wait\":1}][/script]"}]}"#;
+    let started = Instant::now();
     let mut stream = send(address, CHAT, body).await;
     let mut head = [0; 15];
     stream.read_exact(&mut head).await.unwrap();
     assert_eq!(&head, b"HTTP/1.1 200 OK");
-    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
     let records = log(folder.path());
-    assert_eq!(records[0]["answer"]["say"], "late words");
+    assert_eq!(records[0]["answer"]["say"], "late text");
     assert_eq!(records[0]["path"], "/v1/chat/completions");
     assert_eq!(std::fs::read_to_string(folder.path().join("0001.json")).unwrap(), body);
 
-    let events = rest(stream).await;
-    assert!(begun.elapsed() >= Duration::from_secs(1), "{:?}", begun.elapsed());
+    let events = read_all(stream).await;
+    assert!(started.elapsed() >= Duration::from_secs(1), "{:?}", started.elapsed());
     assert!(events.contains("content-type: text/event-stream"), "{events}");
     assert!(events.contains(r#"{"content":"late "}"#), "{events}");
     assert!(events.contains("data: [DONE]"), "{events}");
 }
 
 #[tokio::test]
-async fn each_request_is_a_line_of_the_log() {
+async fn each_request_is_logged() {
     let folder = tempfile::tempdir().unwrap();
     let address = start(folder.path()).await;
     for (head, body) in [
@@ -81,10 +81,10 @@ async fn each_request_is_a_line_of_the_log() {
         ("POST /v1/messages HTTP/1.1", r#"{"messages":[]}"#),
         ("GET /nowhere HTTP/1.1", ""),
     ] {
-        rest(send(address, head, body).await).await;
+        read_all(send(address, head, body).await).await;
     }
     let records = log(folder.path());
-    let told: Vec<_> = records
+    let logged: Vec<_> = records
         .iter()
         .map(|record| {
             (record["number"].as_u64(), record["status"].as_u64(), record["wire"].as_str())
@@ -92,15 +92,15 @@ async fn each_request_is_a_line_of_the_log() {
         .collect();
     let plain = |number, status| (Some(number), Some(status), None);
     let asked = (Some(4), Some(200), Some("messages"));
-    assert_eq!(told, [plain(1, 200), plain(2, 200), plain(3, 415), asked, plain(5, 404)]);
+    assert_eq!(logged, [plain(1, 200), plain(2, 200), plain(3, 415), asked, plain(5, 404)]);
 }
 
 #[tokio::test]
-async fn ids_are_used_once() {
+async fn ids_are_unique() {
     let folder = tempfile::tempdir().unwrap();
     let address = start(folder.path()).await;
     let id = async || {
-        let answer = rest(send(address, CHAT, r#"{"messages":[]}"#).await).await;
+        let answer = read_all(send(address, CHAT, r#"{"messages":[]}"#).await).await;
         let (_, after) = answer.split_once(r#""id":""#).unwrap();
         after.split_once('"').unwrap().0.to_owned()
     };
@@ -108,25 +108,25 @@ async fn ids_are_used_once() {
 }
 
 #[tokio::test]
-async fn an_outage_answers_every_question_for_as_long_as_it_lasts() {
+async fn model_requests_fail_while_the_outage_file_exists() {
     let folder = tempfile::tempdir().unwrap();
     let address = start(folder.path()).await;
     let body = r#"{"messages":[{"role":"user","content":"[script][{\"say\":\"hi\"}][/script]"}]}"#;
     let outage = folder.path().join("outage");
-    for (held, expected) in [
+    for (content, expected) in [
         (Some(r#"{"status":429,"body":{"error":{"code":"busy"}}}"#), "429 Too Many Requests"),
         (Some("nonsense"), "501 Not Implemented"),
         (None, "200 OK"),
     ] {
-        match held {
-            Some(held) => std::fs::write(&outage, held).unwrap(),
+        match content {
+            Some(content) => std::fs::write(&outage, content).unwrap(),
             None => std::fs::remove_file(&outage).unwrap(),
         }
-        let answer = rest(send(address, CHAT, body).await).await;
+        let answer = read_all(send(address, CHAT, body).await).await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {expected}")), "{answer}");
-        assert_eq!(answer.contains("hi"), held.is_none(), "{answer}");
-        // What is not asked of the model is answered as ever.
-        let models = rest(send(address, "GET /v1/models HTTP/1.1", "").await).await;
+        assert_eq!(answer.contains("hi"), content.is_none(), "{answer}");
+        // Other requests still succeed.
+        let models = read_all(send(address, "GET /v1/models HTTP/1.1", "").await).await;
         assert!(models.starts_with("HTTP/1.1 200 OK"), "{models}");
     }
     let statuses: Vec<_> =

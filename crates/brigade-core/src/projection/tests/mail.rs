@@ -1,12 +1,12 @@
-//! What became of messages and requests.
+//! Delivery status of messages, and requests with their answers.
 
 use super::*;
 use crate::event_log::Shelves;
 
 #[test]
-fn what_became_of_messages() {
+fn delivery_status_of_messages() {
     let check = |steps: &[Step<'_>], fate: Fate, unread: usize| {
-        let mut script = Script::of(&["lead", "ada"]);
+        let mut script = Script::new(&["lead", "ada"]);
         script.writes(1, "lead", "ada", "hello");
         for step in steps {
             step(&mut script);
@@ -29,33 +29,33 @@ fn what_became_of_messages() {
         s.is_shown(3, "lead", "ada", "hello");
     }];
     check(both, Fate::Shown(at(3)), 0);
-    // Shown before it was marked: it is not unread twice, and the first time counts.
+    // Shown before it was marked read: counted once, and the first time stays.
     let turned: &[Step<'_>] = &[
         &|s| s.is_shown(3, "lead", "ada", "hello"),
         &|s| s.reads(4, "lead", "ada", "hello"),
         &|s| s.is_shown(9, "lead", "ada", "hello"),
     ];
     check(turned, Fate::Shown(at(3)), 0);
-    // Told twice it is one message; what nobody wrote is not read.
+    // Recorded twice, it is one message. Reading an unknown message changes nothing.
     check(&[&|s| s.writes(5, "lead", "ada", "hello")], Fate::Written, 1);
     check(&[&|s| s.reads(5, "lead", "ada", "another")], Fate::Written, 1);
 }
 
 #[test]
-fn a_team_of_the_same_name_has_nothing_of_the_one_before() {
-    let mut script = Script::of(&["lead", "ada"]);
+fn a_new_team_of_the_same_name_starts_empty() {
+    let mut script = Script::new(&["lead", "ada"]);
     script.writes(1, "lead", "ada", "hello");
     script.task(1, "1 p -");
     script.task(1, "2 p -");
-    script.then(2, Event::TeamDeleted {});
-    assert_eq!(script.picture.cards().count(), 2, "it can still be looked at");
+    script.record(2, Event::TeamDeleted {});
+    assert_eq!(script.picture.cards().count(), 2, "a deleted team's board stays visible");
     let team = raw(&json!({"name": "demo", "createdAt": 3000, "members": [{"name": "ada"}]}));
-    script.then(3, Event::TeamCreated { team });
+    script.record(3, Event::TeamCreated { team });
     script.reads(4, "lead", "ada", "hello");
     script.task(4, "1 p -");
     script.writes(5, "lead", "ada", "again");
     let fates: Vec<Fate> = script.picture.letters().iter().map(Letter::fate).collect();
-    assert_eq!(fates, [Fate::Written, Fate::Written], "nobody has read it");
+    assert_eq!(fates, [Fate::Written, Fate::Written], "both are unread");
     assert_eq!(script.picture.called("ada").unwrap().unread, 1);
     assert_eq!(script.picture.cards().map(|card| card.id).collect::<Vec<_>>(), [1]);
 }
@@ -63,7 +63,7 @@ fn a_team_of_the_same_name_has_nothing_of_the_one_before() {
 #[test]
 fn messages_are_told_apart_by_their_type() {
     let check = |text: &str, kind: Kind| {
-        let mut script = Script::of(&["lead", "ada"]);
+        let mut script = Script::new(&["lead", "ada"]);
         script.writes(1, "lead", "ada", text);
         assert_eq!(script.picture.letters().first().unwrap().kind, kind, "{text}");
     };
@@ -78,7 +78,7 @@ fn messages_are_told_apart_by_their_type() {
 #[test]
 fn requests_and_their_answers() {
     /// `kind from id` or, with an answer, `kind from id yes|no hand at`.
-    fn told(script: &Script) -> Vec<String> {
+    fn describe(script: &Script) -> Vec<String> {
         let of = |asked: &Asked| {
             let from = script.picture.name(asked.from);
             let mut text = format!("{:?} {from} {}", asked.kind, asked.id);
@@ -92,17 +92,17 @@ fn requests_and_their_answers() {
         script.picture.asked().iter().map(of).collect()
     }
     let check = |steps: &[Step<'_>], expected: &[&str]| {
-        let mut script = Script::of(&["lead", "ada", "ben"]);
+        let mut script = Script::new(&["lead", "ada", "ben"]);
         for step in steps {
             step(&mut script);
         }
-        assert_eq!(told(&script), expected);
+        assert_eq!(describe(&script), expected);
     };
-    let (plan, leave) = ("plan_approval_request", "permission_request");
+    let (plan, permission) = ("plan_approval_request", "permission_request");
     let answered = |at: i64, to: &'static str, hand: &'static str| {
         move |script: &mut Script| {
             let (id, kind) = ("r1".to_owned(), "permission".to_owned());
-            script.then(
+            script.record(
                 at,
                 Event::Answered {
                     request_id: id,
@@ -120,28 +120,28 @@ fn requests_and_their_answers() {
         &[&|s| s.asks(1, "ada", plan, "r1"), &|s| s.answers(2, "ada", "r1", false)],
         &["PlanRequest ada r1 no ? 2"],
     );
-    // What was done through a seat of ours tells by whose hand; the message that follows is no news.
+    // An answer through our seats records who decided; the message that follows adds nothing.
     check(
-        &[&|s| s.asks(1, "ada", leave, "r1"), &answered(2, "ada", "rule 1 of safe"), &|s| {
+        &[&|s| s.asks(1, "ada", permission, "r1"), &answered(2, "ada", "rule 1 of safe"), &|s| {
             s.answers(3, "ada", "r1", true);
         }],
         &["PermissionRequest ada r1 yes rule 1 of safe 2"],
     );
-    // Two may ask under one id: each has its own answer.
+    // Two members may use the same request id: each has its own answer.
     check(
         &[
-            &|s| s.asks(1, "ada", leave, "r1"),
-            &|s| s.asks(2, "ben", leave, "r1"),
+            &|s| s.asks(1, "ada", permission, "r1"),
+            &|s| s.asks(2, "ben", permission, "r1"),
             &answered(3, "ben", "person"),
         ],
         &["PermissionRequest ada r1", "PermissionRequest ben r1 yes person 3"],
     );
-    // Who left asks for nothing.
+    // Leaving closes a member's requests.
     check(
-        &[&|s| s.asks(1, "ada", leave, "r1"), &|s| s.leaves(4, "ada")],
+        &[&|s| s.asks(1, "ada", permission, "r1"), &|s| s.leaves(4, "ada")],
         &["PermissionRequest ada r1 no left 4"],
     );
-    // Whoever is asked to stop answers by itself.
+    // A shutdown request is answered by a message of the member asked.
     let stop = r#"{"type":"shutdown_request","requestId":"r9"}"#;
     let stops = r#"{"type":"shutdown_approved","requestId":"r9"}"#;
     check(

@@ -1,4 +1,4 @@
-//! Small scripts of what happened, and the picture they make.
+//! Small sequences of events, and the state they result in.
 
 mod board;
 mod mail;
@@ -10,7 +10,7 @@ use super::*;
 use crate::event::MessageKey;
 use crate::event_log::Held;
 
-/// A team's life in short: what happens at which second.
+/// Builds the state of a team from events at given seconds.
 #[derive(Default)]
 struct Script {
     picture: Picture,
@@ -26,8 +26,8 @@ fn second(at: At) -> i64 {
 }
 
 impl Script {
-    /// A team of these.
-    fn of(members: &[&str]) -> Self {
+    /// A team with these members.
+    fn new(members: &[&str]) -> Self {
         let mut script = Self::default();
         for name in members {
             script.joins(0, name);
@@ -35,7 +35,7 @@ impl Script {
         script
     }
 
-    fn then(&mut self, at: i64, event: Event) {
+    fn record(&mut self, at: i64, event: Event) {
         let at = Timestamp::from_second(at).unwrap();
         let record = Arc::new(Record { at, by: None, event });
         let spot = self.held.keep(Arc::clone(&record));
@@ -44,37 +44,37 @@ impl Script {
 
     fn joins(&mut self, at: i64, name: &str) {
         let member = raw(&json!({"name": name, "agentType": "codex"}));
-        self.then(at, Event::Member { name: name.into(), member, joined: true });
+        self.record(at, Event::Member { name: name.into(), member, joined: true });
     }
 
-    /// Its entry says whether it is in a turn, as those of Claude Code do.
+    /// Its roster entry says whether it is in a turn, as Claude Code's entries do.
     fn is_active(&mut self, at: i64, name: &str, is_active: bool) {
         let member = raw(&json!({"name": name, "isActive": is_active}));
-        self.then(at, Event::Member { name: name.into(), member, joined: false });
+        self.record(at, Event::Member { name: name.into(), member, joined: false });
     }
 
     fn leaves(&mut self, at: i64, name: &str) {
-        self.then(at, Event::MemberLeft { name: name.into() });
+        self.record(at, Event::MemberLeft { name: name.into() });
     }
 
-    fn works(&mut self, at: i64, name: &str, act: Did) {
-        self.then(at, Event::Worked { name: name.into(), act });
+    fn works(&mut self, at: i64, name: &str, act: WorkEvent) {
+        self.record(at, Event::Worked { name: name.into(), act });
     }
 
     fn writes(&mut self, at: i64, from: &str, to: &str, text: &str) {
         let key = MessageKey::of_id(&format!("{from} {to} {text}"));
         let message = raw(&json!({"from": from, "text": text, "timestamp": "", "read": false}));
-        self.then(at, Event::Seen { to: to.into(), key, message });
+        self.record(at, Event::Seen { to: to.into(), key, message });
     }
 
     fn reads(&mut self, at: i64, from: &str, to: &str, text: &str) {
         let key = MessageKey::of_id(&format!("{from} {to} {text}"));
-        self.then(at, Event::Read { to: to.into(), key, gone: false });
+        self.record(at, Event::Read { to: to.into(), key, gone: false });
     }
 
     fn is_shown(&mut self, at: i64, from: &str, to: &str, text: &str) {
         let key = MessageKey::of_id(&format!("{from} {to} {text}"));
-        self.then(at, Event::Shown { to: to.into(), key });
+        self.record(at, Event::Shown { to: to.into(), key });
     }
 
     fn asks(&mut self, at: i64, from: &str, kind: &str, id: &str) {
@@ -87,7 +87,7 @@ impl Script {
         self.writes(at, "lead", to, &text.to_string());
     }
 
-    /// A task: `number status owner after…`, `-` for nobody.
+    /// Adds a task: `number status owner blocker…`; `-` for no owner.
     fn task(&mut self, at: i64, line: &str) {
         let mut words = line.split_whitespace();
         let id: u64 = words.next().unwrap().parse().unwrap();
@@ -103,11 +103,11 @@ impl Script {
             "id": id.to_string(), "subject": format!("s{id}"), "description": "d",
             "status": status, "owner": owner, "blocks": [], "blockedBy": after,
         });
-        self.then(at, Event::Task { id, task: raw(&task) });
+        self.record(at, Event::Task { id, task: raw(&task) });
     }
 
-    /// What somebody does, since when, and what it did when.
-    fn of_person(&self, name: &str) -> String {
+    /// A member's current activity, its start, and the busy periods so far.
+    fn describe_member(&self, name: &str) -> String {
         let person = self.picture.called(name).unwrap();
         let since = person.since().map_or("?".into(), |at| second(at).to_string());
         let mut text = format!("{:?} since {since}", person.doing());
@@ -119,5 +119,5 @@ impl Script {
     }
 }
 
-/// One thing that happens.
+/// One event.
 type Step<'s> = &'s dyn Fn(&mut Script);

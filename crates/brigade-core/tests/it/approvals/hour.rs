@@ -1,4 +1,4 @@
-//! An hour in which nobody answers, with members at work and no real time gone by.
+//! Requests that wait for an hour, on a paused clock so that no real time passes.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -22,7 +22,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
-/// A clock that goes with the runtime's, which stands still while there is something to do.
+/// Follows the runtime's clock, which is paused while there is work to do.
 #[derive(Debug)]
 struct PausedClock(Instant);
 
@@ -41,7 +41,7 @@ struct Asker {
 }
 
 impl Asker {
-    fn tell(&mut self, events: impl IntoIterator<Item = Event>) {
+    fn emit(&mut self, events: impl IntoIterator<Item = Event>) {
         self.out.extend(events.into_iter().map(Output::Event));
     }
 }
@@ -52,22 +52,22 @@ impl Driver for Asker {
     }
 
     fn start(&mut self) {
-        self.tell([Event::Ready { session: "s".into() }]);
+        self.emit([Event::Ready { session: "s".into() }]);
     }
 
     fn hear(&mut self, _: &[u8]) {}
 
     fn prompt(&mut self, note: Note, _: &str) {
         let then = self.ask.take().map_or(Event::TurnEnded(End::Done), Event::Asks);
-        self.tell([Event::Taken(note), Event::TurnStarted, then]);
+        self.emit([Event::Taken(note), Event::TurnStarted, then]);
     }
 
     fn steer(&mut self, note: Note, _: &str) {
-        self.tell([Event::NotTaken(note)]);
+        self.emit([Event::NotTaken(note)]);
     }
 
     fn answer(&mut self, _: AskId, verdict: &Verdict) {
-        self.tell([Event::Said(format!("{verdict:?}")), Event::TurnEnded(End::Done)]);
+        self.emit([Event::Said(format!("{verdict:?}")), Event::TurnEnded(End::Done)]);
     }
 
     fn interrupt(&mut self) {}
@@ -79,7 +79,7 @@ impl Driver for Asker {
     }
 }
 
-/// What it asks for is its model's business.
+/// Creates the agent; it asks for approval of its model's name as a plan, or else for a permission.
 fn asker(launch: Launch) -> Box<dyn Driver> {
     let ask = Ask {
         id: AskId(1),
@@ -109,7 +109,7 @@ fn plan(house: &House, name: &str, plan: Option<&str>) -> Plan {
         can,
         driver: asker,
     };
-    // It says nothing, and stays for as long as it is spoken to.
+    // `cat` prints nothing and exits when its input is closed.
     let mut start = Start::new(Vec::new(), "cat", "/");
     start.sweep = |_| {};
     let mut launch = Launch::new("/work", ToolServer::default());
@@ -121,19 +121,19 @@ fn plan(house: &House, name: &str, plan: Option<&str>) -> Plan {
     plan
 }
 
-/// Waits, in no time, until something is so.
-async fn until(what: &str, so: impl AsyncFn() -> bool) {
+/// Waits up to a minute of paused time until a condition holds.
+async fn until(what: &str, condition: impl AsyncFn() -> bool) {
     for _ in 0..600 {
-        if so().await {
+        if condition().await {
             return;
         }
         sleep(Duration::from_millis(100)).await;
     }
-    panic!("after a minute it is not so that {what}");
+    panic!("timed out: {what}");
 }
 
-/// Runs a test on a team whose clock is the runtime's.
-fn in_no_time<F: Future<Output = ()>>(test: impl FnOnce(House) -> F) {
+/// Runs a test on a team that uses the runtime's paused clock.
+fn with_paused_clock<F: Future<Output = ()>>(test: impl FnOnce(House) -> F) {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     runtime.enable_all().start_paused(true).build().unwrap().block_on(async {
         let clock: Arc<dyn Clock> = Arc::new(PausedClock(Instant::now()));
@@ -143,41 +143,41 @@ fn in_no_time<F: Future<Output = ()>>(test: impl FnOnce(House) -> F) {
     });
 }
 
-/// A member whose process is killed while it waits: the next one does not wait for that. It may ask anew.
+/// A member's process is killed while it waits: its successor does not wait for that request, but may ask again.
 #[test]
-fn a_request_dies_with_the_process_that_asked() {
-    in_no_time(async |house| {
+fn a_request_is_withdrawn_when_its_process_dies() {
+    with_paused_clock(async |house| {
         let lead = house.seat("team-lead");
         let first_waits = async || {
             approvals::waiting(&lead).await.unwrap().iter().any(|waiting| waiting.number == 1)
         };
-        let life =
+        let run =
             || teammate::run_seen(plan(&house, "bob", None), mpsc::unbounded_channel().1, drop);
         house.say("team-lead", "bob", "go").await;
         tokio::select! {
-            over = life() => panic!("bob is gone: {over:?}"),
+            ended = run() => panic!("bob has ended: {ended:?}"),
             () = until("bob asks", first_waits) => {}
         }
         assert!(first_waits().await);
         tokio::select! {
-            over = life() => panic!("bob is gone: {over:?}"),
-            () = until("nobody asks", async || !first_waits().await) => {}
+            ended = run() => panic!("bob has ended: {ended:?}"),
+            () = until("no request waits", async || !first_waits().await) => {}
         }
     });
 }
 
 #[test]
 fn a_plan_and_a_permission_wait_for_an_hour() {
-    in_no_time(async |house| {
+    with_paused_clock(async |house| {
         let sights = RefCell::new(Vec::new());
         let see = |sight: Sight| sights.borrow_mut().push(sight);
-        let nobody_types = || mpsc::unbounded_channel().1;
+        let no_input = || mpsc::unbounded_channel().1;
         let alice =
-            teammate::run_seen(plan(&house, "alice", Some("First, look.")), nobody_types(), see);
-        let bob = teammate::run_seen(plan(&house, "bob", None), nobody_types(), see);
+            teammate::run_seen(plan(&house, "alice", Some("First, look.")), no_input(), see);
+        let bob = teammate::run_seen(plan(&house, "bob", None), no_input(), see);
         tokio::select! {
-            over = alice => panic!("alice is gone: {over:?}"),
-            over = bob => panic!("bob is gone: {over:?}"),
+            ended = alice => panic!("alice has ended: {ended:?}"),
+            ended = bob => panic!("bob has ended: {ended:?}"),
             () = hour(&house, &sights) => {}
         }
     });
@@ -197,31 +197,32 @@ async fn hour(house: &House, sights: &RefCell<Vec<Sight>>) {
     for approval in &asked {
         let age = house.clock.now().duration_since(approval.at);
         assert!(age >= SignedDuration::from_hours(1), "{age:?}");
-        // Neither the one who asks nor its neighbour answers.
+        // Neither the asker nor another teammate can answer.
         for name in ["alice", "bob"] {
             let seat = house.seat(name);
             let refused = approvals::answer(&seat, approval, Answer::Yes).await.unwrap_err();
             let refused = refused.to_string();
             assert!(refused.starts_with("only the lead may answer a p"), "{refused}");
             let refused = approvals::waiting(&seat).await.unwrap_err().to_string();
-            assert!(refused.starts_with("only the lead may see"), "{refused}");
+            assert!(refused.starts_with("only the lead may list"), "{refused}");
         }
     }
     for name in ["alice", "bob"] {
         let texts = house.texts(name).await;
-        assert_eq!(texts, [("go".to_owned(), true)], "{name} was told something");
+        assert_eq!(texts, [("go".to_owned(), true)], "{name} got another message");
     }
     let was_answered = |sight: &Sight| matches!(sight, Sight::Answered { .. });
     assert!(!sights.borrow().iter().any(was_answered), "{:?}", sights.borrow());
 
-    let of =
-        |kind: Kind| -> &Approval { asked.iter().find(|its| its.wanted.kind() == kind).unwrap() };
-    let Wanted::Plan { plan, .. } = &of(Kind::Plan).wanted else { panic!("no plan") };
+    let request = |kind: Kind| -> &Approval {
+        asked.iter().find(|approval| approval.wanted.kind() == kind).unwrap()
+    };
+    let Wanted::Plan { plan, .. } = &request(Kind::Plan).wanted else { panic!("no plan") };
     assert_eq!(plan, "First, look.");
-    approvals::answer(&lead, of(Kind::Plan), Answer::Yes).await.unwrap();
-    approvals::answer(&lead, of(Kind::Permission), Answer::No("not now")).await.unwrap();
-    let said = async |words: &str| {
-        let said = Sight::Did(Event::Said(words.to_owned()));
+    approvals::answer(&lead, request(Kind::Plan), Answer::Yes).await.unwrap();
+    approvals::answer(&lead, request(Kind::Permission), Answer::No("not now")).await.unwrap();
+    let said = async |text: &str| {
+        let said = Sight::Did(Event::Said(text.to_owned()));
         sights.borrow().contains(&said)
     };
     until("alice may go on", async || said("Allow").await).await;

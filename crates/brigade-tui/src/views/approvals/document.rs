@@ -1,4 +1,4 @@
-//! A request in full. Who says yes has seen all of it.
+//! Renders a request in full, so that the person approves nothing unseen.
 
 use brigade_core::approvals::{Approval, Wanted};
 use brigade_core::policy;
@@ -7,28 +7,28 @@ use ratatui::text::{Line, Span};
 use serde_json::Value;
 
 use crate::markdown;
-use crate::prose::{after, age, wrap, wrap_plain};
+use crate::prose::{age, prepend, wrap, wrap_plain};
 use crate::screen::Screen;
 use crate::time::local;
 use brigade_core::text::one_line;
 
-/// How wide the names of the parts are.
-const LABEL: usize = 11;
+/// Width of the label column.
+const LABEL_WIDTH: usize = 11;
 
 pub(super) fn lines(screen: &Screen, approval: &Approval, width: usize) -> Vec<Line<'static>> {
     let theme = screen.theme;
-    let room = width.saturating_sub(LABEL);
+    let room = width.saturating_sub(LABEL_WIDTH);
     let mut lines = Vec::new();
-    let mut part = |label: &'static str, its: Vec<Line<'static>>| {
-        for (place, line) in its.into_iter().enumerate() {
-            let label = format!("{:LABEL$}", if place == 0 { label } else { "" });
-            lines.push(after(vec![Span::styled(label, theme.faint())], line));
+    let mut part = |label: &'static str, content: Vec<Line<'static>>| {
+        for (index, line) in content.into_iter().enumerate() {
+            let label = format!("{:LABEL_WIDTH$}", if index == 0 { label } else { "" });
+            lines.push(prepend(vec![Span::styled(label, theme.faint())], line));
         }
     };
-    let words = |text: &str, style: Style| wrap(&[Span::styled(one_line(text), style)], room);
-    let waits = age(screen.now, approval.at);
+    let text_lines = |text: &str, style: Style| wrap(&[Span::styled(one_line(text), style)], room);
+    let waiting = age(screen.now, approval.at);
     let at = local(approval.at).strftime("%H:%M:%S");
-    let waits = format!("for {waits}, since {at}");
+    let waiting = format!("for {waiting}, since {at}");
     match &approval.wanted {
         Wanted::Permission { tool, input, description, cwd } => {
             let command = policy::command(input);
@@ -36,21 +36,21 @@ pub(super) fn lines(screen: &Screen, approval: &Approval, width: usize) -> Vec<L
                 part("command", wrap_plain(command, room, theme.strong()));
             }
             match cwd {
-                Some(cwd) => part("directory", words(cwd, Style::new())),
-                None => part("directory", words("it does not say", theme.faint())),
+                Some(cwd) => part("directory", text_lines(cwd, Style::new())),
+                None => part("directory", text_lines("not specified", theme.faint())),
             }
-            part("what for", words(description, Style::new()));
-            part("tool", words(tool, Style::new()));
-            part("waits", words(&waits, theme.urgent()));
-            if !says_all(input, command.as_deref(), cwd.as_deref(), description) {
+            part("purpose", text_lines(description, Style::new()));
+            part("tool", text_lines(tool, Style::new()));
+            part("waiting", text_lines(&waiting, theme.urgent()));
+            if !shows_all_input(input, command.as_deref(), cwd.as_deref(), description) {
                 let json = serde_json::to_string_pretty(input).unwrap_or_default();
-                part("given", wrap_plain(&json, room, Style::new()));
+                part("input", wrap_plain(&json, room, Style::new()));
             }
         }
         Wanted::Plan { plan, path } => {
-            part("waits", words(&waits, theme.urgent()));
+            part("waiting", text_lines(&waiting, theme.urgent()));
             if let Some(path) = path {
-                part("file", words(path, Style::new()));
+                part("file", text_lines(path, Style::new()));
             }
             lines.push(Line::default());
             lines.extend(markdown::lines(plan, width, theme));
@@ -59,14 +59,14 @@ pub(super) fn lines(screen: &Screen, approval: &Approval, width: usize) -> Vec<L
     lines
 }
 
-/// Whether the parts that are told are all that the tool would be given.
-fn says_all(input: &Value, command: Option<&str>, cwd: Option<&str>, what_for: &str) -> bool {
+/// Whether the shown fields contain the tool's whole input. If not, the raw input is shown too.
+fn shows_all_input(input: &Value, command: Option<&str>, cwd: Option<&str>, purpose: &str) -> bool {
     let Value::Object(fields) = input else { return false };
     command.is_some()
         && fields.iter().all(|(name, value)| match name.as_str() {
             "command" => value.as_str() == command,
             "cwd" => value.as_str() == cwd,
-            "description" => value.as_str() == Some(what_for),
+            "description" => value.as_str() == Some(purpose),
             _ => false,
         })
 }
@@ -78,10 +78,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_told_otherwise_is_told_as_it_is() {
+    fn raw_input_is_shown_unless_the_fields_contain_all_of_it() {
         let check = |input: Value, all: bool| {
             let command = policy::command(&input);
-            assert_eq!(says_all(&input, command.as_deref(), Some("/w"), "why"), all, "{input}");
+            assert_eq!(
+                shows_all_input(&input, command.as_deref(), Some("/w"), "why"),
+                all,
+                "{input}"
+            );
         };
         check(json!({"command": "ls", "cwd": "/w"}), true);
         check(json!({"command": "ls", "description": "why"}), true);

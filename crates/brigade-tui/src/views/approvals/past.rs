@@ -1,4 +1,4 @@
-//! What was answered, newest first.
+//! Answered requests, newest first.
 
 use brigade_core::approvals::Approval;
 use brigade_core::handshake::TAKEN_BACK;
@@ -14,17 +14,17 @@ use crate::screen::Screen;
 use crate::time::local;
 use brigade_core::text::{cut, one_line};
 
-/// Nothing waits: says so, and what was answered last.
+/// Draws the view when no request is open: a note, and the latest answers.
 pub(super) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
     let parts = [Constraint::Length(1), Constraint::Length(1), Constraint::Min(0)];
     let [first, _, below] = Layout::vertical(parts).areas(area);
-    canvas.line(first, Line::styled("✓ Nobody waits for an answer.", theme.good()));
-    lately(screen, canvas, below);
+    canvas.line(first, Line::styled("✓ No requests are waiting.", theme.success()));
+    draw_recent(screen, canvas, below);
 }
 
-/// What was answered last, two lines for each.
-pub(super) fn lately(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
+/// Draws the latest answers, two lines each.
+pub(super) fn draw_recent(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
     let asked = screen.picture.asked().iter().rev();
     let room = usize::from(area.height.saturating_sub(1) / 2);
@@ -44,38 +44,42 @@ pub(super) fn lately(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     if answers.is_empty() {
         return;
     }
-    line(Line::styled("ANSWERED LATELY", theme.faint()));
+    line(Line::styled("RECENTLY ANSWERED", theme.faint()));
     for (asked, reply) in answers {
         let (sign, style) = match reply.yes {
-            true => ("✓ yes", theme.good()),
-            false => ("✗ no ", theme.wrong()),
+            true => ("✓ yes", theme.success()),
+            false => ("✗ no ", theme.error()),
         };
         let name = one_line(screen.picture.name(asked.from));
         let record = screen.record(asked.spot);
-        let what = record.and_then(|record| Approval::told(&record, 0)).map(|told| subject(&told));
+        let what =
+            record.and_then(|record| Approval::told(&record, 0)).map(|approval| subject(&approval));
         let before = format!("{sign} {:8} ", cut(&name, 8));
         let room = usize::from(area.width).saturating_sub(before.width());
         let what = what.unwrap_or_else(|| "a request".into());
         line(Line::from(vec![Span::styled(before, style), Span::raw(cut(&what, room))]));
         let room = usize::from(area.width).saturating_sub(6);
-        line(Line::styled(format!("      {}", cut(&how(asked, reply), room)), theme.faint()));
+        line(Line::styled(
+            format!("      {}", cut(&answer_text(asked, reply), room)),
+            theme.faint(),
+        ));
     }
 }
 
-/// When it was answered, by whom, and why.
-fn how(asked: &Asked, reply: &Reply) -> String {
+/// When and by whom it was answered, and the reason.
+fn answer_text(asked: &Asked, reply: &Reply) -> String {
     let at = local(reply.at.timestamp()).strftime("%H:%M");
     let took = since(reply.at.timestamp(), asked.at);
     let reason = reply.reason.as_deref().map(|reason| format!(": {}", one_line(reason)));
-    let by = by(reply.hand.as_deref());
+    let by = answered_by(reply.hand.as_deref());
     format!("{at} after {took} {by}{}", reason.unwrap_or_default())
 }
 
-/// By whose hand, in words.
-pub(crate) fn by(hand: Option<&str>) -> String {
+/// Describes who answered a request.
+pub(crate) fn answered_by(hand: Option<&str>) -> String {
     match hand {
-        Some("left") => "it left the team".into(),
-        Some(hand) if hand == TAKEN_BACK => "it no longer asks".into(),
+        Some("left") => "member left the team".into(),
+        Some(hand) if hand == TAKEN_BACK => "request withdrawn".into(),
         Some("person") => "by a person".into(),
         Some("agent") => "by an agent".into(),
         Some(hand) => format!("by {}", one_line(hand)),

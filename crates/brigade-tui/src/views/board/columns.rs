@@ -1,4 +1,4 @@
-//! The tasks in columns, by state.
+//! The board as four columns, by task state.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -10,20 +10,20 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
-use super::card::{self, Block};
-use crate::canvas::{Canvas, Hit};
+use super::card::{self, CardBlock};
+use crate::canvas::{Canvas, ClickTarget};
 use crate::keys::Command;
 use crate::screen::Screen;
 use crate::views::step;
 use brigade_core::task_view::Look;
 
-/// Which tasks stand in which column, in order.
+/// The tasks of each column, in order.
 #[derive(Debug)]
 pub(super) struct Columns {
     lists: [Vec<u64>; 4],
-    /// The tasks of the longest chain that is still to be done.
+    /// The tasks of the critical path.
     pub(super) critical: BTreeSet<u64>,
-    /// How many tasks do not go on by themselves.
+    /// Number of stuck tasks.
     pub(super) stuck: usize,
 }
 
@@ -31,21 +31,21 @@ const TITLES: [&str; 4] = ["Ready", "In progress", "Blocked", "Done"];
 const IN_PROGRESS: usize = 1;
 
 impl Columns {
-    pub(super) fn of(picture: &Picture) -> Self {
+    pub(super) fn new(picture: &Picture) -> Self {
         let mut lists: [Vec<_>; 4] = Default::default();
-        let [ready, begun, blocked, done] = &mut lists;
+        let [ready, in_progress, blocked, done] = &mut lists;
         let mut stuck = 0;
         for card in picture.cards() {
             let Some(id) = TaskId::new(card.id) else { continue };
             let hold = picture.hold(card.id);
             stuck += usize::from(super::is_stuck(hold));
             let is_wrong = matches!(hold, Some(Hold::Circle(_) | Hold::Orphan(_)));
-            // What nobody will ever get to comes before what only takes its time.
+            // Tasks in a cycle or with a missing owner come first: they need a person.
             let first = |rank: u8| (if is_wrong { 0 } else { rank }, Reverse(0));
             match Look::of(picture.graph(), id) {
                 Look::Ready => ready.push((first(1), card.id)),
-                Look::InProgress => begun.push((first(1), card.id)),
-                Look::Kept => begun.push((first(2), card.id)),
+                Look::InProgress => in_progress.push((first(1), card.id)),
+                Look::Kept => in_progress.push((first(2), card.id)),
                 Look::Blocked => blocked.push((first(1), card.id)),
                 Look::Done => {
                     let at = card.done.map_or(0, |at| at.0);
@@ -60,22 +60,24 @@ impl Columns {
         Self { lists: lists.map(sorted), critical: super::critical(picture), stuck }
     }
 
-    /// The task to look at first: what somebody is at, or else what could be begun.
+    /// The most relevant task: one in progress, else the first of any column.
     pub(super) fn first(&self) -> Option<u64> {
-        let begun = self.lists.get(IN_PROGRESS).into_iter();
-        begun.chain(&self.lists).find_map(|list| list.first().copied())
+        let in_progress = self.lists.get(IN_PROGRESS).into_iter();
+        in_progress.chain(&self.lists).find_map(|list| list.first().copied())
     }
 
-    fn place(&self, id: u64) -> Option<(usize, usize)> {
-        let places = self.lists.iter().enumerate();
-        places
-            .filter_map(|(column, list)| Some((column, list.iter().position(|its| *its == id)?)))
+    fn position(&self, id: u64) -> Option<(usize, usize)> {
+        let lists = self.lists.iter().enumerate();
+        lists
+            .filter_map(|(column, list)| {
+                Some((column, list.iter().position(|other| *other == id)?))
+            })
             .next()
     }
 
-    /// The task one step on.
+    /// The task after a movement command.
     pub(super) fn step(&self, from: u64, page: usize, command: Command) -> Option<u64> {
-        let (column, row) = self.place(from)?;
+        let (column, row) = self.position(from)?;
         let list = self.lists.get(column)?;
         let beside = match command {
             Command::Left => self.lists.iter().take(column).rfind(|list| !list.is_empty()),
@@ -86,13 +88,13 @@ impl Columns {
         beside.get(row.min(beside.len().saturating_sub(1))).copied()
     }
 
-    pub(super) fn draw(&self, screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, chosen: u64) {
+    pub(super) fn draw(&self, screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, selected: u64) {
         let spacing = if area.width < 100 { 1 } else { 2 };
         let columns: [Rect; 4] =
             Layout::horizontal([Constraint::Fill(1); 4]).spacing(spacing).areas(area);
         let theme = canvas.theme;
-        let styles = [theme.good(), theme.busy(), Style::new(), theme.faint()];
-        let at = self.place(chosen);
+        let styles = [theme.success(), theme.busy(), Style::new(), theme.faint()];
+        let at = self.position(selected);
         for (number, ((list, area), style)) in
             self.lists.iter().zip(columns).zip(styles).enumerate()
         {
@@ -106,56 +108,56 @@ impl Columns {
             let count = format!(" {} ", list.len());
             let used = title.width() + count.width() + above.width();
             let rule = "─".repeat(usize::from(area.width).saturating_sub(used));
-            let words = [
+            let title_spans = [
                 Span::styled(title, style.patch(theme.strong())),
                 Span::styled(count, style),
                 Span::styled(rule, theme.faint()),
                 Span::raw(above),
             ];
-            canvas.line(head, Line::from(words.to_vec()));
+            canvas.line(head, Line::from(title_spans.to_vec()));
             if row.is_some() {
                 canvas.drawn.page = shown.len();
-                canvas.drawn.extent = list.len().saturating_sub(shown.len());
+                canvas.drawn.max_scroll = list.len().saturating_sub(shown.len());
             }
         }
     }
 }
 
-/// One column, scrolled so that the chosen card is seen; which cards are.
+/// Draws a column, scrolled so that the selected card is visible. Returns the visible range.
 fn column(
     screen: &Screen,
     columns: &Columns,
     canvas: &mut Canvas<'_>,
     area: Rect,
     list: &[u64],
-    chosen: Option<usize>,
+    selected: Option<usize>,
 ) -> std::ops::Range<usize> {
     let width = usize::from(area.width);
-    let block = |row: usize| -> Option<Block> {
+    let block = |row: usize| -> Option<CardBlock> {
         let id = *list.get(row)?;
         card::block(screen, id, columns.critical.contains(&id), width)
     };
     let height = usize::from(area.height);
-    let shown = window(list.len(), height, chosen.unwrap_or(0), |row| {
+    let shown = visible_cards(list.len(), height, selected.unwrap_or(0), |row| {
         block(row).map_or(0, |block| block.lines.len())
     });
     let mut y = area.y;
     for (row, card) in shown.rows.clone().map(|row| (row, block(row))) {
         let (Some(card), Some(&id)) = (card, list.get(row)) else { continue };
         let room = area.bottom().saturating_sub(y);
-        let tall = u16::try_from(card.lines.len()).unwrap_or(room).min(room);
-        let place = Rect { y, height: tall, ..area };
-        let is_chosen = chosen == Some(row);
-        for (line, y) in card.lines.into_iter().zip(place.y..place.bottom()) {
-            // Faint words on a marked ground could not be read.
-            let line = if is_chosen { Line::raw(line.to_string()) } else { line };
-            canvas.line(Rect { y, height: 1, ..place }, line);
+        let card_height = u16::try_from(card.lines.len()).unwrap_or(room).min(room);
+        let card_area = Rect { y, height: card_height, ..area };
+        let is_selected = selected == Some(row);
+        for (line, y) in card.lines.into_iter().zip(card_area.y..card_area.bottom()) {
+            // Drop the line's own styles: dim text is unreadable when reversed.
+            let line = if is_selected { Line::raw(line.to_string()) } else { line };
+            canvas.line(Rect { y, height: 1, ..card_area }, line);
         }
-        if is_chosen {
-            canvas.style(place, canvas.theme.chosen());
+        if is_selected {
+            canvas.style(card_area, canvas.theme.selected());
         }
-        canvas.hit(place, Hit::Task(id));
-        y = y.saturating_add(tall).saturating_add(shown.gap);
+        canvas.add_click_target(card_area, ClickTarget::Task(id));
+        y = y.saturating_add(card_height).saturating_add(shown.gap);
     }
     let more = list.len().saturating_sub(shown.rows.end);
     if more > 0 && area.height > 1 {
@@ -165,52 +167,52 @@ fn column(
     shown.rows
 }
 
-/// What of a column is seen.
+/// The visible part of a column.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Window {
+pub(super) struct ColumnWindow {
     pub(super) rows: std::ops::Range<usize>,
-    /// The empty lines between two cards.
+    /// Empty lines between two cards.
     pub(super) gap: u16,
 }
 
-/// Which cards of a column are seen, so that the chosen one is: with a line between them where all
-/// fit so. Asks for the heights of those alone that might be seen.
-pub(super) fn window(
+/// Computes which cards are visible around the selected one, with empty lines between the cards if all fit.
+/// Asks only for the heights of cards that may be visible.
+pub(super) fn visible_cards(
     total: usize,
     height: usize,
-    chosen: usize,
-    tall: impl Fn(usize) -> usize,
-) -> Window {
+    selected: usize,
+    height_of: impl Fn(usize) -> usize,
+) -> ColumnWindow {
     let spread = (0..total).try_fold(0, |used, row| {
-        let used = used + tall(row) + usize::from(row > 0);
+        let used = used + height_of(row) + usize::from(row > 0);
         (used <= height).then_some(used)
     });
     if spread.is_some() {
-        return Window { rows: 0..total, gap: 1 };
+        return ColumnWindow { rows: 0..total, gap: 1 };
     }
     let packed = (0..total).try_fold(0, |used, row| {
-        let used = used + tall(row);
+        let used = used + height_of(row);
         (used <= height).then_some(used)
     });
     if packed.is_some() {
-        return Window { rows: 0..total, gap: 0 };
+        return ColumnWindow { rows: 0..total, gap: 0 };
     }
-    // The last line tells how many more there are.
+    // The last line shows how many cards follow.
     let height = height.saturating_sub(1);
-    let mut used = tall(chosen);
-    let mut rows = chosen..chosen + 1;
-    // Up to half of what is left goes to those before it, the rest to those behind, and what these
-    // do not need to those before again.
+    let mut used = height_of(selected);
+    let mut rows = selected..selected + 1;
+    // Give up to half of the remaining height to the cards above, the rest to those below, and whatever is
+    // then left to those above again.
     let half = used + height.saturating_sub(used) / 2;
     for limit in [half, height] {
-        while rows.start > 0 && used + tall(rows.start - 1) <= limit {
+        while rows.start > 0 && used + height_of(rows.start - 1) <= limit {
             rows.start -= 1;
-            used += tall(rows.start);
+            used += height_of(rows.start);
         }
-        while rows.end < total && used + tall(rows.end) <= height {
-            used += tall(rows.end);
+        while rows.end < total && used + height_of(rows.end) <= height {
+            used += height_of(rows.end);
             rows.end += 1;
         }
     }
-    Window { rows, gap: 0 }
+    ColumnWindow { rows, gap: 0 }
 }

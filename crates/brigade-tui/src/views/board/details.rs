@@ -1,4 +1,4 @@
-//! The chosen task in full.
+//! The selected task in full.
 
 use brigade_core::projection::{At, Card};
 use brigade_core::pulse;
@@ -15,7 +15,7 @@ use crate::time::local;
 use brigade_core::task_view::Look;
 use brigade_core::text::{one_line, plain, wrap};
 
-/// Draws a task: what fits, or all of it from a line on.
+/// Draws a task: the part that fits, or from a scroll position on.
 pub(super) fn draw(
     screen: &Screen,
     canvas: &mut Canvas<'_>,
@@ -36,7 +36,7 @@ pub(super) fn draw(
     let height = usize::from(area.height);
     let first = from.unwrap_or(0).min(lines.len().saturating_sub(height));
     if from.is_some() {
-        canvas.scrolls(lines.len(), area.height);
+        canvas.set_scroll(lines.len(), area.height);
     }
     let is_cut = lines.len() > first + height;
     let seen = lines.into_iter().skip(first).take(height);
@@ -45,10 +45,10 @@ pub(super) fn draw(
     }
     if is_cut && area.height > 2 {
         let last = Rect { y: area.bottom() - 1, height: 1, ..area };
-        let words = if from.is_some() { "↓ more below" } else { "↓ more: enter" };
+        let text = if from.is_some() { "↓ more below" } else { "↓ more: enter" };
         canvas.style(last, Style::reset());
         canvas.line(last, Line::raw(" ".repeat(usize::from(area.width))));
-        canvas.line(last, Line::styled(words, canvas.theme.faint()));
+        canvas.line(last, Line::styled(text, canvas.theme.faint()));
     }
 }
 
@@ -69,21 +69,21 @@ fn lines(screen: &Screen, card: &Card, width: usize) -> Vec<Line<'static>> {
             state.push(Span::raw("   owner "));
             state.push(Span::styled(one_line(owner), card::owner_style(screen, card)));
         }
-        None => state.push(Span::styled("   nobody's", theme.faint())),
+        None => state.push(Span::styled("   no owner", theme.faint())),
     }
     lines.push(Line::from(state));
     lines.push(Line::styled(times(screen, card), theme.faint()));
-    if let Some((words, true)) = card::why(screen, card, look) {
-        let words = format!("! stuck: {words}");
-        let parts = wrap(&words, width).into_iter().map(str::to_owned);
+    if let Some((text, true)) = card::blocked_reason(screen, card, look) {
+        let text = format!("! stuck: {text}");
+        let parts = wrap(&text, width).into_iter().map(str::to_owned);
         lines.extend(parts.map(|part| Line::styled(part, theme.urgent())));
     }
-    let before: Vec<TaskId> =
+    let dependencies: Vec<TaskId> =
         graph.node(id).map(|node| node.after.iter().copied().collect()).unwrap_or_default();
-    let wanted: Vec<TaskId> =
+    let dependents: Vec<TaskId> =
         graph.nodes().filter(|(_, node)| node.after.contains(&id)).map(|(id, _)| id).collect();
-    for (title, ids) in [("waits for", before), ("wanted by", wanted)] {
-        others(screen, title, &ids, &mut lines);
+    for (title, ids) in [("waits for", dependencies), ("needed by", dependents)] {
+        task_lines(screen, title, &ids, &mut lines);
     }
     let description = plain(&card.description());
     if !description.trim().is_empty() {
@@ -96,7 +96,7 @@ fn lines(screen: &Screen, card: &Card, width: usize) -> Vec<Line<'static>> {
     lines
 }
 
-/// When it was added, begun and done, and how long that took.
+/// When the task was added, started and done, and how long each step took.
 fn times(screen: &Screen, card: &Card) -> String {
     let today = local(screen.now).date();
     let at = |at: At| {
@@ -104,28 +104,28 @@ fn times(screen: &Screen, card: &Card) -> String {
         let format = if at.date() == today { "%H:%M" } else { "%Y-%m-%d %H:%M" };
         at.strftime(format).to_string()
     };
-    let took = |from: At, to: At| pulse::words(to.timestamp().duration_since(from.timestamp()));
+    let duration = |from: At, to: At| pulse::words(to.timestamp().duration_since(from.timestamp()));
     let mut parts = vec![format!("added {}", at(card.added))];
     if let Some(begun) = card.begun {
         let later = if begun > card.added {
-            format!(" ({} later)", took(card.added, begun))
+            format!(" ({} later)", duration(card.added, begun))
         } else {
             String::new()
         };
-        parts.push(format!("begun {}{later}", at(begun)));
+        parts.push(format!("started {}{later}", at(begun)));
     }
     if let Some(done) = card.done {
         let from = card.begun.unwrap_or(card.added);
-        parts.push(format!("done {} (took {})", at(done), took(from, done)));
+        parts.push(format!("done {} (took {})", at(done), duration(from, done)));
     }
     parts.join("   ")
 }
 
-/// The tasks it waits for, or that wait for it, each with its state.
-fn others(screen: &Screen, title: &str, ids: &[TaskId], lines: &mut Vec<Line<'static>>) {
-    const MOST: usize = 20;
+/// Lists other tasks with their states.
+fn task_lines(screen: &Screen, title: &str, ids: &[TaskId], lines: &mut Vec<Line<'static>>) {
+    const MAX_SHOWN: usize = 20;
     let theme = screen.theme;
-    for (row, id) in ids.iter().take(MOST).enumerate() {
+    for (row, id) in ids.iter().take(MAX_SHOWN).enumerate() {
         let Some(card) = screen.picture.card(id.get()) else { continue };
         let look = Look::of(screen.picture.graph(), *id);
         let title = if row == 0 { title } else { "" };
@@ -137,7 +137,10 @@ fn others(screen: &Screen, title: &str, ids: &[TaskId], lines: &mut Vec<Line<'st
             Span::styled(format!("  {}{}", look.word(), owner.unwrap_or_default()), theme.faint()),
         ]));
     }
-    if ids.len() > MOST {
-        lines.push(Line::styled(format!("{:11}and {} more", "", ids.len() - MOST), theme.faint()));
+    if ids.len() > MAX_SHOWN {
+        lines.push(Line::styled(
+            format!("{:11}and {} more", "", ids.len() - MAX_SHOWN),
+            theme.faint(),
+        ));
     }
 }

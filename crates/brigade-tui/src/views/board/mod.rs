@@ -1,4 +1,4 @@
-//! The board: what is to be done, by state or as the graph of what waits for what.
+//! The board view: tasks in columns by state, or as a dependency graph.
 
 mod card;
 mod columns;
@@ -20,98 +20,97 @@ use crate::screen::{Effect, Screen};
 use crate::views::step;
 use brigade_core::text;
 
-/// From how many lines on the chosen task stands in full below the board.
-const ROOM_FOR_DETAILS: u16 = 26;
+/// Minimum height to show the selected task's details below the board.
+const MIN_HEIGHT_WITH_DETAILS: u16 = 26;
 
-/// What the view remembers.
+/// The state of the view.
 #[derive(Debug, Default)]
-pub(crate) struct State {
-    /// Whether the graph is shown, and not the columns.
+pub(crate) struct BoardState {
+    /// Whether the graph is shown instead of the columns.
     is_graph: bool,
-    /// Whether the chosen task stands alone, in full, and how far down it is scrolled.
+    /// Set if the selected task fills the view: its scroll position.
     open: Option<usize>,
-    columns: Kept<u64, Columns>,
-    graph: Kept<(u64, u16, u16), graph::Drawing>,
+    columns: Cached<u64, Columns>,
+    graph: Cached<(u64, u16, u16), graph::GraphLayout>,
 }
 
-/// Something that is made once for a key and kept as long as the key is the same: drawing may not cost
-/// what laying out costs.
+/// Caches a value for one key, so that a redraw does not repeat the layout.
 #[derive(Debug)]
-struct Kept<K, T>(RefCell<Option<(K, Arc<T>)>>);
+struct Cached<K, T>(RefCell<Option<(K, Arc<T>)>>);
 
-impl<K, T> Default for Kept<K, T> {
+impl<K, T> Default for Cached<K, T> {
     fn default() -> Self {
         Self(RefCell::new(None))
     }
 }
 
-impl<K: PartialEq, T> Kept<K, T> {
+impl<K: PartialEq, T> Cached<K, T> {
     fn get(&self, key: K, make: impl FnOnce() -> T) -> Arc<T> {
-        let mut kept = self.0.borrow_mut();
-        match &*kept {
-            Some((its, made)) if *its == key => Arc::clone(made),
+        let mut cached = self.0.borrow_mut();
+        match &*cached {
+            Some((cached_key, value)) if *cached_key == key => Arc::clone(value),
             _ => {
-                let made = Arc::new(make());
-                *kept = Some((key, Arc::clone(&made)));
-                made
+                let value = Arc::new(make());
+                *cached = Some((key, Arc::clone(&value)));
+                value
             }
         }
     }
 }
 
-/// Which tasks are on the longest chain that is still to be done; none if no task waits for another.
+/// The tasks on the longest unfinished chain; empty if no task waits for another.
 fn critical(picture: &Picture) -> BTreeSet<u64> {
     let path = picture.graph().critical_path();
     if path.len() < 2 { BTreeSet::new() } else { path.iter().map(|id| id.get()).collect() }
 }
 
-/// Whether somebody should look at it: it does not go on by itself.
+/// Whether a task is stuck: it will not proceed by itself.
 fn is_stuck(hold: Option<&Hold>) -> bool {
     matches!(hold, Some(Hold::Circle(_) | Hold::Idle(_) | Hold::Orphan(_)))
 }
 
-impl State {
+impl BoardState {
     fn columns(&self, picture: &Picture) -> Arc<Columns> {
-        self.columns.get(picture.board_revision(), || Columns::of(picture))
+        self.columns.get(picture.board_revision(), || Columns::new(picture))
     }
 
-    fn graph(&self, picture: &Picture, area: Rect) -> Arc<graph::Drawing> {
+    fn graph(&self, picture: &Picture, area: Rect) -> Arc<graph::GraphLayout> {
         let key = (picture.board_revision(), area.width, area.height);
-        self.graph.get(key, || graph::Drawing::of(picture, area.width, area.height))
+        self.graph.get(key, || graph::GraphLayout::new(picture, area.width, area.height))
     }
 }
 
-/// The task that is chosen, or else the one to look at first.
-pub(crate) fn chosen(screen: &Screen) -> Option<u64> {
-    let chosen = screen.task.filter(|id| screen.picture.card(*id).is_some());
-    chosen.or_else(|| screen.states.board.columns(&screen.picture).first())
+/// The selected task, or the most relevant one.
+pub(crate) fn selected(screen: &Screen) -> Option<u64> {
+    let selected = screen.task.filter(|id| screen.picture.card(*id).is_some());
+    selected.or_else(|| screen.states.board.columns(&screen.picture).first())
 }
 
 pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
-    let Some(chosen) = chosen(screen) else {
-        let words = "No tasks yet. Press a to add one.";
-        canvas.line(area, Line::styled(words, canvas.theme.faint()));
+    let Some(selected) = selected(screen) else {
+        let text = "No tasks yet. Press a to add one.";
+        canvas.line(area, Line::styled(text, canvas.theme.faint()));
         return;
     };
     if let Some(from) = screen.states.board.open {
-        details::draw(screen, canvas, area, chosen, Some(from));
+        details::draw(screen, canvas, area, selected, Some(from));
         return;
     }
-    let details = if area.height < ROOM_FOR_DETAILS { 0 } else { area.height / 4 + 2 };
+    let details = if area.height < MIN_HEIGHT_WITH_DETAILS { 0 } else { area.height / 4 + 2 };
     let rows = [Constraint::Min(0), Constraint::Length(1), Constraint::Length(details)];
     let [board, legend, details] = Layout::vertical(rows).areas(area);
     let columns = screen.states.board.columns(&screen.picture);
     if screen.states.board.is_graph {
-        let drawing = screen.states.board.graph(&screen.picture, board);
-        drawing.draw(screen, canvas, board, chosen);
+        let layout = screen.states.board.graph(&screen.picture, board);
+        layout.draw(screen, canvas, board, selected);
     } else {
-        columns.draw(screen, canvas, board, chosen);
+        columns.draw(screen, canvas, board, selected);
     }
     self::legend(screen, &columns, canvas, legend);
-    details::draw(screen, canvas, details, chosen, None);
+    details::draw(screen, canvas, details, selected, None);
 }
 
-/// What the marks mean, and how many there are.
+/// The legend with counts.
 fn legend(screen: &Screen, columns: &Columns, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
     let is_graph = screen.states.board.is_graph;
@@ -124,58 +123,58 @@ fn legend(screen: &Screen, columns: &Columns, canvas: &mut Canvas<'_>, area: Rec
         let (sign, text) = if is_graph {
             ("━", format!(" critical path ({count})  "))
         } else {
-            ("◆", format!(" critical path: {count} tasks, one after the other"))
+            ("◆", format!(" critical path: {count} tasks in sequence"))
         };
         spans.push(Span::styled(sign, theme.strong()));
         spans.push(Span::styled(text, theme.faint()));
     }
     if is_graph {
-        let text = "○ not begun  ◐ in progress  ⊘ blocked  ● done";
+        let text = "○ not started  ◐ in progress  ⊘ blocked  ● done";
         spans.push(Span::styled(text, theme.faint()));
     }
     canvas.line(area, Line::from(spans));
 }
 
 pub(crate) fn act(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> {
-    let chosen = chosen(screen);
-    let (page, extent) = (screen.drawn.page, screen.drawn.extent);
+    let selected = selected(screen);
+    let (page, max_scroll) = (screen.drawn.page, screen.drawn.max_scroll);
     let state = &mut screen.states.board;
     if let Some(from) = state.open {
         state.open = match command {
             Command::Open | Command::Back => None,
             Command::Left | Command::Right => state.open,
-            _ => Some(step(from, extent + 1, page, command)?),
+            _ => Some(step(from, max_scroll + 1, page, command)?),
         };
         return Some(Vec::new());
     }
     match command {
         Command::Graph => state.is_graph = !state.is_graph,
-        Command::Open => state.open = chosen.map(|_| 0),
+        Command::Open => state.open = selected.map(|_| 0),
         Command::Back => {}
         _ => {
             let to = if state.is_graph {
-                let drawing = state.graph.0.borrow().as_ref().map(|(_, made)| Arc::clone(made));
-                drawing.and_then(|drawing| drawing.step(chosen?, page, command))
+                let layout = state.graph.0.borrow().as_ref().map(|(_, value)| Arc::clone(value));
+                layout.and_then(|layout| layout.step(selected?, page, command))
             } else {
-                state.columns(&screen.picture).step(chosen.unwrap_or_default(), page, command)
+                state.columns(&screen.picture).step(selected.unwrap_or_default(), page, command)
             };
             screen.task = Some(to?);
         }
     }
-    // What was shown as chosen stays so, whatever becomes the first.
-    screen.task = screen.task.or(chosen);
+    // Keep the selection, even if another task becomes the first.
+    screen.task = screen.task.or(selected);
     Some(Vec::new())
 }
 
-/// The chosen task, whole.
-pub(crate) fn chosen_text(screen: &Screen) -> Option<String> {
-    let card = screen.picture.card(chosen(screen)?)?;
+/// The selected task's full text.
+pub(crate) fn selected_text(screen: &Screen) -> Option<String> {
+    let card = screen.picture.card(selected(screen)?)?;
     let (subject, description) = (text::plain(&card.subject), card.description());
     Some(format!("task {}: {subject}\n\n{}", card.id, text::plain(&description)))
 }
 
-/// Text in at most so many lines of that width; what is left out is shown to be.
-fn in_lines(text: &str, width: usize, most: usize) -> Vec<String> {
+/// Wraps text to at most `most` lines; a cut is marked with `…`.
+fn wrap_to_lines(text: &str, width: usize, most: usize) -> Vec<String> {
     let parts = text::wrap(text, width);
     let mut lines: Vec<String> =
         parts.iter().take(most).map(|part| text::cut(part, width)).collect();

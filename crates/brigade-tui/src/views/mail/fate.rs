@@ -1,4 +1,4 @@
-//! How far a message has come, as a sign and in words.
+//! The delivery state of messages, as a symbol and text.
 
 use brigade_core::projection::{Fate, Letter};
 use brigade_core::pulse;
@@ -7,19 +7,19 @@ use ratatui::style::Style;
 
 use crate::style::Theme;
 
-/// The signs and what they mean, for the head of the view.
-pub(super) const LEGEND: &str = "○ written  ◐ read  ● shown";
+/// The legend in the heading.
+pub(super) const LEGEND: &str = "○ sent  ◐ read  ● shown";
 
-/// How far something has come: the least of what has become of its messages.
+/// The delivery stage; for a message with several recipients, the least advanced one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Stage {
+pub(super) enum DeliveryStage {
     Written,
     Read,
     Shown,
 }
 
-impl Stage {
-    pub(super) fn of(fate: Fate) -> Self {
+impl DeliveryStage {
+    pub(super) fn new(fate: Fate) -> Self {
         match fate {
             Fate::Written => Self::Written,
             Fate::Read(_) => Self::Read,
@@ -27,7 +27,7 @@ impl Stage {
         }
     }
 
-    fn sign(self) -> char {
+    fn symbol(self) -> char {
         match self {
             Self::Written => '○',
             Self::Read => '◐',
@@ -35,9 +35,9 @@ impl Stage {
         }
     }
 
-    fn word(self) -> &'static str {
+    fn label(self) -> &'static str {
         match self {
-            Self::Written => "written",
+            Self::Written => "sent",
             Self::Read => "read",
             Self::Shown => "shown",
         }
@@ -47,42 +47,46 @@ impl Stage {
         match self {
             Self::Written => theme.busy(),
             Self::Read => Style::new(),
-            Self::Shown => theme.good(),
+            Self::Shown => theme.success(),
         }
     }
 }
 
-/// How far messages that are shown as one have come, in words with a sign before them.
-pub(super) fn words<'l>(
-    letters: impl Iterator<Item = &'l Letter>,
+/// The stage of an entry, and its description with a symbol.
+pub(super) fn describe<'l>(
+    messages: impl Iterator<Item = &'l Letter>,
     now: Timestamp,
-) -> (Stage, String) {
+) -> (DeliveryStage, String) {
     let (mut all, mut read, mut shown) = (0, 0, 0);
     let (mut slowest, mut oldest) = (0, i64::MAX);
-    let mut least = Stage::Shown;
-    for letter in letters {
-        let fate = letter.fate();
-        let stage = Stage::of(fate);
+    let mut least = DeliveryStage::Shown;
+    for message in messages {
+        let fate = message.fate();
+        let stage = DeliveryStage::new(fate);
         all += 1;
-        read += usize::from(stage >= Stage::Read);
-        shown += usize::from(stage == Stage::Shown);
+        read += usize::from(stage >= DeliveryStage::Read);
+        shown += usize::from(stage == DeliveryStage::Shown);
         match fate {
-            Fate::Written => oldest = oldest.min(letter.at.0),
-            Fate::Read(at) | Fate::Shown(at) => slowest = slowest.max(at.0 - letter.at.0),
+            Fate::Written => oldest = oldest.min(message.at.0),
+            Fate::Read(at) | Fate::Shown(at) => slowest = slowest.max(at.0 - message.at.0),
         }
         least = least.min(stage);
     }
-    let (sign, word) = (least.sign(), least.word());
-    let words = match least {
-        Stage::Written if read > 0 => format!("{sign} read by {read} of {all}"),
-        Stage::Read if shown > 0 => format!("{sign} shown to {shown} of {all}"),
-        Stage::Written => format!("{sign} {word} {} ago", took(now.as_millisecond() - oldest)),
-        Stage::Read | Stage::Shown => format!("{sign} {word} in {}", took(slowest)),
+    let (symbol, label) = (least.symbol(), least.label());
+    let text = match least {
+        DeliveryStage::Written if read > 0 => format!("{symbol} read by {read} of {all}"),
+        DeliveryStage::Read if shown > 0 => format!("{symbol} shown to {shown} of {all}"),
+        DeliveryStage::Written => {
+            format!("{symbol} {label} {} ago", format_duration(now.as_millisecond() - oldest))
+        }
+        DeliveryStage::Read | DeliveryStage::Shown => {
+            format!("{symbol} {label} after {}", format_duration(slowest))
+        }
     };
-    (least, words)
+    (least, text)
 }
 
-fn took(milliseconds: i64) -> String {
+fn format_duration(milliseconds: i64) -> String {
     if (1..1000).contains(&milliseconds) {
         return format!("0.{} s", milliseconds / 100);
     }

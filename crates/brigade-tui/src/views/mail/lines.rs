@@ -1,4 +1,4 @@
-//! An entry of the mail as lines.
+//! Renders a mail entry as lines.
 
 use brigade_core::projection::{Kind, Letter, Person, Who};
 use ratatui::style::Style;
@@ -6,98 +6,101 @@ use ratatui::text::{Line, Span};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::fate;
-use super::thread::{Entry, Thread, text};
-use super::words::{Told, idle_notices, told};
+use super::thread::{MailEntry, MessageList, text};
+use super::words::{ProtocolSummary, describe, idle_notices};
 use crate::style::Theme;
 use crate::time::local;
 use brigade_core::text::{cut, one_line, plain, wrap};
 
-/// How many lines of a message are shown before it is unfolded.
-const FOLDED: usize = 6;
-/// How much of a message is looked at before it is unfolded, in characters.
-const LOOKED_AT: usize = 16 << 10;
-/// Time and two blanks.
-const TIME: usize = 10;
-/// Two names, and what stands between them.
-const NAMES: usize = 24;
+/// Number of lines shown of a folded message.
+const FOLDED_LINES: usize = 6;
+/// How many characters of a folded message are laid out.
+const MAX_FOLDED_CHARS: usize = 16 << 10;
+/// Width of the time column.
+const TIME_WIDTH: usize = 10;
+/// Minimum width for sender and recipient.
+const NAMES_WIDTH: usize = 24;
 
-/// An entry's lines, as wide as there is room: the first is its head.
+/// The lines of an entry, at most `width` wide; the first is its heading.
 pub(super) fn lines(
-    thread: &Thread<'_>,
-    entry: Entry,
+    list: &MessageList<'_>,
+    entry: MailEntry,
     width: u16,
     is_unfolded: bool,
     theme: Theme,
 ) -> Vec<Line<'static>> {
     let width = usize::from(width);
-    let Some(letter) = thread.letter(entry.from) else { return Vec::new() };
-    let screen = thread.screen();
-    let (stage, state) = fate::words(thread.letters(entry), screen.now);
-    let time = local(letter.at.timestamp()).strftime("%H:%M:%S  ").to_string();
-    let said = || text(screen, letter).unwrap_or_else(|| "(its words are gone)".into());
-    let indent = if width < 60 { 2 } else { TIME };
+    let Some(message) = list.message(entry.from) else { return Vec::new() };
+    let screen = list.screen();
+    let (stage, state) = fate::describe(list.messages(entry), screen.now);
+    let time = local(message.at.timestamp()).strftime("%H:%M:%S  ").to_string();
+    let message_text = || text(screen, message).unwrap_or_else(|| "(text not available)".into());
+    let indent = if width < 60 { 2 } else { TIME_WIDTH };
     let is_many = entry.to - entry.from > 1;
-    if letter.kind != Kind::Words {
-        let Told { line, more } = if is_many {
-            let names = thread.letters(entry).map(|letter| thread.picture().name(letter.from));
-            Told { line: idle_notices(names), more: each(thread, entry, is_unfolded) }
+    if message.kind != Kind::Words {
+        let ProtocolSummary { line, details } = if is_many {
+            let names = list.messages(entry).map(|message| list.picture().name(message.from));
+            ProtocolSummary {
+                line: idle_notices(names),
+                details: delivery_states(list, entry, is_unfolded),
+            }
         } else {
-            told(thread.picture(), letter, &said())
+            describe(list.picture(), message, &message_text())
         };
-        let words = vec![Span::styled(one_line(&line), theme.faint())];
-        let mut lines = vec![head(&time, words, (&state, theme.faint()), width, theme)];
+        let parts = vec![Span::styled(one_line(&line), theme.faint())];
+        let mut lines = vec![heading(&time, parts, (&state, theme.faint()), width, theme)];
         if is_unfolded {
-            let rows = rows(&more, width.saturating_sub(indent));
+            let rows = wrap_text(&details, width.saturating_sub(indent));
             lines.extend(rows.into_iter().map(|row| indented(indent, row, theme.faint())));
         }
         return lines;
     }
-    let to = thread.letters(entry).map(|letter| letter.to).collect::<Vec<_>>();
-    let words = vec![
-        name(thread, letter.from, theme),
+    let to = list.messages(entry).map(|message| message.to).collect::<Vec<_>>();
+    let parts = vec![
+        name(list, message.from, theme),
         Span::styled(" → ", theme.faint()),
         match to.as_slice() {
-            [one] => name(thread, *one, theme),
-            several => Span::styled(recipients(thread, letter, several), theme.strong()),
+            [one] => name(list, *one, theme),
+            several => Span::styled(recipients(list, message, several), theme.strong()),
         },
     ];
-    let mut lines = vec![head(&time, words, (&state, stage.style(theme)), width, theme)];
+    let mut lines = vec![heading(&time, parts, (&state, stage.style(theme)), width, theme)];
     if is_unfolded && is_many {
-        let rows = rows(&each(thread, entry, true), width.saturating_sub(indent));
+        let rows = wrap_text(&delivery_states(list, entry, true), width.saturating_sub(indent));
         lines.extend(rows.into_iter().map(|row| indented(indent, row, theme.faint())));
     }
-    lines.extend(body(&said(), width.saturating_sub(indent), is_unfolded).into_iter().map(|row| {
-        match row {
+    lines.extend(body(&message_text(), width.saturating_sub(indent), is_unfolded).into_iter().map(
+        |row| match row {
             Ok(row) => indented(indent, row, Style::new()),
             Err(note) => indented(indent, note, theme.faint()),
-        }
-    }));
+        },
+    ));
     lines
 }
 
-/// The time, who to whom, and how far it has come at the right.
-fn head(
+/// The heading line: time, sender and recipients, delivery state at the right.
+fn heading(
     time: &str,
-    words: Vec<Span<'static>>,
+    parts: Vec<Span<'static>>,
     (state, style): (&str, Style),
     width: usize,
     theme: Theme,
 ) -> Line<'static> {
-    // Where there is little room, the sign says it alone.
+    // On a narrow screen show only the symbol.
     let sign = state.char_indices().nth(1).and_then(|(end, _)| state.get(..end));
-    let state = sign.filter(|_| width < TIME + NAMES + state.width()).unwrap_or(state);
-    let room = width.saturating_sub(TIME + state.width() + 2);
+    let state = sign.filter(|_| width < TIME_WIDTH + NAMES_WIDTH + state.width()).unwrap_or(state);
+    let room = width.saturating_sub(TIME_WIDTH + state.width() + 2);
     let mut spans = vec![Span::styled(time.to_owned(), theme.faint())];
-    let mut taken = 0;
-    for span in words {
-        if taken >= room {
+    let mut used = 0;
+    for span in parts {
+        if used >= room {
             break;
         }
-        let text = cut(&span.content, room.saturating_sub(taken));
-        taken += text.width();
+        let text = cut(&span.content, room.saturating_sub(used));
+        used += text.width();
         spans.push(Span::styled(text, span.style));
     }
-    let gap = width.saturating_sub(TIME + taken + state.width());
+    let gap = width.saturating_sub(TIME_WIDTH + used + state.width());
     spans.push(Span::raw(" ".repeat(gap)));
     spans.push(Span::styled(state.to_owned(), style));
     Line::from(spans)
@@ -107,95 +110,95 @@ fn indented(indent: usize, text: String, style: Style) -> Line<'static> {
     Line::from(vec![Span::raw(" ".repeat(indent)), Span::styled(text, style)])
 }
 
-fn name(thread: &Thread<'_>, who: Who, theme: Theme) -> Span<'static> {
-    let person = thread.picture().person(who);
+fn name(list: &MessageList<'_>, who: Who, theme: Theme) -> Span<'static> {
+    let person = list.picture().person(who);
     let color = person.and_then(|person| person.entry.as_ref()?.color.as_deref());
-    Span::styled(one_line(thread.picture().name(who)), theme.member(color))
+    Span::styled(one_line(list.picture().name(who)), theme.member(color))
 }
 
-/// To whom something went that went to several.
-fn recipients(thread: &Thread<'_>, letter: &Letter, to: &[Who]) -> String {
-    let was_there = |person: &&Person| {
-        person.joined.is_some_and(|joined| joined <= letter.at)
-            && person.left.is_none_or(|left| left > letter.at)
+/// The recipients of a message sent to several members.
+fn recipients(list: &MessageList<'_>, message: &Letter, to: &[Who]) -> String {
+    let was_member = |person: &&Person| {
+        person.joined.is_some_and(|joined| joined <= message.at)
+            && person.left.is_none_or(|left| left > message.at)
     };
-    let people = thread.picture().people().iter().filter(was_there);
-    let others = people.filter(|person| person.who != letter.from).count();
+    let people = list.picture().people().iter().filter(was_member);
+    let others = people.filter(|person| person.who != message.from).count();
     if to.len() >= others {
-        return format!("everybody ({})", to.len());
+        return format!("all members ({})", to.len());
     }
     match to {
         [one, other] => {
-            let name = |who| one_line(thread.picture().name(who));
+            let name = |who| one_line(list.picture().name(who));
             format!("{}, {}", name(*one), name(*other))
         }
         _ => format!("{} members", to.len()),
     }
 }
 
-/// What became of each message of an entry; nothing, where nobody wants to know.
-fn each(thread: &Thread<'_>, entry: Entry, is_wanted: bool) -> String {
-    if !is_wanted {
+/// The delivery state of each message of an entry, or nothing if the entry is folded.
+fn delivery_states(list: &MessageList<'_>, entry: MailEntry, is_unfolded: bool) -> String {
+    if !is_unfolded {
         return String::new();
     }
-    let now = thread.screen().now;
-    let line = |letter: &Letter| {
-        let time = local(letter.at.timestamp()).strftime("%H:%M:%S");
-        let (_, state) = fate::words(std::iter::once(letter), now);
-        match letter.kind {
-            Kind::Words => format!("{}: {state}", one_line(thread.picture().name(letter.to))),
-            _ => format!("{time} {}: {state}", one_line(thread.picture().name(letter.from))),
+    let now = list.screen().now;
+    let line = |message: &Letter| {
+        let time = local(message.at.timestamp()).strftime("%H:%M:%S");
+        let (_, state) = fate::describe(std::iter::once(message), now);
+        match message.kind {
+            Kind::Words => format!("{}: {state}", one_line(list.picture().name(message.to))),
+            _ => format!("{time} {}: {state}", one_line(list.picture().name(message.from))),
         }
     };
-    thread.letters(entry).map(line).collect::<Vec<_>>().join("\n")
+    list.messages(entry).map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The lines of a message, and a note if there are more than are shown.
+/// The text lines (`Ok`), and a note (`Err`) if the message is cut.
 fn body(text: &str, width: usize, is_unfolded: bool) -> Vec<Result<String, String>> {
     if is_unfolded {
-        return rows(text, width).into_iter().map(Ok).collect();
+        return wrap_text(text, width).into_iter().map(Ok).collect();
     }
-    // Of what goes on for ever not even the number of lines is asked.
-    let end = text.char_indices().nth(LOOKED_AT).map(|(at, _)| at);
+    // Do not lay out a huge message only to count its lines.
+    let end = text.char_indices().nth(MAX_FOLDED_CHARS).map(|(at, _)| at);
     let seen = end.and_then(|end| text.get(..end)).unwrap_or(text);
-    let mut rows = rows(seen, width);
-    // A note that takes as much room as what it stands for says less.
-    let fits = |rows: &Vec<String>| end.is_none() && rows.len() <= FOLDED + 1;
+    let mut rows = wrap_text(seen, width);
+    // A note about one more line would take as much space as that line.
+    let fits = |rows: &Vec<String>| end.is_none() && rows.len() <= FOLDED_LINES + 1;
     if !fits(&rows) {
         rows.retain(|row| !row.trim().is_empty());
     }
     if fits(&rows) {
         return rows.into_iter().map(Ok).collect();
     }
-    let more = rows.split_off(FOLDED.min(rows.len())).len();
+    let more = rows.split_off(FOLDED_LINES.min(rows.len())).len();
     let note = match end {
-        Some(_) => "… much more, enter shows it".to_owned(),
-        None => format!("… {more} more lines, enter shows them"),
+        Some(_) => "… much more, enter: show all".to_owned(),
+        None => format!("… {more} more lines, enter: show all"),
     };
     rows.into_iter().map(Ok).chain([Err(note)]).collect()
 }
 
-/// A text in lines no wider than `width`. The last is not empty.
-pub(super) fn rows(text: &str, width: usize) -> Vec<String> {
+/// Wraps a text to `width`. Trailing empty lines are dropped.
+pub(super) fn wrap_text(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let text = plain(text.trim_end()).replace('\t', "    ");
     let lines = text.lines().flat_map(|line| wrap(line, width));
-    lines.flat_map(|line| broken(line, width)).collect()
+    lines.flat_map(|line| split_line(line, width)).collect()
 }
 
-/// A word that is wider than the room for it, in pieces.
-fn broken(line: &str, width: usize) -> Vec<String> {
+/// Splits a line that is still too wide because of a long word.
+fn split_line(line: &str, width: usize) -> Vec<String> {
     let mut pieces = vec![String::new()];
-    let mut taken = 0;
-    for letter in line.chars() {
-        let its = letter.width().unwrap_or_default();
-        if taken + its > width && taken > 0 {
+    let mut used = 0;
+    for character in line.chars() {
+        let char_width = character.width().unwrap_or_default();
+        if used + char_width > width && used > 0 {
             pieces.push(String::new());
-            taken = 0;
+            used = 0;
         }
-        taken += its;
+        used += char_width;
         if let Some(piece) = pieces.last_mut() {
-            piece.push(letter);
+            piece.push(character);
         }
     }
     pieces

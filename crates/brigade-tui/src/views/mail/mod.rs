@@ -1,4 +1,4 @@
-//! The mail: who wrote what to whom, and whether it was seen.
+//! The mail view: all messages and how far each was delivered.
 
 mod fate;
 mod lines;
@@ -13,80 +13,81 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
-use self::thread::{COUNTED, Entry, Thread};
-use self::window::{Block, Window};
-use crate::canvas::{Canvas, Hit};
-use crate::dialog::{Choice, Chosen, Dialog, Pick};
+use self::thread::{MAX_COUNTED, MailEntry, MessageList};
+use self::window::{EntryBlock, MailWindow};
+use crate::canvas::{Canvas, ClickTarget};
+use crate::dialog::{ChoiceAction, Dialog, ListChoice, ListDialog};
 use crate::keys::Command;
 use crate::screen::{Effect, Screen};
 use crate::time::local;
 use crate::views::step;
 use brigade_core::text::{cut, one_line};
 
-/// What the view remembers.
+/// The state of the view.
 #[derive(Debug, Default)]
-pub(crate) struct State {
-    /// Only the mail of this member.
+pub(crate) struct MailState {
+    /// Show only the mail of this member.
     pub(crate) filter: Option<String>,
-    /// Whether the messages of the protocol are not shown, not even in a line.
+    /// Whether protocol messages are hidden.
     pub(crate) hides_protocol: bool,
-    /// The message that is shown whole.
+    /// The message that is shown in full.
     unfolded: Option<u32>,
-    /// How many of its lines are above the screen.
+    /// How many of its lines are scrolled off the top.
     scrolled: usize,
 }
 
 pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
-    let [head, list] = Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
-    let thread = Thread::of(screen);
-    self::head(&thread, canvas, head);
-    let Some(chosen) = chosen(&thread) else {
-        let words = match &screen.states.mail.filter {
-            Some(name) => format!("{} wrote nothing and was written nothing.", one_line(name)),
-            None => "Nobody wrote anything yet.".to_owned(),
+    let [head, entries] = Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
+    let list = MessageList::new(screen);
+    self::head(&list, canvas, head);
+    let Some(selected) = selected(&list) else {
+        let text = match &screen.states.mail.filter {
+            Some(name) => format!("{} has no mail.", one_line(name)),
+            None => "No messages yet.".to_owned(),
         };
-        canvas.line(Rect { x: list.x + 1, ..list }.intersection(list), Line::raw(words));
+        canvas.line(Rect { x: entries.x + 1, ..entries }.intersection(entries), Line::raw(text));
         return;
     };
     let state = &screen.states.mail;
-    let (theme, width) = (canvas.theme, list.width.saturating_sub(1));
+    let (theme, width) = (canvas.theme, entries.width.saturating_sub(1));
     let is_unfolded =
-        |entry: Entry| state.unfolded.is_some() && state.unfolded == thread.number(entry.from);
-    let block = |entry: Entry| Block {
+        |entry: MailEntry| state.unfolded.is_some() && state.unfolded == list.number(entry.from);
+    let block = |entry: MailEntry| EntryBlock {
         entry,
-        day: day_line(&thread, entry, width).map(|day| Line::styled(day, theme.faint())),
-        lines: lines::lines(&thread, entry, width, is_unfolded(entry), theme),
+        day: day_line(&list, entry, width).map(|day| Line::styled(day, theme.faint())),
+        lines: lines::lines(&list, entry, width, is_unfolded(entry), theme),
     };
-    let window = |height| Window::around(&thread, chosen, height, state.scrolled, block);
-    let mut seen = window(list.height);
-    let mut rows = list;
-    if (seen.newer(&thread) > 0 || seen.hidden > 0) && list.height > 2 {
-        // What tells of them takes a line of its own.
+    let window = |height| MailWindow::around(&list, selected, height, state.scrolled, block);
+    let mut visible = window(entries.height);
+    let mut rows = entries;
+    if (visible.newer_count(&list) > 0 || visible.hidden > 0) && entries.height > 2 {
+        // The note about newer messages takes one line.
         rows.height -= 1;
-        seen = window(rows.height);
-        let bottom = Rect { y: rows.bottom(), height: 1, ..list };
-        canvas.line(bottom, Line::styled(below(&thread, &seen), theme.busy()));
+        visible = window(rows.height);
+        let bottom = Rect { y: rows.bottom(), height: 1, ..entries };
+        canvas.line(bottom, Line::styled(below_note(&list, &visible), theme.busy()));
     }
-    canvas.drawn.extent = seen.hidden;
-    canvas.drawn.page = if seen.hidden > 0 { usize::from(rows.height) } else { seen.blocks.len() };
-    draw_rows(&thread, canvas, rows, &seen, chosen);
+    canvas.drawn.max_scroll = visible.hidden;
+    canvas.drawn.page =
+        if visible.hidden > 0 { usize::from(rows.height) } else { visible.blocks.len() };
+    draw_rows(&list, canvas, rows, &visible, selected);
 }
 
-/// Whose mail it is, how much, and what the signs mean.
-fn head(thread: &Thread<'_>, canvas: &mut Canvas<'_>, area: Rect) {
+/// The heading: whose mail, how many messages, and the legend.
+fn head(list: &MessageList<'_>, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
-    let state = &thread.screen().states.mail;
-    let count = messages(thread.len());
-    let (whose, back) = match &state.filter {
-        Some(name) => (format!("Mail of {}", one_line(name)), ", esc shows everybody's"),
-        None => ("Everybody's mail".to_owned(), ""),
+    let state = &list.screen().states.mail;
+    let count = messages(list.len());
+    let (owner, back) = match &state.filter {
+        Some(name) => (format!("Mail of {}", one_line(name)), ", esc: show all"),
+        None => ("All mail".to_owned(), ""),
     };
-    let hidden = if state.hides_protocol { ", protocol hidden, p shows it" } else { "" };
+    let hidden = if state.hides_protocol { ", protocol hidden, p: show" } else { "" };
     let rest = format!(", {count}{back}{hidden}");
-    let taken = whose.width() + rest.width() + fate::LEGEND.width() + 4;
+    let taken = owner.width() + rest.width() + fate::LEGEND.width() + 4;
     canvas.line(
         Rect { x: area.x + 1, ..area }.intersection(area),
-        Line::from(vec![Span::styled(whose, theme.strong()), Span::styled(rest, theme.faint())]),
+        Line::from(vec![Span::styled(owner, theme.strong()), Span::styled(rest, theme.faint())]),
     );
     let width = u16::try_from(fate::LEGEND.width()).unwrap_or_default();
     if taken <= usize::from(area.width) {
@@ -99,26 +100,26 @@ fn messages(count: usize) -> String {
     if count == 1 { "1 message".to_owned() } else { format!("{count} messages") }
 }
 
-/// The line above the first message of a day.
-fn day_line(thread: &Thread<'_>, entry: Entry, width: u16) -> Option<String> {
-    let day = |place| Some(local(thread.letter(place)?.at.timestamp()).date());
-    let before = thread.before(entry.from).and_then(|before| day(before.to - 1));
+/// The date line above the first message of a day.
+fn day_line(list: &MessageList<'_>, entry: MailEntry, width: u16) -> Option<String> {
+    let day = |index| Some(local(list.message(index)?.at.timestamp()).date());
+    let before = list.before(entry.from).and_then(|before| day(before.to - 1));
     let day = day(entry.from).filter(|day| before != Some(*day))?;
-    let words = format!("── {} ", day.strftime("%A, %-d %B %Y"));
-    let rest = usize::from(width).saturating_sub(words.width());
-    Some(cut(&format!("{words}{}", "─".repeat(rest)), usize::from(width)))
+    let text = format!("── {} ", day.strftime("%A, %-d %B %Y"));
+    let rest = usize::from(width).saturating_sub(text.width());
+    Some(cut(&format!("{text}{}", "─".repeat(rest)), usize::from(width)))
 }
 
-/// What there is below what is seen.
-fn below(thread: &Thread<'_>, seen: &Window) -> String {
-    let lines = seen.hidden - seen.skip.min(seen.hidden);
-    let newer = match seen.newer(thread) {
+/// The note about what is below the visible part.
+fn below_note(list: &MessageList<'_>, visible: &MailWindow) -> String {
+    let lines = visible.hidden - visible.skip.min(visible.hidden);
+    let newer = match visible.newer_count(list) {
         0 => String::new(),
-        COUNTED.. => format!("{COUNTED} or more newer below, end follows them"),
-        count => format!("{count} newer below, end follows them"),
+        MAX_COUNTED.. => format!("{MAX_COUNTED} or more newer below, end: follow"),
+        count => format!("{count} newer below, end: follow"),
     };
     match (lines, newer.is_empty()) {
-        (0, true) => " the end of the message".to_owned(),
+        (0, true) => " end of the message".to_owned(),
         (0, false) => format!(" ↓ {newer}"),
         (1, _) => " ↓ 1 more line of the message".to_owned(),
         (lines, _) => format!(" ↓ {lines} more lines of the message"),
@@ -126,31 +127,31 @@ fn below(thread: &Thread<'_>, seen: &Window) -> String {
 }
 
 fn draw_rows(
-    thread: &Thread<'_>,
+    list: &MessageList<'_>,
     canvas: &mut Canvas<'_>,
     area: Rect,
-    seen: &Window,
-    chosen: Entry,
+    visible: &MailWindow,
+    selected: MailEntry,
 ) {
-    let mut skip = seen.skip;
+    let mut skip = visible.skip;
     let mut y = area.y;
-    for block in &seen.blocks {
-        let is_chosen = block.entry == chosen;
-        let Some(number) = thread.number(block.entry.from) else { continue };
+    for block in &visible.blocks {
+        let is_selected = block.entry == selected;
+        let Some(number) = list.number(block.entry.from) else { continue };
         let head = usize::from(block.day.is_some());
-        for (place, line) in block.day.iter().chain(&block.lines).enumerate().skip(skip) {
+        for (index, line) in block.day.iter().chain(&block.lines).enumerate().skip(skip) {
             if y >= area.bottom() {
                 return;
             }
             let row = Rect { y, height: 1, ..area };
             let inside = Rect { x: row.x + 1, width: row.width.saturating_sub(1), ..row };
-            if place < head {
+            if index < head {
                 canvas.line(inside, line.clone());
             } else {
-                let mark = if is_chosen { "▌" } else { " " };
+                let mark = if is_selected { "▌" } else { " " };
                 canvas.line(Rect { width: 1, ..row }, Line::styled(mark, canvas.theme.strong()));
-                let is_marked = is_chosen && place == head;
-                canvas.row(inside, line.clone(), is_marked, Hit::Letter(number));
+                let is_marked = is_selected && index == head;
+                canvas.row(inside, line.clone(), is_marked, ClickTarget::Message(number));
             }
             y += 1;
         }
@@ -158,28 +159,28 @@ fn draw_rows(
     }
 }
 
-/// The entry that is chosen: the last, as long as the end is followed.
-fn chosen(thread: &Thread<'_>) -> Option<Entry> {
-    match thread.screen().letter {
-        Some(number) => thread.find(number),
-        None => thread.last(),
+/// The selected entry; the last one while the view follows new mail.
+fn selected(list: &MessageList<'_>) -> Option<MailEntry> {
+    match list.screen().message {
+        Some(number) => list.find(number),
+        None => list.last(),
     }
 }
 
 pub(crate) fn act(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> {
     match command {
-        Command::Filter => screen.dialog = Some(Dialog::Pick(filter(screen))),
+        Command::Filter => screen.dialog = Some(Dialog::List(filter(screen))),
         Command::Protocol => {
             screen.states.mail.hides_protocol = !screen.states.mail.hides_protocol;
         }
         Command::Open => {
-            let thread = Thread::of(screen);
-            let number = chosen(&thread).and_then(|entry| thread.number(entry.from));
+            let list = MessageList::new(screen);
+            let number = selected(&list).and_then(|entry| list.number(entry.from));
             let was = screen.states.mail.unfolded;
             screen.states.mail.unfolded = number.filter(|_| was != number);
             screen.states.mail.scrolled = 0;
-            // What one reads does not go away when something comes.
-            screen.letter = number.or(screen.letter);
+            // Stop following new mail, so that the opened message stays on the screen.
+            screen.message = number.or(screen.message);
         }
         Command::Back if screen.states.mail.unfolded.is_some() => {
             screen.states.mail.unfolded = None;
@@ -188,83 +189,83 @@ pub(crate) fn act(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> 
         Command::Back if screen.states.mail.filter.is_some() => {
             screen.states.mail.filter = None;
         }
-        Command::Back => screen.letter = None,
-        _ => return go(screen, command),
+        Command::Back => screen.message = None,
+        _ => return move_selection(screen, command),
     }
     Some(Vec::new())
 }
 
-/// From one message to another; through one that is higher than the screen line by line.
-fn go(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> {
-    let (extent, page) = (screen.drawn.extent, screen.drawn.page.max(1));
-    let scrolled = screen.states.mail.scrolled.min(extent);
-    let within = step(scrolled, extent + 1, page, command)?;
+/// Moves to another entry, or scrolls within an entry that is higher than the screen.
+fn move_selection(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> {
+    let (max_scroll, page) = (screen.drawn.max_scroll, screen.drawn.page.max(1));
+    let scrolled = screen.states.mail.scrolled.min(max_scroll);
+    let within = step(scrolled, max_scroll + 1, page, command)?;
     let is_step = !matches!(command, Command::First | Command::Last);
-    if extent > 0 && is_step && within != scrolled {
+    if max_scroll > 0 && is_step && within != scrolled {
         screen.states.mail.scrolled = within;
         return Some(Vec::new());
     }
-    let thread = Thread::of(screen);
-    let here = chosen(&thread)?;
+    let list = MessageList::new(screen);
+    let current = selected(&list)?;
     let steps = if matches!(command, Command::PageUp | Command::PageDown) { page } else { 1 };
-    let mut there = here;
+    let mut target = current;
     for _ in 0..steps {
         let next = match command {
-            Command::Up | Command::PageUp => thread.before(there.from),
-            Command::Down | Command::PageDown => thread.after(there.to),
-            Command::First => thread.after(0),
-            _ => thread.last(),
+            Command::Up | Command::PageUp => list.before(target.from),
+            Command::Down | Command::PageDown => list.after(target.to),
+            Command::First => list.after(0),
+            _ => list.last(),
         };
         let Some(next) = next else { break };
-        there = next;
+        target = next;
     }
     let goes_down = !matches!(command, Command::Up | Command::PageUp | Command::First);
-    let is_end = goes_down && thread.last() == Some(there);
-    let number = thread.number(there.from).filter(|_| !is_end);
-    // What is unfolded stays so until one leaves it.
-    if there != here || is_end {
+    let is_end = goes_down && list.last() == Some(target);
+    let number = list.number(target.from).filter(|_| !is_end);
+    // The opened message stays open until the selection leaves it.
+    if target != current || is_end {
         screen.states.mail.scrolled = 0;
     }
-    screen.letter = number;
+    screen.message = number;
     Some(Vec::new())
 }
 
-/// Whose mail shall be seen.
-fn filter(screen: &Screen) -> Pick {
+/// The dialog to choose whose mail to show.
+fn filter(screen: &Screen) -> ListDialog {
     let members = screen.picture.members();
-    let gone = screen.picture.people().iter().filter(|person| person.entry.is_none());
-    let people = members.into_iter().chain(gone).filter(|person| !person.letters.is_empty());
-    let everybody = Choice {
-        label: "everybody".to_owned(),
+    let former = screen.picture.people().iter().filter(|person| person.entry.is_none());
+    let people = members.into_iter().chain(former).filter(|person| !person.letters.is_empty());
+    let all_members = ListChoice {
+        label: "all members".to_owned(),
         hint: messages(screen.picture.letters().len()),
-        chosen: Chosen::Filter(None),
-        also: String::new(),
+        action: ChoiceAction::Filter(None),
+        search_terms: String::new(),
     };
-    let one = people.map(|person| Choice {
+    let one = people.map(|person| ListChoice {
         label: one_line(&person.name),
         hint: messages(person.letters.len()),
-        chosen: Chosen::Filter(Some(person.name.to_string())),
-        also: String::new(),
+        action: ChoiceAction::Filter(Some(person.name.to_string())),
+        search_terms: String::new(),
     });
-    Pick::new("Only the mail of", std::iter::once(everybody).chain(one).collect())
+    ListDialog::new("Show the mail of", std::iter::once(all_members).chain(one).collect())
 }
 
-/// The message that is chosen; while the end is followed, the last.
-pub(crate) fn chosen_letter(screen: &Screen) -> Option<Letter> {
-    let thread = Thread::of(screen);
-    thread.letter(chosen(&thread)?.from).copied()
+/// The selected message; the last one while the view follows new mail.
+pub(crate) fn selected_message(screen: &Screen) -> Option<Letter> {
+    let list = MessageList::new(screen);
+    list.message(selected(&list)?.from).copied()
 }
 
-/// What the chosen message says.
-pub(crate) fn chosen_text(screen: &Screen) -> Option<String> {
-    thread::text(screen, &chosen_letter(screen)?)
+/// The text of the selected message.
+pub(crate) fn selected_text(screen: &Screen) -> Option<String> {
+    thread::text(screen, &selected_message(screen)?)
 }
 
-/// What a message says, in a line.
-pub(crate) fn in_a_line(screen: &Screen, letter: &Letter) -> String {
-    let text = thread::text(screen, letter).unwrap_or_default();
-    one_line(&match letter.kind {
+/// A message in one line.
+pub(crate) fn one_line_text(screen: &Screen, message: &Letter) -> String {
+    let text = thread::text(screen, message).unwrap_or_default();
+    one_line(&match message.kind {
         Kind::Words => text,
-        _ => words::told(&screen.picture, letter, &text).line,
+        _ => words::describe(&screen.picture, message, &text).line,
     })
 }

@@ -1,8 +1,8 @@
-//! The messages that are looked at, joined to entries: a message, one that went to several, or several
-//! notices in a row of which none says more than the others.
+//! The visible messages, grouped into entries: a single message, one message sent to several members, or
+//! consecutive idle notices.
 //!
-//! Whether two neighbours belong together is seen from the two alone. So an entry is found from any of its
-//! messages, and nobody has to begin at the first of a million.
+//! Whether two neighbours belong together depends on these two alone. So the entry of any message can be
+//! found from that message, without a scan from the first of possibly a million.
 
 use brigade_core::event::Event;
 use brigade_core::mail::with_message;
@@ -12,41 +12,41 @@ use brigade_wire::message::Message;
 use crate::screen::Screen;
 use crate::time::local;
 
-/// What is sent to several at once is written within this time, in milliseconds.
-const AT_ONCE: i64 = 1000;
-/// However many notices come in a row, an entry has no more messages than this.
-const MOST: usize = 256;
-/// However many messages follow, no more of them are counted.
-pub(super) const COUNTED: usize = 10_000;
+/// Copies of one message to several members are written within this time, in milliseconds.
+const BROADCAST_WINDOW_MS: i64 = 1000;
+/// Maximum number of messages in an entry.
+const MAX_ENTRY_LEN: usize = 256;
+/// Counting of newer messages stops at this number.
+pub(super) const MAX_COUNTED: usize = 10_000;
 
-/// The messages that are looked at, in order.
+/// The messages of the view, in order.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Thread<'s> {
+pub(super) struct MessageList<'s> {
     screen: &'s Screen,
-    /// By number; everybody's, if there are none.
-    of: Option<&'s [u32]>,
+    /// Message numbers of the filtered member; `None` for all messages.
+    numbers: Option<&'s [u32]>,
     hides_protocol: bool,
 }
 
-/// What is shown as one: the messages from this place of the thread up to that.
+/// A range of messages that is shown as one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct MailEntry {
     pub(super) from: usize,
     pub(super) to: usize,
 }
 
-impl<'s> Thread<'s> {
-    /// Those that the screen is set to.
-    pub(super) fn of(screen: &'s Screen) -> Self {
+impl<'s> MessageList<'s> {
+    /// The messages that match the screen's filter.
+    pub(super) fn new(screen: &'s Screen) -> Self {
         let state = &screen.states.mail;
-        let letters = |name: &String| screen.picture.called(name).map(|person| &*person.letters);
-        let of = state.filter.as_ref().map(|name| letters(name).unwrap_or_default());
-        Self { screen, of, hides_protocol: state.hides_protocol }
+        let numbers_of = |name: &String| screen.picture.called(name).map(|person| &*person.letters);
+        let numbers = state.filter.as_ref().map(|name| numbers_of(name).unwrap_or_default());
+        Self { screen, numbers, hides_protocol: state.hides_protocol }
     }
 
-    /// How many messages there are, hidden ones too.
+    /// The number of messages, including hidden protocol messages.
     pub(super) fn len(&self) -> usize {
-        self.of.map_or(self.picture().letters().len(), <[u32]>::len)
+        self.numbers.map_or(self.picture().letters().len(), <[u32]>::len)
     }
 
     pub(super) fn picture(&self) -> &'s Picture {
@@ -57,77 +57,79 @@ impl<'s> Thread<'s> {
         self.screen
     }
 
-    /// The number of the message at a place.
-    pub(super) fn number(&self, place: usize) -> Option<u32> {
-        match self.of {
-            Some(numbers) => numbers.get(place).copied(),
-            None => u32::try_from(place).ok().filter(|_| place < self.len()),
+    /// The message number at an index.
+    pub(super) fn number(&self, index: usize) -> Option<u32> {
+        match self.numbers {
+            Some(numbers) => numbers.get(index).copied(),
+            None => u32::try_from(index).ok().filter(|_| index < self.len()),
         }
     }
 
-    pub(super) fn letter(&self, place: usize) -> Option<&'s Letter> {
-        self.picture().letters().get(usize::try_from(self.number(place)?).ok()?)
+    pub(super) fn message(&self, index: usize) -> Option<&'s Letter> {
+        self.picture().letters().get(usize::try_from(self.number(index)?).ok()?)
     }
 
     /// The messages of an entry.
-    pub(super) fn letters(&self, entry: Entry) -> impl Iterator<Item = &'s Letter> + use<'s> {
-        let thread = *self;
-        (entry.from..entry.to).filter_map(move |place| thread.letter(place))
+    pub(super) fn messages(&self, entry: MailEntry) -> impl Iterator<Item = &'s Letter> + use<'s> {
+        let list = *self;
+        (entry.from..entry.to).filter_map(move |index| list.message(index))
     }
 
-    /// The entry of a message; of one that is hidden, or of somebody else's, the last before it.
-    pub(super) fn find(&self, number: u32) -> Option<Entry> {
-        let end = match self.of {
+    /// The entry of a message. If the message is hidden or filtered out, the nearest visible entry before
+    /// it, else after it.
+    pub(super) fn find(&self, number: u32) -> Option<MailEntry> {
+        let end = match self.numbers {
             Some(numbers) => numbers.partition_point(|other| *other <= number),
             None => usize::try_from(number).unwrap_or(usize::MAX).saturating_add(1).min(self.len()),
         };
-        // Of several that are one the later ones count as well.
-        let seen = (0..end).rev().find(|place| self.is_seen(*place));
-        seen.and_then(|place| self.around(place)).or_else(|| self.after(end))
+        // Start from the end: a later message of the same entry counts as well.
+        let visible = (0..end).rev().find(|index| self.is_visible(*index));
+        visible.and_then(|index| self.entry_at(index)).or_else(|| self.after(end))
     }
 
-    pub(super) fn last(&self) -> Option<Entry> {
+    pub(super) fn last(&self) -> Option<MailEntry> {
         self.before(self.len())
     }
 
-    /// The last entry that is over before this place.
-    pub(super) fn before(&self, place: usize) -> Option<Entry> {
-        self.around((0..place).rev().find(|place| self.is_seen(*place))?)
+    /// The last entry before this index.
+    pub(super) fn before(&self, index: usize) -> Option<MailEntry> {
+        self.entry_at((0..index).rev().find(|index| self.is_visible(*index))?)
     }
 
-    /// The first entry from this place on.
-    pub(super) fn after(&self, place: usize) -> Option<Entry> {
-        self.around((place..self.len()).find(|place| self.is_seen(*place))?)
+    /// The first entry from this index on.
+    pub(super) fn after(&self, index: usize) -> Option<MailEntry> {
+        self.entry_at((index..self.len()).find(|index| self.is_visible(*index))?)
     }
 
-    /// How many messages are seen from this place on, as far as they are counted.
-    pub(super) fn count_after(&self, place: usize) -> usize {
-        let rest = place..self.len();
+    /// The number of visible messages from this index on, counted up to a limit.
+    pub(super) fn count_after(&self, index: usize) -> usize {
+        let rest = index..self.len();
         if !self.hides_protocol {
             return rest.len();
         }
-        rest.take(COUNTED).filter(|place| self.is_seen(*place)).count()
+        rest.take(MAX_COUNTED).filter(|index| self.is_visible(*index)).count()
     }
 
-    fn is_seen(&self, place: usize) -> bool {
-        !self.hides_protocol || self.letter(place).is_some_and(|letter| letter.kind == Kind::Words)
+    fn is_visible(&self, index: usize) -> bool {
+        !self.hides_protocol
+            || self.message(index).is_some_and(|message| message.kind == Kind::Words)
     }
 
-    fn around(&self, place: usize) -> Option<Entry> {
-        self.letter(place)?;
-        let (mut from, mut to) = (place, place + 1);
-        while from > 0 && self.goes_on(from - 1) {
+    fn entry_at(&self, index: usize) -> Option<MailEntry> {
+        self.message(index)?;
+        let (mut from, mut to) = (index, index + 1);
+        while from > 0 && self.joins_next(from - 1) {
             from -= 1;
         }
-        while self.goes_on(to - 1) {
+        while self.joins_next(to - 1) {
             to += 1;
         }
-        Some(Entry { from, to })
+        Some(MailEntry { from, to })
     }
 
-    /// Whether the message at a place and the next one are shown as one.
-    fn goes_on(&self, place: usize) -> bool {
-        let (Some(one), Some(next)) = (self.letter(place), self.letter(place + 1)) else {
+    /// Whether the message at an index and the next one belong to one entry.
+    fn joins_next(&self, index: usize) -> bool {
+        let (Some(one), Some(next)) = (self.message(index), self.message(index + 1)) else {
             return false;
         };
         let is_one = match (one.kind, next.kind) {
@@ -135,20 +137,20 @@ impl<'s> Thread<'s> {
             (Kind::Words, Kind::Words) => {
                 one.from == next.from
                     && one.to != next.to
-                    && (0..=AT_ONCE).contains(&next.at.0.saturating_sub(one.at.0))
+                    && (0..=BROADCAST_WINDOW_MS).contains(&next.at.0.saturating_sub(one.at.0))
                     && text(self.screen, one) == text(self.screen, next)
             }
             _ => false,
         };
-        let day = |letter: &Letter| local(letter.at.timestamp()).date();
-        // Where an entry is cut off, it is at the same place whoever looks from where.
-        is_one && !(place + 1).is_multiple_of(MOST) && day(one) == day(next)
+        let day = |message: &Letter| local(message.at.timestamp()).date();
+        // Split long entries at fixed indexes, so that the result is the same from either direction.
+        is_one && !(index + 1).is_multiple_of(MAX_ENTRY_LEN) && day(one) == day(next)
     }
 }
 
-/// What a message says.
-pub(super) fn text(screen: &Screen, letter: &Letter) -> Option<String> {
-    match &screen.record(letter.spot)?.event {
+/// The text of a message.
+pub(super) fn text(screen: &Screen, message: &Letter) -> Option<String> {
+    match &screen.record(message.spot)?.event {
         Event::Sent { message, .. } | Event::Seen { message, .. } => {
             let text = |message: Option<Message<'_>>| Some(message?.text().into_owned());
             with_message(message.get().as_bytes(), text).ok()?

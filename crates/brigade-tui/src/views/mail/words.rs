@@ -1,4 +1,4 @@
-//! The messages of the protocol in words.
+//! Describes protocol messages in plain text.
 
 use brigade_core::policy;
 use brigade_core::projection::{Letter, Picture};
@@ -6,78 +6,81 @@ use brigade_wire::body::Body;
 use brigade_wire::permission::Verdict;
 use brigade_wire::protocol::{IdleNotification, IdleReason, Protocol};
 
-/// A message of the protocol.
+/// The description of a protocol message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Told {
-    /// In a line.
+pub(super) struct ProtocolSummary {
+    /// One line.
     pub(super) line: String,
-    /// And what else it says.
-    pub(super) more: String,
+    /// Further text, shown when the message is opened.
+    pub(super) details: String,
 }
 
-/// Puts a message of the protocol in words. Who wrote it to whom is what its envelope says.
-pub(super) fn told(picture: &Picture, letter: &Letter, text: &str) -> Told {
-    let (from, to) = (picture.name(letter.from), picture.name(letter.to));
+/// Describes a protocol message. Sender and recipient come from its envelope, not from its text.
+pub(super) fn describe(picture: &Picture, message: &Letter, text: &str) -> ProtocolSummary {
+    let (from, to) = (picture.name(message.from), picture.name(message.to));
     let protocol = match Body::parse(text) {
         Body::Protocol(protocol) => protocol,
-        Body::Text => return Told { line: format!("{from} → {to}"), more: text.to_owned() },
+        Body::Text => {
+            return ProtocolSummary { line: format!("{from} → {to}"), details: text.to_owned() };
+        }
         Body::Unknown { kind } => {
-            let line = format!("{from} sends {to} a message of an unknown type: {kind}");
-            return Told { line, more: text.to_owned() };
+            let line = format!("{from} sent {to} a message of unknown type {kind}");
+            return ProtocolSummary { line, details: text.to_owned() };
         }
         Body::Malformed { kind, reason } => {
-            let line = format!("{from} sends {to} a broken message of type {kind}: {reason}");
-            return Told { line, more: text.to_owned() };
+            let line = format!("{from} sent {to} an invalid {kind} message: {reason}");
+            return ProtocolSummary { line, details: text.to_owned() };
         }
     };
-    let (line, more) = match protocol {
-        Protocol::IdleNotification(idle) => (idle_line(from, &idle), idle_more(idle)),
-        Protocol::TaskAssignment(task) => {
-            (format!("{from} gives {to} task {}: {}", task.task_id, task.subject), task.description)
-        }
+    let (line, details) = match protocol {
+        Protocol::IdleNotification(idle) => (idle_line(from, &idle), idle_details(idle)),
+        Protocol::TaskAssignment(task) => (
+            format!("{from} assigned task {} to {to}: {}", task.task_id, task.subject),
+            task.description,
+        ),
         Protocol::ShutdownRequest(asked) => {
-            (because(format!("{from} asks {to} to stop"), asked.reason), String::new())
+            (with_reason(format!("{from} asks {to} to stop"), asked.reason), String::new())
         }
         Protocol::ShutdownApproved(_) => (format!("{from} agrees to stop"), String::new()),
         Protocol::ShutdownRejected(no) => {
-            (because(format!("{from} does not stop"), no.reason), String::new())
+            (with_reason(format!("{from} refuses to stop"), no.reason), String::new())
         }
         Protocol::PlanApprovalRequest(plan) => {
             let title = plan.plan_content.lines().map(|line| line.trim_start_matches('#').trim());
             let title = title.filter(|line| !line.is_empty()).map(str::to_owned).next();
-            (because(format!("{from} submits a plan"), title), plan.plan_content)
+            (with_reason(format!("{from} submits a plan"), title), plan.plan_content)
         }
-        Protocol::PlanApprovalResponse(word) if word.approved => {
-            (because(format!("{from} approved {to}'s plan"), word.feedback), String::new())
+        Protocol::PlanApprovalResponse(answer) if answer.approved => {
+            (with_reason(format!("{from} approved {to}'s plan"), answer.feedback), String::new())
         }
-        Protocol::PlanApprovalResponse(word) => {
-            (because(format!("{from} did not approve {to}'s plan"), word.feedback), String::new())
+        Protocol::PlanApprovalResponse(answer) => {
+            (with_reason(format!("{from} rejected {to}'s plan"), answer.feedback), String::new())
         }
         Protocol::PermissionRequest(asked) => {
             let (tool, input) = match asked.brigade {
-                Some(its) => (its.tool, its.input),
+                Some(original) => (original.tool, original.input),
                 None => (asked.tool_name, asked.input),
             };
             let value = serde_json::from_str(input.as_str()).unwrap_or_default();
             let line = match policy::command(&value) {
                 Some(command) => format!("{from} asks to run: {command}"),
-                None => because(format!("{from} asks to use {tool}"), Some(asked.description)),
+                None => with_reason(format!("{from} asks to use {tool}"), Some(asked.description)),
             };
             (line, format!("{tool} {}", input.as_str()))
         }
         Protocol::PermissionResponse(answer) => match answer.verdict {
-            Verdict::Success(_) => (format!("{from} approved {to}'s permission"), String::new()),
+            Verdict::Success(_) => (format!("{from} approved {to}'s request"), String::new()),
             Verdict::Error(why) => {
-                (because(format!("{from} denied {to}'s permission"), Some(why)), String::new())
+                (with_reason(format!("{from} denied {to}'s request"), Some(why)), String::new())
             }
         },
         Protocol::TeammateTerminated(gone) => (gone.message, String::new()),
-        other => (format!("{from} tells {to}: {}", other.kind()), other.to_text()),
+        other => (format!("{from} sent {to} a message of type {}", other.kind()), other.to_text()),
     };
-    Told { line, more }
+    ProtocolSummary { line, details }
 }
 
-/// Several notices that somebody is idle, in a line.
+/// Consecutive idle notices in one line.
 pub(super) fn idle_notices<'n>(names: impl Iterator<Item = &'n str>) -> String {
     let mut count = 0;
     let mut different: Vec<&str> = Vec::new();
@@ -93,7 +96,7 @@ pub(super) fn idle_notices<'n>(names: impl Iterator<Item = &'n str>) -> String {
     format!("{count} idle notices ({}{more})", different.join(", "))
 }
 
-fn because(line: String, why: Option<String>) -> String {
+fn with_reason(line: String, why: Option<String>) -> String {
     match why.filter(|why| !why.trim().is_empty()) {
         Some(why) => format!("{line}: {why}"),
         None => line,
@@ -105,16 +108,16 @@ fn idle_line(from: &str, idle: &IdleNotification) -> String {
         IdleReason::Available => format!("{from} is idle"),
         IdleReason::Interrupted => format!("{from} was interrupted and is idle"),
         IdleReason::Failed => format!("{from} failed and is idle"),
-        IdleReason::Other(word) => format!("{from} is idle ({word})"),
+        IdleReason::Other(reason) => format!("{from} is idle ({reason})"),
     };
     if let Some(task) = &idle.completed_task_id {
         let status = idle.completed_status.as_deref().unwrap_or("completed");
         line.push_str(&format!(", task {task} {status}"));
     }
-    because(line, idle.failure_reason.clone())
+    with_reason(line, idle.failure_reason.clone())
 }
 
-fn idle_more(idle: IdleNotification) -> String {
+fn idle_details(idle: IdleNotification) -> String {
     let parts = [idle.summary, idle.result];
     parts.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }

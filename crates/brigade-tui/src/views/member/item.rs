@@ -1,4 +1,4 @@
-//! One thing that a member did, wrote or was written, in lines.
+//! Renders one activity of a member: an agent event or a message.
 
 use std::sync::Arc;
 
@@ -12,42 +12,43 @@ use ratatui::text::{Line, Span};
 use serde_json::value::RawValue;
 use unicode_width::UnicodeWidthStr;
 
-use super::tape::Item;
+use super::tape::ActivityItem;
 use crate::markdown;
-use crate::prose::{after, age, since};
+use crate::prose::{age, prepend, since};
 use crate::screen::Screen;
 use crate::time::local;
 use crate::views::{approvals, mail};
 use brigade_core::text::{cut, one_line};
 
-/// How many lines of a message are shown; the mail has it whole.
-const MESSAGE: usize = 12;
-/// How far behind the beginning of a tool's use its end is looked for.
-const TOOL: usize = 64;
-/// With less room than that the times are left out.
-const NARROW: usize = 50;
+/// Maximum number of message lines shown here. The mail view shows all.
+const MAX_MESSAGE_LINES: usize = 12;
+/// How many later events are searched for the end of a tool call.
+const MAX_LOOKAHEAD: usize = 64;
+/// Below this width the time column is left out.
+const MIN_WIDTH_WITH_TIME: usize = 50;
 
-/// What a thing looks like. Some are only the end of others, and have no line.
+/// Renders an item. Items that only end another one have no lines.
 pub(super) fn lines(
     screen: &Screen,
     person: &Person,
-    item: Item,
+    item: ActivityItem,
     width: usize,
 ) -> Vec<Line<'static>> {
     let (at, spot) = match item {
-        Item::Act(act) => (act.at, act.spot),
-        Item::Letter(letter) => (letter.at, letter.spot),
+        ActivityItem::Event(act) => (act.at, act.spot),
+        ActivityItem::Message(message) => (message.at, message.spot),
     };
-    let time = if width < NARROW { String::new() } else { time(screen, at) };
+    let time = if width < MIN_WIDTH_WITH_TIME { String::new() } else { time(screen, at) };
     let margin = time.width();
     let room = width.saturating_sub(margin);
     let Some(record) = screen.record(spot) else { return Vec::new() };
     let lines = match item {
-        Item::Act(act) => worked(screen, person, act, &record, room),
-        Item::Letter(letter) => written(screen, person, &letter, &record, room),
+        ActivityItem::Event(act) => event_lines(screen, person, act, &record, room),
+        ActivityItem::Message(message) => message_lines(screen, person, &message, &record, room),
     };
-    let before = |place| if place == 0 { time.clone() } else { " ".repeat(margin) };
-    let line = |(place, line)| after(vec![Span::styled(before(place), screen.theme.faint())], line);
+    let before = |index| if index == 0 { time.clone() } else { " ".repeat(margin) };
+    let line =
+        |(index, line)| prepend(vec![Span::styled(before(index), screen.theme.faint())], line);
     lines.into_iter().enumerate().map(line).collect()
 }
 
@@ -57,50 +58,54 @@ fn time(screen: &Screen, at: At) -> String {
     then.strftime(form).to_string()
 }
 
-/// A sign and a line of words, cut where the room ends.
-fn one(sign: &'static str, text: &str, style: Style, room: usize) -> Vec<Line<'static>> {
+/// A symbol and one line of text, cut to the available width.
+fn symbol_line(sign: &'static str, text: &str, style: Style, room: usize) -> Vec<Line<'static>> {
     vec![Line::styled(format!("{sign} {}", cut(&one_line(text), room.saturating_sub(2))), style)]
 }
 
-fn worked(
+fn event_lines(
     screen: &Screen,
     person: &Person,
-    it: projection::Act,
+    act_ref: projection::Act,
     record: &Arc<Record>,
     room: usize,
 ) -> Vec<Line<'static>> {
     let theme = screen.theme;
     let Event::Worked { act, .. } = &record.event else { return Vec::new() };
     match act {
-        Act::Started {} => one("◌", "its program is started", theme.good(), room),
-        Act::TurnStarted {} => one("┌", "a turn begins", theme.faint(), room),
+        Act::Started {} => symbol_line("◌", "agent started", theme.success(), room),
+        Act::TurnStarted {} => symbol_line("┌", "turn started", theme.faint(), room),
         Act::Said { text } => {
-            set_in(markdown::lines(text.trim_end(), room.saturating_sub(2), theme))
+            indent(markdown::lines(text.trim_end(), room.saturating_sub(2), theme))
         }
         Act::ToolStarted { id, tool, about } => {
-            vec![used(screen, person, it, (id, tool, about), room)]
+            vec![tool_line(screen, person, act_ref, (id, tool, about), room)]
         }
         Act::Changed { path, added, removed } => {
             let counts = format!("  +{added} −{removed}");
             let path = cut(&one_line(path), room.saturating_sub(counts.width() + 2));
             vec![Line::from(vec![
-                Span::styled("± ", theme.good()),
+                Span::styled("± ", theme.success()),
                 Span::raw(path),
                 Span::styled(counts, theme.faint()),
             ])]
         }
-        Act::Limited { why } => one("■", &format!("rate-limited: {why}"), theme.wrong(), room),
-        Act::Trouble { why } => one("✕", why, theme.wrong(), room),
+        Act::Limited { why } => {
+            symbol_line("■", &format!("rate-limited: {why}"), theme.error(), room)
+        }
+        Act::Trouble { why } => symbol_line("✕", why, theme.error(), room),
         Act::TurnEnded { end, why } => {
             let why = why.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
             match end {
-                Ending::Done => one("└", "the turn ends", theme.faint(), room),
+                Ending::Done => symbol_line("└", "turn ended", theme.faint(), room),
                 Ending::Interrupted => {
-                    one("└", &format!("the turn is interrupted{why}"), theme.urgent(), room)
+                    symbol_line("└", &format!("turn interrupted{why}"), theme.urgent(), room)
                 }
-                Ending::Failed => one("└", &format!("the turn fails{why}"), theme.wrong(), room),
+                Ending::Failed => {
+                    symbol_line("└", &format!("turn failed{why}"), theme.error(), room)
+                }
                 Ending::Limited => {
-                    one("└", "the turn ends: its vendor takes no more for now", theme.wrong(), room)
+                    symbol_line("└", "turn ended: rate-limited by the vendor", theme.error(), room)
                 }
             }
         }
@@ -108,45 +113,49 @@ fn worked(
     }
 }
 
-/// The use of a tool, and what came of it.
-fn used(
+/// A tool call and its result.
+fn tool_line(
     screen: &Screen,
     person: &Person,
-    it: projection::Act,
+    act_ref: projection::Act,
     (id, tool, about): (&str, &str, &str),
     room: usize,
 ) -> Line<'static> {
     let theme = screen.theme;
-    let (sign, came, style) = match end_of(screen, person, it, id) {
-        End::Came { ok: true, at } => ("✓", took(at, it.at), theme.good()),
-        End::Came { ok: false, at } => ("✗", format!("failed{}", took(at, it.at)), theme.wrong()),
-        // It is not run before it may be.
-        End::Runs if person.doing() == Doing::Waiting => {
-            ("▲", format!("waits, {}", since(screen.now, it.at)), theme.urgent())
+    let (sign, result, style) = match tool_outcome(screen, person, act_ref, id) {
+        ToolOutcome::Finished { ok: true, at } => ("✓", duration(at, act_ref.at), theme.success()),
+        ToolOutcome::Finished { ok: false, at } => {
+            ("✗", format!("failed{}", duration(at, act_ref.at)), theme.error())
         }
-        End::Runs => ("▶", format!("running, {}", since(screen.now, it.at)), theme.busy()),
-        End::Lost => ("–", "cut off".to_owned(), theme.faint()),
+        // The call has not run yet: it waits for permission.
+        ToolOutcome::Running if person.doing() == Doing::Waiting => {
+            ("▲", format!("waiting, {}", since(screen.now, act_ref.at)), theme.urgent())
+        }
+        ToolOutcome::Running => {
+            ("▶", format!("running, {}", since(screen.now, act_ref.at)), theme.busy())
+        }
+        ToolOutcome::Unknown => ("–", "no result".to_owned(), theme.faint()),
     };
-    let word = word(tool);
-    let before = format!("{sign} {word:5} ");
-    let came = if came.is_empty() { came } else { format!("  {}", came.trim_start()) };
-    let about = cut(&one_line(about), room.saturating_sub(before.width() + came.width()));
+    let verb = tool_verb(tool);
+    let before = format!("{sign} {verb:5} ");
+    let result = if result.is_empty() { result } else { format!("  {}", result.trim_start()) };
+    let about = cut(&one_line(about), room.saturating_sub(before.width() + result.width()));
     Line::from(vec![
         Span::styled(before, style),
         Span::raw(about),
-        Span::styled(came, if sign == "✓" { theme.faint() } else { style }),
+        Span::styled(result, if sign == "✓" { theme.faint() } else { style }),
     ])
 }
 
-/// How long it took, unless that is hardly worth saying.
-fn took(at: At, from: At) -> String {
-    let took = age(at.timestamp(), from.timestamp());
-    if at.0 - from.0 < 1_000 { String::new() } else { format!(" {took}") }
+/// The duration, or nothing below one second.
+fn duration(at: At, from: At) -> String {
+    let time = age(at.timestamp(), from.timestamp());
+    if at.0 - from.0 < 1_000 { String::new() } else { format!(" {time}") }
 }
 
-/// What agents do with their tools, in a word; the tool's own name for what is not known.
-fn word(tool: &str) -> String {
-    let word = match tool {
+/// A short verb for a tool, or the tool's own name if it is not known.
+fn tool_verb(tool: &str) -> String {
+    let verb = match tool {
         "commandExecution" | "execute" | "Bash" | "shell" => "run",
         "fileChange" | "edit" | "Edit" | "Write" | "MultiEdit" => "edit",
         "read" | "Read" => "read",
@@ -157,118 +166,135 @@ fn word(tool: &str) -> String {
         "think" => "think",
         other => return cut(&one_line(other), 24),
     };
-    word.to_owned()
+    verb.to_owned()
 }
 
-enum End {
-    Came {
+enum ToolOutcome {
+    Finished {
         ok: bool,
         at: At,
     },
-    /// It has not ended.
-    Runs,
-    /// Whatever became of it was not heard.
-    Lost,
+    /// The call is still running.
+    Running,
+    /// The turn ended without a result for this call.
+    Unknown,
 }
 
-fn end_of(screen: &Screen, person: &Person, it: projection::Act, id: &str) -> End {
-    // Records come in order of time, more or less.
-    let from = person.acts.partition_point(|act| act.at < it.at);
+fn tool_outcome(
+    screen: &Screen,
+    person: &Person,
+    act_ref: projection::Act,
+    id: &str,
+) -> ToolOutcome {
+    // Records are nearly in time order, so this is the earliest candidate.
+    let from = person.acts.partition_point(|act| act.at < act_ref.at);
     let later = person.acts.get(from..).unwrap_or_default();
-    let begun = later.iter().position(|act| act.spot == it.spot).unwrap_or_default();
-    for act in later.iter().skip(begun + 1).take(TOOL) {
+    let start = later.iter().position(|act| act.spot == act_ref.spot).unwrap_or_default();
+    for act in later.iter().skip(start + 1).take(MAX_LOOKAHEAD) {
         let Some(record) = screen.record(act.spot) else { continue };
         match &record.event {
             Event::Worked { act: Act::ToolEnded { id: ended, ok }, .. } if ended == id => {
-                return End::Came { ok: *ok, at: act.at };
+                return ToolOutcome::Finished { ok: *ok, at: act.at };
             }
-            Event::Worked { act: Act::TurnEnded { .. } | Act::Started {}, .. } => return End::Lost,
+            Event::Worked { act: Act::TurnEnded { .. } | Act::Started {}, .. } => {
+                return ToolOutcome::Unknown;
+            }
             _ => {}
         }
     }
-    if later.len() > begun + TOOL { End::Lost } else { End::Runs }
+    if later.len() > start + MAX_LOOKAHEAD { ToolOutcome::Unknown } else { ToolOutcome::Running }
 }
 
-fn set_in(lines: Vec<Line<'static>>) -> Vec<Line<'static>> {
-    lines.into_iter().map(|line| after(vec![Span::raw("  ")], line)).collect()
+fn indent(lines: Vec<Line<'static>>) -> Vec<Line<'static>> {
+    lines.into_iter().map(|line| prepend(vec![Span::raw("  ")], line)).collect()
 }
 
-/// What a message says.
+/// The text of a message.
 pub(super) fn text(message: &RawValue) -> Option<String> {
     with_message(message.get().as_bytes(), |message| Some(message?.text().into_owned())).ok()?
 }
 
-fn written(
+fn message_lines(
     screen: &Screen,
     person: &Person,
-    letter: &Letter,
+    message: &Letter,
     record: &Arc<Record>,
     room: usize,
 ) -> Vec<Line<'static>> {
     let theme = screen.theme;
-    let is_out = letter.from == person.who;
-    // That a turn has ended was said already; and that of another's is not this one's doing.
-    if letter.kind == Kind::Idle && !(is_out && person.acts.is_empty()) {
+    let is_outgoing = message.from == person.who;
+    // Skip idle notices: the end of the turn is shown already, and another member's notice is not this
+    // member's activity. Show them only for a member that reports no activity of its own.
+    if message.kind == Kind::Idle && !(is_outgoing && person.acts.is_empty()) {
         return Vec::new();
     }
-    let (Event::Sent { message, .. } | Event::Seen { message, .. }) = &record.event else {
+    let (Event::Sent { message: raw, .. } | Event::Seen { message: raw, .. }) = &record.event
+    else {
         return Vec::new();
     };
-    let Some(text) = text(message) else { return Vec::new() };
-    let (sign, other) = if is_out { ("→ to", letter.to) } else { ("← from", letter.from) };
+    let Some(text) = text(raw) else { return Vec::new() };
+    let (sign, other) =
+        if is_outgoing { ("→ to", message.to) } else { ("← from", message.from) };
     let name = one_line(screen.picture.name(other));
     let color = screen.picture.person(other).and_then(|other| other.entry.as_ref());
     let style = theme.member(color.and_then(|entry| entry.color.as_deref()));
     let who = vec![Span::raw(format!("{sign} ")), Span::styled(name, style)];
-    let fate = match letter.fate() {
+    let state = match message.fate() {
         Fate::Shown(_) => "",
-        Fate::Read(_) => ", read and not yet shown",
-        Fate::Written => ", not read yet",
+        Fate::Read(_) => ", read",
+        Fate::Written => ", unread",
     };
-    if letter.kind == Kind::Words {
-        let mut lines = vec![after(who, Line::styled(fate, theme.urgent()))];
-        let words = markdown::lines(text.trim_end(), room.saturating_sub(2), theme);
-        // That there is one more line takes a line as well.
-        let most = if words.len() == MESSAGE + 1 { MESSAGE + 1 } else { MESSAGE };
-        let more = words.len().saturating_sub(most);
-        lines.extend(set_in(words.into_iter().take(most).collect()));
+    if message.kind == Kind::Words {
+        let mut lines = vec![prepend(who, Line::styled(state, theme.urgent()))];
+        let text_lines = markdown::lines(text.trim_end(), room.saturating_sub(2), theme);
+        // A note about one more line would take as much space as that line.
+        let most = if text_lines.len() == MAX_MESSAGE_LINES + 1 {
+            MAX_MESSAGE_LINES + 1
+        } else {
+            MAX_MESSAGE_LINES
+        };
+        let more = text_lines.len().saturating_sub(most);
+        lines.extend(indent(text_lines.into_iter().take(most).collect()));
         if more > 0 {
-            let more = format!("  … {more} more lines in the mail");
+            let more = format!("  … {more} more lines, see the mail view");
             lines.push(Line::styled(more, theme.faint()));
         }
         return lines;
     }
-    if let Kind::PlanRequest | Kind::PermissionRequest = letter.kind {
-        let (style, words) = asked(screen, letter.spot, letter.at, record);
+    if let Kind::PlanRequest | Kind::PermissionRequest = message.kind {
+        let (style, request) = request_text(screen, message.spot, message.at, record);
         let width: usize = who.iter().map(|span| span.content.width()).sum();
-        let words = cut(&one_line(&words), room.saturating_sub(width + 2));
-        return vec![after(who, Line::from(vec![Span::raw(": "), Span::styled(words, style)]))];
+        let request = cut(&one_line(&request), room.saturating_sub(width + 2));
+        return vec![prepend(who, Line::from(vec![Span::raw(": "), Span::styled(request, style)]))];
     }
-    let sign = if is_out { "→" } else { "←" };
-    one(sign, &mail::in_a_line(screen, letter), theme.faint(), room)
+    let sign = if is_outgoing { "→" } else { "←" };
+    symbol_line(sign, &mail::one_line_text(screen, message), theme.faint(), room)
 }
 
-/// A request, and what was said to it.
-fn asked(screen: &Screen, spot: Spot, at: At, record: &Arc<Record>) -> (Style, String) {
+/// A request and its answer.
+fn request_text(screen: &Screen, spot: Spot, at: At, record: &Arc<Record>) -> (Style, String) {
     let theme = screen.theme;
     let all = screen.picture.asked();
     let from = all.partition_point(|asked| asked.at < at);
-    let near = all.get(from..).unwrap_or_default().iter().take(TOOL);
-    let (style, came) = match near.into_iter().find(|asked| asked.spot == spot) {
+    let near = all.get(from..).unwrap_or_default().iter().take(MAX_LOOKAHEAD);
+    let (style, result) = match near.into_iter().find(|asked| asked.spot == spot) {
         Some(asked) => match &asked.reply {
-            None => (theme.urgent(), format!(" (waits, {})", since(screen.now, at))),
+            None => (theme.urgent(), format!(" (waiting, {})", since(screen.now, at))),
             Some(reply) => {
-                let word = if reply.yes { "yes" } else { "no" };
-                (theme.faint(), format!(" ({word}, {})", approvals::by(reply.hand.as_deref())))
+                let verdict = if reply.yes { "approved" } else { "denied" };
+                (
+                    theme.faint(),
+                    format!(" ({verdict}, {})", approvals::answered_by(reply.hand.as_deref())),
+                )
             }
         },
         None => (theme.faint(), String::new()),
     };
-    let told = Approval::told(record, 0);
-    let kind = match told.as_ref().map(|told| &told.wanted) {
+    let approval = Approval::told(record, 0);
+    let kind = match approval.as_ref().map(|approval| &approval.wanted) {
         Some(Wanted::Plan { .. }) => "plan",
         _ => "asks for permission",
     };
-    let what = told.map(|told| approvals::subject(&told)).unwrap_or_default();
-    (style, format!("▲ {kind}{came}: {what}"))
+    let what = approval.map(|approval| approvals::subject(&approval)).unwrap_or_default();
+    (style, format!("▲ {kind}{result}: {what}"))
 }

@@ -1,145 +1,168 @@
-//! What a member did and the mail it wrote and got, as one row of things in order of time. There may be a
-//! million of them: one goes from each to the next, and never over all.
+//! A member's events and messages, merged in time order. There may be a million of them, so the code steps
+//! from item to neighbouring item and never walks over all of them.
 
 use brigade_core::projection::{Act, Letter, Person, Picture};
 
-/// One thing.
+/// One entry of the activity list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Item {
-    Act(Act),
-    Letter(Letter),
+pub(super) enum ActivityItem {
+    Event(Act),
+    Message(Letter),
 }
 
-/// A place between two things, and how many lines of what stands before it are hidden below the screen's
-/// last line.
+/// A position between two items. `hidden` is the number of lines of the item before it that are below the
+/// bottom of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ActivityPosition {
     acts: usize,
-    letters: usize,
+    messages: usize,
     pub(super) hidden: usize,
 }
 
-/// All of it.
-pub(super) struct Tape<'t> {
+/// The merged list.
+pub(super) struct ActivityList<'t> {
     acts: &'t [Act],
-    letters: &'t [u32],
-    all: &'t [Letter],
+    numbers: &'t [u32],
+    messages: &'t [Letter],
 }
 
-impl<'t> Tape<'t> {
-    pub(super) fn of(picture: &'t Picture, person: &'t Person) -> Self {
-        Self { acts: &person.acts, letters: &person.letters, all: picture.letters() }
+impl<'t> ActivityList<'t> {
+    pub(super) fn new(picture: &'t Picture, person: &'t Person) -> Self {
+        Self { acts: &person.acts, numbers: &person.letters, messages: picture.letters() }
     }
 
-    fn letter(&self, place: usize) -> Option<Letter> {
-        let number = usize::try_from(*self.letters.get(place)?).ok()?;
-        self.all.get(number).copied()
+    fn message(&self, index: usize) -> Option<Letter> {
+        let number = usize::try_from(*self.numbers.get(index)?).ok()?;
+        self.messages.get(number).copied()
     }
 
-    /// Behind the last.
-    pub(super) fn end(&self) -> Place {
-        Place { acts: self.acts.len(), letters: self.letters.len(), hidden: 0 }
+    /// The position after the last item.
+    pub(super) fn end(&self) -> ActivityPosition {
+        ActivityPosition { acts: self.acts.len(), messages: self.numbers.len(), hidden: 0 }
     }
 
-    /// The thing before a place.
-    pub(super) fn back(&self, place: Place) -> Option<(Place, Item)> {
-        let (acts, letters) = (place.acts.checked_sub(1), place.letters.checked_sub(1));
+    /// The item before a position, and the position before that item.
+    pub(super) fn previous(
+        &self,
+        position: ActivityPosition,
+    ) -> Option<(ActivityPosition, ActivityItem)> {
+        let (acts, messages) = (position.acts.checked_sub(1), position.messages.checked_sub(1));
         let act = acts.and_then(|last| self.acts.get(last)).copied();
-        let letter = letters.and_then(|last| self.letter(last));
-        let is_act = match (&act, &letter) {
-            (Some(act), Some(letter)) => act.at > letter.at,
+        let message = messages.and_then(|last| self.message(last));
+        let is_act = match (&act, &message) {
+            (Some(act), Some(message)) => act.at > message.at,
             (act, _) => act.is_some(),
         };
         if is_act {
-            Some((Place { acts: acts?, hidden: 0, ..place }, Item::Act(act?)))
+            Some((
+                ActivityPosition { acts: acts?, hidden: 0, ..position },
+                ActivityItem::Event(act?),
+            ))
         } else {
-            Some((Place { letters: letters?, hidden: 0, ..place }, Item::Letter(letter?)))
+            Some((
+                ActivityPosition { messages: messages?, hidden: 0, ..position },
+                ActivityItem::Message(message?),
+            ))
         }
     }
 
-    /// The thing behind a place.
-    fn on(&self, place: Place) -> Option<(Place, Item)> {
-        let act = self.acts.get(place.acts).copied();
-        let letter = self.letter(place.letters);
-        let is_act = match (&act, &letter) {
-            (Some(act), Some(letter)) => act.at <= letter.at,
+    /// The item after a position, and the position after that item.
+    fn next(&self, position: ActivityPosition) -> Option<(ActivityPosition, ActivityItem)> {
+        let act = self.acts.get(position.acts).copied();
+        let message = self.message(position.messages);
+        let is_act = match (&act, &message) {
+            (Some(act), Some(message)) => act.at <= message.at,
             (act, _) => act.is_some(),
         };
         if is_act {
-            Some((Place { acts: place.acts + 1, hidden: 0, ..place }, Item::Act(act?)))
+            Some((
+                ActivityPosition { acts: position.acts + 1, hidden: 0, ..position },
+                ActivityItem::Event(act?),
+            ))
         } else {
-            Some((Place { letters: place.letters + 1, hidden: 0, ..place }, Item::Letter(letter?)))
+            Some((
+                ActivityPosition { messages: position.messages + 1, hidden: 0, ..position },
+                ActivityItem::Message(message?),
+            ))
         }
     }
 
-    /// So many lines towards the beginning, but no further than to a full page; `None` is the end.
+    /// Moves up by `lines`, but keeps a full page visible. `None` means the end of the list.
     pub(super) fn up(
         &self,
-        from: Place,
+        from: ActivityPosition,
         lines: usize,
         page: usize,
-        height: impl Fn(Item) -> usize,
-    ) -> Option<Place> {
-        let (mut place, mut hidden) = (from, from.hidden + lines);
-        while let Some((before, item)) = self.back(place) {
-            let its = height(item);
-            if hidden < its {
+        height: impl Fn(ActivityItem) -> usize,
+    ) -> Option<ActivityPosition> {
+        let (mut position, mut hidden) = (from, from.hidden + lines);
+        while let Some((before, item)) = self.previous(position) {
+            let item_height = height(item);
+            if hidden < item_height {
                 break;
             }
-            hidden -= its;
-            place = before;
+            hidden -= item_height;
+            position = before;
         }
-        place.hidden = hidden;
-        // Is there a page of it?
-        let (mut above, mut seen) = (place, 0);
-        while let Some((before, item)) = self.back(above) {
+        position.hidden = hidden;
+        // Check that a full page remains above the new position.
+        let (mut above, mut seen) = (position, 0);
+        while let Some((before, item)) = self.previous(above) {
             seen += height(item);
             above = before;
             if seen >= page + hidden {
-                return Some(place);
+                return Some(position);
             }
         }
         self.first(page, height)
     }
 
-    /// So many lines towards the end; `None` is the end.
+    /// Moves down by `lines`. `None` means the end of the list.
     pub(super) fn down(
         &self,
-        from: Place,
+        from: ActivityPosition,
         lines: usize,
-        height: impl Fn(Item) -> usize,
-    ) -> Option<Place> {
-        let (mut place, mut hidden) = (from, from.hidden);
+        height: impl Fn(ActivityItem) -> usize,
+    ) -> Option<ActivityPosition> {
+        let (mut position, mut hidden) = (from, from.hidden);
         let mut left = lines;
         while left > hidden {
             left -= hidden;
-            let (next, item) = self.on(place)?;
-            (place, hidden) = (next, height(item));
+            let (next, item) = self.next(position)?;
+            (position, hidden) = (next, height(item));
         }
-        place.hidden = hidden - left;
-        self.unless_end(place, height)
+        position.hidden = hidden - left;
+        self.unless_at_end(position, height)
     }
 
-    /// The first page; `None` if there is no more than that.
-    pub(super) fn first(&self, page: usize, height: impl Fn(Item) -> usize) -> Option<Place> {
-        let (mut place, mut seen) = (Place { acts: 0, letters: 0, hidden: 0 }, 0);
+    /// The position of the first page; `None` if everything fits on one page.
+    pub(super) fn first(
+        &self,
+        page: usize,
+        height: impl Fn(ActivityItem) -> usize,
+    ) -> Option<ActivityPosition> {
+        let (mut position, mut seen) = (ActivityPosition { acts: 0, messages: 0, hidden: 0 }, 0);
         while seen < page {
-            let (next, item) = self.on(place)?;
+            let (next, item) = self.next(position)?;
             seen += height(item);
-            place = next;
+            position = next;
         }
-        place.hidden = seen - page;
-        self.unless_end(place, height)
+        position.hidden = seen - page;
+        self.unless_at_end(position, height)
     }
 
-    /// The place, unless no line stands behind it.
-    fn unless_end(&self, place: Place, height: impl Fn(Item) -> usize) -> Option<Place> {
-        let mut behind = place;
+    /// The position, or `None` if no line follows it.
+    fn unless_at_end(
+        &self,
+        position: ActivityPosition,
+        height: impl Fn(ActivityItem) -> usize,
+    ) -> Option<ActivityPosition> {
+        let mut behind = position;
         while behind.hidden == 0 {
-            let (next, item) = self.on(behind)?;
-            behind = Place { hidden: height(item), ..next };
+            let (next, item) = self.next(behind)?;
+            behind = ActivityPosition { hidden: height(item), ..next };
         }
-        Some(place)
+        Some(position)
     }
 }
 
@@ -148,68 +171,71 @@ mod tests {
     use super::*;
     use crate::tests::{END, played};
 
-    /// Each thing has two lines, but every third none.
-    fn height(item: Item) -> usize {
+    /// Every third item has no lines, the others have two.
+    fn height(item: ActivityItem) -> usize {
         let at = match item {
-            Item::Act(act) => act.at,
-            Item::Letter(letter) => letter.at,
+            ActivityItem::Event(act) => act.at,
+            ActivityItem::Message(message) => message.at,
         };
         if at.0 % 3 == 0 { 0 } else { 2 }
     }
 
     #[test]
-    fn forth_is_the_way_back_turned_round() {
+    fn forward_and_backward_visit_the_same_items() {
         let screen = played(END);
         for person in screen.picture.people() {
-            let tape = Tape::of(&screen.picture, person);
-            let (mut place, mut back) = (tape.end(), Vec::new());
-            while let Some((before, item)) = tape.back(place) {
-                (place, _) = (before, back.push(item));
+            let activity = ActivityList::new(&screen.picture, person);
+            let (mut position, mut backward) = (activity.end(), Vec::new());
+            while let Some((before, item)) = activity.previous(position) {
+                (position, _) = (before, backward.push(item));
             }
-            let mut forth = Vec::new();
-            while let Some((next, item)) = tape.on(place) {
-                (place, _) = (next, forth.push(item));
+            let mut forward = Vec::new();
+            while let Some((next, item)) = activity.next(position) {
+                (position, _) = (next, forward.push(item));
             }
-            assert_eq!(place, tape.end());
-            back.reverse();
-            assert_eq!(back, forth, "{}", person.name);
-            assert_eq!(back.len(), person.acts.len() + person.letters.len());
+            assert_eq!(position, activity.end());
+            backward.reverse();
+            assert_eq!(backward, forward, "{}", person.name);
+            assert_eq!(backward.len(), person.acts.len() + person.letters.len());
         }
     }
 
     #[test]
-    fn down_undoes_up_and_neither_leaves_the_tape() {
+    fn down_undoes_up_and_neither_leaves_the_list() {
         let screen = played(END);
         let ada = screen.picture.called("ada").unwrap();
-        let tape = Tape::of(&screen.picture, ada);
-        let mut places = vec![tape.end()];
-        let first = tape.first(10, height).unwrap();
-        while let Some(place) = tape.up(*places.last().unwrap(), 1, 10, height) {
-            if places.last() == Some(&place) {
+        let activity = ActivityList::new(&screen.picture, ada);
+        let mut places = vec![activity.end()];
+        let first = activity.first(10, height).unwrap();
+        while let Some(position) = activity.up(*places.last().unwrap(), 1, 10, height) {
+            if places.last() == Some(&position) {
                 break;
             }
-            places.push(place);
+            places.push(position);
         }
         assert!(places.len() > 50, "{}", places.len());
-        assert_eq!(lines_before(&tape, *places.last().unwrap()), lines_before(&tape, first));
-        // Line by line: each step shows one line less, and the way down one more.
+        assert_eq!(
+            lines_before(&activity, *places.last().unwrap()),
+            lines_before(&activity, first)
+        );
+        // Each step up hides one line, and the step down shows it again.
         for pair in places.windows(2) {
-            assert_eq!(lines_before(&tape, pair[0]), lines_before(&tape, pair[1]) + 1);
-            let down = tape.down(pair[1], 1, height).unwrap_or_else(|| tape.end());
-            assert_eq!(lines_before(&tape, down), lines_before(&tape, pair[0]));
+            assert_eq!(lines_before(&activity, pair[0]), lines_before(&activity, pair[1]) + 1);
+            let down = activity.down(pair[1], 1, height).unwrap_or_else(|| activity.end());
+            assert_eq!(lines_before(&activity, down), lines_before(&activity, pair[0]));
         }
-        assert_eq!(tape.up(tape.end(), 100_000, 10, height), Some(first));
-        assert_eq!(tape.down(first, 100_000, height), None);
-        assert_eq!(tape.first(100_000, height), None);
-        assert_eq!(tape.up(tape.end(), 1, 100_000, height), None);
+        assert_eq!(activity.up(activity.end(), 100_000, 10, height), Some(first));
+        assert_eq!(activity.down(first, 100_000, height), None);
+        assert_eq!(activity.first(100_000, height), None);
+        assert_eq!(activity.up(activity.end(), 1, 100_000, height), None);
     }
 
-    fn lines_before(tape: &Tape<'_>, place: Place) -> usize {
-        let (mut at, mut lines) = (place, 0);
-        while let Some((before, item)) = tape.back(at) {
+    fn lines_before(activity: &ActivityList<'_>, position: ActivityPosition) -> usize {
+        let (mut at, mut lines) = (position, 0);
+        while let Some((before, item)) = activity.previous(at) {
             lines += height(item);
             at = before;
         }
-        lines - place.hidden
+        lines - position.hidden
     }
 }

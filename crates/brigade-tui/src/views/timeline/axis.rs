@@ -1,4 +1,4 @@
-//! Time in columns: how much of it is in one, and where the clock is written.
+//! The time axis: maps columns to time and places the clock labels.
 
 use jiff::Timestamp;
 
@@ -9,7 +9,7 @@ const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// How much time is in a column, from the closest to the furthest, in milliseconds.
+/// Zoom steps: milliseconds per column, from closest to furthest.
 #[rustfmt::skip]
 pub(super) const STEPS: [i64; 32] = [
     100, 200, 300, 500, 700,
@@ -21,7 +21,7 @@ pub(super) const STEPS: [i64; 32] = [
     DAY, 2 * DAY, 7 * DAY,
 ];
 
-/// How much time may be between two places where the clock is written.
+/// Possible distances between clock labels.
 #[rustfmt::skip]
 const TICKS: [i64; 21] = [
     SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND, 15 * SECOND, 30 * SECOND,
@@ -30,25 +30,25 @@ const TICKS: [i64; 21] = [
     DAY, 2 * DAY, 7 * DAY, 28 * DAY,
 ];
 
-/// A stretch of time, cut into columns.
+/// A range of time divided into columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Axis {
-    /// When the first column begins; whole columns after 1970, so that time moves in whole columns.
+    /// Start of the first column. A multiple of `step`, so that the axis moves in whole columns.
     pub(super) left: i64,
-    /// How much time is in a column.
+    /// Milliseconds per column.
     pub(super) step: i64,
     pub(super) columns: usize,
 }
 
 impl Axis {
-    /// The last columns up to a time.
+    /// The columns that end at a time.
     pub(super) fn until(right: i64, step: i64, columns: usize) -> Self {
         let right = right.saturating_add(step - 1).div_euclid(step).saturating_mul(step);
         let wide = step.saturating_mul(i64::try_from(columns).unwrap_or(i64::MAX));
         Self { left: right.saturating_sub(wide), step, columns }
     }
 
-    /// When a column begins; that after the last begins when the axis ends.
+    /// The start of a column. The start of column `columns` is the end of the axis.
     pub(super) fn start(&self, column: usize) -> i64 {
         let wide = self.step.saturating_mul(i64::try_from(column).unwrap_or(i64::MAX));
         self.left.saturating_add(wide)
@@ -58,27 +58,30 @@ impl Axis {
         self.start(self.columns)
     }
 
-    /// Where the clock is written, and what it says.
+    /// The columns with a clock label, and the labels.
     pub(super) fn ticks(&self) -> Vec<(usize, String)> {
-        let every = every(self.step);
+        let interval = tick_interval(self.step);
         let tick = |column| {
             let start = self.start(column);
-            // Days and hours begin when they do here, also across the change to summer time.
-            let ahead = i64::from(local(time(start)).offset().seconds()) * SECOND;
-            let here = start.saturating_add(ahead);
-            let next = here.saturating_add(every - 1).div_euclid(every).saturating_mul(every);
-            let label = || label(time(next.saturating_sub(ahead)), every);
-            (next.saturating_sub(here) < self.step).then(|| (column, label()))
+            // Align labels to local time, also across a daylight-saving change.
+            let utc_offset = i64::from(local(time(start)).offset().seconds()) * SECOND;
+            let local_start = start.saturating_add(utc_offset);
+            let next = local_start
+                .saturating_add(interval - 1)
+                .div_euclid(interval)
+                .saturating_mul(interval);
+            let label = || label(time(next.saturating_sub(utc_offset)), interval);
+            (next.saturating_sub(local_start) < self.step).then(|| (column, label()))
         };
         (0..self.columns).filter_map(tick).collect()
     }
 }
 
-/// The step at which all of that time fits, and little more does.
-pub(super) fn fitting(first: i64, last: i64, columns: usize) -> i64 {
+/// The smallest round step at which the whole range fits.
+pub(super) fn fitting_step(first: i64, last: i64, columns: usize) -> i64 {
     let columns = columns.max(1);
     let rough = last.saturating_sub(first).max(0) / i64::try_from(columns).unwrap_or(i64::MAX);
-    // So round that it can be said, and does not change at every moment.
+    // Round the step, so that it is readable and does not change with every record.
     let round = match rough {
         ..500 => 100,
         500..MINUTE => SECOND,
@@ -94,8 +97,8 @@ pub(super) fn fitting(first: i64, last: i64, columns: usize) -> i64 {
     step
 }
 
-/// How much time there is between two places where the clock is written.
-fn every(step: i64) -> i64 {
+/// The distance between clock labels for a step.
+fn tick_interval(step: i64) -> i64 {
     let has_room = |every: &&i64| {
         let letters = if **every < MINUTE { 8 } else { 6 };
         **every >= step.saturating_mul(letters + 4)
@@ -103,7 +106,7 @@ fn every(step: i64) -> i64 {
     TICKS.iter().find(has_room).copied().unwrap_or(28 * DAY)
 }
 
-/// What the clock says; at midnight, which day it is.
+/// A clock label; at midnight the date.
 fn label(at: Timestamp, every: i64) -> String {
     let at = local(at);
     let is_midnight = at.hour() == 0 && at.minute() == 0 && at.second() == 0;
@@ -117,13 +120,13 @@ fn label(at: Timestamp, every: i64) -> String {
     at.strftime(form).to_string()
 }
 
-/// A time of which one knows the milliseconds since 1970.
+/// A timestamp from milliseconds since 1970.
 pub(super) fn time(milliseconds: i64) -> Timestamp {
     Timestamp::from_millisecond(milliseconds).unwrap_or_default()
 }
 
-/// How long a column is, in words.
-pub(super) fn words(step: i64) -> String {
+/// A step as text.
+pub(super) fn format_step(step: i64) -> String {
     let (days, hours) = (step / DAY, step / HOUR);
     let (minutes, seconds) = (step / MINUTE, step % MINUTE / SECOND);
     match step {
@@ -144,7 +147,7 @@ mod tests {
     const NOON: i64 = 1_772_539_200_000;
 
     #[test]
-    fn time_moves_in_whole_columns() {
+    fn the_axis_moves_in_whole_columns() {
         let check = |right: i64, left: i64| {
             assert_eq!(Axis::until(NOON + right, MINUTE, 10).left, NOON + left, "{right}");
         };
@@ -155,8 +158,8 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_is_written_where_there_is_room_for_it() {
-        let check = |step: i64, between: i64| assert_eq!(every(step), between, "{step}");
+    fn clock_labels_do_not_overlap() {
+        let check = |step: i64, between: i64| assert_eq!(tick_interval(step), between, "{step}");
         check(100, 2 * SECOND);
         check(SECOND, 15 * SECOND);
         check(5 * SECOND, MINUTE);
@@ -176,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_says_what_one_needs() {
+    fn clock_labels_fit_the_zoom() {
         let check = |right: i64, step: i64, columns: usize, ticks: &[(usize, &str)]| {
             let axis = Axis::until(NOON + right, step, columns);
             let found = axis.ticks();
@@ -185,16 +188,16 @@ mod tests {
         };
         check(0, MINUTE, 30, &[(0, "11:30"), (10, "11:40"), (20, "11:50")]);
         check(0, SECOND, 20, &[(5, "11:59:45")]);
-        // What the clock shows lies in the column, not always at its beginning.
+        // The labelled time lies in the column, not always at its start.
         check(0, 70 * SECOND, 30, &[(3, "11:30"), (16, "11:45"), (29, "12:00")]);
         check(13 * HOUR, 15 * MINUTE, 24, &[(8, "21:00"), (20, "4 Mar")]);
         check(2 * DAY, 2 * HOUR, 24, &[(6, "4 Mar"), (18, "5 Mar")]);
     }
 
     #[test]
-    fn all_fits_and_little_of_the_screen_is_empty() {
-        let check = |long: i64, columns: usize, step: i64| {
-            assert_eq!(fitting(NOON, NOON + long, columns), step, "{long} {columns}");
+    fn the_fitting_step_is_the_smallest_round_one() {
+        let check = |length: i64, columns: usize, step: i64| {
+            assert_eq!(fitting_step(NOON, NOON + length, columns), step, "{length} {columns}");
         };
         check(0, 60, 100);
         check(6 * SECOND, 60, 100);
@@ -209,10 +212,10 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_told_with_its_unit() {
-        let words: Vec<String> = STEPS.iter().map(|step| words(*step)).collect();
+    fn steps_are_formatted_with_units() {
+        let formatted: Vec<String> = STEPS.iter().map(|step| format_step(*step)).collect();
         assert_eq!(
-            words.join(", "),
+            formatted.join(", "),
             "0.1 s, 0.2 s, 0.3 s, 0.5 s, 0.7 s, 1 s, 2 s, 3 s, 5 s, 7 s, 10 s, 15 s, 20 s, 30 s, 45 s, \
              1 min, 1 min 30 s, 2 min, 3 min, 5 min, 7 min, 10 min, 15 min, 20 min, 30 min, 1 h, 2 h, \
              4 h, 8 h, 1 d, 2 d, 7 d"

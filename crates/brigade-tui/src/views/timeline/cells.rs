@@ -1,37 +1,37 @@
-//! What somebody was at, column by column.
+//! The activity of a member, column by column.
 
 use brigade_core::projection::{Doing, Person, Span, Stretch};
 
 use super::axis::Axis;
 
-/// Of more stretches than this in a column only some are looked at.
-const LOOKED_AT: usize = 64;
+/// Above this number of stretches in a column, only a sample is examined.
+const MAX_SAMPLES: usize = 64;
 
-/// What a column says of somebody.
+/// The activity of a member in one column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cell {
-    /// It was not there, or that has not come.
+pub(super) enum TimelineCell {
+    /// Not on the team, or in the future.
     Away,
-    /// It joined.
+    /// It joined the team.
     Joined,
-    /// It left.
+    /// It left the team.
     Left,
-    /// It had nothing to do.
+    /// It was idle.
     Idle,
-    /// It was at something, for so many eighths of the time.
+    /// It was active, for this many eighths of the column.
     Spent(Span, u8),
 }
 
-/// How long somebody was at what, in milliseconds.
+/// Time spent per activity, in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Spent {
+pub(super) struct TimeSpent {
     pub(super) working: i64,
     pub(super) waiting: i64,
     pub(super) limited: i64,
 }
 
-impl Spent {
-    fn of(&mut self, span: Span) -> &mut i64 {
+impl TimeSpent {
+    fn entry_mut(&mut self, span: Span) -> &mut i64 {
         match span {
             Span::Working => &mut self.working,
             Span::Waiting => &mut self.waiting,
@@ -43,19 +43,20 @@ impl Spent {
         self.working + self.waiting + self.limited
     }
 
-    /// What is said of a time that was spent so. What a person has to know of counts twice.
-    fn most(self) -> Option<(Span, i64)> {
+    /// The activity to show for a column. Waiting and rate limits count twice, because a person may have to
+    /// act.
+    fn dominant(self) -> Option<(Span, i64)> {
         let each = [
             (Span::Working, self.working, self.working),
             (Span::Waiting, self.waiting, 2 * self.waiting),
             (Span::Limited, self.limited, 2 * self.limited),
         ];
-        let most = each.into_iter().max_by_key(|(.., weight)| *weight)?;
-        Some((most.0, most.1)).filter(|(_, time)| *time > 0)
+        let largest = each.into_iter().max_by_key(|(.., weight)| *weight)?;
+        Some((largest.0, largest.1)).filter(|(_, time)| *time > 0)
     }
 }
 
-/// The stretches that lie in a time, or partly.
+/// The stretches that overlap a time range.
 pub(super) fn within(stretches: &[Stretch], from: i64, to: i64) -> &[Stretch] {
     let first = stretches
         .partition_point(|stretch| stretch.to.is_some_and(|stretch_end| stretch_end.0 <= from));
@@ -63,78 +64,80 @@ pub(super) fn within(stretches: &[Stretch], from: i64, to: i64) -> &[Stretch] {
     stretches.get(first..last).unwrap_or_default()
 }
 
-/// How a time was spent; what is not over goes on until `to`.
-pub(super) fn spent(stretches: &[Stretch], from: i64, to: i64) -> Spent {
-    let mut spent = Spent::default();
+/// Time spent per activity in a range. An unfinished stretch lasts until `to`.
+pub(super) fn time_spent(stretches: &[Stretch], from: i64, to: i64) -> TimeSpent {
+    let mut spent = TimeSpent::default();
     for stretch in within(stretches, from, to) {
         let end = stretch.to.map_or(to, |end| end.0.min(to));
-        *spent.of(stretch.span) += end.saturating_sub(stretch.from.0.max(from)).max(0);
+        *spent.entry_mut(stretch.span) += end.saturating_sub(stretch.from.0.max(from)).max(0);
     }
     spent
 }
 
-/// The same, guessed from some of them where there are many.
-fn guessed(stretches: &[Stretch], from: i64, to: i64) -> Spent {
+/// The same, estimated from a sample if there are many stretches.
+fn estimated(stretches: &[Stretch], from: i64, to: i64) -> TimeSpent {
     let inside = within(stretches, from, to);
-    let every = inside.len().div_ceil(LOOKED_AT);
+    let every = inside.len().div_ceil(MAX_SAMPLES);
     if every < 2 {
-        return spent(inside, from, to);
+        return time_spent(inside, from, to);
     }
-    let mut guess = Spent::default();
+    let mut estimate = TimeSpent::default();
     for stretch in inside.iter().step_by(every) {
-        let its = spent(std::slice::from_ref(stretch), from, to);
+        let sampled = time_spent(std::slice::from_ref(stretch), from, to);
         let times = i64::try_from(every).unwrap_or(1);
-        *guess.of(stretch.span) += its.all().saturating_mul(times);
+        *estimate.entry_mut(stretch.span) += sampled.all().saturating_mul(times);
     }
-    guess
+    estimate
 }
 
-/// When somebody was there, as far as it is known, until `end`.
+/// When the member was on the team, if known; until `end` if it has not left.
 pub(super) fn presence(person: &Person, end: i64) -> Option<(i64, i64)> {
     Some((person.joined?.0, person.left.map_or(end, |left| left.0)))
 }
 
-/// What somebody was at in every column; nothing has happened yet after `end`.
-pub(super) fn cells(person: &Person, axis: &Axis, end: i64) -> Vec<Cell> {
+/// The activity in every column. Columns after `end` are empty.
+pub(super) fn cells(person: &Person, axis: &Axis, end: i64) -> Vec<TimelineCell> {
     let presence = presence(person, end);
     let cell = |column| {
         let from = axis.start(column);
-        // What has only begun counts as much as there is of it.
+        // In the current column, only the elapsed part counts.
         let to = axis.start(column + 1).min(end);
         if from >= to {
-            return Cell::Away;
+            return TimelineCell::Away;
         }
-        if let Some((span, time)) = guessed(&person.stretches, from, to).most() {
+        if let Some((span, time)) = estimated(&person.stretches, from, to).dominant() {
             let eighths = (time * 8).div_euclid(to - from).clamp(1, 8);
-            return Cell::Spent(span, u8::try_from(eighths).unwrap_or(8));
+            return TimelineCell::Spent(span, u8::try_from(eighths).unwrap_or(8));
         }
         match presence {
-            Some((joined, _)) if (from..to).contains(&joined) => Cell::Joined,
-            Some((_, left)) if person.left.is_some() && (from..to).contains(&left) => Cell::Left,
-            Some((joined, left)) if joined < to && from <= left => Cell::Idle,
-            _ => Cell::Away,
+            Some((joined, _)) if (from..to).contains(&joined) => TimelineCell::Joined,
+            Some((_, left)) if person.left.is_some() && (from..to).contains(&left) => {
+                TimelineCell::Left
+            }
+            Some((joined, left)) if joined < to && from <= left => TimelineCell::Idle,
+            _ => TimelineCell::Away,
         }
     };
     (0..axis.columns).map(cell).collect()
 }
 
-/// Whether somebody's doings are told at all.
-pub(super) fn is_told(person: &Person) -> bool {
+/// Whether the member reports its activity at all.
+pub(super) fn reports_activity(person: &Person) -> bool {
     !person.stretches.is_empty() || !matches!(person.doing(), Doing::Unknown | Doing::Gone)
 }
 
-/// How it is drawn. How high a block stands says how much of the time it is.
-pub(super) fn sign(cell: Cell, is_told: bool) -> &'static str {
+/// The character of a cell. The height of a block is the share of the time.
+pub(super) fn symbol(cell: TimelineCell, reports_activity: bool) -> &'static str {
     match cell {
-        // Of whom one does not know what it does, one does not know that it was idle.
-        Cell::Idle if !is_told => "·",
-        Cell::Away => " ",
-        Cell::Joined => "├",
-        Cell::Left => "┤",
-        Cell::Idle => "─",
-        Cell::Spent(Span::Waiting, _) => "▲",
-        Cell::Spent(Span::Limited, _) => "■",
-        Cell::Spent(Span::Working, eighths) => match eighths {
+        // A member that reports no activity may not have been idle.
+        TimelineCell::Idle if !reports_activity => "·",
+        TimelineCell::Away => " ",
+        TimelineCell::Joined => "├",
+        TimelineCell::Left => "┤",
+        TimelineCell::Idle => "─",
+        TimelineCell::Spent(Span::Waiting, _) => "▲",
+        TimelineCell::Spent(Span::Limited, _) => "■",
+        TimelineCell::Spent(Span::Working, eighths) => match eighths {
             0 | 1 => "▁",
             2 => "▂",
             3 => "▃",
@@ -147,16 +150,16 @@ pub(super) fn sign(cell: Cell, is_told: bool) -> &'static str {
     }
 }
 
-/// How many turns were begun in a time. Whoever waited for an answer goes on with the same turn.
-pub(super) fn turns(stretches: &[Stretch], from: i64, to: i64) -> usize {
+/// Number of turns started in a range. Work after an answered request continues the same turn.
+pub(super) fn count_turns(stretches: &[Stretch], from: i64, to: i64) -> usize {
     let inside = within(stretches, from, to);
     let before = stretches.partition_point(|stretch| stretch.from.0 < from);
-    let mut last = before.checked_sub(1).and_then(|place| stretches.get(place));
+    let mut last = before.checked_sub(1).and_then(|index| stretches.get(index));
     let mut turns = 0;
     for stretch in inside.iter().filter(|stretch| stretch.from.0 >= from) {
-        let goes_on =
+        let continues_turn =
             last.is_some_and(|last| last.to == Some(stretch.from) && last.span == Span::Waiting);
-        turns += usize::from(stretch.span == Span::Working && !goes_on);
+        turns += usize::from(stretch.span == Span::Working && !continues_turn);
         last = Some(stretch);
     }
     turns

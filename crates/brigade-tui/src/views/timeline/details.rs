@@ -1,4 +1,4 @@
-//! What the chosen one did in the time that is seen.
+//! Summary of what the selected member did in the visible time.
 
 use brigade_core::projection::{Kind, Letter, Person, Who};
 use brigade_core::pulse;
@@ -7,20 +7,20 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
-use super::cells::{is_told, presence, spent, turns};
-use super::mail::{self, Count};
+use super::cells::{count_turns, presence, reports_activity, time_spent};
+use super::mail::{self, MailCount};
 use crate::canvas::Canvas;
 use crate::screen::Screen;
 use crate::style;
 use crate::time::local;
-use crate::views::mail::in_a_line;
+use crate::views::mail::one_line_text;
 use brigade_core::text::{cut, one_line};
 
-/// With fewer rows than this the lanes are shown alone: a blank, who it is, how the time was spent, and what
-/// was done in it.
-pub(super) const LEAST: u16 = 4;
-/// What is sent to several at once is written within this time, in milliseconds.
-const AT_ONCE: u64 = 1000;
+/// Minimum number of rows for the details: an empty line, the member, how the time was spent, and the
+/// totals. With fewer rows only the lanes are shown.
+pub(super) const MIN_ROWS: u16 = 4;
+/// Copies of one message to several members are written within this time, in milliseconds.
+const BROADCAST_WINDOW_MS: u64 = 1000;
 
 pub(super) fn draw(
     screen: &Screen,
@@ -29,13 +29,13 @@ pub(super) fn draw(
     person: &Person,
     (from, to): (i64, i64),
 ) {
-    if area.height < LEAST {
+    if area.height < MIN_ROWS {
         return;
     }
     let theme = canvas.theme;
     let width = usize::from(area.width);
     let row = |y: u16| Rect { y: area.y + y, height: 1, ..area };
-    let (_, doing) = style::doing(person.doing());
+    let (_, doing) = style::state_label(person.doing());
     let agent = person.entry.as_ref().and_then(|entry| entry.agent_type.as_deref());
     let agent = agent.map(|agent| format!(" ({})", one_line(agent))).unwrap_or_default();
     canvas.line(
@@ -43,89 +43,91 @@ pub(super) fn draw(
         Line::from(vec![
             Span::styled(format!(" {}", one_line(&person.name)), theme.strong()),
             Span::raw(format!("{agent} is {doing}. ")),
-            Span::styled("In this time:", theme.faint()),
+            Span::styled("In this period:", theme.faint()),
         ]),
     );
     canvas.line(row(2), Line::raw(format!(" {}", shares(person, (from, to), width))));
-    canvas.line(row(3), Line::raw(format!(" {}", deeds(screen, person, from, to))));
-    let room = usize::from(area.height.saturating_sub(LEAST + 1));
+    canvas.line(row(3), Line::raw(format!(" {}", totals(screen, person, from, to))));
+    let room = usize::from(area.height.saturating_sub(MIN_ROWS + 1));
     for (y, line) in messages(screen, person, (from, to), room).into_iter().enumerate() {
-        let y = u16::try_from(y).unwrap_or(u16::MAX).saturating_add(LEAST + 1);
+        let y = u16::try_from(y).unwrap_or(u16::MAX).saturating_add(MIN_ROWS + 1);
         canvas.line(row(y), Line::raw(cut(&format!(" {line}"), width)));
     }
 }
 
-/// The last messages of a time, oldest first, at most so many lines.
+/// The latest messages of the period, oldest first, at most `most` lines.
 fn messages(screen: &Screen, person: &Person, (from, to): (i64, i64), most: usize) -> Vec<String> {
-    let mut lines: Vec<Told> = Vec::new();
-    for letter in mail::latest(&screen.picture, person, from, to) {
-        let text = in_a_line(screen, letter);
+    let mut lines: Vec<ListedMessage> = Vec::new();
+    for message in mail::latest(&screen.picture, person, from, to) {
+        let text = one_line_text(screen, message);
         let is_full = lines.len() >= most;
         match lines.last_mut() {
-            // What went to several at once is told once.
-            Some(told) if told.is_also(letter, &text) => told.to.insert(0, letter.to),
+            // A message to several members is listed once.
+            Some(listed) if listed.is_same_message(message, &text) => {
+                listed.to.insert(0, message.to)
+            }
             _ if is_full => break,
-            _ => lines.push(Told { letter, to: vec![letter.to], text }),
+            _ => lines.push(ListedMessage { message, to: vec![message.to], text }),
         }
     }
-    lines.iter().rev().map(|told| told.line(screen, person)).collect()
+    lines.iter().rev().map(|listed| listed.line(screen, person)).collect()
 }
 
-/// A message, and who else got it.
-struct Told<'p> {
-    letter: &'p Letter,
+/// A message with all its recipients.
+struct ListedMessage<'p> {
+    message: &'p Letter,
     to: Vec<Who>,
     text: String,
 }
 
-impl Told<'_> {
-    fn is_also(&self, letter: &Letter, text: &str) -> bool {
-        let is_at_once = self.letter.at.0.abs_diff(letter.at.0) <= AT_ONCE;
-        is_at_once && self.letter.from == letter.from && self.text == text
+impl ListedMessage<'_> {
+    fn is_same_message(&self, message: &Letter, text: &str) -> bool {
+        let is_at_once = self.message.at.0.abs_diff(message.at.0) <= BROADCAST_WINDOW_MS;
+        is_at_once && self.message.from == message.from && self.text == text
     }
 
     fn line(&self, screen: &Screen, person: &Person) -> String {
-        let Self { letter, to, text } = self;
-        let at = local(letter.at.timestamp()).strftime("%H:%M:%S");
+        let Self { message, to, text } = self;
+        let at = local(message.at.timestamp()).strftime("%H:%M:%S");
         let name = |who: &Who| one_line(screen.picture.name(*who));
-        let sign = if letter.from == person.who { "↑" } else { "↓" };
-        match (letter.kind, letter.from == person.who) {
+        let sign = if message.from == person.who { "↑" } else { "↓" };
+        match (message.kind, message.from == person.who) {
             (Kind::Words, true) => {
                 let names = to.iter().map(name).collect::<Vec<_>>().join(", ");
                 format!("{at} {sign} to {names}: {text}")
             }
-            (Kind::Words, false) => format!("{at} {sign} from {}: {text}", name(&letter.from)),
-            // It says itself who and whom.
+            (Kind::Words, false) => format!("{at} {sign} from {}: {text}", name(&message.from)),
+            // The description of a protocol message names sender and recipient.
             _ => format!("{at} {sign} {text}"),
         }
     }
 }
 
-/// How the time was spent, each with its share of it; where there is no room for both, the shares.
+/// How the time was spent, with percentages. Durations are left out if they do not fit.
 pub(super) fn shares(person: &Person, (from, to): (i64, i64), width: usize) -> String {
     let Some((joined, left)) = presence(person, to) else {
         return "was never on the team".to_owned();
     };
     let (from, to) = (from.max(joined), to.min(left));
     if to <= from {
-        return "was not there".to_owned();
+        return "was not on the team in this period".to_owned();
     }
-    if !is_told(person) {
-        return "nothing is told of what it does".to_owned();
+    if !reports_activity(person) {
+        return "its activity is not reported".to_owned();
     }
-    let (all, spent) = (to - from, spent(&person.stretches, from, to));
+    let (all, spent) = (to - from, time_spent(&person.stretches, from, to));
     let parts = [
         ("worked", spent.working),
         ("waited for you", spent.waiting),
         ("rate-limited", spent.limited),
         ("idle", all - spent.all()),
     ];
-    let told = |is_long: bool| {
+    let shares = |is_long: bool| {
         let part = |(word, time): &(&str, i64)| {
             let percent = (time * 100 + all / 2) / all;
-            let words = pulse::words(SignedDuration::from_millis(*time));
+            let duration = pulse::words(SignedDuration::from_millis(*time));
             if is_long {
-                format!("{word} {words} ({percent} %)")
+                format!("{word} {duration} ({percent} %)")
             } else {
                 format!("{word} {percent} %")
             }
@@ -133,33 +135,35 @@ pub(super) fn shares(person: &Person, (from, to): (i64, i64), width: usize) -> S
         let parts = parts.iter().filter(|(_, time)| *time > 0);
         parts.map(part).collect::<Vec<_>>().join(", ")
     };
-    let long = told(true);
-    if long.width() < width { long } else { told(false) }
+    let long = shares(true);
+    if long.width() < width { long } else { shares(false) }
 }
 
-/// Turns, messages, tokens.
-fn deeds(screen: &Screen, person: &Person, from: i64, to: i64) -> String {
-    let turns = match turns(&person.stretches, from, to) {
-        _ if !is_told(person) => String::new(),
+/// Number of turns, messages and tokens.
+fn totals(screen: &Screen, person: &Person, from: i64, to: i64) -> String {
+    let turns = match count_turns(&person.stretches, from, to) {
+        _ if !reports_activity(person) => String::new(),
         1 => "1 turn, ".to_owned(),
         turns => format!("{turns} turns, "),
     };
-    let letters = match mail::count(&screen.picture, person, from, to) {
-        Count::Exact { wrote, got } => format!("wrote {wrote} and got {got} messages"),
-        Count::Many(all) => format!("wrote or got {all} messages"),
+    let message_counts = match mail::count(&screen.picture, person, from, to) {
+        MailCount::Exact { sent, received } => {
+            format!("sent {sent} and received {received} messages")
+        }
+        MailCount::Many(all) => format!("sent or received {all} messages"),
     };
     let tokens = match person.tokens {
         (0, 0) => String::new(),
-        (read, wrote) => {
-            let (read, wrote) = (thousands(read), thousands(wrote));
+        (read, written) => {
+            let (read, written) = (thousands(read), thousands(written));
             let cost = person.cost.map(|cost| format!(", ${cost:.2}")).unwrap_or_default();
-            format!("; in all {read} tokens read, {wrote} written{cost}")
+            format!("; total tokens: {read} input, {written} output{cost}")
         }
     };
-    format!("{turns}{letters}{tokens}")
+    format!("{turns}{message_counts}{tokens}")
 }
 
-/// A large number, short.
+/// A large number, abbreviated.
 fn thousands(count: u64) -> String {
     match count {
         0..10_000 => count.to_string(),

@@ -1,26 +1,26 @@
-//! The messages of a lane: when somebody wrote and was written to.
+//! The mail row of a lane: when a member sent and received messages.
 
 use brigade_core::projection::{Kind, Letter, Person, Picture, Who};
 
 use super::axis::Axis;
 
-/// How many messages of a column are looked at.
-const LOOKED_AT: usize = 64;
-/// How many messages are counted one by one.
-const COUNTED: usize = 10_000;
+/// Maximum number of messages examined for a column.
+const MAX_EXAMINED: usize = 64;
+/// Above this number, sent and received messages are not counted separately.
+const MAX_COUNTED: usize = 10_000;
 
-/// What a column says of somebody's mail.
+/// The mail of a member in one column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Mark {
-    wrote: bool,
-    got: bool,
-    /// Whether one of them was from or to who is looked at.
-    pub(super) concerns: bool,
+pub(super) struct MailMark {
+    sent: bool,
+    received: bool,
+    /// Whether one of the messages is from or to the selected member.
+    pub(super) involves_selected: bool,
 }
 
-impl Mark {
-    pub(super) fn sign(self) -> &'static str {
-        match (self.wrote, self.got) {
+impl MailMark {
+    pub(super) fn symbol(self) -> &'static str {
+        match (self.sent, self.received) {
             (false, false) => " ",
             (true, false) => "↑",
             (false, true) => "↓",
@@ -29,70 +29,76 @@ impl Mark {
     }
 }
 
-/// How many messages somebody wrote and got.
+/// Number of messages a member sent and received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Count {
+pub(super) enum MailCount {
     Exact {
-        wrote: usize,
-        got: usize,
+        sent: usize,
+        received: usize,
     },
-    /// Too many to be told apart.
+    /// Too many to count separately: the total.
     Many(usize),
 }
 
-/// The messages of a time, by number. They come in order of time, more or less.
+/// The message numbers within a time range. Messages are nearly in time order.
 fn within<'p>(picture: &Picture, person: &'p Person, from: i64, to: i64) -> &'p [u32] {
-    let is_before =
-        |number: &u32, time: i64| letter(picture, *number).is_some_and(|letter| letter.at.0 < time);
+    let is_before = |number: &u32, time: i64| {
+        message(picture, *number).is_some_and(|message| message.at.0 < time)
+    };
     let first = person.letters.partition_point(|number| is_before(number, from));
     let last = person.letters.partition_point(|number| is_before(number, to));
     person.letters.get(first..last).unwrap_or_default()
 }
 
-fn letter(picture: &Picture, number: u32) -> Option<&Letter> {
+fn message(picture: &Picture, number: u32) -> Option<&Letter> {
     picture.letters().get(usize::try_from(number).ok()?)
 }
 
-/// Those that somebody else wants to know of: that one is idle is seen anyhow.
-fn told<'p>(
+/// The messages without idle notices, which the lane itself shows.
+fn without_idle_notices<'p>(
     picture: &'p Picture,
     numbers: &'p [u32],
 ) -> impl DoubleEndedIterator<Item = &'p Letter> {
-    let letters = numbers.iter().filter_map(move |number| letter(picture, *number));
-    letters.filter(|letter| letter.kind != Kind::Idle)
+    let letters = numbers.iter().filter_map(move |number| message(picture, *number));
+    letters.filter(|message| message.kind != Kind::Idle)
 }
 
-/// The marks of somebody's lane; those of messages from or to `chosen` are its own concern.
-pub(super) fn marks(picture: &Picture, person: &Person, chosen: Who, axis: &Axis) -> Vec<Mark> {
+/// The mail row of a lane. Messages from or to the selected member are highlighted.
+pub(super) fn marks(
+    picture: &Picture,
+    person: &Person,
+    selected: Who,
+    axis: &Axis,
+) -> Vec<MailMark> {
     let mark = |column| {
         let numbers = within(picture, person, axis.start(column), axis.start(column + 1));
-        let mut mark = Mark::default();
-        let numbers = numbers.get(..LOOKED_AT).unwrap_or(numbers);
-        for letter in told(picture, numbers) {
-            mark.wrote |= letter.from == person.who;
-            mark.got |= letter.to == person.who;
-            mark.concerns |= letter.from == chosen || letter.to == chosen;
+        let mut mark = MailMark::default();
+        let numbers = numbers.get(..MAX_EXAMINED).unwrap_or(numbers);
+        for message in without_idle_notices(picture, numbers) {
+            mark.sent |= message.from == person.who;
+            mark.received |= message.to == person.who;
+            mark.involves_selected |= message.from == selected || message.to == selected;
         }
         mark
     };
     (0..axis.columns).map(mark).collect()
 }
 
-/// How many messages somebody wrote and got in a time.
-pub(super) fn count(picture: &Picture, person: &Person, from: i64, to: i64) -> Count {
+/// Counts the messages of a member in a time range.
+pub(super) fn count(picture: &Picture, person: &Person, from: i64, to: i64) -> MailCount {
     let numbers = within(picture, person, from, to);
-    if numbers.len() > COUNTED {
-        return Count::Many(numbers.len());
+    if numbers.len() > MAX_COUNTED {
+        return MailCount::Many(numbers.len());
     }
-    let (mut wrote, mut got) = (0, 0);
-    for letter in told(picture, numbers) {
-        wrote += usize::from(letter.from == person.who);
-        got += usize::from(letter.to == person.who);
+    let (mut sent, mut received) = (0, 0);
+    for message in without_idle_notices(picture, numbers) {
+        sent += usize::from(message.from == person.who);
+        received += usize::from(message.to == person.who);
     }
-    Count::Exact { wrote, got }
+    MailCount::Exact { sent, received }
 }
 
-/// The messages of a time, the latest first.
+/// The messages of a time range, latest first.
 pub(super) fn latest<'p>(
     picture: &'p Picture,
     person: &'p Person,
@@ -100,6 +106,6 @@ pub(super) fn latest<'p>(
     to: i64,
 ) -> impl Iterator<Item = &'p Letter> {
     let numbers = within(picture, person, from, to);
-    let recent = numbers.get(numbers.len().saturating_sub(COUNTED)..);
-    told(picture, recent.unwrap_or_default()).rev()
+    let recent = numbers.get(numbers.len().saturating_sub(MAX_COUNTED)..);
+    without_idle_notices(picture, recent.unwrap_or_default()).rev()
 }

@@ -1,4 +1,4 @@
-//! The timeline: who worked when.
+//! The timeline view: when each member worked.
 
 mod axis;
 mod cells;
@@ -13,95 +13,94 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use unicode_width::UnicodeWidthStr;
 
-use self::axis::{Axis, STEPS, fitting};
-use self::rows::Lanes;
-use crate::canvas::{Canvas, window};
+use self::axis::{Axis, STEPS, fitting_step};
+use self::rows::LaneLayout;
+use crate::canvas::{Canvas, first_visible};
 use crate::keys::Command;
 use crate::screen::{Effect, Screen};
 use crate::views::{View, step};
 use brigade_core::text::one_line;
 
-/// What the view remembers.
+/// The state of the view.
 #[derive(Debug, Default)]
-pub(crate) struct State {
+pub(crate) struct TimelineState {
     zoom: Zoom,
-    /// Where the last column ends, in milliseconds since 1970; now, as long as nobody scrolled.
+    /// End of the last column, in milliseconds since 1970; `None` follows the current time.
     right: Option<i64>,
 }
 
-/// How much time is in a column.
+/// The time per column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Zoom {
-    /// All that there was, if that is not too much; else what was last.
+    /// The whole history if that is readable, else the latest part.
     #[default]
-    Usual,
-    /// All that there was.
+    Default,
+    /// The whole history.
     All,
-    /// So many milliseconds.
+    /// A fixed number of milliseconds.
     Step(i64),
 }
 
-/// Nobody who has not asked for it is shown more than a minute in a column, or less than a second.
-const USUAL: std::ops::RangeInclusive<i64> = 1_000..=60_000;
+/// Limits of the default zoom, in milliseconds per column.
+const DEFAULT_STEP_RANGE: std::ops::RangeInclusive<i64> = 1_000..=60_000;
 
-/// How the rows of the view are shared out.
+/// How the height of the view is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Plan {
-    /// How many lanes are seen.
+struct RowPlan {
+    /// Number of visible lanes.
     lanes: usize,
-    /// Which of them have a row for mail.
-    mail: Rows,
-    /// How many rows are left for what the chosen one did.
+    /// Which lanes have a row for mail.
+    mail: MailRows,
+    /// Rows for the details of the selected member.
     details: u16,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rows {
+enum MailRows {
     None,
-    Chosen,
+    Selected,
     All,
 }
 
-impl Plan {
-    /// Every lane goes before the details, these before the mail, and that before more details.
-    fn of(lanes: usize, height: u16) -> Self {
+impl RowPlan {
+    /// Divides the height. Priority: all lanes, minimal details, mail rows, more details.
+    fn new(lanes: usize, height: u16) -> Self {
         let room = usize::from(height);
         let seen = lanes.min(room);
         let rest = room - seen;
-        let least = usize::from(details::LEAST);
+        let least = usize::from(details::MIN_ROWS);
         let mail = match rest.saturating_sub(least) {
-            rest if seen > 0 && rest >= seen => Rows::All,
-            1.. if seen > 0 => Rows::Chosen,
-            _ => Rows::None,
+            rest if seen > 0 && rest >= seen => MailRows::All,
+            1.. if seen > 0 => MailRows::Selected,
+            _ => MailRows::None,
         };
         let rest = rest
             - match mail {
-                Rows::None => 0,
-                Rows::Chosen => 1,
-                Rows::All => seen,
+                MailRows::None => 0,
+                MailRows::Selected => 1,
+                MailRows::All => seen,
             };
         Self { lanes: seen, mail, details: u16::try_from(rest).unwrap_or(u16::MAX) }
     }
 }
 
-/// Who has a lane: the members, and after them those who have left.
+/// The members with a lane: current members first, then those who left.
 fn lanes(picture: &Picture) -> Vec<&Person> {
     let has_left = |person: &&Person| person.entry.is_none() && person.left.is_some();
-    let mut gone: Vec<&Person> = picture.people().iter().filter(has_left).collect();
-    gone.sort_by_key(|person| (person.joined, person.who));
+    let mut former: Vec<&Person> = picture.people().iter().filter(has_left).collect();
+    former.sort_by_key(|person| (person.joined, person.who));
     let mut lanes = picture.members();
-    lanes.extend(gone);
+    lanes.extend(former);
     lanes
 }
 
-/// The place of the chosen lane: the first, if none is.
-fn chosen(screen: &Screen, lanes: &[&Person]) -> usize {
+/// The index of the selected lane, or of the first.
+fn selected(screen: &Screen, lanes: &[&Person]) -> usize {
     let name = screen.member.as_deref();
     lanes.iter().position(|person| Some(&*person.name) == name).unwrap_or_default()
 }
 
-/// When the first thing happened, and until when time is drawn: just so long that the last thing is in it.
-/// Of a team that is no more nothing is to come.
+/// Start and end of the drawn time. The end includes the last record; a deleted team's time stops there.
 fn times(screen: &Screen) -> Option<(i64, i64)> {
     let (first, last) = screen.picture.span()?;
     let now = screen.now.as_millisecond();
@@ -112,8 +111,9 @@ fn times(screen: &Screen) -> Option<(i64, i64)> {
 fn step_of(screen: &Screen, columns: usize) -> i64 {
     let (first, end) = times(screen).unwrap_or_default();
     match screen.states.timeline.zoom {
-        Zoom::Usual => fitting(first, end, columns).clamp(*USUAL.start(), *USUAL.end()),
-        Zoom::All => fitting(first, end, columns),
+        Zoom::Default => fitting_step(first, end, columns)
+            .clamp(*DEFAULT_STEP_RANGE.start(), *DEFAULT_STEP_RANGE.end()),
+        Zoom::All => fitting_step(first, end, columns),
         Zoom::Step(step) => step,
     }
 }
@@ -128,15 +128,15 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let lanes = lanes(&screen.picture);
     let row = |y: u16| Rect { y: area.y.saturating_add(y), height: 1, ..area }.intersection(area);
     let Some((_, end)) = times(screen).filter(|_| !lanes.is_empty()) else {
-        canvas.line(row(0), Line::raw(" Nobody is there yet."));
+        canvas.line(row(0), Line::raw(" No members yet."));
         return;
     };
     let names = lanes.iter().map(|person| one_line(&person.name).width()).max().unwrap_or_default();
-    // A sign and blanks stand around the name.
+    // Space for the name, a symbol and padding.
     let left = u16::try_from(names + 4).unwrap_or(u16::MAX).min((area.width / 4).max(8));
     let columns = usize::from(area.width.saturating_sub(left));
     let axis = axis(screen, columns);
-    rows::head(screen, canvas, row(0), &axis, end);
+    rows::heading(screen, canvas, row(0), &axis, end);
     let below = Rect { y: area.y + 3, height: area.height.saturating_sub(3), ..area };
     let below = below.intersection(area);
     rows::ticks(
@@ -144,29 +144,29 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
         Rect { x: area.x + left.min(area.width), ..row(1) }.intersection(area),
         &axis,
     );
-    let plan = Plan::of(lanes.len(), below.height);
-    let chosen = chosen(screen, &lanes);
+    let plan = RowPlan::new(lanes.len(), below.height);
+    let selected = selected(screen, &lanes);
     canvas.drawn.columns = columns;
-    canvas.scrolls(lanes.len(), u16::try_from(plan.lanes).unwrap_or(u16::MAX));
-    let from = window(lanes.len(), plan.lanes, chosen);
+    canvas.set_scroll(lanes.len(), u16::try_from(plan.lanes).unwrap_or(u16::MAX));
+    let from = first_visible(lanes.len(), plan.lanes, selected);
     let shown = lanes.iter().enumerate().skip(from).take(plan.lanes);
-    let Some(who) = lanes.get(chosen).map(|person| person.who) else { return };
+    let Some(who) = lanes.get(selected).map(|person| person.who) else { return };
     let mut y = 2;
-    for (place, person) in shown {
-        let is_chosen = place == chosen;
-        let all = Lanes { left, axis: &axis, end };
-        rows::lane(screen, canvas, row(y), person, is_chosen, all);
+    for (index, person) in shown {
+        let is_selected = index == selected;
+        let layout = LaneLayout { left, axis: &axis, end };
+        rows::lane(screen, canvas, row(y), person, is_selected, layout);
         y += 1;
-        if plan.mail == Rows::All || (plan.mail == Rows::Chosen && is_chosen) {
+        if plan.mail == MailRows::All || (plan.mail == MailRows::Selected && is_selected) {
             let marks = mail::marks(&screen.picture, person, who, &axis);
             rows::mail_row(canvas, row(y), left, &marks, &person.name);
             y += 1;
         }
     }
-    let is_told = lanes.iter().all(|person| cells::is_told(person));
-    rows::legend(canvas, row(y), plan.mail != Rows::None, is_told);
+    let all_report = lanes.iter().all(|person| cells::reports_activity(person));
+    rows::legend(canvas, row(y), plan.mail != MailRows::None, all_report);
     let rest = Rect { y: area.y + y + 1, height: plan.details, ..area }.intersection(area);
-    if let Some(person) = lanes.get(chosen) {
+    if let Some(person) = lanes.get(selected) {
         details::draw(screen, canvas, rest, person, (axis.left, axis.right().min(end)));
     }
 }
@@ -176,65 +176,65 @@ pub(crate) fn act(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> 
     let at = step_of(screen, columns);
     match command {
         Command::ZoomIn => {
-            let closer = STEPS.iter().rfind(|step| **step < at).or(STEPS.first());
-            zoom(screen, columns, *closer?);
+            let smaller = STEPS.iter().rfind(|step| **step < at).or(STEPS.first());
+            zoom(screen, columns, *smaller?);
         }
         Command::ZoomOut => {
-            let further = STEPS.iter().find(|step| **step > at);
-            zoom(screen, columns, *further.unwrap_or(&at));
+            let larger = STEPS.iter().find(|step| **step > at);
+            zoom(screen, columns, *larger.unwrap_or(&at));
         }
-        Command::ZoomAll => screen.states.timeline = State { zoom: Zoom::All, right: None },
+        Command::ZoomAll => screen.states.timeline = TimelineState { zoom: Zoom::All, right: None },
         Command::Left => scroll(screen, columns, -1),
         Command::Right => scroll(screen, columns, 1),
-        Command::First => to(screen, columns, i64::MIN),
+        Command::First => scroll_to(screen, columns, i64::MIN),
         Command::Last | Command::Back => screen.states.timeline.right = None,
         Command::Open => {
             let lanes = lanes(&screen.picture);
-            let name = lanes.get(chosen(screen, &lanes))?.name.to_string();
+            let name = lanes.get(selected(screen, &lanes))?.name.to_string();
             screen.member = Some(name);
             screen.view = View::Member;
         }
         _ => {
             let lanes = lanes(&screen.picture);
-            let place = chosen(screen, &lanes);
-            let place = step(place, lanes.len(), screen.drawn.page, command)?;
-            screen.member = lanes.get(place).map(|person| person.name.to_string());
+            let index = selected(screen, &lanes);
+            let index = step(index, lanes.len(), screen.drawn.page, command)?;
+            screen.member = lanes.get(index).map(|person| person.name.to_string());
         }
     }
     Some(Vec::new())
 }
 
-/// Another step: where one follows the end it stays where it is, and else the middle does.
+/// Changes the zoom. Keeps the end in place when following the current time, else the middle.
 fn zoom(screen: &mut Screen, columns: usize, step: i64) {
     let half = |axis: &Axis| (axis.right() - axis.left) / 2;
     let before = axis(screen, columns);
     screen.states.timeline.zoom = Zoom::Step(step);
     if screen.states.timeline.right.is_some() {
         let after = axis(screen, columns);
-        to(screen, columns, before.left + half(&before) + half(&after));
+        scroll_to(screen, columns, before.left + half(&before) + half(&after));
     }
 }
 
-/// A quarter of the screen to one side.
+/// Scrolls by a quarter of the screen.
 fn scroll(screen: &mut Screen, columns: usize, side: i64) {
     let axis = axis(screen, columns);
     let quarter = i64::try_from((columns / 4).max(1)).unwrap_or(1);
-    to(screen, columns, axis.right().saturating_add(side * quarter * axis.step));
+    scroll_to(screen, columns, axis.right().saturating_add(side * quarter * axis.step));
 }
 
-/// Has the last column end then: not before all columns are filled, and not after the end, which is
-/// followed again.
-fn to(screen: &mut Screen, columns: usize, right: i64) {
+/// Scrolls so that the last column ends at `right`, limited so that all columns are filled. At the end,
+/// follows the current time again.
+fn scroll_to(screen: &mut Screen, columns: usize, right: i64) {
     let axis = axis(screen, columns);
     let Some((first, end)) = times(screen) else { return };
     let begin = first.div_euclid(axis.step).saturating_mul(axis.step);
     let least = begin.saturating_add(axis.right().saturating_sub(axis.left));
-    // What is seen keeps its place while the end moves on.
+    // A fixed position keeps the visible part in place while time moves on.
     screen.states.timeline.right = Some(right.max(least)).filter(|right| *right < end);
 }
 
-/// The name of the chosen lane.
-pub(crate) fn chosen_text(screen: &Screen) -> Option<String> {
+/// The name of the selected member.
+pub(crate) fn selected_text(screen: &Screen) -> Option<String> {
     let lanes = lanes(&screen.picture);
-    Some(lanes.get(chosen(screen, &lanes))?.name.to_string())
+    Some(lanes.get(selected(screen, &lanes))?.name.to_string())
 }

@@ -41,7 +41,7 @@ fn render(graph: &Graph, id: TaskId, task: &Task<'_>) -> String {
         let look = Look::of(graph, id);
         line("state", &format!("{} {}", look.symbol(), look.word()));
     } else {
-        line("state", "lacks what a task needs; Claude Code does not show it");
+        line("state", "is missing required fields; Claude Code does not show it");
     }
     line("owner", &text::one_line(&task.owner().unwrap_or_default()));
     let numbers = |ids: &mut dyn Iterator<Item = TaskId>| {

@@ -105,7 +105,7 @@ fn what_a_seat_may_not_the_server_refuses() {
     ] {
         let refused = alice.run(words);
         assert_eq!(refused.code, Some(1), "{words:?}: {refused}");
-        let said = "the engine does not allow this seat to";
+        let said = "the NATS server does not allow this seat to";
         assert!(refused.stderr.contains(said), "{words:?}: {refused}");
         assert!(refused.stderr.contains("hint: the engine goes by the credentials"), "{refused}");
     }

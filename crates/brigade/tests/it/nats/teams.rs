@@ -14,7 +14,7 @@ fn a_team_is_made_shown_and_deleted_from_any_host() {
     assert_eq!(names, ["team-lead", "alice", "bob"]);
     let again = b.run(&["team", "create", "demo"]);
     assert_eq!(again.code, Some(1));
-    assert!(again.stderr.contains("there is a team demo already"), "{again}");
+    assert!(again.stderr.contains("a team named \"demo\" already exists"), "{again}");
     b.done(&["team", "leave", "bob"]);
     assert_eq!(a.json(&["team", "show"])["members"].as_array().unwrap().len(), 2);
     b.done(&["team", "delete", "demo"]);

@@ -1,4 +1,4 @@
-//! Draws what is seen of a board that is laid out.
+//! Draws the visible part of a laid-out board.
 
 use brigade_core::projection::{Card, Hold};
 use brigade_core::pulse;
@@ -7,20 +7,20 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::super::{card, in_lines, is_stuck};
+use super::super::{card, is_stuck, wrap_to_lines};
 use super::routes::Net;
-use super::strokes::{Frame, Ink, Strokes, shape};
-use super::{Drawing, at};
-use crate::canvas::{Canvas, Hit, window};
+use super::strokes::{LineStyle, Strokes, Viewport, shape};
+use super::{GraphLayout, get_or_default};
+use crate::canvas::{Canvas, ClickTarget, first_visible};
 use crate::screen::Screen;
 use brigade_core::task_view::{self, Look};
 use brigade_core::text::{cut, one_line};
 
-/// Writes in the drawing's own places, as far as they are seen.
+/// Draws in the coordinates of the layout, clipped to the visible part.
 struct Pen<'p, 'b> {
     canvas: &'p mut Canvas<'b>,
     area: Rect,
-    frame: Frame,
+    frame: Viewport,
 }
 
 impl Pen<'_, '_> {
@@ -39,18 +39,20 @@ impl Pen<'_, '_> {
         }
         let x = x.max(self.frame.x) - self.frame.x + blank;
         let room = self.frame.width.saturating_sub(x);
-        let place = |offset: usize, start: u16| Some(start + u16::try_from(offset).ok()?);
-        if let (Some(x), Some(y)) = (place(x, self.area.x), place(y - self.frame.y, self.area.y)) {
+        let screen_position = |offset: usize, start: u16| Some(start + u16::try_from(offset).ok()?);
+        if let (Some(x), Some(y)) =
+            (screen_position(x, self.area.x), screen_position(y - self.frame.y, self.area.y))
+        {
             self.canvas.buffer.set_stringn(x, y, text.as_str(), room, style);
         }
     }
 
-    /// What of a place in the drawing is seen, on the screen.
-    fn seen(&self, x: usize, y: usize, width: usize, height: usize) -> Rect {
-        let cut = |from: usize, to: usize, seen: std::ops::Range<usize>| {
-            let (from, to) = (from.max(seen.start), to.min(seen.end));
+    /// The visible part of a layout area, in screen coordinates.
+    fn visible_area(&self, x: usize, y: usize, width: usize, height: usize) -> Rect {
+        let cut = |from: usize, to: usize, visible_area: std::ops::Range<usize>| {
+            let (from, to) = (from.max(visible_area.start), to.min(visible_area.end));
             let short = |number: usize| u16::try_from(number).unwrap_or(u16::MAX);
-            (short(from.saturating_sub(seen.start)), short(to.saturating_sub(from)))
+            (short(from.saturating_sub(visible_area.start)), short(to.saturating_sub(from)))
         };
         let (x, width) = cut(x, x + width, self.frame.columns());
         let (y, height) = cut(y, y + height, self.frame.rows());
@@ -59,115 +61,115 @@ impl Pen<'_, '_> {
     }
 }
 
-impl Drawing {
+impl GraphLayout {
     pub(in super::super) fn draw(
         &self,
         screen: &Screen,
         canvas: &mut Canvas<'_>,
         area: Rect,
-        chosen: u64,
+        selected: u64,
     ) {
         let area = area.intersection(canvas.buffer.area);
         let (width, height) = (usize::from(area.width), usize::from(area.height));
         if width == 0 || height == 0 {
             return;
         }
-        let (layer, row) = self.places.get(&chosen).copied().unwrap_or_default();
-        let x = at(&self.columns, layer) + self.size.0 / 2;
-        let frame = Frame {
-            x: window(self.total.0, width, x),
-            y: window(self.total.1, height, row),
+        let (layer, row) = self.positions.get(&selected).copied().unwrap_or_default();
+        let x = get_or_default(&self.columns, layer) + self.size.0 / 2;
+        let frame = Viewport {
+            x: first_visible(self.total.0, width, x),
+            y: first_visible(self.total.1, height, row),
             width,
             height,
         };
         canvas.drawn.page = (height / self.size.1).max(1);
         let mut pen = Pen { canvas, area, frame };
         self.lines(&mut pen);
-        if let Some(row) = self.alone {
+        if let Some(row) = self.isolated {
             let style = pen.canvas.theme.faint();
-            let words = "these wait for nothing, and nothing waits for them:";
-            pen.text(0, row, words, style);
+            let note_text = "tasks without dependencies:";
+            pen.text(0, row, note_text, style);
         }
         for (layer, boxes) in self.boxes.iter().enumerate() {
-            let x = at(&self.columns, layer);
-            if !self.is_seen(x, x + self.size.0, frame) {
+            let x = get_or_default(&self.columns, layer);
+            if !self.is_visible(x, x + self.size.0, frame) {
                 continue;
             }
             let from = boxes.partition_point(|(row, _)| row + self.size.1 <= frame.y);
             let rest = boxes.get(from..).unwrap_or_default();
             for (row, id) in rest.iter().take_while(|(row, _)| *row <= frame.rows().end) {
-                self.card(screen, &mut pen, (x, row.saturating_sub(1)), *id, *id == chosen);
+                self.card(screen, &mut pen, (x, row.saturating_sub(1)), *id, *id == selected);
             }
         }
         if self.hidden > 0 {
             let style = pen.canvas.theme.faint();
-            let words = format!(" {} long lines are not drawn ", self.hidden);
+            let note_text = format!(" {} long lines not drawn ", self.hidden);
             let y = frame.rows().end - 1;
-            pen.text(frame.columns().end.saturating_sub(words.width()), y, &words, style);
+            pen.text(frame.columns().end.saturating_sub(note_text.width()), y, &note_text, style);
         }
     }
 
-    fn is_seen(&self, from: usize, to: usize, frame: Frame) -> bool {
+    fn is_visible(&self, from: usize, to: usize, frame: Viewport) -> bool {
         to > frame.x && from < frame.columns().end
     }
 
-    /// The lines between the tasks.
+    /// Draws the lines between the tasks.
     fn lines(&self, pen: &mut Pen<'_, '_>) {
         let frame = pen.frame;
         let mut strokes = Strokes::new(frame);
-        let mut points = Vec::new();
+        let mut arrow_heads = Vec::new();
         for (layer, nets) in self.nets.iter().enumerate() {
-            let from = at(&self.columns, layer) + self.size.0;
-            let to = at(&self.columns, layer + 1);
-            if !self.is_seen(from, to, frame) {
+            let from = get_or_default(&self.columns, layer) + self.size.0;
+            let to = get_or_default(&self.columns, layer + 1);
+            if !self.is_visible(from, to, frame) {
                 continue;
             }
             let rows = frame.rows();
-            let seen = |net: &&Net| net.span().1 >= rows.start && net.span().0 < rows.end;
-            for net in nets.iter().filter(seen) {
-                self.across(&mut strokes, net, from, to, &mut points);
+            let visible_area = |net: &&Net| net.span().1 >= rows.start && net.span().0 < rows.end;
+            for net in nets.iter().filter(visible_area) {
+                self.horizontal_parts(&mut strokes, net, from, to, &mut arrow_heads);
             }
-            for net in nets.iter().filter(seen) {
+            for net in nets.iter().filter(visible_area) {
                 let Some(track) = net.track else { continue };
-                let ink = Ink { heavy: false, live: net.live };
-                strokes.down(from + 1 + track, net.span(), ink, &net.rows);
+                let line_style = LineStyle { heavy: false, live: net.live };
+                strokes.vertical(from + 1 + track, net.span(), line_style, &net.rows);
                 if let Some((a, b)) = net.heavy {
-                    let ink = Ink { heavy: true, ..ink };
-                    strokes.down(from + 1 + track, (a.min(b), a.max(b)), ink, &net.rows);
+                    let line_style = LineStyle { heavy: true, ..line_style };
+                    strokes.vertical(from + 1 + track, (a.min(b), a.max(b)), line_style, &net.rows);
                 }
             }
         }
         for (layer, bends) in self.bends.iter().enumerate() {
-            let x = at(&self.columns, layer);
+            let x = get_or_default(&self.columns, layer);
             for bend in bends.iter().filter(|bend| frame.rows().contains(&bend.row)) {
-                let ink = Ink { heavy: bend.heavy, live: !bend.done };
-                strokes.across(bend.row, 2 * x, 2 * (x + self.size.0), ink);
+                let line_style = LineStyle { heavy: bend.heavy, live: !bend.done };
+                strokes.horizontal(bend.row, 2 * x, 2 * (x + self.size.0), line_style);
             }
         }
         let theme = pen.canvas.theme;
-        let style = |ink: Ink| match ink {
-            Ink { heavy: true, .. } => theme.strong(),
-            Ink { live: true, .. } => Style::new(),
-            Ink { .. } => theme.faint(),
+        let style = |line_style: LineStyle| match line_style {
+            LineStyle { heavy: true, .. } => theme.strong(),
+            LineStyle { live: true, .. } => Style::new(),
+            LineStyle { .. } => theme.faint(),
         };
-        for (x, y, shape, ink) in strokes.drawn() {
-            pen.text(x, y, shape.encode_utf8(&mut [0; 4]), style(ink));
+        for (x, y, shape, line_style) in strokes.visible_cells() {
+            pen.text(x, y, shape.encode_utf8(&mut [0; 4]), style(line_style));
         }
-        for (x, y, ink) in points {
-            pen.text(x, y, "▶", style(ink));
+        for (x, y, line_style) in arrow_heads {
+            pen.text(x, y, "▶", style(line_style));
         }
     }
 
-    /// The parts of lines that go from left to right, and their points.
-    fn across(
+    /// Draws the horizontal parts of lines and collects their arrow heads.
+    fn horizontal_parts(
         &self,
         strokes: &mut Strokes,
         net: &Net,
         from: usize,
         to: usize,
-        points: &mut Vec<(usize, usize, Ink)>,
+        arrow_heads: &mut Vec<(usize, usize, LineStyle)>,
     ) {
-        let heavy = |row: usize, end: fn((usize, usize)) -> usize| Ink {
+        let heavy = |row: usize, end: fn((usize, usize)) -> usize| LineStyle {
             heavy: net.heavy.map(end) == Some(row),
             live: net.live,
         };
@@ -175,31 +177,31 @@ impl Drawing {
         match net.track {
             None => {
                 for &(row, is_task) in &net.to {
-                    strokes.across(row, 2 * from, end(is_task), heavy(row, |(_, to)| to));
+                    strokes.horizontal(row, 2 * from, end(is_task), heavy(row, |(_, to)| to));
                 }
             }
             Some(track) => {
                 let middle = 2 * (from + 1 + track) + 1;
                 for &row in &net.from {
-                    strokes.across(row, 2 * from, middle, heavy(row, |(from, _)| from));
+                    strokes.horizontal(row, 2 * from, middle, heavy(row, |(from, _)| from));
                 }
                 for &(row, is_task) in &net.to {
-                    strokes.across(row, middle, end(is_task), heavy(row, |(_, to)| to));
+                    strokes.horizontal(row, middle, end(is_task), heavy(row, |(_, to)| to));
                 }
             }
         }
         let tasks = net.to.iter().filter(|(_, is_task)| *is_task);
-        points.extend(tasks.map(|(row, _)| (to - 1, *row, heavy(*row, |(_, to)| to))));
+        arrow_heads.extend(tasks.map(|(row, _)| (to - 1, *row, heavy(*row, |(_, to)| to))));
     }
 
-    /// One task in its box.
+    /// Draws one task in its box.
     fn card(
         &self,
         screen: &Screen,
         pen: &mut Pen<'_, '_>,
         (x, y): (usize, usize),
         id: u64,
-        is_chosen: bool,
+        is_selected: bool,
     ) {
         let theme = screen.theme;
         let Some(card) = screen.picture.card(id) else { return };
@@ -209,7 +211,7 @@ impl Drawing {
         let is_critical = self.critical.contains(&id);
         let stuck = is_stuck(screen.picture.hold(id));
         let (border, subject) = match look {
-            _ if is_chosen => (Style::new(), Style::new()),
+            _ if is_selected => (Style::new(), Style::new()),
             Look::Done => (theme.faint(), theme.faint()),
             _ if stuck => (theme.urgent(), Style::new()),
             _ if is_critical => (theme.strong(), theme.strong()),
@@ -221,10 +223,10 @@ impl Drawing {
         let corners = |left, right| format!("{}{rule}{}", shape(left), shape(right));
         pen.text(x, top, &corners([0, thick, thick, 0], [0, 0, thick, thick]), border);
         pen.text(x, bottom, &corners([thick, thick, 0, 0], [thick, 0, 0, thick]), border);
-        let mut parts = in_lines(&one_line(&card.subject), wide.saturating_sub(3), tall - 2);
+        let mut parts = wrap_to_lines(&one_line(&card.subject), wide.saturating_sub(3), tall - 2);
         parts.resize(tall - 2, String::new());
         let side = shape([thick, 0, thick, 0]).to_string();
-        let out = self.way_out(id, look == Look::Done);
+        let out = self.exit_thickness(id, look == Look::Done);
         for (row, part) in parts.iter().enumerate() {
             let y = top + 1 + row;
             let fill = " ".repeat(wide.saturating_sub(3).saturating_sub(part.width()));
@@ -238,7 +240,7 @@ impl Drawing {
         }
         let room = wide.saturating_sub(4);
         let head = format!("{} {id}", look.symbol());
-        let sign = if is_chosen { Style::new() } else { card::style(theme, look) };
+        let sign = if is_selected { Style::new() } else { card::style(theme, look) };
         pen.text(
             x + 1,
             top,
@@ -248,7 +250,7 @@ impl Drawing {
         if let Some(owner) = &card.owner {
             let owner = cut(&one_line(owner), room.saturating_sub(head.width() + 1));
             let style = match look {
-                _ if is_chosen => Style::new(),
+                _ if is_selected => Style::new(),
                 Look::Done => theme.faint(),
                 _ => card::owner_style(screen, card),
             };
@@ -258,25 +260,25 @@ impl Drawing {
         }
         if let Some(note) = note(screen, card, look) {
             let style = match look {
-                _ if is_chosen => Style::new(),
+                _ if is_selected => Style::new(),
                 _ if stuck => theme.urgent(),
-                Look::Ready => theme.good(),
+                Look::Ready => theme.success(),
                 _ => theme.faint(),
             };
             let note = cut(&note, room + 1);
             let gap = if note.width() > room { "" } else { " " };
             pen.text(x + 1, bottom, &format!(" {note}{gap}"), style);
         }
-        let seen = pen.seen(x, y, wide, tall);
-        if is_chosen {
-            pen.canvas.style(seen, theme.chosen());
+        let visible_area = pen.visible_area(x, y, wide, tall);
+        if is_selected {
+            pen.canvas.style(visible_area, theme.selected());
         }
-        pen.canvas.hit(seen, Hit::Task(id));
+        pen.canvas.add_click_target(visible_area, ClickTarget::Task(id));
     }
 
-    /// How thick the line is that comes out of a task, if one does.
-    fn way_out(&self, id: u64, is_done: bool) -> Option<u8> {
-        let [_, right] = self.beside.get(&id)?;
+    /// Thickness of the line that leaves a task, if any.
+    fn exit_thickness(&self, id: u64, is_done: bool) -> Option<u8> {
+        let [_, right] = self.neighbours.get(&id)?;
         if right.is_empty() {
             return None;
         }
@@ -286,17 +288,17 @@ impl Drawing {
     }
 }
 
-/// What is to be said of a task in a word or two.
+/// A short note about a task, for the bottom border.
 fn note(screen: &Screen, card: &Card, look: Look) -> Option<String> {
     let age = || pulse::words(screen.now.duration_since(card::since(screen, card).timestamp()));
     Some(match (screen.picture.hold(card.id), look) {
-        (Some(Hold::Circle(_)), _) => "! circle".to_owned(),
+        (Some(Hold::Circle(_)), _) => "! cycle".to_owned(),
         (Some(Hold::Orphan(owner)), _) => format!("! {} gone", one_line(owner)),
         (Some(Hold::Idle(ids)), _) => {
-            format!("! nobody at {}", task_view::join(ids.iter().copied().take(3)))
+            format!("! idle: {}", task_view::join(ids.iter().copied().take(3)))
         }
         (_, Look::Ready) => "ready".to_owned(),
-        (_, Look::Kept) => "kept".to_owned(),
+        (_, Look::Kept) => "assigned".to_owned(),
         (_, Look::InProgress) => age(),
         (Some(Hold::Waits(_)) | None, Look::Blocked | Look::Done) => return None,
     })

@@ -1,67 +1,67 @@
-//! The order of tasks in their layers, and their rows, so that few lines cross and most are straight.
+//! Orders the tasks within their layers and assigns rows, so that few lines cross and most are straight.
 
-use super::at;
-use super::plan::Part;
+use super::get_or_default;
+use super::plan::GraphPart;
 
-/// How many lines that go past layers are drawn for each task, at most.
-const BENDS: usize = 8;
-/// How often the layers are gone through, there and back.
+/// Maximum number of layer crossings of long lines, per task.
+const MAX_BENDS_PER_TASK: usize = 8;
+/// Number of passes over the layers, in each direction.
 const SWEEPS: usize = 4;
-/// How much more a line of the critical path weighs than others.
-const HEAVY: f64 = 6.0;
+/// Weight of a line of the critical path relative to others.
+const CRITICAL_WEIGHT: f64 = 6.0;
 
-/// A task, or where a line goes past a layer.
+/// A task, or a point where a long line passes through a layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Item {
-    /// The task; `None` for a line.
+pub(super) struct LayoutItem {
+    /// The task; `None` for a passing line.
     pub(super) task: Option<u64>,
     pub(super) layer: usize,
-    /// The row of its middle, where lines come and go.
+    /// The row where lines enter and leave.
     pub(super) row: usize,
     pub(super) done: bool,
-    /// Whether it is a line of the critical path.
+    /// Whether it is part of the critical path.
     pub(super) heavy: bool,
 }
 
-/// Tasks that hang together, each in its layer and row.
+/// A connected part of the graph with a layer and row for each item.
 #[derive(Debug, Default)]
-pub(super) struct Flow {
-    pub(super) items: Vec<Item>,
-    /// From which item to which in the next layer, and whether on the critical path.
+pub(super) struct RowLayout {
+    pub(super) items: Vec<LayoutItem>,
+    /// Links between items of adjacent layers, and whether each is on the critical path.
     pub(super) links: Vec<(usize, usize, bool)>,
-    /// The items of each layer, from the top.
+    /// The items of each layer, top to bottom.
     pub(super) layers: Vec<Vec<usize>>,
-    /// How many rows it takes.
+    /// Total number of rows.
     pub(super) height: usize,
-    /// How many lines were left out, for they go too far.
+    /// Number of lines left out because they are too long.
     pub(super) hidden: usize,
 }
 
-impl Flow {
-    /// Lays tasks out as boxes of that height, of which the second row is the middle.
-    pub(super) fn of(part: &Part, tall: usize) -> Self {
+impl RowLayout {
+    /// Lays out tasks as boxes of height `tall`; lines attach to a box's second row.
+    pub(super) fn new(part: &GraphPart, tall: usize) -> Self {
         let mut flow = Self::default();
         for task in &part.tasks {
             let (task, layer, done) = (Some(task.id), task.layer, task.done);
-            flow.items.push(Item { task, layer, done, ..Item::default() });
+            flow.items.push(LayoutItem { task, layer, done, ..LayoutItem::default() });
         }
-        flow.link(part);
+        flow.add_links(part);
         let depth = flow.items.iter().map(|item| item.layer + 1).max().unwrap_or(0);
         flow.layers = vec![Vec::new(); depth];
-        for (place, item) in flow.items.iter().enumerate() {
+        for (index, item) in flow.items.iter().enumerate() {
             if let Some(layer) = flow.layers.get_mut(item.layer) {
-                layer.push(place);
+                layer.push(index);
             }
         }
-        let beside = flow.beside();
-        flow.sort(&beside);
-        flow.settle(&beside, tall);
+        let neighbours = flow.neighbours();
+        flow.order_layers(&neighbours);
+        flow.assign_rows(&neighbours, tall);
         flow
     }
 
-    /// Leads lines from layer to layer. All that come from one task go together as far as they can.
-    fn link(&mut self, part: &Part) {
-        let layer = |place: usize| part.tasks.get(place).map_or(0, |task| task.layer);
+    /// Splits long lines into one link per layer. Lines from the same task share points as far as possible.
+    fn add_links(&mut self, part: &GraphPart) {
+        let layer = |index: usize| part.tasks.get(index).map_or(0, |task| task.layer);
         let mut from: Vec<Vec<(usize, bool)>> = vec![Vec::new(); part.tasks.len()];
         for &(a, b, heavy) in &part.links {
             if let Some(from) = from.get_mut(a) {
@@ -76,21 +76,21 @@ impl Flow {
         let bends = |most: usize| -> usize {
             from.iter().enumerate().map(|(a, to)| longest(a, to, most).saturating_sub(1)).sum()
         };
-        while most > 1 && bends(most) > BENDS * part.tasks.len() {
+        while most > 1 && bends(most) > MAX_BENDS_PER_TASK * part.tasks.len() {
             most /= 2;
         }
         for (a, to) in from.iter().enumerate() {
-            // The items that the line has come to, one for each layer.
+            // The points of the line so far, one for each layer.
             let mut chain = vec![a];
             for step in 1..longest(a, to, most) {
                 let here = layer(a) + step;
                 let goes = |&&(to, heavy): &&(usize, bool)| heavy && layer(to) > here;
                 let heavy = to.iter().any(|link| goes(&link));
                 let done = self.items.get(a).is_some_and(|item| item.done);
-                let place = self.items.len();
-                self.items.push(Item { layer: here, heavy, done, ..Item::default() });
-                self.links.extend(chain.last().map(|last| (*last, place, heavy)));
-                chain.push(place);
+                let index = self.items.len();
+                self.items.push(LayoutItem { layer: here, heavy, done, ..LayoutItem::default() });
+                self.links.extend(chain.last().map(|last| (*last, index, heavy)));
+                chain.push(index);
             }
             for &(b, heavy) in to {
                 let span = layer(b) - layer(a);
@@ -102,13 +102,13 @@ impl Flow {
         }
     }
 
-    /// What each item is linked to, to the left and to the right, and how much that weighs.
-    fn beside(&self) -> [Vec<Vec<(usize, f64)>>; 2] {
+    /// The neighbours of each item in the previous and next layer, with weights.
+    fn neighbours(&self) -> [Vec<Vec<(usize, f64)>>; 2] {
         let mut left = vec![Vec::new(); self.items.len()];
         let mut right = left.clone();
         for &(a, b, heavy) in &self.links {
-            // The critical path would rather be straight than others.
-            let weight = if heavy { HEAVY } else { 1.0 };
+            // A higher weight keeps the critical path straight.
+            let weight = if heavy { CRITICAL_WEIGHT } else { 1.0 };
             if let (Some(right), Some(left)) = (right.get_mut(a), left.get_mut(b)) {
                 right.push((b, weight));
                 left.push((a, weight));
@@ -117,31 +117,38 @@ impl Flow {
         [left, right]
     }
 
-    /// Orders each layer by where that is to which it is linked, and keeps the best it has seen.
-    fn sort(&mut self, [left, right]: &[Vec<Vec<(usize, f64)>>; 2]) {
-        let mut places = vec![0.0; self.items.len()];
-        number(&self.layers, &mut places);
-        let mut best = (self.crossings(&places), self.layers.clone());
+    /// Sorts each layer by the mean position of its neighbours, and keeps the order with the fewest
+    /// crossings.
+    fn order_layers(&mut self, [left, right]: &[Vec<Vec<(usize, f64)>>; 2]) {
+        let mut positions = vec![0.0; self.items.len()];
+        number_positions(&self.layers, &mut positions);
+        let mut best = (self.crossings(&positions), self.layers.clone());
         for sweep in 0..2 * SWEEPS {
             if best.0 == Some(0) {
                 break;
             }
-            let forth = sweep % 2 == 0;
-            let beside = if forth { left } else { right };
+            let is_forward = sweep % 2 == 0;
+            let neighbours = if is_forward { left } else { right };
             let depth = self.layers.len();
             for step in 1..depth {
-                let layer = if forth { step } else { depth - 1 - step };
+                let layer = if is_forward { step } else { depth - 1 - step };
                 let Some(items) = self.layers.get_mut(layer) else { continue };
                 let mut keyed: Vec<(f64, usize)> = items
                     .iter()
-                    .map(|item| (mean(beside, *item, &places).unwrap_or(at(&places, *item)), *item))
+                    .map(|item| {
+                        (
+                            mean(neighbours, *item, &positions)
+                                .unwrap_or(get_or_default(&positions, *item)),
+                            *item,
+                        )
+                    })
                     .collect();
                 keyed.sort_by(|a, b| a.0.total_cmp(&b.0));
                 *items = keyed.into_iter().map(|(_, item)| item).collect();
-                number(std::slice::from_ref(items), &mut places);
+                number_positions(std::slice::from_ref(items), &mut positions);
             }
-            let crossings = self.crossings(&places);
-            // Where it is too much to count, the last is taken for the best.
+            let crossings = self.crossings(&positions);
+            // If crossings are not counted, keep the latest order.
             if crossings.is_none() || crossings < best.0 {
                 best = (crossings, self.layers.clone());
             }
@@ -149,15 +156,15 @@ impl Flow {
         self.layers = best.1;
     }
 
-    /// How many lines cross; `None` if there are very many lines.
-    fn crossings(&self, places: &[f64]) -> Option<usize> {
-        const FEW: usize = 400;
-        if self.links.len() > FEW {
+    /// Number of line crossings; `None` if there are too many lines to count.
+    fn crossings(&self, positions: &[f64]) -> Option<usize> {
+        const MAX_COUNTED_LINKS: usize = 400;
+        if self.links.len() > MAX_COUNTED_LINKS {
             return None;
         }
         let ends = |link: &(usize, usize, bool)| {
             let layer = self.items.get(link.0).map_or(0, |item| item.layer);
-            (layer, at(places, link.0), at(places, link.1))
+            (layer, get_or_default(positions, link.0), get_or_default(positions, link.1))
         };
         let ends: Vec<(usize, f64, f64)> = self.links.iter().map(ends).collect();
         let mut count = 0;
@@ -168,56 +175,60 @@ impl Flow {
         Some(count)
     }
 
-    /// Gives each item a row: as near as can be to what it is linked to, in order, without touching.
-    fn settle(&mut self, [left, right]: &[Vec<Vec<(usize, f64)>>; 2], tall: usize) {
+    /// Assigns rows: each item as close as possible to its neighbours, in order and without overlap.
+    fn assign_rows(&mut self, [left, right]: &[Vec<Vec<(usize, f64)>>; 2], tall: usize) {
         let mut rows = vec![0.0; self.items.len()];
         let offsets = self.offsets(tall);
         let depth = self.layers.len();
         for sweep in 0..2 * SWEEPS + 1 {
             for step in 0..depth {
-                let forth = sweep % 2 == 0;
-                let layer = if forth { step } else { depth - 1 - step };
-                let beside = if forth { left } else { right };
+                let is_forward = sweep % 2 == 0;
+                let layer = if is_forward { step } else { depth - 1 - step };
+                let neighbours = if is_forward { left } else { right };
                 let items = self.layers.get(layer).into_iter().flatten();
                 let wanted = |item: &usize| {
-                    let to = mean(beside, *item, &rows).unwrap_or(at(&rows, *item));
-                    let heavy = beside.get(*item).into_iter().flatten().any(|(_, w)| *w > 1.0);
-                    (to - at(&offsets, *item), if heavy { HEAVY } else { 1.0 })
+                    let to = mean(neighbours, *item, &rows).unwrap_or(get_or_default(&rows, *item));
+                    let heavy = neighbours.get(*item).into_iter().flatten().any(|(_, w)| *w > 1.0);
+                    (
+                        to - get_or_default(&offsets, *item),
+                        if heavy { CRITICAL_WEIGHT } else { 1.0 },
+                    )
                 };
                 let wanted: Vec<(f64, f64)> = items.clone().map(wanted).collect();
-                for (item, row) in items.zip(ascending(&wanted)) {
-                    if let Some(place) = rows.get_mut(*item) {
-                        *place = row + at(&offsets, *item);
+                for (item, row) in items.zip(isotonic(&wanted)) {
+                    if let Some(index) = rows.get_mut(*item) {
+                        *index = row + get_or_default(&offsets, *item);
                     }
                 }
             }
         }
-        // Made whole at the end, and halves alike everywhere, so that what is even stays so.
+        // Round at the end, and round halves the same way everywhere, so that symmetric graphs stay
+        // symmetric.
         for (row, offset) in rows.iter_mut().zip(&offsets) {
             *row = (*row - offset + 0.501).floor() + offset;
         }
-        let above = |item: &Item| if item.task.is_some() { 1.0 } else { 0.0 };
+        let above = |item: &LayoutItem| if item.task.is_some() { 1.0 } else { 0.0 };
         let tops = rows.iter().zip(&self.items).map(|(row, item)| row - above(item));
         let first = tops.fold(f64::INFINITY, f64::min);
         for (item, row) in self.items.iter_mut().zip(rows) {
-            item.row = whole(row - first);
+            item.row = to_row(row - first);
             let below = if item.task.is_some() { tall.saturating_sub(2) } else { 0 };
             self.height = self.height.max(item.row + below + 1);
         }
     }
 
-    /// How far each item stands at least below the first of its layer.
+    /// The minimum distance of each item from the top of its layer.
     fn offsets(&self, tall: usize) -> Vec<f64> {
         let is_task = |item: usize| self.items.get(item).is_some_and(|item| item.task.is_some());
         let mut offsets = vec![0.0; self.items.len()];
         for layer in &self.layers {
-            // The next row that is free.
+            // The next free row.
             let mut next = 0;
             for item in layer {
                 let (above, below) =
                     if is_task(*item) { (1, tall.saturating_sub(2)) } else { (0, 0) };
                 if let Some(offset) = offsets.get_mut(*item) {
-                    *offset = rough(next + above);
+                    *offset = to_f64(next + above);
                 }
                 next += above + 1 + below;
             }
@@ -227,7 +238,7 @@ impl Flow {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "rows of a drawing are far fewer")]
-fn rough(count: usize) -> f64 {
+fn to_f64(count: usize) -> f64 {
     count as f64
 }
 
@@ -236,34 +247,33 @@ fn rough(count: usize) -> f64 {
     clippy::cast_sign_loss,
     reason = "a row below the first, whole already"
 )]
-fn whole(row: f64) -> usize {
+fn to_row(row: f64) -> usize {
     row.max(0.0) as usize
 }
 
-fn number(layers: &[Vec<usize>], places: &mut [f64]) {
+fn number_positions(layers: &[Vec<usize>], positions: &mut [f64]) {
     for layer in layers {
-        for (place, item) in layer.iter().enumerate() {
-            if let Some(its) = places.get_mut(*item) {
-                *its = rough(place);
+        for (index, item) in layer.iter().enumerate() {
+            if let Some(position) = positions.get_mut(*item) {
+                *position = to_f64(index);
             }
         }
     }
 }
 
-/// Where that stands on average to which an item is linked; `None` if it is to nothing.
-fn mean(beside: &[Vec<(usize, f64)>], item: usize, places: &[f64]) -> Option<f64> {
+/// The weighted mean position of an item's neighbours; `None` without neighbours.
+fn mean(neighbours: &[Vec<(usize, f64)>], item: usize, positions: &[f64]) -> Option<f64> {
     let (mut sum, mut weights) = (0.0, 0.0);
-    for (other, weight) in beside.get(item)? {
-        sum += at(places, *other) * weight;
+    for (other, weight) in neighbours.get(item)? {
+        sum += get_or_default(positions, *other) * weight;
         weights += weight;
     }
     (weights > 0.0).then(|| sum / weights)
 }
 
-/// The numbers nearest to those that are wanted of which none is smaller than the one before. Each is
-/// given with its weight.
-fn ascending(wanted: &[(f64, f64)]) -> Vec<f64> {
-    // Those that would get in each other's way meet in the middle, and stay together.
+/// The non-decreasing sequence closest to the wanted values, each with its weight (isotonic regression).
+fn isotonic(wanted: &[(f64, f64)]) -> Vec<f64> {
+    // Values out of order are pooled at their weighted mean.
     let mut pools: Vec<(f64, f64, usize)> = Vec::new();
     for (value, weight) in wanted {
         let mut pool = (*value, *weight, 1);
@@ -282,49 +292,49 @@ fn ascending(wanted: &[(f64, f64)]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::Placed;
+    use super::super::plan::PlacedTask;
     use super::*;
 
     #[test]
-    fn what_is_wanted_is_put_in_order() {
+    fn out_of_order_values_are_pooled() {
         let check = |wanted: &[f64], given: &[f64]| {
             let wanted: Vec<(f64, f64)> = wanted.iter().map(|value| (*value, 1.0)).collect();
-            assert_eq!(ascending(&wanted), given);
+            assert_eq!(isotonic(&wanted), given);
         };
         check(&[], &[]);
         check(&[1.0, 2.0, 3.0], &[1.0, 2.0, 3.0]);
         check(&[2.0, 1.0], &[1.5, 1.5]);
         check(&[3.0, 2.0, 1.0, 5.0], &[2.0, 2.0, 2.0, 5.0]);
-        assert_eq!(ascending(&[(4.0, 3.0), (0.0, 1.0)]), [3.0, 3.0]);
+        assert_eq!(isotonic(&[(4.0, 3.0), (0.0, 1.0)]), [3.0, 3.0]);
     }
 
-    /// A part in short: `id@layer` for each task, then links as `a-b`.
-    fn part(tasks: &[(u64, usize)], links: &[(usize, usize)]) -> Part {
-        let tasks = tasks.iter().map(|&(id, layer)| Placed { id, layer, done: false });
+    /// A part from `(id, layer)` pairs and links between indexes.
+    fn part(tasks: &[(u64, usize)], links: &[(usize, usize)]) -> GraphPart {
+        let tasks = tasks.iter().map(|&(id, layer)| PlacedTask { id, layer, done: false });
         let links = links.iter().map(|&(a, b)| (a, b, false));
-        Part { tasks: tasks.collect(), links: links.collect() }
+        GraphPart { tasks: tasks.collect(), links: links.collect() }
     }
 
-    /// The tasks of each layer from the top, with their rows.
-    fn rows(flow: &Flow) -> Vec<Vec<(u64, usize)>> {
-        let of = |item: &usize| {
+    /// The tasks of each layer with their rows, top to bottom.
+    fn rows(flow: &RowLayout) -> Vec<Vec<(u64, usize)>> {
+        let task_row = |item: &usize| {
             let item = flow.items[*item];
             Some((item.task?, item.row))
         };
-        flow.layers.iter().map(|layer| layer.iter().filter_map(of).collect()).collect()
+        flow.layers.iter().map(|layer| layer.iter().filter_map(task_row).collect()).collect()
     }
 
     #[test]
     fn a_chain_is_straight() {
-        let flow = Flow::of(&part(&[(1, 0), (2, 1), (3, 2)], &[(0, 1), (1, 2)]), 3);
+        let flow = RowLayout::new(&part(&[(1, 0), (2, 1), (3, 2)], &[(0, 1), (1, 2)]), 3);
         assert_eq!(rows(&flow), [[(1, 1)], [(2, 1)], [(3, 1)]]);
         assert_eq!(flow.height, 3);
     }
 
     #[test]
-    fn a_diamond_is_even() {
+    fn a_diamond_is_symmetric() {
         let links = [(0, 1), (0, 2), (1, 3), (2, 3)];
-        let flow = Flow::of(&part(&[(1, 0), (2, 1), (3, 1), (4, 2)], &links), 3);
+        let flow = RowLayout::new(&part(&[(1, 0), (2, 1), (3, 1), (4, 2)], &links), 3);
         assert_eq!(rows(&flow)[1], [(2, 1), (3, 4)]);
         assert_eq!(
             rows(&flow)[0],
@@ -334,18 +344,18 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_uncrossed() {
-        // 1 leads to 4, and 2 to 3: in the order of numbers they would cross.
-        let flow = Flow::of(&part(&[(1, 0), (2, 0), (3, 1), (4, 1)], &[(0, 3), (1, 2)]), 3);
-        let mut places = vec![0.0; 4];
-        number(&flow.layers, &mut places);
-        assert_eq!(flow.crossings(&places), Some(0));
+    fn avoidable_crossings_are_removed() {
+        // Links 1–4 and 2–3 would cross if tasks were ordered by number.
+        let flow = RowLayout::new(&part(&[(1, 0), (2, 0), (3, 1), (4, 1)], &[(0, 3), (1, 2)]), 3);
+        let mut positions = vec![0.0; 4];
+        number_positions(&flow.layers, &mut positions);
+        assert_eq!(flow.crossings(&positions), Some(0));
     }
 
     #[test]
-    fn a_long_line_goes_past_the_layers_between() {
+    fn a_long_line_passes_through_intermediate_layers() {
         let links = [(0, 1), (1, 2), (0, 2)];
-        let flow = Flow::of(&part(&[(1, 0), (2, 1), (3, 2)], &links), 3);
+        let flow = RowLayout::new(&part(&[(1, 0), (2, 1), (3, 2)], &links), 3);
         assert_eq!(flow.items.len(), 4, "one bend beside 2");
         let (two, bend) = (flow.items[1], flow.items[3]);
         assert_eq!((two.layer, bend.layer), (1, 1));
@@ -353,15 +363,15 @@ mod tests {
         assert_eq!(flow.hidden, 0);
     }
 
-    /// Boxes never touch each other's rows, and stand in the order of their layer.
+    /// Boxes keep their order and never overlap.
     #[test]
-    fn nothing_overlaps() {
+    fn boxes_do_not_overlap() {
         let tasks: Vec<(u64, usize)> = (0..60).map(|id| (id, (id % 5) as usize)).collect();
         let links: Vec<(usize, usize)> = (0..60_usize)
             .flat_map(|a| [(a, (a * 7 + 3) % 60), (a, (a * 11 + 5) % 60)])
             .filter(|&(a, b)| a % 5 < b % 5)
             .collect();
-        let flow = Flow::of(&part(&tasks, &links), 4);
+        let flow = RowLayout::new(&part(&tasks, &links), 4);
         for layer in &flow.layers {
             for pair in layer.windows(2) {
                 let (above, below) = (flow.items[pair[0]], flow.items[pair[1]]);

@@ -1,4 +1,4 @@
-//! Which task stands in which layer, and which lines there are between them.
+//! Assigns each task to a layer and selects the lines to draw.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,155 +6,160 @@ use brigade_core::graph::Graph;
 use brigade_wire::name::TaskId;
 use brigade_wire::task::Status;
 
-use super::at;
+use super::get_or_default;
 
-/// Up to how many tasks it is found out which lines say nothing that others do not say: that takes a bit
-/// for each pair of tasks.
-const MANY: usize = 8_000;
+/// Up to this many tasks, redundant lines are removed. That needs one bit per pair of tasks.
+const MAX_TASKS_TO_REDUCE: usize = 8_000;
 
-/// Tasks that hang together.
+/// A connected part of the graph.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Part {
-    pub(super) tasks: Vec<Placed>,
-    /// From which of the tasks to which, and whether that is a step of the critical path.
+pub(super) struct GraphPart {
+    pub(super) tasks: Vec<PlacedTask>,
+    /// Links between tasks by index, and whether each is on the critical path.
     pub(super) links: Vec<(usize, usize, bool)>,
 }
 
-/// A task in its layer.
+/// A task with its layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Placed {
+pub(super) struct PlacedTask {
     pub(super) id: u64,
     pub(super) layer: usize,
     pub(super) done: bool,
 }
 
-/// What is to be drawn.
+/// The tasks and lines to draw.
 #[derive(Debug, Default)]
-pub(super) struct Plan {
-    pub(super) parts: Vec<Part>,
-    /// Tasks that wait for nothing and that nothing waits for.
-    pub(super) alone: Vec<u64>,
-    /// How many layers there are.
+pub(super) struct GraphPlan {
+    pub(super) parts: Vec<GraphPart>,
+    /// Tasks without dependencies in either direction.
+    pub(super) isolated: Vec<u64>,
+    /// Number of layers.
     pub(super) depth: usize,
 }
 
-impl Plan {
-    pub(super) fn of(graph: &Graph) -> Self {
+impl GraphPlan {
+    pub(super) fn new(graph: &Graph) -> Self {
         let order = graph.in_order();
-        let places: BTreeMap<TaskId, usize> =
-            order.iter().enumerate().map(|(place, id)| (*id, place)).collect();
-        // A line that would close a circle is left out; the tasks of a circle are marked as such.
+        let indexes: BTreeMap<TaskId, usize> =
+            order.iter().enumerate().map(|(index, id)| (*id, index)).collect();
+        // Lines that would close a cycle are left out; the tasks of a cycle are marked instead.
         let mut before: Vec<Vec<usize>> = order
             .iter()
             .enumerate()
-            .map(|(place, id)| {
+            .map(|(index, id)| {
                 let after = graph.node(*id).into_iter().flat_map(|node| &node.after);
-                let mut before: Vec<usize> =
-                    after.filter_map(|id| places.get(id).copied()).filter(|b| *b < place).collect();
+                let mut before: Vec<usize> = after
+                    .filter_map(|id| indexes.get(id).copied())
+                    .filter(|b| *b < index)
+                    .collect();
                 before.sort_unstable_by(|a, b| b.cmp(a));
                 before
             })
             .collect();
         let path = graph.critical_path();
-        let place = |id: Option<&TaskId>| places.get(id?).copied();
+        let index = |id: Option<&TaskId>| indexes.get(id?).copied();
         let steps: BTreeSet<(usize, usize)> = path
             .windows(2)
-            .filter_map(|pair| Some((place(pair.first())?, place(pair.get(1))?)))
+            .filter_map(|pair| Some((index(pair.first())?, index(pair.get(1))?)))
             .collect();
-        if order.len() <= MANY {
+        if order.len() <= MAX_TASKS_TO_REDUCE {
             reduce(&mut before, &steps);
         }
         let mut layers: Vec<usize> = Vec::with_capacity(order.len());
         for before in &before {
-            layers.push(before.iter().map(|b| at(&layers, *b) + 1).max().unwrap_or(0));
+            layers.push(before.iter().map(|b| get_or_default(&layers, *b) + 1).max().unwrap_or(0));
         }
         let is_done =
             |id: &TaskId| graph.node(*id).is_some_and(|node| node.status == Status::Completed);
         let mut plan = Self::default();
         for group in groups(&before) {
-            let tasks: Vec<Placed> = group
+            let tasks: Vec<PlacedTask> = group
                 .iter()
-                .filter_map(|place| {
-                    let id = order.get(*place)?;
-                    Some(Placed { id: id.get(), layer: at(&layers, *place), done: is_done(id) })
+                .filter_map(|index| {
+                    let id = order.get(*index)?;
+                    Some(PlacedTask {
+                        id: id.get(),
+                        layer: get_or_default(&layers, *index),
+                        done: is_done(id),
+                    })
                 })
                 .collect();
             if let [one] = tasks.as_slice() {
-                plan.alone.push(one.id);
+                plan.isolated.push(one.id);
                 continue;
             }
             plan.depth = tasks.iter().map(|task| task.layer + 1).fold(plan.depth, usize::max);
             let local: BTreeMap<usize, usize> =
-                group.iter().enumerate().map(|(local, place)| (*place, local)).collect();
+                group.iter().enumerate().map(|(local, index)| (*index, local)).collect();
             let mut links = Vec::new();
-            for (to, place) in group.iter().enumerate() {
-                for b in before.get(*place).into_iter().flatten() {
-                    let heavy = steps.contains(&(*b, *place));
+            for (to, index) in group.iter().enumerate() {
+                for b in before.get(*index).into_iter().flatten() {
+                    let heavy = steps.contains(&(*b, *index));
                     links.extend(local.get(b).map(|from| (*from, to, heavy)));
                 }
             }
-            plan.parts.push(Part { tasks, links });
+            plan.parts.push(GraphPart { tasks, links });
         }
-        // What is still to be done comes first, and of that the critical path.
+        // The part with the critical path comes first, then unfinished parts, then finished ones.
         plan.parts.sort_by_key(|part| {
             let is_critical = part.links.iter().any(|(_, _, heavy)| *heavy);
-            let is_over = part.tasks.iter().all(|task| task.done);
-            (!is_critical, is_over, part.tasks.iter().map(|task| task.id).min())
+            let is_done_part = part.tasks.iter().all(|task| task.done);
+            (!is_critical, is_done_part, part.tasks.iter().map(|task| task.id).min())
         });
-        let is_over = |id: u64| TaskId::new(id).is_some_and(|id| is_done(&id));
-        plan.alone.sort_by_key(|id| (is_over(*id), *id));
+        let is_done_id = |id: u64| TaskId::new(id).is_some_and(|id| is_done(&id));
+        plan.isolated.sort_by_key(|id| (is_done_id(*id), *id));
         plan
     }
 }
 
-/// Leaves out the lines that say nothing new: who waits for the last of a chain waits for all of it.
-/// What each task waits for stands in descending order.
+/// Removes redundant lines (transitive reduction): a task that waits for the end of a chain waits for all
+/// of it. The dependencies of each task are in descending order.
 fn reduce(before: &mut [Vec<usize>], steps: &BTreeSet<(usize, usize)>) {
-    let words = before.len().div_ceil(64);
-    let mut above: Vec<Vec<u64>> = Vec::with_capacity(before.len());
-    for (place, before) in before.iter_mut().enumerate() {
-        let mut all = vec![0_u64; words];
+    let word_count = before.len().div_ceil(64);
+    let mut ancestors: Vec<Vec<u64>> = Vec::with_capacity(before.len());
+    for (index, before) in before.iter_mut().enumerate() {
+        let mut all = vec![0_u64; word_count];
         before.retain(|b| {
             let (word, bit) = (b / 64, 1 << (b % 64));
-            let is_known = at(&all, word) & bit != 0;
+            let is_known = get_or_default(&all, word) & bit != 0;
             if !is_known {
-                let theirs = above.get(*b).into_iter().flatten();
+                let theirs = ancestors.get(*b).into_iter().flatten();
                 all.iter_mut().zip(theirs).for_each(|(all, more)| *all |= more);
                 if let Some(word) = all.get_mut(word) {
                     *word |= bit;
                 }
             }
-            !is_known || steps.contains(&(*b, place))
+            !is_known || steps.contains(&(*b, index))
         });
-        above.push(all);
+        ancestors.push(all);
     }
 }
 
-/// The tasks that hang together, directly or not; each group in order.
+/// The connected groups of tasks, each in order (union-find).
 fn groups(before: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut roots: Vec<usize> = (0..before.len()).collect();
-    let root = |roots: &mut Vec<usize>, mut place: usize| {
-        while at(roots, place) != place {
-            // Halves the way for the next who goes it.
-            let next = at(roots, at(roots, place));
-            if let Some(root) = roots.get_mut(place) {
+    let root = |roots: &mut Vec<usize>, mut index: usize| {
+        while get_or_default(roots, index) != index {
+            // Path halving.
+            let next = get_or_default(roots, get_or_default(roots, index));
+            if let Some(root) = roots.get_mut(index) {
                 *root = next;
             }
-            place = next;
+            index = next;
         }
-        place
+        index
     };
-    for (place, before) in before.iter().enumerate() {
+    for (index, before) in before.iter().enumerate() {
         for b in before {
-            let (mine, theirs) = (root(&mut roots, place), root(&mut roots, *b));
+            let (mine, theirs) = (root(&mut roots, index), root(&mut roots, *b));
             if let Some(root) = roots.get_mut(mine.max(theirs)) {
                 *root = mine.min(theirs);
             }
         }
     }
     let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for place in 0..before.len() {
-        groups.entry(root(&mut roots, place)).or_default().push(place);
+    for index in 0..before.len() {
+        groups.entry(root(&mut roots, index)).or_default().push(index);
     }
     groups.into_values().collect()
 }
@@ -164,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_that_say_nothing_new_are_left_out() {
+    fn redundant_lines_are_removed() {
         let check = |mut before: Vec<Vec<usize>>, left: &[&[usize]]| {
             reduce(&mut before, &BTreeSet::new());
             assert_eq!(before, left);
@@ -175,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hangs_together_is_one_group() {
+    fn connected_tasks_form_one_group() {
         let check = |before: Vec<Vec<usize>>, found: &[&[usize]]| {
             assert_eq!(groups(&before), found);
         };

@@ -1,51 +1,52 @@
-//! How lines go from one layer to the next: out of their tasks, up or down in a track, into others.
+//! Routes lines between adjacent layers: out of a task, vertically along a track, into the next task.
 
 use std::collections::BTreeMap;
 
-use super::flow::Flow;
+use super::flow::RowLayout;
 
-/// How many tracks stand between two layers, at most; what is more shares them.
-const TRACKS: usize = 12;
-/// Up to how many lines between two layers it is looked for good tracks, and up to how many for the best.
-const MANY: usize = 1_000;
-const FEW: usize = 100;
+/// Maximum number of tracks between two layers; further lines share them.
+const MAX_TRACKS: usize = 12;
+/// Limits on the number of lines between two layers. Up to `MAX_ROUTED` lines get tracks without overlap,
+/// and up to `MAX_ORDERED` lines get them in the best order.
+const MAX_ROUTED: usize = 1_000;
+const MAX_ORDERED: usize = 100;
 
-/// Lines between two layers that go together: from each of some tasks to each of others.
+/// Lines between two layers that share a track: from each source row to each target row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Net {
-    /// The rows they come from, from the top.
+    /// Source rows, top to bottom.
     pub(super) from: Vec<usize>,
-    /// The rows they go to, and whether a task stands there.
+    /// Target rows, and whether each has a task.
     pub(super) to: Vec<(usize, bool)>,
-    /// The row that the critical path comes from, and the one it goes to.
+    /// Source and target row of the critical path.
     pub(super) heavy: Option<(usize, usize)>,
-    /// Whether something they come from is not done yet.
+    /// Whether a source task is unfinished.
     pub(super) live: bool,
-    /// In which track they go up or down; `None` if they go straight on.
+    /// The vertical track; `None` if the line is straight.
     pub(super) track: Option<usize>,
-    /// All rows of it, from the top.
+    /// All source and target rows, sorted.
     pub(super) rows: Vec<usize>,
 }
 
 impl Net {
-    /// The highest row and the lowest.
+    /// The first and last row.
     pub(super) fn span(&self) -> (usize, usize) {
         (self.rows.first().copied().unwrap_or(0), self.rows.last().copied().unwrap_or(0))
     }
 
-    fn meets(&self, other: &Self) -> bool {
+    fn overlaps(&self, other: &Self) -> bool {
         let ((a, b), (c, d)) = (self.span(), other.span());
         a <= d && c <= b
     }
 
-    /// Whether this one must turn before the other: what comes out of a row ends where what goes into it
-    /// begins.
+    /// Whether this net must turn left of the other. If one leaves a row that the other enters, their
+    /// horizontal parts would overlap otherwise.
     fn turns_before(&self, other: &Self) -> bool {
         self.from.iter().any(|row| other.to.iter().any(|(to, _)| to == row))
     }
 
-    /// Lines that go down nest without crossing if the lowest turns first; those that go up, if the
-    /// highest does.
+    /// Sort key for nesting without crossings: downward lines turn lowest first, upward lines highest
+    /// first.
     fn rank(&self) -> (bool, i64) {
         let mean = |sum: usize, count: usize| sum / count.max(1);
         let from = mean(self.from.iter().sum(), self.from.len());
@@ -54,40 +55,40 @@ impl Net {
         if to >= from { (false, -row) } else { (true, row) }
     }
 
-    /// Moves it down.
-    pub(super) fn lower(&mut self, by: usize) {
+    /// Moves the net down by some rows.
+    pub(super) fn shift_down(&mut self, by: usize) {
         let rows = self.from.iter_mut().chain(&mut self.rows);
         rows.chain(self.to.iter_mut().map(|(row, _)| row)).for_each(|row| *row += by);
         self.heavy = self.heavy.map(|(from, to)| (from + by, to + by));
     }
 }
 
-/// The lines behind each layer.
-pub(super) fn nets(flow: &Flow) -> Vec<Vec<Net>> {
+/// The nets to the right of each layer.
+pub(super) fn nets(flow: &RowLayout) -> Vec<Vec<Net>> {
     let mut to: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (a, b, _) in &flow.links {
         to.entry(*a).or_default().push(*b);
     }
-    // What leads to the same goes together; else many that lead to one would take a track each.
+    // Lines with the same targets share a net; otherwise many lines into one task would each need a track.
     let mut groups: BTreeMap<(usize, Vec<usize>), Net> = BTreeMap::new();
-    let mut home: BTreeMap<usize, (usize, Vec<usize>)> = BTreeMap::new();
-    let row = |place: usize| flow.items.get(place).map_or(0, |item| item.row);
+    let mut net_of: BTreeMap<usize, (usize, Vec<usize>)> = BTreeMap::new();
+    let row = |index: usize| flow.items.get(index).map_or(0, |item| item.row);
     for (from, mut to) in to {
         let Some(item) = flow.items.get(from) else { continue };
         to.sort_unstable();
         let key = (item.layer, to);
         let net = groups.entry(key.clone()).or_default();
         if net.to.is_empty() {
-            let is_task = |place: usize| flow.items.get(place).is_some_and(|i| i.task.is_some());
-            net.to = key.1.iter().map(|place| (row(*place), is_task(*place))).collect();
+            let is_task = |index: usize| flow.items.get(index).is_some_and(|i| i.task.is_some());
+            net.to = key.1.iter().map(|index| (row(*index), is_task(*index))).collect();
             net.to.sort_unstable();
         }
         net.from.push(item.row);
         net.live |= !item.done;
-        home.insert(from, key);
+        net_of.insert(from, key);
     }
     for (a, b, _) in flow.links.iter().filter(|(_, _, heavy)| *heavy) {
-        if let Some(net) = home.get(a).and_then(|key| groups.get_mut(key)) {
+        if let Some(net) = net_of.get(a).and_then(|key| groups.get_mut(key)) {
             net.heavy = Some((row(*a), row(*b)));
         }
     }
@@ -101,24 +102,24 @@ pub(super) fn nets(flow: &Flow) -> Vec<Vec<Net>> {
             channel.push(net);
         }
     }
-    channels.iter_mut().for_each(|channel| give_tracks(channel));
+    channels.iter_mut().for_each(|channel| assign_tracks(channel));
     channels
 }
 
-/// Gives those that do not go straight on a track each, so that none runs into another.
-fn give_tracks(nets: &mut [Net]) {
+/// Assigns tracks to nets that are not straight, so that no two overlap.
+fn assign_tracks(nets: &mut [Net]) {
     nets.sort_by_key(Net::rank);
     let mut waiting: Vec<usize> =
         (0..nets.len()).filter(|n| nets.get(*n).is_some_and(|net| net.rows.len() > 1)).collect();
-    if waiting.len() > MANY {
+    if waiting.len() > MAX_ROUTED {
         for (count, number) in waiting.into_iter().enumerate() {
             if let Some(net) = nets.get_mut(number) {
-                net.track = Some(count % TRACKS);
+                net.track = Some(count % MAX_TRACKS);
             }
         }
         return;
     }
-    let mut placed: Vec<usize> = Vec::new();
+    let mut assigned: Vec<usize> = Vec::new();
     while !waiting.is_empty() {
         let is_free = |number: &usize| {
             let net = nets.get(*number);
@@ -128,17 +129,18 @@ fn give_tracks(nets: &mut [Net]) {
                 !others.any(|other| other.turns_before(net))
             })
         };
-        // Two that would each have to be first cannot both be right.
-        let next = if waiting.len() > FEW { None } else { waiting.iter().position(is_free) };
+        // With a circular constraint, take the first one.
+        let next =
+            if waiting.len() > MAX_ORDERED { None } else { waiting.iter().position(is_free) };
         let next = next.unwrap_or(0);
         let number = waiting.remove(next);
         let Some(net) = nets.get(number) else { continue };
-        let before = placed.iter().filter_map(|other| nets.get(*other));
-        let before = before.filter(|other| other.meets(net) || other.turns_before(net));
+        let before = assigned.iter().filter_map(|other| nets.get(*other));
+        let before = before.filter(|other| other.overlaps(net) || other.turns_before(net));
         let track = before.filter_map(|other| other.track).max().map_or(0, |track| track + 1);
-        placed.push(number);
+        assigned.push(number);
         if let Some(net) = nets.get_mut(number) {
-            net.track = Some(track.min(TRACKS - 1));
+            net.track = Some(track.min(MAX_TRACKS - 1));
         }
     }
 }
@@ -155,12 +157,12 @@ mod tests {
         Net { from: from.to_vec(), to, rows, ..Net::default() }
     }
 
-    /// Rows a line comes from and goes to, and the track it is given.
-    type Line<'l> = (&'l [usize], &'l [usize], Option<usize>);
+    /// Source rows, target rows and the expected track.
+    type ExpectedTrack<'l> = (&'l [usize], &'l [usize], Option<usize>);
 
-    fn check(lines: &[Line<'_>]) {
+    fn check(lines: &[ExpectedTrack<'_>]) {
         let mut nets: Vec<Net> = lines.iter().map(|(from, to, _)| net(from, to)).collect();
-        give_tracks(&mut nets);
+        assign_tracks(&mut nets);
         for (from, to, track) in lines {
             let net = nets.iter().find(|net| net.from == *from).unwrap();
             assert_eq!(net.track, *track, "{from:?} → {to:?} in {nets:?}");
@@ -168,25 +170,25 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_meet_have_tracks_of_their_own() {
+    fn overlapping_lines_get_separate_tracks() {
         check(&[(&[1], &[1], None)]);
         check(&[(&[1], &[1, 4], Some(0))]);
-        // Far from each other they share one.
+        // Distant lines share a track.
         check(&[(&[1], &[3], Some(0)), (&[7], &[9], Some(0))]);
-        // Both go down: the lower turns first, and they do not cross.
+        // Both go down: the lower one turns first, so they do not cross.
         check(&[(&[0], &[2], Some(1)), (&[1], &[3], Some(0))]);
         check(&[(&[2], &[0], Some(0)), (&[3], &[1], Some(1))]);
-        // What comes out of row 4 turns before what goes into it.
+        // The line out of row 4 turns before the line into it.
         check(&[(&[4], &[8], Some(0)), (&[0], &[4], Some(1))]);
         check(&[(&[4], &[0], Some(0)), (&[8], &[4], Some(1))]);
     }
 
     #[test]
-    fn there_are_never_very_many_tracks() {
+    fn the_number_of_tracks_is_limited() {
         for many in [100, 3_000] {
             let mut nets: Vec<Net> = (0..many).map(|n| net(&[n], &[n + 2 * many])).collect();
-            give_tracks(&mut nets);
-            assert!(nets.iter().all(|net| net.track < Some(TRACKS)));
+            assign_tracks(&mut nets);
+            assert!(nets.iter().all(|net| net.track < Some(MAX_TRACKS)));
         }
     }
 }

@@ -1,19 +1,18 @@
-//! Lines of box-drawing characters that know where they meet and where they only cross.
+//! Draws lines with box-drawing characters, with correct junctions and crossings.
 
 use std::ops::Range;
 
-/// How thick a line leaves a cell upwards, to the right, downwards and to the left: 0 not at all, 1 thin,
-/// 2 thick.
+/// Thickness of the line parts of a cell, up, right, down and left: 0 none, 1 thin, 2 thick.
 pub(super) type Arms = [u8; 4];
 
-/// Every way in which thin and thick lines meet, by their [`Arms`] as a number to the base of three.
+/// The characters for all combinations, indexed by [`Arms`] as a base-3 number.
 const SHAPES: &str = concat!(
     " ╴╸╷┐┑╻┒┓╶─╾┌┬┭┎┰┱╺╼━┍┮┯┏┲┳",
     "╵┘┙│┤┥╽┧┪└┴┵├┼┽┟╁╅┕┶┷┝┾┿┢╆╈",
     "╹┚┛╿┦┩┃┨┫┖┸┹┞╀╃┠╂╉┗┺┻┡╄╇┣╊╋",
 );
 
-/// The character of a cell.
+/// The character for a cell.
 pub(super) fn shape(arms: Arms) -> char {
     match arms {
         [0, 1, 1, 0] => '╭',
@@ -21,22 +20,22 @@ pub(super) fn shape(arms: Arms) -> char {
         [1, 1, 0, 0] => '╰',
         [1, 0, 0, 1] => '╯',
         _ => {
-            let place = arms.iter().fold(0, |place, arm| place * 3 + usize::from(*arm).min(2));
-            SHAPES.chars().nth(place).unwrap_or(' ')
+            let index = arms.iter().fold(0, |index, arm| index * 3 + usize::from(*arm).min(2));
+            SHAPES.chars().nth(index).unwrap_or(' ')
         }
     }
 }
 
-/// The part of the drawing that is seen.
+/// The visible part of the layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Frame {
+pub(super) struct Viewport {
     pub(super) x: usize,
     pub(super) y: usize,
     pub(super) width: usize,
     pub(super) height: usize,
 }
 
-impl Frame {
+impl Viewport {
     pub(super) fn columns(&self) -> Range<usize> {
         self.x..self.x + self.width
     }
@@ -46,35 +45,35 @@ impl Frame {
     }
 }
 
-/// A line's own look.
+/// The style of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ink {
-    /// Whether it is of the critical path.
+pub(super) struct LineStyle {
+    /// Whether it is part of the critical path.
     pub(super) heavy: bool,
-    /// Whether what it comes from is not done yet.
+    /// Whether its source task is unfinished.
     pub(super) live: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Cell {
+struct StrokeCell {
     arms: Arms,
     live: bool,
 }
 
-/// Lines in a frame. Places along a line are given in half cells: `2 * n` is where cell `n` begins, and
-/// `2 * n + 1` its middle.
+/// The line parts of each visible cell. Positions along a horizontal line are in half cells: `2 * n` is the
+/// left edge of cell `n`, `2 * n + 1` its middle.
 #[derive(Debug)]
 pub(super) struct Strokes {
-    frame: Frame,
-    cells: Vec<Cell>,
+    frame: Viewport,
+    cells: Vec<StrokeCell>,
 }
 
 impl Strokes {
-    pub(super) fn new(frame: Frame) -> Self {
-        Self { frame, cells: vec![Cell::default(); frame.width * frame.height] }
+    pub(super) fn new(frame: Viewport) -> Self {
+        Self { frame, cells: vec![StrokeCell::default(); frame.width * frame.height] }
     }
 
-    fn cell(&mut self, x: usize, y: usize) -> Option<&mut Cell> {
+    fn cell(&mut self, x: usize, y: usize) -> Option<&mut StrokeCell> {
         let (x, y) = (x.checked_sub(self.frame.x)?, y.checked_sub(self.frame.y)?);
         if x >= self.frame.width {
             return None;
@@ -82,57 +81,63 @@ impl Strokes {
         self.cells.get_mut(y * self.frame.width + x)
     }
 
-    /// A line from left to right.
-    pub(super) fn across(&mut self, y: usize, from: usize, to: usize, ink: Ink) {
-        let seen = self.frame.columns();
-        for half in from.max(2 * seen.start)..to.min(2 * seen.end) {
+    /// Draws a horizontal line.
+    pub(super) fn horizontal(&mut self, y: usize, from: usize, to: usize, line_style: LineStyle) {
+        let visible = self.frame.columns();
+        for half in from.max(2 * visible.start)..to.min(2 * visible.end) {
             if let Some(cell) = self.cell(half / 2, y) {
-                cell.draw(if half % 2 == 0 { 3 } else { 1 }, ink);
+                cell.draw(if half % 2 == 0 { 3 } else { 1 }, line_style);
             }
         }
     }
 
-    /// A line from the middle of one row down to the middle of another. In rows where it does not join
-    /// what is there it goes over it, or under it if that is thicker.
-    pub(super) fn down(&mut self, x: usize, rows: (usize, usize), ink: Ink, joins: &[usize]) {
-        let seen = self.frame.rows();
+    /// Draws a vertical line between the middles of two rows. In a row where it does not join a horizontal
+    /// line it passes over it, or under it if that line is thicker.
+    pub(super) fn vertical(
+        &mut self,
+        x: usize,
+        rows: (usize, usize),
+        line_style: LineStyle,
+        joins: &[usize],
+    ) {
+        let visible = self.frame.rows();
         let (from, to) = rows;
-        for y in from.max(seen.start)..=to.min(seen.end.saturating_sub(1)) {
+        for y in from.max(visible.start)..=to.min(visible.end.saturating_sub(1)) {
             let Some(cell) = self.cell(x, y) else { continue };
             let [_, right, _, left] = cell.arms;
             if right.max(left) > 0 && joins.binary_search(&y).is_err() {
-                if right.max(left) > 1 && !ink.heavy {
+                if right.max(left) > 1 && !line_style.heavy {
                     continue;
                 }
-                *cell = Cell::default();
+                *cell = StrokeCell::default();
             }
             if y > from {
-                cell.draw(0, ink);
+                cell.draw(0, line_style);
             }
             if y < to {
-                cell.draw(2, ink);
+                cell.draw(2, line_style);
             }
         }
     }
 
-    /// What there is to see: each cell that is not empty, its character, and its look.
-    pub(super) fn drawn(&self) -> impl Iterator<Item = (usize, usize, char, Ink)> {
+    /// The non-empty cells with their characters and styles.
+    pub(super) fn visible_cells(&self) -> impl Iterator<Item = (usize, usize, char, LineStyle)> {
         let frame = self.frame;
         let cells = self.cells.iter().enumerate().filter(|(_, cell)| cell.arms != [0; 4]);
-        cells.map(move |(place, cell)| {
-            let (x, y) = (place % frame.width, place / frame.width);
-            let ink = Ink { heavy: cell.arms.contains(&2), live: cell.live };
-            (frame.x + x, frame.y + y, shape(cell.arms), ink)
+        cells.map(move |(index, cell)| {
+            let (x, y) = (index % frame.width, index / frame.width);
+            let line_style = LineStyle { heavy: cell.arms.contains(&2), live: cell.live };
+            (frame.x + x, frame.y + y, shape(cell.arms), line_style)
         })
     }
 }
 
-impl Cell {
-    fn draw(&mut self, arm: usize, ink: Ink) {
+impl StrokeCell {
+    fn draw(&mut self, arm: usize, line_style: LineStyle) {
         if let Some(arm) = self.arms.get_mut(arm) {
-            *arm = (*arm).max(if ink.heavy { 2 } else { 1 });
+            *arm = (*arm).max(if line_style.heavy { 2 } else { 1 });
         }
-        self.live |= ink.live;
+        self.live |= line_style.live;
     }
 }
 
@@ -140,55 +145,55 @@ impl Cell {
 mod tests {
     use super::*;
 
-    const THIN: Ink = Ink { heavy: false, live: true };
-    const THICK: Ink = Ink { heavy: true, live: true };
+    const THIN: LineStyle = LineStyle { heavy: false, live: true };
+    const THICK: LineStyle = LineStyle { heavy: true, live: true };
 
-    fn check(lines: impl Fn(&mut Strokes), seen: &[&str]) {
-        let (width, height) = (seen[0].chars().count(), seen.len());
-        let mut strokes = Strokes::new(Frame { x: 0, y: 0, width, height });
+    fn check(lines: impl Fn(&mut Strokes), visible: &[&str]) {
+        let (width, height) = (visible[0].chars().count(), visible.len());
+        let mut strokes = Strokes::new(Viewport { x: 0, y: 0, width, height });
         lines(&mut strokes);
         let mut text = vec![vec![' '; width]; height];
-        for (x, y, shape, _) in strokes.drawn() {
+        for (x, y, shape, _) in strokes.visible_cells() {
             text[y][x] = shape;
         }
         let text: Vec<String> = text.into_iter().map(String::from_iter).collect();
-        assert_eq!(text, seen);
+        assert_eq!(text, visible);
     }
 
     #[test]
     fn lines_meet_and_cross() {
-        // One comes from the left and goes to two at the right.
+        // One line from the left splits into two on the right.
         let fork = |strokes: &mut Strokes| {
-            strokes.across(0, 0, 3, THIN);
-            strokes.across(0, 3, 6, THIN);
-            strokes.across(2, 3, 6, THIN);
-            strokes.down(1, (0, 2), THIN, &[0, 2]);
+            strokes.horizontal(0, 0, 3, THIN);
+            strokes.horizontal(0, 3, 6, THIN);
+            strokes.horizontal(2, 3, 6, THIN);
+            strokes.vertical(1, (0, 2), THIN, &[0, 2]);
         };
         check(fork, &["─┬─", " │ ", " ╰─"]);
-        // Another that only passes is crossed, not joined.
+        // A passing line is crossed, not joined.
         let crossing = |strokes: &mut Strokes| {
-            strokes.across(1, 0, 6, THIN);
+            strokes.horizontal(1, 0, 6, THIN);
             fork(strokes);
         };
         check(crossing, &["─┬─", "─│─", " ╰─"]);
-        // What is thick goes on over what is thin.
+        // A thick line passes over a thin one.
         let thick = |strokes: &mut Strokes| {
-            strokes.across(1, 0, 6, THICK);
+            strokes.horizontal(1, 0, 6, THICK);
             fork(strokes);
         };
         check(thick, &["─┬─", "━━━", " ╰─"]);
-        // The thick way through a fork is seen.
+        // The thick path through a fork is visible.
         let path = |strokes: &mut Strokes| {
             fork(strokes);
-            strokes.across(0, 0, 3, THICK);
-            strokes.down(1, (0, 2), THICK, &[0, 2]);
-            strokes.across(2, 3, 6, THICK);
+            strokes.horizontal(0, 0, 3, THICK);
+            strokes.vertical(1, (0, 2), THICK, &[0, 2]);
+            strokes.horizontal(2, 3, 6, THICK);
         };
         check(path, &["━┱─", " ┃ ", " ┗━"]);
     }
 
     #[test]
-    fn every_shape_is_there() {
+    fn all_combinations_have_a_shape() {
         assert_eq!(SHAPES.chars().count(), 81);
         assert_eq!(shape([2, 2, 2, 2]), '╋');
         assert_eq!(shape([1, 2, 1, 0]), '┝');

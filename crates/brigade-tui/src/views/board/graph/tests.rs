@@ -5,7 +5,7 @@ use super::super::act;
 use super::super::tests::{BOARD, drawn, screen};
 use super::*;
 
-/// The graph of a board as it is seen, without what stands around it.
+/// The drawn graph, without the title, tabs and bottom lines.
 fn seen(board: &str, width: u16, height: u16) -> String {
     let mut screen = screen(&["ada", "ben", "cleo"], board);
     act(&mut screen, Command::Graph);
@@ -33,7 +33,7 @@ fn a_diamond() {
 }
 
 #[test]
-fn everything_before_everything() {
+fn two_tasks_share_three_dependencies() {
     insta::assert_snapshot!(seen(
         "1 p - a\n2 p - b\n3 p - c\n4 p - d < 1 2 3\n5 p - e < 1 2 3",
         80,
@@ -48,7 +48,7 @@ fn lines_that_cross() {
 }
 
 #[test]
-fn a_circle_and_what_stands_alone() {
+fn a_cycle_and_tasks_without_dependencies() {
     let board =
         "1 p - a < 2\n2 p - b < 1\n3 p - c < 2\n4 p - alone\n5 c ada alone and done\n6 i ada at it";
     insta::assert_snapshot!(seen(board, 80, 24));
@@ -59,9 +59,9 @@ fn a_whole_board() {
     insta::assert_snapshot!(seen(BOARD, 120, 28));
 }
 
-/// The part around the chosen task is seen, wherever it is.
+/// The selected task is visible wherever it is.
 #[test]
-fn it_scrolls_to_what_is_chosen() {
+fn the_graph_scrolls_to_the_selected_task() {
     let mut board = String::new();
     for id in 1..200 {
         let _ = writeln!(board, "{id} p - task number {id} < {}", id - 1);
@@ -85,9 +85,9 @@ fn chain(many: u64) -> String {
     })
 }
 
-/// Boards as nobody has them are laid out once, and drawn as fast as any other.
+/// Huge boards are laid out once; after that, drawing is as fast as for any other.
 #[test]
-fn five_thousand_tasks() {
+fn five_thousand_tasks_are_drawn_quickly() {
     let alone = |id: u64| format!("{id} p - task {id}");
     let star =
         |id: u64| format!("{id} p - task {id}{}", if id == 5000 { " < 1 2 3 4" } else { "" });
@@ -127,7 +127,7 @@ fn five_thousand_tasks() {
             drawn(&mut screen, 120, 40);
         }
         let again = begun.elapsed() / 5;
-        // Without optimization, on a machine that does much else.
+        // Generous limits: debug build on a busy machine.
         assert!(first < Duration::from_secs(20), "{name}: {first:?}");
         assert!(again < Duration::from_secs(1), "{name}: {again:?}");
     }

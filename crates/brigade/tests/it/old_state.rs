@@ -1,0 +1,415 @@
+//! State that an earlier release left in files and in NATS: this binary reads it and continues with it.
+//!
+//! `fixtures/state-home` has the state, what that release printed about it, and the script that made it.
+//! With `BRIGADE_OLD_BINARY` set to an earlier release, that binary also reads what this one wrote.
+
+use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::house::House;
+
+const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/state-home");
+/// The directory in which the state was made.
+const MADE_IN: &str = "/tmp/brigade-fixture-home";
+/// Fields whose values depend on the moment, or are prose.
+const VARIABLE: &[&str] = &["age_seconds", "evidence"];
+
+/// A copy of the recorded state. Members that run in it are stopped when it is dropped.
+struct OldState {
+    house: House,
+}
+
+impl Drop for OldState {
+    fn drop(&mut self) {
+        let _nothing_is_up = self.house.run(&["down", "demo", "--now"]);
+        let _nothing_is_up = self.house.run(&["down", "gone", "--now"]);
+    }
+}
+
+impl OldState {
+    /// Unpacks the state that was kept in files and adapts the absolute paths in it.
+    fn files() -> Self {
+        let house = House::new();
+        unpack("files.tar.gz", &house.root);
+        relocate(&house.root, &house.root);
+        let made_in = folder_key(&Path::new(MADE_IN).join("claude"));
+        let key = folder_key(&house.path("claude"));
+        for dir in ["files", "host"] {
+            let dir = house.path("state/brigade").join(dir);
+            std::fs::rename(dir.join(&made_in), dir.join(&key)).unwrap();
+        }
+        Self { house }
+    }
+
+    /// The path of a file that brigade keeps about team `demo`.
+    fn demo_file(&self, name: &str) -> PathBuf {
+        let key = folder_key(&self.house.path("claude"));
+        self.house.path("state/brigade/files").join(key).join("demo").join(name)
+    }
+
+    /// The path of a file about team `demo` among those of the processes of this host.
+    fn host_file(&self, name: &str) -> PathBuf {
+        let key = folder_key(&self.house.path("claude"));
+        self.house.path("state/brigade/host").join(key).join("demo").join(name)
+    }
+
+    /// The log of everything that the scripted agent of a member received.
+    fn received(&self, folder: &str) -> String {
+        std::fs::read_to_string(self.house.path(folder).join("heard")).unwrap_or_default()
+    }
+}
+
+/// The name of brigade's folder for a Claude Code folder: the FNV-1a hash of its path.
+fn folder_key(claude_dir: &Path) -> String {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = claude_dir.as_os_str().as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, step);
+    format!("{hash:016x}")
+}
+
+fn unpack(archive: &str, into: &Path) {
+    let archive = Path::new(FIXTURE).join(archive);
+    let tar = Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(into).status();
+    assert!(tar.unwrap().success());
+}
+
+/// Replaces the directory in which the state was made with `root`. Mail keeps it, because brigade stores
+/// offsets into the mail journals.
+fn relocate(dir: &Path, root: &Path) {
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            if !path.ends_with("mail") && !path.ends_with("inboxes") {
+                relocate(&path, root);
+            }
+            continue;
+        }
+        // Objects of git are no text, and contain no path.
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        if text.contains(MADE_IN) {
+            std::fs::write(&path, text.replace(MADE_IN, root.to_str().unwrap())).unwrap();
+        }
+    }
+}
+
+/// Runs every command whose output the earlier release recorded, and compares.
+fn compare_with_recorded_output(house: &House, store: &str) {
+    let expected = std::fs::read(Path::new(FIXTURE).join("expected.json")).unwrap();
+    let expected: Value = serde_json::from_slice(&expected).unwrap();
+    for (command, expected) in expected[store].as_object().unwrap() {
+        let args: Vec<&str> = command.split(' ').chain(["--json"]).collect();
+        let printed = house.done(&args).replace(house.root.to_str().unwrap(), MADE_IN);
+        let printed: Value = if command.starts_with("log") {
+            printed.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect()
+        } else {
+            serde_json::from_str(&printed).unwrap()
+        };
+        assert_includes(&printed, expected, command);
+    }
+}
+
+/// Asserts that every value of `expected` is in `actual`, which may have more fields.
+fn assert_includes(actual: &Value, expected: &Value, at: &str) {
+    match (actual, expected) {
+        (Value::Object(actual), Value::Object(expected)) => {
+            for (name, expected) in expected {
+                if !VARIABLE.contains(&name.as_str()) {
+                    let at = format!("{at}: {name}");
+                    assert_includes(actual.get(name).unwrap_or(&Value::Null), expected, &at);
+                }
+            }
+        }
+        (Value::Array(actual), Value::Array(expected)) => {
+            assert_eq!(actual.len(), expected.len(), "{at}: {actual:#?}\nnot\n{expected:#?}");
+            for (index, (actual, expected)) in actual.iter().zip(expected).enumerate() {
+                assert_includes(actual, expected, &format!("{at}: {index}"));
+            }
+        }
+        _ => assert_eq!(actual, expected, "{at}"),
+    }
+}
+
+/// The texts of an inbox, each with whether it is read.
+fn inbox(house: &House, args: &[&str]) -> Vec<(String, bool)> {
+    let mail = house.json(&[&["inbox"], args].concat());
+    let entry = |m: &Value| (m["text"].as_str().unwrap().to_owned(), m["read"] == true);
+    mail.as_array().unwrap().iter().map(entry).collect()
+}
+
+/// The tasks of a team: number, status, owner, and the tasks each waits for.
+fn tasks(house: &House, team: &str) -> Vec<String> {
+    let tasks = house.json(&["task", "list", "--team", team]);
+    let task = |task: &Value| {
+        let text = |name: &str| task[name].as_str().unwrap_or("-").to_owned();
+        format!("{} {} {} {}", text("id"), text("status"), text("owner"), task["blockedBy"])
+    };
+    tasks.as_array().unwrap().iter().map(task).collect()
+}
+
+/// Answers the request that waits. The one that was answered before stays answered.
+fn answer_requests(house: &House, from: &str, decided: &str) {
+    let waiting = house.json(&["approvals", "--team", "demo"]);
+    assert_eq!(waiting.as_array().unwrap().len(), 1, "{waiting}");
+    assert_eq!(waiting[0]["from"], from);
+    let number = waiting[0]["number"].to_string();
+    house.done(&["approve", &number, "--team", "demo"]);
+    assert_eq!(house.run(&["approve", &number, "--team", "demo"]).code, Some(1));
+    assert_eq!(house.run(&["approve", decided, "--team", "demo"]).code, Some(1));
+    assert_eq!(house.run(&["approvals", "--team", "demo"]).code, Some(4));
+}
+
+/// Sends, reads, claims and completes: mail and board take changes.
+fn write_mail_and_board(house: &House, ready: &str) {
+    house.done(&["send", "dora", "from this release", "--team", "demo"]);
+    let texts: Vec<String> =
+        inbox(house, &["dora", "--team", "demo"]).into_iter().map(|(text, _)| text).collect();
+    let count = |text: &str| texts.iter().filter(|its| *its == text).count();
+    assert_eq!((count("unread"), count("from this release")), (1, 1), "{texts:?}");
+    house.done(&["--as", "dora", "inbox", "--mark-read", "--team", "demo"]);
+    assert_eq!(house.run(&["inbox", "dora", "--unread", "--team", "demo"]).code, Some(4));
+    house.done(&["--as", "dora", "task", "claim", ready, "--team", "demo"]);
+    house.done(&["--as", "dora", "task", "done", ready, "--team", "demo"]);
+    house.done(&["task", "add", "Added by this release", "--team", "demo"]);
+    let added = house.json(&["task", "list", "--team", "demo"]);
+    assert_eq!(added.as_array().unwrap().last().unwrap()["id"], "5");
+}
+
+/// Runs the earlier release, if its binary is set, on the state that this release wrote.
+fn continue_with_old_binary(house: &House) {
+    let Some(old) = std::env::var_os("BRIGADE_OLD_BINARY") else { return };
+    let old = Path::new(&old);
+    for args in [
+        &["send", "dora", "from the old release"][..],
+        &["inbox", "dora"],
+        &["task", "list"],
+        &["--as", "dora", "task", "claim", "5"],
+        &["team", "show"],
+        &["log"],
+    ] {
+        let args = [args, &["--team", "demo", "--json"]].concat();
+        let output = house.command_of(old, &args).output().unwrap();
+        let outcome = house.outcome(&output);
+        assert_eq!(outcome.code, Some(0), "{args:?}: {outcome}");
+        match args[0] {
+            "inbox" => assert!(outcome.stdout.contains("from this release"), "{outcome}"),
+            "task" => assert!(outcome.stdout.contains("Added by this release"), "{outcome}"),
+            _ => {}
+        }
+    }
+    assert!(house.done(&["inbox", "dora", "--team", "demo"]).contains("from the old release"));
+    assert_eq!(house.json(&["task", "show", "5", "--team", "demo"])["owner"], "dora");
+}
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(30), "timed out waiting for {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn file_names(dir: &Path) -> BTreeSet<String> {
+    let entries = std::fs::read_dir(dir).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+/// The names of all fields in a JSON file.
+fn names(path: &Path) -> BTreeSet<String> {
+    fn collect(value: &Value, names: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(fields) => {
+                names.extend(fields.keys().cloned());
+                fields.values().for_each(|value| collect(value, names));
+            }
+            Value::Array(values) => values.iter().for_each(|value| collect(value, names)),
+            _ => {}
+        }
+    }
+    let mut names = BTreeSet::new();
+    let text = std::fs::read(path).unwrap();
+    collect(&serde_json::from_slice(&text).unwrap(), &mut names);
+    names
+}
+
+#[test]
+fn files_of_an_earlier_release_are_read_and_continued() {
+    let state = OldState::files();
+    let house = &state.house;
+    compare_with_recorded_output(house, "files");
+    assert_eq!(
+        tasks(house, "demo"),
+        [
+            r#"1 in_progress alice []"#,
+            r#"2 pending - ["1"]"#,
+            r#"3 completed bob []"#,
+            r#"4 pending - []"#
+        ]
+    );
+    let dora = inbox(house, &["dora", "--team", "demo"]);
+    let dora: Vec<(&str, bool)> = dora.iter().map(|(text, read)| (text.as_str(), *read)).collect();
+    assert_eq!(dora, [("read", true), ("unread", false), ("in the outbox", false)]);
+    let decisions = || -> Vec<BTreeSet<String>> {
+        let dir = state.demo_file("decided");
+        let files = file_names(&dir).into_iter().filter(|name| name.starts_with("team-lead@"));
+        files.map(|name| names(&dir.join(name))).collect()
+    };
+    let before = decisions();
+    answer_requests(house, "bob", "1");
+    let after = decisions();
+    assert_eq!((before.len(), after.len()), (2, 3));
+    assert!(after.iter().all(|names| *names == before[0]), "{after:?}");
+    write_mail_and_board(house, "4");
+    // The message that waited in the outbox reached the inbox once.
+    let inbox = std::fs::read_to_string(house.path("claude/teams/demo/inboxes/dora.json")).unwrap();
+    assert_eq!(inbox.matches("in the outbox").count(), 1, "{inbox}");
+    continue_with_old_binary(house);
+}
+
+#[test]
+fn members_of_an_earlier_release_resume_their_sessions() {
+    let state = OldState::files();
+    let house = &state.house;
+    let notes = ["alice", "bob", "carol"].map(|name| {
+        [
+            state.demo_file(&format!("kept/{name}.json")),
+            state.demo_file(&format!("pulse/{name}.json")),
+        ]
+    });
+    let team = names(&state.host_file("team.json"));
+    let before: Vec<(PathBuf, BTreeSet<String>)> =
+        notes.as_flattened().iter().map(|path| (path.clone(), names(path))).collect();
+    assert_eq!(house.json(&["resume"])["teams"], serde_json::json!(["demo"]));
+    let worktree = "state/brigade/worktrees/demo/alice/a";
+    until("alice's mail", || state.received(worktree).contains("after the crash"));
+    for folder in [worktree, "work/b", "work/c"] {
+        let received = state.received(folder);
+        let count = |line: &str| received.lines().filter(|its| *its == line).count();
+        assert_eq!((count("begun"), count("loaded")), (1, 1), "{folder}: {received}");
+    }
+    // Bob's interrupted turn is delivered again, under the same header.
+    let header = |text: &str| {
+        let at = text.rfind("[mail ").unwrap();
+        text.get(at..).unwrap().split(']').next().unwrap().to_owned()
+    };
+    until("bob's turn", || {
+        let bob = state.received("work/b");
+        bob.matches(&header(&bob)).count() == 2
+    });
+    // The members are what the team file says: every field of their specifications was read.
+    let up = house.run(&["up"]);
+    assert_eq!(up.code, Some(0), "{up}");
+    assert!(!up.stderr.contains("note:"), "{up}");
+    until("bob's request", || house.run(&["approvals", "--team", "demo"]).code == Some(0));
+    house.done(&["send", "alice", "TALK", "--team", "demo"]);
+    house.done(&["send", "carol", "TALK", "--team", "demo"]);
+    until("carol's turn", || state.received("work/c").contains("TALK"));
+    for name in ["alice", "carol"] {
+        until("an idle member", || {
+            let status = house.json(&["status"]);
+            let members = status[0]["members"].as_array().unwrap().clone();
+            members.iter().any(|member| member["name"] == name && member["liveness"] == "idle")
+        });
+    }
+    // This release has written the notes of the members since, under the same names.
+    for (path, before) in before {
+        until(&format!("{before:?} in {}", path.display()), || before.is_subset(&names(&path)));
+    }
+    let carol = std::fs::read_to_string(state.demo_file("kept/carol.json")).unwrap();
+    assert!(carol.contains(r#""planned":true"#), "{carol}");
+    // The files that it writes about the team and about a new member have the same names, too.
+    assert!(team.is_subset(&names(&state.host_file("team.json"))), "{team:?}");
+    let agent = format!("acp:{}", house.path("bin/agent.sh").display());
+    house.done(&["spawn", "erin", "--agent", &agent, "--team", "demo"]);
+    let spec = |name: &str| names(&state.host_file(name).join("spec.json"));
+    assert!(spec("bob").is_subset(&spec("erin")), "{:?}", spec("bob"));
+    until("erin's files", || {
+        file_names(&state.host_file("bob")).is_subset(&file_names(&state.host_file("erin")))
+    });
+    house.done(&["down", "demo", "--now"]);
+}
+
+#[test]
+fn a_team_whose_folders_are_gone_is_restored_from_an_old_journal() {
+    let state = OldState::files();
+    let house = &state.house;
+    house.done(&["resume", "gone"]);
+    assert_eq!(tasks(house, "gone"), [r#"1 in_progress carl []"#, r#"3 pending - ["1"]"#]);
+    until("carl's mail", || state.received("work").contains("unread at the end"));
+    assert!(!state.received("work").contains("read before the end"));
+    house.done(&["task", "add", "Fourth", "--team", "gone"]);
+    assert_eq!(house.json(&["task", "show", "4", "--team", "gone"])["subject"], "Fourth");
+    house.done(&["down", "gone", "--now"]);
+}
+
+#[test]
+fn a_team_that_was_ended_can_be_resumed() {
+    let state = OldState::files();
+    let house = &state.house;
+    let resumed = house.run(&["resume", "ended"]);
+    assert_eq!(resumed.code, Some(0), "{resumed}");
+    let teams = house.json(&["team", "list"]);
+    assert!(teams.as_array().unwrap().iter().any(|team| team["name"] == "ended"), "{teams}");
+    house.done(&["down", "ended", "--now"]);
+}
+
+#[cfg(feature = "nats")]
+mod nats {
+    use brigade_testkit::engine::Engine;
+
+    use super::*;
+
+    /// A host `a`, and a NATS server with the recorded data.
+    fn recorded() -> (OldState, Engine) {
+        let mut server = Engine::single();
+        server.stop(0);
+        let folder = server.folder(0);
+        std::fs::remove_dir_all(folder.join("data")).unwrap();
+        unpack("nats.tar.gz", &folder);
+        std::fs::rename(folder.join("nats"), folder.join("data")).unwrap();
+        server.start(0);
+        server.wait_ready();
+        let mut house = House::new();
+        house.variables = vec![("BRIGADE_STORE", server.store()), ("BRIGADE_HOST", "a".to_owned())];
+        (OldState { house }, server)
+    }
+
+    #[test]
+    fn a_nats_store_of_an_earlier_release_is_read_and_continued() {
+        let (state, _server) = recorded();
+        let house = &state.house;
+        compare_with_recorded_output(house, "nats");
+        let expected =
+            [r#"1 in_progress alice []"#, r#"3 completed dora []"#, r#"4 pending - ["1"]"#];
+        assert_eq!(tasks(house, "demo"), expected);
+        answer_requests(house, "dora", "1");
+        house.done(&["task", "done", "1", "--team", "demo"]);
+        write_mail_and_board(house, "4");
+        continue_with_old_binary(house);
+    }
+
+    #[test]
+    fn a_member_in_an_old_nats_store_resumes_its_session() {
+        let (state, _server) = recorded();
+        let house = &state.house;
+        let agent = format!("acp:{}/tests/it/fake-agent.sh", env!("CARGO_MANIFEST_DIR"));
+        house.done(&["spawn", "alice", "--agent", &agent, "--team", "demo"]);
+        until("alice's mail", || state.received("work").contains("after the crash"));
+        let received = state.received("work");
+        assert!(received.lines().any(|line| line == "loaded"), "{received}");
+        assert!(!received.contains("ASK"), "{received}");
+    }
+
+    #[test]
+    fn a_deleted_team_is_restored_from_an_old_nats_store() {
+        let (state, _server) = recorded();
+        let house = &state.house;
+        house.done(&["resume", "gone"]);
+        assert_eq!(tasks(house, "gone"), [r#"1 pending - []"#, r#"2 pending - ["1"]"#]);
+        let carl = inbox(house, &["carl", "--team", "gone"]);
+        assert_eq!(carl, [("unread at the end".to_owned(), false)]);
+    }
+}
