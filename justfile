@@ -26,67 +26,64 @@ bend cases="2000000":
 model:
     cargo test --release -p brigade-core --test model -- --ignored --nocapture
 
-# What the store promises, measured: cost, contention, kill, locks, claims, wake, process, tools,
-# tools-kill, faults, power, crowd, chronicle, or all. With --short in seconds, without it in minutes. Some need
-# root; proofs/store/README.md.
-proof name="all" *flags:
-    cargo build --release -p brigade -p brigade-proofs
-    target/release/brigade-proofs {{name}} {{flags}}
+# Benchmarks of the file store: cost, contention, kill, locks, claims, wake, process, tools, tools-kill, faults,
+# power, in-process, event-log, or all; --short for the short form. Some need root; bench/store/README.md.
+store name="all" *flags:
+    cargo build --release -p brigade -p brigade-bench-store
+    target/release/brigade-bench-store {{name}} {{flags}}
 
-# What the store on the engine promises, measured: bench, faults, scale, costs, size, or all. Needs
-# nats-server in BRIGADE_NATS_SERVER, some root; proofs/nats/README.md.
+# Benchmarks of the NATS store: bench, faults, scale, costs, size, or all. Needs nats-server in
+# BRIGADE_NATS_SERVER, some need root; bench/nats/README.md.
 nats name="all" *flags:
     cargo build --release -p brigade --no-default-features
-    cp target/release/brigade target/release/brigade-without-engine
-    cargo build --release -p brigade -p brigade-proofs-nats
-    target/release/brigade-proofs-nats {{name}} {{flags}}
+    cp target/release/brigade target/release/brigade-without-nats
+    cargo build --release -p brigade -p brigade-bench-nats
+    target/release/brigade-bench-nats {{name}} {{flags}}
 
-# brigade on one team with the real Claude Code, both generations; proofs/claude/README.md.
+# brigade next to a real Claude Code, old and new; e2e/claude/README.md.
 claude *arguments:
     cargo build --release -p brigade
-    proofs/claude/run {{arguments}}
+    e2e/claude/run {{arguments}}
 
-# Everything that can be asked of `brigade mcp`, asked by the MCP Inspector; proofs/mcp/README.md.
+# The MCP Inspector and `brigade mcp`; e2e/mcp/README.md.
 inspector:
     cargo build --release -p brigade
-    proofs/mcp/run
+    e2e/mcp/run
 
-# The real Codex, Gemini CLI, Claude Code and opencode as members of one team; proofs/agents/README.md.
+# Real agents of four vendors as members of one team; e2e/agents/README.md.
 agents *arguments:
     cargo build --release -p brigade -p scripted-model
-    proofs/agents/run {{arguments}}
+    e2e/agents/run {{arguments}}
 
-# What teammates promise, measured with the real Codex and Gemini CLI; proofs/teammates/README.md.
+# One teammate with the real Codex and Gemini CLI: kills, load, latency; e2e/teammates/README.md.
 teammates *arguments:
     cargo build --release -p brigade -p scripted-model
-    proofs/teammates/run {{arguments}}
+    e2e/teammates/run {{arguments}}
 
-# Whole teams from a brigade.toml, of the real programs of three vendors; proofs/host/README.md.
+# Whole teams from a brigade.toml, with real agents of three vendors; e2e/host/README.md.
 host *arguments:
     cargo build --release -p brigade -p scripted-model
-    proofs/host/run {{arguments}}
+    e2e/host/run {{arguments}}
 
-# One team on three hosts, a native Claude Code and a Codex on each, one of them cut off;
-# proofs/hosts/README.md.
+# One team on three hosts, one of which is cut off; e2e/hosts/README.md.
 hosts *arguments:
     cargo build --release -p brigade -p scripted-model
-    proofs/hosts/run {{arguments}}
+    e2e/hosts/run {{arguments}}
 
-# Ten members at work for two hours, killed at every level, and two linked hosts, one of them cut off;
-# proofs/soak/README.md.
+# Two hours of work, kills and network cuts; e2e/soak/README.md.
 soak *arguments:
     cargo build --release -p brigade -p scripted-model
-    proofs/soak/run {{arguments}}
+    e2e/soak/run {{arguments}}
 
-# `brigade ui` in real terminals: a walk with a real Codex, the terminal afterwards, load; proofs/ui/README.md.
+# `brigade ui` in real terminals; e2e/ui/README.md.
 ui *arguments:
     cargo build --release -p brigade -p scripted-model
-    proofs/ui/run {{arguments}}
+    e2e/ui/run {{arguments}}
 
-# The pictures of `brigade ui` in docs/pictures, made anew from fixtures/ui/demo.jsonl.
+# Make the screenshots in docs/pictures from fixtures/ui/demo.jsonl.
 pictures:
     cargo build --release -p brigade
-    proofs/ui/picture
+    e2e/ui/picture
 
 # The pages and tables of the guide that are made from the program, written anew.
 docs:
@@ -96,40 +93,39 @@ docs:
 book:
     mdbook build docs
 
-# The examples of the guide, run as they stand; proofs/docs/README.md.
+# The examples of the guide; e2e/docs/README.md.
 examples *pages:
     cargo build --release -p brigade
-    proofs/docs/run {{pages}}
+    e2e/docs/run {{pages}}
 
-# brigade and its peers on the same work, side by side: the tables of docs/benchmarks.md, made anew;
-# proofs/peers/README.md.
+# brigade and similar programs with the same work; writes the tables of docs/benchmarks.md; bench/peers/README.md.
 bench-peers *arguments:
     cargo build --release -p brigade
-    proofs/peers/run {{arguments}}
+    bench/peers/run {{arguments}}
 
-# The public surface of the library crates against the text that is kept of it; --write keeps it anew.
+# Compare the public API of the library crates with the checked-in lists; --write updates them.
 api *flags:
-    proofs/api/run {{flags}}
+    e2e/api/run {{flags}}
 
-# What has changed in that surface since REV, judged by cargo-semver-checks.
+# Check the API changes since REV with cargo-semver-checks.
 semver rev:
     cargo semver-checks -p brigade-wire -p brigade-core -p brigade-nats --baseline-rev {{rev}}
 
-# The example of the library with the real Codex and Gemini CLI; proofs/library/README.md.
+# The library's example with the real Codex and Gemini CLI; e2e/library/README.md.
 library *arguments:
     cargo build --release -p brigade -p scripted-model
     cargo build -p brigade --example review
-    proofs/library/run {{arguments}}
+    e2e/library/run {{arguments}}
 
-# The real Claude Code, both generations, on a team that brigade leads; proofs/native/README.md.
+# A real Claude Code, old and new, as a native member; e2e/native/README.md.
 native *arguments:
     cargo build --release -p brigade
-    proofs/native/run {{arguments}}
+    e2e/native/run {{arguments}}
 
-# A real Claude Code, both generations, leads agents of other vendors; proofs/guest/README.md.
+# A real Claude Code, old and new, leads agents of other vendors; e2e/guest/README.md.
 guest *arguments:
     cargo build --release -p brigade -p scripted-model
-    proofs/guest/run {{arguments}}
+    e2e/guest/run {{arguments}}
 
 # Every fuzz target for SECONDS each; needs a nightly compiler and cargo-fuzz.
 fuzz seconds="120":
@@ -150,12 +146,12 @@ fuzz seconds="120":
 dist:
     packaging/dist
 
-# Every package installed into an empty place, as a new user would; proofs/install/README.md.
+# Build and install every package; e2e/install/README.md.
 install *arguments:
     packaging/build
-    proofs/install/run {{arguments}}
+    e2e/install/run {{arguments}}
 
-# What README.md says, typed as it stands from an empty home; proofs/readme/README.md.
+# The commands of README.md in an empty home; e2e/readme/README.md.
 readme *arguments:
     cargo build --release -p brigade -p scripted-model
-    proofs/readme/run {{arguments}}
+    e2e/readme/run {{arguments}}

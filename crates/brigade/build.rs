@@ -1,17 +1,17 @@
-//! Tells the program what it is built from. No clock, no user and no folder gets in, so that the same
-//! sources make the same bytes.
+//! Passes version and build information to the program. Uses no time, user name or path, so that builds of the same
+//! sources are identical.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// How a packager says which commit it is, where there is no git: the hash, and `-dirty` behind it if the
-/// sources are no longer those of the commit.
-const SAID: &str = "BRIGADE_BUILD_COMMIT";
+/// Packagers set this to the commit hash if there is no git checkout, with `-dirty` appended if the sources differ
+/// from the commit.
+const COMMIT_VARIABLE: &str = "BRIGADE_BUILD_COMMIT";
 
-/// What cargo puts into a package beside the sources.
+/// The file with the commit that cargo adds to a package.
 const PACKAGED: &str = ".cargo_vcs_info.json";
 
-/// What the program is made of, as seen from this folder.
+/// The sources of the program, relative to this folder.
 const SOURCES: &[&str] = &[
     "build.rs",
     "Cargo.toml",
@@ -29,17 +29,16 @@ const SOURCES: &[&str] = &[
 fn main() {
     let here = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
     let is_release = variable("PROFILE") == "release";
-    let origin = match std::env::var(SAID) {
-        Ok(said) if !said.is_empty() => Origin::said(&said),
-        // Asked of git for every commit, this would build the program anew for every commit. Whoever
-        // works on it does not want that.
-        _ if !is_release => Origin::None("a debug build does not know its commit"),
-        _ => Origin::look(&here),
+    let origin = match std::env::var(COMMIT_VARIABLE) {
+        Ok(value) if !value.is_empty() => Origin::from_variable(&value),
+        // Asking git would rebuild the program after every commit, which slows down development.
+        _ if !is_release => Origin::None("not recorded in debug builds"),
+        _ => Origin::detect(&here),
     };
-    let (commit, state, words, short) = origin.told();
+    let (commit, state, text, short) = origin.describe();
     println!("cargo:rustc-env=BRIGADE_COMMIT={commit}");
     println!("cargo:rustc-env=BRIGADE_COMMIT_STATE={state}");
-    println!("cargo:rustc-env=BRIGADE_COMMIT_WORDS={words}");
+    println!("cargo:rustc-env=BRIGADE_COMMIT_TEXT={text}");
     println!("cargo:rustc-env=BRIGADE_SHORT={}{short}", variable("CARGO_PKG_VERSION"));
 
     let features = variable("CARGO_CFG_TARGET_FEATURE");
@@ -49,11 +48,13 @@ fn main() {
     println!("cargo:rustc-env=BRIGADE_TARGET={}", variable("TARGET"));
     println!("cargo:rustc-env=BRIGADE_LINK={link}");
     println!("cargo:rustc-env=BRIGADE_PROFILE={}", variable("PROFILE"));
+    let stores = if engine == "none" { "files" } else { "files, nats" };
     println!("cargo:rustc-env=BRIGADE_ENGINE={engine}");
-    let rustc = said_by(Command::new(variable("RUSTC")).arg("--version"));
+    println!("cargo:rustc-env=BRIGADE_STORES={stores}");
+    let rustc = output_of(Command::new(variable("RUSTC")).arg("--version"));
     println!("cargo:rustc-env=BRIGADE_RUSTC={}", rustc.unwrap_or_else(|| "unknown".to_owned()));
 
-    println!("cargo:rerun-if-env-changed={SAID}");
+    println!("cargo:rerun-if-env-changed={COMMIT_VARIABLE}");
     println!("cargo:rerun-if-changed=build.rs");
     if is_release {
         for place in watched(&here) {
@@ -62,28 +63,28 @@ fn main() {
     }
 }
 
-/// Where the sources come from.
+/// The commit that the sources come from.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// This commit, and whether they were changed since.
+    /// The hash, and whether the sources were changed since.
     Commit(String, bool),
-    /// Nobody knows, and why.
+    /// Unknown, and why.
     None(&'static str),
 }
 
 impl Origin {
-    /// What a packager said.
-    pub(crate) fn said(words: &str) -> Self {
-        let commit = words.strip_suffix("-dirty").unwrap_or(words);
-        Self::of(commit, commit != words)
+    /// Parses the variable set by a packager.
+    pub(crate) fn from_variable(value: &str) -> Self {
+        let commit = value.strip_suffix("-dirty").unwrap_or(value);
+        Self::new(commit, commit != value)
     }
 
-    /// What the folder tells: what cargo wrote into a package, or git.
-    pub(crate) fn look(here: &Path) -> Self {
+    /// Detects the commit from the package metadata or from git.
+    pub(crate) fn detect(here: &Path) -> Self {
         if let Ok(packaged) = std::fs::read_to_string(here.join(PACKAGED)) {
             return Self::packaged(&packaged);
         }
-        // A folder of somebody else's repository, as a package in a home that is kept in git, is not ours.
+        // The folder may be inside an unrelated git repository, such as a home folder under version control.
         if git(here, &["ls-files", "--error-unmatch", "build.rs"]).is_none() {
             return Self::None("built outside a git checkout");
         }
@@ -91,37 +92,37 @@ impl Origin {
             git(here, &["rev-parse", "HEAD"]),
             git(here, &[&["status", "--porcelain", "--"], SOURCES].concat()),
         ) else {
-            return Self::None("built from a git checkout that did not tell its commit");
+            return Self::None("git could not determine the commit");
         };
-        Self::of(&commit, !changes.is_empty())
+        Self::new(&commit, !changes.is_empty())
     }
 
-    /// What cargo wrote. It is read by its one field, so that nothing has to be built for it.
+    /// Parses cargo's package metadata. Reads the fields by hand to avoid a build dependency on a JSON parser.
     pub(crate) fn packaged(text: &str) -> Self {
         let commit = text.split_once("\"sha1\"").and_then(|(_, rest)| rest.split('"').nth(1));
         let dirty = text
             .split_once("\"dirty\"")
             .is_some_and(|(_, rest)| rest.trim_start_matches([' ', ':']).starts_with("true"));
-        Self::of(commit.unwrap_or_default(), dirty)
+        Self::new(commit.unwrap_or_default(), dirty)
     }
 
-    fn of(commit: &str, changed: bool) -> Self {
+    fn new(commit: &str, changed: bool) -> Self {
         let is_hash = commit.len() >= 7 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
         if is_hash {
             Self::Commit(commit.to_owned(), changed)
         } else {
-            Self::None("built from a commit that was not told as a hash")
+            Self::None("the given commit is not a hash")
         }
     }
 
-    /// The commit, its state, both in words, and in one word behind the version.
-    pub(crate) fn told(&self) -> (&str, &str, String, String) {
+    /// Returns the commit, its state, both as text, and a suffix for the version number.
+    pub(crate) fn describe(&self) -> (&str, &str, String, String) {
         match self {
             Self::Commit(commit, changed) => {
                 let short = commit.get(..12).unwrap_or(commit);
                 if *changed {
-                    let words = format!("{commit}, with changes that are not committed");
-                    (commit, "changed", words, format!(" ({short}, changed)"))
+                    let text = format!("{commit}, with uncommitted changes");
+                    (commit, "changed", text, format!(" ({short}, changed)"))
                 } else {
                     (commit, "clean", commit.clone(), format!(" ({short})"))
                 }
@@ -133,8 +134,8 @@ impl Origin {
     }
 }
 
-/// What changes when the answer does: the sources, and where git writes down what is checked out. What is
-/// not there is left out: cargo would run this again every time.
+/// The files on which the result depends: the sources, and the files in which git records the checked-out commit.
+/// Omits missing files, because cargo would run the build script every time.
 fn watched(here: &Path) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = SOURCES.iter().map(PathBuf::from).collect();
     places.push(PACKAGED.into());
@@ -148,11 +149,11 @@ fn watched(here: &Path) -> Vec<PathBuf> {
     places
 }
 
-fn git(here: &Path, words: &[&str]) -> Option<String> {
-    said_by(Command::new("git").arg("--no-optional-locks").args(words).current_dir(here))
+fn git(here: &Path, args: &[&str]) -> Option<String> {
+    output_of(Command::new("git").arg("--no-optional-locks").args(args).current_dir(here))
 }
 
-fn said_by(command: &mut Command) -> Option<String> {
+fn output_of(command: &mut Command) -> Option<String> {
     let output = command.output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())
 }

@@ -145,11 +145,7 @@ pub(crate) fn require_answering_lead(
 }
 
 /// Fails unless the seat is a teammate.
-pub(crate) fn require_teammate(
-    seat: &Seat,
-    team: &Team<'_>,
-    what: &'static str,
-) -> Result<(), Denied> {
+pub fn require_teammate(seat: &Seat, team: &Team<'_>, what: &'static str) -> Result<(), Denied> {
     match require_member(seat, team)? {
         Role::Lead => Err(Denied::TeammateOnly { what }),
         Role::Teammate => Ok(()),

@@ -1,16 +1,16 @@
-//! How a task looks, wherever it is shown.
+//! The state of a task as shown to people: word, symbol and colour.
 
 use brigade_wire::name::TaskId;
 use brigade_wire::task::Status;
 
 use crate::graph::{Graph, State};
 
-/// How a task stands, to a person.
+/// The state of a task as shown to people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
     /// It can be claimed.
     Ready,
-    /// Not begun, but kept for its owner.
+    /// Assigned to an owner, not started.
     Kept,
     /// Its owner works on it.
     InProgress,
@@ -26,7 +26,7 @@ impl Look {
         let begun = graph.node(id).is_some_and(|node| node.status == Status::InProgress);
         match graph.state(id) {
             Some(State::Done) => Self::Done,
-            // Somebody who works on it does not wait, whatever the board says.
+            // Its owner has started it although the board shows it as blocked.
             Some(State::Blocked | State::Taken) if begun => Self::InProgress,
             Some(State::Blocked) | None => Self::Blocked,
             Some(State::Taken) => Self::Kept,
@@ -48,7 +48,7 @@ impl Look {
     pub fn word(self) -> &'static str {
         match self {
             Self::Ready => "ready",
-            Self::Kept => "kept",
+            Self::Kept => "assigned",
             Self::InProgress => "in progress",
             Self::Blocked => "blocked",
             Self::Done => "done",
@@ -56,13 +56,13 @@ impl Look {
     }
 }
 
-/// Numbers as a person lists them.
+/// Joins task ids with commas.
 pub fn join(ids: impl IntoIterator<Item = TaskId>) -> String {
     let ids: Vec<String> = ids.into_iter().map(|id| id.to_string()).collect();
     ids.join(", ")
 }
 
-/// Numbers as the wire has them, as text.
+/// Task ids as strings, as in Claude Code's files.
 pub fn texts(ids: impl IntoIterator<Item = TaskId>) -> Vec<String> {
     ids.into_iter().map(|id| id.to_string()).collect()
 }

@@ -2,18 +2,18 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// So many of something.
+/// A number with its noun: `1 task`, `2 tasks`.
 pub fn count(number: usize, word: &str) -> String {
     if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
 }
 
-/// Text that does nothing to a terminal and hides nothing: what others wrote may hold escape sequences,
-/// characters that turn the direction of writing, and such as nobody sees. Line breaks and tabs stay, and so
-/// do those that join the signs of a script or an emoji.
+/// Escapes characters in untrusted text that could control the terminal or hide content: control characters,
+/// text direction marks and invisible characters. Keeps line breaks, tabs, and the joiners that some scripts
+/// and emoji need.
 pub fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {
-        let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        let changes_direction = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         let hides = matches!(
             c,
             '\u{ad}'
@@ -28,7 +28,7 @@ pub fn plain(text: &str) -> String {
                 | '\u{ffa0}'
                 | '\u{e0000}'..='\u{e007f}'
         );
-        if turns || hides || (c.is_control() && c != '\n' && c != '\t') {
+        if changes_direction || hides || (c.is_control() && c != '\n' && c != '\t') {
             plain.extend(c.escape_unicode());
         } else {
             plain.push(c);
@@ -37,12 +37,12 @@ pub fn plain(text: &str) -> String {
     plain
 }
 
-/// The same on one line: white space of any kind becomes a space.
+/// Like [`plain`], on one line: every run of white space becomes one space.
 pub fn one_line(text: &str) -> String {
     plain(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Text cut to a width, the cut shown.
+/// Cuts text to a width in columns and marks the cut with `…`.
 pub fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -50,18 +50,18 @@ pub fn cut(text: &str, width: usize) -> String {
     let mut cut = String::new();
     let mut room = width.saturating_sub(1);
     for c in text.chars() {
-        let its = c.width().unwrap_or_default();
-        if its > room {
+        let columns = c.width().unwrap_or_default();
+        if columns > room {
             break;
         }
-        room -= its;
+        room -= columns;
         cut.push(c);
     }
     cut.truncate(cut.trim_end().len());
     cut + "…"
 }
 
-/// A line broken between words so that no part is wider than `width`. A word that is wider stays whole.
+/// Breaks a line between words so that no part is wider than `width`. A longer word is not broken.
 pub fn wrap(line: &str, width: usize) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = line;
@@ -88,14 +88,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cut_counts_columns_not_characters() {
+    fn cut_counts_columns_not_characters() {
         assert_eq!(cut("hello", 5), "hello");
         assert_eq!(cut("hello world", 7), "hello…");
         assert_eq!(cut("日本語です", 5), "日本…");
     }
 
     #[test]
-    fn a_line_is_broken_between_words() {
+    fn wrap_breaks_between_words() {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap("one two three", 40), ["one two three"]);
         assert_eq!(
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_a_text_reaches_the_terminal_as_a_command() {
+    fn control_characters_are_escaped() {
         assert_eq!(plain("a\u{1b}]0;x\u{7}b\nc"), "a\\u{1b}]0;x\\u{7}b\nc");
         assert_eq!(one_line("a\n\tb \u{202e}c"), "a b \\u{202e}c");
     }

@@ -69,7 +69,7 @@ pub async fn stop(
             host.registry.members(team)?.iter().map(ToString::to_string).collect();
         return Err(match here.as_slice() {
             [] => error.hint("no member of this team runs on this host"),
-            here => error.hint(format!("on this host are {}", here.join(", "))),
+            here => error.hint(format!("members on this host: {}", here.join(", "))),
         });
     }
     let names = std::slice::from_ref(name);
@@ -161,10 +161,10 @@ pub async fn which(
         let stored = context.store.teams().await.unwrap_or_default();
         return Err(match names.as_slice() {
             _ if stored.contains(team) => error.hint(format!(
-                "nobody brought it up here; `brigade team delete {team}` deletes it"
+                "it was not started on this host; `brigade team delete {team}` deletes it"
             )),
-            [] => error.hint("no team is; `brigade up` brings one up"),
-            names => error.hint(format!("up are {}", names.join(", "))),
+            [] => error.hint("no team is running; `brigade up` starts one"),
+            names => error.hint(format!("running teams: {}", names.join(", "))),
         });
     }
     match up.as_slice() {
@@ -188,14 +188,14 @@ pub fn if_none_is_up(context: &Context, host: &Host) -> String {
         return up_elsewhere(&elsewhere.join(", "));
     }
     match team_file::find_short(&context.cwd) {
-        Ok(file) => format!("`brigade up` brings up what is in {}", file.display()),
-        Err(_) => "`brigade new` writes a brigade.toml, `brigade up` brings it up".to_owned(),
+        Ok(file) => format!("`brigade up` starts the team in {}", file.display()),
+        Err(_) => "`brigade new` writes a brigade.toml, `brigade up` starts its team".to_owned(),
     }
 }
 
 fn up_elsewhere(teams: &str) -> String {
     format!(
-        "up on this host, and kept elsewhere, is {teams}; say where with `--store`, {} or {}",
+        "{teams} runs here but lives in another store; choose it with `--store`, {} or {}",
         variables::STORE,
         variables::CLAUDE_CONFIG_DIR
     )

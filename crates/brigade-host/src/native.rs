@@ -136,7 +136,7 @@ pub async fn run(
     let program = spec.program.clone().or_else(|| around.programs.claude(Some(around.claude_dir)));
     let program = program.ok_or_else(|| {
         let error = HostError::failed(Trouble::NoClaude);
-        error.hint(format!("put it on the path, or set {}", variables::CLAUDE))
+        error.hint(format!("put it on the PATH, or set {}", variables::CLAUDE))
     })?;
     let keyed = version(&program).await?.is_some_and(|version| version >= KEYED);
     let key = around.keys.of(&seat.name, seat.clock.as_ref()).map_err(HostError::failed)?;

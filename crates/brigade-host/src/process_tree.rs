@@ -1,133 +1,133 @@
-//! A process and all it started. What differs between platforms stands here.
+//! Terminates a process and all its descendants. Contains the platform-specific parts.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How often it is looked whether those that were told to end have ended.
-const LOOK: Duration = Duration::from_millis(20);
-/// How long those that were killed are waited for. Whoever cannot be killed is not.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How often to check whether terminated processes have exited.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// How long to wait for killed processes. A process in an uninterruptible system call may never exit.
+const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Takes in processes whose parents die, so that they can be found.
+/// Makes this process adopt orphaned descendants, so that it can find them.
 #[cfg(target_os = "linux")]
 pub fn adopt() {
     let _unsupported = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
-/// Elsewhere they go to the first process of the system, and only the group is known. Untested.
+/// On other systems, orphans are adopted by init, and only the process group is known. Untested.
 #[cfg(not(target_os = "linux"))]
 pub fn adopt() {}
 
-/// Ends everything below `root`: first kindly, after `grace` by force.
+/// Terminates all descendants of `root` with SIGTERM, and after `grace` with SIGKILL.
 pub async fn end(root: Pid, grace: Duration) {
     let began = Instant::now();
-    let mut told = HashSet::new();
+    let mut terminated = HashSet::new();
     loop {
-        let below = below(root);
-        if below.is_empty() {
-            // Whoever we leave unburied is our heir's, who does not know of it.
+        let descendants = descendants(root);
+        if descendants.is_empty() {
+            // Reap now: leftover zombies are reparented to a process that won't wait for them.
             reap();
             return;
         }
-        for pid in below {
+        for pid in descendants {
             if began.elapsed() >= grace {
-                let _gone = kill_process(pid, Signal::KILL);
-            } else if told.insert(pid) {
-                let _gone = kill_process(pid, Signal::TERM);
+                let _already_gone = kill_process(pid, Signal::KILL);
+            } else if terminated.insert(pid) {
+                let _already_gone = kill_process(pid, Signal::TERM);
             }
         }
-        // Whoever cannot be killed is not waited for.
+        // Give up on processes that do not exit even after SIGKILL.
         if began.elapsed() >= grace * 2 {
             return;
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
         reap();
     }
 }
 
-/// Ends at once what a guard left behind that was killed. Only for a process that has adopted, and has
-/// started nothing but guards that have ended.
+/// Kills the processes left behind by a killed guard. The calling process must have called [`adopt`] and must have
+/// no other children than guards that have exited.
 pub fn sweep(guard: u32) {
     let Some(guard) = i32::try_from(guard).ok().and_then(Pid::from_raw) else { return };
     let began = Instant::now();
     loop {
-        let left = below(heir(guard));
-        if left.is_empty() || began.elapsed() >= PATIENCE {
+        let left = descendants(adopter(guard));
+        if left.is_empty() || began.elapsed() >= KILL_TIMEOUT {
             reap();
             return;
         }
         for pid in left {
-            let _gone = kill_process(pid, Signal::KILL);
+            let _already_gone = kill_process(pid, Signal::KILL);
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
         reap();
     }
 }
 
-/// Under whom those are found that `guard` has left: they are adopted by this process.
+/// The process below which the orphans of `guard` are found: this process adopts them.
 #[cfg(target_os = "linux")]
-fn heir(_guard: Pid) -> Pid {
+fn adopter(_guard: Pid) -> Pid {
     rustix::process::getpid()
 }
 
-/// The group keeps the number of the process that made it. Untested.
+/// The process group keeps the id of the guard that created it. Untested.
 #[cfg(not(target_os = "linux"))]
-fn heir(guard: Pid) -> Pid {
+fn adopter(guard: Pid) -> Pid {
     guard
 }
 
-/// Takes note of children that have ended, ours by adoption.
+/// Reaps all children that have exited.
 fn reap() {
     use rustix::process::{WaitOptions, wait};
     while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
 }
 
-/// Takes note of those that we have adopted and that have ended, and not of `child`, which another waits for.
+/// Reaps adopted processes that have exited, except `child`, which the caller waits for itself.
 #[cfg(target_os = "linux")]
-pub fn bury(child: Option<u32>) {
+pub fn reap_orphans(child: Option<u32>) {
     use rustix::process::{WaitOptions, waitpid};
     let me = rustix::process::getpid().as_raw_nonzero().get();
     let child = child.and_then(|child| i32::try_from(child).ok());
     for one in processes() {
         if one.has_ended && one.parent == me && Some(one.pid) != child {
-            let _gone = waitpid(Pid::from_raw(one.pid), WaitOptions::NOHANG);
+            let _already_gone = waitpid(Pid::from_raw(one.pid), WaitOptions::NOHANG);
         }
     }
 }
 
-/// Nobody is adopted.
+/// Without adoption there is nothing to reap.
 #[cfg(not(target_os = "linux"))]
-pub fn bury(_: Option<u32>) {}
+pub fn reap_orphans(_: Option<u32>) {}
 
-/// What the system tells of a process.
+/// A process in `/proc`.
 #[cfg(target_os = "linux")]
-struct Listed {
+struct ProcessEntry {
     pid: i32,
     parent: i32,
-    /// It has only to be waited for.
+    /// A zombie: it has exited but was not reaped yet.
     has_ended: bool,
 }
 
-/// Every process of the system.
+/// All processes of the system.
 #[cfg(target_os = "linux")]
-fn processes() -> Vec<Listed> {
+fn processes() -> Vec<ProcessEntry> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let look = |entry: std::fs::DirEntry| {
+    let parse = |entry: std::fs::DirEntry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
         let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
-        // The name, in brackets, may hold anything; the state and the parent stand behind it.
+        // The name in parentheses may contain any character; state and parent follow the last `)`.
         let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
         let has_ended = fields.next() == Some("Z");
-        Some(Listed { pid, parent: fields.next()?.parse().ok()?, has_ended })
+        Some(ProcessEntry { pid, parent: fields.next()?.parse().ok()?, has_ended })
     };
-    entries.flatten().filter_map(look).collect()
+    entries.flatten().filter_map(parse).collect()
 }
 
-/// Every process below `root`.
+/// All descendants of `root` that have not exited.
 #[cfg(target_os = "linux")]
-fn below(root: Pid) -> Vec<Pid> {
+fn descendants(root: Pid) -> Vec<Pid> {
     let mut listed = processes();
     listed.retain(|one| !one.has_ended);
     let mut found = vec![root.as_raw_nonzero().get()];
@@ -139,9 +139,9 @@ fn below(root: Pid) -> Vec<Pid> {
     found.into_iter().skip(1).filter_map(Pid::from_raw).collect()
 }
 
-/// Every process of the group that `root` leads, but itself. Untested.
+/// All processes of the group that `root` leads, except itself. Untested.
 #[cfg(not(target_os = "linux"))]
-fn below(root: Pid) -> Vec<Pid> {
+fn descendants(root: Pid) -> Vec<Pid> {
     let group = root.as_raw_nonzero().get().to_string();
     let Ok(listed) = std::process::Command::new("pgrep").args(["-g", &group]).output() else {
         return Vec::new();

@@ -45,7 +45,7 @@ pub async fn resume(
     };
     if teams.is_empty() {
         let error = HostError::new(ErrorKind::Nothing, Trouble::NoneUp);
-        return Err(error.hint("`brigade up` brings a team up"));
+        return Err(error.hint("`brigade up` starts a team"));
     }
     let mut resumed = Vec::new();
     for team in teams {

@@ -93,7 +93,7 @@ pub fn known_agent(name: &str) -> Result<Choice, HostError> {
     let meant = suggest::nearest(name, &known);
     let meant = meant.map(|name| format!("did you mean {name}? ")).unwrap_or_default();
     let error = HostError::usage(Trouble::NoAgent { name: name.to_owned() });
-    Err(error.hint(format!("{meant}brigade drives {}, and acp:COMMAND", known.join(", "))))
+    Err(error.hint(format!("{meant}supported agents: {}, acp:COMMAND", known.join(", "))))
 }
 
 /// Has a member started on this host, and waits for it. Whoever asks again for one that is there

@@ -74,8 +74,8 @@ fn refuse_native(host: &Host, spec: &TeamSpec) -> Result<(), HostError> {
     }
     let error = HostError::failed(Trouble::NativeInEngine { names });
     Err(error
-        .hint("start them in the files of this host, with `--store files`, and join the two with `brigade link`")
-        .hint("or say place = \"headless\" or \"tmux\", and brigade drives Claude Code"))
+        .hint("start them in the files of this host with `--store files`, and connect both stores with `brigade link`")
+        .hint("or set place = \"headless\" or \"tmux\", so that brigade runs Claude Code"))
 }
 
 /// Refuses to start members whose programs are not installed. On a NATS server it only reports them, because

@@ -13,24 +13,24 @@ use brigade_core::roster;
 use brigade_core::store::{Actor, Mark, Outgoing, Revision, Store, StoreError};
 use brigade_wire::team::Team;
 
-pub use crate::carried::{
-    a_team_survives_export_and_import, an_import_overwrites_nothing,
-    an_interrupted_import_can_be_continued,
-};
-pub use crate::chronicled::{
-    a_chronicle_has_past_and_new_records, the_chronicle_of_a_deleted_team_ends,
-};
-pub use crate::claimed::{
+pub use crate::claims::{
     a_task_has_one_claimer, a_task_is_replaced_only_at_its_revision,
     concurrent_tasks_get_different_numbers, task_numbers_are_never_reused,
 };
-use crate::house::{House, member, member_plan, team, team_plan};
-pub use crate::remembered::{
+use crate::env::{House, member, member_plan, team, team_plan};
+pub use crate::event_log::{
+    a_chronicle_has_past_and_new_records, the_chronicle_of_a_deleted_team_ends,
+};
+pub use crate::exports::{
+    a_team_survives_export_and_import, an_import_overwrites_nothing,
+    an_interrupted_import_can_be_continued,
+};
+pub use crate::notes::{
     a_deleted_team_is_restored_from_its_journal, a_mailbox_has_its_own_history,
     a_note_is_stored_until_it_is_replaced, a_question_has_one_decision,
     a_recorded_event_is_reported_and_in_the_history, history_outlives_the_team,
 };
-pub use crate::worked::work_events_are_reported_in_order;
+pub use crate::work::work_events_are_reported_in_order;
 
 /// Defines a test for each case of the contract. `$make` returns an empty store and a value that keeps its
 /// environment alive, such as a temporary directory.

@@ -1,4 +1,4 @@
-//! Two agents, a writer and a reviewer, of any vendor each: a draft, what should be better, a better draft.
+//! Two agents of any vendor, a writer and a reviewer: one drafts a text, the other reviews it, the first revises it.
 //!
 //! `cargo run --example review -- codex gemini "Say in one sentence what this project is."`
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
@@ -16,8 +16,10 @@ use brigade_files::{FileStore, Options};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let words: Vec<String> = env::args().collect();
-    let [_, writer, reviewer, task] = words.as_slice() else { return Err("which agents?".into()) };
+    let args: Vec<String> = env::args().collect();
+    let [_, writer, reviewer, task] = args.as_slice() else {
+        return Err("usage: review WRITER REVIEWER TASK".into());
+    };
     let home = PathBuf::from(env::var("HOME")?);
     let files = Options::new(home.join(".claude"), home.join(".local/state/brigade"));
     let brigade = Brigade::on_files("brigade", &files.claude_dir, &files.state_dir);
@@ -28,33 +30,33 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let lead = Seat::new(Arc::new(FileStore::open(files)), name.parse()?, "team-lead".parse()?);
     roster::create(&lead, TeamPlan::new("a draft and its review", &here)).await?;
 
-    // Two members, each the program of its vendor, guarded and given the team's tools by `brigade`.
+    // Two members, each running its vendor's program. `brigade` guards them and gives them the team's tools.
     let mut members = tokio::task::JoinSet::new();
     for (name, agent) in [("writer", writer), ("reviewer", reviewer)] {
         let seat = lead.of(name.parse()?);
         roster::join(&lead, &seat.name, MemberPlan::new(agent, &here)).await?;
-        let agent = driver::agent(agent).ok_or("there is no such agent")?;
+        let agent = driver::agent(agent).ok_or("unknown agent")?;
         members.spawn(teammate::run(Plan::agent(seat, agent, &brigade, &here).await?));
     }
 
     let draft = ask(&lead, "writer", task).await?;
     let remarks = ask(&lead, "reviewer", &format!("What should be better? {draft}")).await?;
-    ask(&lead, "writer", &format!("Write it anew with this in mind: {remarks}")).await?;
+    ask(&lead, "writer", &format!("Rewrite it with these remarks in mind: {remarks}")).await?;
     members.shutdown().await;
     Ok(roster::delete(&lead, Force::Yes).await?)
 }
 
-/// Mail to an agent becomes a turn of its own; what it has to say comes back as mail.
-async fn ask(lead: &Seat, name: &str, words: &str) -> Result<String, Box<dyn Error>> {
-    mail::send(lead, name, words).await?;
+/// Sends mail to an agent, which becomes a turn, and waits for its answer, which comes back as mail.
+async fn ask(lead: &Seat, name: &str, question: &str) -> Result<String, Box<dyn Error>> {
+    mail::send(lead, name, question).await?;
     loop {
         let mail = mail::receive(lead, Duration::from_secs(600)).await?;
-        let mut its = mail.iter().filter(|mail| mail.from() == name);
-        if let Some(words) = its.find_map(Mail::words) {
-            println!("{name}: {words}");
-            return Ok(words);
+        let mut answers = mail.iter().filter(|mail| mail.from() == name);
+        if let Some(answer) = answers.find_map(Mail::words) {
+            println!("{name}: {answer}");
+            return Ok(answer);
         } else if mail.is_empty() {
-            return Err(format!("{name} does not answer").into());
+            return Err(format!("{name} did not answer").into());
         }
     }
 }

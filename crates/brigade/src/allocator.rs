@@ -1,46 +1,46 @@
-//! Memory that is not needed any more goes back to the system.
+//! Returns unused memory to the system.
 //!
-//! A process stands beside an agent for days, and now and then it reads a long journal, or all that an agent
-//! remembers. glibc keeps what is freed, and the more of it the larger the pieces were that it ever gave: such a
-//! process would hold for good what it needed once.
+//! A member's process runs for days and occasionally reads a long journal or an agent's whole session. glibc keeps
+//! freed memory, and keeps more of it after large allocations, so without this the process would stay at its peak
+//! size.
 
 use std::time::Duration;
 
-/// How often what lies free between things in use is given back. A command that is soon over never comes to it.
-const EVERY: Duration = Duration::from_secs(10);
+/// How often to release free pages. Short commands end before the first time.
+const TRIM_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Has freed memory given back. To be called first of all, while there is one thread.
+/// Configures malloc to return freed memory to the system. Must be called first, before there is a second thread.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[expect(unsafe_code, reason = "there is no other way to tell glibc")]
-pub(crate) fn give_back() {
-    // What is large goes back when it is freed, and so does what is free at the end of the heap. Saying how
-    // large keeps glibc from raising it by itself.
+#[expect(unsafe_code, reason = "glibc has no other interface for this")]
+pub(crate) fn configure_malloc() {
+    // Large blocks, and free memory at the end of the heap, are returned as soon as they are freed. Setting the
+    // thresholds also keeps glibc from raising them dynamically.
     const LARGE: std::ffi::c_int = 64 * 1024;
     for option in [libc::M_MMAP_THRESHOLD, libc::M_TRIM_THRESHOLD] {
-        // SAFETY: it takes two numbers and no address, and changes nothing but a setting of malloc's, which no
-        // other thread reads: there is none yet. A number that it does not like it leaves alone.
-        let _taken = unsafe { libc::mallopt(option, LARGE) };
+        // SAFETY: `mallopt` takes two integers and only changes malloc settings. No other thread exists that could
+        // read them. It ignores invalid values.
+        let _accepted = unsafe { libc::mallopt(option, LARGE) };
     }
 }
 
-/// Gives back, every while, the pages that lie free between others.
-pub(crate) async fn keep_giving_back() {
+/// Periodically releases free pages inside the heap.
+pub(crate) async fn release_memory_periodically() {
     loop {
-        tokio::time::sleep(EVERY).await;
+        tokio::time::sleep(TRIM_INTERVAL).await;
         trim();
     }
 }
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[expect(unsafe_code, reason = "there is no other way to tell glibc")]
+#[expect(unsafe_code, reason = "glibc has no other interface for this")]
 fn trim() {
-    // SAFETY: it takes a number and no address, may be called from any thread, and gives back only what is free.
-    let _some = unsafe { libc::malloc_trim(0) };
+    // SAFETY: `malloc_trim` takes an integer, is thread-safe and only releases free memory.
+    let _released = unsafe { libc::malloc_trim(0) };
 }
 
-/// Other systems are left as they are; what they keep was not measured.
+/// Does nothing on other systems, where memory use was not measured.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-pub(crate) fn give_back() {}
+pub(crate) fn configure_malloc() {}
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 fn trim() {}

@@ -1,4 +1,4 @@
-//! A plan or a request for leave, as people and programs are shown it.
+//! Renders a plan or a permission request, as text and as JSON.
 
 use std::fmt::Write as _;
 
@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use crate::output::{BUSY, FAINT, STRONG};
 
-/// What is asked, for programs.
+/// The JSON form of a request.
 #[derive(Serialize)]
-pub(crate) struct Shown<'a> {
+pub(crate) struct ApprovalDocument<'a> {
     number: usize,
     request_id: &'a str,
     kind: String,
@@ -21,12 +21,12 @@ pub(crate) struct Shown<'a> {
     at: Timestamp,
     age_seconds: i64,
     #[serde(flatten)]
-    wanted: ShownWanted<'a>,
+    wanted: RequestDocument<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum ShownWanted<'a> {
+enum RequestDocument<'a> {
     Plan {
         plan: &'a str,
         path: Option<&'a str>,
@@ -40,8 +40,8 @@ enum ShownWanted<'a> {
     },
 }
 
-impl<'a> Shown<'a> {
-    pub(crate) fn of(approval: &'a Approval, now: Timestamp) -> Self {
+impl<'a> ApprovalDocument<'a> {
+    pub(crate) fn new(approval: &'a Approval, now: Timestamp) -> Self {
         Self {
             number: approval.number,
             request_id: &approval.request_id,
@@ -50,20 +50,24 @@ impl<'a> Shown<'a> {
             at: approval.at,
             age_seconds: now.duration_since(approval.at).as_secs().max(0),
             wanted: match &approval.wanted {
-                Wanted::Plan { plan, path } => ShownWanted::Plan { plan, path: path.as_deref() },
-                Wanted::Permission { tool, input, description, cwd } => ShownWanted::Permission {
-                    tool,
-                    description,
-                    command: policy::command(input),
-                    input,
-                    cwd: cwd.as_deref(),
-                },
+                Wanted::Plan { plan, path } => {
+                    RequestDocument::Plan { plan, path: path.as_deref() }
+                }
+                Wanted::Permission { tool, input, description, cwd } => {
+                    RequestDocument::Permission {
+                        tool,
+                        description,
+                        command: policy::command(input),
+                        input,
+                        cwd: cwd.as_deref(),
+                    }
+                }
             },
         }
     }
 }
 
-/// The same for people: a line of who and when, and below it what.
+/// Renders a request as text: a line with the sender and age, then the request itself.
 pub(crate) fn show(approval: &Approval, now: Timestamp, width: Option<usize>) -> String {
     let age = age(now.duration_since(approval.at));
     let (number, from) = (approval.number, text::one_line(approval.from.as_str()));
@@ -72,9 +76,9 @@ pub(crate) fn show(approval: &Approval, now: Timestamp, width: Option<usize>) ->
     let mut text = format!(
         "{BUSY}{number}{BUSY:#}  {STRONG}{from}{STRONG:#}  {kind}  {FAINT}{age}  {id}{FAINT:#}\n"
     );
-    let mut block = |indent: &str, words: &str| {
+    let mut block = |indent: &str, content: &str| {
         let room = width.map_or(usize::MAX, |width| width.saturating_sub(indent.len()));
-        for line in text::plain(words).lines() {
+        for line in text::plain(content).lines() {
             for part in text::wrap(line, room) {
                 let line = format!("{indent}{part}");
                 let _infallible = writeln!(text, "{}", line.trim_end());
@@ -102,7 +106,7 @@ pub(crate) fn show(approval: &Approval, now: Timestamp, width: Option<usize>) ->
     text
 }
 
-/// How long ago something was, in the unit one would use.
+/// Formats an age in a readable unit.
 fn age(age: SignedDuration) -> String {
     match age.as_secs() {
         ..10 => "just now".to_owned(),
@@ -118,8 +122,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_age_is_told_in_its_unit() {
-        for (secs, told) in [
+    fn ages_use_a_readable_unit() {
+        for (secs, expected) in [
             (-5, "just now"),
             (9, "just now"),
             (10, "10 s ago"),
@@ -128,7 +132,7 @@ mod tests {
             (86_399, "23 h ago"),
             (200_000, "2 d ago"),
         ] {
-            assert_eq!(age(SignedDuration::from_secs(secs)), told);
+            assert_eq!(age(SignedDuration::from_secs(secs)), expected);
         }
     }
 }

@@ -1,11 +1,11 @@
-//! The arguments Claude Code starts a teammate with.
+//! Parses the arguments with which Claude Code starts a teammate.
 
 use std::ffi::OsString;
 
 use brigade_agents::driver::Access;
 use brigade_wire::name::{AgentId, MemberName, TeamName};
 
-/// What we need of them. What we do not know is for the real Claude Code, and is passed over.
+/// The arguments that brigade needs. It ignores the others, which are for the real Claude Code.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Native {
     agent_id: Option<String>,
@@ -22,13 +22,13 @@ pub(crate) struct Native {
 impl Native {
     pub(crate) fn read(arguments: &[OsString]) -> Self {
         let mut native = Self::default();
-        let mut words = arguments.iter().filter_map(|word| word.to_str());
-        while let Some(word) = words.next() {
-            let (name, value) = match word.split_once('=') {
+        let mut args = arguments.iter().filter_map(|arg| arg.to_str());
+        while let Some(arg) = args.next() {
+            let (name, value) = match arg.split_once('=') {
                 Some((name, value)) => (name, Some(value.to_owned())),
-                None => (word, None),
+                None => (arg, None),
             };
-            let place = match name {
+            let field = match name {
                 "--agent-id" => &mut native.agent_id,
                 "--agent-name" => &mut native.agent_name,
                 "--team-name" => &mut native.team_name,
@@ -46,7 +46,7 @@ impl Native {
                 }
                 _ => continue,
             };
-            *place = value.or_else(|| words.next().map(str::to_owned));
+            *field = value.or_else(|| args.next().map(str::to_owned));
         }
         native
     }
@@ -65,7 +65,7 @@ impl Native {
         self.agent_id.as_ref()?.parse().ok()
     }
 
-    /// What the agent may do. A plan that is wanted first comes before everything.
+    /// The agent's permissions. A required plan overrides every other mode.
     pub(crate) fn access(&self) -> Access {
         match self.permission_mode.as_deref() {
             _ if self.plan_mode_required => Access::ReadOnly,
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_claude_code_writes_is_understood() {
+    fn parses_claude_code_arguments() {
         let native = read(
             "--agent-id rev@demo --agent-name rev --team-name demo --agent-color blue \
              --parent-session-id 1 --agent-type codex --model opus",
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_comes_before_every_freedom() {
+    fn plan_mode_overrides_other_permission_modes() {
         for (line, access) in [
             ("--plan-mode-required --dangerously-skip-permissions", Access::ReadOnly),
             ("--permission-mode plan", Access::ReadOnly),

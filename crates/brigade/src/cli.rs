@@ -1,4 +1,4 @@
-//! The command line as `clap` reads it. The comments here are the help.
+//! The command line, parsed with `clap`. The doc comments in this module are the text of `--help`.
 
 mod approvals;
 mod doctor;
@@ -33,11 +33,11 @@ pub(crate) use self::up::{New, Up};
 use crate::{exit, version};
 use brigade_host::location::{Address, Location};
 
-/// Coding agents of any vendor on one team
+/// Run coding agents from any vendor as one team
 ///
-/// Brigade works on the files Claude Code's agent teams use, so that what it does is seen by every
-/// member, whoever made it. Without a command it shows where you are: the teams, who has unread
-/// messages, and which tasks could be begun.
+/// Brigade works on the same files as Claude Code's agent teams, so every member sees its changes.
+/// Without a command it prints an overview: the teams, members with unread messages, and the tasks
+/// that are ready to start.
 #[derive(Debug, Parser)]
 #[command(
     name = "brigade",
@@ -54,96 +54,98 @@ pub(crate) struct Cli {
     pub(crate) command: Option<Command>,
 }
 
-/// The command line as it was meant: Claude Code starts a teammate's program with its own options and
-/// no command. `help task add` is what many type for `task add --help`.
-pub(crate) fn words(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let mut words: Vec<OsString> = given.collect();
-    if words.get(1).is_some_and(|word| word == "help") {
-        words.remove(1);
-        words.push("--help".into());
+/// Rewrites arguments that `clap` does not understand by itself.
+///
+/// Claude Code starts a teammate with its own options and no command name: insert `teammate`. `help task add`
+/// becomes `task add --help`.
+pub(crate) fn normalize_args(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut args: Vec<OsString> = given.collect();
+    if args.get(1).is_some_and(|arg| arg == "help") {
+        args.remove(1);
+        args.push("--help".into());
     }
-    if words.get(1).is_some_and(|word| word == "--agent-id") {
-        words.insert(1, "teammate".into());
+    if args.get(1).is_some_and(|arg| arg == "--agent-id") {
+        args.insert(1, "teammate".into());
     }
-    words
+    args
 }
 
 const EXAMPLES: &str = "\
 Examples:
   brigade init                                  let Claude Code start teammates of other vendors
-  brigade new && brigade up                     a team from a file, of the agents installed here
-  brigade team create demo                      make a team and lead it
-  brigade spawn bob --agent codex               start an agent as a member of it
-  brigade send bob \"please review the parser\"   write to it
-  brigade task add \"Write docs\" --owner bob     give it work
-  brigade ui                                    see who does what
-  brigade down                                  end everybody, and the team";
+  brigade new && brigade up                     write brigade.toml and start the team it defines
+  brigade team create demo                      create a team and lead it
+  brigade spawn bob --agent codex               start an agent as a member
+  brigade send bob \"please review the parser\"   send it a message
+  brigade task add \"Write docs\" --owner bob     assign it a task
+  brigade ui                                    watch the team
+  brigade down                                  stop all members and delete the team";
 
-/// What every command takes.
+/// Options that every command accepts.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Global options")]
 #[expect(clippy::doc_markdown, reason = "the help shows the names of variables as they are")]
 pub(crate) struct Global {
-    /// Work on this team [env: BRIGADE_TEAM]
+    /// Team to work on [env: BRIGADE_TEAM]
     ///
-    /// Without it, the only team there is, or that of the brigade.toml of this folder.
+    /// Default: the only team that exists, or the team of this folder's brigade.toml.
     #[arg(long, global = true, value_name = "TEAM")]
     pub(crate) team: Option<TeamName>,
 
     /// Act as this member [env: BRIGADE_AS]
     ///
-    /// Without it, `team-lead` in a team that brigade created; in a team of Claude Code you have to
-    /// say who you are. Commands that only look do not ask.
+    /// Default: `team-lead` in a team that brigade created. Required in a team that Claude Code
+    /// created, except for commands that only read.
     #[arg(long = "as", global = true, value_name = "NAME")]
     pub(crate) me: Option<MemberName>,
 
-    /// Find the teams in this folder of Claude Code [env: CLAUDE_CONFIG_DIR] [default: ~/.claude]
+    /// Claude Code folder that holds the teams [env: CLAUDE_CONFIG_DIR] [default: ~/.claude]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) claude_dir: Option<PathBuf>,
 
-    /// Print JSON instead of text for people
+    /// Print JSON instead of text
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
-    /// Choose what an acknowledged message survives [env: BRIGADE_DURABILITY] [default: process]
-    #[arg(long, global = true, value_name = "WHAT")]
+    /// Durability of acknowledged messages [env: BRIGADE_DURABILITY] [default: process]
+    #[arg(long, global = true, value_name = "LEVEL")]
     pub(crate) durability: Option<DurabilityWord>,
 
-    /// Find the teams in `files`, or at nats://HOST:PORT [env: BRIGADE_STORE] [default: files]
+    /// Where teams are stored: `files` or nats://HOST:PORT [env: BRIGADE_STORE] [default: files]
     ///
-    /// An engine is for a team on several hosts. tls:// insists on encryption; several servers stand
-    /// with a comma between them. What is said here counts before the `store` of a brigade.toml.
+    /// Use a NATS server for a team on several hosts. tls:// requires encryption. Separate several
+    /// servers with commas. This option overrides `store` in brigade.toml.
     #[arg(long, global = true, value_name = "STORE")]
     pub(crate) store: Option<Address>,
 
-    /// Be known to the engine by the credentials in this file [env: BRIGADE_CREDS]
+    /// Credentials file for the NATS server [env: BRIGADE_CREDS]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) creds: Option<PathBuf>,
 
-    /// Trust an engine that this certificate authority vouches for [env: BRIGADE_CA]
+    /// CA certificate file for TLS [env: BRIGADE_CA]
     #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
     pub(crate) ca: Option<PathBuf>,
 
-    /// Show the engine this certificate [env: BRIGADE_CERT]
+    /// Client certificate file for TLS [env: BRIGADE_CERT]
     #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
     pub(crate) cert: Option<PathBuf>,
 
-    /// Prove the certificate with this key [env: BRIGADE_KEY]
+    /// Private key file of the client certificate [env: BRIGADE_KEY]
     #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
     pub(crate) key: Option<PathBuf>,
 
-    /// Where the teams live, all things considered.
+    /// Where the teams are stored: resolved from options, environment and brigade.toml.
     #[arg(skip)]
     pub(crate) home: Location,
 }
 
-/// What an acknowledged message survives.
+/// The failures that an acknowledged message survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DurabilityWord {
-    /// It survives kill -9 of any process, at any moment
+    /// Survives kill -9 of any process at any moment
     Process,
-    /// It also survives the loss of power: it is synced to the disk before it is acknowledged, which
-    /// takes about one fsync longer
+    /// Also survives power loss: messages are synced to disk before they are acknowledged, which
+    /// costs about one fsync each
     Power,
 }
 
@@ -158,69 +160,69 @@ impl From<DurabilityWord> for Durability {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Switch brigade on in Claude Code, and off again
+    /// Set up Claude Code to use brigade (--undo removes it)
     ///
-    /// From then on the lead of a Claude Code session can ask for teammates of other vendors.
+    /// Afterwards, the lead of a Claude Code session can start teammates of other vendors.
     ///
-    /// Shows the change to each file as a diff, and asks. Claude Code is told to start its teammates
-    /// with brigade, in tmux, and gets an agent type for each agent that is installed; Codex and
-    /// Gemini CLI get the team's tools. Everything else in these files stays as it is. Running it
-    /// again changes nothing, unless there is something new to tell.
+    /// Shows a diff of every file it would change and asks for confirmation. Configures Claude Code
+    /// to start its teammates through brigade, in tmux, and adds an agent type for each installed
+    /// agent. Adds the team's MCP tools to Codex and Gemini CLI. Leaves all other settings in these
+    /// files alone. Running it again only adds what is new, such as an agent installed since.
     #[command(after_help = "\
 Examples:
-  brigade init              look at the change, then say yes or no
-  brigade init --yes        do not ask
-  brigade init --undo       put everything back as it was")]
+  brigade init              show the changes and ask before making them
+  brigade init --yes        make the changes without asking
+  brigade init --undo       undo the changes")]
     Init {
-        /// Make the change without asking
+        /// Make the changes without asking
         #[arg(long, short)]
         yes: bool,
-        /// Put back every file as it was
+        /// Restore every file to its state before `brigade init`
         ///
-        /// A file that was changed since keeps that change, and loses only what brigade put in. Exit
-        /// code 4 says that there is nothing to undo.
+        /// If a file was edited since, only brigade's settings are removed and the edits stay. Exits
+        /// with code 4 if there is nothing to undo.
         #[arg(long)]
         undo: bool,
     },
 
-    /// Write a first brigade.toml for the repository you stand in
+    /// Write a starter brigade.toml for this repository
     ///
-    /// Looks at what is there: the folder's name becomes the team's, agents that are installed become
-    /// its members, and the usual commands of the languages in use are allowed. Every line can be
-    /// changed; what is not used is there as a comment. A file that is there already is kept.
+    /// The folder's name becomes the team name, the installed agents become its members, and the usual
+    /// commands of the languages in the repository are allowed. Unused settings are included as
+    /// comments. Does not overwrite an existing file without --force.
     #[command(after_help = "\
 Examples:
-  brigade new && brigade up --check     begin, and look at what it would be
-  brigade new --schema                  with completion for editors")]
+  brigade new && brigade up --check     write the file and preview the team
+  brigade new --schema                  also write a schema for editor completion")]
     New(New),
 
-    /// List the agents brigade drives, and which are installed
+    /// List supported agents and whether they are installed
     ///
-    /// Tells of each what it can do: whether a message joins the turn that is on or waits for its end,
-    /// what keeps it from changing anything before its plan is approved, and what it tells of its use
-    /// of the model; and how to install it, if it is not there.
+    /// Shows for each agent whether new messages are delivered during a turn or after it, what keeps
+    /// the agent read-only in plan mode, which usage it reports, and, if it is not installed, the
+    /// command that installs it.
     #[command(after_help = "\
 Example:
   brigade agents --json | jq -r '.[] | select(.installed) | .name'")]
     Agents,
 
-    /// Create, show and delete teams; join and leave them
+    /// Create, show and delete teams; add and remove members
     #[command(subcommand)]
     Team(TeamCommand),
 
     /// Send a message to a member
     ///
-    /// When the command succeeds the message is safe: it will stand in the inbox exactly once,
-    /// even if this process, or the reader's, is killed the next moment.
+    /// Once the command succeeds, the message is stored: it appears in the inbox exactly once, even
+    /// if this process or the recipient's is killed right afterwards.
     #[command(after_help = "\
 Examples:
   brigade send bob \"the tests pass\"
   git diff | brigade send bob - --summary \"my diff\"")]
     Send {
-        /// The member it is for
+        /// The recipient
         to: String,
         #[command(flatten)]
-        words: MessageText,
+        message: MessageText,
     },
 
     /// Send a message to every other member
@@ -229,45 +231,46 @@ Example:
   brigade broadcast \"main is frozen until six\"")]
     Broadcast {
         #[command(flatten)]
-        words: MessageText,
+        message: MessageText,
     },
 
-    /// Show the messages in an inbox
+    /// Read messages
     ///
-    /// Looking marks nothing. Exit code 4 says that there is nothing to show.
+    /// Messages stay unread unless you add --mark-read. Exits with code 4 if there is nothing to show.
     #[command(after_help = "\
 Examples:
   brigade --as bob inbox --unread --mark-read
   brigade inbox alice --json | jq -r '.[].text'")]
     Inbox {
-        /// Whose inbox; yours if not given
+        /// The member whose inbox to show [default: you]
         name: Option<MemberName>,
-        /// Show only what is not marked read
+        /// Show only unread messages
         #[arg(long)]
         unread: bool,
-        /// Mark what is shown as read; only in your own inbox
+        /// Mark the shown messages as read (own inbox only)
         #[arg(long)]
         mark_read: bool,
     },
 
     /// Show what happened in the team
     ///
-    /// One line for each thing that happened; a message's line says when it was read, and when it
-    /// was shown to the reader's model. With --json each line is a record of the journal, those of
-    /// members' work among them. The history of a team that was deleted is still there.
+    /// Prints one line per event. The line of a message includes when it was read and when it was
+    /// shown to the recipient's model. With --json, prints the journal records, including those of
+    /// members' work. The history of a deleted team is still available.
     Log {
-        /// Go on with what happens from now on, until interrupted
+        /// Keep printing new events until interrupted
         #[arg(long, short)]
         follow: bool,
-        /// Show also what members' agents say and do
+        /// Include what agents say and do
         #[arg(long)]
         work: bool,
     },
 
-    /// Show the team on the whole terminal: members, mail, board, approvals, who worked when
+    /// Open the terminal dashboard
     ///
-    /// It shows what happens as it happens, and does what you order: send, add and assign tasks, approve,
-    /// start and stop members. `?` shows the keys of where you are. It changes nothing by itself.
+    /// Shows members, mail, the task board, approvals and a timeline, updated live. From there you
+    /// can send messages, add and assign tasks, approve requests, and start and stop members. Press
+    /// `?` for the keys of the current view.
     #[command(after_help = "\
 Examples:
   brigade ui
@@ -275,108 +278,109 @@ Examples:
   brigade log --json > monday.jsonl && brigade ui --replay monday.jsonl --speed 20")]
     Ui(Ui),
 
-    /// Work on the shared task board
+    /// Manage the shared task board
     #[command(subcommand)]
     Task(TaskCommand),
 
-    /// Show the plans and requests for leave that wait for your answer
+    /// List plans and permission requests waiting for you
     ///
-    /// Each has a number, which stays the same, and an id; `approve` and `deny` take either. They wait
-    /// for as long as it takes, and are for the lead of the team to answer. Exit code 4 says that
-    /// nothing waits.
+    /// Each request has a stable number and an id; `approve` and `deny` accept either. Only the lead
+    /// of the team can answer. Requests wait until they are answered. Exits with code 4 if there are none.
     #[command(after_help = approvals::EXAMPLES)]
     Approvals(Approvals),
 
-    /// Say yes to a plan, or to a request for leave
+    /// Approve a plan or permission request
     ///
-    /// What is granted is this one call, as it was asked for; an approved plan is gone on with. A
-    /// request is answered once: who comes later is told who was first.
+    /// A permission covers only the one call that was requested. After a plan is approved, the
+    /// teammate starts to carry it out. If a request has already been answered, the command reports
+    /// who answered it.
     #[command(after_help = approvals::APPROVE_EXAMPLES)]
     Approve(Approve),
 
-    /// Say no to a plan, or to a request for leave
+    /// Deny a plan or permission request
     ///
-    /// The teammate goes on without it, and is told why.
+    /// The teammate receives the reason and continues without the permission.
     #[command(after_help = approvals::DENY_EXAMPLES)]
     Deny(Deny),
 
-    /// Serve the team's tools to an agent, on standard input and output
+    /// Serve the team's tools to an agent over MCP (standard input and output)
     ///
-    /// This is a server for the Model Context Protocol: an agent's program starts it and speaks
-    /// with it. Who the agent is in which team is said here, by --team and --as or their variables,
-    /// and nothing the agent says changes it. Without a team, or with one that is not there, the
-    /// agent may create it and lead it.
+    /// An agent starts this Model Context Protocol server itself. --team and --as, or their
+    /// environment variables, set the agent's team and identity; the agent cannot change them. Without
+    /// --team, or if the team does not exist, the agent can create the team and lead it.
     #[command(after_help = "\
 Examples:
   gemini mcp add --scope user --trust team brigade mcp --team demo --as bob
   claude mcp add --scope user team -- brigade mcp --team demo --as bob")]
     Mcp,
 
-    /// Bring up the team that a file describes
+    /// Start the team defined in brigade.toml
     ///
-    /// Makes the team, puts its tasks on the board and starts its members. What is there already stays
-    /// as it is, so that a second `up` changes nothing. Members run on when this command has ended, and
-    /// when the process that supervises them dies.
+    /// Creates the team, adds its tasks to the board and starts its members. Anything that already
+    /// exists stays as it is, so a second `up` changes nothing. Members keep running after this
+    /// command exits, and when their supervisor dies.
     #[command(after_help = "\
 Examples:
-  brigade new && brigade up             write a brigade.toml, and bring it up
-  brigade up --check                    only look whether the file is right
-  brigade up --until-done --json        in a script: exit code 0 if every task was done")]
+  brigade new && brigade up             write a brigade.toml and start the team
+  brigade up --check                    only check the file
+  brigade up --until-done --json        for scripts: exit code 0 if every task is done")]
     Up(Up),
 
-    /// Keep the Claude Code files of this host in step with an engine
+    /// Synchronize this host's Claude Code teams with a NATS server
     ///
-    /// Claude Code knows its own files and nothing else. With a link on each host its teammates are of
-    /// one team with those of other hosts: mail, tasks and the roster go both ways. What is written
-    /// while a host is cut off goes over when it is back. Runs until it is interrupted.
+    /// Claude Code only reads and writes its own files. With a link on each host, Claude Code members on
+    /// different hosts can be in one team: mail, tasks and the roster are synchronized in both
+    /// directions. Changes made while a host is disconnected are sent when it reconnects. Runs until
+    /// interrupted.
     #[command(after_help = link::EXAMPLES)]
     Link(Link),
 
-    /// Show how the teams on this host are
+    /// Show the state of teams and members on this host
     ///
-    /// Each member is starting, working, idle, waiting for approval, rate-limited, hung or dead; the
-    /// last column says what that rests on. Exit code 4 says that no team is up.
+    /// A member is starting, working, idle, waiting for approval, rate-limited, hung or dead; the
+    /// last column gives details. Exits with code 4 if no team is up.
     #[command(after_help = "\
 Example:
   brigade status --json | jq -r '.[].members[] | select(.liveness == \"dead\") | .name'
-  brigade --store nats://engine status --metrics")]
+  brigade --store nats://server status --metrics")]
     Status {
-        /// Show what an operator watches: how much waits in each mailbox and for how long, the board, and
-        /// how the engine is
+        /// Show metrics for operators: mailbox backlog and age, task counts, NATS server state
         #[arg(long)]
         metrics: bool,
     },
 
-    /// Take a team down
+    /// Stop a team and delete it
     ///
-    /// Every member is asked to stop; those that have not left after a while are ended. Then the team
-    /// is deleted; its log stays. Nothing is touched that brigade did not start.
+    /// Asks every member to stop and kills those still running after the limit. Then deletes the team
+    /// and keeps its log. Does not touch processes that brigade did not start.
     #[command(after_help = "\
 Examples:
   brigade down --limit 60 --reason \"enough for today\"
   brigade down --now")]
     Down(Down),
 
-    /// Bring back what was up, after a crash or a reboot
+    /// Restart teams after a crash or reboot
     ///
-    /// Starts the supervising process and every member that is not there: each goes on with its agent's
-    /// own session, the mail it has not seen and the tasks it had.
+    /// Starts the supervisor and every member that is not running. Each agent continues its own
+    /// session, keeps its tasks and receives the messages it has not seen.
     Resume(Resume),
 
-    /// Start an agent as a member of the team
+    /// Start one agent as a team member
     ///
-    /// The agent's own program is started and spoken to by its protocol; its mail becomes its turns.
-    /// It runs in the background, or with --place here in this terminal, where what you type goes to it
-    /// as its user's words. A member of that name that is there already is gone on with.
+    /// Starts the agent's own program and talks to it over its protocol. Messages to the member become
+    /// turns of the agent. It runs in the background, or in this terminal with --place here, where
+    /// anything you type is sent to the agent as user input. If a member with this name already
+    /// exists, it is continued.
     #[command(after_help = "\
 Examples:
   brigade spawn bob --agent codex --prompt \"Take a task from the board\"
   brigade --team session-1a2b3c4d spawn bob --agent gemini --plan --place here")]
     Spawn(Spawn),
 
-    /// Ask a member that runs on this host to stop
+    /// Ask a member on this host to stop
     ///
-    /// It may refuse, and then stays; --now ends it without asking. Its open tasks go back to the board.
+    /// If it refuses, it stays; if it does not answer within the limit, it is killed. --now kills it
+    /// without asking. Its unfinished tasks become unassigned.
     #[command(after_help = "\
 Examples:
   brigade stop bob --reason \"the work is done\"
@@ -385,24 +389,24 @@ Examples:
 
     /// Show what a member changed in its worktree
     ///
-    /// All since it branched off, committed or not, new files included. Exit code 4 says that there is
-    /// nothing.
+    /// Includes committed and uncommitted changes since the worktree was created, and new files. Exits
+    /// with code 4 if there are none.
     #[command(after_help = "\
 Example:
   brigade diff alice --stat")]
     Diff {
         /// The member
         name: MemberName,
-        /// Only the files, and how much
+        /// Show only file names and the number of changed lines
         #[arg(long)]
         stat: bool,
     },
 
-    /// Look for what is wrong with teams, members and this machine
+    /// Diagnose teams, members and this machine
     ///
-    /// Looks at every team of the Claude Code folder, whoever made it, at the members of this host and
-    /// at what is installed, and changes nothing. Of each finding it tells where it is, what comes of
-    /// it, and what --fix would do or you can. Exit code 1 says that something is to be seen to.
+    /// Checks every team in the Claude Code folder, the members on this host and the installed
+    /// programs, without changing anything. For each problem it shows the location, the consequence,
+    /// and how --fix or you can solve it. Exits with code 1 if there are problems.
     #[command(after_help = "\
 Examples:
   brigade doctor
@@ -410,11 +414,11 @@ Examples:
   brigade doctor --json | jq -r '.findings[] | \"\\(.check) \\(.place)\"'")]
     Doctor(Doctor),
 
-    /// Set up the engine for an organisation: servers, credentials, who may do what
+    /// Manage NATS servers and credentials for an organisation
     ///
-    /// For whoever runs the servers of teams on several hosts. Who can do what is in the credentials, and
-    /// the servers see to it: a member sends only as itself, reads only its own mail, and works only on
-    /// its own team's board.
+    /// For operators who run NATS servers for teams on several hosts. The credentials contain each
+    /// member's permissions and the servers enforce them: a member can send only as itself, read only
+    /// its own mail, and use only its own team's board.
     #[cfg(feature = "nats")]
     #[command(subcommand, after_help = org::EXAMPLES)]
     Org(OrgCommand),
@@ -423,17 +427,17 @@ Examples:
     #[command(hide = true)]
     Supervise,
 
-    /// Be a member that runs on this host
+    /// Run a member on this host
     #[command(hide = true)]
     Play,
 
-    /// Be a teammate that a lead of Claude Code's asked for
+    /// Run as a teammate spawned by a Claude Code lead
     ///
-    /// Claude Code starts this in a pane, in place of itself, if `CLAUDE_CODE_TEAMMATE_COMMAND` names
-    /// brigade. For an agent type that brigade drives it starts that agent's program, brings it its
-    /// mail and shows in the pane what it does; for every other type it becomes the real Claude Code.
+    /// Claude Code runs this command in a pane when `CLAUDE_CODE_TEAMMATE_COMMAND` points to brigade.
+    /// For an agent type that brigade supports, it starts that agent, delivers its mail and shows its
+    /// activity in the pane. For any other type, it runs the real Claude Code.
     Teammate {
-        /// The arguments Claude Code gives to a teammate
+        /// The arguments Claude Code passes to a teammate
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         arguments: Vec<OsString>,
     },
@@ -441,37 +445,37 @@ Examples:
     /// Print a completion script for a shell
     #[command(after_help = "\
 Example:
-  source <(brigade completions bash)      in this shell; in ~/.bashrc for every one")]
+  source <(brigade completions bash)      add this line to ~/.bashrc to keep it")]
     Completions {
-        /// Which shell
+        /// The shell
         shell: clap_complete::Shell,
     },
 
-    /// Print the manual page, or write all of them into a directory
+    /// Print the manual page, or write all manual pages to a directory
     Man {
-        /// Where to write the pages of all commands
+        /// Directory for the manual pages of all commands
         dir: Option<PathBuf>,
     },
 }
 
-/// An agent to be started.
+/// Arguments of `brigade spawn`.
 #[derive(Args, Debug)]
 pub(crate) struct Spawn {
     /// The member's name
     pub(crate) name: MemberName,
-    /// Which agent: codex, gemini, opencode, …, or acp:COMMAND
+    /// The agent: codex, gemini, opencode, …, or acp:COMMAND (see `brigade agents`)
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: String,
-    /// Use this model, if not the agent's own choice
+    /// Model to use [default: the agent's own default]
     #[arg(long)]
     pub(crate) model: Option<String>,
-    /// Tell it this first
+    /// First message to the agent
     #[arg(long, short, allow_hyphen_values = true)]
     pub(crate) prompt: Option<String>,
     /// Where it runs
     #[arg(long, value_name = "PLACE", default_value = "headless")]
     pub(crate) place: Where,
-    /// Let it change nothing until the lead has approved its plan
+    /// Start in plan mode: no changes until the lead approves a plan
     #[arg(long)]
     pub(crate) plan: bool,
 }
@@ -479,21 +483,21 @@ pub(crate) struct Spawn {
 /// Where an agent runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Where {
-    /// In the background; what it would show is in a file
+    /// In the background; its output goes to a file
     Headless,
-    /// In a window of tmux
+    /// In a tmux window
     Tmux,
-    /// In this terminal, until it leaves or the command is ended
+    /// In this terminal, until the member stops or you interrupt the command
     Here,
 }
 
-/// What to say.
+/// The text of a message and its summary.
 #[derive(Args, Debug)]
 pub(crate) struct MessageText {
-    /// The message; `-` reads it from standard input, less one line break at its end
+    /// The message; `-` reads it from standard input and strips one trailing newline
     #[arg(allow_hyphen_values = true)]
     pub(crate) text: String,
-    /// Give a few words that people see in its place
+    /// Short summary, shown to people instead of the full text
     #[arg(long, short, allow_hyphen_values = true)]
     pub(crate) summary: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What changes in a file, line by line, as everybody knows it.
+//! Line diffs of files for the terminal.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,16 +11,16 @@ use similar::{Change, ChangeTag, TextDiff};
 
 use crate::output::{FAINT, HINT, READY, STRONG};
 
-const GONE: Style = AnsiColor::Red.on_default();
+const REMOVED: Style = AnsiColor::Red.on_default();
 
-/// How many lines a short diff has, and how wide they are.
-const LINES: usize = 8;
-const WIDTH: usize = 160;
+/// Maximum number of lines of a short diff, and their maximum width.
+const SHORT_LINES: usize = 8;
+const SHORT_WIDTH: usize = 160;
 
-/// How long a short diff is looked for, before one that is longer than need be will do.
-const PATIENCE: Duration = Duration::from_millis(50);
+/// How long to search for a minimal diff before accepting a longer one.
+const DIFF_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// The lines that go and come, each hunk with three lines around it.
+/// A unified diff with three lines of context.
 pub(crate) fn unified(path: &Path, before: Option<&str>, after: &str) -> String {
     let name = text::plain(&path.to_string_lossy());
     let from = if before.is_some() { name.as_str() } else { "/dev/null" };
@@ -39,28 +39,30 @@ pub(crate) fn unified(path: &Path, before: Option<&str>, after: &str) -> String 
     text
 }
 
-/// What an agent changed in a file: how many lines, and the first of them.
+/// A short summary of a change to a file: the number of added and removed lines, and the first of them.
 pub(crate) fn short(change: &FileChange) -> String {
-    let (mut come, mut gone, mut shown) = (0, 0, String::new());
+    let (mut added, mut removed, mut shown) = (0, 0, String::new());
     for part in &change.parts {
-        let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(&part.before, &part.after);
+        let diff =
+            TextDiff::configure().timeout(DIFF_TIMEOUT).diff_lines(&part.before, &part.after);
         for change in diff.iter_all_changes() {
             match change.tag() {
                 ChangeTag::Equal => continue,
-                ChangeTag::Delete => gone += 1,
-                ChangeTag::Insert => come += 1,
+                ChangeTag::Delete => removed += 1,
+                ChangeTag::Insert => added += 1,
             }
-            if come + gone <= LINES {
+            if added + removed <= SHORT_LINES {
                 let (style, line) = signed(&change);
-                let line = text::cut(&line, WIDTH);
+                let line = text::cut(&line, SHORT_WIDTH);
                 let _infallible = write!(shown, "\n  {style}{line}{style:#}");
             }
         }
     }
-    let path = text::cut(&text::one_line(&change.path), WIDTH);
-    let mut text =
-        format!("  {STRONG}{path}{STRONG:#}  {READY}+{come}{READY:#} {GONE}-{gone}{GONE:#}{shown}");
-    match (come + gone).saturating_sub(LINES) {
+    let path = text::cut(&text::one_line(&change.path), SHORT_WIDTH);
+    let mut text = format!(
+        "  {STRONG}{path}{STRONG:#}  {READY}+{added}{READY:#} {REMOVED}-{removed}{REMOVED:#}{shown}"
+    );
+    match (added + removed).saturating_sub(SHORT_LINES) {
         0 => {}
         1 => text.push_str(&format!("\n  {FAINT}… 1 more line{FAINT:#}")),
         more => text.push_str(&format!("\n  {FAINT}… {more} more lines{FAINT:#}")),
@@ -68,14 +70,14 @@ pub(crate) fn short(change: &FileChange) -> String {
     text
 }
 
-/// A line behind its sign, and the style of it.
+/// A line with its `+`, `-` or space in front, and its style.
 fn signed(change: &Change<&str>) -> (Style, String) {
     let (sign, style) = match change.tag() {
-        ChangeTag::Delete => ('-', GONE),
+        ChangeTag::Delete => ('-', REMOVED),
         ChangeTag::Insert => ('+', READY),
         ChangeTag::Equal => (' ', Style::new()),
     };
-    // A carriage return is part of the line, and would hide it.
+    // Keep a carriage return but escape it: printed raw, it would let the terminal overwrite the line.
     let line = text::plain(change.value().trim_end_matches('\n'));
     (style, format!("{sign}{line}"))
 }
@@ -92,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_goes_and_a_line_comes() {
+    fn unified_diff_shows_removed_and_added_lines() {
         assert_eq!(
             plain(Some("a\nb\nc\n"), "a\nB\nc\n"),
             "--- /x\n+++ /x\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"
@@ -118,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn in_short_only_lines_that_changed_are_shown() {
+    fn short_diff_shows_only_changed_lines() {
         check("a", &[("1\n2\n3\n", "1\n2!\n3\n")], &["  a  +1 -1", "  -2", "  +2!"]);
         check("a", &[("1\n", "2\n"), ("3\n", "")], &["  a  +1 -2", "  -1", "  +2", "  -3"]);
         check("new", &[("", "1\n\n2")], &["  new  +3 -0", "  +1", "  +", "  +2"]);
@@ -127,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn in_short_eight_lines_are_shown_and_the_rest_is_counted() {
+    fn short_diff_shows_eight_lines_and_counts_the_rest() {
         let eight: Vec<_> = (1..=8).map(|line| format!("  +{line}")).collect();
         let check = |lines: u32, more: &[&str]| {
             let text: String = (1..=lines).map(|line| format!("{line}\n")).collect();
@@ -143,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_a_short_diff_reaches_the_terminal_as_a_command() {
+    fn short_diff_escapes_control_characters() {
         let (path, line) = ("a\n\u{1b}[2J\u{202e}b", "\u{1b}]0;x\u{7}\tz\r\n");
         let shown = "  +\\u{1b}]0;x\\u{7}\tz\\u{d}";
         check(path, &[("", line)], &["  a \\u{1b}[2J\\u{202e}b  +1 -0", shown]);
@@ -153,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn two_texts_that_have_nothing_in_common_are_told_apart_in_time() {
+    fn diff_of_unrelated_texts_finishes_in_time() {
         let text = |from: u32| (from..from + 40_000).map(|n| format!("{n}\n")).collect::<String>();
         let began = std::time::Instant::now();
         let parts = vec![Part { before: text(0), after: text(1_000_000) }];

@@ -1,9 +1,8 @@
-//! The papers and the program say the same.
+//! Tests that the documentation matches the program.
 //!
-//! What the guide tells of commands, options, tools, agents, keys and `brigade.toml` is made from the tables
-//! the program itself goes by. Here it is compared; with `BRIGADE_PAPERS=write` (`just docs`) it is written
-//! anew. What the papers show as an example is read as the program would read it, and every link leads
-//! somewhere.
+//! The reference of commands, options, tools, agents, keys and `brigade.toml` is generated from the program's own
+//! tables. These tests compare it; with `BRIGADE_PAPERS=write` (`just docs`) they write it. They also parse the
+//! examples in the documentation as the program would, and check every link.
 
 mod examples;
 mod links;
@@ -15,7 +14,7 @@ mod words;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The repository.
+/// The root of the repository.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
@@ -24,71 +23,72 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// A whole page that is made here.
-fn page(path: &str, made: &str) {
-    keep(path, &fs::read_to_string(root().join(path)).unwrap_or_default(), made);
+/// Checks a page that is generated as a whole.
+fn check_page(path: &str, generated: &str) {
+    check(path, &fs::read_to_string(root().join(path)).unwrap_or_default(), generated);
 }
 
-/// The part of a page between `<!-- NAME:begin -->` and `<!-- NAME:end -->`.
-fn part(path: &str, name: &str, made: &str) {
+/// Checks the part of a page between `<!-- NAME:begin -->` and `<!-- NAME:end -->`.
+fn check_part(path: &str, name: &str, generated: &str) {
     let text = read(path);
     let (begin, end) = (format!("<!-- {name}:begin -->\n"), format!("<!-- {name}:end -->"));
     let found = text.split_once(&begin).and_then(|(before, rest)| {
         let (_, after) = rest.split_once(&end)?;
-        Some(format!("{before}{begin}{made}{end}{after}"))
+        Some(format!("{before}{begin}{generated}{end}{after}"))
     });
-    keep(path, &text, &found.unwrap_or_else(|| panic!("{path} has no part {name}")));
+    check(path, &text, &found.unwrap_or_else(|| panic!("{path} has no part {name}")));
 }
 
-fn keep(path: &str, is: &str, made: &str) {
-    if is == made {
+/// Compares the text of a page with the generated text, or writes it.
+fn check(path: &str, current: &str, generated: &str) {
+    if current == generated {
         return;
     }
-    if std::env::var_os("BRIGADE_PAPERS").is_some_and(|word| word == "write") {
+    if std::env::var_os("BRIGADE_PAPERS").is_some_and(|mode| mode == "write") {
         let path = root().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, made).unwrap();
+        fs::write(path, generated).unwrap();
         return;
     }
-    let differs = is.lines().zip(made.lines()).position(|(is, made)| is != made);
-    let at = differs.unwrap_or_else(|| is.lines().count().min(made.lines().count()));
+    let differs = current.lines().zip(generated.lines()).position(|(old, new)| old != new);
+    let at = differs.unwrap_or_else(|| current.lines().count().min(generated.lines().count()));
     let line = |text: &str| text.lines().nth(at).unwrap_or("(the end)").to_owned();
     panic!(
-        "{path} is not what the program says; `just docs` writes it anew\nline {}: {}\nshould be: {}",
+        "{path} is out of date; run `just docs`\nline {}: {}\nshould be: {}",
         at + 1,
-        line(is),
-        line(made)
+        line(current),
+        line(generated)
     );
 }
 
 #[test]
-fn every_command() {
-    page("docs/reference/cli.md", &reference::commands());
+fn command_reference_is_current() {
+    check_page("docs/reference/cli.md", &reference::commands());
 }
 
 #[test]
-fn every_tool() {
-    page("docs/reference/mcp.md", &reference::tools());
+fn tool_reference_is_current() {
+    check_page("docs/reference/mcp.md", &reference::tools());
 }
 
 #[test]
-fn every_key_of_the_team_file() {
+fn team_file_reference_and_schema_are_current() {
     let schema = brigade_host::team_file::schema();
     let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
-    page("docs/brigade.schema.json", &text);
-    part("docs/brigade-toml.md", "keys", &reference::team_file(&schema));
+    check_page("docs/brigade.schema.json", &text);
+    check_part("docs/brigade-toml.md", "keys", &reference::team_file(&schema));
 }
 
 #[test]
-fn every_key_of_the_dashboard() {
-    part("docs/ui.md", "keys", &brigade_tui::key_table());
+fn dashboard_key_table_is_current() {
+    check_part("docs/ui.md", "keys", &brigade_tui::key_table());
 }
 
 #[test]
-fn what_each_agent_can_do() {
-    let table = reference::agents(&read("proofs/common.sh"));
-    part("docs/agents.md", "agents", &table);
+fn agent_table_is_current() {
+    let table = reference::agents(&read("e2e/common.sh"));
+    check_part("docs/agents.md", "agents", &table);
     if read("README.md").contains("<!-- agents:begin -->") {
-        part("README.md", "agents", &table);
+        check_part("README.md", "agents", &table);
     }
 }

@@ -1,4 +1,4 @@
-//! Every environment variable brigade reads, by name.
+//! The environment variables that brigade reads.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -10,7 +10,7 @@ pub(crate) use brigade_host::variables::*;
 
 // `NO_COLOR` is read by `anstream` as well, which every character of ours goes through but those of `ui`.
 
-/// The value of a variable. An empty one counts as unset, so that `BRIGADE_TEAM= brigade` unsets it.
+/// Reads a variable. An empty value counts as unset, so that `BRIGADE_TEAM= brigade` unsets it.
 pub(crate) fn read(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
@@ -28,13 +28,13 @@ pub(crate) fn state_dir() -> Option<PathBuf> {
     Some(xdg.or_else(home)?.join("brigade"))
 }
 
-/// Codex's own folder.
+/// Codex's folder.
 pub(crate) fn codex_dir() -> Option<PathBuf> {
     let home = || Some(PathBuf::from(read(HOME)?).join(".codex"));
     read(CODEX_HOME).map(PathBuf::from).or_else(home)
 }
 
-/// Gemini CLI's own folder.
+/// Gemini CLI's folder.
 pub(crate) fn gemini_dir() -> Option<PathBuf> {
     Some(PathBuf::from(read(GEMINI_CLI_HOME).or_else(|| read(HOME))?).join(".gemini"))
 }
@@ -44,11 +44,11 @@ pub(crate) fn agent_program(agent: &str) -> Option<OsString> {
     read(&format!("BRIGADE_{}", agent.to_uppercase()))
 }
 
-/// More arguments for an agent's program, separated by spaces: `BRIGADE_CODEX_ARGS` for one.
+/// Extra arguments for an agent's program, separated by spaces, for example from `BRIGADE_CODEX_ARGS`.
 pub(crate) fn agent_arguments(agent: &str) -> Vec<String> {
-    let words = read(&format!("BRIGADE_{}_ARGS", agent.to_uppercase()));
-    let words = words.and_then(|words| words.into_string().ok()).unwrap_or_default();
-    words.split_whitespace().map(str::to_owned).collect()
+    let args = read(&format!("BRIGADE_{}_ARGS", agent.to_uppercase()));
+    let args = args.and_then(|args| args.into_string().ok()).unwrap_or_default();
+    args.split_whitespace().map(str::to_owned).collect()
 }
 
 /// Where programs are looked for, as the environment has it.

@@ -1,4 +1,4 @@
-//! Drawings of the task board: what waits for what.
+//! Drawings of the dependencies between tasks.
 
 mod formats;
 mod text;
@@ -12,15 +12,15 @@ use brigade_wire::task::Status;
 pub(crate) use self::formats::{dot, json, mermaid};
 pub(crate) use self::text::text;
 
-/// A board laid out as a forest: each task once, below one of those it waits for.
+/// A board laid out as a forest: each task appears once, below one of the tasks it waits for.
 #[derive(Debug)]
 pub(crate) struct Drawing<'g> {
     graph: &'g Graph,
-    /// The longest chain of open tasks, first to last.
+    /// The longest chain of unfinished tasks, first to last.
     critical: Vec<TaskId>,
-    /// Tasks that wait for each other, circle by circle.
+    /// Dependency cycles.
     circles: Vec<Vec<TaskId>>,
-    /// What each task is drawn below; a task of the top level is not in it.
+    /// The task below which each task is drawn. Top-level tasks are not included.
     parents: BTreeMap<TaskId, TaskId>,
 }
 
@@ -33,8 +33,8 @@ impl<'g> Drawing<'g> {
         let mut parents = BTreeMap::new();
         for id in graph.in_order() {
             let Some(node) = graph.node(id) else { continue };
-            // Only what is drawn already, so that no circle is closed. The critical path stays in
-            // one piece; else what is still open, and of that the end of the longest chain.
+            // Choose only tasks that are drawn already, to avoid cycles. Prefer the critical path, then
+            // unfinished tasks, then the end of the longest chain.
             let parent = node
                 .after
                 .iter()
@@ -58,7 +58,7 @@ impl<'g> Drawing<'g> {
     }
 
     fn is_critical(&self, id: TaskId) -> bool {
-        // A path of one task is no path.
+        // A path of one task is not worth marking.
         self.critical.len() > 1 && self.critical.contains(&id)
     }
 

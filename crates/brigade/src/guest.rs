@@ -1,12 +1,11 @@
-//! Being a guest in the settings of other programs: what `brigade init` puts there, and how it is taken
-//! out again.
+//! `brigade init`: adds brigade to the settings of other programs, and removes it again.
 //!
-//! - `file`: a file of the user's, read, and replaced in one step;
-//! - `edit`: what is put into a text, and the text without it;
-//! - `record`: what was put where, written before it is;
-//! - `claude`, `codex`, `gemini`: what each program is told;
-//! - `plan`: all of it together, and doing it;
-//! - `undo`: the way back.
+//! - `file`: reads a user's file and replaces it atomically;
+//! - `edit`: adds brigade's settings to a text, and removes them;
+//! - `record`: the record of all changes, written before they are made;
+//! - `claude`, `codex`, `gemini`: the settings for each program;
+//! - `plan`: all changes together, and applying them;
+//! - `undo`: reverting them.
 
 pub(crate) mod claude;
 pub(crate) mod codex;
@@ -25,12 +24,12 @@ use thiserror::Error;
 
 use crate::error::{CliError, Kind};
 
-/// Why a file of the user's was not read or changed.
+/// Why a user's file was not read or changed.
 #[derive(Debug, Error)]
 pub(crate) enum GuestError {
     #[error("cannot {doing} {}", .path.display())]
     Io { doing: &'static str, path: PathBuf, source: io::Error },
-    #[error("{} is a link to nothing", .path.display())]
+    #[error("{} is a dangling link", .path.display())]
     Dangling { path: PathBuf },
     #[error("{} belongs to another user", .path.display())]
     Foreign { path: PathBuf },
@@ -38,13 +37,13 @@ pub(crate) enum GuestError {
     NotAFile { path: PathBuf },
     #[error("{} is not UTF-8", .path.display())]
     NotText { path: PathBuf },
-    #[error("{} is not as it should be", .path.display())]
+    #[error("{} is not valid", .path.display())]
     Damaged { path: PathBuf, source: Damage },
-    #[error("{} was changed by another program just now", .path.display())]
+    #[error("another program has just changed {}", .path.display())]
     Overtaken { path: PathBuf },
     #[error("the record of what brigade changed cannot be read: {}", .path.display())]
     Record { path: PathBuf, source: serde_json::Error },
-    #[error("what brigade put into {} is written in another way now", .path.display())]
+    #[error("brigade's settings in {} were rewritten in another form", .path.display())]
     Reworded { path: PathBuf },
     #[error("another `brigade init` is running")]
     Busy,
@@ -60,23 +59,21 @@ impl From<GuestError> for CliError {
     fn from(error: GuestError) -> Self {
         let hint = match &error {
             GuestError::Io { .. } => None,
-            GuestError::Dangling { .. } => Some("make what it points at, or remove the link"),
+            GuestError::Dangling { .. } => Some("create its target, or remove the link"),
             GuestError::Foreign { .. } => {
-                Some("run brigade as its owner, or give it to you with `chown`")
+                Some("run brigade as its owner, or change its owner with `chown`")
             }
             GuestError::NotAFile { .. } => Some("move it out of the way"),
             GuestError::NotText { .. } => Some("save it as UTF-8"),
             GuestError::Damaged { .. } => Some(
-                "mend it by hand; brigade changes only what it can read, and comments are not JSON",
+                "correct it by hand; brigade only changes files it can read, and JSON does not allow comments",
             ),
             GuestError::Overtaken { .. } => Some("nothing was lost; run the command again"),
             GuestError::Record { .. } => Some(
-                "copies of the files as they were stand in it; put them back by hand, then remove it",
+                "it contains the original text of the files; restore them by hand, then remove it",
             ),
-            GuestError::Reworded { .. } => {
-                Some("take out mcp_servers.team by hand, then undo again")
-            }
-            GuestError::Busy => Some("answer or end that one first"),
+            GuestError::Reworded { .. } => Some("remove mcp_servers.team by hand, then undo again"),
+            GuestError::Busy => Some("answer or stop that one first"),
         };
         let kind = match &error {
             GuestError::Busy => Kind::Locked,

@@ -1,4 +1,5 @@
-//! The one binary. The only crate that knows environment variables, terminals and exit codes.
+//! The `brigade` binary: the only crate that reads environment variables and deals with terminals and
+//! exit codes.
 
 mod allocator;
 mod approval;
@@ -30,13 +31,13 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 fn main() -> ExitCode {
-    allocator::give_back();
+    allocator::configure_malloc();
     error::catch_bugs();
-    let mut words = std::env::args_os().skip(1);
-    let done = match words.next() {
-        // One stands beside every agent for as long as it runs: it does without what reads command lines.
-        Some(word) if word == commands::GUARD => commands::run_guard(&words.collect::<Vec<_>>()),
-        _ => obey(&cli::words(std::env::args_os())),
+    let mut args = std::env::args_os().skip(1);
+    let done = match args.next() {
+        // One guard process runs beside every agent. Skipping the command-line parser keeps it small.
+        Some(arg) if arg == commands::GUARD => commands::run_guard(&args.collect::<Vec<_>>()),
+        _ => run_command_line(&cli::normalize_args(std::env::args_os())),
     };
     let code = match done {
         Ok(code) => code,
@@ -45,17 +46,17 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-fn obey(words: &[OsString]) -> Result<u8, error::CliError> {
-    match cli::Cli::try_parse_from(words) {
+fn run_command_line(args: &[OsString]) -> Result<u8, error::CliError> {
+    match cli::Cli::try_parse_from(args) {
         Ok(cli) => commands::run(cli),
-        // The version is asked for while the words are still being read, before anybody looks for --json.
-        Err(asked)
-            if asked.kind() == ErrorKind::DisplayVersion
-                && words.iter().any(|word| word == "--json") =>
+        // `clap` handles --version while parsing, before it has seen --json.
+        Err(stopped)
+            if stopped.kind() == ErrorKind::DisplayVersion
+                && args.iter().any(|arg| arg == "--json") =>
         {
-            output::print_json(&version::told())?;
+            output::print_json(&version::document())?;
             Ok(exit::DONE)
         }
-        Err(wrong) => wrong.exit(),
+        Err(invalid) => invalid.exit(),
     }
 }

@@ -1,5 +1,5 @@
-//! What people see: text, tables and colours. Everything goes through here, and through `anstream`,
-//! which takes the colours out where there is no terminal, or where `NO_COLOR` is set.
+//! Terminal output: text, tables and colours. All output goes through this module and `anstream`, which
+//! removes the colours if there is no terminal or `NO_COLOR` is set.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
@@ -14,22 +14,22 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::error::{CliError, output_failed};
 
-/// What is wrong.
+/// Errors.
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
-/// What to do about it.
+/// Hints.
 pub(crate) const HINT: Style = AnsiColor::Cyan.on_default();
-/// What one looks for first.
+/// Names and headings.
 pub(crate) const STRONG: Style = Style::new().bold();
-/// What one needs least.
+/// Secondary details.
 pub(crate) const FAINT: Style = Style::new().dimmed();
-/// Could be begun now.
+/// Ready to start.
 pub(crate) const READY: Style = AnsiColor::Green.on_default();
-/// Under way, or waiting to be read.
+/// In progress, or unread.
 pub(crate) const BUSY: Style = AnsiColor::Yellow.on_default();
 
 /// The style of a task's state.
-pub(crate) fn task_style(look: Look) -> Style {
-    match look {
+pub(crate) fn task_style(state: Look) -> Style {
+    match state {
         Look::Ready => READY,
         Look::Kept => Style::new(),
         Look::InProgress => BUSY,
@@ -37,13 +37,13 @@ pub(crate) fn task_style(look: Look) -> Style {
     }
 }
 
-/// Writes text to standard output in one go.
+/// Writes text to standard output in one write.
 pub(crate) fn print(text: &str) -> Result<(), CliError> {
     let mut out = anstream::AutoStream::auto(io::stdout().lock());
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(output_failed)
 }
 
-/// Writes bytes to standard output as they are: the wire's own, which nobody may change.
+/// Writes bytes to standard output unchanged: stored documents must keep every byte.
 pub(crate) fn print_raw(bytes: &[u8]) -> Result<(), CliError> {
     let mut out = io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).map_err(output_failed)
@@ -56,7 +56,7 @@ pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), CliError> 
     print_raw(&line)
 }
 
-/// Writes documents of the wire as one JSON array, each as it is.
+/// Writes stored documents as one JSON array, each with its bytes unchanged.
 pub(crate) fn print_array<'d>(
     documents: impl IntoIterator<Item = &'d [u8]>,
 ) -> Result<(), CliError> {
@@ -64,32 +64,32 @@ pub(crate) fn print_array<'d>(
     print_raw(&[b"[", documents.join(b",\n".as_slice()).as_slice(), b"]\n"].concat())
 }
 
-/// Whether the reader of standard output has gone, which writing would only find out the next time.
+/// Whether the reader of standard output has closed it. A write would only notice on the next attempt.
 pub(crate) fn is_abandoned() -> bool {
     let out = io::stdout();
     let mut fds = [PollFd::new(&out, PollFlags::empty())];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    let looked = poll(&mut fds, Some(&now));
-    looked.is_ok() && fds.iter().any(|fd| fd.revents().contains(PollFlags::ERR))
+    let polled = poll(&mut fds, Some(&now));
+    polled.is_ok() && fds.iter().any(|fd| fd.revents().contains(PollFlags::ERR))
 }
 
-/// Writes a line to standard error. Where that cannot be done there is nobody to tell.
+/// Writes a line to standard error. Ignores errors, because there is nowhere else to report them.
 pub(crate) fn say(line: &str) {
     let mut err = anstream::AutoStream::auto(io::stderr().lock());
-    let _nobody = writeln!(err, "{line}");
+    let _ignored = writeln!(err, "{line}");
 }
 
-/// Says on standard error what is not the answer, but worth knowing.
+/// Prints a note on standard error.
 pub(crate) fn note(text: &str) {
     say(&format!("{HINT}note:{HINT:#} {}", plain(text)));
 }
 
-/// Says on standard error what can be done next.
+/// Prints a hint on standard error: what to do next.
 pub(crate) fn hint(text: &str) {
     say(&format!("{HINT}hint:{HINT:#} {}", plain(text)));
 }
 
-/// The width to keep to, if somebody looks.
+/// The width of the terminal; `None` if standard output is not a terminal.
 pub(crate) fn width() -> Option<usize> {
     if !io::stdout().is_terminal() {
         return None;
@@ -98,13 +98,13 @@ pub(crate) fn width() -> Option<usize> {
     Some(usize::from(width.0))
 }
 
-/// A time as a person of this place tells it.
+/// A time in the local time zone.
 pub(crate) fn local(at: Timestamp) -> jiff::Zoned {
-    // What a test draws is the same on every machine.
+    // Tests use UTC, so that their output is the same on every machine.
     at.to_zoned(if cfg!(test) { TimeZone::UTC } else { TimeZone::system() })
 }
 
-/// The day and the time of a wire timestamp; as written, if it is none.
+/// Formats a timestamp as local date and time. Text that is not a timestamp is returned as it is.
 pub(crate) fn when(timestamp: &str) -> String {
     match timestamp.parse::<Timestamp>() {
         Ok(at) => local(at).strftime("%Y-%m-%d %H:%M:%S").to_string(),
@@ -112,7 +112,7 @@ pub(crate) fn when(timestamp: &str) -> String {
     }
 }
 
-/// The same for milliseconds since 1970.
+/// Formats milliseconds since 1970 as local date and time.
 pub(crate) fn when_ms(milliseconds: u64) -> Option<String> {
     let at = Timestamp::from_millisecond(i64::try_from(milliseconds).ok()?).ok()?;
     Some(local(at).strftime("%Y-%m-%d %H:%M:%S").to_string())
@@ -126,7 +126,7 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// A cell in a style. What it says is made harmless.
+    /// A cell in a style. The text is reduced to one line and escaped.
     pub(crate) fn new(style: Style, text: &str) -> Self {
         Self { text: one_line(text), style }
     }
@@ -144,7 +144,7 @@ impl From<String> for Cell {
     }
 }
 
-/// Rows in aligned columns. The last column takes what room there is.
+/// Rows in aligned columns. The last column is cut to the remaining width.
 #[derive(Debug)]
 pub(crate) struct Table {
     rows: Vec<Vec<Cell>>,
@@ -160,7 +160,7 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// The table as text, each line behind `indent`, none wider than `width`.
+    /// Renders the table. Each line starts with `indent`; none is wider than `width`.
     pub(crate) fn render(&self, indent: &str, width: Option<usize>) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
         let wide = |column: usize| {
@@ -180,7 +180,7 @@ impl Table {
                     _ => cell.text.clone(),
                 };
                 if shown.is_empty() {
-                    // No blanks at the end of a line.
+                    // Avoid trailing spaces.
                     gap += wide + 2;
                     continue;
                 }

@@ -1,7 +1,7 @@
-//! The pane of a teammate: what its agent says and does, and a line to type in.
+//! The terminal pane of a teammate: shows what its agent says and does, and accepts input.
 //!
-//! What is typed reaches the agent as its user's message, by the agent's own protocol. Nothing is
-//! ever typed into the agent's terminal, for it has none.
+//! Input is sent to the agent as a user message over the agent's protocol. The agent has no terminal of its own,
+//! so nothing is ever typed into one.
 
 use std::io::{BufRead, IsTerminal};
 
@@ -14,19 +14,19 @@ use tokio::sync::mpsc;
 use crate::diff;
 use crate::output::{self, BUSY, FAINT, HINT, READY, STRONG};
 
-/// How much of a message that was given to the agent is repeated.
-const GIVEN: usize = 200;
+/// Maximum width of a delivered message in the pane.
+const MESSAGE_WIDTH: usize = 200;
 
 /// A teammate's pane.
 #[derive(Debug, Default)]
 pub(crate) struct Pane {
-    /// What the agent says, up to the end of the line it is in.
+    /// The incomplete last line of the agent's output.
     line: String,
     used: Usage,
 }
 
 impl Pane {
-    /// Opens the pane, and sends what is typed in it.
+    /// Opens the pane and starts forwarding input to `typed`.
     pub(crate) fn open(seat: &Seat, agent: &Agent, typed: mpsc::UnboundedSender<String>) -> Self {
         let mut pane = Self::default();
         pane.print(&format!(
@@ -34,9 +34,12 @@ impl Pane {
             seat.name, seat.team, agent.title
         ));
         if std::io::stdin().is_terminal() {
-            pane.print(&format!("{FAINT}What you type here goes to {}.{FAINT:#}\n", agent.title));
+            pane.print(&format!(
+                "{FAINT}Type here to send a message to {}.{FAINT:#}\n",
+                agent.title
+            ));
         }
-        // A thread, for reading a terminal cannot be called off.
+        // Use a thread, because a blocking read of the terminal cannot be cancelled.
         std::thread::spawn(move || {
             for line in std::io::stdin().lock().lines() {
                 let Ok(line) = line else { return };
@@ -48,33 +51,33 @@ impl Pane {
         pane
     }
 
-    /// Shows something.
+    /// Shows an event.
     pub(crate) fn show(&mut self, sight: &Sight) {
         match sight {
             Sight::Started => self.state("starting"),
             Sight::Given(text) => {
-                for (from, text) in letters(text) {
-                    let text = text::cut(&text::plain(&text).replace('\n', " "), GIVEN);
+                for (from, text) in messages(text) {
+                    let text = text::cut(&text::plain(&text).replace('\n', " "), MESSAGE_WIDTH);
                     let from = text::one_line(&from);
-                    self.fresh(&format!("{STRONG}← {from}{STRONG:#} {FAINT}{text}{FAINT:#}"));
+                    self.print_line(&format!("{STRONG}← {from}{STRONG:#} {FAINT}{text}{FAINT:#}"));
                 }
             }
             Sight::Did(event) => self.event(event),
             Sight::Waits { request_id, what } => {
                 let what = text::one_line(what);
-                self.fresh(&format!(
-                    "{HINT}? {what}{HINT:#}  {FAINT}waits for the lead: {request_id}{FAINT:#}"
+                self.print_line(&format!(
+                    "{HINT}? {what}{HINT:#}  {FAINT}waiting for the lead: {request_id}{FAINT:#}"
                 ));
             }
             Sight::Answered { request_id, yes } => {
-                let word = if *yes { "yes" } else { "no" };
-                self.fresh(&format!(
+                let word = if *yes { "approved" } else { "denied" };
+                self.print_line(&format!(
                     "{HINT}! {word}{HINT:#}  {FAINT}{}{FAINT:#}",
                     text::one_line(request_id)
                 ));
             }
             Sight::Trouble(what) => {
-                self.fresh(&format!("{HINT}! {}{HINT:#}", text::one_line(what)));
+                self.print_line(&format!("{HINT}! {}{HINT:#}", text::one_line(what)));
             }
             _ => {}
         }
@@ -84,24 +87,28 @@ impl Pane {
         match event {
             Event::Ready { .. } => self.state("idle"),
             Event::TurnStarted => self.state("working"),
-            Event::Said(text) => self.say(text),
+            Event::Said(text) => self.append(text),
             Event::ToolStarted { tool, about, .. } => {
                 let line = text::one_line(&format!("{tool} {about}"));
-                self.fresh(&format!("{BUSY}● {}{BUSY:#}", text::cut(&line, 160)));
+                self.print_line(&format!("{BUSY}● {}{BUSY:#}", text::cut(&line, 160)));
             }
-            Event::Changed(change) => self.fresh(&diff::short(change)),
-            Event::ToolEnded { ok: false, .. } => self.fresh(&format!("{FAINT}  failed{FAINT:#}")),
+            Event::Changed(change) => self.print_line(&diff::short(change)),
+            Event::ToolEnded { ok: false, .. } => {
+                self.print_line(&format!("{FAINT}  failed{FAINT:#}"));
+            }
             Event::Used(used) => self.used = *used,
             Event::Retries { why } => {
-                self.state(&format!("tries again: {}", text::one_line(why)));
+                self.state(&format!("retrying: {}", text::one_line(why)));
             }
-            Event::Limited { why } => self.state(&format!("limited: {}", text::one_line(why))),
+            Event::Limited { why } => {
+                self.state(&format!("rate-limited: {}", text::one_line(why)));
+            }
             Event::TurnEnded(end) => {
                 let word = match end {
                     End::Done => "idle".to_owned(),
                     End::Interrupted => "interrupted".to_owned(),
                     End::Failed(why) => format!("failed: {}", text::one_line(why)),
-                    End::Limited(why) => format!("limited: {}", text::one_line(why)),
+                    End::Limited(why) => format!("rate-limited: {}", text::one_line(why)),
                 };
                 let Usage { input, output, .. } = self.used;
                 self.state(&format!("{word}  {input} tokens in, {output} out"));
@@ -110,8 +117,8 @@ impl Pane {
         }
     }
 
-    /// A piece of what the agent says; lines are shown when they are whole.
-    fn say(&mut self, text: &str) {
+    /// Adds a piece of the agent's output. Lines are printed when they are complete.
+    fn append(&mut self, text: &str) {
         self.line.push_str(text);
         while let Some((line, rest)) = self.line.split_once('\n') {
             let (line, rest) = (text::plain(line), rest.to_owned());
@@ -121,51 +128,50 @@ impl Pane {
     }
 
     fn state(&mut self, word: &str) {
-        self.fresh(&format!("{READY}—{READY:#} {FAINT}{word}{FAINT:#}"));
+        self.print_line(&format!("{READY}—{READY:#} {FAINT}{word}{FAINT:#}"));
     }
 
-    /// A line of our own, below what the agent was saying.
-    fn fresh(&mut self, line: &str) {
+    /// Prints a line of brigade's own, after the agent's incomplete line.
+    fn print_line(&mut self, line: &str) {
         if !self.line.is_empty() {
-            let said = std::mem::take(&mut self.line);
-            self.print(&format!("{}\n", text::plain(&said)));
+            let incomplete = std::mem::take(&mut self.line);
+            self.print(&format!("{}\n", text::plain(&incomplete)));
         }
         self.print(&format!("{line}\n"));
     }
 
     fn print(&mut self, text: &str) {
-        // A pane nobody looks at any more is no reason to stop.
+        // Keep running if the pane was closed.
         let _closed = output::print(text);
     }
 
-    /// Says goodbye.
+    /// Prints that the teammate has left.
     pub(crate) fn close(&mut self) {
-        self.state("has left the team");
+        self.state("left the team");
     }
 }
 
-/// The messages in what was given to an agent: from whom, and what. What somebody typed stands in the
-/// pane already.
-fn letters(given: &str) -> Vec<(String, String)> {
-    let mut letters: Vec<(String, String)> = Vec::new();
+/// Extracts the messages from the text of a turn: sender and text. Skips typed input, which the pane shows already.
+fn messages(turn: &str) -> Vec<(String, String)> {
+    let mut messages: Vec<(String, String)> = Vec::new();
     let mut inside = false;
-    for line in given.lines() {
+    for line in turn.lines() {
         if let Some(head) = line.strip_prefix("<teammate-message teammate_id=\"") {
             let mut from = head.split('"').next().unwrap_or_default().to_owned();
-            // An attribute holds no quotation mark, so this is nobody's summary.
+            // Attribute values contain no quotation marks, so a sender's summary cannot fake this ending.
             if head.ends_with(" verified=\"false\">") {
                 from.push_str(" (unverified)");
             }
-            letters.push((from, String::new()));
+            messages.push((from, String::new()));
             inside = true;
         } else if line == "</teammate-message>" {
             inside = false;
-        } else if let (true, Some((_, text))) = (inside, letters.last_mut()) {
+        } else if let (true, Some((_, text))) = (inside, messages.last_mut()) {
             text.push_str(line);
             text.push(' ');
         }
     }
-    letters
+    messages
 }
 
 #[cfg(test)]
@@ -173,12 +179,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_found_in_what_was_given() {
-        let given = "[mail 3-0 for bob@demo]\n\
+    fn extracts_messages_from_a_turn() {
+        let turn = "[mail 3-0 for bob@demo]\n\
             <teammate-message teammate_id=\"alice\" color=\"blue\">\none\ntwo\n</teammate-message>\n\
             typed\n<teammate-message teammate_id=\"team-lead\" verified=\"false\">\nthree\n</teammate-message>";
         let found = [("alice", "one two "), ("team-lead (unverified)", "three ")];
         let found = found.map(|(from, text)| (from.to_owned(), text.to_owned()));
-        assert_eq!(letters(given), found);
+        assert_eq!(messages(turn), found);
     }
 }

@@ -16,34 +16,31 @@ pub(crate) fn print(progress: Progress) {
             output::say(&format!("{name}: {style}{word}{style:#} {FAINT}({evidence}){FAINT:#}"));
         }
         Progress::AskedToStop(name, limit) => {
-            step(name, &format!("asked to stop, within {} s", limit.as_secs()));
+            step(name, &format!("asked to stop within {} s", limit.as_secs()));
         }
         Progress::Refuses(name, why) => {
-            step(name, &format!("would rather stay: {}", one_line(&why)));
+            step(name, &format!("refuses to stop: {}", one_line(&why)));
         }
-        Progress::ToldToEnd(name) => step(name, &format!("{BUSY}told to end{BUSY:#}")),
+        Progress::ToldToEnd(name) => step(name, &format!("{BUSY}stopping{BUSY:#}")),
         Progress::WorktreeKept(name, Removed::Stays, tree) => {
             let dir = tree.dir.display();
-            step(
-                name,
-                &format!("its worktree has changes that are not committed, and stays: {dir}"),
-            );
+            step(name, &format!("kept its worktree because it has uncommitted changes: {dir}"));
         }
         Progress::WorktreeKept(name, Removed::Unclear, tree) => {
             let dir = tree.dir.display();
-            step(name, &format!("git cannot look at its worktree, which stays: {dir}"));
+            step(name, &format!("kept its worktree because git cannot read it: {dir}"));
         }
         Progress::WorktreeKept(name, _, tree) => {
-            step(name, &format!("its branch {} has commits, and stays", tree.branch));
+            step(name, &format!("kept its branch {} because it has commits", tree.branch));
         }
-        Progress::Ended(name, Ended::Agreed) => step(name, "has left"),
-        Progress::Ended(name, Ended::WasGone) => step(name, "was gone already"),
-        Progress::Ended(name, Ended::Forced) => step(name, "ended"),
+        Progress::Ended(name, Ended::Agreed) => step(name, "stopped"),
+        Progress::Ended(name, Ended::WasGone) => step(name, "was not running"),
+        Progress::Ended(name, Ended::Forced) => step(name, "killed"),
         Progress::Ended(name, Ended::Refused(why)) => {
-            step(name, &format!("stays: {}", one_line(&why)));
+            step(name, &format!("refused to stop and stays: {}", one_line(&why)));
         }
         Progress::RunsElsewhere(name, host) => {
-            output::note(&format!("{name} runs on {host}, and is not started here"));
+            output::note(&format!("{name} runs on {host} and is not started here"));
         }
         Progress::StaysElsewhere(name, host, team) => {
             output::note(&format!("{name} runs on {host}; team {team} stays for it"));
@@ -52,16 +49,16 @@ pub(crate) fn print(progress: Progress) {
             output::note(&format!("not installed here: {what}; {remedy}"));
         }
         Progress::Restored(team, members, tasks, messages) => output::say(&format!(
-            "team {team} was gone, and is back: {members} members, {tasks} tasks, {messages} messages nobody \
-             had read"
+            "restored team {team} from the journal: {members} members, {tasks} tasks, {messages} unread \
+             messages"
         )),
         Progress::NativeNotRestored(name) => output::note(&format!(
-            "{name} was Claude Code's own and stays away; `brigade spawn {name} --agent claude` puts \
-             another in its place"
+            "did not restart {name}, which Claude Code ran itself; `brigade spawn {name} --agent claude` \
+             replaces it"
         )),
         Progress::LeadDoesNotListen(team, name) => output::note(&format!(
             "the lead of team {team} reads its mail only while a teammate that it started itself is \
-             there; until then what {name} writes to it waits in its inbox"
+             running; until then messages from {name} wait in its inbox"
         )),
         Progress::WaitingForServer(servers) => {
             output::say(&format!("waiting for {} to answer", servers.join(", ")));

@@ -1,4 +1,4 @@
-//! Telling a person why nothing happens.
+//! Prints a notice if an operation takes long.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -7,21 +7,21 @@ use brigade_files::LOCK_WAIT;
 
 use crate::output;
 
-/// How long nothing is said. Most waits are over in a few milliseconds.
-const QUIET: Duration = Duration::from_secs(1);
+/// How long to wait before printing the notice. Most operations finish within a few milliseconds.
+const NOTICE_DELAY: Duration = Duration::from_secs(1);
 
-/// Does what may have to wait for a lock; if it does, says so once.
+/// Runs an operation that may wait for a file lock, and prints a notice if it waits long.
 pub(crate) async fn patiently<T>(work: impl Future<Output = T>) -> T {
     let secs = LOCK_WAIT.as_secs();
     saying(&format!("waiting: another program holds a lock (for up to {secs} s)"), work).await
 }
 
-/// Does what may take a while; if it does, says these words once.
-pub(crate) async fn saying<T>(words: &str, work: impl Future<Output = T>) -> T {
+/// Runs an operation and prints this notice once if it takes long.
+pub(crate) async fn saying<T>(notice: &str, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
-    if let Ok(done) = tokio::time::timeout(QUIET, work.as_mut()).await {
+    if let Ok(done) = tokio::time::timeout(NOTICE_DELAY, work.as_mut()).await {
         return done;
     }
-    output::say(words);
+    output::say(notice);
     work.await
 }

@@ -1,15 +1,15 @@
-//! What this program was built from, as `build.rs` found it.
+//! Version and build information, collected by `build.rs`.
 
 use serde::Serialize;
 
 /// One line, for `-V`.
 pub(crate) const SHORT: &str = env!("BRIGADE_SHORT");
 
-/// All of it, for `--version`.
+/// Several lines, for `--version`.
 pub(crate) const LONG: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     "\ncommit    ",
-    env!("BRIGADE_COMMIT_WORDS"),
+    env!("BRIGADE_COMMIT_TEXT"),
     "\ntarget    ",
     env!("BRIGADE_TARGET"),
     ", ",
@@ -18,17 +18,17 @@ pub(crate) const LONG: &str = concat!(
     env!("BRIGADE_RUSTC"),
     ", ",
     env!("BRIGADE_PROFILE"),
-    "\nengine    ",
-    env!("BRIGADE_ENGINE"),
+    "\nstores    ",
+    env!("BRIGADE_STORES"),
 );
 
-/// The same for programs.
+/// The JSON form of the version.
 #[derive(Serialize)]
-pub(crate) struct Version {
+pub(crate) struct VersionDocument {
     version: &'static str,
-    /// The hash of the commit, or nothing where nobody knows it.
+    /// The hash of the commit, if known.
     commit: Option<&'static str>,
-    /// Whether the sources were changed since.
+    /// Whether the sources had uncommitted changes.
     changed: Option<bool>,
     target: &'static str,
     #[serde(rename = "static")]
@@ -38,10 +38,10 @@ pub(crate) struct Version {
     engine: Option<&'static str>,
 }
 
-/// What `--version --json` prints.
-pub(crate) fn told() -> Version {
+/// The output of `--version --json`.
+pub(crate) fn document() -> VersionDocument {
     let known = |text: &'static str, unknown: &str| (text != unknown).then_some(text);
-    Version {
+    VersionDocument {
         version: env!("CARGO_PKG_VERSION"),
         commit: known(env!("BRIGADE_COMMIT"), ""),
         changed: known(env!("BRIGADE_COMMIT_STATE"), "unknown").map(|state| state == "changed"),

@@ -23,8 +23,16 @@ enum TakeMode {
     Read,
 }
 
-impl Files {
+/// Bob's native program, which reads and writes the files itself.
+trait NativeBob {
     /// Takes the mail in bob's inbox, as bob's program does, and returns the envelopes its model would see.
+    fn take(&self, takes: TakeMode) -> String;
+
+    /// The texts of the unread messages in bob's inbox.
+    async fn waiting(&self) -> Vec<String>;
+}
+
+impl NativeBob for Files {
     fn take(&self, takes: TakeMode) -> String {
         let bytes = fs::read(self.inbox("bob")).unwrap();
         let inbox = Inbox::read(&bytes).unwrap();
@@ -42,7 +50,6 @@ impl Files {
         envelopes.join("\n\n")
     }
 
-    /// The texts of the unread messages in bob's inbox.
     async fn waiting(&self) -> Vec<String> {
         let texts = self.anew().texts("bob").await;
         texts.into_iter().filter(|(_, read)| !read).map(|(text, _)| text).collect()

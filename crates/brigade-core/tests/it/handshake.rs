@@ -14,7 +14,7 @@ use brigade_wire::body::Body;
 use brigade_wire::protocol::Protocol;
 use brigade_wire::team::Team;
 
-use brigade_testkit::files::{Files, in_memory};
+use brigade_testkit::files::{Files, in_memory, store};
 
 /// Puts a message into an inbox without any checks, as another program would.
 pub(crate) async fn write(house: &House, from: &str, to: &str, text: &str) {

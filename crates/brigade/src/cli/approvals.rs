@@ -5,8 +5,8 @@ use clap::builder::NonEmptyStringValueParser;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  brigade approvals             see who asks for what
-  brigade approvals --follow    go on with what is asked and answered
+  brigade approvals             list waiting requests
+  brigade approvals --follow    also print new requests and answers
   brigade approvals --json | jq -r '.[] | select(.kind == \"permission\") | .command'";
 
 pub(super) const APPROVE_EXAMPLES: &str = "\
@@ -18,29 +18,29 @@ pub(super) const DENY_EXAMPLES: &str = "\
 Example:
   brigade deny 3 --reason \"not on main; make a branch first\"";
 
-/// What waits.
+/// Arguments of `brigade approvals`.
 #[derive(Args, Debug)]
 pub(crate) struct Approvals {
-    /// Go on with what is asked and answered from now on, until interrupted
+    /// Keep printing new requests and answers until interrupted
     #[arg(long, short)]
     pub(crate) follow: bool,
 }
 
-/// Yes.
+/// Arguments of `brigade approve`.
 #[derive(Args, Debug)]
 pub(crate) struct Approve {
-    /// The numbers or ids of the requests
+    /// Number or id of each request
     #[arg(value_name = "ID", required = true)]
     pub(crate) which: Vec<String>,
 }
 
-/// No.
+/// Arguments of `brigade deny`.
 #[derive(Args, Debug)]
 pub(crate) struct Deny {
-    /// The number or id of the request
+    /// Number or id of the request
     #[arg(value_name = "ID")]
     pub(crate) which: String,
-    /// Tell the teammate why, and what to do instead
+    /// Reason sent to the teammate: why not, and what to do instead
     #[arg(long, short, allow_hyphen_values = true, value_parser = NonEmptyStringValueParser::new())]
     pub(crate) reason: String,
 }

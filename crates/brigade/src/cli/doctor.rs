@@ -1,14 +1,14 @@
-//! The command that looks for what is wrong.
+//! `brigade doctor`
 
 use clap::Args;
 
-/// Looking for what is wrong.
+/// Arguments of `brigade doctor`.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Doctor {
-    /// Mend what can be mended safely
+    /// Fix problems that can be fixed safely
     ///
-    /// Nothing is deleted that could be missed: it is moved into brigade's own folder, or copied there
-    /// before it is changed.
+    /// Nothing you might need is deleted: files are moved into brigade's own folder, or copied there
+    /// before they are changed.
     #[arg(long)]
     pub(crate) fix: bool,
 }

@@ -1,9 +1,9 @@
-//! The commands for teams that run on this host.
+//! `brigade stop`, `brigade down`, `brigade resume`
 
 use brigade_wire::name::{MemberName, TeamName};
 use clap::Args;
 
-/// Asking members to stop.
+/// Arguments of `brigade stop`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Stop {
     /// The member to stop
@@ -12,34 +12,34 @@ pub(crate) struct Stop {
     pub(crate) how: Ending,
 }
 
-/// Taking a team down.
+/// Arguments of `brigade down`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Down {
-    /// The team; if not given the only one that is up, or that of the brigade.toml of this folder
+    /// The team [default: the only one running, or the team of this folder's brigade.toml]
     #[arg(value_name = "TEAM")]
     pub(crate) which: Option<TeamName>,
     #[command(flatten)]
     pub(crate) how: Ending,
 }
 
-/// How members are ended.
+/// How to stop members; shared by `stop` and `down`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Ending {
-    /// End it after this many seconds, whatever it answers
+    /// Kill a member that has not answered after this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) limit: u64,
-    /// Do not ask, end it at once
+    /// Kill immediately, without asking
     #[arg(long)]
     pub(crate) now: bool,
-    /// Tell it why
+    /// Reason sent with the request to stop
     #[arg(long, short, allow_hyphen_values = true)]
     pub(crate) reason: Option<String>,
 }
 
-/// Bringing teams back.
+/// Arguments of `brigade resume`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Resume {
-    /// The team; all that were up if not given
+    /// The team [default: every team that was running]
     #[arg(value_name = "TEAM")]
     pub(crate) which: Option<TeamName>,
 }

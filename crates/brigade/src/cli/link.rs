@@ -5,23 +5,23 @@ use clap::Args;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  brigade link demo --store nats://engine:4222      on each host of the team
-  brigade link --store tls://engine:4222 --creds bob.creds
-  brigade link demo --store nats://engine:4222 --once";
+  brigade link demo --store nats://server:4222      on each host of the team
+  brigade link --store tls://server:4222 --creds bob.creds
+  brigade link demo --store nats://server:4222 --once";
 
-/// What is linked.
+/// Arguments of `brigade link`.
 #[derive(Args, Debug)]
 pub(crate) struct Link {
-    /// The teams; those of the engine if none is named
+    /// The teams [default: all teams on the NATS server]
     ///
-    /// A team that is only here, led by a native, is made in the engine; one that is only in the engine is
-    /// made here.
+    /// A team that exists only on this host and is led by Claude Code is created on the server. A team
+    /// that exists only on the server is created on this host.
     #[arg(value_name = "TEAM")]
     pub(crate) teams: Vec<TeamName>,
-    /// Call this host so; no two hosts of a team may be called the same
+    /// Name of this host; must be unique among the team's hosts
     #[arg(long, value_name = "NAME")]
     pub(crate) host: Option<String>,
-    /// Bring both sides into step once, and end
+    /// Synchronize once and exit
     #[arg(long)]
     pub(crate) once: bool,
 }

@@ -16,22 +16,23 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum OrgCommand {
-    /// Make an organisation, and the configuration of its servers
+    /// Create an organisation and the configuration of its servers
     ///
-    /// Writes keys, credentials and a configuration file for each server into a folder; it needs no
-    /// server to do so. A second organisation in the same folder is on the same servers, and neither
-    /// sees anything of the other. Keep the folder secret: whoever has it can be anybody.
+    /// Writes keys, credentials and one configuration file per server into a folder. The servers need
+    /// not be running. A second organisation in the same folder shares the servers but is isolated
+    /// from the first. Keep the folder secret: its keys can impersonate every member.
     Init(OrgInit),
 
-    /// Tell the running servers, and make the streams that are not there
+    /// Send the configuration to the running servers and create missing streams
     ///
-    /// To be run once the servers run, and after an organisation was added.
+    /// Run this after the servers have started, and after adding an organisation.
     Apply(OrgFolder),
 
-    /// Give credentials to a member, or to several on one host
+    /// Create credentials for one member, or for several on one host
     ///
-    /// With them one can send as these members, read their mail and work on their team's board, and
-    /// nothing else. It is the servers that see to it. They need not run, and need not be told.
+    /// The credentials allow sending as these members, reading their mail and using their team's
+    /// board, and nothing else. The servers enforce this. They need not be running, and no `org apply`
+    /// is needed afterwards.
     #[command(after_help = "\
 Examples:
   brigade org add-member demo alice
@@ -39,150 +40,150 @@ Examples:
   brigade org add-member demo alice bob --out host-b.creds --valid 90d")]
     AddMember(OrgAddMember),
 
-    /// Take back all credentials with which one can speak as a member
+    /// Revoke all credentials that can act as a member
     ///
-    /// The servers are told, and cut off who is connected with them. New ones can be given afterwards.
+    /// The servers disconnect clients that use them. You can create new credentials afterwards.
     Revoke(OrgRevoke),
 
-    /// List who was given credentials
+    /// List the members that have credentials
     ///
-    /// Exit code 4 says that nobody was.
+    /// Exits with code 4 if there are none.
     List(OrgFolder),
 
     #[command(flatten)]
     Engine(EngineCommand),
 }
 
-/// What is done to an engine that runs, the one of --store, by who may do everything there.
+/// Commands for a running NATS server, the one of --store. They need administrator credentials.
 #[derive(Debug, Subcommand)]
 pub(crate) enum EngineCommand {
-    /// Save everything that is in the engine into a folder
+    /// Back up everything on the NATS server to a folder
     ///
-    /// It may be in use: all that was acknowledged before is in the backup. The folder holds everybody's
-    /// mail, and can only be read by you.
+    /// The server may be in use: the backup contains every write acknowledged before it started. It
+    /// contains the mail of all members, so only you can read the folder.
     #[command(after_help = "\
 Example:
-  brigade --store nats://engine --creds admin.creds org backup backup-monday")]
+  brigade --store nats://server --creds admin.creds org backup backup-monday")]
     Backup {
-        /// Where to; a folder that is empty, or not there yet
+        /// Destination: an empty or new folder
         dir: PathBuf,
     },
 
-    /// Put a backup into an empty engine
+    /// Restore a backup to an empty NATS server
     ///
-    /// The files are checked first, and afterwards that everything is there. An engine in which brigade
-    /// has anything is left as it is.
+    /// Verifies the files before restoring, and the result afterwards. Refuses a server that already
+    /// holds brigade data.
     #[command(after_help = "\
 Example:
-  brigade --store nats://new-engine --creds admin.creds org restore backup-monday")]
+  brigade --store nats://new-server --creds admin.creds org restore backup-monday")]
     Restore {
-        /// The folder of the backup
+        /// The backup folder
         dir: PathBuf,
-        /// Keep everything on so many servers [default: as it was, or one where there is one]
+        /// Number of copies of each stream [default: as in the backup; 1 on a single server]
         #[arg(long, value_name = "NUMBER")]
         replicas: Option<usize>,
     },
 
     /// Change how long mail is kept
     ///
-    /// What is older goes at once, read or not. Tasks, rosters and notes stay.
+    /// Older mail is deleted immediately, read or not. Tasks, rosters and notes stay.
     #[command(after_help = "\
 Example:
-  brigade --store nats://engine --creds admin.creds org retention 14d")]
+  brigade --store nats://server --creds admin.creds org retention 14d")]
     Retention {
-        /// So long, as in 14d or 12h
+        /// Retention time, such as 14d or 12h
         #[arg(value_parser = time)]
         time: Duration,
     },
 }
 
-/// Where the keys are.
+/// The folder with an organisation's keys.
 #[derive(Args, Debug)]
 pub(crate) struct OrgFolder {
-    /// The folder of `brigade org init`
+    /// The folder created by `brigade org init`
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) dir: PathBuf,
-    /// Which organisation; the only one if not given
+    /// The organisation [default: the only one in the folder]
     #[arg(long, value_name = "NAME")]
     pub(crate) org: Option<TeamName>,
 }
 
-/// A new organisation.
+/// Arguments of `brigade org init`.
 #[derive(Args, Debug)]
 pub(crate) struct OrgInit {
-    /// Its name: a-z, 0-9 and hyphens
+    /// Name of the organisation: a-z, 0-9 and hyphens
     pub(crate) name: TeamName,
-    /// Where to write; one there already gets another organisation
+    /// The folder to write to; if it already holds organisations, this one is added
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) dir: PathBuf,
-    /// Spread its teams over so many shards, 1, 4 or 16; it cannot be changed later
+    /// Number of shards its teams are spread over: 1, 4 or 16; cannot be changed later
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) shards: u16,
-    /// Where each server is, for clients; 2000 more is the port for the other servers [default:
+    /// Client address of each server; servers reach each other on this port plus 2000 [default:
     /// 127.0.0.1:4222]
     #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
     pub(crate) nodes: Vec<String>,
-    /// Let the servers listen on this address, if not on the one they are known by
+    /// Address the servers listen on [default: the address in --nodes]
     #[arg(long, value_name = "ADDRESS", requires = "nodes")]
     pub(crate) listen: Option<String>,
-    /// Encrypt: the certificate of the servers, where it is on their hosts
+    /// TLS certificate file of the servers (path on their hosts)
     #[arg(long, value_name = "FILE", requires = "tls_key", requires = "nodes")]
     pub(crate) tls_cert: Option<PathBuf>,
-    /// Encrypt: its key
+    /// Private key file of the TLS certificate
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Encrypt: who vouches for it, if the system does not know
+    /// CA certificate file for TLS, if the system does not trust the CA already
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_ca: Option<PathBuf>,
-    /// Keep mail for so long, as in 30d or 12h
+    /// How long to keep mail, such as 30d or 12h
     #[arg(long, value_name = "TIME", default_value = "30d", value_parser = time)]
     pub(crate) retention: Duration,
-    /// Keep everything on so many servers [default: 3, where there are as many]
+    /// Number of copies of each stream [default: 3 in a cluster, otherwise 1]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) replicas: Option<usize>,
 }
 
-/// Who is to have credentials.
+/// Arguments of `brigade org add-member`.
 #[derive(Args, Debug)]
 pub(crate) struct OrgAddMember {
     /// The team
     pub(crate) team: TeamName,
-    /// The member; several for a host on which they all live
+    /// The member; name several if they run on the same host
     #[arg(value_name = "NAME", required = true)]
     pub(crate) names: Vec<MemberName>,
-    /// It leads: it keeps the roster, reads everybody's mail and answers requests
+    /// Grant the permissions of a lead: manage the roster, read all mail, answer requests
     #[arg(long)]
     pub(crate) lead: bool,
-    /// It leads, but answers no requests and gives no orders
+    /// Do not let the lead answer requests or give orders
     #[arg(long, requires = "lead")]
     pub(crate) no_answers: bool,
-    /// They end after this time, as in 90d or 12h
+    /// Let the credentials expire after this time, such as 90d or 12h
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) valid: Option<Duration>,
-    /// Write them to this file
+    /// Write the credentials to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) folder: OrgFolder,
 }
 
-/// Who is to have none any more.
+/// Arguments of `brigade org revoke`.
 #[derive(Args, Debug)]
 pub(crate) struct OrgRevoke {
     /// The team
     pub(crate) team: TeamName,
     /// The member
     pub(crate) name: MemberName,
-    /// Only write it down; `brigade org apply`, or starting the servers again, makes it true
+    /// Only record the revocation; it takes effect with `brigade org apply` or a server restart
     #[arg(long)]
     pub(crate) offline: bool,
     #[command(flatten)]
     pub(crate) folder: OrgFolder,
 }
 
-/// A time as people write it.
+/// Parses a duration such as `30d` or `12h`.
 fn time(text: &str) -> Result<Duration, String> {
-    let form = || "use a number and s, m, h or d, as in 30d".to_owned();
+    let form = || "use a number and s, m, h or d, such as 30d".to_owned();
     let unit = text.chars().next_back().ok_or_else(form)?;
     let seconds = match unit {
         's' => 1,
@@ -193,9 +194,9 @@ fn time(text: &str) -> Result<Duration, String> {
     };
     let number = text.strip_suffix(unit).unwrap_or_default();
     let number: u64 = number.parse().map_err(|_| form())?;
-    // Years beyond any use, and before anything overflows.
+    // A limit of a hundred years keeps date arithmetic from overflowing.
     if number == 0 || number > 36_500 * 24 * 60 * 60 / seconds {
-        return Err("use a time from a second to a hundred years".to_owned());
+        return Err("use a time between one second and a hundred years".to_owned());
     }
     Ok(Duration::from_secs(number * seconds))
 }
@@ -205,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times() {
+    fn parses_durations() {
         for (text, seconds) in [("30d", 2_592_000), ("12h", 43_200), ("90m", 5_400), ("2s", 2)] {
             assert_eq!(time(text), Ok(Duration::from_secs(seconds)), "{text}");
         }

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 pub(crate) enum TaskCommand {
     /// Add a task to the board
     ///
-    /// Members see it when they look at the board. Only the owner is told of it.
+    /// Members see the task when they read the board. Only the owner is notified.
     #[command(after_help = "\
 Examples:
   brigade task add \"Write the docs\" --owner bob
@@ -20,49 +20,49 @@ Examples:
 
     /// Show a task in full
     Show {
-        /// Which task
+        /// Task id
         id: TaskId,
     },
 
     /// Change a task
     ///
-    /// A new owner is told by a message, as Claude Code does it.
+    /// A new owner is notified by a message, as in Claude Code.
     Update(Box<TaskUpdate>),
 
-    /// Take a task: it is then yours and in progress, or somebody was first
+    /// Claim a task: become its owner and set it to in progress
     ///
-    /// Of any number who claim a task at once exactly one gets it. A task that waits for another,
-    /// belongs to somebody or is done is refused.
+    /// If several members claim a task at the same time, exactly one succeeds. Fails if the task is
+    /// blocked, has an owner, or is completed.
     Claim {
-        /// Which task
+        /// Task id
         id: TaskId,
     },
 
-    /// Mark a task completed; only its owner and the lead may
+    /// Mark a task completed (owner or lead only)
     Done {
-        /// Which task
+        /// Task id
         id: TaskId,
     },
 
-    /// Delete a task, and what others wait for in it
+    /// Delete a task and unblock those that wait for it
     Delete {
-        /// Which task
+        /// Task id
         id: TaskId,
     },
 
-    /// Give back the open tasks of a member that is gone: pending, with no owner
+    /// Return a member's unfinished tasks to pending, without an owner
     Release {
-        /// Whose tasks
+        /// The member that owns the tasks
         name: MemberName,
     },
 
-    /// Draw which task waits for which
+    /// Draw the dependencies between tasks
     #[command(after_help = "\
 Examples:
   brigade task graph
   brigade task graph --format dot | dot -Tsvg > board.svg")]
     Graph {
-        /// Choose what to draw it in
+        /// Output format
         #[arg(long, default_value = "text")]
         format: GraphFormat,
     },
@@ -70,56 +70,56 @@ Examples:
 
 #[derive(Args, Debug)]
 pub(crate) struct TaskAdd {
-    /// What is to be done, in a line
+    /// One-line subject
     #[arg(allow_hyphen_values = true)]
     pub(crate) subject: String,
-    /// Say in full what is to be done
+    /// Full description
     #[arg(long, short, default_value = "", hide_default_value = true, allow_hyphen_values = true)]
     pub(crate) description: String,
-    /// Let it wait for this task; may be repeated
+    /// Task that must be completed first; can be repeated
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     pub(crate) blocked_by: Vec<TaskId>,
-    /// Give it to this member, who is told
+    /// Assign it to this member, who is notified
     #[arg(long, value_name = "NAME")]
     pub(crate) owner: Option<MemberName>,
-    /// Say what to show while it is being done: "Writing the docs"
+    /// Text to show while it is in progress: "Writing the docs"
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) active_form: Option<String>,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct TaskList {
-    /// Show only those that could be claimed now
+    /// Show only tasks that are ready to be claimed
     #[arg(long)]
     pub(crate) ready: bool,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct TaskUpdate {
-    /// Which task
+    /// Task id
     pub(crate) id: TaskId,
-    /// Give it this subject
+    /// New subject
     #[arg(long, allow_hyphen_values = true)]
     pub(crate) subject: Option<String>,
-    /// Give it this description
+    /// New description
     #[arg(long, short, allow_hyphen_values = true)]
     pub(crate) description: Option<String>,
-    /// Say what to show while it is being done
+    /// Text to show while it is in progress
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) active_form: Option<String>,
-    /// Set how far it is
+    /// New status
     #[arg(long)]
     pub(crate) status: Option<StatusWord>,
-    /// Give it to this member
+    /// Assign it to this member
     #[arg(long, value_name = "NAME", conflicts_with = "no_owner")]
     pub(crate) owner: Option<MemberName>,
-    /// Take it from its owner
+    /// Remove its owner
     #[arg(long)]
     pub(crate) no_owner: bool,
-    /// Let this task wait for it; may be repeated
+    /// Task that must wait for this one; can be repeated
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     pub(crate) blocks: Vec<TaskId>,
-    /// Let it wait for this task; may be repeated
+    /// Task that must be completed first; can be repeated
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     pub(crate) blocked_by: Vec<TaskId>,
 }
@@ -127,9 +127,9 @@ pub(crate) struct TaskUpdate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub(crate) enum StatusWord {
-    /// Nobody has begun
+    /// Not started
     Pending,
-    /// Its owner works on it
+    /// The owner is working on it
     InProgress,
     /// Done
     Completed,
@@ -147,10 +147,10 @@ impl From<StatusWord> for Status {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GraphFormat {
-    /// A tree for the terminal
+    /// Tree for the terminal
     Text,
-    /// For Graphviz
+    /// Graphviz
     Dot,
-    /// For Markdown that draws Mermaid
+    /// Mermaid, for Markdown
     Mermaid,
 }

@@ -13,9 +13,9 @@ pub(crate) enum TeamCommand {
 Example:
   brigade team create demo --description \"Ship the parser\"")]
     Create {
-        /// Its name: a-z, 0-9 and hyphens
+        /// Team name: a-z, 0-9 and hyphens
         name: TeamName,
-        /// Say what it is for
+        /// Purpose of the team
         #[arg(
             long,
             short,
@@ -26,99 +26,99 @@ Example:
         description: String,
     },
 
-    /// List the teams there are
+    /// List teams
     List,
 
     /// Show a team and its members
     Show {
-        /// Which one; the team of --team if not given
+        /// The team [default: the team of --team]
         name: Option<TeamName>,
     },
 
     /// Delete a team: its members, inboxes and board
     ///
-    /// Refused while members are at work or Claude Code runs it. Its history stays, see `brigade log`.
+    /// Fails while members are working or Claude Code runs the team. `brigade log` still shows its history.
     Delete {
-        /// Which one; the team of --team if not given
+        /// The team [default: the team of --team]
         name: Option<TeamName>,
-        /// Delete it even if members are at work, or Claude Code runs it
+        /// Delete it even if members are working or Claude Code runs the team
         #[arg(long)]
         force: bool,
     },
 
-    /// Write a whole team into a file
+    /// Export a team to a file
     ///
-    /// Its members, tasks, mail with what was read of it, and the notes of its members, as lines of
-    /// JSON: to be kept, or to move the team with `brigade team import`. The team stays as it is; take
-    /// it down first if the file is to hold all of it.
+    /// Writes its members, tasks, mail with read marks, and the notes of its members as JSON lines, for
+    /// backup or for `brigade team import`. The team itself is not changed. Stop it first if the file
+    /// must be complete.
     #[command(after_help = "\
 Examples:
   brigade team export demo demo.team
-  brigade --store nats://engine team export demo - | gzip > demo.team.gz")]
+  brigade --store nats://server team export demo - | gzip > demo.team.gz")]
     Export {
-        /// Which one
+        /// The team
         name: TeamName,
-        /// Where to; - for standard output. A file that is there is kept
+        /// The new file; - for standard output. Fails if the file exists
         file: PathBuf,
     },
 
-    /// Make a team of such a file, here or elsewhere
+    /// Create a team from an exported file
     ///
-    /// A team that is there is never overwritten. What nobody had read is unread, once; times in the log
-    /// are those of the import. An import that was cut off is gone on with by running it again.
+    /// Never overwrites an existing team. Unread messages stay unread and arrive once. The log shows
+    /// the time of the import. If an import is interrupted, run it again to continue.
     #[command(after_help = "\
 Examples:
-  brigade --store nats://engine team import demo.team
+  brigade --store nats://server team import demo.team
   brigade team import demo.team --rename copy")]
     Import {
         /// The file; - for standard input
         file: PathBuf,
-        /// Make it under another name
+        /// Use another team name
         #[arg(long, value_name = "NAME")]
         rename: Option<TeamName>,
     },
 
     /// Add a member to the team
     ///
-    /// This only puts it on the roster, so that it can be written to and own tasks. It starts
-    /// nothing.
+    /// Adds the member to the roster, so that it can receive messages and own tasks. Does not start
+    /// an agent.
     Join(TeamJoin),
 
-    /// Take a member off the team, and give its open tasks back
+    /// Remove a member from the team and unassign its unfinished tasks
     Leave {
-        /// Who leaves
+        /// The member
         name: MemberName,
     },
 
-    /// Say whether a member is at work
+    /// Set whether a member is working or idle
     Activity {
-        /// Who
+        /// The member
         name: MemberName,
-        /// What it does
+        /// Its activity
         activity: ActivityWord,
     },
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct TeamJoin {
-    /// Its name: letters, digits, hyphens and underscores
+    /// Member name: letters, digits, hyphens and underscores
     pub(crate) name: MemberName,
-    /// Say what kind of agent it is
+    /// Agent type
     #[arg(long, value_name = "TYPE", default_value = "general-purpose")]
     pub(crate) agent_type: String,
-    /// Say which model it runs
+    /// Model it runs
     #[arg(long, default_value = "unknown")]
     pub(crate) model: String,
-    /// Say what it was told at the start
+    /// Its initial prompt
     #[arg(long, default_value = "", hide_default_value = true, allow_hyphen_values = true)]
     pub(crate) prompt: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ActivityWord {
-    /// It is in a turn
+    /// Working on a turn
     Active,
-    /// It waits for a message
+    /// Waiting for a message
     Idle,
 }
 

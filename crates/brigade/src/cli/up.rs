@@ -1,38 +1,38 @@
-//! What the commands around `brigade.toml` take.
+//! `brigade up`, `brigade new`
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-/// A team to be brought up.
+/// Arguments of `brigade up`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Up {
-    /// Only say whether the file is right and what the team would be
+    /// Only check the file and preview the team
     ///
-    /// Every mistake is told with its line. Nothing is started and nothing is changed.
+    /// Reports every mistake with its line. Starts and changes nothing.
     #[arg(long, conflicts_with = "until_done")]
     pub(crate) check: bool,
-    /// Take this file instead of the brigade.toml of this folder, or of the nearest above
+    /// Team file [default: brigade.toml in this folder or the nearest parent folder]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// Stay until every task is done, then take the team down
+    /// Wait until every task is done, then stop the team
     ///
-    /// What happens is shown as it happens, with --json as lines of JSON. The exit code is 0 only if
-    /// every task is done.
+    /// Prints events as they happen; as JSON lines with --json. Exits with code 0 only if every task
+    /// is done.
     #[arg(long)]
     pub(crate) until_done: bool,
-    /// Give up after this many seconds; only with --until-done
+    /// Stop waiting after this many seconds (with --until-done)
     #[arg(long, value_name = "SECONDS", requires = "until_done")]
     pub(crate) limit: Option<u64>,
 }
 
-/// A file to be begun.
+/// Arguments of `brigade new`.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct New {
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     pub(crate) force: bool,
-    /// Also write brigade.schema.json beside it, for editors that complete and check TOML
+    /// Also write brigade.schema.json, for completion and checks in editors
     #[arg(long)]
     pub(crate) schema: bool,
 }

@@ -1,4 +1,4 @@
-//! `brigade agents`: which agents there are, and which of them are on this machine.
+//! `brigade agents`: lists the supported agents and whether they are installed.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -19,101 +19,104 @@ use crate::error::CliError;
 use crate::output::{self, Cell, FAINT, READY, STRONG, Table};
 use crate::{env, exit};
 
-/// How long a program may take to say its version.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a program may take to print its version.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How much a program may say about it.
-const ENOUGH: u64 = 4096;
+/// Maximum number of bytes to read of a program's version output.
+const MAX_VERSION_OUTPUT: u64 = 4096;
 
-/// An agent, and what of it is here.
-struct Sight {
+/// An agent and its installation on this machine.
+struct Installation {
     agent: Agent,
     path: Option<PathBuf>,
-    /// `None` if it did not say in time.
+    /// `None` if the program did not print it in time.
     version: Option<String>,
 }
 
 pub(crate) async fn run(json: bool) -> Result<u8, CliError> {
-    let sights = look(AGENTS).await;
+    let installations = find_installed(AGENTS).await;
     if json {
-        output::print_json(&sights.iter().map(document).collect::<Vec<_>>())?;
+        output::print_json(&installations.iter().map(document).collect::<Vec<_>>())?;
         return Ok(exit::DONE);
     }
-    let headings = ["AGENT", "VERSION", "MAIL IN A TURN", "READ-ONLY BY", "TELLS", "PROGRAM"];
+    let headings =
+        ["AGENT", "VERSION", "NEW MESSAGES", "PLAN MODE ENFORCED BY", "REPORTS USAGE", "PROGRAM"];
     let mut table = Table::new(&headings);
-    for sight in &sights {
-        let (mail, read_only, usage) = words(sight.agent.can);
-        let (version, program) = match &sight.path {
+    for installation in &installations {
+        let (mail, read_only, usage) = capability_text(installation.agent.can);
+        let (version, program) = match &installation.path {
             Some(path) => {
-                let version = sight.version.as_deref().unwrap_or("does not say");
+                let version = installation.version.as_deref().unwrap_or("unknown");
                 (Cell::new(READY, version), path.to_string_lossy().into_owned().into())
             }
-            None => (Cell::new(FAINT, "not here"), Cell::new(FAINT, &install(sight.agent))),
+            None => {
+                (Cell::new(FAINT, "not installed"), Cell::new(FAINT, &install(installation.agent)))
+            }
         };
-        let name = Cell::new(STRONG, sight.agent.name);
+        let name = Cell::new(STRONG, installation.agent.name);
         table.row([name, version, mail.into(), read_only.into(), usage.into(), program]);
     }
     output::print(&table.render("", output::width()))?;
     Ok(exit::DONE)
 }
 
-/// Looks for all of them at once, and keeps their order.
-async fn look(agents: &[Agent]) -> Vec<Sight> {
-    let mut asked = JoinSet::new();
-    let mut sights = Vec::new();
+/// Looks for all agents concurrently and keeps their order.
+async fn find_installed(agents: &[Agent]) -> Vec<Installation> {
+    let mut queries = JoinSet::new();
+    let mut installations = Vec::new();
     for (at, &agent) in agents.iter().enumerate() {
         let path = env::programs().program(&agent);
         if let Some(path) = path.clone() {
-            // Some take seconds to say what their package says.
+            // Prefer the version in the package: some programs take seconds to print theirs.
             match installed::version(&path, agent.package) {
                 None => {
-                    asked.spawn(async move { (at, version(&path).await) });
+                    queries.spawn(async move { (at, version(&path).await) });
                 }
                 known => {
-                    sights.push(Sight { agent, path: Some(path), version: known });
+                    installations.push(Installation { agent, path: Some(path), version: known });
                     continue;
                 }
             }
         }
-        sights.push(Sight { agent, path, version: None });
+        installations.push(Installation { agent, path, version: None });
     }
-    while let Some(answer) = asked.join_next().await {
+    while let Some(answer) = queries.join_next().await {
         if let Ok((at, version)) = answer
-            && let Some(sight) = sights.get_mut(at)
+            && let Some(installation) = installations.get_mut(at)
         {
-            sight.version = version;
+            installation.version = version;
         }
     }
-    sights
+    installations
 }
 
-/// What a program says its version is. One that does not end is ended, with all it started.
+/// Runs a program with `--version`. On timeout, kills it and everything it started.
 async fn version(path: &Path) -> Option<String> {
     let mut command = Command::new(path);
     command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.process_group(0).kill_on_drop(true).spawn().ok()?;
     let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-    let mut out = BufReader::new(child.stdout.take()?.take(ENOUGH));
-    let mut said = Vec::new();
-    let ended = timeout(PATIENCE, async {
-        // A child of its own may keep the pipe open; what counts is that the program ends.
+    let mut out = BufReader::new(child.stdout.take()?.take(MAX_VERSION_OUTPUT));
+    let mut output = Vec::new();
+    let ended = timeout(VERSION_TIMEOUT, async {
+        // A child of the program may keep the pipe open, so also stop when the program itself exits.
         tokio::select! {
-            _all = out.read_to_end(&mut said) => child.wait().await,
+            _all = out.read_to_end(&mut output) => child.wait().await,
             status = child.wait() => status,
         }
     });
     if ended.await.is_err()
         && let Some(group) = group
     {
-        let _gone = kill_process_group(group, Signal::KILL);
+        let _already_gone = kill_process_group(group, Signal::KILL);
     }
-    // What was said just before the end may still be in the pipe.
-    let _rest = timeout(Duration::from_millis(50), out.read_to_end(&mut said)).await;
-    number(&String::from_utf8_lossy(&said))
+    // Output written just before the program exited may still be in the pipe.
+    let _rest = timeout(Duration::from_millis(50), out.read_to_end(&mut output)).await;
+    parse_version(&String::from_utf8_lossy(&output))
 }
 
-/// The version in a text such as `codex-cli 1.2.3`; the first line, if nothing looks like one.
-fn number(text: &str) -> Option<String> {
+/// Finds the version in a text such as `codex-cli 1.2.3`. Returns the first line if nothing looks like a version.
+fn parse_version(text: &str) -> Option<String> {
     let digits = |word: &&str| {
         word.contains('.') && word.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit())
     };
@@ -126,28 +129,28 @@ fn install(agent: Agent) -> String {
     format!("npm install -g {}", agent.package)
 }
 
-/// What an agent can do, for people.
-pub(crate) fn words(can: Can) -> (&'static str, &'static str, &'static str) {
+/// An agent's capabilities as text: delivery of new messages, enforcement of plan mode, usage reports.
+pub(crate) fn capability_text(can: Can) -> (&'static str, &'static str, &'static str) {
     let mail = match can.mid_turn {
-        MidTurn::Steered => "joins it",
-        MidTurn::Held => "waits",
+        MidTurn::Steered => "mid-turn",
+        MidTurn::Held => "after the turn",
     };
     let read_only = match can.read_only {
-        ReadOnly::Sandbox => "the kernel",
-        ReadOnly::PlanMode => "its plan mode",
-        ReadOnly::Asking => "asking",
+        ReadOnly::Sandbox => "sandbox",
+        ReadOnly::PlanMode => "its own plan mode",
+        ReadOnly::Asking => "permission requests",
     };
     let usage = match can.usage {
         Told::Tokens => "tokens",
         Told::TokensAndCost => "tokens, cost",
-        Told::Nothing => "nothing",
+        Told::Nothing => "no",
     };
     (mail, read_only, usage)
 }
 
-/// The same for programs.
-fn document(sight: &Sight) -> serde_json::Value {
-    let Sight { agent, path, version } = sight;
+/// An agent as JSON.
+fn document(installation: &Installation) -> serde_json::Value {
+    let Installation { agent, path, version } = installation;
     let mid_turn = match agent.can.mid_turn {
         MidTurn::Steered => "steered",
         MidTurn::Held => "held",
@@ -178,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_version_is_found_in_what_programs_say() {
+    fn finds_the_version_in_program_output() {
         for (said, version) in [
             ("codex-cli 0.166.0\n", "0.166.0"),
             ("2.1.325 (Claude Code)\n", "2.1.325"),
@@ -186,8 +189,8 @@ mod tests {
             ("Copilot CLI\nCommit: ab12cd\nVersion 1.0.102", "1.0.102"),
             ("\n  unreleased \n", "unreleased"),
         ] {
-            assert_eq!(number(said).as_deref(), Some(version), "{said:?}");
+            assert_eq!(parse_version(said).as_deref(), Some(version), "{said:?}");
         }
-        assert_eq!(number(" \n"), None);
+        assert_eq!(parse_version(" \n"), None);
     }
 }

@@ -9,7 +9,7 @@ use crate::error::CliError;
 use crate::slow_notice::patiently;
 use crate::{exit, output};
 
-/// An answer, for programs.
+/// An answer as JSON.
 #[derive(Serialize)]
 struct Given {
     number: usize,
@@ -19,7 +19,7 @@ struct Given {
     approved: bool,
 }
 
-/// Answers each of these. One that cannot be answered keeps no other from being.
+/// Answers each request. If one cannot be answered, the others still are.
 pub(crate) async fn run(
     context: &Context,
     which: &[String],
@@ -33,10 +33,7 @@ pub(crate) async fn run(
         match (answered, &refused) {
             (Ok(answered), _) => {
                 if let Some(why) = &answered.receipt.waits {
-                    output::note(&format!(
-                        "acknowledged; not in {}'s inbox yet: {why}",
-                        approval.from
-                    ));
+                    output::note(&format!("stored; not in {}'s inbox yet: {why}", approval.from));
                 }
                 given.push(Given {
                     number: approval.number,

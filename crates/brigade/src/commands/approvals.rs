@@ -11,62 +11,69 @@ use brigade_host::history_text::Story;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use crate::approval::{Shown, show};
+use crate::approval::{ApprovalDocument, show};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::slow_notice::patiently;
 use crate::{exit, output};
 
-/// How often to look whether anybody still reads, while nothing happens.
-const LOOK: Duration = Duration::from_millis(500);
+/// How often to check whether standard output is still open while there are no events.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 pub(crate) async fn run(context: &Context, follow: bool) -> Result<u8, CliError> {
     let seat = context.seat().await?;
-    // Begun before what waits is looked up, a watch misses nothing that comes after.
+    // Start the watch before reading the waiting requests, so that no later request is missed.
     let watch =
         if follow { Some(context.store.watch_proceedings(&seat.team).await?) } else { None };
     let waiting = patiently(approvals::waiting(&seat)).await?;
     let now = context.clock.now();
     if let Some(watch) = watch {
-        let mut following =
-            Following { context, seat, told: HashSet::new(), answered: HashSet::new() };
-        following.tell(waiting)?;
-        return following.go_on(watch).await;
+        let mut follower =
+            Follower { context, seat, printed: HashSet::new(), answered: HashSet::new() };
+        follower.print_new(waiting)?;
+        return follower.follow(watch).await;
     }
     if context.json {
-        output::print_json(&waiting.iter().map(|its| Shown::of(its, now)).collect::<Vec<_>>())?;
+        output::print_json(
+            &waiting
+                .iter()
+                .map(|approval| ApprovalDocument::new(approval, now))
+                .collect::<Vec<_>>(),
+        )?;
     } else {
         let texts: Vec<String> =
-            waiting.iter().map(|its| show(its, now, output::width())).collect();
+            waiting.iter().map(|approval| show(approval, now, output::width())).collect();
         output::print(&texts.join("\n"))?;
     }
     if waiting.is_empty() {
         if !context.json {
-            output::note("nothing waits for an answer");
+            output::note("no requests are waiting");
         }
         return Ok(exit::NOTHING);
     }
     Ok(exit::DONE)
 }
 
-/// What was told to somebody who looks on.
-struct Following<'c> {
+/// State of `--follow`.
+struct Follower<'c> {
     context: &'c Context,
     seat: Seat,
-    told: HashSet<usize>,
+    /// Numbers of the requests printed so far.
+    printed: HashSet<usize>,
+    /// Ids of the requests whose answer was printed.
     answered: HashSet<String>,
 }
 
-impl Following<'_> {
-    /// Tells of requests that were not told of.
-    fn tell(&mut self, waiting: Vec<Approval>) -> Result<(), CliError> {
+impl Follower<'_> {
+    /// Prints the requests that were not printed before.
+    fn print_new(&mut self, waiting: Vec<Approval>) -> Result<(), CliError> {
         let now = self.context.clock.now();
         for approval in waiting {
-            if !self.told.insert(approval.number) {
+            if !self.printed.insert(approval.number) {
                 continue;
             }
             if self.context.json {
-                output::print_json(&json!({ "asked": Shown::of(&approval, now) }))?;
+                output::print_json(&json!({ "asked": ApprovalDocument::new(&approval, now) }))?;
             } else {
                 output::print(&show(&approval, now, output::width()))?;
             }
@@ -74,10 +81,10 @@ impl Following<'_> {
         Ok(())
     }
 
-    async fn go_on(&mut self, mut watch: Watch) -> Result<u8, CliError> {
+    async fn follow(&mut self, mut watch: Watch) -> Result<u8, CliError> {
         let start = self.context.clock.now();
         loop {
-            let record = match tokio::time::timeout(LOOK, watch.next()).await {
+            let record = match tokio::time::timeout(POLL_INTERVAL, watch.next()).await {
                 Ok(Some(record)) => record,
                 Ok(None) => break,
                 Err(_) if output::is_abandoned() => break,
@@ -88,12 +95,12 @@ impl Following<'_> {
                     if *to == self.seat.name.as_str() =>
                 {
                     let waiting = patiently(approvals::waiting(&self.seat)).await?;
-                    self.tell(waiting)?;
+                    self.print_new(waiting)?;
                 }
                 Event::Answered { request_id, .. }
                     if record.at >= start && self.answered.insert(request_id.clone()) =>
                 {
-                    self.tell_answer(&record)?;
+                    self.print_answer(&record)?;
                 }
                 Event::TeamDeleted {} => break,
                 _ => {}
@@ -102,7 +109,7 @@ impl Following<'_> {
         Ok(exit::DONE)
     }
 
-    fn tell_answer(&self, record: &Record) -> Result<(), CliError> {
+    fn print_answer(&self, record: &Record) -> Result<(), CliError> {
         if self.context.json {
             output::print_json(&record)?;
         } else {

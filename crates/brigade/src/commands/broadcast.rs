@@ -13,28 +13,30 @@ use crate::slow_notice::patiently;
 use crate::{exit, output};
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct BroadcastDocument<'a> {
     message_ids: BTreeMap<&'a str, &'a str>,
     to: Vec<&'a str>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     waits: BTreeMap<&'a str, String>,
 }
 
-pub(crate) async fn run(context: &Context, words: MessageText) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &Context, message: MessageText) -> Result<u8, CliError> {
     let seat = context.seat().await?;
-    let text = send::text(words.text)?;
-    let words = Words { text: &text, summary: words.summary.as_deref() };
-    let sent = patiently(mail::broadcast(&seat, words)).await?;
+    let text = send::text(message.text)?;
+    let message = Words { text: &text, summary: message.summary.as_deref() };
+    let sent = patiently(mail::broadcast(&seat, message)).await?;
     if sent.is_empty() {
         let error = CliTrouble::NobodyElse { team: seat.team.to_string() };
-        return Err(CliError::new(Kind::Nothing, error).hint("`brigade team join NAME` adds one"));
+        return Err(
+            CliError::new(Kind::Nothing, error).hint("add a member with `brigade team join NAME`")
+        );
     }
     let to: Vec<&str> = sent.iter().map(|sent| sent.to.as_str()).collect();
     let waits = sent.iter().filter_map(|sent| Some((sent.to.as_str(), waits(sent)?)));
     let waits: BTreeMap<&str, String> = waits.collect();
     if context.json {
         let ids = sent.iter().map(|sent| (sent.to.as_str(), sent.receipt.msg_id.as_str()));
-        output::print_json(&Answer { message_ids: ids.collect(), to, waits })?;
+        output::print_json(&BroadcastDocument { message_ids: ids.collect(), to, waits })?;
     } else {
         output::print(&format!("sent to {}\n", to.join(", ")))?;
     }

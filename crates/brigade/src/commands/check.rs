@@ -1,4 +1,4 @@
-//! `brigade up --check`: what a team's file says, without starting anything.
+//! `brigade up --check`: checks a team file and previews the team without starting anything.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -17,10 +17,10 @@ use brigade_host::preflight;
 use brigade_host::spec::{AccessWord, MemberSpec, Place, TeamSpec};
 use brigade_host::team_file::{self, FileError};
 
-/// How many tasks are drawn. Of more nobody would see the picture.
-const DRAWN: usize = 200;
+/// Maximum number of tasks to draw. A larger graph would be unreadable.
+const MAX_DRAWN: usize = 200;
 
-/// Reads the file, or the one found from here, and tells what the team would be.
+/// Reads the file, or the one found from the current folder, and prints the team it defines.
 pub(crate) fn check(json: bool, file: Option<&Path>) -> Result<u8, CliError> {
     let path = file.map_or_else(found, |file| Ok(file.to_owned()))?;
     let team = match team_file::read(&path) {
@@ -38,20 +38,20 @@ pub(crate) fn check(json: bool, file: Option<&Path>) -> Result<u8, CliError> {
         return Ok(exit::DONE);
     }
     output::print(&text(&path, &team))?;
-    for lack in preflight::lacks(&env::programs(), everybody(&team)) {
+    for lack in preflight::lacks(&env::programs(), all_members(&team)) {
         output::note(&format!("not installed: {}; {}", lack.what, lack.remedy));
     }
     Ok(exit::DONE)
 }
 
-/// The file of the team that is worked on in this folder.
+/// The team file of this folder, as a short path.
 pub(crate) fn found() -> Result<PathBuf, CliError> {
     Ok(team_file::find_short(&current_dir())?)
 }
 
-/// The agents that are not on this machine, each once.
+/// The agents that are not installed, without duplicates.
 fn missing(team: &TeamSpec) -> BTreeSet<String> {
-    let agents = everybody(team).map(|member| &member.agent);
+    let agents = all_members(team).map(|member| &member.agent);
     let is_missing = |agent: &&String| {
         driver::agent(agent).is_none_or(|choice| match agent.starts_with("acp:") {
             true => env::programs().find(choice.program.as_ref()).is_none(),
@@ -61,40 +61,42 @@ fn missing(team: &TeamSpec) -> BTreeSet<String> {
     agents.filter(is_missing).cloned().collect()
 }
 
-fn everybody(team: &TeamSpec) -> impl Iterator<Item = &MemberSpec> {
+fn all_members(team: &TeamSpec) -> impl Iterator<Item = &MemberSpec> {
     team.lead.iter().chain(&team.members)
 }
 
 fn text(path: &Path, team: &TeamSpec) -> String {
     let path = text::one_line(&path.to_string_lossy());
-    let mut text =
-        format!("{path} is valid; nothing was changed\n\nTeam {STRONG}{}{STRONG:#}", team.team);
+    let mut text = format!(
+        "{path} is valid; nothing was started or changed\n\nTeam {STRONG}{}{STRONG:#}",
+        team.team
+    );
     if !team.description.trim().is_empty() {
         text.push_str(": ");
         text.push_str(&text::one_line(&team.description));
     }
     if team.lead.is_none() {
-        text.push_str("\nA person leads it.");
+        text.push_str("\nYou lead it.");
     }
     text.push_str("\n\n");
-    let mut table = Table::new(&["MEMBER", "AGENT", "MODEL", "PLACE", "MAY", "RULES", "WORKS IN"]);
-    for member in everybody(team) {
+    let mut table = Table::new(&["MEMBER", "AGENT", "MODEL", "PLACE", "ACCESS", "RULES", "FOLDER"]);
+    for member in all_members(team) {
         table.row(row(member, team));
     }
-    if everybody(team).next().is_some() {
+    if all_members(team).next().is_some() {
         text.push_str(&table.render("", output::width()));
     } else {
         text.push_str("No members.\n");
     }
     match team.tasks.len() {
         0 => {}
-        1..=DRAWN => {
+        1..=MAX_DRAWN => {
             let graph = team_file::graph(&team.tasks);
             text.push('\n');
             text.push_str(&graph::text(&Drawing::of(&graph), output::width()));
         }
         many => {
-            let _infallible = writeln!(text, "\n{many} tasks, too many to be drawn here.");
+            let _infallible = writeln!(text, "\n{many} tasks, too many to draw.");
         }
     }
     text
@@ -117,7 +119,7 @@ fn row(member: &MemberSpec, team: &TeamSpec) -> [Cell; 7] {
     let worktree = if member.worktree { " (worktree)" } else { "" };
     let model = match &member.model {
         Some(model) => model.as_str().into(),
-        None => Cell::new(FAINT, "its own"),
+        None => Cell::new(FAINT, "default"),
     };
     [
         Cell::new(STRONG, member.name.as_str()),

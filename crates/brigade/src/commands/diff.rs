@@ -21,7 +21,7 @@ pub(crate) async fn run(context: &Context, name: &MemberName, stat: bool) -> Res
     let worktree = host.worktree(&team, &spec).filter(Worktree::is_there);
     let Some(worktree) = worktree else {
         let error = CliError::failed(CliTrouble::NoWorktree { name: name.to_string() });
-        return Err(error.hint("members have one if brigade.toml says `worktree = true`"));
+        return Err(error.hint("set `worktree = true` for the member in brigade.toml"));
     };
     let color = !context.json && std::io::stdout().is_terminal() && env::read("NO_COLOR").is_none();
     let diff = worktree.diff(color, stat)?;

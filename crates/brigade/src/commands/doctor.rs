@@ -5,113 +5,115 @@ use serde::Serialize;
 
 use crate::cli::Doctor;
 use crate::context::Context;
-use crate::doctor::backup::Aside;
-use crate::doctor::snapshot::House;
+use crate::doctor::backup::BackupFolder;
+use crate::doctor::snapshot::DoctorSnapshot;
 use crate::doctor::{Cure, Finding, count, examine};
 use crate::error::CliError;
 use crate::exit;
 use crate::output::{self, BUSY, ERROR, FAINT, HINT, READY, STRONG};
 
-/// How often it is looked again after something was mended: what one deed uncovers another mends.
-const ROUNDS: usize = 3;
+/// Maximum number of fix rounds. One fix may reveal a problem that another can fix.
+const MAX_ROUNDS: usize = 3;
 
-/// What was mended, or was not.
+/// The outcome of one fix.
 #[derive(Debug, Serialize)]
-struct Mended {
+struct FixOutcome {
     check: &'static str,
     place: String,
-    /// What was done.
+    /// The action taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     did: Option<String>,
-    /// Why it was not.
+    /// The error, if the fix failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     failed: Option<String>,
 }
 
 #[derive(Serialize)]
-struct Report<'r> {
+struct DoctorReport<'r> {
     findings: &'r [Finding],
-    fixed: &'r [Mended],
+    fixed: &'r [FixOutcome],
 }
 
 pub(crate) async fn run(context: &Context, doctor: Doctor) -> Result<u8, CliError> {
-    let mut house = House::look(context).await?;
-    let mut findings = examine(&house);
-    let mut mended = Vec::new();
+    let mut snapshot = DoctorSnapshot::read(context).await?;
+    let mut findings = examine(&snapshot);
+    let mut fixed = Vec::new();
     if doctor.fix {
-        let aside = Aside::new(&house);
-        for _ in 0..ROUNDS {
-            if !findings.iter().any(|finding| matches!(finding.cure, Cure::Deed(_))) {
+        let backups = BackupFolder::new(&snapshot);
+        for _ in 0..MAX_ROUNDS {
+            if !findings.iter().any(|finding| matches!(finding.cure, Cure::Automatic(_))) {
                 break;
             }
-            mended.extend(mend(context, &house, &aside, findings).await);
-            house = House::look(context).await?;
-            findings = examine(&house);
+            fixed.extend(fix_all(context, &snapshot, &backups, findings).await);
+            snapshot = DoctorSnapshot::read(context).await?;
+            findings = examine(&snapshot);
         }
     }
     if context.json {
-        output::print_json(&Report { findings: &findings, fixed: &mended })?;
+        output::print_json(&DoctorReport { findings: &findings, fixed: &fixed })?;
     } else {
-        output::print(&tell(&findings, &mended, count(&house)))?;
+        output::print(&render(&findings, &fixed, count(&snapshot)))?;
     }
     Ok(if findings.is_empty() { exit::DONE } else { exit::FAILED })
 }
 
-/// Does what mends; what fails keeps nothing else from being mended.
-async fn mend(
+/// Applies all automatic fixes. If one fails, the others still run.
+async fn fix_all(
     context: &Context,
-    house: &House,
-    aside: &Aside,
+    snapshot: &DoctorSnapshot,
+    backups: &BackupFolder,
     findings: Vec<Finding>,
-) -> Vec<Mended> {
-    let mut mended = Vec::new();
+) -> Vec<FixOutcome> {
+    let mut fixed = Vec::new();
     for Finding { check, place, cure, .. } in findings {
-        let Cure::Deed(deed) = cure else { continue };
-        let (did, failed) = match deed.carry_out(context, house, aside).await {
+        let Cure::Automatic(fix) = cure else { continue };
+        let (did, failed) = match fix.apply(context, snapshot, backups).await {
             Ok(did) => (Some(did), None),
             Err(error) => (None, Some(error.to_string())),
         };
-        mended.push(Mended { check, place, did, failed });
+        fixed.push(FixOutcome { check, place, did, failed });
     }
-    mended
+    fixed
 }
 
-fn tell(findings: &[Finding], mended: &[Mended], checks: usize) -> String {
-    let mut said = String::new();
-    for Mended { check, place, did, failed } in mended {
+fn render(findings: &[Finding], fixed: &[FixOutcome], checks: usize) -> String {
+    let mut text = String::new();
+    for FixOutcome { check, place, did, failed } in fixed {
         let place = text::one_line(place);
         let (mark, line) = match (did, failed) {
             (Some(did), _) => (format!("{READY}fixed{READY:#}"), did),
             (None, Some(failed)) => (format!("{ERROR}not fixed{ERROR:#}"), failed),
             (None, None) => continue,
         };
-        said.push_str(&format!(
+        text.push_str(&format!(
             "{mark}  {STRONG}{check}{STRONG:#}  {place}\n  {}\n",
             text::one_line(line)
         ));
     }
-    if !mended.is_empty() {
-        said.push('\n');
+    if !fixed.is_empty() {
+        text.push('\n');
     }
     for finding in findings {
         let Finding { check, place, what, means, cure } = finding;
         let [place, what, remedy] =
-            [place, what, &finding.remedy()].map(|text| text::one_line(text));
+            [place, what, &finding.remedy()].map(|line| text::one_line(line));
         let todo = match cure {
-            Cure::Deed(_) => format!("{HINT}--fix:{HINT:#}"),
-            Cure::Advice(_) => format!("{HINT}to do:{HINT:#}"),
+            Cure::Automatic(_) => format!("{HINT}--fix:{HINT:#}"),
+            Cure::Manual(_) => format!("{HINT}to do:{HINT:#}"),
         };
-        said.push_str(&format!(
+        text.push_str(&format!(
             "{BUSY}{check}{BUSY:#}  {STRONG}{what}{STRONG:#}\n  {place}\n  {FAINT}{means}{FAINT:#}\n  {todo} {remedy}\n"
         ));
     }
-    let fixable = findings.iter().filter(|finding| matches!(finding.cure, Cure::Deed(_))).count();
-    said.push_str(&match (findings.len(), fixable) {
-        (0, _) => format!("{READY}nothing is wrong{READY:#}, as far as {checks} checks can tell\n"),
-        (all, 0) => format!("\n{all} to see to\n"),
+    let fixable =
+        findings.iter().filter(|finding| matches!(finding.cure, Cure::Automatic(_))).count();
+    text.push_str(&match (findings.len(), fixable) {
+        (0, _) => format!("{READY}no problems found{READY:#} ({checks} checks)\n"),
+        (all, 0) => format!("\n{}\n", text::count(all, "problem")),
         (all, fixable) => {
-            format!("\n{all} to see to; `brigade doctor --fix` mends {fixable} of them\n")
+            let problems = text::count(all, "problem");
+            format!("\n{problems}; `brigade doctor --fix` can fix {fixable} of them\n")
         }
     });
-    said
+    text
 }

@@ -32,7 +32,7 @@ pub(crate) async fn stop(context: &Context, stop: &Stop) -> Result<u8, CliError>
         Ended::Refused(why) => {
             let name = stop.name.to_string();
             let error = CliError::failed(Trouble::Refuses { name: name.clone(), why });
-            Err(error.hint(format!("`brigade stop {name} --now` ends it all the same")))
+            Err(error.hint(format!("`brigade stop {name} --now` kills it anyway")))
         }
         Ended::Agreed | Ended::WasGone | Ended::Forced => Ok(exit::DONE),
     }
@@ -44,17 +44,15 @@ pub(crate) async fn run(context: &Context, down: &Down) -> Result<u8, CliError> 
     let taken = down::down(context, down.which.as_ref(), manner, &progress::print).await?;
     let TakenDown { team, members, lost_tasks, stays_elsewhere } = taken;
     if lost_tasks > 0 {
-        let tasks = text::count(lost_tasks, "task");
-        output::note(&format!(
-            "{tasks} not done went with the team; `brigade log --team {team}` has what they were"
-        ));
+        let tasks = text::count(lost_tasks, "unfinished task");
+        output::note(&format!("team deleted with {tasks}; `brigade log --team {team}` shows them"));
     }
     if context.json {
         output::print_json(&document(&members))?;
     } else {
-        let how = if stays_elsewhere { "is not on this host any more" } else { "is down" };
+        let how = if stays_elsewhere { "no longer runs on this host" } else { "is down" };
         output::print(&format!(
-            "team {STRONG}{team}{STRONG:#} {how}; `brigade log --team {team}` still tells what happened\n"
+            "team {STRONG}{team}{STRONG:#} {how}; `brigade log --team {team}` still shows its history\n"
         ))?;
     }
     Ok(exit::DONE)
@@ -75,12 +73,12 @@ pub(crate) async fn without_store(
     };
     let Some((team, names)) = killed else {
         return Err(
-            unreachable.hint("`brigade down TEAM --now` ends what runs on this host all the same")
+            unreachable.hint("`brigade down TEAM --now` kills the members on this host anyway")
         );
     };
     output::note(&format!(
-        "{}; what ran of team {team} on this host has ended, the team stays in the engine; `brigade down {team}` \
-         takes it down when that is back",
+        "{}; killed the members of team {team} on this host; the team still exists on the NATS server: run \
+         `brigade down {team}` when the server is reachable",
         unreachable.in_one_line()
     ));
     if global.json {

@@ -1,5 +1,5 @@
-//! `brigade guard`: stands between a teammate's process and its agent's, so that neither leaves the
-//! other behind.
+//! `brigade guard`: runs between a member's process and its agent's process, so that neither outlives the
+//! other.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -13,45 +13,45 @@ use brigade_host::process_tree;
 use crate::error::{CliError, Trouble};
 use crate::exit;
 
-/// How often it is looked whether our parent is still there.
-const LOOK: Duration = Duration::from_secs(1);
-/// After so many looks those are taken note of that the program has left to us, and that have ended.
-const BURY: u64 = 5;
-/// How long what we started has to end when it is told to.
+/// How often to check whether the parent process still exists.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Reap orphaned descendants after every this many polls.
+const POLLS_PER_REAP: u64 = 5;
+/// How long the processes have to exit after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Runs a program in a session of its own; ends all of the session when the program ends, when we
-/// are told to, or when our parent dies.
+/// Runs a program in a session of its own. Terminates the whole session when the program exits, on SIGTERM,
+/// or when the parent process dies.
 pub(crate) async fn run(program: &[OsString]) -> Result<u8, CliError> {
     let parent = getppid();
-    // Fails only if we lead a session already, and then that is the one.
-    let _leads = setsid();
+    // Fails only if this process already leads a session, which is fine.
+    let _already_leads = setsid();
     process_tree::adopt();
     let failed = |doing: &str| {
         let doing = doing.to_owned();
         move |source| CliError::failed(Trouble::Io { doing, source })
     };
-    let mut told = signal(SignalKind::terminate()).map_err(failed("listen to signals"))?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(failed("listen for signals"))?;
     let [name, args @ ..] = program else { return Ok(exit::USAGE) };
     let mut child = Command::new(name)
         .args(args)
         .spawn()
         .map_err(failed(&format!("start {}", name.display())))?;
-    let mut looks = 0;
+    let mut polls = 0;
     let code = loop {
         tokio::select! {
             status = child.wait() => {
                 let code = status.ok().and_then(|status| status.code());
                 break code.and_then(|code| u8::try_from(code).ok()).unwrap_or(exit::FAILED);
             }
-            _ = told.recv() => break exit::DONE,
-            () = tokio::time::sleep(LOOK) => {
+            _ = terminate.recv() => break exit::DONE,
+            () = tokio::time::sleep(POLL_INTERVAL) => {
                 if getppid() != parent {
                     break exit::DONE;
                 }
-                looks += 1;
-                if looks % BURY == 0 {
-                    process_tree::bury(child.id());
+                polls += 1;
+                if polls % POLLS_PER_REAP == 0 {
+                    process_tree::reap_orphans(child.id());
                 }
             }
         }

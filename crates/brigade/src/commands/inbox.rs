@@ -16,9 +16,9 @@ use crate::exit;
 use crate::output::{self, BUSY, FAINT, STRONG};
 use crate::slow_notice::patiently;
 
-/// Which messages, and what to do with them.
+/// Options of `brigade inbox`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Choice {
+pub(crate) struct InboxOptions {
     pub(crate) unread: bool,
     pub(crate) mark_read: bool,
 }
@@ -26,19 +26,19 @@ pub(crate) struct Choice {
 pub(crate) async fn run(
     context: &Context,
     of: Option<MemberName>,
-    choice: Choice,
+    options: InboxOptions,
 ) -> Result<u8, CliError> {
-    // Whose inbox it is need not be known to look at another's.
+    // Reading another member's inbox works without an identity.
     let seat = match of {
-        Some(_) if !choice.mark_read => context.reader().await?,
+        Some(_) if !options.mark_read => context.reader().await?,
         _ => context.seat().await?,
     };
     let of = of.unwrap_or_else(|| seat.name.clone());
-    if choice.mark_read && of != seat.name {
+    if options.mark_read && of != seat.name {
         let error = CliTrouble::NotYours { of: of.to_string(), me: seat.name.to_string() };
-        return Err(CliError::failed(error).hint(format!("if you are {of}, say `--as {of}`")));
+        return Err(CliError::failed(error).hint(format!("if you are {of}, add `--as {of}`")));
     }
-    let which = if choice.unread { Which::Unread } else { Which::All };
+    let which = if options.unread { Which::Unread } else { Which::All };
     let mail = patiently(mail::inbox(&seat, &of, which)).await?;
     if context.json {
         output::print_array(mail.iter().map(|mail| mail.json.as_slice()))?;
@@ -47,13 +47,13 @@ pub(crate) async fn run(
     }
     if mail.is_empty() {
         if !context.json {
-            let unread = if choice.unread { "unread " } else { "" };
+            let unread = if options.unread { "unread " } else { "" };
             output::note(&format!("no {unread}messages for {of}"));
         }
         return Ok(exit::NOTHING);
     }
-    // Only what was written out without an error counts as read.
-    if choice.mark_read {
+    // Mark messages read only after they were printed without an error.
+    if options.mark_read {
         let keys: Vec<_> = mail.iter().map(|mail| mail.key).collect();
         patiently(mail::mark(&seat, &keys, Mark::Read)).await?;
     }
@@ -66,7 +66,7 @@ fn render(mail: &[Mail]) -> Result<String, CliError> {
     for entry in mail {
         let shown = mail::with_message(&entry.json, |message| message.map(|m| show(&m, room)));
         let shown = shown.map_err(CliError::failed)?;
-        // What is no message has nothing to show; Claude Code passes it over, too.
+        // Skip entries that are not messages, as Claude Code does.
         if let Some(shown) = shown {
             if !text.is_empty() {
                 text.push('\n');
@@ -86,7 +86,7 @@ fn show(message: &Message<'_>, room: usize) -> String {
         text.push_str("  unread");
     }
     let _infallible = write!(text, "{FAINT:#}");
-    let said = match message.body() {
+    let body = match message.body() {
         Body::Protocol(protocol) => {
             let _infallible = write!(text, "  {}", protocol.kind());
             if let Some(id) = protocol_text::request_id(&protocol) {
@@ -104,7 +104,7 @@ fn show(message: &Message<'_>, room: usize) -> String {
     if let Some(summary) = message.summary() {
         let _infallible = writeln!(text, "  {STRONG}{}{STRONG:#}", text::one_line(&summary));
     }
-    for line in text::plain(&said).lines() {
+    for line in text::plain(&body).lines() {
         for part in text::wrap(line, room) {
             let part = format!("  {part}");
             let _infallible = writeln!(text, "{}", part.trim_end());

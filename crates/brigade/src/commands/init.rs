@@ -1,4 +1,4 @@
-//! `brigade init`: switches brigade on in Claude Code, and off again.
+//! `brigade init`: sets up Claude Code, Codex and Gemini CLI to use brigade, and undoes it.
 
 use std::io::{self, BufRead as _, IsTerminal as _};
 
@@ -8,19 +8,19 @@ use serde_json::json;
 use crate::cli::Global;
 use crate::error::{CliError, CliTrouble, Kind, Trouble};
 use crate::guest::plan::{self, Machine, Plan};
-use crate::guest::record::Book;
-use crate::guest::undo::{self, Undone};
+use crate::guest::record::RecordFolder;
+use crate::guest::undo::{self, UndoOutcome};
 use crate::output::{self, STRONG};
 use crate::{diff, env, exit};
 
-/// Where the record of it is, under brigade's own folder.
+/// Folder for the record of the changes, inside brigade's state folder.
 const RECORD: &str = "init";
 
 pub(crate) fn run(global: Global, yes: bool) -> Result<u8, CliError> {
     let json = global.json;
     let machine = machine(global)?;
-    let book = book()?;
-    let record = book.read()?.unwrap_or_default();
+    let folder = record_folder()?;
+    let record = folder.read()?.unwrap_or_default();
     let plan = Plan::make(&machine, &record)?;
     for (path, why) in &plan.left {
         output::note(&format!("left alone: {}: {why}", path.display()));
@@ -40,22 +40,22 @@ pub(crate) fn run(global: Global, yes: bool) -> Result<u8, CliError> {
         }
         return Err(error);
     }
-    plan.carry_out(&book, record).map_err(|error| {
-        CliError::from(error).hint("`brigade init --undo` takes back what was done")
+    plan.apply(&folder, record).map_err(|error| {
+        CliError::from(error).hint("`brigade init --undo` reverts the changes made so far")
     })?;
     if json {
         output::print_json(&document(&plan, true))?;
     } else {
         output::print(&format!(
-            "\nbrigade is switched on for sessions of Claude Code that begin from now on\n\
-             `{STRONG}brigade init --undo{STRONG:#}` switches it off again\n"
+            "\nnew Claude Code sessions now use brigade\n\
+             `{STRONG}brigade init --undo{STRONG:#}` removes it\n"
         ))?;
     }
     advise(&machine);
     Ok(exit::DONE)
 }
 
-/// What there is on this machine.
+/// Reads the state of this machine that the plan depends on.
 fn machine(global: Global) -> Result<Machine, CliError> {
     let no_home = || CliError::failed(CliTrouble::NoHome);
     let is_elsewhere = global.claude_dir.is_some() || env::read(env::CLAUDE_CONFIG_DIR).is_some();
@@ -68,14 +68,14 @@ fn machine(global: Global) -> Result<Machine, CliError> {
         let program = env::agent_program(name).unwrap_or_else(|| name.into());
         env::programs().find(&program).is_some()
     };
-    // Agents start a server with next to nothing of their own environment.
+    // Agents start an MCP server with almost none of their own environment, so pass these explicitly.
     let claude = is_elsewhere.then(|| claude_dir.to_string_lossy().into_owned());
     let state = env::read(env::XDG_STATE_HOME).and_then(|dir| dir.into_string().ok());
     let variables = [(env::CLAUDE_CONFIG_DIR, claude), (env::XDG_STATE_HOME, state)];
     let home = global.home.engine().map(|_| global.home.variables()).unwrap_or_default();
-    let home = home.into_iter().map(|(name, its)| (name, its.into_string().ok()));
+    let home = home.into_iter().map(|(name, value)| (name, value.into_string().ok()));
     let variables = variables.into_iter().chain(home);
-    let variables = variables.filter_map(|(name, its)| Some((name.to_owned(), its?))).collect();
+    let variables = variables.filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
     let claude = env::programs().claude(Some(&claude_dir)).filter(|claude| claude.exists());
     Ok(Machine {
         brigade: env::programs().itself()?,
@@ -88,16 +88,16 @@ fn machine(global: Global) -> Result<Machine, CliError> {
     })
 }
 
-fn book() -> Result<Book, CliError> {
+fn record_folder() -> Result<RecordFolder, CliError> {
     let dir = env::state_dir().ok_or_else(|| CliError::failed(CliTrouble::NoHome))?;
-    Ok(Book::open(&dir.join(RECORD))?)
+    Ok(RecordFolder::open(&dir.join(RECORD))?)
 }
 
 fn nothing_to_do(plan: &Plan, json: bool) -> Result<u8, CliError> {
     if json {
         output::print_json(&document(plan, false))?;
     } else {
-        output::print("nothing to change: brigade is switched on\n")?;
+        output::print("nothing to change: brigade is already set up\n")?;
     }
     Ok(exit::DONE)
 }
@@ -108,7 +108,7 @@ fn differences(plan: &Plan) -> Vec<String> {
     plan.steps.iter().map(diff).collect()
 }
 
-/// The files once more, without what is in them: that may have filled more than a screen.
+/// Lists the files again, because the diffs may fill more than a screen.
 fn summary(plan: &Plan) -> String {
     let mut text = String::from("\n");
     for step in &plan.steps {
@@ -118,14 +118,14 @@ fn summary(plan: &Plan) -> String {
     text
 }
 
-/// Whether it may be done. Whoever cannot be asked has to say so beforehand.
+/// Asks for confirmation. Without a terminal, `--yes` is required.
 fn consent(yes: bool, json: bool) -> Result<(), CliError> {
     if yes {
         return Ok(());
     }
     if json || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         let error = CliError::usage(CliTrouble::NobodyToAsk);
-        return Err(error.hint("nothing was changed; `brigade init --yes` makes this change"));
+        return Err(error.hint("nothing was changed; `brigade init --yes` makes the changes"));
     }
     output::print("apply? [y/N] ")?;
     let mut answer = String::new();
@@ -149,50 +149,54 @@ fn document(plan: &Plan, applied: bool) -> serde_json::Value {
     json!({ "applied": applied, "changes": changes, "left_alone": left.collect::<Vec<_>>() })
 }
 
-/// What is still missing for it to work.
+/// Prints notes about what is still missing.
 fn advise(machine: &Machine) {
     if machine.claude.is_none() {
-        output::note("Claude Code is not on the path; once it is, run `brigade init` again");
+        output::note(
+            "Claude Code is not on the PATH; run `brigade init` again after installing it",
+        );
     }
     if env::programs().find("tmux".as_ref()).is_none() {
-        output::note("teammates run in tmux, which is not installed");
+        output::note("tmux is not installed; Claude Code needs it to start teammates");
     }
     if machine.agents.iter().all(|agent| agent.native) {
-        output::note("no agent of another vendor is installed; `brigade agents` tells how");
+        output::note(
+            "no agent of another vendor is installed; `brigade agents` shows how to install one",
+        );
     }
 }
 
 /// `brigade init --undo`
 pub(crate) fn undo(json: bool) -> Result<u8, CliError> {
-    let book = book()?;
-    let Some(record) = book.read()? else {
+    let folder = record_folder()?;
+    let Some(record) = folder.read()? else {
         return Err(CliError::new(Kind::Nothing, CliTrouble::NothingToUndo));
     };
-    let report = undo::run(book, record)?;
+    let report = undo::run(folder, record)?;
     if json {
-        let of = |which: &[Undone]| {
+        let paths = |which: &[UndoOutcome]| {
             let files = report.files.iter().filter(|(_, undone)| which.contains(undone));
             files.map(|(path, _)| path).collect::<Vec<_>>()
         };
         let failed: Vec<String> = report.failed.iter().map(ToString::to_string).collect();
         output::print_json(&json!({
-            "restored": of(&[Undone::Restored, Undone::Nothing]),
-            "removed": of(&[Undone::Removed]),
-            "taken_out": of(&[Undone::TakenOut]),
-            "kept": of(&[Undone::Kept]),
+            "restored": paths(&[UndoOutcome::Restored, UndoOutcome::Nothing]),
+            "removed": paths(&[UndoOutcome::Removed]),
+            "taken_out": paths(&[UndoOutcome::TakenOut]),
+            "kept": paths(&[UndoOutcome::Kept]),
             "failed": failed,
         }))?;
     } else {
         for (path, undone) in &report.files {
             let path = text::plain(&path.to_string_lossy());
             output::print(&match undone {
-                Undone::Restored => format!("restored {path}\n"),
-                Undone::Removed => format!("removed {path}\n"),
-                Undone::TakenOut => {
-                    format!("took out of {path} what brigade put in; it was changed since\n")
+                UndoOutcome::Restored => format!("restored {path}\n"),
+                UndoOutcome::Removed => format!("removed {path}\n"),
+                UndoOutcome::TakenOut => {
+                    format!("removed brigade's settings from {path}; other edits are kept\n")
                 }
-                Undone::Nothing => format!("nothing to undo in {path}\n"),
-                Undone::Kept => format!("kept {path}; it was changed since, and is yours\n"),
+                UndoOutcome::Nothing => format!("nothing to undo in {path}\n"),
+                UndoOutcome::Kept => format!("kept {path}, because it was edited since\n"),
             })?;
         }
     }
@@ -200,7 +204,7 @@ pub(crate) fn undo(json: bool) -> Result<u8, CliError> {
         && report.failed.is_empty()
         && let Some(dir) = env::state_dir().filter(|dir| dir.exists())
     {
-        output::note(&format!("the logs of teams stay in {}", dir.display()));
+        output::note(&format!("team logs are kept in {}", dir.display()));
     }
     match report.failed.into_iter().next() {
         None => Ok(exit::DONE),

@@ -24,53 +24,52 @@ use crate::{env, exit, output};
 use brigade_host::process_lock::{self, Held};
 use brigade_host::signals::stop_signal;
 
-/// How often it is looked for teams that are new in the engine, and for the engine where it was not
-/// there at the start.
-const LOOK: Duration = Duration::from_secs(5);
+/// How often to check for new teams on the NATS server, and to retry if the server was unreachable at the start.
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
 pub(crate) async fn run(global: Global, asked: cli::Link) -> Result<u8, CliError> {
     if global.home.engine().is_none() {
         let error = CliError::usage(CliTrouble::NothingToLink);
-        return Err(error.hint("name it: --store nats://HOST:PORT"));
+        return Err(error.hint("add `--store nats://HOST:PORT`"));
     }
-    let mut told = std::pin::pin!(stop_signal());
-    let house = tokio::select! {
-        house = House::open(global, &asked) => house?,
-        told = &mut told => return told.map(|_| exit::DONE),
+    let mut ended = std::pin::pin!(stop_signal());
+    let links = tokio::select! {
+        links = HostLinks::open(global, &asked) => links?,
+        ended = &mut ended => return ended.map(|_| exit::DONE),
     };
     if asked.once {
-        return house.once().await;
+        return links.once().await;
     }
     tokio::select! {
-        done = house.go_on() => done,
-        told = &mut told => told.map(|_| exit::DONE),
+        done = links.keep_linked() => done,
+        ended = &mut ended => ended.map(|_| exit::DONE),
     }
 }
 
-/// What all links of a host have in common.
-struct House {
+/// State shared by all links of this host.
+struct HostLinks {
     context: Context,
     local: Arc<FileStore>,
     host: String,
     named: BTreeSet<TeamName>,
     speaks_for: BTreeSet<MemberName>,
-    /// Where the links remember.
+    /// Where the links save their state.
     folder: PathBuf,
 }
 
-impl House {
-    /// Opens both sides. Who is to run on waits for an engine that is not there yet.
+impl HostLinks {
+    /// Opens both stores. Waits for an unreachable NATS server, except with `--once`.
     async fn open(global: Global, asked: &cli::Link) -> Result<Self, CliError> {
-        let mut said = false;
+        let mut noted = false;
         let context = loop {
             match Context::new(global.clone()).await {
                 Ok(context) => break context,
                 Err(error) if asked.once || !error.is_unreachable() => return Err(error),
                 Err(error) => {
-                    if !std::mem::replace(&mut said, true) {
-                        output::note(&format!("{error}; waiting for it"));
+                    if !std::mem::replace(&mut noted, true) {
+                        output::note(&format!("{error}; retrying"));
                     }
-                    tokio::time::sleep(LOOK).await;
+                    tokio::time::sleep(POLL_INTERVAL).await;
                 }
             }
         };
@@ -87,7 +86,7 @@ impl House {
         Ok(Self { context, local, host, named, speaks_for, folder })
     }
 
-    /// The teams to be linked: those named, or else all of the engine.
+    /// The teams to link: those named on the command line, or all teams on the NATS server.
     async fn teams(&self) -> Result<BTreeSet<TeamName>, CliError> {
         if !self.named.is_empty() {
             return Ok(self.named.clone());
@@ -98,7 +97,7 @@ impl House {
     async fn once(&self) -> Result<u8, CliError> {
         let teams = self.teams().await?;
         if teams.is_empty() {
-            output::note("there is no team in the engine");
+            output::note("there is no team on the NATS server");
             return Ok(exit::NOTHING);
         }
         for team in teams {
@@ -108,28 +107,28 @@ impl House {
         Ok(exit::DONE)
     }
 
-    /// Keeps every team in step, each by itself: what is wrong with one does not stop the others.
-    async fn go_on(&self) -> Result<u8, CliError> {
+    /// Keeps every team synchronized, each in its own task, so that a problem with one does not stop the others.
+    async fn keep_linked(&self) -> Result<u8, CliError> {
         let mut running: BTreeMap<TeamName, tokio::task::AbortHandle> = BTreeMap::new();
         let mut links = JoinSet::new();
-        let mut said = false;
+        let mut noted = false;
         loop {
             let teams = self.teams().await;
             let is_none = teams.as_ref().is_ok_and(BTreeSet::is_empty) && running.is_empty();
-            if is_none && !std::mem::replace(&mut said, true) {
-                output::note("there is no team in the engine yet; waiting for one");
+            if is_none && !std::mem::replace(&mut noted, true) {
+                output::note("there is no team on the NATS server yet; waiting for one");
             }
-            // An engine that is cut off is seen to by the links.
+            // The links themselves handle a lost connection.
             for team in teams.unwrap_or_default() {
                 if running.contains_key(&team) {
                     continue;
                 }
                 let (mut link, held) = self.link(&team).await?;
-                let ends = async move {
+                let run = async move {
                     let _held = held;
                     link.run(std::future::pending()).await.map_err(failed)
                 };
-                running.insert(team, links.spawn(ends));
+                running.insert(team, links.spawn(run));
             }
             tokio::select! {
                 Some(ended) = links.join_next() => {
@@ -137,7 +136,7 @@ impl House {
                         return Err(error);
                     }
                 }
-                () = tokio::time::sleep(LOOK) => {}
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
             }
             if output::is_abandoned() {
                 return Ok(exit::DONE);
@@ -145,7 +144,7 @@ impl House {
         }
     }
 
-    /// A link of one team, which no other process links from these files.
+    /// Opens the link of one team and locks it against other processes on this host.
     async fn link(&self, team: &TeamName) -> Result<(Link, Held), CliError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
         made.map_err(|source| io_failed("make", &self.folder, source))?;
@@ -164,7 +163,7 @@ impl House {
             team: team.clone(),
             speaks_for: self.speaks_for.clone(),
             signer: Some(Arc::new(self.context.keys_of_files(team)) as _),
-            notebook: Arc::new(Page { path: self.folder.join(format!("{team}.json")) }),
+            notebook: Arc::new(StateFile { path: self.folder.join(format!("{team}.json")) }),
             hears: Arc::new(move |news: &News| show(json, &name, news)),
             pace: Pace::default(),
         };
@@ -172,30 +171,30 @@ impl House {
     }
 }
 
-/// One thing a link did, for programs.
+/// An action of a link, as JSON.
 #[derive(Serialize)]
-struct Line<'l> {
+struct NewsDocument<'l> {
     team: &'l TeamName,
     #[serde(flatten)]
     news: &'l News,
 }
 
-/// Shows what a link did. If nobody reads it any more, that is seen elsewhere.
+/// Prints an action of a link. The main loop notices if standard output was closed.
 fn show(json: bool, team: &TeamName, news: &News) {
     let _abandoned = if json {
-        output::print_json(&Line { team, news })
+        output::print_json(&NewsDocument { team, news })
     } else {
         output::print(&format!("{team}: {}\n", text::plain(&news.to_string())))
     };
 }
 
-/// What a link remembers, in a file of its own.
+/// The file in which a link saves its state.
 #[derive(Debug)]
-struct Page {
+struct StateFile {
     path: PathBuf,
 }
 
-impl Notebook for Page {
+impl Notebook for StateFile {
     fn read(&self) -> io::Result<Option<Vec<u8>>> {
         match fs::read(&self.path) {
             Ok(text) => Ok(Some(text)),
@@ -205,7 +204,7 @@ impl Notebook for Page {
     }
 
     fn write(&self, text: &[u8]) -> io::Result<()> {
-        // Only one process holds the lock of this team, so that nobody else writes the draft.
+        // This process holds the team's lock, so no other process writes the draft.
         let draft = self.path.with_extension("draft");
         let mut options = OpenOptions::new();
         let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&draft)?;

@@ -12,15 +12,15 @@ use crate::{exit, output};
 use brigade_host::history_text::Story;
 use jiff::tz::TimeZone;
 
-/// How often to look whether anybody still reads, while nothing happens.
-const LOOK: Duration = Duration::from_millis(500);
+/// How often to check whether standard output is still open while there are no events.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 pub(crate) async fn run(context: &Context, follow: bool, work: bool) -> Result<u8, CliError> {
     let team = team(context).await?;
     let (mut feed, _) = context.store.chronicle(&team).await?;
     let mut story =
         if work { Story::with_work(TimeZone::system()) } else { Story::new(TimeZone::system()) };
-    // For people, what became of a message stands in its own line; so the past is told as a whole.
+    // In text output, the line of a message includes when it was read, so collect the whole history first.
     let mut past = Vec::new();
     let mut empty = true;
     while let Some(batch) = feed.next().await {
@@ -35,7 +35,7 @@ pub(crate) async fn run(context: &Context, follow: bool, work: bool) -> Result<u
         }
     }
     if empty {
-        // If there is no such team it says so, with the teams there are.
+        // Fails with the list of teams if this one does not exist.
         context.team().await?;
     }
     if !context.json {
@@ -46,10 +46,10 @@ pub(crate) async fn run(context: &Context, follow: bool, work: bool) -> Result<u
         return Ok(if empty { exit::NOTHING } else { exit::DONE });
     }
     loop {
-        let batch = match tokio::time::timeout(LOOK, feed.next()).await {
+        let batch = match tokio::time::timeout(POLL_INTERVAL, feed.next()).await {
             Ok(Some(batch)) => batch,
             Err(_) if !output::is_abandoned() => continue,
-            // Of a deleted team nothing more comes.
+            // A deleted team has no further events.
             Ok(None) | Err(_) => return Ok(exit::DONE),
         };
         if context.json {
@@ -62,7 +62,7 @@ pub(crate) async fn run(context: &Context, follow: bool, work: bool) -> Result<u
     }
 }
 
-/// The team, which may be one that was deleted.
+/// The team. It may have been deleted.
 async fn team(context: &Context) -> Result<TeamName, CliError> {
     match context.named_team() {
         Some(team) => Ok(team.clone()),

@@ -12,12 +12,12 @@ use crate::{exit, output};
 pub(crate) fn run(dir: Option<&Path>) -> Result<u8, CliError> {
     let Some(dir) = dir else {
         let mut page = Vec::new();
-        Man::new(described()).render(&mut page).map_err(output_failed)?;
+        Man::new(versioned_cli()).render(&mut page).map_err(output_failed)?;
         output::print_raw(&page)?;
         return Ok(exit::DONE);
     };
     let written =
-        std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(described(), dir));
+        std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(versioned_cli(), dir));
     written.map_err(|source| {
         let doing = format!("write manual pages to {}", dir.display());
         CliError::failed(Trouble::Io { doing, source })
@@ -25,8 +25,8 @@ pub(crate) fn run(dir: Option<&Path>) -> Result<u8, CliError> {
     Ok(exit::DONE)
 }
 
-/// The command line. A page is of a version, whatever it was built from.
-fn described() -> clap::Command {
+/// The command line with the plain version number, without the commit it was built from.
+fn versioned_cli() -> clap::Command {
     let version = env!("CARGO_PKG_VERSION");
     Cli::command().version(version).long_version(version)
 }

@@ -29,7 +29,7 @@ pub(crate) async fn run(context: Context) -> Result<u8, CliError> {
         }
         Some(team) if !leads => {
             let error = CliError::from(StoreError::NoTeam { team: team.clone() });
-            return Err(error.hint(format!("`brigade team create {team}` makes it")));
+            return Err(error.hint(format!("create it with `brigade team create {team}`")));
         }
         None if !leads => {
             let error = CliError::usage(CliTrouble::WhichTeam);

@@ -1,5 +1,5 @@
-//! The commands, one file each. Each is a few lines over `brigade-core`: what can be done is decided
-//! there, so that no two front ends disagree.
+//! The commands, one file each. They are thin wrappers around `brigade-core`, which makes all decisions,
+//! so that every front end behaves the same.
 
 mod agents;
 mod answer;
@@ -33,7 +33,7 @@ mod ui;
 mod up;
 
 #[cfg(all(test, feature = "nats"))]
-pub(crate) use self::agents::words as agent_words;
+pub(crate) use self::agents::capability_text as agent_capability_text;
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -55,14 +55,14 @@ use crate::{allocator, env, exit, output};
 use brigade_host::location::Location;
 use brigade_host::supervisor;
 
-/// Does what the command line says, and gives the exit code.
+/// Runs a command and returns its exit code.
 pub(crate) fn run(mut cli: Cli) -> Result<u8, CliError> {
     start_log()?;
     cli.global.home = home(&cli)?;
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     runtime.enable_time();
-    let is_far = cli.global.home.engine().is_some();
-    if is_far
+    let uses_nats = cli.global.home.engine().is_some();
+    if uses_nats
         || matches!(
             cli.command,
             Some(
@@ -89,7 +89,7 @@ pub(crate) fn run(mut cli: Cli) -> Result<u8, CliError> {
         runtime.enable_io();
     }
     let runtime = build(&mut runtime)?;
-    runtime.spawn(allocator::keep_giving_back());
+    runtime.spawn(allocator::release_memory_periodically());
     runtime.block_on(dispatch(cli))
 }
 
@@ -100,15 +100,16 @@ fn build(runtime: &mut tokio::runtime::Builder) -> Result<tokio::runtime::Runtim
     })
 }
 
-/// The word by which brigade starts itself as the guard of a program.
+/// First argument with which brigade starts itself as the guard of an agent's program.
 pub(crate) const GUARD: &str = "guard";
 
-/// Guards a program, given with its arguments.
+/// Runs a program, given with its arguments, under a guard.
 pub(crate) fn run_guard(program: &[OsString]) -> Result<u8, CliError> {
     build(tokio::runtime::Builder::new_current_thread().enable_all())?.block_on(guard::run(program))
 }
 
-/// Where the teams live that the command is about. What others start is told, and looks at no file.
+/// Returns where the command's teams are stored. Commands started by other programs get this from
+/// options and variables only and never read a brigade.toml.
 fn home(cli: &Cli) -> Result<Location, CliError> {
     match &cli.command {
         Some(
@@ -117,12 +118,12 @@ fn home(cli: &Cli) -> Result<Location, CliError> {
         Some(
             Command::Init { .. } | Command::Play | Command::Supervise | Command::Teammate { .. },
         ) => location(&cli.global, Look::Nowhere),
-        // It knows its servers by itself.
+        // These commands read their servers from the organisation's folder.
         #[cfg(feature = "nats")]
         Some(Command::Org(command)) if !matches!(command, OrgCommand::Engine(_)) => {
             Ok(Location::Files)
         }
-        // It says itself what is wrong with the file, and which one it is.
+        // The check finds the file and reports its mistakes itself.
         Some(Command::Up(up)) if up.check => Ok(Location::Files),
         Some(Command::Up(Up { file: Some(file), .. })) => location(&cli.global, Look::In(file)),
         _ => location(&cli.global, Look::Here),
@@ -134,21 +135,21 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
     match cli.command {
         None => overview::run(&Context::reading(global).await?).await,
         Some(Command::Team(command)) => team::run(global, command).await,
-        Some(Command::Send { to, words }) => {
-            send::run(&Context::new(global).await?, &to, words).await
+        Some(Command::Send { to, message }) => {
+            send::run(&Context::new(global).await?, &to, message).await
         }
-        Some(Command::Broadcast { words }) => {
-            broadcast::run(&Context::new(global).await?, words).await
+        Some(Command::Broadcast { message }) => {
+            broadcast::run(&Context::new(global).await?, message).await
         }
         Some(Command::Inbox { name, unread, mark_read }) => {
             let context = Context::new(global).await?;
-            inbox::run(&context, name, inbox::Choice { unread, mark_read }).await
+            inbox::run(&context, name, inbox::InboxOptions { unread, mark_read }).await
         }
         Some(Command::Log { follow, work }) => {
             log::run(&Context::reading(global).await?, follow, work).await
         }
         Some(Command::Ui(ui)) => {
-            // A journal needs no engine.
+            // A replay reads a journal file and needs no NATS server.
             let home = if ui.replay.is_some() { Location::Files } else { global.home };
             ui::run(Context::new(Global { home, ..global }).await?, ui).await
         }
@@ -202,7 +203,7 @@ async fn supervise(context: &Context) -> Result<u8, CliError> {
     Ok(exit::DONE)
 }
 
-/// Starts logging, if somebody asked for it; nobody else pays for it.
+/// Starts logging if its environment variable is set. Otherwise logging costs nothing.
 fn start_log() -> Result<(), CliError> {
     let filter = variable(env::LOG, str::parse::<Targets>)?;
     let Some(filter) = filter else { return Ok(()) };
@@ -222,9 +223,9 @@ fn start_log() -> Result<(), CliError> {
     Ok(())
 }
 
-/// Why an acknowledged message is not where it is read; says so on standard error.
+/// Returns why an acknowledged message is not in the recipient's inbox yet, and prints a note about it.
 fn waits(sent: &Sent) -> Option<String> {
     let why = sent.caveat()?;
-    output::note(&format!("acknowledged; {why}"));
+    output::note(&format!("stored; {why}"));
     Some(sent.receipt.waits.as_ref().map_or(why, ToString::to_string))
 }

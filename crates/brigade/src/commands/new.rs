@@ -1,4 +1,4 @@
-//! `brigade new`: a first `brigade.toml`.
+//! `brigade new`: writes a starter `brigade.toml`.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -14,24 +14,26 @@ use crate::{env, exit, output};
 use brigade_host::team_file::starter::{self, Surroundings};
 use brigade_host::team_file::{self, NAME};
 
-/// The schema's name beside the file.
+/// File name of the schema, written next to `brigade.toml`.
 const SCHEMA: &str = "brigade.schema.json";
 
 #[derive(Debug, Error)]
-#[error("{path} is there already")]
+#[error("{path} already exists")]
 struct Exists {
     path: PathBuf,
 }
 
-/// A worktree and a submodule have a file of that name. An empty folder is nobody's repository: Codex leaves such
-/// ones where its sandbox kept them from being made, in `/tmp` for one.
+/// Whether a folder is the root of a git repository.
+///
+/// In a worktree or submodule, `.git` is a file. An empty `.git` folder does not count: Codex leaves one where its
+/// sandbox blocked access, for example in `/tmp`.
 fn is_repository(dir: &Path) -> bool {
     let git = dir.join(".git");
     git.is_file() || git.join("HEAD").exists()
 }
 
 pub(crate) fn run(json: bool, new: New) -> Result<u8, CliError> {
-    let here = std::env::current_dir().map_err(|source| io("tell which folder this is", source))?;
+    let here = std::env::current_dir().map_err(|source| io("find the current folder", source))?;
     let repository = here.ancestors().find(|dir| is_repository(dir));
     let dir = repository.unwrap_or(&here);
     let path = dir.join(NAME);
@@ -40,7 +42,7 @@ pub(crate) fn run(json: bool, new: New) -> Result<u8, CliError> {
     let text = starter::text(&surroundings, new.schema.then_some(SCHEMA));
     write(&path, &text, new.force)?;
     if let Some(path) = &schema {
-        // It is made from this program and from nothing else, so there is nothing of anybody's to keep.
+        // The schema is generated, so overwriting it loses nothing.
         let text = serde_json::to_string_pretty(&team_file::schema())
             .map_err(|source| io("write the schema", source.into()))?;
         write(path, &(text + "\n"), true)?;
@@ -59,28 +61,29 @@ pub(crate) fn run(json: bool, new: New) -> Result<u8, CliError> {
     };
     let also = schema.map_or(String::new(), |schema| format!(" and {}", shown(&schema)));
     output::print(&format!(
-        "wrote {}{also}: team {team}, with {}\nread it, change it, and look at the outcome with \
+        "wrote {}{also}: team {team} with {}\nedit it, then preview the team with \
          `brigade up --check`\n",
         shown(&path),
         agents.join(" and ")
     ))?;
     if !surroundings.is_staffed {
         output::note(&format!(
-            "{} is not installed, and no other agent is; `brigade agents` says how to get one",
+            "{} is not installed, and neither is any other agent; `brigade agents` shows how to install one",
             agents.join(" and ")
         ));
     }
     Ok(exit::DONE)
 }
 
-fn write(path: &Path, text: &str, over: bool) -> Result<(), CliError> {
+fn write(path: &Path, text: &str, overwrite: bool) -> Result<(), CliError> {
     let mut options = OpenOptions::new();
     options.write(true);
-    let options = if over { options.create(true).truncate(true) } else { options.create_new(true) };
+    let options =
+        if overwrite { options.create(true).truncate(true) } else { options.create_new(true) };
     let written = options.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|source| match source.kind() {
         io::ErrorKind::AlreadyExists => CliError::failed(Exists { path: path.to_owned() })
-            .hint("change it as you like, or begin anew with --force"),
+            .hint("edit it, or replace it with `brigade new --force`"),
         _ => io(&format!("write {}", path.display()), source),
     })
 }

@@ -25,18 +25,18 @@ pub(crate) async fn run(global: Global, command: OrgCommand) -> Result<u8, CliEr
     }
 }
 
-/// The servers of a folder, for whoever has its keys.
+/// Connection options for the servers of an organisation's folder.
 fn servers(folder: &Folder) -> Options {
     let ca = folder.cluster().tls.as_ref().and_then(|tls| tls.ca.clone());
     Options { servers: folder.cluster().urls(), ca, ..Options::default() }
 }
 
-/// Why the servers were not told, and what holds until they are.
-fn not_told(error: PushError, servers: &Options) -> CliError {
+/// The error for servers that could not be updated, with hints.
+fn push_failed(error: PushError, servers: &Options) -> CliError {
     match error {
         PushError::Org(error) => error.into(),
         error => CliError::failed(error).hint(format!(
-            "are they running at {}? `brigade org apply` tells them later, and so does starting them again",
+            "are they running at {}? update them later with `brigade org apply` or a restart",
             servers.servers.join(", ")
         )),
     }

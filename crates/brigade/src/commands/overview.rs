@@ -1,4 +1,4 @@
-//! `brigade` alone: where you are.
+//! `brigade` without a command: an overview of the teams.
 
 use std::fmt::Write as _;
 
@@ -19,18 +19,18 @@ use crate::{exit, progress};
 use brigade_core::task_view::Look;
 use brigade_host::{Host, state};
 
-/// How many ready tasks are named; the board has them all.
-const SHOWN: usize = 5;
+/// Maximum number of ready tasks to list.
+const MAX_READY: usize = 5;
 
-const START: &str = "\
-There is no team yet. Three ways to one:
-  brigade init                 Claude Code leads, and can start teammates of other vendors
-  brigade new, brigade up      you lead a team from a file, of the agents installed here
-  brigade team create demo     you lead, and add agents with `brigade spawn bob --agent codex`
+const GETTING_STARTED: &str = "\
+There is no team yet. To start one:
+  brigade init                 Claude Code leads and can start teammates of other vendors
+  brigade new, brigade up      you lead a team defined in a file
+  brigade team create demo     you lead and add agents with `brigade spawn bob --agent codex`
 ";
 
 #[derive(Serialize)]
-struct Overview {
+struct TeamOverview {
     name: TeamName,
     description: String,
     members: Vec<MemberLine>,
@@ -45,10 +45,10 @@ struct MemberLine {
     name: String,
     agent_type: String,
     active: Option<bool>,
-    /// How it is, where it runs on this host.
+    /// Its state, if it runs on this host.
     #[serde(skip_serializing_if = "Option::is_none")]
     liveness: Option<Liveness>,
-    /// `None` for a name of which no inbox can be made.
+    /// `None` if the name is invalid and cannot have an inbox.
     unread: Option<usize>,
     #[serde(skip)]
     state: Cell,
@@ -60,7 +60,7 @@ struct Counts {
     done: usize,
     in_progress: usize,
     blocked: usize,
-    /// Not begun, but somebody's already.
+    /// Assigned to an owner but not started.
     kept: usize,
     ready: usize,
 }
@@ -74,8 +74,8 @@ pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
     let mut overviews = Vec::new();
     for team in teams {
         let seat = context.seat_of(team, MemberName::lead());
-        // One that cannot be read does not hide the others.
-        match look(&host, &seat).await {
+        // An unreadable team must not hide the others.
+        match read_overview(&host, &seat).await {
             Ok(overview) => overviews.push(overview),
             Err(error) => output::note(&error.to_string()),
         }
@@ -83,7 +83,7 @@ pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
     if context.json {
         output::print_json(&overviews)?;
     } else if overviews.is_empty() {
-        output::print(START)?;
+        output::print(GETTING_STARTED)?;
     } else {
         let width = output::width();
         let texts: Vec<String> = overviews.iter().map(|team| render(team, width)).collect();
@@ -92,7 +92,7 @@ pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
     Ok(exit::DONE)
 }
 
-async fn look(host: &Host, seat: &Seat) -> Result<Overview, CliError> {
+async fn read_overview(host: &Host, seat: &Seat) -> Result<TeamOverview, CliError> {
     let config = show::config(seat).await?;
     let team = show::read(seat, &config)?;
     let mut members = Vec::new();
@@ -101,7 +101,7 @@ async fn look(host: &Host, seat: &Seat) -> Result<Overview, CliError> {
         let (unread, liveness) = match name.parse::<MemberName>() {
             Ok(name) => {
                 let unread = mail::inbox(seat, &name, Which::Unread).await?.len();
-                (Some(unread), played(host, seat, &name).await?)
+                (Some(unread), local_liveness(host, seat, &name).await?)
             }
             Err(_) => (None, None),
         };
@@ -135,18 +135,22 @@ async fn look(host: &Host, seat: &Seat) -> Result<Overview, CliError> {
         }
     }
     let description = team.description().unwrap_or_default().into_owned();
-    Ok(Overview { name: seat.team.clone(), description, members, tasks: counts, ready, graph })
+    Ok(TeamOverview { name: seat.team.clone(), description, members, tasks: counts, ready, graph })
 }
 
-/// How a member is that runs on this host. Of one that died the roster says nothing.
-async fn played(host: &Host, seat: &Seat, name: &MemberName) -> Result<Option<Liveness>, CliError> {
+/// The state of a member that runs on this host. The roster does not show that a member died.
+async fn local_liveness(
+    host: &Host,
+    seat: &Seat,
+    name: &MemberName,
+) -> Result<Option<Liveness>, CliError> {
     if host.registry.member(&seat.team, name)?.is_none() {
         return Ok(None);
     }
     Ok(Some(state::liveness(host, seat, name).await?.2.liveness))
 }
 
-fn render(team: &Overview, width: Option<usize>) -> String {
+fn render(team: &TeamOverview, width: Option<usize>) -> String {
     let mut text = format!("{STRONG}{}{STRONG:#}", team.name);
     if !team.description.is_empty() {
         let _infallible = write!(text, "  {}", text::one_line(&team.description));
@@ -167,7 +171,7 @@ fn render(team: &Overview, width: Option<usize>) -> String {
         (counts.done, "done"),
         (counts.in_progress, "in progress"),
         (counts.blocked, "blocked"),
-        (counts.kept, "kept"),
+        (counts.kept, "assigned"),
         (counts.ready, "ready"),
     ];
     let named = named.iter().filter(|(count, _)| *count > 0);
@@ -178,14 +182,14 @@ fn render(team: &Overview, width: Option<usize>) -> String {
         total => format!("{total} tasks: {}", named.join(", ")),
     };
     let _infallible = writeln!(text, "\n  {tasks}");
-    for &id in team.ready.iter().take(SHOWN) {
+    for &id in team.ready.iter().take(MAX_READY) {
         let subject = team.graph.node(id).map_or("", |node| &node.subject);
         let line = format!("{id}  {}", text::one_line(subject));
         let line = width.map_or(line.clone(), |width| text::cut(&line, width.saturating_sub(4)));
         let _infallible = writeln!(text, "  {READY}{}{READY:#} {line}", Look::Ready.symbol());
     }
-    if team.ready.len() > SHOWN {
-        let more = team.ready.len() - SHOWN;
+    if team.ready.len() > MAX_READY {
+        let more = team.ready.len() - MAX_READY;
         let _infallible =
             writeln!(text, "  {FAINT}… {more} more: brigade task list --ready{FAINT:#}");
     }

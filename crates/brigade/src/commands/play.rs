@@ -1,5 +1,5 @@
-//! `brigade play`: be a member that runs on this host, as written down. Started by the supervising
-//! process.
+//! `brigade play`: runs one member on this host, as specified in the host registry. Started by the
+//! supervisor.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
         return Err(CliError::failed(Trouble::NotHere { name, team }));
     };
     if spec.place == Place::Headless {
-        // Fails only if we lead a session already, and then that is the one.
+        // Fails only if this process already leads a session, which is fine.
         let _leads = setsid();
     }
     let taken = process_lock::take(&host.registry.seat(team, name)).await;
@@ -85,7 +85,7 @@ async fn play(
     };
     let first = seat.store.kept(team, name, Shelf::Memory).await?.is_none();
     let ours = host.leads(&seat).await?;
-    // In an engine the server says who wrote something.
+    // In a NATS store the server authenticates senders, so messages need no signature.
     let is_signed = ours && context.home().engine().is_none();
     let key = host.registry.keys(team).of(name, seat.clock.as_ref()).map_err(CliError::failed)?;
     let key = key.verify_key();
@@ -97,7 +97,7 @@ async fn play(
         model: spec.model,
         access,
         lead_key: is_signed.then_some(key),
-        // In a team of ours it came by mail.
+        // In a team that brigade leads, the prompt was sent by mail.
         prompt: spec.prompt.filter(|_| first && !ours),
         cwd: spec.cwd.to_string_lossy().into_owned(),
         inherits: spec.env.map(|names| inherits(&names)),
@@ -108,8 +108,8 @@ async fn play(
     teammate::play(seat, choice, wanted).await
 }
 
-/// Whether no other program of Claude Code's is in the files of this member's team: brigade leads it,
-/// and plays all the others itself.
+/// Whether this is the only Claude Code process that uses the team's files: brigade leads the team and
+/// runs all other members itself.
 async fn is_alone(host: &Host, seat: &Seat) -> Result<bool, CliError> {
     if !host.leads(seat).await? {
         return Ok(false);
@@ -122,7 +122,7 @@ async fn is_alone(host: &Host, seat: &Seat) -> Result<bool, CliError> {
         let Some(Ok(name)) = other.name().map(|name| name.parse()) else { return Ok(false) };
         match host.registry.member(&seat.team, &name)? {
             Some(spec) if spec.place != Place::Native => {}
-            // Who writes by command goes through brigade as well.
+            // A member without a process writes through brigade commands.
             None if other.backend_type().as_deref() == Some(roster::BACKEND) => {}
             _ => return Ok(false),
         }
@@ -130,7 +130,7 @@ async fn is_alone(host: &Host, seat: &Seat) -> Result<bool, CliError> {
     Ok(true)
 }
 
-/// The variables a member inherits: those its `env` names, and the few no program can do without.
+/// The environment variables a member inherits: those listed in its `env`, and the few every program needs.
 fn inherits(names: &[String]) -> Vec<(OsString, OsString)> {
     let always = |name: &str| env::ALWAYS.contains(&name) || name.starts_with("LC_");
     let ours = |name: &str| name.starts_with("BRIGADE_");

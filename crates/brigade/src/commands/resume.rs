@@ -16,7 +16,7 @@ pub(crate) async fn run(context: &Context, asked: &Resume) -> Result<u8, CliErro
             return Ok(());
         }
         let (team, running) = (&one.team, text::count(one.running, "member"));
-        output::print(&format!("team {STRONG}{team}{STRONG:#} is up again, with {running}\n"))
+        output::print(&format!("team {STRONG}{team}{STRONG:#} is up again with {running}\n"))
     };
     let resumed = resume::resume(context, asked.which.as_ref(), &progress::print, done).await?;
     let dead: Vec<String> =
@@ -29,5 +29,5 @@ pub(crate) async fn run(context: &Context, asked: &Resume) -> Result<u8, CliErro
         return Ok(exit::DONE);
     }
     let error = CliError::failed(Trouble::DidNotStart { names: dead });
-    Err(error.hint("`brigade status` says why; `brigade resume` tries again"))
+    Err(error.hint("`brigade status` shows the reason; `brigade resume` tries again"))
 }

@@ -14,41 +14,41 @@ use crate::output::{self, FAINT};
 use crate::slow_notice::patiently;
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct SendDocument<'a> {
     message_id: &'a str,
     to: [&'a str; 1],
     #[serde(skip_serializing_if = "Option::is_none")]
     waits: Option<String>,
 }
 
-pub(crate) async fn run(context: &Context, to: &str, words: MessageText) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &Context, to: &str, message: MessageText) -> Result<u8, CliError> {
     let seat = context.seat().await?;
-    let text = text(words.text)?;
-    let words = Words { text: &text, summary: words.summary.as_deref() };
-    let sent = patiently(mail::send(&seat, to, words)).await?;
+    let text = text(message.text)?;
+    let message = Words { text: &text, summary: message.summary.as_deref() };
+    let sent = patiently(mail::send(&seat, to, message)).await?;
     let id = &sent.receipt.msg_id;
     let waits = waits(&sent);
     if context.json {
-        output::print_json(&Answer { message_id: id, to: [sent.to.as_str()], waits })?;
+        output::print_json(&SendDocument { message_id: id, to: [sent.to.as_str()], waits })?;
     } else {
         output::print(&format!("sent to {} {FAINT}({id}){FAINT:#}\n", sent.to))?;
     }
     Ok(exit::DONE)
 }
 
-/// The text of a message: as given, or from standard input.
+/// Returns the text of a message; reads standard input if it is `-`.
 pub(super) fn text(given: String) -> Result<String, CliError> {
     if given != "-" {
         return Ok(given);
     }
     let mut bytes = Vec::new();
-    // One more than is taken, so that what is too long is seen to be, and no more is held in memory.
+    // Read slightly more than the limit, enough to notice a text that is too long without holding all of it.
     let limit = u64::try_from(MAX_TEXT).unwrap_or(u64::MAX).saturating_add(2);
     std::io::stdin().lock().take(limit).read_to_end(&mut bytes).map_err(|source| {
         let doing = "read standard input".into();
         CliError::failed(Trouble::Io { doing, source })
     })?;
-    // Cut within a character, a text that is too long would pass for one that is not UTF-8.
+    // A long text may be cut within a character: report it as too long, not as invalid UTF-8.
     if bytes.len() > MAX_TEXT + 1 {
         return Ok(String::from_utf8_lossy(&bytes).into_owned());
     }

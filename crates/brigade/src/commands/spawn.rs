@@ -16,7 +16,7 @@ use crate::output::{self, STRONG};
 use crate::slow_notice::patiently;
 use crate::{exit, progress};
 
-/// What members of ours run on.
+/// Backend type in the roster for members that brigade runs.
 const BACKEND: &str = "process";
 
 pub(crate) async fn run(context: &Context, asked: &Spawn) -> Result<u8, CliError> {
@@ -29,7 +29,7 @@ pub(crate) async fn run(context: &Context, asked: &Spawn) -> Result<u8, CliError
     }
 }
 
-/// Plays the member in this terminal.
+/// Runs the member in this terminal.
 async fn here(
     context: &Context,
     seat: Seat,
@@ -83,13 +83,13 @@ async fn there(
     if context.json {
         output::print_json(&json!({ "name": name, "new": spawned.new }))?;
     } else if spawned.new {
-        output::print(&format!("{STRONG}{name}{STRONG:#} is on team {}\n", lead.team))?;
+        output::print(&format!("{STRONG}{name}{STRONG:#} joined team {}\n", lead.team))?;
     } else {
-        output::print(&format!("{STRONG}{name}{STRONG:#} was there already\n"))?;
+        output::print(&format!("{STRONG}{name}{STRONG:#} is already running\n"))?;
     }
     if spawned.trouble.is_none() {
         return Ok(exit::DONE);
     }
     let error = CliError::failed(Trouble::DidNotStart { names: vec![name.to_string()] });
-    Err(error.hint("`brigade status` says why; `brigade resume` tries again"))
+    Err(error.hint("`brigade status` shows the reason; `brigade resume` tries again"))
 }

@@ -20,7 +20,7 @@ pub(crate) async fn run(context: &Context, only_metrics: bool) -> Result<u8, Cli
     }
     let host = context.host()?;
     let teams = match context.named_team() {
-        // In an engine it may be up on other hosts.
+        // In a NATS store it may run on other hosts.
         Some(_) if host.is_shared => vec![context.team().await?],
         Some(_) => vec![which(context, &host, None).await?],
         None => host.registry.teams()?,
@@ -36,54 +36,54 @@ pub(crate) async fn run(context: &Context, only_metrics: bool) -> Result<u8, Cli
     if context.json {
         output::print_json(&states)?;
     } else {
-        let told: Vec<String> = states.iter().map(|state| tell(&host, state)).collect();
-        output::print(&told.join("\n"))?;
+        let texts: Vec<String> = states.iter().map(|state| render(&host, state)).collect();
+        output::print(&texts.join("\n"))?;
         if context.home().engine().is_some() {
             let teams = states.iter().map(|state| state.team.clone()).collect();
-            output::print(&metrics::tell(&metrics::Metrics::read(context, teams).await?))?;
+            output::print(&metrics::render(&metrics::Metrics::read(context, teams).await?))?;
         }
     }
     if states.is_empty() {
         if !context.json {
-            output::print("no team is up on this host\n")?;
-            output::hint(&next(context, &host).await?);
+            output::print("no team is running on this host\n")?;
+            output::hint(&hint(context, &host).await?);
         }
         return Ok(exit::NOTHING);
     }
     Ok(exit::DONE)
 }
 
-/// What somebody who finds no team up may have looked for.
-async fn next(context: &Context, host: &Host) -> Result<String, CliError> {
-    let there = context.store.teams().await?;
-    Ok(match there.as_slice() {
+/// The hint to print if no team runs on this host.
+async fn hint(context: &Context, host: &Host) -> Result<String, CliError> {
+    let stored = context.store.teams().await?;
+    Ok(match stored.as_slice() {
         [] => if_none_is_up(context, host),
         teams => {
             let names: Vec<&str> = teams.iter().map(TeamName::as_str).collect();
             let (were, it) = if names.len() == 1 { ("was", "it") } else { ("were", "them") };
             format!(
-                "{} {were} not brought up here; `brigade` and `brigade ui` show {it}",
+                "{} {were} not started on this host; `brigade` and `brigade ui` show {it}",
                 names.join(", ")
             )
         }
     })
 }
 
-fn tell(host: &Host, state: &TeamState) -> String {
+fn render(host: &Host, state: &TeamState) -> String {
     let TeamState { team, supervisor, tasks, approvals, unread, .. } = state;
-    let mut said =
+    let mut text =
         format!("{STRONG}{team}{STRONG:#}  {} of {} tasks done", tasks.done, tasks.total);
     if tasks.in_progress > 0 {
-        said.push_str(&format!(", {} under way", tasks.in_progress));
+        text.push_str(&format!(", {} in progress", tasks.in_progress));
     }
     if *approvals > 0 {
-        said.push_str(&format!("  {BUSY}{approvals} waiting for approval{BUSY:#}"));
+        text.push_str(&format!("  {BUSY}{approvals} waiting for approval{BUSY:#}"));
     }
     if *unread > 0 {
-        said.push_str(&format!("  {BUSY}{unread} unread for team-lead{BUSY:#}"));
+        text.push_str(&format!("  {BUSY}{unread} unread for team-lead{BUSY:#}"));
     }
-    said.push('\n');
-    let mut table = Table::new(&["NAME", "AGENT", "STATE", "TASKS", "UNREAD", "TOKENS", "BECAUSE"]);
+    text.push('\n');
+    let mut table = Table::new(&["NAME", "AGENT", "STATE", "TASKS", "UNREAD", "TOKENS", "DETAILS"]);
     for member in &state.members {
         let tasks: Vec<String> = member.tasks.iter().map(ToString::to_string).collect();
         let (read, wrote) = member.tokens;
@@ -100,28 +100,28 @@ fn tell(host: &Host, state: &TeamState) -> String {
             Cell::new(FAINT, &judged.evidence),
         ]);
     }
-    said.push_str(&table.render("  ", output::width()));
+    text.push_str(&table.render("  ", output::width()));
     for member in &state.members {
         if let Some(Distance { branch, ahead, behind, changed }) = &member.worktree {
-            said.push_str(&format!(
-                "  {FAINT}{branch}: {ahead} ahead, {behind} behind, {changed} files not committed{FAINT:#}\n"
+            text.push_str(&format!(
+                "  {FAINT}{branch}: {ahead} ahead, {behind} behind, {changed} files uncommitted{FAINT:#}\n"
             ));
         }
     }
     if !state.unplayed.is_empty() {
         let names: Vec<&str> = state.unplayed.iter().map(MemberName::as_str).collect();
-        said.push_str(&format!("  {FAINT}played by no host: {}{FAINT:#}\n", names.join(", ")));
+        text.push_str(&format!("  {FAINT}not running: {}{FAINT:#}\n", names.join(", ")));
     }
     let is_here = state.members.iter().any(|member| member.place.is_some());
     if supervisor.is_none() && (is_here || !host.is_shared) {
-        said.push_str(&format!(
-            "  {BUSY}nobody supervises this host; `brigade resume` does{BUSY:#}\n"
+        text.push_str(&format!(
+            "  {BUSY}The supervisor is not running. Start it with `brigade resume`{BUSY:#}\n"
         ));
     }
     let has_window = |place: Place| place != Place::Headless;
     if state.members.iter().any(|member| member.place.is_some_and(has_window)) {
         let attach = host.tmux().attach(team.as_str());
-        said.push_str(&format!("  {FAINT}windows: {attach}{FAINT:#}\n"));
+        text.push_str(&format!("  {FAINT}windows: {attach}{FAINT:#}\n"));
     }
-    said
+    text
 }

@@ -38,7 +38,7 @@ pub(crate) async fn run(context: &Context, command: TaskCommand) -> Result<u8, C
 async fn add(context: &Context, task: TaskAdd) -> Result<u8, CliError> {
     let seat = context.seat().await?;
     if let Some(owner) = &task.owner {
-        // Not half of it: a task that nobody was to have would be on the board.
+        // Check the owner first, so that a failure does not leave an unassigned task on the board.
         let members = member_names(&seat).await?;
         if !members.iter().any(|member| member == owner.as_str()) {
             return Err(BoardError::NoMember { name: owner.to_string(), members }.into());
@@ -57,9 +57,9 @@ async fn add(context: &Context, task: TaskAdd) -> Result<u8, CliError> {
     };
     let update = Update { owner: Change::Set(owner.clone()), ..Update::default() };
     if let Err(error) = patiently(board::update(&seat, id, &update)).await {
-        return Err(CliError::from(error).hint(format!("task {id} was added, and is nobody's")));
+        return Err(CliError::from(error).hint(format!("task {id} was added without an owner")));
     }
-    answer(context, id, &format!("added task {STRONG}{id}{STRONG:#}, and told {owner}"))
+    answer(context, id, &format!("added task {STRONG}{id}{STRONG:#} and notified {owner}"))
 }
 
 async fn update(context: &Context, update: TaskUpdate) -> Result<u8, CliError> {
@@ -101,10 +101,10 @@ async fn claim(context: &Context, id: TaskId) -> Result<u8, CliError> {
         return Err(refused(&seat, error).await);
     }
     let name = &seat.name;
-    answer(context, id, &format!("task {STRONG}{id}{STRONG:#} is {name}'s, and in progress"))
+    answer(context, id, &format!("task {STRONG}{id}{STRONG:#} is in progress, owned by {name}"))
 }
 
-/// A claim that was refused: what it waits for, and what could be claimed instead.
+/// The error for a refused claim, with hints: the blocking tasks, and the tasks that are ready.
 async fn refused(seat: &Seat, error: BoardError) -> CliError {
     let Ok((_, graph)) = board::list(seat).await else { return error.into() };
     let mut hints = Vec::new();
@@ -123,7 +123,7 @@ async fn refused(seat: &Seat, error: BoardError) -> CliError {
     let ready = graph.nodes().map(|(id, _)| id);
     let ready: Vec<TaskId> = ready.filter(|&id| graph.state(id) == Some(State::Ready)).collect();
     if claims && !ready.is_empty() {
-        hints.push(format!("ready to be claimed: {}", task_view::join(ready)));
+        hints.push(format!("ready to claim: {}", task_view::join(ready)));
     }
     hints.into_iter().fold(error.into(), CliError::hint)
 }
@@ -147,9 +147,12 @@ async fn release(context: &Context, name: &MemberName) -> Result<u8, CliError> {
     if context.json {
         output::print_json(&json!({ "released": task_view::texts(released) }))?;
     } else if none {
-        output::note(&format!("{name} has no open tasks"));
+        output::note(&format!("{name} has no unfinished tasks"));
     } else {
-        output::print(&format!("gave back {name}'s open tasks: {}\n", task_view::join(released)))?;
+        output::print(&format!(
+            "unassigned {name}'s unfinished tasks: {}\n",
+            task_view::join(released)
+        ))?;
     }
     Ok(if none { exit::NOTHING } else { exit::DONE })
 }

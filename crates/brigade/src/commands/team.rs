@@ -17,7 +17,7 @@ use crate::exit;
 use crate::output::{self, STRONG};
 use crate::slow_notice::{patiently, saying};
 
-/// What members of ours run on: processes that nobody but their own user starts and stops.
+/// Backend type in the roster for members that brigade runs: plain processes, not tmux panes.
 const BACKEND: &str = "process";
 
 pub(crate) async fn run(global: Global, command: TeamCommand) -> Result<u8, CliError> {
@@ -48,8 +48,8 @@ pub(crate) async fn run(global: Global, command: TeamCommand) -> Result<u8, CliE
 async fn create(context: &Context, name: TeamName, description: &str) -> Result<u8, CliError> {
     let seat = context.seat_of(name, MemberName::lead());
     let plan = TeamPlan { description, lead_model: "unknown", cwd: &cwd() };
-    // In files it is made at once; an engine that nobody has prepared for teams takes its time to refuse.
-    saying("waiting: the engine takes its time", roster::create(&seat, plan)).await?;
+    // A NATS server without the streams for teams takes seconds to refuse.
+    saying("waiting for the NATS server", roster::create(&seat, plan)).await?;
     let team = &seat.team;
     if context.json {
         output::print_json(&json!({ "team": team }))?;
@@ -68,7 +68,7 @@ async fn delete(context: &Context, force: Force) -> Result<u8, CliError> {
         output::print_json(&json!({ "team": team }))?;
     } else {
         output::print(&format!(
-            "deleted team {STRONG}{team}{STRONG:#}; its history stays: \
+            "deleted team {STRONG}{team}{STRONG:#}; its history: \
              `brigade --team {team} log`\n"
         ))?;
     }
@@ -84,7 +84,7 @@ async fn join(context: &Context, member: &TeamJoin) -> Result<u8, CliError> {
     if context.json {
         output::print_json(&json!({ "name": name, "team": team, "color": color }))?;
     } else {
-        output::print(&format!("{STRONG}{name}{STRONG:#} joined team {team}, in {color}\n"))?;
+        output::print(&format!("{STRONG}{name}{STRONG:#} joined team {team} (color: {color})\n"))?;
     }
     Ok(exit::DONE)
 }
@@ -104,7 +104,10 @@ async fn leave(context: &Context, name: &MemberName) -> Result<u8, CliError> {
     } else {
         output::print(&format!("{STRONG}{name}{STRONG:#} left team {team}\n"))?;
         if !released.is_empty() {
-            output::print(&format!("gave back its open tasks: {}\n", task_view::join(released)))?;
+            output::print(&format!(
+                "unassigned its unfinished tasks: {}\n",
+                task_view::join(released)
+            ))?;
         }
     }
     Ok(exit::DONE)

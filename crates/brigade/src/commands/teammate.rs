@@ -1,4 +1,4 @@
-//! `brigade teammate`: what Claude Code starts in place of itself when its lead asks for a teammate.
+//! `brigade teammate`: Claude Code runs this instead of itself when its lead spawns a teammate.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -27,7 +27,7 @@ use brigade_host::spec::Answers;
 
 use crate::{env, exit};
 
-/// Plays the teammate, or steps aside for the real Claude Code.
+/// Runs the teammate, or replaces this process with the real Claude Code.
 pub(crate) async fn run(global: Global, arguments: Vec<OsString>) -> Result<u8, CliError> {
     let native = Native::read(&arguments);
     let choice = native.agent_type.as_deref().and_then(driver::agent);
@@ -45,7 +45,7 @@ pub(crate) async fn run(global: Global, arguments: Vec<OsString>) -> Result<u8, 
         None => None,
     };
     let access = native.access();
-    // The lead's model is one of Claude's, whatever agent it asks for.
+    // Ignore the model in the arguments: the lead always passes a Claude model, even for other agents.
     let wanted = Wanted {
         program: None,
         model: None,
@@ -54,7 +54,7 @@ pub(crate) async fn run(global: Global, arguments: Vec<OsString>) -> Result<u8, 
         prompt: None,
         cwd: cwd(),
         inherits: None,
-        // Its lead is Claude Code, and answers.
+        // Its lead is Claude Code, which answers requests.
         answers: Answers::Lead,
         home: context.home().clone(),
         comes_back: false,
@@ -62,24 +62,24 @@ pub(crate) async fn run(global: Global, arguments: Vec<OsString>) -> Result<u8, 
     play(seat, choice, wanted).await
 }
 
-/// For how long a member that is told to end tries to leave its team. An engine that is away does not keep it:
-/// it stays on the roster, where the doctor finds it.
+/// How long a terminating member tries to leave its team. If the NATS server is unreachable, the member exits anyway
+/// and stays on the roster, where `brigade doctor` finds it.
 const LEAVES: Duration = Duration::from_secs(5);
 
-/// What is wanted of a teammate beside its agent.
+/// How to run a teammate, apart from the choice of its agent.
 pub(crate) struct Wanted {
-    /// Its program, if it is not the one on the path.
+    /// The agent's program, if not the one on the PATH.
     pub(crate) program: Option<PathBuf>,
     pub(crate) model: Option<String>,
     pub(crate) access: Access,
     pub(crate) lead_key: Option<String>,
-    /// What it is told first, beside its mail.
+    /// First input to the agent, in addition to its mail.
     pub(crate) prompt: Option<String>,
-    /// Where it works.
+    /// Working directory.
     pub(crate) cwd: String,
-    /// The only variables it inherits, if not all.
+    /// The environment variables it inherits; `None` means all.
     pub(crate) inherits: Option<Vec<(OsString, OsString)>>,
-    /// Who answers plans and requests for leave.
+    /// Whether a person or the lead answers its plans and permission requests.
     pub(crate) answers: Answers,
     /// Where its team lives.
     pub(crate) home: Location,
@@ -87,7 +87,7 @@ pub(crate) struct Wanted {
     pub(crate) comes_back: bool,
 }
 
-/// Plays a teammate in this terminal until it leaves.
+/// Runs a teammate in this terminal until it leaves the team.
 pub(crate) async fn play(seat: Seat, choice: Choice, wanted: Wanted) -> Result<u8, CliError> {
     let itself = std::env::current_exe();
     let itself = itself.map_err(|source| {
@@ -110,7 +110,7 @@ pub(crate) async fn play(seat: Seat, choice: Choice, wanted: Wanted) -> Result<u
         env::claude_dir().and_then(|folder| folder.into_os_string().into_string().ok());
     let named = wanted.program.map(PathBuf::into_os_string);
     let named = named.or_else(|| env::agent_program(agent.name));
-    // What it does on the command line is an agent's doing, whoever it says it is, and in this team.
+    // Brigade commands that the agent runs must act as an agent in this team, whatever identity they claim.
     let mut surroundings = vec![(env::ANSWERS.into(), wanted.answers.word().into())];
     surroundings.extend(wanted.home.variables().into_iter().map(|(name, its)| (name.into(), its)));
     let guard = vec![itself.into_os_string(), super::GUARD.into()];
@@ -121,7 +121,7 @@ pub(crate) async fn play(seat: Seat, choice: Choice, wanted: Wanted) -> Result<u
     process_tree::adopt();
     let (typed, lines) = mpsc::unbounded_channel();
     if let Some(prompt) = wanted.prompt {
-        // Its mouth is open below; this cannot fail.
+        // Cannot fail: the receiver is used below.
         let _heard = typed.send(prompt);
     }
     let mut pane = Pane::open(&seat, &agent, typed);
@@ -135,8 +135,8 @@ pub(crate) async fn play(seat: Seat, choice: Choice, wanted: Wanted) -> Result<u
                 pane.close();
                 return Err(CliError::failed(CliTrouble::WindowGone));
             }
-            // The pane was closed, or somebody wants us gone: nobody will come back for the member.
-            // The lead's seat is there without anybody in it.
+            // The pane was closed or this process was terminated, and the member will not be restarted: leave
+            // the team. A lead stays on the roster.
             let leaves = async {
                 if seat.role().await? == Some(Role::Teammate) {
                     roster::leave(&seat, &seat.name).await?;
@@ -154,7 +154,7 @@ pub(crate) async fn play(seat: Seat, choice: Choice, wanted: Wanted) -> Result<u
     Ok(exit::DONE)
 }
 
-/// The team's tools, for the agent to start: this program, in this seat.
+/// The MCP server for the agent to start: this program, with the member's identity.
 fn tools(seat: &Seat, itself: &Path, wanted: &Wanted) -> ToolServer {
     let mut variables = vec![
         (env::TEAM.to_owned(), seat.team.to_string()),
@@ -162,7 +162,7 @@ fn tools(seat: &Seat, itself: &Path, wanted: &Wanted) -> ToolServer {
         (env::DELIVERED.to_owned(), "1".to_owned()),
         (env::ANSWERS.to_owned(), wanted.answers.word().to_owned()),
     ];
-    // Agents start their servers with next to nothing of their own environment.
+    // Agents start MCP servers with almost none of their own environment, so pass these explicitly.
     for name in [env::HOME, env::CLAUDE_CONFIG_DIR, env::XDG_STATE_HOME, env::DURABILITY] {
         if let Some(value) = env::read(name).and_then(|value| value.into_string().ok()) {
             variables.push((name.to_owned(), value));
@@ -181,11 +181,11 @@ fn tools(seat: &Seat, itself: &Path, wanted: &Wanted) -> ToolServer {
     }
 }
 
-/// Becomes the real Claude Code, with the same arguments.
+/// Replaces this process with the real Claude Code, with the same arguments.
 fn step_aside(claude_dir: Option<&Path>, arguments: &[OsString]) -> Result<u8, CliError> {
     let claude = env::programs().claude(claude_dir).ok_or_else(|| {
         let error = CliError::failed(Trouble::NoClaude);
-        error.hint(format!("put it on the path, or set {}", env::CLAUDE))
+        error.hint(format!("put it on the PATH, or set {}", env::CLAUDE))
     })?;
     let source = std::process::Command::new(&claude).args(arguments).exec();
     Err(CliError::failed(Trouble::Io { doing: format!("start {}", claude.display()), source }))

@@ -27,11 +27,11 @@ use brigade_host::spec::{Place, TeamSpec};
 use brigade_host::state::TeamState;
 use brigade_host::{Host, state, wait};
 
-/// How long the board is looked at anew though nothing was heard.
+/// How often to read the board again even if the watch reports nothing.
 const LOOK: Duration = Duration::from_secs(1);
-/// For so long nobody is at work before that is told.
+/// How long all members must be idle before a note reports it.
 const AT_REST: Duration = Duration::from_secs(60);
-/// After this long without a word, everything was heard that happened before.
+/// After this long without an event, all earlier events have arrived.
 const REST: Duration = Duration::from_millis(200);
 
 pub(crate) async fn run(context: &Context, up: &Up) -> Result<u8, CliError> {
@@ -44,8 +44,8 @@ pub(crate) async fn run(context: &Context, up: &Up) -> Result<u8, CliError> {
     let brought = host_up::up(&host, &lead, &spec, &progress::print).await?;
     for (name, difference) in &brought.differs {
         output::note(&format!(
-            "{name} runs with what the file said before ({difference}); \
-             `brigade stop {name}` and `brigade up` start it anew"
+            "{name} still runs with its old settings ({difference}); \
+             restart it with `brigade stop {name}` and `brigade up`"
         ));
     }
     host.supervised().await?;
@@ -54,7 +54,7 @@ pub(crate) async fn run(context: &Context, up: &Up) -> Result<u8, CliError> {
     let there = wait::until_there(&host, &lead, &names, &progress::print);
     let there = async {
         match end {
-            // What is over then is told below.
+            // The timeout is reported below.
             Some(end) => {
                 tokio::time::timeout_at(end, there).await.unwrap_or_else(|_| Ok(Vec::new()))
             }
@@ -66,7 +66,7 @@ pub(crate) async fn run(context: &Context, up: &Up) -> Result<u8, CliError> {
         told = brigade_host::signals::stop_signal() => {
             told?;
             output::note(&format!(
-                "team {} goes on coming up; `brigade status` says how far it is, `brigade down` ends it",
+                "team {} is still starting; `brigade status` shows its progress, `brigade down` stops it",
                 spec.team
             ));
             return Ok(exit::FAILED);
@@ -91,8 +91,8 @@ pub(crate) async fn run(context: &Context, up: &Up) -> Result<u8, CliError> {
             (spec.members.first(), dead.is_empty() && !brought.new.is_empty())
         {
             output::hint(&format!(
-                "`brigade task add \"…\" --owner {}` gives work, `brigade ui` shows who does what, \
-                 `brigade down` ends it",
+                "assign work with `brigade task add \"…\" --owner {}`, watch with `brigade ui`, \
+                 stop with `brigade down`",
                 first.name
             ));
         }
@@ -102,7 +102,7 @@ pub(crate) async fn run(context: &Context, up: &Up) -> Result<u8, CliError> {
         dead => {
             let names: Vec<String> = dead.iter().map(|(name, _)| name.to_string()).collect();
             let error = CliError::failed(Trouble::DidNotStart { names });
-            Err(error.hint("`brigade status` says why; `brigade up` tries again"))
+            Err(error.hint("`brigade status` shows the reason; `brigade up` tries again"))
         }
     }
 }
@@ -110,7 +110,7 @@ pub(crate) async fn run(context: &Context, up: &Up) -> Result<u8, CliError> {
 fn said(host: &Host, spec: &TeamSpec, new: usize, tasks: usize) -> String {
     let team = &spec.team;
     let mut said = match (new, tasks) {
-        (0, 0) => format!("team {STRONG}{team}{STRONG:#} is up; nothing was to be done\n"),
+        (0, 0) => format!("team {STRONG}{team}{STRONG:#} is already up; no changes\n"),
         _ => {
             let (new, tasks) = (text::count(new, "new member"), text::count(tasks, "new task"));
             format!("team {STRONG}{team}{STRONG:#} is up: {new}, {tasks}\n")
@@ -119,12 +119,12 @@ fn said(host: &Host, spec: &TeamSpec, new: usize, tasks: usize) -> String {
     let in_tmux = spec.members.iter().any(|member| member.place != Place::Headless);
     if in_tmux {
         let attach = host.tmux().attach(team.as_str());
-        said.push_str(&format!("{FAINT}its windows: {attach}{FAINT:#}\n"));
+        said.push_str(&format!("{FAINT}windows: {attach}{FAINT:#}\n"));
     }
     said
 }
 
-/// Stays until every task is done, then takes the team down.
+/// Waits until every task is done, then takes the team down.
 async fn until_done(
     context: &Context,
     host: &Host,
@@ -135,7 +135,7 @@ async fn until_done(
     let mut watch = lead.store.watch(&lead.team).await?;
     let mut story = Story::new(TimeZone::system());
     let history = lead.store.history(&lead.team).await?;
-    // What the story has to know of what was, it is told; nobody else is, of what was before.
+    // Prime the formatter with older records; print only newer ones.
     let (before, since): (Vec<_>, Vec<_>) =
         history.into_iter().partition(|record| record.at < since);
     let _told = story.tell(&before, None);
@@ -184,7 +184,7 @@ async fn until_done(
     };
     let mut end = Instant::now() + REST;
     while let Ok(Some(record)) = tokio::time::timeout_at(end, watch.next()).await {
-        // Whoever is still at work may go on for long.
+        // Members may keep working for long, so their work events do not extend the wait.
         if !matches!(record.event, Event::Worked { .. }) {
             end = Instant::now() + REST;
         }
@@ -201,7 +201,7 @@ async fn until_done(
     }
 }
 
-/// Whether nobody has been at work for a while, which is told once each time: it may stay so for ever.
+/// Detects that all members have been idle for a while, which may never change by itself. Notes it once each time.
 #[derive(Default)]
 struct Rest {
     since: Option<Instant>,
@@ -223,16 +223,23 @@ impl Rest {
         self.told = true;
         let left = text::count(left, "task");
         let why = match state.approvals {
-            0 => format!("`brigade send NAME \"…\" --team {}` tells somebody to go on", state.team),
+            0 => format!(
+                "ask a member to continue with `brigade send NAME \"…\" --team {}`",
+                state.team
+            ),
             asked => {
-                format!("{asked} waiting for an answer: `brigade approvals --team {}`", state.team)
+                format!(
+                    "{asked} requests wait for your answer: `brigade approvals --team {}`",
+                    state.team
+                )
             }
         };
-        Some(format!("nobody is at work, with {left} not done; {why}; Ctrl-C ends the team"))
+        Some(format!("all members are idle with {left} unfinished; {why}; Ctrl-C stops the team"))
     }
 }
 
-/// Shows what the watch tells, unless it was told before: the watch was begun before the history was read.
+/// Prints a record from the watch, unless it was already printed from the history: the watch started first, so the
+/// two overlap.
 fn show_once(
     context: &Context,
     story: &mut Story,

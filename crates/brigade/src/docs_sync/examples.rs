@@ -1,4 +1,4 @@
-//! What the papers show is what the program understands.
+//! Tests that the program accepts the examples in the documentation.
 
 use std::ffi::OsString;
 
@@ -10,20 +10,20 @@ use super::words::commands;
 use crate::cli::{self, Cli};
 use brigade_host::team_file;
 
-/// The lines of a block that are typed: of a session those behind a `$`, of a script all.
+/// The commands in a block: the lines after a `$` in a console session, all lines of a script.
 fn typed(block: &Block) -> Vec<String> {
     match block.language.as_str() {
         "sh" | "bash" => vec![block.text.clone()],
         "console" => {
             let mut lines: Vec<String> = Vec::new();
-            let mut goes_on = false;
+            let mut continues = false;
             for line in block.text.lines() {
                 match (line.strip_prefix("$ "), lines.last_mut()) {
                     (Some(typed), _) => lines.push(typed.to_owned()),
-                    (None, Some(last)) if goes_on => *last = format!("{last}\n{line}"),
+                    (None, Some(last)) if continues => *last = format!("{last}\n{line}"),
                     _ => continue,
                 }
-                goes_on = line.ends_with('\\');
+                continues = line.ends_with('\\');
             }
             lines
         }
@@ -31,16 +31,16 @@ fn typed(block: &Block) -> Vec<String> {
     }
 }
 
-/// Why the program would not take these words.
-fn refusal(words: &[String]) -> Option<String> {
-    let words = cli::words(words.iter().map(OsString::from));
-    let error = Cli::try_parse_from(words).err()?;
+/// Why the program would reject these arguments.
+fn refusal(args: &[String]) -> Option<String> {
+    let args = cli::normalize_args(args.iter().map(OsString::from));
+    let error = Cli::try_parse_from(args).err()?;
     let answers = [ErrorKind::DisplayHelp, ErrorKind::DisplayVersion];
     (!answers.contains(&error.kind())).then(|| error.to_string())
 }
 
 #[test]
-fn every_command_that_is_shown_is_one() {
+fn commands_in_code_blocks_parse() {
     let (mut count, mut wrong) = (0, Vec::new());
     for page in pages() {
         for block in &page.blocks {
@@ -58,11 +58,11 @@ fn every_command_that_is_shown_is_one() {
 }
 
 #[test]
-fn every_example_of_the_help_is_one() {
+fn commands_in_help_examples_parse() {
     fn check(command: &Command, count: &mut usize) {
         let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
         for line in after.lines().map(str::trim).filter(|line| line.starts_with("brigade ")) {
-            // What the example is for stands behind it.
+            // A description follows the example.
             let (line, _) = line.split_once("   ").unwrap_or((line, ""));
             for words in commands(line).iter().filter(|words| words[0] == "brigade") {
                 *count += 1;
@@ -76,11 +76,10 @@ fn every_example_of_the_help_is_one() {
     assert!(count > 30, "only {count} examples");
 }
 
-/// The command or option in these words that is not there. What is in capitals, or left out, stands for
-/// something.
-fn stranger(root: &Command, words: &[String]) -> Option<String> {
-    let meant = cli::words(words.iter().map(OsString::from));
-    let words: Vec<String> = meant.into_iter().map(|word| word.into_string().unwrap()).collect();
+/// The first command or option in these arguments that does not exist. Words in capitals are placeholders.
+fn unknown_word(root: &Command, args: &[String]) -> Option<String> {
+    let args = cli::normalize_args(args.iter().map(OsString::from));
+    let words: Vec<String> = args.into_iter().map(|word| word.into_string().unwrap()).collect();
     let mut command = root;
     let mut takes_commands = true;
     for word in words.iter().skip(1) {
@@ -94,7 +93,7 @@ fn stranger(root: &Command, words: &[String]) -> Option<String> {
             command = found;
             takes_commands = command.has_subcommands();
         } else if takes_commands && std::ptr::eq(command, root) {
-            // The value of an option for every command comes before the command.
+            // The word may be the value of a global option, which comes before the command.
             let is_value = words.iter().any(|word| word.starts_with("--"));
             let is_name = word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
             if is_name && !is_value && word != crate::commands::GUARD {
@@ -106,14 +105,14 @@ fn stranger(root: &Command, words: &[String]) -> Option<String> {
 }
 
 #[test]
-fn every_command_that_is_named_is_one() {
+fn commands_in_code_spans_exist() {
     let mut root = Cli::command();
     root.build();
     let mut wrong = Vec::new();
     for page in pages() {
         for (line, span) in &page.spans {
             for words in commands(span).iter().filter(|words| words[0] == "brigade") {
-                let what = stranger(&root, words);
+                let what = unknown_word(&root, words);
                 wrong.extend(
                     what.map(|what| format!("{}:{line}: {what} in {span}", page.path.display())),
                 );
@@ -121,14 +120,14 @@ fn every_command_that_is_named_is_one() {
         }
     }
     assert_eq!(wrong, Vec::<String>::new());
-    let check = |line: &str| stranger(&root, &commands(line)[0]);
+    let check = |line: &str| unknown_word(&root, &commands(line)[0]);
     assert_eq!(check("brigade frobnicate"), Some("frobnicate".into()));
     assert_eq!(check("brigade --team demo task add x --blocked-by 1"), None);
     assert_eq!(check("brigade task add x --waits-for 1"), Some("--waits-for".into()));
 }
 
 #[test]
-fn every_team_file_and_every_json_is_right() {
+fn team_files_and_json_blocks_parse() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("prompts")).unwrap();
     std::fs::write(folder.path().join("prompts/reviewer.md"), "Review").unwrap();

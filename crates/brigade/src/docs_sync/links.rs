@@ -1,11 +1,11 @@
-//! Every link leads somewhere, and the book has every page.
+//! Tests that every link has a target and that the book contains every page.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 use super::markdown::{Page, pages};
 
-/// A path with its `..` taken out; `None` if it leaves the repository.
+/// Resolves `..` in a path. Returns `None` if it leaves the repository.
 fn resolved(path: &Path) -> Option<PathBuf> {
     let mut whole = PathBuf::new();
     for part in path.components() {
@@ -18,19 +18,23 @@ fn resolved(path: &Path) -> Option<PathBuf> {
     Some(whole)
 }
 
-/// What is wrong with a link.
-fn fault(page: &Page, link: &str, anchors: &BTreeMap<PathBuf, BTreeSet<String>>) -> Option<String> {
+/// Returns the problem of a link, if any.
+fn problem(
+    page: &Page,
+    link: &str,
+    anchors: &BTreeMap<PathBuf, BTreeSet<String>>,
+) -> Option<String> {
     let (path, anchor) = link.split_once('#').map_or((link, None), |(path, at)| (path, Some(at)));
     let folder = page.path.parent().unwrap();
     let target =
         if path.is_empty() { Some(page.path.clone()) } else { resolved(&folder.join(path)) };
     let Some(target) = target else { return Some("leaves the repository".into()) };
     if !super::root().join(&target).exists() {
-        return Some("is not there".into());
+        return Some("does not exist".into());
     }
-    // The book has what is in docs/ and nothing else.
+    // The book contains only the pages in docs/.
     if folder.starts_with("docs") && !target.starts_with("docs") {
-        return Some("leaves the book; name the path instead".into());
+        return Some("leaves the book; write the path without a link".into());
     }
     let anchor = anchor?;
     let known = anchors.get(&target).is_some_and(|anchors| anchors.contains(anchor));
@@ -38,36 +42,37 @@ fn fault(page: &Page, link: &str, anchors: &BTreeMap<PathBuf, BTreeSet<String>>)
 }
 
 #[test]
-fn every_link_leads_somewhere() {
+fn every_internal_link_has_a_target() {
     let pages = pages();
     let anchors: BTreeMap<PathBuf, BTreeSet<String>> = pages
         .iter()
         .map(|page| (page.path.clone(), page.anchors.iter().cloned().collect()))
         .collect();
-    let (mut inside, mut faults) = (0, Vec::new());
+    let (mut internal, mut problems) = (0, Vec::new());
     for page in &pages {
         for (line, link) in &page.links {
-            // Those that lead outside are listed by proofs/docs, and not followed.
+            // Those that lead outside are listed by e2e/docs, and not followed.
             if link.contains("://") || link.starts_with("mailto:") {
                 continue;
             }
-            inside += 1;
-            let fault = fault(page, link, &anchors);
-            faults.extend(fault.map(|why| format!("{}:{line}: {link} {why}", page.path.display())));
+            internal += 1;
+            let problem = problem(page, link, &anchors);
+            problems
+                .extend(problem.map(|why| format!("{}:{line}: {link} {why}", page.path.display())));
         }
     }
-    assert_eq!(faults, Vec::<String>::new());
-    assert!(inside > 100, "only {inside} links in {} pages", pages.len());
+    assert_eq!(problems, Vec::<String>::new());
+    assert!(internal > 100, "only {internal} links in {} pages", pages.len());
 }
 
 #[test]
-fn the_book_has_every_page() {
+fn the_book_lists_every_page_once() {
     let pages = pages();
     let summary = pages.iter().find(|page| page.path == Path::new("docs/SUMMARY.md")).unwrap();
     let listed = summary.links.iter().map(|(_, link)| Path::new("docs").join(link));
     let listed: Vec<PathBuf> = listed.collect();
     let unique: BTreeSet<&PathBuf> = listed.iter().collect();
-    assert_eq!(unique.len(), listed.len(), "a page stands twice in the book");
+    assert_eq!(unique.len(), listed.len(), "a page is listed twice");
     for page in pages.iter().filter(|page| page.path.starts_with("docs")) {
         let is_listed = unique.contains(&page.path);
         let is_summary = std::ptr::eq(page, summary);
@@ -76,21 +81,21 @@ fn the_book_has_every_page() {
 }
 
 /// The parts of the repository that papers name.
-const PARTS: &[&str] = &["crates/", "docs/", "fixtures/", "packaging/", "proofs/", ".ci/"];
+const PARTS: &[&str] = &["crates/", "docs/", "fixtures/", "packaging/", "e2e/", "bench/", ".ci/"];
 
 #[test]
-fn every_path_that_is_named_is_there() {
+fn every_mentioned_path_exists() {
     let (mut count, mut wrong) = (0, Vec::new());
     for page in pages() {
         for (line, span) in &page.spans {
-            // Capitals and brackets stand for something, and so does a star.
-            let stands = |part: &str| {
+            // Capitals, angle brackets and stars are placeholders.
+            let is_placeholder = |part: &str| {
                 let name = part.split('.').next().unwrap_or_default();
                 let capitals = name.len() > 1 && name.bytes().all(|byte| byte.is_ascii_uppercase());
                 (capitals && name != "README") || part.contains(['<', '*', '…', '$', ' '])
             };
             let is_path = PARTS.iter().any(|start| span.starts_with(start));
-            if !is_path || span.split('/').any(stands) {
+            if !is_path || span.split('/').any(is_placeholder) {
                 continue;
             }
             count += 1;
@@ -104,17 +109,17 @@ fn every_path_that_is_named_is_there() {
 }
 
 #[test]
-fn a_broken_link_is_found() {
+fn finds_broken_links() {
     let page = Page::read("docs/x.md".into(), "# A b\n\n## `A` b!\n\n[a](#a-b) [b](#a-b-1)\n");
     assert_eq!(page.anchors, ["a-b", "a-b-1"]);
     let anchors = BTreeMap::from([(page.path.clone(), page.anchors.iter().cloned().collect())]);
     for (link, expected) in [
         ("cli.md", None),
-        ("nowhere.md", Some("is not there")),
+        ("nowhere.md", Some("does not exist")),
         ("../../x", Some("leaves the repository")),
-        ("../README.md", Some("leaves the book; name the path instead")),
+        ("../README.md", Some("leaves the book; write the path without a link")),
         ("cli.md#nothing", Some("has no such heading")),
     ] {
-        assert_eq!(fault(&page, link, &anchors).as_deref(), expected, "{link}");
+        assert_eq!(problem(&page, link, &anchors).as_deref(), expected, "{link}");
     }
 }

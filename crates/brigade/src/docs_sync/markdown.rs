@@ -1,4 +1,4 @@
-//! The pages: where they are, and what stands in them.
+//! Finds and parses the Markdown pages of the repository.
 
 use std::collections::HashMap;
 use std::fs;
@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
-/// A page.
+/// A parsed page.
 pub(super) struct Page {
-    /// Seen from the repository.
+    /// Relative to the repository.
     pub(super) path: PathBuf,
     pub(super) blocks: Vec<Block>,
-    /// What stands between single backticks, with its line.
+    /// Inline code, each with its line.
     pub(super) spans: Vec<(usize, String)>,
-    /// Where links and pictures lead, with the line.
+    /// Targets of links and images, each with its line.
     pub(super) links: Vec<(usize, String)>,
-    /// What can be linked to in it.
+    /// The anchors of its headings.
     pub(super) anchors: Vec<String>,
 }
 
-/// A block between fences.
+/// A fenced code block.
 pub(super) struct Block {
     pub(super) line: usize,
     pub(super) language: String,
@@ -44,8 +44,8 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
         let entry = entry.unwrap();
         let (path, name) = (entry.path(), entry.file_name());
         if entry.file_type().unwrap().is_dir() {
-            let passed = ["target", "node_modules", ".git"].iter().any(|other| name == *other);
-            if !passed {
+            let skipped = ["target", "node_modules", ".git"].iter().any(|other| name == *other);
+            if !skipped {
                 collect(&path, found);
             }
         } else if path.extension().is_some_and(|extension| extension == "md") {
@@ -92,9 +92,9 @@ impl Page {
                     }
                     page.spans.push((line, code.into_string()));
                 }
-                Event::Text(words) => match (&mut block, &mut heading) {
-                    (Some(block), _) => block.text.push_str(&words),
-                    (None, Some(heading)) => heading.push_str(&words),
+                Event::Text(content) => match (&mut block, &mut heading) {
+                    (Some(block), _) => block.text.push_str(&content),
+                    (None, Some(heading)) => heading.push_str(&content),
                     (None, None) => {}
                 },
                 _ => {}
@@ -104,7 +104,7 @@ impl Page {
     }
 }
 
-/// What a heading is linked by, at the usual forges and in the book.
+/// The anchor of a heading, as GitHub and mdBook generate it.
 fn anchor(heading: &str) -> String {
     let kept = |c: char| match c {
         ' ' => Some('-'),

@@ -1,4 +1,4 @@
-//! The pages and tables that are made from the program's own.
+//! Generates reference pages and tables from the program.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::cli::Cli;
 use crate::{commands, exit};
 
-const MADE: &str = "<!-- Made by `just docs` from the program. -->\n";
+const GENERATED: &str = "<!-- Generated from the program by `just docs`. -->\n";
 
 /// A cell of a table.
 fn cell(text: &str) -> String {
@@ -21,13 +21,13 @@ pub(super) fn commands() -> String {
     let mut root = Cli::command();
     root.build();
     let mut text = format!(
-        "# Commands\n\n{MADE}\n\
-         Every command and every option, as `brigade --help` tells them. What `--json` prints, the exit codes \
-         and the variables are in [Output, exit codes, variables](../cli.md).\n\n"
+        "# Commands\n\n{GENERATED}\n\
+         All commands and options, as shown by `brigade --help`. For the output of `--json`, exit codes and \
+         environment variables, see [Output, exit codes, variables](../cli.md).\n\n"
     );
     let global: Vec<&Arg> =
         root.get_arguments().filter(|argument| argument.is_global_set()).collect();
-    text.push_str("## Options of every command\n\n");
+    text.push_str("## Global options\n\n");
     text.push_str(&options(&global));
     let _infallible = write!(text, "```text\n{}\n```\n\n", exit::HELP);
     for command in root.get_subcommands().filter(|command| !command.is_hide_set()) {
@@ -36,7 +36,7 @@ pub(super) fn commands() -> String {
     text.trim_end().to_owned() + "\n"
 }
 
-/// A command, and those below it.
+/// Describes a command and its subcommands.
 fn describe(command: &Command, text: &mut String) {
     let name = command.get_bin_name().unwrap();
     let _infallible = write!(text, "## `{name}`\n\n");
@@ -65,7 +65,7 @@ fn is_help(argument: &Arg) -> bool {
     matches!(argument.get_action(), ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong)
 }
 
-/// Paragraphs; the first is a line without a full stop, as help has it.
+/// Converts help text to paragraphs that end with a full stop.
 fn sentences(about: &str) -> String {
     let mut text = String::new();
     for paragraph in about.split("\n\n") {
@@ -75,7 +75,7 @@ fn sentences(about: &str) -> String {
     text
 }
 
-/// Arguments as a table.
+/// A table of arguments.
 fn options(arguments: &[&Arg]) -> String {
     let shown = arguments.iter().filter(|argument| !argument.is_hide_set());
     let rows: String = shown.map(|argument| row(argument)).collect();
@@ -97,11 +97,11 @@ fn row(argument: &Arg) -> String {
     let help = argument.get_long_help().or(argument.get_help()).map(ToString::to_string);
     let mut help = sentences(&help.unwrap_or_default()).trim_end().replace("\n\n", " ");
     let values: Vec<String> = if takes_value {
-        let told = |value: &clap::builder::PossibleValue| {
+        let describe_value = |value: &clap::builder::PossibleValue| {
             let help = value.get_help().map(|help| format!(": {help}")).unwrap_or_default();
             format!("`{}`{help}", value.get_name())
         };
-        argument.get_possible_values().iter().map(told).collect()
+        argument.get_possible_values().iter().map(describe_value).collect()
     } else {
         Vec::new()
     };
@@ -111,7 +111,7 @@ fn row(argument: &Arg) -> String {
     let default: Vec<_> =
         argument.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
     if takes_value && !default.is_empty() && !argument.is_hide_default_value_set() {
-        let _infallible = write!(help, " Without it `{}`.", default.join(","));
+        let _infallible = write!(help, " Default: `{}`.", default.join(","));
     }
     format!("| `{}` | {} |\n", cell(name.trim()), cell(&help))
 }
@@ -119,9 +119,9 @@ fn row(argument: &Arg) -> String {
 /// Every tool of `brigade mcp`.
 pub(super) fn tools() -> String {
     let mut text = format!(
-        "# Tools\n\n{MADE}\n\
-         Every tool of `brigade mcp`, as a model is told of it: whom it is offered to, what it is for and what \
-         it takes. How they compare with Claude Code's own, what comes back and who may do what is in \
+        "# Tools\n\n{GENERATED}\n\
+         All tools of `brigade mcp` as a model sees them: who can use a tool, its description and its arguments. \
+         For the results, the permissions and a comparison with Claude Code's own tools, see \
          [The tools of `brigade mcp`](../mcp.md).\n"
     );
     for tool in brigade_mcp::tools_told() {
@@ -144,13 +144,13 @@ pub(super) fn tools() -> String {
     text
 }
 
-/// What a value may be.
+/// The type of a value.
 fn takes(schema: &Value) -> String {
-    let words = |schema: &Value| {
-        let words = schema.get("enum").and_then(Value::as_array).cloned().unwrap_or_default();
-        words.iter().filter_map(Value::as_str).map(|word| format!("`{word}`")).collect::<Vec<_>>()
+    let variants = |schema: &Value| {
+        let names = schema.get("enum").and_then(Value::as_array).cloned().unwrap_or_default();
+        names.iter().filter_map(Value::as_str).map(|name| format!("`{name}`")).collect::<Vec<_>>()
     };
-    let named = words(schema);
+    let named = variants(schema);
     if !named.is_empty() {
         return named.join(", ");
     }
@@ -167,12 +167,12 @@ fn takes(schema: &Value) -> String {
     match schema.get("type").and_then(Value::as_str) {
         Some("array") => match schema.pointer("/items/type").and_then(Value::as_str) {
             Some("object") => "a list of tables".into(),
-            _ => "a list of texts".into(),
+            _ => "a list of strings".into(),
         },
         Some("boolean") => "`true`, `false`".into(),
         Some("integer" | "number") => "a number".into(),
         Some("object") => "a table".into(),
-        _ => "text".into(),
+        _ => "a string".into(),
     }
 }
 
@@ -206,7 +206,7 @@ pub(super) fn team_file(schema: &Value) -> String {
         };
         let schema = &keys[name];
         let _infallible =
-            writeln!(text, "| `{name}` | {places} | {} | {} |", takes(schema), says(schema));
+            writeln!(text, "| `{name}` | {places} | {} | {} |", takes(schema), description(schema));
     }
     text.push_str("\n### A rule\n\n");
     let rule = "/properties/defaults/properties/rules/items";
@@ -227,40 +227,41 @@ fn keys(table: &Map<String, Value>, required: Option<&Value>) -> String {
     let mut text = "| key | takes | |\n|---|---|---|\n".to_owned();
     let required = required.and_then(Value::as_array).cloned().unwrap_or_default();
     for (name, schema) in table {
-        let must =
-            if required.iter().any(|other| other == name) { " It has to be there." } else { "" };
+        let must = if required.iter().any(|other| other == name) { " Required." } else { "" };
         let _infallible =
-            writeln!(text, "| `{name}` | {} | {}{must} |", takes(schema), says(schema));
+            writeln!(text, "| `{name}` | {} | {}{must} |", takes(schema), description(schema));
     }
     text
 }
 
-fn says(schema: &Value) -> String {
+fn description(schema: &Value) -> String {
     cell(schema.get("description").and_then(Value::as_str).unwrap_or_default())
 }
 
-/// What each agent can do, with the versions that the proofs run.
-pub(super) fn agents(proofs: &str) -> String {
+/// What each agent can do, with the versions that the end-to-end tests run.
+pub(super) fn agents(common_sh: &str) -> String {
     let headings =
         "| agent | its name | tested | mail in a turn | read-only by | tells | goes on |";
     let mut text = format!("{headings}\n|---|---|---|---|---|---|---|\n");
     let other = driver::agent("acp:COMMAND").unwrap().agent;
     for agent in AGENTS.iter().chain([&other]) {
         let (title, name, seen) = match agent.package {
-            "" => {
-                ("any other that speaks ACP".to_owned(), "acp:COMMAND", "a scripted one".to_owned())
-            }
+            "" => (
+                "any other agent that supports ACP".to_owned(),
+                "acp:COMMAND",
+                "a scripted agent".to_owned(),
+            ),
             package => {
                 // An older one may be there as well, for what it does as a lead.
-                let seen = versions(proofs, package);
+                let seen = versions(common_sh, package);
                 assert_eq!(seen.last().map(String::as_str), Some(agent.tested), "{package}");
                 (agent.title.to_owned(), agent.name, agent.tested.to_owned())
             }
         };
-        let (mail, read_only, usage) = commands::agent_words(agent.can);
+        let (mail, read_only, usage) = commands::agent_capability_text(agent.can);
         let resumes = match agent.can.resumes {
-            Resumes::AtOnce => "at once",
-            Resumes::NextMinute => "in the next minute",
+            Resumes::AtOnce => "immediately",
+            Resumes::NextMinute => "within a minute",
         };
         let can = [mail, read_only, usage, resumes].join(" | ");
         let _infallible = writeln!(text, "| {title} | `{name}` | {seen} | {can} |");
@@ -268,13 +269,13 @@ pub(super) fn agents(proofs: &str) -> String {
     text
 }
 
-/// The versions of a package that the proofs install.
-fn versions(proofs: &str, package: &str) -> Vec<String> {
+/// The versions of a package that the end-to-end tests install.
+fn versions(common_sh: &str, package: &str) -> Vec<String> {
     let line = |line: &str| {
         let (_, rest) = line.split_once(&format!(" {package} "))?;
         Some(rest.split_whitespace().next()?.to_owned())
     };
-    let found: Vec<String> = proofs.lines().filter_map(line).collect();
-    assert!(!found.is_empty(), "no proof installs {package}");
+    let found: Vec<String> = common_sh.lines().filter_map(line).collect();
+    assert!(!found.is_empty(), "no end-to-end test installs {package}");
     found
 }

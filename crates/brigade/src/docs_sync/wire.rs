@@ -1,11 +1,11 @@
-//! The documents on the page of the wire format are real ones, and its words are those of the real files.
+//! Tests that the JSON documents on the wire format page come from files written by Claude Code.
 
 use std::fs;
 use std::path::Path;
 
 use super::markdown::pages;
 
-/// The text of every file that Claude Code of this version left.
+/// The text of every fixture written by this version of Claude Code.
 fn fixtures(version: &str) -> Vec<String> {
     fn collect(folder: &Path, texts: &mut Vec<String>) {
         for entry in fs::read_dir(folder).unwrap() {
@@ -23,13 +23,13 @@ fn fixtures(version: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_document_of_the_page_is_in_a_real_file() {
+fn every_json_block_is_in_a_real_file() {
     let pages = pages();
     let page = pages.iter().find(|page| page.path == Path::new("docs/wire.md")).unwrap();
     let (old, new) = (fixtures("2.1.50"), fixtures("2.1.325"));
     let mut found = [0, 0];
     for block in page.blocks.iter().filter(|block| block.language == "json") {
-        // In its file it stands somewhat to the right.
+        // The document is indented in its file.
         let is_in = |text: &String| {
             [0, 2, 4].iter().any(|&blanks| {
                 let indent = |line: &str| format!("{:blanks$}{line}", "");

@@ -1,39 +1,39 @@
-//! Where things are put that are in the way, and copies of what is changed: in a folder of brigade's own,
-//! by the path they had.
+//! Backups of files that the doctor moves or changes. They are stored in brigade's own folder under their
+//! original path.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use super::snapshot::House;
+use super::snapshot::DoctorSnapshot;
 use crate::error::{CliError, Trouble};
 
-/// Where things are put that are not needed any more, and copies of what is changed.
+/// The folder for files that were moved out of the way and for copies of changed files.
 #[derive(Debug)]
-pub(crate) struct Aside {
+pub(crate) struct BackupFolder {
     dir: PathBuf,
     claude_dir: PathBuf,
     state_dir: PathBuf,
 }
 
-impl Aside {
-    /// A folder of its own for each run, made when something is put there.
-    pub(crate) fn new(house: &House) -> Self {
+impl BackupFolder {
+    /// A new folder for each run. It is created when the first file is put there.
+    pub(crate) fn new(snapshot: &DoctorSnapshot) -> Self {
         let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S%.3fZ").to_string();
         Self {
-            dir: house.state_dir.join("doctor").join(now),
-            claude_dir: house.claude_dir.clone(),
-            state_dir: house.state_dir.clone(),
+            dir: snapshot.state_dir.join("doctor").join(now),
+            claude_dir: snapshot.claude_dir.clone(),
+            state_dir: snapshot.state_dir.clone(),
         }
     }
 
-    /// Where something would be put: by the path it had. One that is taken gets a number.
+    /// Returns the backup path of a file, derived from its original path. Appends a number if that path exists.
     fn place(&self, path: &Path) -> io::Result<PathBuf> {
-        let inside =
+        let relative =
             path.strip_prefix(&self.claude_dir).or_else(|_| path.strip_prefix(&self.state_dir));
-        let inside = inside.unwrap_or_else(|_| Path::new(path.file_name().unwrap_or_default()));
-        let mut place = self.dir.join(inside);
+        let relative = relative.unwrap_or_else(|_| Path::new(path.file_name().unwrap_or_default()));
+        let mut place = self.dir.join(relative);
         let name = place.file_name().unwrap_or_default().to_owned();
         for number in 2.. {
             if place.symlink_metadata().is_err() {
@@ -49,8 +49,8 @@ impl Aside {
         Ok(place)
     }
 
-    /// Keeps a copy of a file, if it is there.
-    pub(super) fn keep(&self, path: &Path) -> Result<(), CliError> {
+    /// Copies a file to the backup folder, if it exists.
+    pub(super) fn back_up(&self, path: &Path) -> Result<(), CliError> {
         let copy = || match fs::read(path) {
             Ok(bytes) => {
                 let place = self.place(path)?;
@@ -60,11 +60,11 @@ impl Aside {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
         };
-        copy().map_err(|source| failed("copy aside", path, source))
+        copy().map_err(|source| failed("back up", path, source))
     }
 
-    /// Moves a file or a folder; where it is then.
-    pub(super) fn take(&self, path: &Path) -> io::Result<PathBuf> {
+    /// Moves a file or folder to the backup folder and returns its new path.
+    pub(super) fn move_in(&self, path: &Path) -> io::Result<PathBuf> {
         let place = self.place(path)?;
         match fs::rename(path, &place) {
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {

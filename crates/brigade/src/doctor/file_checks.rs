@@ -1,4 +1,4 @@
-//! Files: whole or torn, too big, left behind, open to others, in the wrong place.
+//! Checks of files: damaged, too big, left over, readable by other users, or in the wrong place.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -12,217 +12,220 @@ use brigade_wire::name::{MemberName, TaskId, team_dir};
 use brigade_wire::task::Task;
 use brigade_wire::team::Team;
 
-use super::fix::Deed;
+use super::fix::Fix;
 use super::locks::ago;
-use super::snapshot::{DELETED, House, Paper, TeamFolder, age, entries, is_alive};
-use super::{Cure, Found};
+use super::snapshot::{DELETED, DoctorSnapshot, FileContent, TeamFolder, age, entries, is_alive};
+use super::{Cure, Findings};
 
-/// A program may be writing a file that was changed this many seconds ago.
+/// A program may still be writing a file that was changed at most this many seconds ago.
 const FRESH: i64 = 2;
-/// How long that may take.
-const WRITING: Duration = Duration::from_millis(60);
-/// From here on an inbox is too big, in bytes.
+/// How long such a write may take.
+const WRITE_TIME: Duration = Duration::from_millis(60);
+/// Size in bytes above which an inbox is too big.
 const BIG: u64 = 800_000;
-/// After this many seconds nobody is about to go on with what it left.
+/// Seconds after which no program will finish an interrupted operation.
 const ABANDONED: i64 = 3600;
-/// So many seconds no brigade process takes over a write. Where it cannot be seen, as from inside a
-/// container, it looks as if it were gone.
-const MOMENT: i64 = 10;
-/// A team that is being made has a roster after this many seconds.
-const BEING_MADE: i64 = 60;
+/// A write by brigade takes less than this many seconds. The age is needed because a process in another container
+/// cannot be seen and looks as if it were gone.
+const MAX_WRITE_AGE: i64 = 10;
+/// A team that is being created has a roster after this many seconds.
+const CREATION_TIME: i64 = 60;
 
-/// Why a file cannot be read, if it cannot and nobody is writing it.
-fn damage(paper: &Paper, check: fn(&[u8]) -> Result<(), Damage>) -> Option<String> {
-    let damage = check(&paper.bytes).err()?;
-    if paper.age > FRESH {
+/// Why a file cannot be parsed. `None` if it can, or if a program is still writing it.
+fn damage(file: &FileContent, check: fn(&[u8]) -> Result<(), Damage>) -> Option<String> {
+    let damage = check(&file.bytes).err()?;
+    if file.age > FRESH {
         return Some(damage.to_string());
     }
-    std::thread::sleep(WRITING);
-    check(&fs::read(&paper.path).ok()?).err().map(|damage| damage.to_string())
+    std::thread::sleep(WRITE_TIME);
+    check(&fs::read(&file.path).ok()?).err().map(|damage| damage.to_string())
 }
 
-pub(super) fn torn(house: &House, found: &mut Found) {
-    for folder in &house.teams {
+pub(super) fn torn(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    for folder in &snapshot.teams {
         if let Some(config) = &folder.config
             && let Some(why) = damage(config, |bytes| Team::read(bytes).map(drop))
         {
-            found.tell(config.path.as_path(), torn_words(&why), roster_cure(folder));
+            found.add(config.path.as_path(), damage_text(&why), roster_cure(folder));
         }
         for (of, entry) in folder.mail() {
-            let Some(paper) = entry.read() else { continue };
-            let Some(why) = damage(&paper, |bytes| Inbox::read(bytes).map(drop)) else { continue };
+            let Some(file) = entry.read() else { continue };
+            let Some(why) = damage(&file, |bytes| Inbox::read(bytes).map(drop)) else { continue };
             let cure = match (&folder.team, of.parse::<MemberName>()) {
                 (Some(team), Ok(member)) => {
                     let (team, path) = (team.clone(), entry.path.clone());
-                    Cure::Deed(Deed::Look { team, member, path })
+                    Cure::Automatic(Fix::RepairMailbox { team, member, path })
                 }
                 _ => by_hand(),
             };
-            found.tell(entry.path.as_path(), torn_words(&why), cure);
+            found.add(entry.path.as_path(), damage_text(&why), cure);
         }
-        for (id, paper) in &folder.tasks {
-            if let Some(why) = damage(paper, |bytes| Task::read(bytes).map(drop)) {
-                found.tell(paper.path.as_path(), torn_words(&why), task_cure(folder, *id));
+        for (id, file) in &folder.tasks {
+            if let Some(why) = damage(file, |bytes| Task::read(bytes).map(drop)) {
+                found.add(file.path.as_path(), damage_text(&why), task_cure(folder, *id));
             }
         }
     }
-    for hosted in &house.hosted {
+    for hosted in &snapshot.hosted {
         for member in hosted.members.iter().filter(|member| member.spec.is_none()) {
-            let dir = house.host.registry.member_dir(&hosted.team, &member.name);
-            let what = "what the member is to be cannot be read";
-            let advice = format!("`brigade stop {}`, then start it again", member.name);
+            let dir = snapshot.host.registry.member_dir(&hosted.team, &member.name);
+            let what = "the member's specification cannot be read";
+            let advice = format!("run `brigade stop {}`, then start it again", member.name);
             found.advise(dir.join("spec.json").as_path(), what, advice);
         }
     }
 }
 
-fn torn_words(why: &str) -> String {
-    format!("it is not whole: {why}")
+fn damage_text(why: &str) -> String {
+    format!("it is damaged: {why}")
 }
 
 fn by_hand() -> Cure {
-    Cure::Advice("mend it by hand; nobody has a copy".to_owned())
+    Cure::Manual("repair it by hand; there is no copy".to_owned())
 }
 
-/// The roster as brigade saw it last.
+/// Restores the last roster that brigade read.
 fn roster_cure(folder: &TeamFolder) -> Cure {
     let seen = fs::read(folder.own.join("roster.json")).ok();
     let seen = seen.filter(|seen| Team::read(seen).is_ok_and(|team| team.lead().is_some()));
     match (&folder.team, seen) {
-        (Some(team), Some(bytes)) => Cure::Deed(Deed::RestoreRoster { team: team.clone(), bytes }),
+        (Some(team), Some(bytes)) => {
+            Cure::Automatic(Fix::RestoreRoster { team: team.clone(), bytes })
+        }
         _ => by_hand(),
     }
 }
 
-/// The task as brigade saw it last.
+/// Restores the last version of the task that brigade read.
 fn task_cure(folder: &TeamFolder, id: TaskId) -> Cure {
     let mut last = None;
     for record in folder.journal("team.jsonl", &["\"task\"", "\"task_deleted\""]) {
         match record.event {
-            Event::Task { id: its, task } if its == id.get() => last = Some(task),
-            Event::TaskDeleted { id: its } if its == id.get() => last = None,
+            Event::Task { id: other, task } if other == id.get() => last = Some(task),
+            Event::TaskDeleted { id: other } if other == id.get() => last = None,
             _ => {}
         }
     }
-    // What was torn when it was seen stands in the journal as a string.
+    // The journal stores a task that was damaged when it was read as a string.
     let last = last.filter(|task| Task::read(task.get().as_bytes()).is_ok());
     match (&folder.team, last) {
         (Some(team), Some(task)) => {
             let bytes = task.get().as_bytes().to_vec();
-            Cure::Deed(Deed::RestoreTask { team: team.clone(), id, bytes })
+            Cure::Automatic(Fix::RestoreTask { team: team.clone(), id, bytes })
         }
         _ => by_hand(),
     }
 }
 
-pub(super) fn big(house: &House, found: &mut Found) {
-    for folder in &house.teams {
+pub(super) fn big(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    for folder in &snapshot.teams {
         for (of, entry) in folder.mail().filter(|(_, entry)| entry.meta.len() > BIG) {
-            let Some(paper) = entry.read() else { continue };
-            let unread = Inbox::read(&paper.bytes);
+            let Some(file) = entry.read() else { continue };
+            let unread = Inbox::read(&file.bytes);
             let unread = unread.map(|inbox| inbox.messages().filter(|m| !m.read()).count());
             let (size, unread) = (entry.meta.len() / 1000, unread.unwrap_or_default());
-            let what = format!("an inbox of {size} kB, {unread} of its messages unread");
+            let what = format!("an inbox of {size} kB with {unread} unread messages");
             let (team, me) = (&folder.name, of);
             let advice = format!(
-                "have it read: `brigade --team {team} --as {me} inbox --mark-read`; the next message \
-                 that brigade puts there leaves out what was read"
+                "mark it read: `brigade --team {team} --as {me} inbox --mark-read`; brigade removes read \
+                 messages when it delivers the next one"
             );
             found.advise(entry.path.as_path(), what, advice);
         }
     }
 }
 
-pub(super) fn split(house: &House, found: &mut Found) {
-    let boards = entries(&house.claude_dir.join("tasks")).into_iter().map(|entry| entry.name);
+pub(super) fn split(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    let boards = entries(&snapshot.claude_dir.join("tasks")).into_iter().map(|entry| entry.name);
     let mut names: Vec<String> = boards.collect();
-    names.extend(house.teams.iter().map(|folder| folder.name.clone()));
+    names.extend(snapshot.teams.iter().map(|folder| folder.name.clone()));
     names.sort();
     names.dedup();
     for name in names {
         let roster = team_dir(&name);
-        if roster != name && !house.has_config(&name) && house.has_config(&roster) {
-            let place = house.claude_dir.join("teams").join(&roster);
-            let what = format!("a team whose mail and tasks are in the folder {name:?}");
-            let advice = "end it, and make it again with a name of a-z, 0-9 and '-'";
+        if roster != name && !snapshot.has_config(&name) && snapshot.has_config(&roster) {
+            let place = snapshot.claude_dir.join("teams").join(&roster);
+            let what = format!("a team whose mail and tasks are in another folder, {name:?}");
+            let advice = "stop it, and create it again with a name of a-z, 0-9 and '-'";
             found.advise(place.as_path(), what, advice);
         }
     }
 }
 
-pub(super) fn no_config(house: &House, found: &mut Found) {
-    for folder in &house.teams {
+pub(super) fn no_config(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    for folder in &snapshot.teams {
         let config = folder.dir.join("config.json");
-        if config.symlink_metadata().is_ok() || folder.age < BEING_MADE {
+        if config.symlink_metadata().is_ok() || folder.age < CREATION_TIME {
             continue;
         }
-        // A session of Claude Code has its folder before it has a team.
+        // A Claude Code session creates its folder before its team.
         let empty = folder.entries.is_empty() && folder.inboxes.is_empty();
-        if house.has_config(&team_dir(&folder.name))
+        if snapshot.has_config(&team_dir(&folder.name))
             || (empty && folder.name.starts_with("session-"))
         {
             continue;
         }
-        let what = "a team's folder without a config.json";
+        let what = "a team folder without a config.json";
         if empty {
-            found.fixable(folder.dir.as_path(), what, Deed::RemoveEmpty(folder.dir.clone()));
+            found.fixable(folder.dir.as_path(), what, Fix::RemoveEmpty(folder.dir.clone()));
         } else {
-            let advice = "look whether somebody needs what is in it, then move it away";
+            let advice = "check whether you need its contents, then move it away";
             found.advise(folder.dir.as_path(), what, advice);
         }
     }
 }
 
-pub(super) fn left_over(house: &House, found: &mut Found) {
-    for folder in &house.teams {
+pub(super) fn left_over(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    for folder in &snapshot.teams {
         for entry in folder.all() {
             let path = entry.path.clone();
-            if let Some(file) = abandoned(&entry.name).filter(|_| entry.age > MOMENT) {
+            if let Some(file) = abandoned(&entry.name).filter(|_| entry.age > MAX_WRITE_AGE) {
                 let what = "a temporary file of a brigade process that is gone";
                 let inbox = file.trim_end_matches(".lock").strip_suffix(".json");
                 let member = inbox.and_then(|of| of.parse::<MemberName>().ok());
-                // Of an inbox's our state may speak: whether it is there says what was delivered.
-                let deed = match (&folder.team, member) {
+                // The store must handle a temporary file of an inbox, because its presence tells which
+                // messages were delivered.
+                let fix = match (&folder.team, member) {
                     (Some(team), Some(member)) if path.starts_with(folder.dir.join("inboxes")) => {
-                        Deed::Look { team: team.clone(), member, path: path.clone() }
+                        Fix::RepairMailbox { team: team.clone(), member, path: path.clone() }
                     }
-                    _ => Deed::MoveAside(path.clone()),
+                    _ => Fix::MoveAside(path.clone()),
                 };
-                found.fixable(path.as_path(), what, deed);
+                found.fixable(path.as_path(), what, fix);
             } else if entry.age > ABANDONED && is_native_temp(&entry.name) {
-                let what = format!("a temporary file of Claude Code's, {} old", ago(entry.age));
-                found.fixable(path.as_path(), what, Deed::MoveAside(path.clone()));
+                let what = format!("a temporary file of Claude Code, {} old", ago(entry.age));
+                found.fixable(path.as_path(), what, Fix::MoveAside(path.clone()));
             }
         }
     }
     for parent in ["teams", "tasks"] {
-        for entry in entries(&house.claude_dir.join(parent)) {
+        for entry in entries(&snapshot.claude_dir.join(parent)) {
             if entry.name.contains(DELETED) && entry.age > ABANDONED {
-                let what = "a team that was deleted, and is still there in part";
-                found.fixable(entry.path.as_path(), what, Deed::MoveAside(entry.path.clone()));
+                let what = "the remains of a deleted team";
+                found.fixable(entry.path.as_path(), what, Fix::MoveAside(entry.path.clone()));
             }
         }
     }
     let mut walk = |path: &Path, _: &fs::Metadata| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let is_old = age(path).is_some_and(|age| age > MOMENT);
+        let is_old = age(path).is_some_and(|age| age > MAX_WRITE_AGE);
         if is_old && (abandoned(name).is_some() || is_spec_temp(name)) {
             let what = "a temporary file of a brigade process that is gone";
-            found.fixable(path, what, Deed::MoveAside(path.to_owned()));
+            found.fixable(path, what, Fix::MoveAside(path.to_owned()));
         }
     };
-    walk_own(&house.own, &mut walk);
-    walk_own(house.host.registry.dir(), &mut walk);
+    walk_own(&snapshot.own, &mut walk);
+    walk_own(snapshot.host.registry.dir(), &mut walk);
 }
 
-/// The file that a temporary one of ours was for, if who made it is gone.
+/// The target of one of brigade's temporary files, if the process that created it is gone.
 fn abandoned(name: &str) -> Option<&str> {
-    let (file, maker) = name.rsplit_once(".tmp.brigade-")?;
-    let pid: u32 = maker.split_once('-')?.0.parse().ok()?;
+    let (file, creator) = name.rsplit_once(".tmp.brigade-")?;
+    let pid: u32 = creator.split_once('-')?.0.parse().ok()?;
     (!is_alive(pid)).then_some(file)
 }
 
-/// Whether it is a temporary file of what runs on this host, and who made it is gone.
+/// Whether it is a temporary file of the host registry whose creator is gone.
 fn is_spec_temp(name: &str) -> bool {
     let pid = name.strip_suffix(".tmp").and_then(|name| name.rsplit_once('.'));
     pid.and_then(|(_, pid)| pid.parse().ok()).is_some_and(|pid: u32| !is_alive(pid))
@@ -233,66 +236,66 @@ fn is_native_temp(name: &str) -> bool {
     rest.is_some_and(|rest| rest.len() == 8 && rest.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
-/// Everything below a folder of ours, the folder itself first. No link is followed.
-fn walk_own(dir: &Path, tell: &mut dyn FnMut(&Path, &fs::Metadata)) {
+/// Visits one of brigade's folders and everything below it, without following links.
+fn walk_own(dir: &Path, visit: &mut dyn FnMut(&Path, &fs::Metadata)) {
     let Ok(meta) = dir.symlink_metadata() else { return };
-    tell(dir, &meta);
+    visit(dir, &meta);
     if meta.is_dir() {
         for entry in entries(dir) {
-            walk_own(&entry.path, tell);
+            walk_own(&entry.path, visit);
         }
     }
 }
 
-pub(super) fn open_to_others(house: &House, found: &mut Found) {
+pub(super) fn open_to_others(snapshot: &DoctorSnapshot, found: &mut Findings) {
     let mut open = |path: &Path, meta: &fs::Metadata| {
         let (mode, wanted) = (meta.mode() & 0o777, if meta.is_dir() { 0o700 } else { 0o600 });
-        if !meta.is_symlink() && meta.uid() == house.uid && mode & 0o077 != 0 {
-            let what = format!("others may look at it (its mode is {mode:o}, not {wanted:o})");
-            found.fixable(path, what, Deed::SetMode(path.to_owned(), wanted));
+        if !meta.is_symlink() && meta.uid() == snapshot.uid && mode & 0o077 != 0 {
+            let what = format!("other users can read it (its mode is {mode:o}, not {wanted:o})");
+            found.fixable(path, what, Fix::SetMode(path.to_owned(), wanted));
         }
     };
-    if let Ok(meta) = house.state_dir.symlink_metadata() {
-        open(&house.state_dir, &meta);
+    if let Ok(meta) = snapshot.state_dir.symlink_metadata() {
+        open(&snapshot.state_dir, &meta);
     }
-    walk_own(&house.state_dir.join("files"), &mut open);
-    // Of what runs on this host only the keys are secret in themselves.
-    walk_own(&house.state_dir.join("host"), &mut |path, meta| {
+    walk_own(&snapshot.state_dir.join("files"), &mut open);
+    // In the host registry only the keys are secret.
+    walk_own(&snapshot.state_dir.join("host"), &mut |path, meta| {
         if meta.is_dir() || path.ends_with("key") {
             open(path, meta);
         }
     });
 }
 
-pub(super) fn foreign(house: &House, found: &mut Found) {
+pub(super) fn foreign(snapshot: &DoctorSnapshot, found: &mut Findings) {
     let folders: Vec<PathBuf> =
-        ["teams", "tasks"].map(|parent| house.claude_dir.join(parent)).into();
+        ["teams", "tasks"].map(|parent| snapshot.claude_dir.join(parent)).into();
     let tops: Vec<_> = folders.iter().flat_map(|dir| entries(dir)).collect();
-    for entry in tops.iter().chain(house.teams.iter().flat_map(TeamFolder::all)) {
+    for entry in tops.iter().chain(snapshot.teams.iter().flat_map(TeamFolder::all)) {
         if entry.meta.is_symlink() {
-            let advice = "put the real file there in place of the link";
+            let advice = "replace the link with the real file";
             found.advise(entry.path.as_path(), "a symbolic link", advice);
-        } else if entry.meta.uid() != house.uid {
+        } else if entry.meta.uid() != snapshot.uid {
             let what = format!("it belongs to another user, {}", entry.meta.uid());
-            let advice = "give it to you with `chown`, or run brigade as its owner";
+            let advice = "change its owner with `chown`, or run brigade as its owner";
             found.advise(entry.path.as_path(), what, advice);
         }
     }
-    for folder in &house.teams {
+    for folder in &snapshot.teams {
         let config = folder.dir.join("config.json");
         if let Ok(meta) = config.symlink_metadata()
             && folder.config.is_none()
-            && (meta.is_symlink() || meta.uid() != house.uid)
+            && (meta.is_symlink() || meta.uid() != snapshot.uid)
         {
-            let what = "a roster that is a link, or another user's";
-            found.advise(config.as_path(), what, "put the real file there, owned by you");
+            let what = "a roster that is a link or belongs to another user";
+            found.advise(config.as_path(), what, "replace it with a regular file that you own");
         }
     }
 }
 
-pub(super) fn unreadable(house: &House, found: &mut Found) {
-    let tops = ["teams", "tasks"].map(|parent| house.claude_dir.join(parent)).into_iter();
-    let of_teams = house.teams.iter().flat_map(|folder| {
+pub(super) fn unreadable(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    let tops = ["teams", "tasks"].map(|parent| snapshot.claude_dir.join(parent)).into_iter();
+    let of_teams = snapshot.teams.iter().flat_map(|folder| {
         [folder.dir.clone(), folder.dir.join("inboxes"), folder.board_dir.clone()]
     });
     for dir in tops.chain(of_teams) {
@@ -302,6 +305,6 @@ pub(super) fn unreadable(house: &House, found: &mut Found) {
             io::ErrorKind::PermissionDenied => format!("`chmod u+rwx {}`", dir.display()),
             _ => "move it out of the way".to_owned(),
         };
-        found.advise(dir.as_path(), format!("it cannot be looked into: {error}"), advice);
+        found.advise(dir.as_path(), format!("it cannot be read: {error}"), advice);
     }
 }

@@ -1,5 +1,5 @@
-//! What mends: one safe step each. Nothing is deleted that could be missed: it is put aside in brigade's
-//! own folder, or copied there before it is changed.
+//! Automatic fixes, one safe step each. A fix deletes nothing that could be needed: it moves the file into
+//! brigade's own folder, or copies it there before changing it.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -17,21 +17,21 @@ use brigade_wire::team::Team;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::process::Signal;
 
-use super::backup::{Aside, failed};
-use super::snapshot::House;
+use super::backup::{BackupFolder, failed};
+use super::snapshot::DoctorSnapshot;
 use crate::context::Context;
 use crate::error::{CliError, Trouble};
 use brigade_host::process::send_signal;
 use brigade_host::process_lock;
 use brigade_host::worktree::{Removed, Worktree};
 
-/// One step.
+/// An automatic fix.
 #[derive(Debug)]
-pub(crate) enum Deed {
+pub(crate) enum Fix {
     RemoveLock(PathBuf),
     MoveAside(PathBuf),
-    /// The store looks at a mailbox: it mends what is torn, and clears up behind who was killed.
-    Look {
+    /// Reads a mailbox through the store, which repairs a damaged file and cleans up after killed processes.
+    RepairMailbox {
         team: TeamName,
         member: MemberName,
         path: PathBuf,
@@ -45,10 +45,10 @@ pub(crate) enum Deed {
         id: TaskId,
         bytes: Vec<u8>,
     },
-    MendTask {
+    UpdateTask {
         team: TeamName,
         id: TaskId,
-        mend: TaskMend,
+        fix: TaskFix,
     },
     Leave {
         team: TeamName,
@@ -66,93 +66,94 @@ pub(crate) enum Deed {
     RemoveWorktree(Worktree),
 }
 
-/// What is changed in a task.
+/// A fix for a task.
 #[derive(Debug)]
-pub(crate) enum TaskMend {
-    /// What it lacks is filled in.
+pub(crate) enum TaskFix {
+    /// Add missing fields.
     Complete,
-    /// It is nobody's any more, if it is still this one's.
+    /// Remove this owner, if it still owns the task.
     Release(String),
-    /// It does not wait for these any more.
-    Forget(Vec<String>),
+    /// Remove these ids from the tasks it waits for.
+    Unblock(Vec<String>),
 }
 
-impl Deed {
-    /// What would be done, and what was.
-    pub(crate) fn words(&self) -> (String, String) {
+impl Fix {
+    /// Describes the fix: as an instruction, and in the past tense.
+    pub(crate) fn description(&self) -> (String, String) {
         let both = |will: &str, did: &str| (will.to_owned(), did.to_owned());
         match self {
             Self::RemoveLock(_) => both("remove the lock", "removed the lock"),
             Self::MoveAside(_) => both("move it into brigade's own folder", "moved it"),
-            Self::Look { .. } => both(
-                "copy it aside, keep what is whole and put back what the journal knows",
-                "copied it aside, kept what was whole and put back what the journal knew",
+            Self::RepairMailbox { .. } => both(
+                "back it up, keep the readable messages and restore the others from the journal",
+                "backed it up, kept the readable messages and restored the others from the journal",
             ),
             Self::RestoreRoster { .. } | Self::RestoreTask { .. } => both(
-                "copy it aside, and put back what brigade saw there last",
-                "copied it aside, and put back what brigade had seen there last",
+                "back it up and restore the last version that brigade read",
+                "backed it up and restored the last version that brigade read",
             ),
-            Self::MendTask { mend: TaskMend::Complete, .. } => {
-                both("fill in what it lacks", "filled in what it lacked")
+            Self::UpdateTask { fix: TaskFix::Complete, .. } => {
+                both("add the missing fields", "added the missing fields")
             }
-            Self::MendTask { mend: TaskMend::Release(_), .. } => {
-                both("give it back to the board", "gave it back to the board")
+            Self::UpdateTask { fix: TaskFix::Release(_), .. } => {
+                both("remove its owner", "removed its owner")
             }
-            Self::MendTask { mend: TaskMend::Forget(_), .. } => {
-                both("let it wait for that no more", "it waits for that no more")
+            Self::UpdateTask { fix: TaskFix::Unblock(_), .. } => {
+                both("remove the missing dependency", "removed the missing dependency")
             }
             Self::Leave { .. } => both(
-                "take it off the roster, and give its tasks back",
-                "took it off the roster, and gave its tasks back",
+                "remove it from the roster and unassign its tasks",
+                "removed it from the roster and unassigned its tasks",
             ),
-            Self::Idle { .. } => both("write down that it is idle", "wrote down that it is idle"),
+            Self::Idle { .. } => both("mark it idle", "marked it idle"),
             Self::RemoveEmpty(_) => both("remove the empty folder", "removed the empty folder"),
             Self::SetMode(_, mode) => {
                 (format!("set its mode to {mode:o}"), format!("set its mode to {mode:o}"))
             }
             Self::CloseWindow(_) => both("close the window", "closed the window"),
-            Self::End(_) => both("tell the process to end", "told the process to end"),
+            Self::End(_) => both("terminate the process", "terminated the process"),
             Self::Supervise => both(
-                "start the supervising process, which starts who is missing",
-                "started the supervising process, which starts who is missing",
+                "start the supervisor, which starts the missing members",
+                "started the supervisor, which starts the missing members",
             ),
             Self::RemoveWorktree(_) => both(
-                "remove the worktree; a branch with commits stays",
-                "removed the worktree; a branch with commits stays",
+                "remove the worktree; keep a branch with commits",
+                "removed the worktree; a branch with commits was kept",
             ),
         }
     }
 }
 
-impl Deed {
-    /// Does it, and tells what was done.
-    pub(crate) async fn carry_out(
+impl Fix {
+    /// Applies the fix and returns what it did.
+    pub(crate) async fn apply(
         self,
         context: &Context,
-        house: &House,
-        aside: &Aside,
+        snapshot: &DoctorSnapshot,
+        backups: &BackupFolder,
     ) -> Result<String, CliError> {
-        let (_, did) = self.words();
+        let (_, did) = self.description();
         match self {
             Self::RemoveLock(path) => {
                 remove_lock(&path).map_err(|source| failed("remove", &path, source))?;
             }
             Self::MoveAside(path) => {
-                // One deed may have done the work of another.
+                // An earlier fix may have solved this problem as well.
                 if path.symlink_metadata().is_err() {
-                    return Ok("nothing to do any more".to_owned());
+                    return Ok("already fixed".to_owned());
                 }
-                let place = aside.take(&path);
-                let place = place.map_err(|source| failed("move aside", &path, source))?;
+                let place = backups.move_in(&path);
+                let place = place.map_err(|source| failed("move", &path, source))?;
                 return Ok(format!("moved it to {}", place.display()));
             }
-            Self::Look { team, member, path } => {
-                aside.keep(&path)?;
+            Self::RepairMailbox { team, member, path } => {
+                backups.back_up(&path)?;
                 context.store.inbox(&team, &member).await?;
             }
             Self::RestoreRoster { team, bytes } => {
-                let path = house.claude_dir.join("teams").join(team.as_str()).join("config.json");
-                aside.keep(&path)?;
+                let path =
+                    snapshot.claude_dir.join("teams").join(team.as_str()).join("config.json");
+                backups.back_up(&path)?;
                 let torn = context.store.team(&team).await?;
                 let torn = torn.ok_or_else(|| StoreError::NoTeam { team: team.clone() })?;
                 if Team::read(&torn.bytes).is_err() {
@@ -160,43 +161,43 @@ impl Deed {
                 }
             }
             Self::RestoreTask { team, id, bytes } => {
-                keep_task(house, aside, &team, id)?;
+                back_up_task(snapshot, backups, &team, id)?;
                 let torn = context.store.task(&team, id).await?;
                 let torn = torn.ok_or(StoreError::NoTask { id })?;
                 if Task::read(&torn.bytes).is_err() {
                     context.store.replace_task(&team, id, &bytes, torn.revision, &doctor()).await?;
                 }
             }
-            Self::MendTask { team, id, mend } => {
-                keep_task(house, aside, &team, id)?;
-                let there = context.store.task(&team, id).await?;
-                let there = there.ok_or(StoreError::NoTask { id })?;
+            Self::UpdateTask { team, id, fix } => {
+                back_up_task(snapshot, backups, &team, id)?;
+                let current = context.store.task(&team, id).await?;
+                let current = current.ok_or(StoreError::NoTask { id })?;
                 let damaged = |damage| StoreError::Damaged { place: format!("task {id}"), damage };
-                let task = Task::read(&there.bytes).map_err(damaged)?;
-                let mended = mended(&task, &mend);
-                let by = match house.ills {
+                let task = Task::read(&current.bytes).map_err(damaged)?;
+                let fixed = fixed_task(&task, &fix);
+                let by = match snapshot.nats_findings {
                     None => doctor(),
-                    // In an engine who writes is a member.
+                    // In a NATS store only members can write.
                     Some(_) => Actor(MemberName::lead().to_string()),
                 };
-                context.store.replace_task(&team, id, &mended, there.revision, &by).await?;
+                context.store.replace_task(&team, id, &fixed, current.revision, &by).await?;
             }
             Self::Leave { team, member } => {
-                keep_roster(house, aside, &team)?;
-                keep_tasks_of(house, aside, &team, &member)?;
+                back_up_roster(snapshot, backups, &team)?;
+                back_up_tasks_of(snapshot, backups, &team, &member)?;
                 roster::leave(&seat_for(context, &team, &member).await?, &member).await?;
             }
             Self::Idle { team, member } => {
-                // It may have been started meanwhile, and then knows better.
-                let plays = process_lock::holder(&house.host.registry.seat(&team, &member));
+                // Skip it if it was started meanwhile: its process updates its own state.
+                let plays = process_lock::holder(&snapshot.host.registry.seat(&team, &member));
                 if matches!(plays, Ok(None)) {
-                    keep_roster(house, aside, &team)?;
+                    back_up_roster(snapshot, backups, &team)?;
                     let seat = seat_for(context, &team, &member).await?;
                     roster::set_activity(&seat, &member, Activity::Idle).await?;
                 }
             }
             Self::RemoveEmpty(path) => {
-                // Nothing but empty folders is ever removed by this.
+                // `remove_dir` only removes empty folders.
                 let _absent = fs::remove_dir(path.join("inboxes"));
                 fs::remove_dir(&path).map_err(|source| failed("remove", &path, source))?;
             }
@@ -204,14 +205,14 @@ impl Deed {
                 let set = fs::set_permissions(&path, Permissions::from_mode(mode));
                 set.map_err(|source| failed("set the mode of", &path, source))?;
             }
-            Self::CloseWindow(window) => house.host.tmux().close(&window).map_err(|source| {
+            Self::CloseWindow(window) => snapshot.host.tmux().close(&window).map_err(|source| {
                 CliError::failed(Trouble::Io { doing: format!("close {window}"), source })
             })?,
             Self::End(process) => end(&process).await,
-            Self::Supervise => house.host.supervised().await?,
+            Self::Supervise => snapshot.host.supervised().await?,
             Self::RemoveWorktree(worktree) => {
                 if worktree.remove()? == Removed::Stays {
-                    return Ok("it has changes that are not committed, and stays".to_owned());
+                    return Ok("kept it because it has uncommitted changes".to_owned());
                 }
             }
         }
@@ -232,47 +233,59 @@ async fn seat_for(
     context.host()?.acting(&lead, member).await
 }
 
-fn keep_roster(house: &House, aside: &Aside, team: &TeamName) -> Result<(), CliError> {
-    aside.keep(&house.claude_dir.join("teams").join(team.as_str()).join("config.json"))
+fn back_up_roster(
+    snapshot: &DoctorSnapshot,
+    backups: &BackupFolder,
+    team: &TeamName,
+) -> Result<(), CliError> {
+    backups.back_up(&snapshot.claude_dir.join("teams").join(team.as_str()).join("config.json"))
 }
 
-fn keep_task(house: &House, aside: &Aside, team: &TeamName, id: TaskId) -> Result<(), CliError> {
-    aside.keep(&house.claude_dir.join("tasks").join(team.as_str()).join(format!("{id}.json")))
+fn back_up_task(
+    snapshot: &DoctorSnapshot,
+    backups: &BackupFolder,
+    team: &TeamName,
+    id: TaskId,
+) -> Result<(), CliError> {
+    backups
+        .back_up(&snapshot.claude_dir.join("tasks").join(team.as_str()).join(format!("{id}.json")))
 }
 
-/// Keeps the tasks that a member would give back.
-fn keep_tasks_of(
-    house: &House,
-    aside: &Aside,
+/// Backs up the tasks that a member owns.
+fn back_up_tasks_of(
+    snapshot: &DoctorSnapshot,
+    backups: &BackupFolder,
     team: &TeamName,
     member: &MemberName,
 ) -> Result<(), CliError> {
-    let folder = house.teams.iter().find(|folder| folder.name == team.as_str());
-    for (id, paper) in folder.iter().flat_map(|folder| &folder.tasks) {
+    let folder = snapshot.teams.iter().find(|folder| folder.name == team.as_str());
+    for (id, file) in folder.iter().flat_map(|folder| &folder.tasks) {
         let owner = |task: Task<'_>| task.owner().is_some_and(|owner| owner == member.as_str());
-        if Task::read(&paper.bytes).is_ok_and(owner) {
-            keep_task(house, aside, team, *id)?;
+        if Task::read(&file.bytes).is_ok_and(owner) {
+            back_up_task(snapshot, backups, team, *id)?;
         }
     }
     Ok(())
 }
 
-fn mended(task: &Task<'_>, mend: &TaskMend) -> Vec<u8> {
-    let change = match mend {
-        TaskMend::Complete => TaskChange {
+fn fixed_task(task: &Task<'_>, fix: &TaskFix) -> Vec<u8> {
+    let change = match fix {
+        TaskFix::Complete => TaskChange {
             description: task.description().is_none().then_some(""),
             status: task.status().is_none().then_some(Status::Pending),
             blocks: task.blocks().is_none().then(Vec::new),
             blocked_by: task.blocked_by().is_none().then(Vec::new),
             ..TaskChange::default()
         },
-        TaskMend::Release(owner) if task.owner().is_some_and(|its| its == *owner) => TaskChange {
-            owner: Change::Clear,
-            status: (task.status() == Some(Status::InProgress)).then_some(Status::Pending),
-            ..TaskChange::default()
-        },
-        TaskMend::Release(_) => TaskChange::default(),
-        TaskMend::Forget(lost) => {
+        TaskFix::Release(owner) if task.owner().is_some_and(|current| current == *owner) => {
+            TaskChange {
+                owner: Change::Clear,
+                status: (task.status() == Some(Status::InProgress)).then_some(Status::Pending),
+                ..TaskChange::default()
+            }
+        }
+        TaskFix::Release(_) => TaskChange::default(),
+        TaskFix::Unblock(lost) => {
             let waits_for = task.blocked_by().unwrap_or_default().into_iter();
             let kept = waits_for.filter(|id| !lost.iter().any(|lost| *lost == **id)).collect();
             TaskChange { blocked_by: Some(kept), ..TaskChange::default() }
@@ -281,13 +294,13 @@ fn mended(task: &Task<'_>, mend: &TaskMend) -> Vec<u8> {
     task.with(&change).into_owned()
 }
 
-/// Removes a lock that was found stale, and no other that came into its place since: it is moved aside
-/// first, and put back if it is another.
+/// Removes a stale lock, but not a new lock that replaced it meanwhile: renames it first, checks that it is
+/// still the same, and restores it if it is not.
 fn remove_lock(path: &Path) -> io::Result<()> {
-    let is = |path: &Path| {
+    let identity = |path: &Path| {
         path.symlink_metadata().map(|meta| (meta.ino(), meta.mtime(), meta.mtime_nsec()))
     };
-    let Ok(stale) = is(path) else { return Ok(()) };
+    let Ok(stale) = identity(path) else { return Ok(()) };
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".tmp.brigade-{}-0", std::process::id()));
     let moved = path.with_file_name(name);
@@ -295,14 +308,14 @@ fn remove_lock(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         other => other?,
     }
-    if is(&moved)? == stale && fs::remove_dir(&moved).is_ok() {
+    if identity(&moved)? == stale && fs::remove_dir(&moved).is_ok() {
         return Ok(());
     }
     renameat_with(CWD, &moved, CWD, path, RenameFlags::NOREPLACE)?;
-    Err(io::Error::other("somebody uses it again"))
+    Err(io::Error::other("another program has taken the lock again"))
 }
 
-/// Tells a process to end, and waits a little until it has.
+/// Sends SIGTERM to a process and waits up to five seconds for it to exit.
 async fn end(process: &Process) {
     send_signal(process, Signal::TERM);
     for _ in 0..100 {

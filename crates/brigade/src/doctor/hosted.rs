@@ -1,62 +1,62 @@
-//! What runs on this host, and what should.
+//! Checks of what runs on this host against what should run.
 
 use brigade_wire::name::{MemberName, TeamName};
 
-use super::Found;
-use super::fix::Deed;
-use super::snapshot::{House, age, entries};
+use super::Findings;
+use super::fix::Fix;
+use super::snapshot::{DoctorSnapshot, age, entries};
 use brigade_host::process_lock;
 use brigade_host::worktree::Worktree;
 
-/// Who is told to end has this many seconds to do so.
-const ENDING: i64 = 30;
+/// Seconds that a terminated member may take to exit before it counts as an orphan.
+const EXIT_GRACE: i64 = 30;
 
-pub(super) fn windows(house: &House, found: &mut Found) {
-    let tmux = house.host.tmux();
+pub(super) fn windows(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    let tmux = snapshot.host.tmux();
     for window in tmux.windows() {
         let names = (window.session.parse::<TeamName>(), window.name.parse::<MemberName>());
         let (Ok(team), Ok(name)) = names else { continue };
-        // Who was told to end a moment ago is ending.
-        let dir = house.host.registry.member_dir(&team, &name);
-        let is_ending = age(&dir).is_some_and(|age| age < ENDING);
-        // A person may have opened a window of their own there.
-        if window.plays && !is_ending && house.hosted(team.as_str(), name.as_str()).is_none() {
-            let what = format!("a window of {name}, who does not run on this host any more");
+        // A member that was stopped a moment ago is still exiting.
+        let dir = snapshot.host.registry.member_dir(&team, &name);
+        let is_ending = age(&dir).is_some_and(|age| age < EXIT_GRACE);
+        // Ignore windows that a person opened in this tmux session.
+        if window.plays && !is_ending && snapshot.hosted(team.as_str(), name.as_str()).is_none() {
+            let what = format!("a window of {name}, which no longer runs on this host");
             let place = format!("tmux -L {}, session {team}, window {}", tmux.socket, window.id);
-            if house.host.registry.dir().is_dir() {
-                found.fixable(place, what, Deed::CloseWindow(window.id));
+            if snapshot.host.registry.dir().is_dir() {
+                found.fixable(place, what, Fix::CloseWindow(window.id));
             } else {
-                // It may be known in another folder of state, which has the same server.
+                // The window may belong to another state folder that uses the same tmux server.
                 let close = format!("tmux -L {} kill-window -t {}", tmux.socket, window.id);
-                found.advise(place, what, format!("`{close}`, if nobody uses it"));
+                found.advise(place, what, format!("`{close}`, if it is not in use"));
             }
         }
     }
 }
 
-pub(super) fn processes(house: &House, found: &mut Found) {
-    let teams = entries(house.host.registry.dir());
+pub(super) fn processes(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    let teams = entries(snapshot.host.registry.dir());
     for team in teams.iter().filter(|entry| entry.meta.is_dir()) {
         for member in entries(&team.path).into_iter().filter(|entry| entry.meta.is_dir()) {
-            if member.path.join("spec.json").exists() || member.age < ENDING {
+            if member.path.join("spec.json").exists() || member.age < EXIT_GRACE {
                 continue;
             }
             if let Ok(Some(process)) = process_lock::holder(&member.path.join("seat")) {
                 let (pid, name) = (process.pid, &member.name);
-                let what = format!("process {pid} plays {name}, who is not to be any more");
-                found.fixable(member.path.as_path(), what, Deed::End(process));
+                let what = format!("process {pid} runs {name}, which was removed");
+                found.fixable(member.path.as_path(), what, Fix::End(process));
             }
         }
     }
 }
 
-pub(super) fn given_up(house: &House, found: &mut Found) {
-    for hosted in &house.hosted {
+pub(super) fn given_up(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    for hosted in &snapshot.hosted {
         let team = &hosted.team;
-        for member in hosted.members.iter().filter(|member| member.plays.is_none()) {
+        for member in hosted.members.iter().filter(|member| member.process.is_none()) {
             let (name, Some(why)) = (&member.name, &member.trouble) else { continue };
             let advice = format!(
-                "see to the cause, then `brigade resume {team}`; or let it go with `brigade --team \
+                "fix the cause, then run `brigade resume {team}`; or remove it with `brigade --team \
                  {team} stop {name}`"
             );
             found.advise(format!("{name} of team {team}"), why.trim(), advice);
@@ -64,84 +64,86 @@ pub(super) fn given_up(house: &House, found: &mut Found) {
     }
 }
 
-pub(super) fn dead(house: &House, found: &mut Found) {
-    if house.supervisor.is_some() {
+pub(super) fn dead(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    if snapshot.supervisor.is_some() {
         return;
     }
-    for hosted in &house.hosted {
-        for member in hosted.members.iter().filter(|member| member.plays.is_none()) {
-            if member.trouble.is_none() && house.has_config(hosted.team.as_str()) {
+    for hosted in &snapshot.hosted {
+        for member in hosted.members.iter().filter(|member| member.process.is_none()) {
+            if member.trouble.is_none() && snapshot.has_config(hosted.team.as_str()) {
                 let place = format!("{} of team {}", member.name, hosted.team);
-                found.fixable(place, "no process plays it", Deed::Supervise);
+                found.fixable(place, "its process is not running", Fix::Supervise);
             }
         }
     }
 }
 
-pub(super) fn no_supervisor(house: &House, found: &mut Found) {
-    if house.supervisor.is_none() && !house.hosted.is_empty() {
-        let teams: Vec<&str> = house.hosted.iter().map(|hosted| hosted.team.as_str()).collect();
-        let what = format!("nobody supervises this host, where {} is up", teams.join(", "));
-        found.fixable("this host".to_owned(), what, Deed::Supervise);
+pub(super) fn no_supervisor(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    if snapshot.supervisor.is_none() && !snapshot.hosted.is_empty() {
+        let teams: Vec<&str> = snapshot.hosted.iter().map(|hosted| hosted.team.as_str()).collect();
+        let what =
+            format!("the supervisor is not running, but {} is up on this host", teams.join(", "));
+        found.fixable("this host".to_owned(), what, Fix::Supervise);
     }
 }
 
-pub(super) fn team_gone(house: &House, found: &mut Found) {
-    for hosted in &house.hosted {
+pub(super) fn team_gone(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    for hosted in &snapshot.hosted {
         let team = &hosted.team;
-        if house.ills.is_some() {
-            if !house.has_config(team.as_str()) {
-                let what = format!("team {team} is up on this host, and is not in the engine");
+        if snapshot.nats_findings.is_some() {
+            if !snapshot.has_config(team.as_str()) {
+                let what =
+                    format!("team {team} is up on this host but does not exist on the NATS server");
                 let advice =
-                    format!("`brigade down {team}` forgets it; `brigade up` makes it anew");
+                    format!("`brigade down {team}` removes it; `brigade up` creates it again");
                 found.advise(format!("team {team}"), what, advice);
             }
             continue;
         }
-        let config = house.claude_dir.join("teams").join(team.as_str()).join("config.json");
+        let config = snapshot.claude_dir.join("teams").join(team.as_str()).join("config.json");
         if config.symlink_metadata().is_err() {
-            let what = format!("team {team} is up on this host, and has no folder");
-            let advice = format!("`brigade down {team}` forgets it; `brigade up` makes it anew");
+            let what = format!("team {team} is up on this host but has no folder");
+            let advice = format!("`brigade down {team}` removes it; `brigade up` creates it again");
             found.advise(config.as_path(), what, advice);
         }
     }
 }
 
-pub(super) fn worktrees(house: &House, found: &mut Found) {
-    let hosts = entries(&house.state_dir.join("host"));
-    for team in entries(&house.host.worktrees) {
+pub(super) fn worktrees(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    let hosts = entries(&snapshot.state_dir.join("host"));
+    for team in entries(&snapshot.host.worktrees) {
         for member in entries(&team.path) {
-            let inside = |host: &super::snapshot::Entry| {
+            let has_member = |host: &super::snapshot::Entry| {
                 host.path.join(&team.name).join(&member.name).join("spec.json").exists()
             };
-            // Teams of every Claude Code folder have their worktrees here.
-            if hosts.iter().any(inside) || !member.path.join(".git").exists() {
+            // The teams of all Claude Code folders keep their worktrees here.
+            if hosts.iter().any(has_member) || !member.path.join(".git").exists() {
                 continue;
             }
             let name = &member.name;
             let Some(worktree) = Worktree::at(&member.path, &team.name, name) else {
-                let what = format!("a worktree of {name}, whose repository is not to be found");
-                let advice = "look whether somebody needs what is in it, then move it away";
+                let what = format!("a worktree of {name} whose repository was not found");
+                let advice = "check whether you need its contents, then move it away";
                 found.advise(member.path.as_path(), what, advice);
                 continue;
             };
             match worktree.distance() {
                 Ok(distance) if distance.changed == 0 => {
-                    let what = format!("a worktree of {name}, who does not run here any more");
-                    let deed = Deed::RemoveWorktree(worktree);
-                    found.fixable(member.path.as_path(), what, deed);
+                    let what = format!("a worktree of {name}, which no longer runs here");
+                    let fix = Fix::RemoveWorktree(worktree);
+                    found.fixable(member.path.as_path(), what, fix);
                 }
                 Ok(distance) => {
                     let changed = distance.changed;
                     let what = format!(
-                        "a worktree of {name}, who does not run here any more, with {changed} files not committed"
+                        "a worktree of {name}, which no longer runs here, with {changed} uncommitted files"
                     );
-                    let advice = "commit what is worth it; then --fix removes the rest";
+                    let advice = "commit or discard the changes; then --fix removes the worktree";
                     found.advise(member.path.as_path(), what, advice);
                 }
                 Err(error) => {
-                    let what = format!("a worktree of {name} that git cannot look at: {error}");
-                    let advice = "look whether somebody needs what is in it, then move it away";
+                    let what = format!("a worktree of {name} that git cannot read: {error}");
+                    let advice = "check whether you need its contents, then move it away";
                     found.advise(member.path.as_path(), what, advice);
                 }
             }

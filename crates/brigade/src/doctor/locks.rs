@@ -1,49 +1,53 @@
-//! Claude Code's locks: an empty folder beside the file, made to take it and removed to give it back.
+//! Checks of Claude Code's locks. A lock is an empty folder next to the file: creating it takes the lock,
+//! removing it releases the lock.
 
 use std::fs;
 
-use super::Found;
-use super::fix::Deed;
-use super::snapshot::{Entry, House, TeamFolder};
+use super::Findings;
+use super::fix::Fix;
+use super::snapshot::{DoctorSnapshot, Entry, TeamFolder};
 
-/// When Claude Code takes a lock for abandoned, in seconds.
+/// Seconds after which Claude Code treats a lock as abandoned.
 const STALE: i64 = 10;
-/// A lock whose time is this far ahead never grows old for anybody; clocks of one machine are not.
-const AHEAD: i64 = -60;
+/// A lock whose timestamp is this many seconds in the future never becomes stale. On one machine, clocks cannot
+/// differ this much.
+const IN_FUTURE: i64 = -60;
 
-fn locks(house: &House) -> impl Iterator<Item = &Entry> {
-    let all = house.teams.iter().flat_map(TeamFolder::all);
+fn locks(snapshot: &DoctorSnapshot) -> impl Iterator<Item = &Entry> {
+    let all = snapshot.teams.iter().flat_map(TeamFolder::all);
     all.filter(|entry| entry.name.ends_with(".json.lock") || entry.name == ".lock.lock")
 }
 
 fn is_empty_dir(entry: &Entry) -> bool {
-    let first = fs::read_dir(&entry.path).map(|mut inside| inside.next().is_none());
+    let first = fs::read_dir(&entry.path).map(|mut entries| entries.next().is_none());
     entry.meta.is_dir() && first.unwrap_or(true)
 }
 
-pub(super) fn stale(house: &House, found: &mut Found) {
-    for lock in locks(house).filter(|lock| is_empty_dir(lock)) {
+pub(super) fn stale(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    for lock in locks(snapshot).filter(|lock| is_empty_dir(lock)) {
         let what = match lock.age {
-            age if age > STALE => format!("a lock that nobody has renewed for {}", ago(age)),
-            age if age < AHEAD => "a lock from the future, which never grows old".to_owned(),
+            age if age > STALE => format!("a lock that was not renewed for {}", ago(age)),
+            age if age < IN_FUTURE => {
+                "a lock with a timestamp in the future, which never expires".to_owned()
+            }
             _ => continue,
         };
-        found.fixable(lock.path.as_path(), what, Deed::RemoveLock(lock.path.clone()));
+        found.fixable(lock.path.as_path(), what, Fix::RemoveLock(lock.path.clone()));
     }
 }
 
-pub(super) fn broken(house: &House, found: &mut Found) {
-    for lock in locks(house).filter(|lock| !is_empty_dir(lock) && lock.age > STALE) {
+pub(super) fn broken(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    for lock in locks(snapshot).filter(|lock| !is_empty_dir(lock) && lock.age > STALE) {
         let what = if lock.meta.is_dir() {
-            "a lock with something in it"
+            "a lock folder that is not empty"
         } else {
-            "a file where a lock belongs"
+            "a file in place of a lock folder"
         };
-        found.fixable(lock.path.as_path(), what, Deed::MoveAside(lock.path.clone()));
+        found.fixable(lock.path.as_path(), what, Fix::MoveAside(lock.path.clone()));
     }
 }
 
-/// How long ago, in words.
+/// Formats an age in a readable unit.
 pub(super) fn ago(seconds: i64) -> String {
     match seconds {
         s if s < 120 => format!("{s} s"),

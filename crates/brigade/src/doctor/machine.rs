@@ -1,4 +1,4 @@
-//! What is installed and set on this machine.
+//! Checks of installed programs and settings on this machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,37 +6,38 @@ use std::path::{Path, PathBuf};
 use brigade_agents::driver::{self, AGENTS};
 use brigade_wire::settings::{Place as At, Settings};
 
-use super::Found;
-use super::snapshot::House;
-use crate::env;
+use super::Findings;
+use super::snapshot::DoctorSnapshot;
 use brigade_host::installed;
+
+use crate::env;
 use brigade_host::spec::{MemberSpec, Place};
 use brigade_host::team_file::{self, FileError};
 
-pub(super) fn outdated(_: &House, found: &mut Found) {
+pub(super) fn outdated(_: &DoctorSnapshot, found: &mut Findings) {
     for agent in AGENTS {
         let Some(path) = env::programs().program(agent) else { continue };
         let tested = agent.tested;
         let Some(version) = installed::version(&path, agent.package) else { continue };
         if numbers(&version) < numbers(tested) {
             let what =
-                format!("{} {version}; tested as a member with {tested} and later", agent.title);
+                format!("{} {version}; brigade is tested with {tested} and later", agent.title);
             let advice = format!("npm install -g {}@latest", agent.package);
             found.advise(path.as_path(), what, advice);
         }
     }
 }
 
-/// A version as numbers, which compare as versions do.
+/// Parses a version into numbers that compare in version order.
 fn numbers(version: &str) -> Vec<u64> {
     let parts = version.split(['.', '-', '+']);
     parts.map_while(|part| part.parse().ok()).collect()
 }
 
-/// Every member that is to run here, and where that is said.
-fn wanted(house: &House) -> Vec<(String, MemberSpec)> {
+/// Every member that should run on this host, with the place that defines it.
+fn wanted(snapshot: &DoctorSnapshot) -> Vec<(String, MemberSpec)> {
     let mut wanted = Vec::new();
-    for hosted in &house.hosted {
+    for hosted in &snapshot.hosted {
         let members = hosted.members.iter().filter_map(|member| member.spec.clone());
         for spec in members {
             wanted.push((format!("{} of team {}", spec.name, hosted.team), spec));
@@ -45,7 +46,8 @@ fn wanted(house: &House) -> Vec<(String, MemberSpec)> {
     if let Some(Ok(team)) = file().map(|path| team_file::read(&path)) {
         for spec in team.members.into_iter().chain(team.lead) {
             let place = format!("{} in {}", spec.name, team_file::NAME);
-            if !wanted.iter().any(|(_, its)| its.name == spec.name && its.agent == spec.agent) {
+            if !wanted.iter().any(|(_, known)| known.name == spec.name && known.agent == spec.agent)
+            {
                 wanted.push((place, spec));
             }
         }
@@ -53,29 +55,29 @@ fn wanted(house: &House) -> Vec<(String, MemberSpec)> {
     wanted
 }
 
-/// The team's file of the folder one stands in.
+/// The team file for the current folder.
 fn file() -> Option<PathBuf> {
     team_file::find(&std::env::current_dir().ok()?).ok()
 }
 
-pub(super) fn missing(house: &House, found: &mut Found) {
-    for (place, spec) in wanted(house) {
+pub(super) fn missing(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    for (place, spec) in wanted(snapshot) {
         let Some(choice) = driver::agent(&spec.agent) else {
-            let what = format!("brigade has no driver for its agent {:?}", spec.agent);
-            found.advise(place, what, "`brigade agents` lists those it has");
+            let what = format!("unknown agent {:?}", spec.agent);
+            found.advise(place, what, "`brigade agents` lists the supported agents");
             continue;
         };
         let is_named = AGENTS.iter().find(|agent| agent.name == spec.agent);
-        let (there, advice) = match is_named {
+        let (program, advice) = match is_named {
             Some(agent) => {
                 (env::programs().program(agent), format!("npm install -g {}", agent.package))
             }
             None => (
                 env::programs().find(choice.program.as_ref()),
-                "install it, or mend its path".to_owned(),
+                "install it, or correct its path".to_owned(),
             ),
         };
-        if there.is_none() {
+        if program.is_none() {
             let what = format!("its agent {} is not installed", choice.program);
             found.advise(place, what, advice);
         }
@@ -86,80 +88,85 @@ fn has_tmux() -> bool {
     env::programs().find("tmux".as_ref()).is_some()
 }
 
-pub(super) fn no_tmux(house: &House, found: &mut Found) {
+pub(super) fn no_tmux(snapshot: &DoctorSnapshot, found: &mut Findings) {
     if has_tmux() {
         return;
     }
     let install = "install tmux with your package manager";
-    for (place, _) in wanted(house).into_iter().filter(|(_, spec)| spec.place != Place::Headless) {
-        found.advise(place, "it is to run in tmux, which is not installed", install);
+    for (place, _) in wanted(snapshot).into_iter().filter(|(_, spec)| spec.place != Place::Headless)
+    {
+        found.advise(place, "it should run in tmux, which is not installed", install);
     }
     if let Some((path, Ok(settings))) =
-        read(house).as_ref().map(|(path, bytes)| (path, Settings::read(bytes)))
+        read(snapshot).as_ref().map(|(path, bytes)| (path, Settings::read(bytes)))
         && set(&settings, None, "teammateMode").as_deref() == Some("tmux")
     {
         found.advise(
             path.as_path(),
-            "teammates are to run in tmux, which is not installed",
+            "teammates should run in tmux, which is not installed",
             install,
         );
     }
 }
 
-pub(super) fn team_file(_: &House, found: &mut Found) {
+pub(super) fn team_file(_: &DoctorSnapshot, found: &mut Findings) {
     let Some(path) = file() else { return };
     match team_file::read(&path) {
         Err(FileError::Mistakes { mistakes, .. }) => {
             let what = format!("it has mistakes: {}", mistakes.len());
             found.advise(path.as_path(), what, "`brigade up --check` shows them");
         }
-        Err(error) => found.advise(path.as_path(), error.to_string(), "mend it, or move it away"),
+        Err(error) => {
+            found.advise(path.as_path(), error.to_string(), "correct it, or move it away");
+        }
         Ok(_) => {}
     }
 }
 
 /// Claude Code's settings, if there are any.
-fn read(house: &House) -> Option<(PathBuf, Vec<u8>)> {
-    let path = house.claude_dir.join("settings.json");
+fn read(snapshot: &DoctorSnapshot) -> Option<(PathBuf, Vec<u8>)> {
+    let path = snapshot.claude_dir.join("settings.json");
     let bytes = fs::read(&path).ok()?;
     Some((path, bytes))
 }
 
-/// A setting that is a text.
+/// Reads a string setting.
 fn set(settings: &Settings<'_>, section: Option<&str>, key: &str) -> Option<String> {
     settings.get(At { section, key })?.as_str().map(str::to_owned)
 }
 
-pub(super) fn settings(house: &House, found: &mut Found) {
-    let Some((path, bytes)) = read(house) else { return };
+pub(super) fn settings(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    let Some((path, bytes)) = read(snapshot) else { return };
     let Ok(settings) = Settings::read(&bytes) else {
-        let advice = "mend it by hand; comments are not JSON";
+        let advice = "correct it by hand; JSON does not allow comments";
         found.advise(path.as_path(), "Claude Code's settings cannot be read", advice);
         return;
     };
     let variable = |name| set(&settings, Some("env"), name);
-    let init = "`brigade init` sets it right";
+    let init = "`brigade init` corrects it";
     if let Some(claude) = variable(env::CLAUDE).filter(|claude| !Path::new(claude).exists()) {
-        let what = format!("{} names {claude}, which is not there", env::CLAUDE);
+        let what = format!("{} points to {claude}, which does not exist", env::CLAUDE);
         found.advise(path.as_path(), what, init);
     }
-    // Whoever did not ask for brigade has nothing to set.
+    // Without this setting, Claude Code is not set up for brigade and the others do not matter.
     let Some(command) = variable("CLAUDE_CODE_TEAMMATE_COMMAND") else { return };
     if env::programs().find(command.as_ref()).is_none() {
-        let what = format!("CLAUDE_CODE_TEAMMATE_COMMAND names {command}, which is not there");
+        let what =
+            format!("CLAUDE_CODE_TEAMMATE_COMMAND points to {command}, which does not exist");
         found.advise(path.as_path(), what, init);
     }
     let teams = variable("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS");
     if !matches!(teams.as_deref(), Some("1" | "true")) {
-        let what = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS is not 1, so there are no teams";
+        let what = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS is not 1, so agent teams are disabled";
         found.advise(path.as_path(), what, init);
     }
     match set(&settings, None, "teammateMode") {
         Some(mode) if mode == "tmux" => {}
         mode => {
             let mode = mode.unwrap_or_else(|| "not set".to_owned());
-            let what =
-                format!("teammateMode is {mode}, not tmux: teammates may run inside the lead");
+            let what = format!(
+                "teammateMode is {mode}, not tmux: teammates may run inside the lead's process"
+            );
             found.advise(path.as_path(), what, init);
         }
     }

@@ -1,4 +1,4 @@
-//! Members: who is on a roster and is not there, whose mail nobody reads, who waits.
+//! Checks of members: roster entries without a process, mail without a reader, requests without an answer.
 
 use std::collections::HashMap;
 use std::fs;
@@ -17,45 +17,49 @@ use brigade_wire::team::Team;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::value::RawValue;
 
-use super::fix::Deed;
+use super::fix::Fix;
 use super::locks::ago;
-use super::snapshot::{House, TeamFolder};
-use super::{Cure, Found};
+use super::snapshot::{DoctorSnapshot, TeamFolder};
+use super::{Cure, Findings};
 use brigade_host::process;
 
-/// Who was heard of this long ago may be on its way back.
-const BACK: SignedDuration = SignedDuration::from_secs(60);
-/// A lead writes to a newcomer before it has put it on the roster; after this many seconds it has.
-const NEWCOMER: i64 = 600;
-/// A request has waited for long after this.
-const LONG: SignedDuration = SignedDuration::from_mins(10);
+/// A member whose last heartbeat is more recent than this may be restarting.
+const RESTART_GRACE: SignedDuration = SignedDuration::from_secs(60);
+/// A lead may send mail to a new member before adding it to the roster. After this many seconds the member must
+/// be on the roster.
+const JOIN_GRACE: i64 = 600;
+/// Requests that wait longer than this are reported.
+const LONG_WAIT: SignedDuration = SignedDuration::from_mins(10);
 
-/// Every member of every team but the leads.
-fn teammates(house: &House, mut look: impl FnMut(&TeamFolder, &Member<'_>, &MemberName)) {
-    for folder in &house.teams {
+/// Calls `visit` for every member of every team except the leads.
+fn teammates(
+    snapshot: &DoctorSnapshot,
+    mut visit: impl FnMut(&TeamFolder, &Member<'_>, &MemberName),
+) {
+    for folder in &snapshot.teams {
         let Some(team) = folder.roster() else { continue };
         let lead = team.lead().and_then(|lead| lead.name()).unwrap_or_default();
         for member in team.members().filter(|member| !member.is(&lead)) {
             if let Some(Ok(name)) = member.name().map(|name| name.parse::<MemberName>()) {
-                look(folder, &member, &name);
+                visit(folder, &member, &name);
             }
         }
     }
 }
 
-/// Where a member is, in words.
+/// The member and its team as text.
 fn place(folder: &TeamFolder, name: &MemberName) -> String {
     format!("{name} of team {}", folder.name)
 }
 
 fn leave(folder: &TeamFolder, member: &MemberName) -> Cure {
     match &folder.team {
-        Some(team) => Cure::Deed(Deed::Leave { team: team.clone(), member: member.clone() }),
-        None => Cure::Advice("take its entry out of config.json".to_owned()),
+        Some(team) => Cure::Automatic(Fix::Leave { team: team.clone(), member: member.clone() }),
+        None => Cure::Manual("remove its entry from config.json".to_owned()),
     }
 }
 
-/// When those joined who have left and were not brought back by us, and whether we took them off.
+/// Members that left and that brigade did not add again: when each had joined, and whether brigade removed it.
 fn left(records: Vec<Record>) -> HashMap<String, (u64, bool)> {
     let joined_at = |member: &RawValue| {
         let member: serde_json::Value = serde_json::from_str(member.get()).ok()?;
@@ -90,97 +94,99 @@ fn left_of(folder: &TeamFolder) -> HashMap<String, (u64, bool)> {
     left(folder.journal("team.jsonl", &["\"member_left\"", "\"member\"", "\"team_created\""]))
 }
 
-pub(super) fn returned(house: &House, found: &mut Found) {
+pub(super) fn returned(snapshot: &DoctorSnapshot, found: &mut Findings) {
     let mut known: HashMap<String, HashMap<String, (u64, bool)>> = HashMap::new();
-    teammates(house, |folder, member, name| {
+    teammates(snapshot, |folder, member, name| {
         let left = known.entry(folder.name.clone()).or_insert_with(|| left_of(folder));
         let left = left.get(name.as_str()).filter(|(at, _)| member.joined_at() == Some(*at));
         let Some(&(_, by_us)) = left else { return };
-        if house.hosted(&folder.name, name.as_str()).is_some() {
+        if snapshot.hosted(&folder.name, name.as_str()).is_some() {
             return;
         }
         let cure = if by_us || folder.is_ours {
             leave(folder, name)
         } else {
-            Cure::Advice("take its entry out of config.json while no Claude Code runs".to_owned())
+            Cure::Manual(
+                "remove its entry from config.json while Claude Code is not running".to_owned(),
+            )
         };
-        found.tell(place(folder, name), "it has left, and is on the roster again as it was", cure);
+        found.add(place(folder, name), "it left, but its old entry is on the roster again", cure);
     });
 }
 
-pub(super) fn ghosts(house: &House, found: &mut Found) {
+pub(super) fn ghosts(snapshot: &DoctorSnapshot, found: &mut Findings) {
     let now = Timestamp::now();
-    teammates(house, |folder, member, name| {
+    teammates(snapshot, |folder, member, name| {
         let Some(pulse) = folder.pulse(name.as_str()) else { return };
         let silent = now.duration_since(pulse.at);
-        // Of an earlier team, or an earlier member of that name, it says nothing of this one.
+        // A pulse from before this member joined belongs to an earlier member of the same name.
         let joined = member.joined_at().and_then(|at| i64::try_from(at).ok());
-        let is_its = joined.is_some_and(|joined| pulse.at.as_millisecond() >= joined);
-        if !is_its
-            || silent < BACK
+        let is_current = joined.is_some_and(|joined| pulse.at.as_millisecond() >= joined);
+        if !is_current
+            || silent < RESTART_GRACE
             || process::is_there(&pulse.process)
-            || house.hosted(&folder.name, name.as_str()).is_some()
+            || snapshot.hosted(&folder.name, name.as_str()).is_some()
             || left_of(folder).get(name.as_str()).map(|left| left.0) == member.joined_at()
         {
             return;
         }
         let silent = ago(silent.as_secs());
-        let what = format!("brigade played it, and its process has been gone for {silent}");
-        found.tell(place(folder, name), what, leave(folder, name));
+        let what = format!("brigade ran it, but its process has been gone for {silent}");
+        found.add(place(folder, name), what, leave(folder, name));
     });
 }
 
-pub(super) fn stuck_active(house: &House, found: &mut Found) {
-    teammates(house, |folder, member, name| {
-        let Some(hosted) = house.hosted(&folder.name, name.as_str()) else { return };
-        let nobody_starts_it = house.supervisor.is_none() || hosted.trouble.is_some();
-        if member.is_active() == Some(true) && hosted.plays.is_none() && nobody_starts_it {
-            let what = "its process is gone, and it counts as at work";
+pub(super) fn stuck_active(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    teammates(snapshot, |folder, member, name| {
+        let Some(hosted) = snapshot.hosted(&folder.name, name.as_str()) else { return };
+        let is_not_restarted = snapshot.supervisor.is_none() || hosted.trouble.is_some();
+        if member.is_active() == Some(true) && hosted.process.is_none() && is_not_restarted {
+            let what = "its process is gone, but it is marked as active";
             let Some(team) = folder.team.clone() else { return };
-            let deed = Deed::Idle { team, member: name.clone() };
-            found.fixable(place(folder, name), what, deed);
+            let fix = Fix::Idle { team, member: name.clone() };
+            found.fixable(place(folder, name), what, fix);
         }
     });
 }
 
-pub(super) fn failed_turn(house: &House, found: &mut Found) {
-    teammates(house, |folder, _, name| {
+pub(super) fn failed_turn(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    teammates(snapshot, |folder, _, name| {
         let state = folder.pulse(name.as_str()).map(|pulse| pulse.state);
         if let Some(State::Idle { failed: Some(why) }) = state {
-            found.advise(place(folder, name), failed(&why), go_on(&folder.name, name));
+            found.advise(place(folder, name), failed(&why), continue_advice(&folder.name, name));
         }
     });
 }
 
-/// What is wrong with a member whose vendor refused it.
+/// The problem of a member whose last turn failed.
 pub(super) fn failed(why: &str) -> String {
     format!("its last turn failed: {why}")
 }
 
-/// What helps it.
-pub(super) fn go_on(team: &str, name: &MemberName) -> String {
-    format!("see to the cause, then `brigade --team {team} send {name} \"go on\"`")
+/// The advice for a member whose last turn failed.
+pub(super) fn continue_advice(team: &str, name: &MemberName) -> String {
+    format!("fix the cause, then run `brigade --team {team} send {name} \"continue\"`")
 }
 
-pub(super) fn inbox_of_nobody(house: &House, found: &mut Found) {
-    for folder in &house.teams {
+pub(super) fn inbox_of_nobody(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    for folder in &snapshot.teams {
         let Some(team) = folder.roster() else { continue };
         let stems: Vec<String> =
             team.members().filter_map(|member| Some(inbox_stem(&member.name()?))).collect();
         for (of, entry) in folder.mail() {
             let known = stems.iter().any(|stem| stem.eq_ignore_ascii_case(of));
-            if known || entry.age < NEWCOMER || house.hosted(&folder.name, of).is_some() {
+            if known || entry.age < JOIN_GRACE || snapshot.hosted(&folder.name, of).is_some() {
                 continue;
             }
-            let Some(paper) = entry.read() else { continue };
-            let Ok(inbox) = Inbox::read(&paper.bytes) else { continue };
+            let Some(file) = entry.read() else { continue };
+            let Ok(inbox) = Inbox::read(&file.bytes) else { continue };
             let unread = inbox.messages().filter(|message| !message.read()).count();
             if unread == 0 {
                 continue;
             }
-            let what = format!("{unread} unread messages to {of}, who is not on the team");
+            let what = format!("{unread} unread messages to {of}, which is not on the team");
             if folder.is_ours {
-                found.fixable(entry.path.as_path(), what, Deed::MoveAside(entry.path.clone()));
+                found.fixable(entry.path.as_path(), what, Fix::MoveAside(entry.path.clone()));
             } else {
                 let name = &folder.name;
                 let advice = format!("read them with `brigade --team {name} inbox {of}`");
@@ -190,24 +196,24 @@ pub(super) fn inbox_of_nobody(house: &House, found: &mut Found) {
     }
 }
 
-pub(super) fn long_wait(house: &House, found: &mut Found) {
-    for folder in house.teams.iter().filter(|folder| folder.is_ours) {
+pub(super) fn long_wait(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    for folder in snapshot.teams.iter().filter(|folder| folder.is_ours) {
         let Some(team) = folder.roster() else { continue };
         let lead = team.lead().and_then(|lead| lead.name()).unwrap_or_default().into_owned();
         let created = team.created_at().unwrap_or_default();
-        // What is in the inbox may not be in the journal yet.
+        // A message in the inbox may not be in the journal yet, so read both.
         let inbox = folder.mail().find(|(of, _)| *of == lead).and_then(|(_, entry)| entry.read());
         let mut requests: Vec<(String, String, String)> = Vec::new();
-        let mut hear = |message: &Message<'_>| requests.extend(request(&team, message));
-        if let Some(Ok(inbox)) = inbox.as_ref().map(|paper| Inbox::read(&paper.bytes)) {
-            inbox.messages().for_each(|message| hear(&message));
+        let mut collect = |message: &Message<'_>| requests.extend(request(&team, message));
+        if let Some(Ok(inbox)) = inbox.as_ref().map(|file| Inbox::read(&file.bytes)) {
+            inbox.messages().for_each(|message| collect(&message));
         }
         for record in folder.journal(&format!("mail/{lead}.jsonl"), &["_request"]) {
             if let Event::Sent { message, team_created, .. } = &record.event
                 && *team_created == created
             {
                 let _not_a_message =
-                    with_message(message.get().as_bytes(), |message| message.map(|m| hear(&m)));
+                    with_message(message.get().as_bytes(), |message| message.map(|m| collect(&m)));
             }
         }
         requests.sort();
@@ -218,17 +224,19 @@ pub(super) fn long_wait(house: &House, found: &mut Found) {
             let is_decided = folder.own.join("decided").join(question.as_str()).exists();
             let Ok(at) = asked.parse::<Timestamp>() else { continue };
             let waited = Timestamp::now().duration_since(at);
-            if !is_decided && waited > LONG {
-                let what =
-                    format!("a {kind} request waits for an answer, {}", ago(waited.as_secs()));
-                let advice = "the lead answers it: `brigade approvals`";
+            if !is_decided && waited > LONG_WAIT {
+                let what = format!(
+                    "a {kind} request has waited for an answer for {}",
+                    ago(waited.as_secs())
+                );
+                let advice = "answer it as the lead: `brigade approvals`";
                 found.advise(format!("{id} in team {}", folder.name), what, advice);
             }
         }
     }
 }
 
-/// The request of a member that a message is: its id, what is asked for, and when.
+/// If a message is a member's request: its id, its kind and when it was sent.
 fn request(team: &Team<'_>, message: &Message<'_>) -> Option<(String, String, String)> {
     team.member(&message.from())?;
     let (id, kind) = match message.body() {
@@ -239,10 +247,10 @@ fn request(team: &Team<'_>, message: &Message<'_>) -> Option<(String, String, St
     Some((id, kind.to_owned(), message.timestamp().into_owned()))
 }
 
-pub(super) fn session_gone(house: &House, found: &mut Found) {
-    let here = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-    let here = here.to_string_lossy();
-    for folder in &house.teams {
+pub(super) fn session_gone(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    let namespace = namespace.to_string_lossy();
+    for folder in &snapshot.teams {
         let lead = folder.roster().and_then(|team| team.lead_process());
         let Some(lead) = lead else { continue };
         let (Some(pid), Some(began), Some(space)) = (lead.pid, lead.proc_start, lead.pid_space)
@@ -250,12 +258,12 @@ pub(super) fn session_gone(house: &House, found: &mut Found) {
             continue;
         };
         let Ok(pid) = u32::try_from(pid) else { continue };
-        let is_here = !here.is_empty() && space.ends_with(&*here);
+        let is_here = !namespace.is_empty() && space.ends_with(&*namespace);
         if is_here && !process::is_there(&Process { pid, began }) {
-            let what = format!("a team of a Claude Code session, process {pid}, that is not there");
+            let what = format!("a team of a Claude Code session whose process {pid} is gone");
             let advice = match &folder.team {
                 Some(team) => format!("`brigade --as team-lead team delete {team} --force`"),
-                None => "look whether somebody needs what is in it, then move it away".to_owned(),
+                None => "check whether you need its contents, then move it away".to_owned(),
             };
             found.advise(folder.dir.as_path(), what, advice);
         }

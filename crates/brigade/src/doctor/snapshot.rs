@@ -1,4 +1,4 @@
-//! Everything there is, read once. Nothing here changes anything.
+//! A read-only snapshot of teams, files and processes, taken once for all checks.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
@@ -12,30 +12,30 @@ use brigade_wire::name::{MemberName, TaskId, TeamName};
 use brigade_wire::team::Team;
 use rustix::process::{Pid, geteuid, test_kill_process};
 
-use super::nats::{self, Ill};
+use super::nats::{self, NatsFinding};
 use crate::context::Context;
 use crate::error::CliError;
 use brigade_host::spec::MemberSpec;
 use brigade_host::{Host, process_lock};
 
-/// What is read of one file at most, as in the store.
+/// Maximum size of a file to read, as in the store.
 const MAX_FILE: u64 = 256 << 20;
 
-/// What stands in the name of a team's folder that is being deleted.
+/// Marks the folder name of a team that is being deleted.
 pub(crate) const DELETED: &str = ".deleted-";
 
-/// Everything there is.
-pub(crate) struct House {
+/// The data that the checks read.
+pub(crate) struct DoctorSnapshot {
     pub(crate) claude_dir: PathBuf,
     pub(crate) state_dir: PathBuf,
-    /// Our own folder for the teams of this Claude Code folder.
+    /// Brigade's own folder for the teams of this Claude Code folder.
     pub(crate) own: PathBuf,
     pub(crate) host: Host,
     pub(crate) uid: u32,
-    /// Every folder of Claude Code's that is, or was, a team's.
+    /// Every folder in Claude Code's `teams` folder.
     pub(crate) teams: Vec<TeamFolder>,
-    /// What is wrong with the engine, if teams live in one.
-    pub(crate) ills: Option<Vec<Ill>>,
+    /// Problems with the NATS server; `None` if the teams are stored in files.
+    pub(crate) nats_findings: Option<Vec<NatsFinding>>,
     /// The teams that are up on this host.
     pub(crate) hosted: Vec<HostedTeam>,
     pub(crate) supervisor: Option<Process>,
@@ -47,34 +47,34 @@ pub(crate) struct TeamFolder {
     pub(crate) name: String,
     pub(crate) dir: PathBuf,
     pub(crate) board_dir: PathBuf,
-    /// Its name as a team's, if it can be one.
+    /// The folder's name as a team name, if it is a valid one.
     pub(crate) team: Option<TeamName>,
-    /// How long ago something was added to it or taken out, in seconds.
+    /// Seconds since an entry was added or removed.
     pub(crate) age: i64,
-    pub(crate) config: Option<Paper>,
-    /// What else is there, config and inboxes apart.
+    pub(crate) config: Option<FileContent>,
+    /// All other entries, except `config.json` and `inboxes`.
     pub(crate) entries: Vec<Entry>,
     pub(crate) inboxes: Vec<Entry>,
     pub(crate) board: Vec<Entry>,
-    /// The tasks among them, by number.
-    pub(crate) tasks: Vec<(TaskId, Paper)>,
+    /// The tasks on the board, sorted by id.
+    pub(crate) tasks: Vec<(TaskId, FileContent)>,
     /// Whether brigade created it.
     pub(crate) is_ours: bool,
-    /// Our own folder for it.
+    /// Brigade's own folder for the team.
     pub(crate) own: PathBuf,
 }
 
-/// A name in a folder.
+/// A directory entry.
 pub(crate) struct Entry {
     pub(crate) name: String,
     pub(crate) path: PathBuf,
     pub(crate) meta: Metadata,
-    /// How long ago it was changed, in seconds; less than nothing if that is yet to come.
+    /// Seconds since it was changed; negative if its timestamp is in the future.
     pub(crate) age: i64,
 }
 
-/// A file with what it says.
-pub(crate) struct Paper {
+/// A file and its content.
+pub(crate) struct FileContent {
     pub(crate) path: PathBuf,
     pub(crate) bytes: Vec<u8>,
     pub(crate) age: i64,
@@ -86,36 +86,37 @@ pub(crate) struct HostedTeam {
     pub(crate) members: Vec<HostedMember>,
 }
 
-/// A member that is to run on this host.
+/// A member that should run on this host.
 pub(crate) struct HostedMember {
     pub(crate) name: MemberName,
-    /// What it is to be; none if that cannot be read.
+    /// `None` if the file cannot be read.
     pub(crate) spec: Option<MemberSpec>,
-    pub(crate) plays: Option<Process>,
+    /// The process that runs it.
+    pub(crate) process: Option<Process>,
     pub(crate) trouble: Option<String>,
 }
 
-impl House {
-    /// Looks at everything.
-    pub(crate) async fn look(context: &Context) -> Result<Self, CliError> {
+impl DoctorSnapshot {
+    /// Reads everything.
+    pub(crate) async fn read(context: &Context) -> Result<Self, CliError> {
         let (claude_dir, state_dir) = context.folders();
         let own = state_dir.join("files").join(folder_key(claude_dir));
         let host = context.host()?;
         let teams_dir = claude_dir.join("teams");
-        // What is on its way out is no team any more.
+        // A folder that is being deleted is no longer a team.
         let is_team = |entry: &Entry| entry.meta.is_dir() && !entry.name.contains(DELETED);
         let teams = entries(&teams_dir).into_iter().filter(is_team);
-        let (teams, ills) = match context.home().engine() {
-            None => (teams.map(|entry| TeamFolder::look(claude_dir, &own, entry)).collect(), None),
+        let (teams, nats_findings) = match context.home().engine() {
+            None => (teams.map(|entry| TeamFolder::read(claude_dir, &own, entry)).collect(), None),
             Some(engine) => {
-                let sight = nats::look(context, engine).await?;
-                (sight.teams, Some(sight.ills))
+                let nats = nats::read(context, engine).await?;
+                (nats.teams, Some(nats.findings))
             }
         };
         let mut hosted = Vec::new();
         for team in host.registry.teams()? {
             let members = host.registry.members(&team)?.into_iter();
-            let members = members.map(|name| HostedMember::look(&host, &team, name)).collect();
+            let members = members.map(|name| HostedMember::read(&host, &team, name)).collect();
             hosted.push(HostedTeam { members, team });
         }
         let supervisor = process_lock::holder(&host.registry.supervisor_place()).ok().flatten();
@@ -126,27 +127,31 @@ impl House {
             host,
             uid: geteuid().as_raw(),
             teams,
-            ills,
+            nats_findings,
             hosted,
             supervisor,
         })
     }
 
-    /// A member that is to run on this host.
+    /// Finds a member that should run on this host.
     pub(crate) fn hosted(&self, team: &str, name: &str) -> Option<&HostedMember> {
         let team = self.hosted.iter().find(|hosted| hosted.team.as_str() == team)?;
         team.members.iter().find(|member| member.name.as_str() == name)
     }
 
-    /// Whether such a folder has a roster.
+    /// Whether a team's folder has a roster.
     pub(crate) fn has_config(&self, team: &str) -> bool {
         self.teams.iter().any(|folder| folder.name == team && folder.config.is_some())
     }
 }
 
 impl TeamFolder {
-    /// A team that has no folder, for it lives in an engine.
-    pub(super) fn in_engine(team: TeamName, config: Paper, tasks: Vec<(TaskId, Paper)>) -> Self {
+    /// A team in a NATS store, which has no folder.
+    pub(super) fn in_nats(
+        team: TeamName,
+        config: FileContent,
+        tasks: Vec<(TaskId, FileContent)>,
+    ) -> Self {
         let nowhere = PathBuf::new;
         Self {
             name: team.to_string(),
@@ -164,7 +169,7 @@ impl TeamFolder {
         }
     }
 
-    fn look(claude_dir: &Path, own: &Path, entry: Entry) -> Self {
+    fn read(claude_dir: &Path, own: &Path, entry: Entry) -> Self {
         let Entry { name, path: dir, age, .. } = entry;
         let board_dir = claude_dir.join("tasks").join(&name);
         let own = own.join(&name);
@@ -174,18 +179,19 @@ impl TeamFolder {
         let config = at.map(|at| entries.swap_remove(at)).and_then(|entry| entry.read());
         let created = fs::read_to_string(own.join("created")).ok();
         let created: Option<u64> = created.and_then(|text| text.trim().parse().ok());
-        let its = config.as_ref().and_then(|config| Team::read(&config.bytes).ok()?.created_at());
+        let created_in_config =
+            config.as_ref().and_then(|config| Team::read(&config.bytes).ok()?.created_at());
         let board = self::entries(&board_dir);
         let numbered =
             |entry: &Entry| Some((entry.name.strip_suffix(".json")?.parse().ok()?, entry.read()?));
-        let mut tasks: Vec<(TaskId, Paper)> = board.iter().filter_map(numbered).collect();
+        let mut tasks: Vec<(TaskId, FileContent)> = board.iter().filter_map(numbered).collect();
         tasks.sort_by_key(|(id, _)| *id);
         Self {
             team: name.parse().ok(),
             inboxes: self::entries(&dir.join("inboxes")),
             board,
             tasks,
-            is_ours: created.is_some() && its.is_none_or(|its| Some(its) == created),
+            is_ours: created.is_some() && created_in_config.is_none_or(|at| Some(at) == created),
             name,
             dir,
             board_dir,
@@ -196,29 +202,29 @@ impl TeamFolder {
         }
     }
 
-    /// Every name in its folders.
+    /// Every entry in its folders.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter().chain(&self.inboxes).chain(&self.board)
     }
 
-    /// The roster, if it is whole.
+    /// The roster, if it is readable.
     pub(crate) fn roster(&self) -> Option<Team<'_>> {
         Team::read(&self.config.as_ref()?.bytes).ok()
     }
 
-    /// The inboxes with whose they are, as far as file names tell.
+    /// The inboxes, each with the member name in its file name.
     pub(crate) fn mail(&self) -> impl Iterator<Item = (&str, &Entry)> {
         self.inboxes.iter().filter_map(|entry| Some((entry.name.strip_suffix(".json")?, entry)))
     }
 
-    /// What our journal of roster and board has, of the lines that hold one of these words.
-    pub(crate) fn journal(&self, file: &str, words: &[&str]) -> Vec<Record> {
+    /// Reads the records of a journal file whose line contains one of these substrings.
+    pub(crate) fn journal(&self, file: &str, substrings: &[&str]) -> Vec<Record> {
         let text = fs::read_to_string(self.own.join(file)).unwrap_or_default();
-        let lines = text.lines().filter(|line| words.iter().any(|word| line.contains(word)));
+        let lines = text.lines().filter(|line| substrings.iter().any(|part| line.contains(part)));
         lines.filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    /// What the process that played a member said last.
+    /// The last heartbeat of the process that runs or ran a member.
     pub(crate) fn pulse(&self, name: &str) -> Option<Pulse> {
         let path = self.own.join("pulse").join(format!("{name}.json"));
         serde_json::from_slice(&fs::read(path).ok()?).ok()
@@ -226,8 +232,8 @@ impl TeamFolder {
 }
 
 impl Entry {
-    /// What it says, if it is a file that may be read.
-    pub(crate) fn read(&self) -> Option<Paper> {
+    /// Reads the file. Returns `None` if it is not a regular file, belongs to another user or is too large.
+    pub(crate) fn read(&self) -> Option<FileContent> {
         if !self.meta.is_file()
             || self.meta.uid() != geteuid().as_raw()
             || self.meta.len() > MAX_FILE
@@ -235,36 +241,36 @@ impl Entry {
             return None;
         }
         let bytes = fs::read(&self.path).ok()?;
-        Some(Paper { path: self.path.clone(), bytes, age: self.age })
+        Some(FileContent { path: self.path.clone(), bytes, age: self.age })
     }
 }
 
 impl HostedMember {
-    fn look(host: &Host, team: &TeamName, name: MemberName) -> Self {
+    fn read(host: &Host, team: &TeamName, name: MemberName) -> Self {
         Self {
             spec: host.registry.member(team, &name).ok().flatten(),
-            plays: process_lock::holder(&host.registry.seat(team, &name)).ok().flatten(),
+            process: process_lock::holder(&host.registry.seat(team, &name)).ok().flatten(),
             trouble: host.registry.trouble(team, &name),
             name,
         }
     }
 }
 
-/// What is in a folder, by name; nothing if it cannot be read.
+/// The entries of a folder, sorted by name; empty if it cannot be read.
 pub(crate) fn entries(dir: &Path) -> Vec<Entry> {
-    let Ok(read) = fs::read_dir(dir) else { return Vec::new() };
+    let Ok(dir_entries) = fs::read_dir(dir) else { return Vec::new() };
     let now = seconds(SystemTime::now());
-    let look = |entry: fs::DirEntry| {
+    let read_entry = |entry: fs::DirEntry| {
         let meta = entry.metadata().ok()?;
         let name = entry.file_name().into_string().ok()?;
         Some(Entry { name, path: entry.path(), age: now.saturating_sub(meta.mtime()), meta })
     };
-    let mut entries: Vec<Entry> = read.filter_map(|entry| look(entry.ok()?)).collect();
+    let mut entries: Vec<Entry> = dir_entries.filter_map(|entry| read_entry(entry.ok()?)).collect();
     entries.sort_by(|one, other| one.name.cmp(&other.name));
     entries
 }
 
-/// How long ago something was changed, in seconds, if it is there.
+/// Seconds since a file was changed, if it exists.
 pub(crate) fn age(path: &Path) -> Option<i64> {
     Some(seconds(SystemTime::now()).saturating_sub(path.symlink_metadata().ok()?.mtime()))
 }
@@ -274,7 +280,7 @@ fn seconds(at: SystemTime) -> i64 {
     i64::try_from(since).unwrap_or(i64::MAX)
 }
 
-/// Whether there is a process of that number.
+/// Whether a process with this id exists.
 pub(crate) fn is_alive(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     matches!(pid.map(test_kill_process), Some(Ok(()) | Err(rustix::io::Errno::PERM)))

@@ -1,4 +1,4 @@
-//! The board: tasks that nobody sees, nobody does, or that can never begin.
+//! Checks of the task board: tasks that Claude Code does not show, whose owner is gone, or that can never start.
 
 use std::borrow::Cow;
 
@@ -6,17 +6,17 @@ use brigade_core::graph::Graph;
 use brigade_wire::name::TaskId;
 use brigade_wire::task::{Status, Task};
 
-use super::fix::{Deed, TaskMend};
-use super::snapshot::{House, TeamFolder};
-use super::{Cure, Found};
+use super::fix::{Fix, TaskFix};
+use super::snapshot::{DoctorSnapshot, TeamFolder};
+use super::{Cure, Findings};
 
-/// Every task that can be read, of every team whose roster can.
-fn boards(house: &House, mut look: impl FnMut(&TeamFolder, &[(TaskId, Task<'_>)])) {
-    for folder in house.teams.iter().filter(|folder| folder.roster().is_some()) {
-        let tasks = folder.tasks.iter().map(|(id, paper)| (*id, &paper.bytes));
+/// Calls `visit` with the readable tasks of every team whose roster is readable.
+fn boards(snapshot: &DoctorSnapshot, mut visit: impl FnMut(&TeamFolder, &[(TaskId, Task<'_>)])) {
+    for folder in snapshot.teams.iter().filter(|folder| folder.roster().is_some()) {
+        let tasks = folder.tasks.iter().map(|(id, file)| (*id, &file.bytes));
         let tasks: Vec<(TaskId, Task<'_>)> =
             tasks.filter_map(|(id, bytes)| Some((id, Task::read(bytes).ok()?))).collect();
-        look(folder, &tasks);
+        visit(folder, &tasks);
     }
 }
 
@@ -24,16 +24,18 @@ fn place(folder: &TeamFolder, id: TaskId) -> String {
     format!("task {id} of team {}", folder.name)
 }
 
-/// Mends a task in a team of ours; in another the advice is given.
-fn mend(folder: &TeamFolder, id: TaskId, mend: TaskMend, advice: String) -> Cure {
+/// An automatic fix in a team that brigade created; advice in other teams.
+fn cure(folder: &TeamFolder, id: TaskId, fix: TaskFix, advice: String) -> Cure {
     match &folder.team {
-        Some(team) if folder.is_ours => Cure::Deed(Deed::MendTask { team: team.clone(), id, mend }),
-        _ => Cure::Advice(advice),
+        Some(team) if folder.is_ours => {
+            Cure::Automatic(Fix::UpdateTask { team: team.clone(), id, fix })
+        }
+        _ => Cure::Manual(advice),
     }
 }
 
-pub(super) fn invisible(house: &House, found: &mut Found) {
-    boards(house, |folder, tasks| {
+pub(super) fn invisible(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    boards(snapshot, |folder, tasks| {
         for (id, task) in tasks.iter().filter(|(_, task)| !task.is_visible()) {
             let missing: Vec<&str> = [
                 ("id", task.id().is_none()),
@@ -47,72 +49,71 @@ pub(super) fn invisible(house: &House, found: &mut Found) {
             .filter_map(|&(field, is_missing)| is_missing.then_some(field))
             .collect();
             let what = format!("it has no valid {}", missing.join(", "));
-            let advice = format!(
-                "write them into {}",
-                folder.board_dir.join(format!("{id}.json")).display()
-            );
-            // What a task is about nobody can make up.
+            let advice =
+                format!("add them to {}", folder.board_dir.join(format!("{id}.json")).display());
+            // A missing subject cannot be filled in automatically.
             let cure = if task.id().is_none() || task.subject().is_none() {
-                Cure::Advice(advice)
+                Cure::Manual(advice)
             } else {
-                mend(folder, *id, TaskMend::Complete, advice)
+                cure(folder, *id, TaskFix::Complete, advice)
             };
-            found.tell(place(folder, *id), what, cure);
+            found.add(place(folder, *id), what, cure);
         }
     });
 }
 
-pub(super) fn of_nobody(house: &House, found: &mut Found) {
-    boards(house, |folder, tasks| {
+pub(super) fn of_nobody(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    boards(snapshot, |folder, tasks| {
         let Some(team) = folder.roster() else { return };
         for (id, task) in tasks.iter().filter(|(_, task)| task.status() != Some(Status::Completed))
         {
             let Some(owner) = task.owner().filter(|owner| !owner.is_empty()) else { continue };
-            // Claude Code 2.1.50 keeps one for each teammate inside it, and shows it to nobody.
+            // Claude Code 2.1.50 keeps a hidden task for each in-process teammate.
             if task.field("metadata").is_some_and(|data| data.contains("\"_internal\"")) {
                 continue;
             }
-            // Who is to run here and has not joined yet may have its tasks already.
-            if team.member(&owner).is_some() || house.hosted(&folder.name, &owner).is_some() {
+            // A member that will run here may own tasks before it has joined.
+            if team.member(&owner).is_some() || snapshot.hosted(&folder.name, &owner).is_some() {
                 continue;
             }
-            let what = format!("it is open, and belongs to {owner}, who is not on the team");
+            let what = format!("it is unfinished, and its owner {owner} is not on the team");
             let name = &folder.name;
             let advice = format!("`brigade --team {name} --as {owner} task release {owner}`");
-            let cure = mend(folder, *id, TaskMend::Release(owner.into_owned()), advice);
-            found.tell(place(folder, *id), what, cure);
+            let cure = cure(folder, *id, TaskFix::Release(owner.into_owned()), advice);
+            found.add(place(folder, *id), what, cure);
         }
     });
 }
 
-pub(super) fn circles(house: &House, found: &mut Found) {
-    boards(house, |folder, tasks| {
+pub(super) fn circles(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    boards(snapshot, |folder, tasks| {
         let graph = Graph::of(tasks.iter().map(|(id, task)| (*id, task)));
         let is_done =
             |id: &TaskId| graph.node(*id).is_some_and(|node| node.status == Status::Completed);
         for circle in graph.circles() {
-            // One that is done keeps nobody waiting.
+            // A completed task does not block the others.
             if circle.iter().any(is_done) {
                 continue;
             }
-            let words: Vec<String> = circle.iter().map(ToString::to_string).collect();
-            let what = format!("tasks {} wait for each other", words.join(", "));
-            let (Some(first), name) = (words.first(), &folder.name) else { continue };
+            let ids: Vec<String> = circle.iter().map(ToString::to_string).collect();
+            let what = format!("tasks {} wait for each other", ids.join(", "));
+            let (Some(first), name) = (ids.first(), &folder.name) else { continue };
             let advice = format!(
-                "delete one and add it again without the edge: `brigade --team {name} task delete \
-                 {first}`; or set it completed if it is"
+                "delete one and add it again without the dependency: `brigade --team {name} task delete \
+                 {first}`; or mark one completed if it is done"
             );
             found.advise(format!("the board of team {name}"), what, advice);
         }
     });
 }
 
-pub(super) fn lost_dependency(house: &House, found: &mut Found) {
-    boards(house, |folder, tasks| {
-        // A task whose file is torn is not lost.
-        let mut there: Vec<String> = folder.board.iter().map(|entry| entry.name.clone()).collect();
-        there.extend(folder.tasks.iter().map(|(id, _)| format!("{id}.json")));
-        let is_lost = |id: &Cow<'_, str>| !there.contains(&format!("{id}.json"));
+pub(super) fn lost_dependency(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    boards(snapshot, |folder, tasks| {
+        // A task with a damaged file still exists.
+        let mut existing: Vec<String> =
+            folder.board.iter().map(|entry| entry.name.clone()).collect();
+        existing.extend(folder.tasks.iter().map(|(id, _)| format!("{id}.json")));
+        let is_lost = |id: &Cow<'_, str>| !existing.contains(&format!("{id}.json"));
         for (id, task) in tasks.iter().filter(|(_, task)| task.status() != Some(Status::Completed))
         {
             let lost: Vec<String> = task
@@ -124,9 +125,9 @@ pub(super) fn lost_dependency(house: &House, found: &mut Found) {
                 .collect();
             if !lost.is_empty() {
                 let what = format!("it waits for {}, which was deleted", lost.join(", "));
-                let advice = "its lead sees it as ready; if it is not, say so in its description";
-                let cure = mend(folder, *id, TaskMend::Forget(lost), advice.to_owned());
-                found.tell(place(folder, *id), what, cure);
+                let advice = "it counts as ready; if it is not, say so in its description";
+                let cure = cure(folder, *id, TaskFix::Unblock(lost), advice.to_owned());
+                found.add(place(folder, *id), what, cure);
             }
         }
     });

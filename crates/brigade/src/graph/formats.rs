@@ -1,4 +1,4 @@
-//! The same board for other programs to draw.
+//! The task graph as Graphviz, Mermaid and JSON.
 
 use std::fmt::Write as _;
 
@@ -11,11 +11,11 @@ use super::Drawing;
 use brigade_core::task_view::{self, Look};
 
 fn label(drawing: &Drawing<'_>, id: TaskId, node: &Node) -> String {
-    let look = Look::of(drawing.graph, id);
+    let state = Look::of(drawing.graph, id);
     let star = if drawing.is_critical(id) { " *" } else { "" };
     let ready = if drawing.is_ready(id) { " (ready)" } else { "" };
     let owner = node.owner.as_ref().map_or(String::new(), |owner| format!(" ({owner})"));
-    text::one_line(&format!("{} {id}{star} {}{owner}{ready}", look.symbol(), node.subject))
+    text::one_line(&format!("{} {id}{star} {}{owner}{ready}", state.symbol(), node.subject))
 }
 
 fn edges<'d>(drawing: &'d Drawing<'_>) -> impl Iterator<Item = (TaskId, TaskId)> + 'd {
@@ -23,7 +23,7 @@ fn edges<'d>(drawing: &'d Drawing<'_>) -> impl Iterator<Item = (TaskId, TaskId)>
     drawing.graph.nodes().flat_map(edges)
 }
 
-/// For Graphviz.
+/// The graph in Graphviz's DOT language.
 pub(crate) fn dot(drawing: &Drawing<'_>) -> String {
     let mut text = String::from("digraph board {\n  rankdir=LR;\n  node [shape=box];\n");
     for (id, node) in drawing.graph.nodes() {
@@ -46,7 +46,7 @@ pub(crate) fn dot(drawing: &Drawing<'_>) -> String {
     text
 }
 
-/// For Markdown that draws Mermaid.
+/// The graph as a Mermaid flowchart.
 pub(crate) fn mermaid(drawing: &Drawing<'_>) -> String {
     let mut text = String::from("flowchart LR\n");
     for (id, node) in drawing.graph.nodes() {
@@ -76,16 +76,20 @@ pub(crate) fn mermaid(drawing: &Drawing<'_>) -> String {
     text
 }
 
-/// For programs.
+/// The graph as JSON.
 pub(crate) fn json(drawing: &Drawing<'_>) -> Value {
     let tasks = drawing.graph.nodes().map(|(id, node)| {
-        let look = Look::of(drawing.graph, id).word().replace(' ', "_");
+        let state = match Look::of(drawing.graph, id) {
+            // The JSON name of this state differs from the word shown to people.
+            Look::Kept => "kept".to_owned(),
+            state => state.word().replace(' ', "_"),
+        };
         json!({
             "id": id,
             "subject": node.subject,
             "owner": node.owner,
             "status": node.status,
-            "state": look,
+            "state": state,
             "after": task_view::texts(node.after.iter().copied()),
             "waits_for": task_view::texts(drawing.graph.waits_for(id)),
         })

@@ -1,4 +1,4 @@
-//! The drawing for a terminal.
+//! Draws the task graph as a tree for the terminal.
 
 use std::fmt::Write as _;
 
@@ -10,28 +10,28 @@ use super::Drawing;
 use crate::output::{self, FAINT, STRONG};
 use brigade_core::task_view::{self, Look};
 
-/// The board as a tree, with a legend. What colours say is also said without them.
+/// The graph as a tree with a legend. Symbols repeat everything that the colours show.
 pub(crate) fn text(drawing: &Drawing<'_>, width: Option<usize>) -> String {
     let mut lines = Vec::new();
     for root in drawing.children(None) {
         branch(drawing, root, "", "", &mut lines);
     }
     let mut text = String::new();
-    // Subjects end where the longest does, so that what is said of the tasks stands in a column.
+    // Pad all subjects to the same width, so that the notes form a column.
     let notes = lines.iter().map(|line| line.notes.width()).max().unwrap_or_default();
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(notes + 4).max(24));
-    let tree = lines.iter().map(Line::width).max().unwrap_or_default().min(room);
+    let tree = lines.iter().map(TreeLine::width).max().unwrap_or_default().min(room);
     for line in &lines {
         line.render(tree, &mut text);
     }
     for circle in &drawing.circles {
-        let mut way = circle.clone();
-        way.extend(circle.first());
-        let way: Vec<String> = way.iter().map(ToString::to_string).collect();
+        let mut path = circle.clone();
+        path.extend(circle.first());
+        let path: Vec<String> = path.iter().map(ToString::to_string).collect();
         let _infallible = writeln!(
             text,
-            "\nA circle, none of which can ever be begun; each waits for the next: {}",
-            way.join(" → ")
+            "\nThese tasks wait for each other, so none can start: {}",
+            path.join(" → ")
         );
     }
     let _infallible = writeln!(text, "\n{FAINT}{}{FAINT:#}", legend(drawing));
@@ -39,12 +39,12 @@ pub(crate) fn text(drawing: &Drawing<'_>, width: Option<usize>) -> String {
 }
 
 fn legend(drawing: &Drawing<'_>) -> String {
-    let looks = [Look::Ready, Look::InProgress, Look::Done, Look::Blocked];
-    let mut parts: Vec<String> = looks
+    let states = [Look::Ready, Look::InProgress, Look::Done, Look::Blocked];
+    let mut parts: Vec<String> = states
         .iter()
-        .map(|look| {
-            let word = if *look == Look::Ready { "not begun" } else { look.word() };
-            format!("{} {word}", look.symbol())
+        .map(|state| {
+            let word = if *state == Look::Ready { "not started" } else { state.word() };
+            format!("{} {word}", state.symbol())
         })
         .collect();
     if drawing.critical.len() > 1 {
@@ -53,20 +53,20 @@ fn legend(drawing: &Drawing<'_>) -> String {
     parts.join("   ")
 }
 
-/// A task's line.
-struct Line {
+/// The line of a task.
+struct TreeLine {
     critical: bool,
-    /// The lines of the tree before it.
+    /// The tree characters before the task.
     stem: String,
-    look: Look,
+    state: Look,
     id: TaskId,
     subject: String,
     notes: String,
 }
 
-impl Line {
+impl TreeLine {
     fn head(&self) -> String {
-        format!("{} {}  ", self.look.symbol(), self.id)
+        format!("{} {}  ", self.state.symbol(), self.id)
     }
 
     /// The width up to the end of the subject.
@@ -77,17 +77,17 @@ impl Line {
     fn render(&self, tree: usize, text: &mut String) {
         let mark = if self.critical { "* " } else { "  " };
         let strong = if self.critical { STRONG } else { anstyle::Style::new() };
-        // A branch too deep for the width goes beyond it, but not without a word.
+        // A branch too deep for the width exceeds it, but still shows the start of the subject.
         let room = tree.saturating_sub(self.stem.width() + self.head().width());
         let room = room.max(self.subject.width().min(8));
         let subject = text::cut(&self.subject, room);
-        let (stem, style, look, id) =
-            (&self.stem, output::task_style(self.look), self.look, self.id);
+        let (stem, style, state, id) =
+            (&self.stem, output::task_style(self.state), self.state, self.id);
         let _infallible = write!(
             text,
             "{strong}{mark}{strong:#}{FAINT}{stem}{FAINT:#}{style}{}{style:#} {strong}{id}  \
              {subject}{strong:#}",
-            look.symbol()
+            state.symbol()
         );
         if !self.notes.is_empty() {
             let gap = room.saturating_sub(subject.width()) + 2;
@@ -97,13 +97,13 @@ impl Line {
     }
 }
 
-/// The line of a task and, below it, those of its children.
-fn branch(drawing: &Drawing<'_>, id: TaskId, stem: &str, below: &str, lines: &mut Vec<Line>) {
+/// Adds the line of a task and, below it, those of its children.
+fn branch(drawing: &Drawing<'_>, id: TaskId, stem: &str, below: &str, lines: &mut Vec<TreeLine>) {
     let Some(node) = drawing.graph.node(id) else { return };
-    lines.push(Line {
+    lines.push(TreeLine {
         critical: drawing.is_critical(id),
         stem: stem.to_owned(),
-        look: Look::of(drawing.graph, id),
+        state: Look::of(drawing.graph, id),
         id,
         subject: text::one_line(&node.subject),
         notes: notes(drawing, id),
@@ -131,7 +131,7 @@ fn notes(drawing: &Drawing<'_>, id: TaskId) -> String {
         notes.push(format!("{also} {}", task_view::join(others)));
     }
     if drawing.is_in_circle(id) {
-        notes.push("in a circle".to_owned());
+        notes.push("in a cycle".to_owned());
     }
     notes.join(", ")
 }

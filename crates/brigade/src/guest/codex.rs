@@ -1,29 +1,33 @@
-//! What Codex is told, in its `config.toml`: the team's tools, and to offer them to every model.
+//! The settings for Codex in its `config.toml`: the team's MCP tools, offered to every model.
 
 use brigade_agents::driver::{TOOLS, ToolServer};
 use toml::{Table, Value};
 
-use super::edit::{self, Advice, Edit};
-use super::record::Touched;
+use super::edit::{self, Edit, EditDecision};
+use super::record::ChangedFile;
 
-/// Where Codex's own models would have to look for the tools if they were not kept out of there: in
-/// code they write, or in a search.
-const HIDDEN_BEHIND: [&str; 2] = ["code_mode", "deferred"];
+/// Codex would otherwise offer the tools to its own models only through code they write or through a tool search.
+const OMIT_FROM: [&str; 2] = ["code_mode", "deferred"];
 
-/// What is to be put behind what the file says now.
-pub(crate) fn advise(now: Option<&str>, known: Option<&Touched>, server: &ToolServer) -> Advice {
+/// Decides what to append to the file.
+pub(crate) fn decide(
+    now: Option<&str>,
+    known: Option<&ChangedFile>,
+    server: &ToolServer,
+) -> EditDecision {
     let now = now.unwrap_or_default();
-    let unreadable =
-        |error: &toml::de::Error| Advice::leave(format!("not TOML: {}", error.message()));
+    let unreadable = |error: &toml::de::Error| {
+        EditDecision::leave_alone(format!("not TOML: {}", error.message()))
+    };
     let table = match now.parse::<Table>() {
         Ok(table) => table,
         Err(error) => return unreadable(&error),
     };
     let wanted = server_table(server);
     if server_in(&table) == Some(&wanted) {
-        return Advice::default();
+        return EditDecision::default();
     }
-    // From here on without what we put there before.
+    // From here on, work on the text without brigade's earlier addition.
     let before = match known {
         Some(known) if known.is_as_left(now) => known.before.clone().unwrap_or_default(),
         Some(known) => edit::without(&known.put, now).unwrap_or_default().into_owned(),
@@ -34,9 +38,9 @@ pub(crate) fn advise(now: Option<&str>, known: Option<&Touched>, server: &ToolSe
         Err(error) => return unreadable(&error),
     };
     if server_in(&table).is_some() {
-        return Advice::leave(format!("it has a server `{TOOLS}` that brigade did not put there"));
+        return EditDecision::leave_alone(format!("it already has another server named `{TOOLS}`"));
     }
-    // A blank line before it, and none at the top of a file.
+    // Separate it with a blank line, except at the start of the file.
     let gap = match before.as_str() {
         "" => "",
         text if text.ends_with('\n') => "\n",
@@ -44,19 +48,22 @@ pub(crate) fn advise(now: Option<&str>, known: Option<&Touched>, server: &ToolSe
     };
     let piece = format!("{gap}{}", server_text(server));
     let text = before + &piece;
-    // Tables can be spelled in ways that nothing can be added to from below.
+    // Some ways to write a table (such as an inline table) cannot be extended by appending.
     let whole = text.parse::<Table>();
     if !whole.is_ok_and(|table| server_in(&table) == Some(&wanted)) {
-        return Advice::leave(format!("no server `{TOOLS}` can be added to the way it is written"));
+        return EditDecision::leave_alone(format!(
+            "the way it is written does not allow appending a server `{TOOLS}`"
+        ));
     }
-    Advice { edit: Some(Edit::Pieces(vec![piece])), left: None }
+    EditDecision { edit: Some(Edit::Pieces(vec![piece])), left: None }
 }
 
-/// Whether a text still means what one of these pieces says, in whatever words.
-pub(crate) fn still_says(text: &str, pieces: &[String]) -> bool {
+/// Whether a text still contains the settings of one of these pieces, possibly written in another form.
+pub(crate) fn still_contains(text: &str, pieces: &[String]) -> bool {
     let Ok(table) = text.parse::<Table>() else { return false };
-    let said = |piece: &String| piece.parse::<Table>().is_ok_and(|piece| is_within(&piece, &table));
-    pieces.iter().any(said)
+    let is_contained =
+        |piece: &String| piece.parse::<Table>().is_ok_and(|piece| is_within(&piece, &table));
+    pieces.iter().any(is_contained)
 }
 
 fn is_within(part: &Table, whole: &Table) -> bool {
@@ -79,7 +86,7 @@ fn server_table(server: &ToolServer) -> Value {
     let mut table = Table::new();
     table.insert("command".to_owned(), Value::from(server.command.as_str()));
     table.insert("args".to_owned(), Value::from(server.args.clone()));
-    table.insert("omit_tools_from".to_owned(), Value::from(HIDDEN_BEHIND.to_vec()));
+    table.insert("omit_tools_from".to_owned(), Value::from(OMIT_FROM.to_vec()));
     if !server.env.is_empty() {
         let env = server.env.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str())));
         table.insert("env".to_owned(), Value::Table(env.collect()));
@@ -87,14 +94,14 @@ fn server_table(server: &ToolServer) -> Value {
     Value::Table(table)
 }
 
-/// In the form in which Codex itself writes it, so that it stays as it is when Codex writes another.
+/// The server's settings in the form Codex itself writes, so that they stay unchanged when Codex adds another server.
 fn server_text(server: &ToolServer) -> String {
     let args: Vec<String> = server.args.iter().map(|arg| quoted(arg)).collect();
     let mut text = format!(
         "[mcp_servers.{TOOLS}]\ncommand = {}\nargs = [{}]\nomit_tools_from = [{}]\n",
         quoted(&server.command),
         args.join(", "),
-        HIDDEN_BEHIND.map(quoted).join(", ")
+        OMIT_FROM.map(quoted).join(", ")
     );
     if !server.env.is_empty() {
         text += &format!("\n[mcp_servers.{TOOLS}.env]\n");
@@ -105,7 +112,7 @@ fn server_text(server: &ToolServer) -> String {
     text
 }
 
-/// A string of TOML: what JSON escapes means the same there, but for DEL, which must be escaped.
+/// A TOML string. JSON escapes are valid in TOML; only DEL must be escaped in addition.
 fn quoted(text: &str) -> String {
     let json = serde_json::Value::from(text).to_string();
     json.replace('\u{7f}', "\\u007F")

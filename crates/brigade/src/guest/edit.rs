@@ -1,4 +1,4 @@
-//! What is put into a text, and the same text without it.
+//! Adds brigade's settings to a text, and removes them.
 
 use std::borrow::Cow;
 
@@ -7,56 +7,56 @@ use brigade_wire::settings::{self, Place, SettingChange, Settings};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::record::Touched;
+use super::record::ChangedFile;
 
-/// What a file shall say.
+/// An edit of a file.
 #[derive(Clone, Debug)]
 pub(crate) enum Edit {
-    /// These settings, among others.
-    Settings(Vec<Wish>),
-    /// These pieces of text at its end.
+    /// Set these settings and keep all others.
+    Settings(Vec<WantedSetting>),
+    /// Append these pieces of text.
     Pieces(Vec<String>),
-    /// This and nothing else.
+    /// Replace the whole text.
     Whole(String),
 }
 
-/// What becomes of the file.
+/// The decision about a file.
 #[derive(Debug, Default)]
-pub(crate) struct Advice {
-    /// What to do, if anything.
+pub(crate) struct EditDecision {
+    /// The edit to make, if any.
     pub(crate) edit: Option<Edit>,
-    /// What was left alone, and why.
+    /// Why the file is left alone.
     pub(crate) left: Option<String>,
 }
 
-impl Advice {
-    pub(crate) fn leave(why: impl Into<String>) -> Self {
+impl EditDecision {
+    pub(crate) fn leave_alone(why: impl Into<String>) -> Self {
         Self { edit: None, left: Some(why.into()) }
     }
 }
 
-/// A setting that is wanted.
+/// A setting to write.
 #[derive(Clone, Debug)]
-pub(crate) struct Wish {
+pub(crate) struct WantedSetting {
     pub(crate) section: Option<&'static str>,
     pub(crate) key: &'static str,
     pub(crate) value: Value,
 }
 
-/// What of a file is ours.
+/// The part of a file that brigade wrote.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Put {
+pub(crate) enum OurContent {
     Settings {
         settings: Vec<OurSetting>,
-        /// The sections that were made for them.
+        /// The sections that were created for them.
         sections: Vec<String>,
     },
     Pieces(Vec<String>),
     Whole,
 }
 
-/// A setting of ours, and what it was before.
+/// A setting that brigade wrote, and its previous value.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct OurSetting {
     pub(crate) section: Option<String>,
@@ -71,20 +71,20 @@ impl OurSetting {
     }
 }
 
-/// A text with the edit made.
+/// The result of an edit.
 #[derive(Debug)]
 pub(crate) struct Edited {
     pub(crate) text: String,
-    /// The same text without us; `None` if there was no file.
+    /// The text without brigade's changes; `None` if there was no file.
     pub(crate) before: Option<String>,
-    pub(crate) put: Put,
+    pub(crate) put: OurContent,
 }
 
-/// Makes an edit in a text that may have been edited by us before. `None` if there is nothing to do.
+/// Makes an edit in a text that brigade may have edited before. Returns `None` if there is nothing to do.
 pub(crate) fn make(
     edit: &Edit,
     now: Option<&str>,
-    known: Option<&Touched>,
+    known: Option<&ChangedFile>,
 ) -> Result<Option<Edited>, Damage> {
     let before = match (now, known) {
         (Some(now), Some(known)) if known.is_as_left(now) => known.before.clone(),
@@ -92,24 +92,24 @@ pub(crate) fn make(
         (now, _) => now.map(str::to_owned),
     };
     let (text, put) = match edit {
-        Edit::Settings(wishes) => {
+        Edit::Settings(wanted) => {
             let known = known.map(|known| &known.put);
-            let put = settings_put(wishes, before.as_deref(), known)?;
-            (set(wishes, now)?, put)
+            let put = settings_put(wanted, before.as_deref(), known)?;
+            (set(wanted, now)?, put)
         }
         Edit::Pieces(pieces) => {
             let text = before.as_deref().unwrap_or_default().to_owned() + &pieces.concat();
-            (text, Put::Pieces(pieces.clone()))
+            (text, OurContent::Pieces(pieces.clone()))
         }
-        Edit::Whole(text) => (text.clone(), Put::Whole),
+        Edit::Whole(text) => (text.clone(), OurContent::Whole),
     };
     Ok((now != Some(&text)).then_some(Edited { text, before, put }))
 }
 
-/// The text without what is ours in it. What is no longer as we put it is not ours.
-pub(crate) fn without<'t>(put: &Put, now: &'t str) -> Result<Cow<'t, str>, Damage> {
+/// Removes brigade's settings from the text. A setting whose value was changed since is kept.
+pub(crate) fn without<'t>(put: &OurContent, now: &'t str) -> Result<Cow<'t, str>, Damage> {
     match put {
-        Put::Settings { settings, sections } => {
+        OurContent::Settings { settings, sections } => {
             let view = Settings::read(now.as_bytes())?;
             let ours =
                 settings.iter().filter(|ours| view.get(ours.place()).as_ref() == Some(&ours.is));
@@ -121,32 +121,32 @@ pub(crate) fn without<'t>(put: &Put, now: &'t str) -> Result<Cow<'t, str>, Damag
             let text = Settings::read(&text)?.without_empty(&sections).into_owned();
             Ok(Cow::Owned(String::from_utf8_lossy(&text).into_owned()))
         }
-        Put::Pieces(pieces) => {
+        OurContent::Pieces(pieces) => {
             let text =
                 pieces.iter().fold(now.to_owned(), |text, piece| text.replacen(piece, "", 1));
             Ok(Cow::Owned(text))
         }
-        Put::Whole => Ok(Cow::Borrowed(now)),
+        OurContent::Whole => Ok(Cow::Borrowed(now)),
     }
 }
 
-/// Whether nothing is said by what is left of a file that we made.
-pub(crate) fn says_nothing(put: &Put, text: &str) -> bool {
+/// Whether the rest of a file that brigade created is empty.
+pub(crate) fn is_empty(put: &OurContent, text: &str) -> bool {
     match put {
-        Put::Settings { .. } => {
+        OurContent::Settings { .. } => {
             Settings::read(text.as_bytes()).is_ok_and(|settings| settings.is_empty())
         }
-        Put::Pieces(_) | Put::Whole => text.trim().is_empty(),
+        OurContent::Pieces(_) | OurContent::Whole => text.trim().is_empty(),
     }
 }
 
-fn set(wishes: &[Wish], now: Option<&str>) -> Result<String, Damage> {
+fn set(wanted: &[WantedSetting], now: Option<&str>) -> Result<String, Damage> {
     let view = Settings::read(now.map_or(settings::EMPTY, str::as_bytes))?;
-    let change = |wish: &'_ Wish| {
-        let place = Place { section: wish.section, key: wish.key };
-        (place, wish.value.clone())
+    let change = |setting: &'_ WantedSetting| {
+        let place = Place { section: setting.section, key: setting.key };
+        (place, setting.value.clone())
     };
-    let changes: Vec<(Place<'_>, Value)> = wishes.iter().map(change).collect();
+    let changes: Vec<(Place<'_>, Value)> = wanted.iter().map(change).collect();
     let changes: Vec<SettingChange<'_>> = changes
         .iter()
         .map(|(place, value)| SettingChange { place: *place, value: Some(value) })
@@ -154,12 +154,16 @@ fn set(wishes: &[Wish], now: Option<&str>) -> Result<String, Damage> {
     Ok(String::from_utf8_lossy(&view.with(&changes)?).into_owned())
 }
 
-/// What is ours once the wishes are granted: these, and what we had put there before.
-fn settings_put(wishes: &[Wish], before: Option<&str>, known: Option<&Put>) -> Result<Put, Damage> {
+/// The settings that are brigade's after the edit: the new ones, and those it wrote before.
+fn settings_put(
+    wanted: &[WantedSetting],
+    before: Option<&str>,
+    known: Option<&OurContent>,
+) -> Result<OurContent, Damage> {
     let view = Settings::read(before.map_or(settings::EMPTY, str::as_bytes))?;
-    let wanted = wishes.iter().map(|wish| (wish.section, wish.key, &wish.value));
+    let wanted = wanted.iter().map(|setting| (setting.section, setting.key, &setting.value));
     let mut all: Vec<(Option<&str>, &str, &Value)> = wanted.collect();
-    if let Some(Put::Settings { settings, .. }) = known {
+    if let Some(OurContent::Settings { settings, .. }) = known {
         for ours in settings {
             let (section, key) = (ours.section.as_deref(), ours.key.as_str());
             if !all.iter().any(|(s, k, _)| (*s, *k) == (section, key)) {
@@ -179,5 +183,5 @@ fn settings_put(wishes: &[Wish], before: Option<&str>, known: Option<&Put>) -> R
     sections.sort_unstable();
     sections.dedup();
     sections.retain(|section| !view.has(section));
-    Ok(Put::Settings { settings, sections })
+    Ok(OurContent::Settings { settings, sections })
 }

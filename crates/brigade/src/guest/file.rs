@@ -1,7 +1,7 @@
-//! A file of the user's: read with care, replaced in one step.
+//! Reads a user's file and replaces it atomically.
 //!
-//! Many people keep their settings in a repository and link to them. A link is followed if what it
-//! leads to is the user's own, and stays a link.
+//! Many people keep their settings in a repository and link to them. A link is followed if its target belongs to the
+//! user, and stays a link.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Write as _};
@@ -10,32 +10,32 @@ use std::path::{Path, PathBuf};
 
 use super::GuestError;
 
-/// A file as it was found, or the place where it would be.
+/// A file as it was read, or a path where no file exists yet.
 #[derive(Debug)]
-pub(crate) struct Found {
-    /// The path as it was asked for.
+pub(crate) struct UserFile {
+    /// The path as given.
     pub(crate) path: PathBuf,
-    /// What it says; `None` if there is no such file.
+    /// The content; `None` if there is no such file.
     pub(crate) text: Option<String>,
-    /// The same path without links.
+    /// The path with links resolved.
     real: PathBuf,
     mode: Option<u32>,
 }
 
-impl Found {
-    /// Looks for a file.
-    pub(crate) fn at(path: &Path) -> Result<Self, GuestError> {
+impl UserFile {
+    /// Reads a file.
+    pub(crate) fn read(path: &Path) -> Result<Self, GuestError> {
         match fs::symlink_metadata(path) {
             Ok(_) => Self::present(path),
             Err(error) if error.kind() == ErrorKind::NotFound => Self::absent(path),
-            Err(source) => Err(GuestError::io("look at", path, source)),
+            Err(source) => Err(GuestError::io("read", path, source)),
         }
     }
 
     fn present(path: &Path) -> Result<Self, GuestError> {
         let real = real(path)?;
-        let looked = fs::metadata(&real).map_err(|source| GuestError::io("look at", &real, source));
-        let metadata = looked?;
+        let metadata = fs::metadata(&real).map_err(|source| GuestError::io("read", &real, source));
+        let metadata = metadata?;
         check_owner(&metadata, path)?;
         if !metadata.is_file() {
             return Err(GuestError::NotAFile { path: path.to_owned() });
@@ -45,19 +45,19 @@ impl Found {
     }
 
     fn absent(path: &Path) -> Result<Self, GuestError> {
-        // From the nearest folder that is there; a link that leads nowhere is there too.
-        let there = path.ancestors().skip(1).find(|dir| fs::symlink_metadata(dir).is_ok());
-        let there = there.unwrap_or(Path::new("/"));
-        let dir = real(there)?;
-        if dir != there {
-            let looked = fs::metadata(&dir).map_err(|e| GuestError::io("look at", &dir, e));
-            check_owner(&looked?, there)?;
+        // Start from the nearest existing parent; a dangling link counts as existing.
+        let existing = path.ancestors().skip(1).find(|dir| fs::symlink_metadata(dir).is_ok());
+        let existing = existing.unwrap_or(Path::new("/"));
+        let dir = real(existing)?;
+        if dir != existing {
+            let metadata = fs::metadata(&dir).map_err(|e| GuestError::io("read", &dir, e));
+            check_owner(&metadata?, existing)?;
         }
-        let rest = path.strip_prefix(there).unwrap_or(path);
+        let rest = path.strip_prefix(existing).unwrap_or(path);
         Ok(Self { path: path.to_owned(), text: None, real: dir.join(rest), mode: None })
     }
 
-    /// The folders that have to be made for it, the outermost first.
+    /// The folders that have to be created for it, outermost first.
     pub(crate) fn missing_folders(&self) -> Vec<PathBuf> {
         let missing = self.real.ancestors().skip(1).take_while(|dir| !dir.exists());
         let mut folders: Vec<PathBuf> = missing.map(Path::to_owned).collect();
@@ -65,20 +65,19 @@ impl Found {
         folders
     }
 
-    /// Gives the file this text, in one step, with the mode it had. Refused if it no longer says what
-    /// was found.
+    /// Replaces the file's content atomically and keeps its mode. Fails if the file has changed since it was read.
     pub(crate) fn replace(&self, text: &str) -> Result<(), GuestError> {
         let (temporary, dir) = self.temporary();
         let failed = |doing| move |source| GuestError::io(doing, &self.path, source);
-        DirBuilder::new().recursive(true).create(dir).map_err(failed("make the folder of"))?;
-        self.tidy();
+        DirBuilder::new().recursive(true).create(dir).map_err(failed("create the folder of"))?;
+        self.remove_temporary();
         let written = (|| {
             let mut options = OpenOptions::new();
             options.write(true).create_new(true).mode(self.mode.unwrap_or(0o666));
             let mut file = options.open(&temporary)?;
             file.write_all(text.as_bytes())?;
             if let Some(mode) = self.mode {
-                // The umask may have taken something away.
+                // The umask may have removed permission bits.
                 file.set_permissions(Permissions::from_mode(mode))?;
             }
             file.sync_all()
@@ -90,15 +89,15 @@ impl Found {
             fs::rename(&temporary, &self.real).map_err(failed("replace"))
         });
         if replaced.is_err() {
-            self.tidy();
+            self.remove_temporary();
         }
         replaced?;
-        // The name is on the disk too; where a folder cannot be synced it is as good as it gets.
+        // Sync the rename as well. Some file systems cannot sync a folder; ignore that.
         let _synced = File::open(dir).and_then(|dir| dir.sync_all());
         Ok(())
     }
 
-    /// Removes the file. A link to it is removed as well: it would lead nowhere.
+    /// Removes the file, and a link to it, which would dangle.
     pub(crate) fn remove(&self) -> Result<(), GuestError> {
         if read(&self.real)? != self.text {
             return Err(GuestError::Overtaken { path: self.path.clone() });
@@ -110,13 +109,13 @@ impl Found {
         removed.map_err(|source| GuestError::io("remove", &self.path, source))
     }
 
-    /// Removes what a killed process left half written.
-    pub(crate) fn tidy(&self) {
+    /// Removes the temporary file that a killed process may have left.
+    pub(crate) fn remove_temporary(&self) {
         let _none = fs::remove_file(self.temporary().0);
     }
 
-    /// Where the new text is written first, and the folder. One name for all: whoever writes holds the
-    /// lock of the record.
+    /// The path of the temporary file, and its folder. A fixed name is enough, because the writer holds the record's
+    /// lock.
     fn temporary(&self) -> (PathBuf, &Path) {
         let dir = self.real.parent().unwrap_or(Path::new("/"));
         let name = self.real.file_name().unwrap_or_default().to_string_lossy();
@@ -124,7 +123,7 @@ impl Found {
     }
 }
 
-/// The text of a file; `None` if there is none.
+/// Reads a file; `None` if it does not exist.
 fn read(path: &Path) -> Result<Option<String>, GuestError> {
     match fs::read(path) {
         Ok(bytes) => {

@@ -1,16 +1,16 @@
-//! Everything `brigade init` would change, and the changing of it.
+//! Plans all changes of `brigade init`, and applies them.
 
 use std::path::{Path, PathBuf};
 
 use brigade_agents::driver::{AGENTS, Agent, ToolServer};
 
-use super::edit::{self, Advice, Edit};
-use super::file::Found;
-use super::record::{Book, Record, Touched};
+use super::edit::{self, Edit, EditDecision};
+use super::file::UserFile;
+use super::record::{ChangedFile, InitRecord, RecordFolder};
 use super::{GuestError, claude, codex, gemini};
 use crate::env;
 
-/// What there is on this machine, as far as it matters here.
+/// The state of this machine that the plan depends on.
 #[derive(Debug)]
 pub(crate) struct Machine {
     /// This program.
@@ -25,36 +25,40 @@ pub(crate) struct Machine {
     pub(crate) codex_dir: Option<PathBuf>,
     /// Gemini CLI's folder, if Gemini CLI is installed.
     pub(crate) gemini_dir: Option<PathBuf>,
-    /// What a server of ours has to be told of this environment.
+    /// Environment variables to pass to brigade's MCP server.
     pub(crate) variables: Vec<(String, String)>,
 }
 
-/// What would be done.
+/// The planned changes.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) steps: Vec<Step>,
-    /// What is left alone, and why.
+    /// The files that are left alone, and why.
     pub(crate) left: Vec<(PathBuf, String)>,
 }
 
-/// One file that would be changed.
+/// The planned change of one file.
 #[derive(Debug)]
 pub(crate) struct Step {
-    pub(crate) found: Found,
-    /// What it would say.
+    pub(crate) found: UserFile,
+    /// The new content.
     pub(crate) text: String,
-    touched: Touched,
+    touched: ChangedFile,
 }
 
 impl Plan {
-    /// Looks at every file, and at what was done to it before.
-    pub(crate) fn make(machine: &Machine, record: &Record) -> Result<Self, GuestError> {
+    /// Reads every file, and what brigade changed in it before, and plans the changes.
+    pub(crate) fn make(machine: &Machine, record: &InitRecord) -> Result<Self, GuestError> {
         let mut plan = Self::default();
         let settings = claude::settings(&machine.brigade, machine.claude.as_deref());
-        plan.want(Found::at(&machine.claude_dir.join("settings.json"))?, &settings, record)?;
+        plan.plan_edit(
+            UserFile::read(&machine.claude_dir.join("settings.json"))?,
+            &settings,
+            record,
+        )?;
         for agent in machine.agents.iter().filter(|agent| !agent.native) {
             let path = machine.claude_dir.join("agents").join(format!("{}.md", agent.name));
-            plan.want_whole(Found::at(&path)?, claude::agent_type(agent), record)?;
+            plan.plan_whole_file(UserFile::read(&path)?, claude::agent_type(agent), record)?;
         }
         let server = ToolServer {
             command: machine.brigade.to_string_lossy().into_owned(),
@@ -62,66 +66,71 @@ impl Plan {
             env: machine.variables.clone(),
         };
         if let Some(dir) = &machine.codex_dir {
-            plan.consider(&dir.join("config.toml"), codex::advise, &server, record)?;
+            plan.plan_optional(&dir.join("config.toml"), codex::decide, &server, record)?;
         }
         if let Some(dir) = &machine.gemini_dir {
-            plan.consider(&dir.join("settings.json"), gemini::advise, &server, record)?;
+            plan.plan_optional(&dir.join("settings.json"), gemini::decide, &server, record)?;
         }
         Ok(plan)
     }
 
-    /// Asks what is to become of a file without which Claude Code is none the worse.
-    fn consider(
+    /// Plans the change of a file of another agent. A problem with it does not fail the whole plan.
+    fn plan_optional(
         &mut self,
         path: &Path,
-        advise: fn(Option<&str>, Option<&Touched>, &ToolServer) -> Advice,
+        decide: fn(Option<&str>, Option<&ChangedFile>, &ToolServer) -> EditDecision,
         server: &ToolServer,
-        record: &Record,
+        record: &InitRecord,
     ) -> Result<(), GuestError> {
-        let found = match Found::at(path) {
+        let found = match UserFile::read(path) {
             Ok(found) => found,
             Err(error) => {
                 self.left.push((path.to_owned(), error.to_string()));
                 return Ok(());
             }
         };
-        let advice = advise(found.text.as_deref(), record.file(path), server);
+        let advice = decide(found.text.as_deref(), record.file(path), server);
         self.left.extend(advice.left.map(|why| (path.to_owned(), why)));
         match advice.edit {
-            Some(edit) => self.want(found, &edit, record),
+            Some(edit) => self.plan_edit(found, &edit, record),
             None => Ok(()),
         }
     }
 
-    /// Wants a file that is ours as a whole, unless somebody else's is there.
-    fn want_whole(
+    /// Plans to write a whole file, unless a file that brigade did not write is there.
+    fn plan_whole_file(
         &mut self,
-        found: Found,
+        found: UserFile,
         text: String,
-        record: &Record,
+        record: &InitRecord,
     ) -> Result<(), GuestError> {
         let known = record.file(&found.path);
         if let Some(now) = found.text.as_ref().filter(|now| **now != text)
             && !known.is_some_and(|known| known.is_as_left(now))
         {
             let why = match known {
-                Some(_) => "it was changed since brigade wrote it",
-                None => "it is not brigade's",
+                Some(_) => "it was edited since brigade wrote it",
+                None => "brigade did not write it",
             };
             self.left.push((found.path, why.to_owned()));
             return Ok(());
         }
-        self.want(found, &Edit::Whole(text), record)
+        self.plan_edit(found, &Edit::Whole(text), record)
     }
 
-    fn want(&mut self, found: Found, edit: &Edit, record: &Record) -> Result<(), GuestError> {
+    fn plan_edit(
+        &mut self,
+        found: UserFile,
+        edit: &Edit,
+        record: &InitRecord,
+    ) -> Result<(), GuestError> {
         let known = record.file(&found.path);
         let damaged = |source| GuestError::Damaged { path: found.path.clone(), source };
         let edited = edit::make(edit, found.text.as_deref(), known).map_err(damaged)?;
         let Some(edited) = edited else { return Ok(()) };
-        // What we replace now was ours, in part or whole, if we know the file.
+        // If the record lists the file, its current text contains brigade's earlier edit.
         let earlier = found.text.clone().filter(|_| known.is_some());
-        let touched = Touched {
+        let touched = ChangedFile {
             path: found.path.clone(),
             before: edited.before,
             left: earlier.into_iter().chain([edited.text.clone()]).collect(),
@@ -131,8 +140,12 @@ impl Plan {
         Ok(())
     }
 
-    /// Does it. The record says what will be done before anything is.
-    pub(crate) fn carry_out(&self, book: &Book, mut record: Record) -> Result<(), GuestError> {
+    /// Applies the plan. Writes the record before changing any file.
+    pub(crate) fn apply(
+        &self,
+        folder: &RecordFolder,
+        mut record: InitRecord,
+    ) -> Result<(), GuestError> {
         for step in &self.steps {
             for folder in step.found.missing_folders() {
                 if !record.folders.contains(&folder) {
@@ -142,7 +155,7 @@ impl Plan {
             record.files.retain(|file| file.path != step.touched.path);
             record.files.push(step.touched.clone());
         }
-        book.write(&record)?;
+        folder.write(&record)?;
         self.steps.iter().try_for_each(|step| step.found.replace(&step.text))
     }
 }

@@ -1,5 +1,5 @@
-//! What was put where. The record is written before the first file is changed, so that whatever happens
-//! in between can be undone.
+//! The record of all changes. It is written before the first file is changed, so that an interrupted run can be
+//! undone.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write as _};
@@ -9,59 +9,58 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::GuestError;
-use super::edit::Put;
+use super::edit::OurContent;
 
-/// The name of the file that whoever works here has locked.
+/// The lock file.
 const LOCK: &str = "lock";
 
-/// Everything that was changed.
+/// All changes.
 #[derive(Debug, Default, Deserialize, Serialize)]
-pub(crate) struct Record {
+pub(crate) struct InitRecord {
     /// The files, in the order in which they were changed.
-    pub(crate) files: Vec<Touched>,
-    /// The folders that were made for them, the outermost first.
+    pub(crate) files: Vec<ChangedFile>,
+    /// The folders that were created for them, outermost first.
     pub(crate) folders: Vec<PathBuf>,
 }
 
 /// A file that was changed.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Touched {
+pub(crate) struct ChangedFile {
     pub(crate) path: PathBuf,
-    /// What it said without us; `None` if there was no such file.
+    /// Its text without brigade's changes; `None` if there was no such file.
     pub(crate) before: Option<String>,
-    /// What we may have left it saying: the last text, and the one we replaced by it.
+    /// The texts that brigade may have written: the last one, and the one it replaced.
     pub(crate) left: Vec<String>,
-    /// What of it is ours.
-    pub(crate) put: Put,
+    /// The part that brigade wrote.
+    pub(crate) put: OurContent,
 }
 
-impl Record {
-    pub(crate) fn file(&self, path: &Path) -> Option<&Touched> {
+impl InitRecord {
+    pub(crate) fn file(&self, path: &Path) -> Option<&ChangedFile> {
         self.files.iter().find(|file| file.path == path)
     }
 }
 
-impl Touched {
-    /// Whether a text is as we left it.
+impl ChangedFile {
+    /// Whether a text is exactly what brigade wrote.
     pub(crate) fn is_as_left(&self, text: &str) -> bool {
         self.left.iter().any(|left| left == text)
     }
 }
 
-/// The folder of the record, ours alone while this is held.
+/// The folder of the record, locked by this process.
 #[derive(Debug)]
-pub(crate) struct Book {
+pub(crate) struct RecordFolder {
     dir: PathBuf,
     _lock: File,
 }
 
-impl Book {
-    /// Opens the folder, making it if need be. What stands in the record is nobody else's business:
-    /// settings have keys and tokens in them.
+impl RecordFolder {
+    /// Opens the folder, creating it if needed. Only the user may read it, because settings contain keys and tokens.
     pub(crate) fn open(dir: &Path) -> Result<Self, GuestError> {
         let mut builder = DirBuilder::new();
         let made = builder.recursive(true).mode(0o700).create(dir);
-        made.map_err(|source| GuestError::io("make the folder", dir, source))?;
+        made.map_err(|source| GuestError::io("create the folder", dir, source))?;
         let path = dir.join(LOCK);
         let lock =
             OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
@@ -71,8 +70,9 @@ impl Book {
             Err(TryLockError::WouldBlock) => return Err(GuestError::Busy),
             Err(TryLockError::Error(source)) => return Err(GuestError::io("lock", &path, source)),
         }
-        // Whoever had it may have removed it between our two steps.
-        let inode = |looked: io::Result<fs::Metadata>| looked.ok().map(|metadata| metadata.ino());
+        // The previous holder may have removed the file between opening and locking it.
+        let inode =
+            |metadata: io::Result<fs::Metadata>| metadata.ok().map(|metadata| metadata.ino());
         if inode(lock.metadata()) != inode(fs::metadata(&path)) {
             return Err(GuestError::Busy);
         }
@@ -80,7 +80,7 @@ impl Book {
     }
 
     /// The record, if there is one.
-    pub(crate) fn read(&self) -> Result<Option<Record>, GuestError> {
+    pub(crate) fn read(&self) -> Result<Option<InitRecord>, GuestError> {
         let path = self.path();
         match fs::read(&path) {
             Ok(bytes) => {
@@ -92,8 +92,8 @@ impl Book {
         }
     }
 
-    /// Writes the record, and waits until it is on the disk.
-    pub(crate) fn write(&self, record: &Record) -> Result<(), GuestError> {
+    /// Writes the record and syncs it to disk.
+    pub(crate) fn write(&self, record: &InitRecord) -> Result<(), GuestError> {
         let (path, temporary) = (self.path(), self.dir.join("record.json.new"));
         let written = (|| {
             let mut options = OpenOptions::new();
@@ -107,7 +107,7 @@ impl Book {
         written.map_err(|source| GuestError::io("write", &path, source))
     }
 
-    /// Ends the record.
+    /// Removes the record.
     pub(crate) fn close(self) -> Result<(), GuestError> {
         let path = self.path();
         fs::remove_file(&path).map_err(|source| GuestError::io("remove", &path, source))
@@ -118,14 +118,13 @@ impl Book {
     }
 }
 
-impl Drop for Book {
-    /// Without a record the folder goes, and brigade's own, if this was all there is in it. The lock is
-    /// held until then.
+impl Drop for RecordFolder {
+    /// If there is no record, removes the folder, and brigade's state folder if it is empty. Holds the lock until then.
     fn drop(&mut self) {
         if !self.path().exists() {
-            let _untidy = fs::remove_file(self.dir.join(LOCK));
-            let _untidy = fs::remove_dir(&self.dir);
-            let _untidy = self.dir.parent().map(fs::remove_dir);
+            let _ignored = fs::remove_file(self.dir.join(LOCK));
+            let _ignored = fs::remove_dir(&self.dir);
+            let _ignored = self.dir.parent().map(fs::remove_dir);
         }
     }
 }

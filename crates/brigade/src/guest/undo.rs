@@ -1,39 +1,39 @@
-//! The way back: every file as it was, or, where somebody has changed it since, without what is ours.
+//! Reverts `brigade init`: restores every file, or, if it was edited since, removes only brigade's settings.
 
 use std::path::PathBuf;
 
-use super::edit::{self, Put};
-use super::file::Found;
-use super::record::{Book, Record, Touched};
+use super::edit::{self, OurContent};
+use super::file::UserFile;
+use super::record::{ChangedFile, InitRecord, RecordFolder};
 use super::{GuestError, codex};
 
-/// What became of a file.
+/// The outcome for one file.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Undone {
-    /// It is as it was, byte for byte.
+pub(crate) enum UndoOutcome {
+    /// Restored byte for byte.
     Restored,
-    /// It was made by us, and is gone.
+    /// Removed, because brigade had created it.
     Removed,
-    /// It was changed since; what we put in is out, and the rest is as it stands.
+    /// It was edited since; only brigade's settings were removed.
     TakenOut,
-    /// There was nothing of ours in it any more.
+    /// It contained nothing of brigade's any more.
     Nothing,
-    /// It was made by us, and changed since: it is the user's now.
+    /// Brigade created it, but it was edited since, so it was kept.
     Kept,
 }
 
-/// What came of it all.
+/// The outcome for all files.
 #[derive(Debug, Default)]
-pub(crate) struct Report {
-    pub(crate) files: Vec<(PathBuf, Undone)>,
-    /// What could not be undone; the record keeps it.
+pub(crate) struct UndoReport {
+    pub(crate) files: Vec<(PathBuf, UndoOutcome)>,
+    /// Failures. The record keeps their files.
     pub(crate) failed: Vec<GuestError>,
 }
 
-/// Undoes what the record tells of, the last thing first.
-pub(crate) fn run(book: Book, record: Record) -> Result<Report, GuestError> {
-    let mut report = Report::default();
-    let Record { mut files, mut folders } = record;
+/// Reverts the changes in the record, last one first.
+pub(crate) fn run(folder: RecordFolder, record: InitRecord) -> Result<UndoReport, GuestError> {
+    let mut report = UndoReport::default();
+    let InitRecord { mut files, mut folders } = record;
     let mut rest = Vec::new();
     while let Some(file) = files.pop() {
         match undo(&file) {
@@ -44,46 +44,46 @@ pub(crate) fn run(book: Book, record: Record) -> Result<Report, GuestError> {
             }
         }
     }
-    // What somebody else uses by now is not empty, and stays.
+    // `remove_dir` keeps folders that contain other files by now.
     folders.sort_by_key(|folder| std::cmp::Reverse(folder.components().count()));
     folders.retain(|folder| std::fs::remove_dir(folder).is_err() && !rest.is_empty());
     folders.reverse();
     if rest.is_empty() {
-        book.close()?;
+        folder.close()?;
     } else {
-        book.write(&Record { files: rest, folders })?;
+        folder.write(&InitRecord { files: rest, folders })?;
     }
     Ok(report)
 }
 
-fn undo(file: &Touched) -> Result<Undone, GuestError> {
-    let found = Found::at(&file.path)?;
-    found.tidy();
-    let Some(now) = found.text.as_deref() else { return Ok(Undone::Nothing) };
+fn undo(file: &ChangedFile) -> Result<UndoOutcome, GuestError> {
+    let found = UserFile::read(&file.path)?;
+    found.remove_temporary();
+    let Some(now) = found.text.as_deref() else { return Ok(UndoOutcome::Nothing) };
     if file.before.as_deref() == Some(now) {
-        return Ok(Undone::Nothing);
+        return Ok(UndoOutcome::Nothing);
     }
     if file.is_as_left(now) {
         return match &file.before {
-            Some(before) => found.replace(before).map(|()| Undone::Restored),
-            None => found.remove().map(|()| Undone::Removed),
+            Some(before) => found.replace(before).map(|()| UndoOutcome::Restored),
+            None => found.remove().map(|()| UndoOutcome::Removed),
         };
     }
-    if file.put == Put::Whole {
-        return Ok(Undone::Kept);
+    if file.put == OurContent::Whole {
+        return Ok(UndoOutcome::Kept);
     }
     let damaged = |source| GuestError::Damaged { path: file.path.clone(), source };
     let without = edit::without(&file.put, now).map_err(damaged)?;
-    if let Put::Pieces(pieces) = &file.put
-        && codex::still_says(&without, pieces)
+    if let OurContent::Pieces(pieces) = &file.put
+        && codex::still_contains(&without, pieces)
     {
         return Err(GuestError::Reworded { path: file.path.clone() });
     }
-    if file.before.is_none() && edit::says_nothing(&file.put, &without) {
-        return found.remove().map(|()| Undone::Removed);
+    if file.before.is_none() && edit::is_empty(&file.put, &without) {
+        return found.remove().map(|()| UndoOutcome::Removed);
     }
     if without == now {
-        return Ok(Undone::Nothing);
+        return Ok(UndoOutcome::Nothing);
     }
-    found.replace(&without).map(|()| Undone::TakenOut)
+    found.replace(&without).map(|()| UndoOutcome::TakenOut)
 }

@@ -1,13 +1,12 @@
-//! What the product deliberately does not have: a way to type into somebody's terminal.
+//! Checks that the product contains no code that types into a terminal.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The crates that are the product.
+/// The crates of the product.
 const SHIPPED: &[&str] = &["brigade-wire", "brigade-core", "brigade"];
 
-/// The ways in there are: what tmux, screen, zellij, kitty and iTerm2 do for others, what the kernel
-/// does, and the devices behind it.
+/// Interfaces for typing into a terminal: of tmux, screen, zellij, kitty and iTerm2, of the kernel, and its devices.
 const WAYS_IN: &[&str] = &[
     "send-keys",
     "send_keys",
@@ -33,13 +32,13 @@ const WAYS_IN: &[&str] = &[
 ];
 
 #[test]
-fn nothing_is_typed_into_an_agents_terminal() {
+fn no_code_types_into_a_terminal() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut files = Vec::new();
     for name in SHIPPED {
         sources(&crates.join(name).join("src"), &mut files);
     }
-    assert!(files.len() > 100, "the sources are not where they should be: {}", files.len());
+    assert!(files.len() > 100, "found only {} source files", files.len());
     for file in files {
         let source = fs::read_to_string(&file).unwrap();
         for way in WAYS_IN {

@@ -1,4 +1,4 @@
-//! A client of `brigade mcp`, as plain as can be: lines of JSON to and from a child process.
+//! A minimal client of `brigade mcp`: exchanges lines of JSON with a child process.
 
 #![expect(clippy::needless_pass_by_value, reason = "a test reads better without the borrow")]
 
@@ -7,25 +7,25 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::env::House;
+use crate::env::CliEnv;
 
-/// A server and the conversation with it.
+/// A server process and the connection to it.
 pub(crate) struct Client {
     pub(crate) child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     last: u64,
-    /// What came that was no answer.
+    /// Messages received that were not the awaited answer.
     pub(crate) notifications: Vec<Value>,
 }
 
 impl Client {
-    /// A server that has not been greeted yet.
-    pub(crate) fn start(house: &House, args: &[&str]) -> Self {
-        Self::of_command(house.command(&[&["mcp"], args].concat()))
+    /// Starts a server without initializing it.
+    pub(crate) fn start(cli: &CliEnv, args: &[&str]) -> Self {
+        Self::of_command(cli.command(&[&["mcp"], args].concat()))
     }
 
-    /// The same, started in another way.
+    /// Starts a server with this command.
     fn of_command(mut command: Command) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -34,28 +34,27 @@ impl Client {
         Self { child, input, output, last: 0, notifications: Vec::new() }
     }
 
-    /// The server of a member of the team `demo`.
-    pub(crate) fn of(house: &House, name: &str) -> Self {
-        let mut client = Self::start(house, &["--team", "demo", "--as", name]);
-        client.greet("2025-11-25");
+    /// Starts and initializes the server of a member of the team `demo`.
+    pub(crate) fn of(cli: &CliEnv, name: &str) -> Self {
+        let mut client = Self::start(cli, &["--team", "demo", "--as", name]);
+        client.initialize("2025-11-25");
         client
     }
 
-    /// The same with these variables set.
-    pub(crate) fn of_with_env(house: &House, name: &str, env: &[(&str, &str)]) -> Self {
-        let mut command = house.command(&["mcp", "--team", "demo", "--as", name]);
+    /// Like [`of`](Self::of), with these variables set.
+    pub(crate) fn of_with_env(cli: &CliEnv, name: &str, env: &[(&str, &str)]) -> Self {
+        let mut command = cli.command(&["mcp", "--team", "demo", "--as", name]);
         command.envs(env.iter().copied());
         let mut client = Self::of_command(command);
-        client.greet("2025-11-25");
+        client.initialize("2025-11-25");
         client
     }
 
-    /// Says hello, and gives the server's answer back.
-    pub(crate) fn greet(&mut self, version: &str) -> Value {
+    /// Sends `initialize` and returns the server's answer.
+    pub(crate) fn initialize(&mut self, version: &str) -> Value {
         let info = json!({ "name": "test", "version": "1" });
-        let greeting =
-            json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": info });
-        let answer = self.ask("initialize", greeting);
+        let params = json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": info });
+        let answer = self.ask("initialize", params);
         self.write(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         answer
     }
@@ -68,14 +67,14 @@ impl Client {
         input.flush().unwrap();
     }
 
-    /// The next line.
+    /// Reads the next line.
     pub(crate) fn read(&mut self) -> Value {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
     }
 
-    /// Sends a request without waiting, and gives its id.
+    /// Sends a request without waiting and returns its id.
     pub(crate) fn send(&mut self, method: &str, params: Value) -> u64 {
         self.last += 1;
         let request =
@@ -95,27 +94,27 @@ impl Client {
         }
     }
 
-    /// Sends a request and gives the whole answer.
+    /// Sends a request and returns the whole answer.
     pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.send(method, params);
         self.answer(id)
     }
 
-    /// Calls a tool and gives its result.
+    /// Calls a tool and returns its result.
     pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let answer = self.ask("tools/call", json!({ "name": tool, "arguments": arguments }));
         assert!(answer["error"].is_null(), "{tool}: {answer}");
         answer["result"].clone()
     }
 
-    /// Calls a tool that has to do what it is asked, and gives what it gives as data.
-    pub(crate) fn done(&mut self, tool: &str, arguments: Value) -> Value {
+    /// Calls a tool that must succeed and returns its structured result.
+    pub(crate) fn call_ok(&mut self, tool: &str, arguments: Value) -> Value {
         let result = self.call(tool, arguments);
         assert_eq!(result["isError"], false, "{tool}: {result}");
         result["structuredContent"].clone()
     }
 
-    /// Calls a tool that has to refuse, and gives what it says.
+    /// Calls a tool that must refuse and returns the error text.
     pub(crate) fn refused(&mut self, tool: &str, arguments: Value) -> String {
         let result = self.call(tool, arguments);
         assert_eq!(result["isError"], true, "{tool}: {result}");
@@ -123,7 +122,7 @@ impl Client {
         result["content"][0]["text"].as_str().unwrap().to_owned()
     }
 
-    /// Closes the conversation, and gives the exit code.
+    /// Closes the connection and returns the exit code.
     pub(crate) fn close(mut self) -> Option<i32> {
         drop(self.input.take());
         self.child.wait().unwrap().code()
@@ -132,7 +131,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        let _gone = self.child.kill();
-        let _gone = self.child.wait();
+        let _ignored = self.child.kill();
+        let _ignored = self.child.wait();
     }
 }

@@ -1,4 +1,4 @@
-//! `brigade doctor`: every fault is found, what can be mended is, and what is healthy stays as it is.
+//! `brigade doctor`: finds every fault, fixes what it can, and changes nothing else.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,13 +9,13 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::Value;
 
 use crate::doctor_faults::{FAULTS, Fault};
-use crate::env::House;
+use crate::env::CliEnv;
 
-/// Every file and folder below: its mode, its time, and what it says.
-type Picture = BTreeMap<String, (u32, i64, i64, Vec<u8>)>;
+/// Every file and folder below a folder: mode, modification time and content.
+type FileTree = BTreeMap<String, (u32, i64, i64, Vec<u8>)>;
 
-pub(crate) fn picture(root: &Path) -> Picture {
-    let mut picture = Picture::new();
+pub(crate) fn file_tree(root: &Path) -> FileTree {
+    let mut picture = FileTree::new();
     let mut dirs = vec![root.to_owned()];
     while let Some(dir) = dirs.pop() {
         for entry in fs::read_dir(dir).into_iter().flatten() {
@@ -32,7 +32,7 @@ pub(crate) fn picture(root: &Path) -> Picture {
     picture
 }
 
-/// Makes something look as if it was changed that many seconds ago.
+/// Sets the modification time to this many seconds ago.
 pub(crate) fn age(path: &Path, seconds: i64) {
     let span = Duration::from_secs(seconds.unsigned_abs());
     let now = SystemTime::now();
@@ -40,33 +40,33 @@ pub(crate) fn age(path: &Path, seconds: i64) {
     fs::File::open(path).unwrap().set_modified(then).unwrap();
 }
 
-/// A team with mail, read and unread, and a board with a chain on it.
-pub(crate) fn healthy() -> House {
-    let house = House::with_team();
-    house.done(&["send", "alice", "first"]);
-    house.done(&["send", "alice", "second"]);
-    house.done(&["--as", "alice", "inbox", "--mark-read"]);
-    house.done(&["send", "bob", "third"]);
-    house.done(&["task", "add", "one"]);
-    house.done(&["task", "add", "two", "--blocked-by", "1"]);
-    house.done(&["--as", "bob", "task", "claim", "1"]);
-    house
+/// A team with read and unread mail, and a board with a chain of tasks.
+pub(crate) fn healthy_team() -> CliEnv {
+    let cli = CliEnv::with_team();
+    cli.run_ok(&["send", "alice", "first"]);
+    cli.run_ok(&["send", "alice", "second"]);
+    cli.run_ok(&["--as", "alice", "inbox", "--mark-read"]);
+    cli.run_ok(&["send", "bob", "third"]);
+    cli.run_ok(&["task", "add", "one"]);
+    cli.run_ok(&["task", "add", "two", "--blocked-by", "1"]);
+    cli.run_ok(&["--as", "bob", "task", "claim", "1"]);
+    cli
 }
 
-/// What `brigade doctor` says, and how it ends.
-fn doctor(house: &House, fault: Option<&Fault>, args: &[&str]) -> (Value, Option<i32>) {
-    let mut command = house.command(&[&["doctor", "--json"], args].concat());
+/// Runs `brigade doctor` and returns its report and exit code.
+fn doctor(cli: &CliEnv, fault: Option<&Fault>, args: &[&str]) -> (Value, Option<i32>) {
+    let mut command = cli.command(&[&["doctor", "--json"], args].concat());
     for (name, value) in fault.map_or(&[] as &[_], |fault| fault.env) {
-        command.env(name, value.replace("HOUSE", house.root.to_str().unwrap()));
+        command.env(name, value.replace("ROOT", cli.root.to_str().unwrap()));
     }
     let output = command.output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let said = serde_json::from_str(&text)
+    let report = serde_json::from_str(&text)
         .unwrap_or_else(|_| panic!("{text}{}", String::from_utf8_lossy(&output.stderr)));
-    (said, output.status.code())
+    (report, output.status.code())
 }
 
-/// The names of the checks that found something, each once.
+/// The names of the checks that found something, without duplicates.
 fn names(report: &Value) -> Vec<String> {
     let findings = report["findings"].as_array().unwrap().iter();
     let mut names: Vec<String> =
@@ -76,60 +76,60 @@ fn names(report: &Value) -> Vec<String> {
 }
 
 #[test]
-fn every_fault_is_found_and_what_can_be_mended_is() {
+fn every_fault_is_found_and_fixed_if_possible() {
     assert!(FAULTS.len() >= 15);
     for fault in FAULTS {
-        let house = healthy();
-        let (before, code) = doctor(&house, None, &[]);
+        let cli = healthy_team();
+        let (before, code) = doctor(&cli, None, &[]);
         assert_eq!((names(&before), code), (vec![], Some(0)), "{}: {before}", fault.called);
-        let _kept = (fault.seed)(&house);
-        let seeded = picture(&house.root);
-        let (found, code) = doctor(&house, Some(fault), &[]);
+        let _kept = (fault.seed)(&cli);
+        let seeded = file_tree(&cli.root);
+        let (found, code) = doctor(&cli, Some(fault), &[]);
         assert_eq!(
             (names(&found), code),
             (vec![fault.check.to_owned()], Some(1)),
             "{}: {found}",
             fault.called
         );
-        // Looking changes nothing.
-        assert_eq!(picture(&house.root), seeded, "{}", fault.called);
+        // Without --fix nothing changes.
+        assert_eq!(file_tree(&cli.root), seeded, "{}", fault.called);
         for finding in found["findings"].as_array().unwrap() {
             for key in ["place", "what", "means", "remedy"] {
                 assert!(!finding[key].as_str().unwrap().is_empty(), "{}: {finding}", fault.called);
             }
             assert_eq!(finding["fixable"], fault.mended.is_some(), "{}: {finding}", fault.called);
         }
-        let (fixed, code) = doctor(&house, Some(fault), &["--fix"]);
-        let (again, _) = doctor(&house, Some(fault), &[]);
+        let (fixed, code) = doctor(&cli, Some(fault), &["--fix"]);
+        let (again, _) = doctor(&cli, Some(fault), &[]);
         match fault.mended {
             Some(is_mended) => {
                 assert_eq!((names(&fixed), code), (vec![], Some(0)), "{}: {fixed}", fault.called);
                 assert_eq!(fixed["fixed"][0]["check"], fault.check, "{}: {fixed}", fault.called);
                 assert!(fixed["fixed"][0]["did"].is_string(), "{}: {fixed}", fault.called);
                 assert_eq!(names(&again), Vec::<String>::new(), "{}: {again}", fault.called);
-                is_mended(&house);
+                is_mended(&cli);
             }
             None => {
                 assert_eq!((names(&again), code), (vec![fault.check.to_owned()], Some(1)));
-                assert_eq!(picture(&house.root), seeded, "{}: {fixed}", fault.called);
+                assert_eq!(file_tree(&cli.root), seeded, "{}: {fixed}", fault.called);
             }
         }
     }
 }
 
-/// What was there before is all there after: in its place, or aside.
+/// After a fix, every earlier file still exists: in its place or in the backup folder.
 #[test]
-fn nothing_that_was_there_is_lost() {
+fn fixes_lose_no_files() {
     for fault in FAULTS.iter().filter(|fault| fault.mended.is_some()) {
-        let house = healthy();
-        let _kept = (fault.seed)(&house);
-        let files = |house: &House| -> Vec<Vec<u8>> {
-            let files = picture(&house.root).into_values().map(|(_, _, _, bytes)| bytes);
+        let cli = healthy_team();
+        let _kept = (fault.seed)(&cli);
+        let files = |cli: &CliEnv| -> Vec<Vec<u8>> {
+            let files = file_tree(&cli.root).into_values().map(|(_, _, _, bytes)| bytes);
             files.filter(|bytes| !bytes.is_empty()).collect()
         };
-        let native = picture(&house.path("claude"));
-        let _fixed = doctor(&house, Some(fault), &["--fix"]);
-        let after = files(&house);
+        let native = file_tree(&cli.path("claude"));
+        let _fixed = doctor(&cli, Some(fault), &["--fix"]);
+        let after = files(&cli);
         for (path, (_, _, _, bytes)) in native {
             assert!(bytes.is_empty() || after.contains(&bytes), "{}: {path}", fault.called);
         }
@@ -137,36 +137,36 @@ fn nothing_that_was_there_is_lost() {
 }
 
 #[test]
-fn a_healthy_house_stays_as_it_is_to_the_last_byte() {
-    let house = healthy();
-    let native = House::with_native_team();
+fn healthy_files_are_not_changed() {
+    let cli = healthy_team();
+    let native = CliEnv::with_native_team();
     let theirs = "claude/teams/theirs/config.json";
-    house.write(theirs, &fs::read_to_string(native.path(theirs)).unwrap());
-    house.write("claude/teams/theirs/inboxes/bob.json", "[]");
-    house.write("claude/tasks/theirs/.lock", "");
-    // Claude Code keeps the tasks of a session that has ended, and makes folders before it has a team.
-    house.write("claude/tasks/session-0a1b2c3d/1.json", "{\"id\": \"1\"}");
-    fs::create_dir_all(house.path("claude/teams/session-4d3c2b1a/inboxes")).unwrap();
-    // Locks that somebody holds.
+    cli.write(theirs, &fs::read_to_string(native.path(theirs)).unwrap());
+    cli.write("claude/teams/theirs/inboxes/bob.json", "[]");
+    cli.write("claude/tasks/theirs/.lock", "");
+    // Claude Code keeps the tasks of an ended session, and creates folders before it has a team.
+    cli.write("claude/tasks/session-0a1b2c3d/1.json", "{\"id\": \"1\"}");
+    fs::create_dir_all(cli.path("claude/teams/session-4d3c2b1a/inboxes")).unwrap();
+    // Locks that are in use.
     for lock in ["teams/demo/inboxes/bob.json.lock", "tasks/demo/.lock.lock"] {
-        fs::create_dir(house.path(&format!("claude/{lock}"))).unwrap();
+        fs::create_dir(cli.path(&format!("claude/{lock}"))).unwrap();
     }
-    let before = picture(&house.root);
+    let before = file_tree(&cli.root);
     for args in [&[][..], &["--fix"], &["--fix"]] {
-        let (report, code) = doctor(&house, None, args);
+        let (report, code) = doctor(&cli, None, args);
         assert_eq!((report["findings"].as_array().unwrap().len(), code), (0, Some(0)), "{report}");
         assert_eq!(report["fixed"], serde_json::json!([]));
     }
-    let after = picture(&house.root);
+    let after = file_tree(&cli.root);
     for (path, state) in &before {
         assert_eq!(after.get(path), Some(state), "{path}");
     }
     assert_eq!(after.len(), before.len());
 }
 
-/// Real files, as Claude Code left them when a scenario ended.
+/// Files that Claude Code wrote in recorded scenarios.
 #[test]
-fn the_files_of_the_real_claude_code_are_left_as_they_are() {
+fn fixtures_of_claude_code_are_not_changed() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/claude-code");
     let mut seen = 0;
     for version in ["2.1.50", "2.1.325"] {
@@ -175,25 +175,25 @@ fn the_files_of_the_real_claude_code_are_left_as_they_are() {
             if !end.join("teams").is_dir() {
                 continue;
             }
-            let house = House::new();
+            let cli = CliEnv::new();
             let from = end.to_str().unwrap();
-            for (path, (_, _, _, bytes)) in picture(&end) {
+            for (path, (_, _, _, bytes)) in file_tree(&end) {
                 if Path::new(&path).is_file() {
-                    let to = house
+                    let to = cli
                         .path("claude")
                         .join(path.strip_prefix(from).unwrap().trim_start_matches('/'));
                     fs::create_dir_all(to.parent().unwrap()).unwrap();
                     fs::write(to, bytes).unwrap();
                 }
             }
-            let before = picture(&house.path("claude"));
-            let (report, _) = doctor(&house, None, &["--fix"]);
+            let before = file_tree(&cli.path("claude"));
+            let (report, _) = doctor(&cli, None, &["--fix"]);
             assert_eq!(report["fixed"], serde_json::json!([]), "{}", end.display());
-            // Where it was made to tolerate broken files there are some.
+            // Some scenarios contain damaged files on purpose.
             if !end.ends_with("tolerance-end") {
                 assert_eq!(names(&report), Vec::<String>::new(), "{}: {report}", end.display());
             }
-            assert_eq!(picture(&house.path("claude")), before, "{}", end.display());
+            assert_eq!(file_tree(&cli.path("claude")), before, "{}", end.display());
             seen += 1;
         }
     }
@@ -201,67 +201,67 @@ fn the_files_of_the_real_claude_code_are_left_as_they_are() {
 }
 
 #[test]
-fn what_claude_code_made_is_not_changed_beyond_what_a_guest_may() {
-    let house = House::with_native_team();
+fn fixes_in_claude_code_teams_are_limited() {
+    let cli = CliEnv::with_native_team();
     let task = |id: u64, fields: &str| {
         let text = format!(r#"{{"id": "{id}", "subject": "s", "description": "", {fields}}}"#);
-        house.write(&format!("claude/tasks/theirs/{id}.json"), &text);
+        cli.write(&format!("claude/tasks/theirs/{id}.json"), &text);
     };
     task(1, r#""owner": "zoe", "status": "in_progress", "blocks": [], "blockedBy": []"#);
     task(2, r#""status": "pending""#);
     task(3, r#""status": "pending", "blocks": [], "blockedBy": ["9"]"#);
     let inbox = "claude/teams/theirs/inboxes/zoe.json";
-    house.write(
+    cli.write(
         inbox,
         r#"[{"from": "bob", "text": "hi", "timestamp": "2026-01-01T12:00:00.000Z", "read": false}]"#,
     );
-    age(&house.path(inbox), 3600);
-    let before = picture(&house.root);
-    let (report, code) = doctor(&house, None, &["--fix"]);
+    age(&cli.path(inbox), 3600);
+    let before = file_tree(&cli.root);
+    let (report, code) = doctor(&cli, None, &["--fix"]);
     let found = ["inbox-of-nobody", "invisible-task", "task-of-nobody", "lost-dependency"];
     assert_eq!((names(&report), code), (found.map(str::to_owned).to_vec(), Some(1)));
     assert_eq!(report["fixed"], serde_json::json!([]));
-    assert_eq!(picture(&house.root), before);
+    assert_eq!(file_tree(&cli.root), before);
 }
 
 #[test]
-fn a_house_with_many_teams_is_looked_at_in_no_time() {
-    let house = House::with_team();
+fn many_teams_are_checked_quickly() {
+    let cli = CliEnv::with_team();
     let message = r#"{"from":"bob","text":"a message of some length, as they are","timestamp":"2026-11-15T12:00:00.000Z","read":true}"#;
     let inbox = format!("[{}]", vec![message; 200].join(","));
-    let config = fs::read_to_string(house.path("claude/teams/demo/config.json")).unwrap();
+    let config = fs::read_to_string(cli.path("claude/teams/demo/config.json")).unwrap();
     for team in 0..20 {
         let config = config.replace("demo", &format!("team-{team}"));
-        house.write(&format!("claude/teams/team-{team}/config.json"), &config);
+        cli.write(&format!("claude/teams/team-{team}/config.json"), &config);
         for name in ["alice", "bob"] {
-            house.write(&format!("claude/teams/team-{team}/inboxes/{name}.json"), &inbox);
+            cli.write(&format!("claude/teams/team-{team}/inboxes/{name}.json"), &inbox);
         }
         for id in 1..=20 {
             let task = format!(
                 r#"{{"id":"{id}","subject":"s","description":"","status":"pending","blocks":[],"blockedBy":[]}}"#
             );
-            house.write(&format!("claude/tasks/team-{team}/{id}.json"), &task);
+            cli.write(&format!("claude/tasks/team-{team}/{id}.json"), &task);
         }
     }
     let began = Instant::now();
-    let (report, code) = doctor(&house, None, &[]);
+    let (report, code) = doctor(&cli, None, &[]);
     assert_eq!(code, Some(0), "{report}");
-    // An unoptimised program on a shared machine; optimised it takes some twenty milliseconds.
+    // The limit allows for a debug build on a shared machine. A release build takes about twenty milliseconds.
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
 }
 
 #[test]
-fn a_plan_that_was_answered_waits_no_more() {
-    let house = healthy();
+fn an_answered_plan_is_not_reported() {
+    let cli = healthy_team();
     let fault = FAULTS.iter().find(|fault| fault.check == "long-wait").unwrap();
-    let _kept = (fault.seed)(&house);
-    assert_eq!(names(&doctor(&house, None, &[]).0), ["long-wait"]);
-    house.done(&["deny", "plan_approval-1@bob@demo", "--reason", "tests first"]);
-    assert_eq!(names(&doctor(&house, None, &[]).0), Vec::<String>::new());
+    let _kept = (fault.seed)(&cli);
+    assert_eq!(names(&doctor(&cli, None, &[]).0), ["long-wait"]);
+    cli.run_ok(&["deny", "plan_approval-1@bob@demo", "--reason", "tests first"]);
+    assert_eq!(names(&doctor(&cli, None, &[]).0), Vec::<String>::new());
 }
 
 #[test]
-fn every_check_is_in_the_papers() {
+fn every_check_is_documented() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/doctor.md");
     let page = fs::read_to_string(page).unwrap();
     let source =
@@ -278,33 +278,33 @@ fn every_check_is_in_the_papers() {
 }
 
 #[test]
-fn it_says_what_is_wrong_and_what_to_do() {
-    let house = healthy();
-    assert_eq!(house.done(&["doctor"]), "nothing is wrong, as far as 33 checks can tell\n");
-    let lock = house.path("claude/teams/demo/inboxes/bob.json.lock");
+fn output_shows_problem_and_remedy() {
+    let cli = healthy_team();
+    assert_eq!(cli.run_ok(&["doctor"]), "no problems found (33 checks)\n");
+    let lock = cli.path("claude/teams/demo/inboxes/bob.json.lock");
     fs::create_dir(&lock).unwrap();
     age(&lock, 3600);
-    house.write("claude/tasks/demo/1.json", &task_of("zoe"));
-    insta::assert_snapshot!(house.run(&["doctor"]), @r"
-    stale-lock  a lock that nobody has renewed for 60 min
-      <house>/claude/teams/demo/inboxes/bob.json.lock
-      its holder is gone; Claude Code 2.1.50 drops what it cannot write at once
+    cli.write("claude/tasks/demo/1.json", &task_of("zoe"));
+    insta::assert_snapshot!(cli.run(&["doctor"]), @"
+    stale-lock  a lock that was not renewed for 60 min
+      <root>/claude/teams/demo/inboxes/bob.json.lock
+      its holder is gone; Claude Code 2.1.50 drops writes while the file is locked
       --fix: remove the lock
-    task-of-nobody  it is open, and belongs to zoe, who is not on the team
+    task-of-nobody  it is unfinished, and its owner zoe is not on the team
       task 1 of team demo
-      nobody works on it, and nobody else may take it
-      --fix: give it back to the board
+      no member works on it, and no other member can claim it
+      --fix: remove its owner
 
-    2 to see to; `brigade doctor --fix` mends 2 of them
+    2 problems; `brigade doctor --fix` can fix 2 of them
     --- exit 1
     ");
-    insta::assert_snapshot!(house.run(&["doctor", "--fix"]), @r"
-    fixed  stale-lock  <house>/claude/teams/demo/inboxes/bob.json.lock
+    insta::assert_snapshot!(cli.run(&["doctor", "--fix"]), @"
+    fixed  stale-lock  <root>/claude/teams/demo/inboxes/bob.json.lock
       removed the lock
     fixed  task-of-nobody  task 1 of team demo
-      gave it back to the board
+      removed its owner
 
-    nothing is wrong, as far as 33 checks can tell
+    no problems found (33 checks)
     ");
 }
 

@@ -1,91 +1,91 @@
-//! What can be wrong, one row each: how it comes to be, whether it is mended, and how that is seen.
+//! The faults that `brigade doctor` finds, one row each: how to create it, and how to verify its fix.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Command};
 
 use crate::doctor::{age, task_of};
-use crate::env::House;
+use crate::env::CliEnv;
 
-/// Something that is wrong.
+/// A fault.
 pub(crate) struct Fault {
-    /// What is told if it is not found.
+    /// Its description in assertion messages.
     pub(crate) called: &'static str,
     /// The check that finds it.
     pub(crate) check: &'static str,
-    /// Makes it; what has to live as long is given back.
-    pub(crate) seed: fn(&House) -> Option<Running>,
-    /// Where it can be mended: looks whether it is.
-    pub(crate) mended: Option<fn(&House)>,
-    /// Variables, `HOUSE` standing for the house's folder.
+    /// Creates the fault. Returns a process that must keep running meanwhile, if any.
+    pub(crate) seed: fn(&CliEnv) -> Option<Running>,
+    /// If it can be fixed: asserts that it was.
+    pub(crate) mended: Option<fn(&CliEnv)>,
+    /// Environment variables. `ROOT` stands for the root of the test environment.
     pub(crate) env: &'static [(&'static str, &'static str)],
 }
 
-/// A process that is ended with the test.
+/// A process that is killed at the end of the test.
 pub(crate) struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let _gone = self.0.kill();
-        let _waited = self.0.wait();
+        let _ignored = self.0.kill();
+        let _ignored = self.0.wait();
     }
 }
 
 const fn fault(
     called: &'static str,
     check: &'static str,
-    seed: fn(&House) -> Option<Running>,
-    mended: Option<fn(&House)>,
+    seed: fn(&CliEnv) -> Option<Running>,
+    mended: Option<fn(&CliEnv)>,
 ) -> Fault {
     Fault { called, check, seed, mended, env: &[] }
 }
 
-/// A number that no process has: the highest there can be is lower.
+/// A process id above the maximum, which no process has.
 const NOBODY: u32 = 4_194_999;
 
 const DEMO: &str = "claude/teams/demo";
 const INBOXES: &str = "claude/teams/demo/inboxes";
 const BOARD: &str = "claude/tasks/demo";
 
-/// A lock of that age.
-fn lock(house: &House, path: &str, seconds: i64) -> Option<Running> {
-    let path = house.path(path);
+/// Creates a lock of this age.
+fn lock(cli: &CliEnv, path: &str, seconds: i64) -> Option<Running> {
+    let path = cli.path(path);
     fs::create_dir_all(&path).unwrap();
     age(&path, seconds);
     None
 }
 
-/// A file of that age.
-fn file(house: &House, path: &str, text: &str, seconds: i64) -> Option<Running> {
-    house.write(path, text);
-    age(&house.path(path), seconds);
+/// Creates a file of this age.
+fn file(cli: &CliEnv, path: &str, text: &str, seconds: i64) -> Option<Running> {
+    cli.write(path, text);
+    age(&cli.path(path), seconds);
     None
 }
 
-fn is_gone(house: &House, path: &str) {
-    assert!(house.path(path).symlink_metadata().is_err(), "{path} is still there");
+fn is_gone(cli: &CliEnv, path: &str) {
+    assert!(cli.path(path).symlink_metadata().is_err(), "{path} is still there");
 }
 
-/// Our own folder for the teams of this house.
-fn own(house: &House) -> String {
-    let key = fs::read_dir(house.path("state/brigade/files")).unwrap().next().unwrap().unwrap();
+/// Brigade's own folder for the teams of this environment.
+fn own(cli: &CliEnv) -> String {
+    let key = fs::read_dir(cli.path("state/brigade/files")).unwrap().next().unwrap().unwrap();
     format!("state/brigade/files/{}", key.file_name().to_str().unwrap())
 }
 
-/// What bob's process said last, as private as it writes it.
-fn pulse_of_bob(house: &House, pulse: &serde_json::Value) -> Option<Running> {
-    let folder = format!("{}/demo/pulse", own(house));
+/// Writes bob's last heartbeat with the mode that brigade uses.
+fn pulse_of_bob(cli: &CliEnv, pulse: &serde_json::Value) -> Option<Running> {
+    let folder = format!("{}/demo/pulse", own(cli));
     let path = format!("{folder}/bob.json");
-    file(house, &path, &pulse.to_string(), 60);
+    file(cli, &path, &pulse.to_string(), 60);
     for (path, mode) in [(&folder, 0o700), (&path, 0o600)] {
-        fs::set_permissions(house.path(path), fs::Permissions::from_mode(mode)).unwrap();
+        fs::set_permissions(cli.path(path), fs::Permissions::from_mode(mode)).unwrap();
     }
     None
 }
 
-fn task(house: &House, id: u64, fields: &str) -> Option<Running> {
+fn task(cli: &CliEnv, id: u64, fields: &str) -> Option<Running> {
     let task = format!(r#"{{"id": "{id}", "subject": "s", "description": "", {fields}}}"#);
-    file(house, &format!("{BOARD}/{id}.json"), &task, 60)
+    file(cli, &format!("{BOARD}/{id}.json"), &task, 60)
 }
 
 fn message(from: &str, text: &str) -> String {
@@ -94,122 +94,120 @@ fn message(from: &str, text: &str) -> String {
         .to_string()
 }
 
-fn members(house: &House) -> Vec<String> {
-    let team = house.json(&["team", "show"]);
+fn members(cli: &CliEnv) -> Vec<String> {
+    let team = cli.json(&["team", "show"]);
     let members = team["members"].as_array().unwrap().iter();
     members.map(|member| member["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Settings of Claude Code in which one thing is wrong.
-fn settings(house: &House, command: &str, teams: &str, mode: &str) -> Option<Running> {
+/// Writes Claude Code settings with one wrong value.
+fn settings(cli: &CliEnv, command: &str, teams: &str, mode: &str) -> Option<Running> {
     let env = serde_json::json!({ "CLAUDE_CODE_TEAMMATE_COMMAND": command, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS": teams });
     let settings = serde_json::json!({ "env": env, "teammateMode": mode });
-    file(house, "claude/settings.json", &settings.to_string(), 0)
+    file(cli, "claude/settings.json", &settings.to_string(), 0)
 }
 
 const HERE: &str = env!("CARGO_BIN_EXE_brigade");
-const PATH: (&str, &str) = ("PATH", "HOUSE/bin:/usr/bin:/bin");
+const PATH: (&str, &str) = ("PATH", "ROOT/bin:/usr/bin:/bin");
 
 pub(crate) const FAULTS: &[Fault] = &[
     fault(
         "a stale lock on an inbox",
         "stale-lock",
-        |house| lock(house, &format!("{INBOXES}/bob.json.lock"), 60),
-        Some(|house| {
-            is_gone(house, &format!("{INBOXES}/bob.json.lock"));
+        |cli| lock(cli, &format!("{INBOXES}/bob.json.lock"), 60),
+        Some(|cli| {
+            is_gone(cli, &format!("{INBOXES}/bob.json.lock"));
         }),
     ),
     fault(
         "a stale lock on the roster",
         "stale-lock",
-        |house| lock(house, &format!("{DEMO}/config.json.lock"), 11),
-        Some(|house| {
-            house.done(&["team", "join", "carl"]);
+        |cli| lock(cli, &format!("{DEMO}/config.json.lock"), 11),
+        Some(|cli| {
+            cli.run_ok(&["team", "join", "carl"]);
         }),
     ),
     fault(
         "a stale lock on the board",
         "stale-lock",
-        |house| lock(house, &format!("{BOARD}/.lock.lock"), 60),
-        Some(|house| {
-            house.done(&["task", "add", "three"]);
+        |cli| lock(cli, &format!("{BOARD}/.lock.lock"), 60),
+        Some(|cli| {
+            cli.run_ok(&["task", "add", "three"]);
         }),
     ),
     fault(
         "a stale lock on a task",
         "stale-lock",
-        |house| lock(house, &format!("{BOARD}/2.json.lock"), 60),
-        Some(|house| is_gone(house, &format!("{BOARD}/2.json.lock"))),
+        |cli| lock(cli, &format!("{BOARD}/2.json.lock"), 60),
+        Some(|cli| is_gone(cli, &format!("{BOARD}/2.json.lock"))),
     ),
     fault(
         "a lock from the future",
         "stale-lock",
-        |house| lock(house, &format!("{INBOXES}/bob.json.lock"), -7200),
-        Some(|house| is_gone(house, &format!("{INBOXES}/bob.json.lock"))),
+        |cli| lock(cli, &format!("{INBOXES}/bob.json.lock"), -7200),
+        Some(|cli| is_gone(cli, &format!("{INBOXES}/bob.json.lock"))),
     ),
     fault(
-        "a file where a lock belongs",
+        "a file in place of a lock",
         "broken-lock",
-        |house| file(house, &format!("{INBOXES}/bob.json.lock"), "4711", 60),
-        Some(|house| {
-            house.done(&["send", "bob", "fourth"]);
+        |cli| file(cli, &format!("{INBOXES}/bob.json.lock"), "4711", 60),
+        Some(|cli| {
+            cli.run_ok(&["send", "bob", "fourth"]);
         }),
     ),
     fault(
-        "a lock with something in it",
+        "a lock folder that is not empty",
         "broken-lock",
-        |house| {
-            house.write(&format!("{DEMO}/config.json.lock/owner"), "4711");
-            lock(house, &format!("{DEMO}/config.json.lock"), 60)
+        |cli| {
+            cli.write(&format!("{DEMO}/config.json.lock/owner"), "4711");
+            lock(cli, &format!("{DEMO}/config.json.lock"), 60)
         },
-        Some(|house| {
-            house.done(&["team", "join", "carl"]);
+        Some(|cli| {
+            cli.run_ok(&["team", "join", "carl"]);
         }),
     ),
     fault(
         "a torn inbox",
         "torn-file",
-        |house| {
+        |cli| {
             let path = format!("{INBOXES}/bob.json");
-            let whole = fs::read_to_string(house.path(&path)).unwrap();
-            file(house, &path, whole.get(..whole.len() / 2).unwrap(), 60)
+            let whole = fs::read_to_string(cli.path(&path)).unwrap();
+            file(cli, &path, whole.get(..whole.len() / 2).unwrap(), 60)
         },
-        Some(|house| assert!(house.done(&["inbox", "bob"]).contains("third"))),
+        Some(|cli| assert!(cli.run_ok(&["inbox", "bob"]).contains("third"))),
     ),
     fault(
         "an empty roster",
         "torn-file",
-        |house| file(house, &format!("{DEMO}/config.json"), "", 60),
-        Some(|house| assert_eq!(members(house), ["team-lead", "alice", "bob"])),
+        |cli| file(cli, &format!("{DEMO}/config.json"), "", 60),
+        Some(|cli| assert_eq!(members(cli), ["team-lead", "alice", "bob"])),
     ),
     fault(
         "a torn task",
         "torn-file",
-        |house| file(house, &format!("{BOARD}/2.json"), r#"{"id": "2", "sub"#, 60),
-        Some(|house| assert_eq!(house.json(&["task", "show", "2"])["blockedBy"][0], "1")),
+        |cli| file(cli, &format!("{BOARD}/2.json"), r#"{"id": "2", "sub"#, 60),
+        Some(|cli| assert_eq!(cli.json(&["task", "show", "2"])["blockedBy"][0], "1")),
     ),
     fault(
-        "a torn task nobody has seen",
+        "a torn task without a journal record",
         "torn-file",
-        |house| file(house, &format!("{BOARD}/9.json"), r#"{"id""#, 60),
+        |cli| file(cli, &format!("{BOARD}/9.json"), r#"{"id""#, 60),
         None,
     ),
     fault(
         "a big inbox",
         "big-inbox",
-        |house| {
-            file(house, &format!("{INBOXES}/bob.json"), &message("alice", &"x".repeat(900_000)), 0)
-        },
+        |cli| file(cli, &format!("{INBOXES}/bob.json"), &message("alice", &"x".repeat(900_000)), 0),
         None,
     ),
     fault(
         "a team in two folders",
         "split-team",
-        |house| {
-            let config = fs::read_to_string(house.path(&format!("{DEMO}/config.json"))).unwrap();
-            house.write("claude/teams/my-team/config.json", &config);
-            house.write("claude/teams/My_Team/inboxes/bob.json", "[]");
-            age(&house.path("claude/teams/My_Team"), 600);
+        |cli| {
+            let config = fs::read_to_string(cli.path(&format!("{DEMO}/config.json"))).unwrap();
+            cli.write("claude/teams/my-team/config.json", &config);
+            cli.write("claude/teams/My_Team/inboxes/bob.json", "[]");
+            age(&cli.path("claude/teams/My_Team"), 600);
             None
         },
         None,
@@ -217,86 +215,82 @@ pub(crate) const FAULTS: &[Fault] = &[
     fault(
         "an empty team's folder",
         "no-config",
-        |house| lock(house, "claude/teams/empty", 600),
-        Some(|house| is_gone(house, "claude/teams/empty")),
+        |cli| lock(cli, "claude/teams/empty", 600),
+        Some(|cli| is_gone(cli, "claude/teams/empty")),
     ),
     fault(
         "a team's folder with mail and no roster",
         "no-config",
-        |house| {
-            house.write("claude/teams/left/inboxes/bob.json", "[]");
-            lock(house, "claude/teams/left", 600)
+        |cli| {
+            cli.write("claude/teams/left/inboxes/bob.json", "[]");
+            lock(cli, "claude/teams/left", 600)
         },
         None,
     ),
     fault(
         "a temporary file of ours beside an inbox",
         "left-over",
-        |house| file(house, &format!("{INBOXES}/bob.json.tmp.brigade-{NOBODY}-1"), "[]", 60),
-        Some(|house| assert!(house.done(&["inbox", "bob"]).contains("third"))),
+        |cli| file(cli, &format!("{INBOXES}/bob.json.tmp.brigade-{NOBODY}-1"), "[]", 60),
+        Some(|cli| assert!(cli.run_ok(&["inbox", "bob"]).contains("third"))),
     ),
     fault(
         "a temporary file of ours beside a roster",
         "left-over",
-        |house| file(house, &format!("{DEMO}/config.json.tmp.brigade-{NOBODY}-3"), "{}", 60),
-        Some(|house| assert_eq!(members(house).len(), 3)),
+        |cli| file(cli, &format!("{DEMO}/config.json.tmp.brigade-{NOBODY}-3"), "{}", 60),
+        Some(|cli| assert_eq!(members(cli).len(), 3)),
     ),
     fault(
         "a temporary file of Claude Code's",
         "left-over",
-        |house| file(house, &format!("{INBOXES}/bob.json.tmp.0a1b2c3d"), "[]", 7200),
-        Some(|house| is_gone(house, &format!("{INBOXES}/bob.json.tmp.0a1b2c3d"))),
+        |cli| file(cli, &format!("{INBOXES}/bob.json.tmp.0a1b2c3d"), "[]", 7200),
+        Some(|cli| is_gone(cli, &format!("{INBOXES}/bob.json.tmp.0a1b2c3d"))),
     ),
     fault(
-        "a team deleted in part",
+        "a partly deleted team",
         "left-over",
-        |house| {
+        |cli| {
             let team = "claude/teams/old.deleted-4d2221a5-4c29-4cf2-b193-e9d31f0cae3f";
-            house.write(&format!("{team}/inboxes/bob.json"), "[]");
-            lock(house, team, 7200)
+            cli.write(&format!("{team}/inboxes/bob.json"), "[]");
+            lock(cli, team, 7200)
         },
-        Some(|house| assert_eq!(fs::read_dir(house.path("claude/teams")).unwrap().count(), 1)),
+        Some(|cli| assert_eq!(fs::read_dir(cli.path("claude/teams")).unwrap().count(), 1)),
     ),
     fault(
         "a journal that others can read",
         "open-to-others",
-        |house| {
-            let path = house.path(&format!("{}/demo/team.jsonl", own(house)));
+        |cli| {
+            let path = cli.path(&format!("{}/demo/team.jsonl", own(cli)));
             fs::set_permissions(path, fs::Permissions::from_mode(0o644)).unwrap();
             None
         },
-        Some(|house| {
-            let path = house.path(&format!("{}/demo/team.jsonl", own(house)));
+        Some(|cli| {
+            let path = cli.path(&format!("{}/demo/team.jsonl", own(cli)));
             assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         }),
     ),
     fault(
         "a key that others can read",
         "open-to-others",
-        |house| {
+        |cli| {
             let dir = "state/brigade/host";
-            file(house, &format!("{dir}/key"), "secret", 60);
-            fs::set_permissions(house.path(dir), fs::Permissions::from_mode(0o700)).unwrap();
-            fs::set_permissions(
-                house.path(&format!("{dir}/key")),
-                fs::Permissions::from_mode(0o640),
-            )
-            .unwrap();
+            file(cli, &format!("{dir}/key"), "secret", 60);
+            fs::set_permissions(cli.path(dir), fs::Permissions::from_mode(0o700)).unwrap();
+            fs::set_permissions(cli.path(&format!("{dir}/key")), fs::Permissions::from_mode(0o640))
+                .unwrap();
             None
         },
-        Some(|house| {
-            let mode =
-                house.path("state/brigade/host/key").metadata().unwrap().permissions().mode();
+        Some(|cli| {
+            let mode = cli.path("state/brigade/host/key").metadata().unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o600);
         }),
     ),
     fault(
         "an inbox that is a link",
         "foreign-file",
-        |house| {
-            house.write("elsewhere.json", "[]");
-            let link = house.path(&format!("{INBOXES}/carl.json"));
-            std::os::unix::fs::symlink(house.path("elsewhere.json"), link).unwrap();
+        |cli| {
+            cli.write("elsewhere.json", "[]");
+            let link = cli.path(&format!("{INBOXES}/carl.json"));
+            std::os::unix::fs::symlink(cli.path("elsewhere.json"), link).unwrap();
             None
         },
         None,
@@ -304,137 +298,135 @@ pub(crate) const FAULTS: &[Fault] = &[
     fault(
         "a member written back after it left",
         "returned-member",
-        |house| {
-            let config = fs::read_to_string(house.path(&format!("{DEMO}/config.json"))).unwrap();
-            house.done(&["team", "leave", "alice"]);
-            file(house, &format!("{DEMO}/config.json"), &config, 60)
+        |cli| {
+            let config = fs::read_to_string(cli.path(&format!("{DEMO}/config.json"))).unwrap();
+            cli.run_ok(&["team", "leave", "alice"]);
+            file(cli, &format!("{DEMO}/config.json"), &config, 60)
         },
-        Some(|house| assert_eq!(members(house), ["team-lead", "bob"])),
+        Some(|cli| assert_eq!(members(cli), ["team-lead", "bob"])),
     ),
     fault(
         "a member whose process is gone",
         "ghost-member",
-        |house| {
-            // On the team since before it was heard of last.
+        |cli| {
+            // It joined before its last heartbeat.
             let path = format!("{DEMO}/config.json");
-            let text = fs::read_to_string(house.path(&path)).unwrap();
+            let text = fs::read_to_string(cli.path(&path)).unwrap();
             let mut config: serde_json::Value = serde_json::from_str(&text).unwrap();
             config["members"][2]["joinedAt"] = 1_763_180_000_000_u64.into();
-            house.write(&path, &config.to_string());
+            cli.write(&path, &config.to_string());
             let pulse = serde_json::json!({
                 "process": { "pid": NOBODY, "began": "1" }, "at": "2026-01-01T12:00:00Z",
                 "state": { "idle": {} }, "since": "2026-01-01T12:00:00Z"
             });
-            pulse_of_bob(house, &pulse)
+            pulse_of_bob(cli, &pulse)
         },
-        Some(|house| {
-            assert_eq!(members(house), ["team-lead", "alice"]);
-            assert_eq!(house.json(&["task", "show", "1"])["status"], "pending");
+        Some(|cli| {
+            assert_eq!(members(cli), ["team-lead", "alice"]);
+            assert_eq!(cli.json(&["task", "show", "1"])["status"], "pending");
         }),
     ),
     fault(
         "a member whose vendor refused its last turn",
         "failed-turn",
-        |house| {
-            // Its process may not be looked for: it has only just said so.
+        |cli| {
+            // The heartbeat is recent, so its process is not checked.
             let pulse = serde_json::json!({
                 "process": { "pid": NOBODY, "began": "1" }, "at": "2099-01-01T12:00:00Z",
                 "state": { "idle": { "failed": "not logged in" } }, "since": "2099-01-01T12:00:00Z"
             });
-            pulse_of_bob(house, &pulse)
+            pulse_of_bob(cli, &pulse)
         },
         None,
     ),
     fault(
         "a file where the inboxes should be",
         "unreadable-folder",
-        |house| {
-            fs::remove_dir_all(house.path(INBOXES)).unwrap();
-            file(house, INBOXES, "", 60)
+        |cli| {
+            fs::remove_dir_all(cli.path(INBOXES)).unwrap();
+            file(cli, INBOXES, "", 60)
         },
         None,
     ),
     fault(
-        "mail to nobody",
+        "mail to a name that is not on the team",
         "inbox-of-nobody",
-        |house| {
-            file(house, &format!("{INBOXES}/zoe.json"), &message("alice", "are you there?"), 3600)
-        },
-        Some(|house| is_gone(house, &format!("{INBOXES}/zoe.json"))),
+        |cli| file(cli, &format!("{INBOXES}/zoe.json"), &message("alice", "are you there?"), 3600),
+        Some(|cli| is_gone(cli, &format!("{INBOXES}/zoe.json"))),
     ),
     fault(
-        "a plan that nobody looked at",
+        "a plan without an answer",
         "long-wait",
-        |house| {
+        |cli| {
             let plan = serde_json::json!({
                 "type": "plan_approval_request", "from": "bob", "timestamp": "2026-01-01T12:00:00.000Z",
                 "planFilePath": "", "planContent": "do it", "requestId": "plan_approval-1@bob@demo"
             });
-            file(house, &format!("{INBOXES}/team-lead.json"), &message("bob", &plan.to_string()), 0)
+            file(cli, &format!("{INBOXES}/team-lead.json"), &message("bob", &plan.to_string()), 0)
         },
         None,
     ),
     fault(
         "a team whose session has ended",
         "session-gone",
-        |house| {
+        |cli| {
             let space = fs::read_link("/proc/self/ns/pid").unwrap();
             let config = serde_json::json!({
                 "name": "session-0a1b2c3d", "createdAt": 1, "leadAgentId": "team-lead@session-0a1b2c3d",
                 "leadProcess": { "pid": NOBODY, "pidSpace": format!("host#{}", space.display()), "procStart": "1" },
                 "members": [{ "agentId": "team-lead@session-0a1b2c3d", "name": "team-lead" }]
             });
-            file(house, "claude/teams/session-0a1b2c3d/config.json", &config.to_string(), 60)
+            file(cli, "claude/teams/session-0a1b2c3d/config.json", &config.to_string(), 60)
         },
         None,
     ),
     fault(
         "a task that Claude Code does not show",
         "invisible-task",
-        |house| task(house, 3, r#""status": "pending""#),
-        Some(|house| assert_eq!(house.json(&["task", "list"]).as_array().unwrap().len(), 3)),
+        |cli| task(cli, 3, r#""status": "pending""#),
+        Some(|cli| assert_eq!(cli.json(&["task", "list"]).as_array().unwrap().len(), 3)),
     ),
     fault(
-        "a task of nobody",
+        "a task whose owner is not on the team",
         "task-of-nobody",
-        |house| file(house, &format!("{BOARD}/1.json"), &task_of("zoe"), 60),
-        Some(|house| {
-            house.done(&["--as", "alice", "task", "claim", "1"]);
+        |cli| file(cli, &format!("{BOARD}/1.json"), &task_of("zoe"), 60),
+        Some(|cli| {
+            cli.run_ok(&["--as", "alice", "task", "claim", "1"]);
         }),
     ),
     fault(
         "tasks that wait for each other",
         "task-circle",
-        |house| {
-            task(house, 3, r#""status": "pending", "blocks": [], "blockedBy": ["4"]"#);
-            task(house, 4, r#""status": "pending", "blocks": [], "blockedBy": ["3"]"#)
+        |cli| {
+            task(cli, 3, r#""status": "pending", "blocks": [], "blockedBy": ["4"]"#);
+            task(cli, 4, r#""status": "pending", "blocks": [], "blockedBy": ["3"]"#)
         },
         None,
     ),
     fault(
         "a task that waits for a deleted one",
         "lost-dependency",
-        |house| task(house, 3, r#""status": "pending", "blocks": [], "blockedBy": ["1", "77"]"#),
-        Some(|house| {
-            assert_eq!(house.json(&["task", "show", "3"])["blockedBy"], serde_json::json!(["1"]));
+        |cli| task(cli, 3, r#""status": "pending", "blocks": [], "blockedBy": ["1", "77"]"#),
+        Some(|cli| {
+            assert_eq!(cli.json(&["task", "show", "3"])["blockedBy"], serde_json::json!(["1"]));
         }),
     ),
     fault(
-        "a process of a member that is not to be",
+        "a process of a removed member",
         "orphan-process",
-        |house| {
-            let key = own(house).rsplit_once('/').unwrap().1.to_owned();
+        |cli| {
+            let key = own(cli).rsplit_once('/').unwrap().1.to_owned();
             let dir = format!("state/brigade/host/{key}/demo/carl");
-            house.write(&format!("{dir}/seat"), "");
-            let mut made = house.path(&dir);
+            cli.write(&format!("{dir}/seat"), "");
+            let mut made = cli.path(&dir);
             while made.file_name().is_some_and(|name| name != "brigade") {
                 fs::set_permissions(&made, fs::Permissions::from_mode(0o700)).unwrap();
                 made.pop();
             }
-            let seat = house.path(&format!("{dir}/seat"));
+            let seat = cli.path(&format!("{dir}/seat"));
             let script = r#"exec 9<>"$0"; flock 9; exec sleep 300"#;
             let child = Command::new("sh").args(["-c", script]).arg(&seat).spawn().unwrap();
-            // Until it holds the seat.
+            // Wait until it holds the process lock.
             while Command::new("flock").arg("-n").arg(&seat).arg("true").status().unwrap().success()
             {
             }
@@ -442,7 +434,7 @@ pub(crate) const FAULTS: &[Fault] = &[
             let began = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap();
             let process = serde_json::json!({ "pid": child.id(), "began": began });
             fs::write(&seat, process.to_string()).unwrap();
-            age(&house.path(&dir), 120);
+            age(&cli.path(&dir), 120);
             Some(Running(child))
         },
         Some(|_| {}),
@@ -452,17 +444,17 @@ pub(crate) const FAULTS: &[Fault] = &[
         ..fault(
             "an agent of an old version",
             "old-agent",
-            |house| {
+            |cli| {
                 let package = "lib/node_modules/@openai/codex";
-                house.write(
+                cli.write(
                     &format!("{package}/package.json"),
                     r#"{"name": "@openai/codex", "version": "0.50.0"}"#,
                 );
-                house.write(&format!("{package}/bin/codex.js"), "#!/bin/sh\n");
-                let program = house.path(&format!("{package}/bin/codex.js"));
+                cli.write(&format!("{package}/bin/codex.js"), "#!/bin/sh\n");
+                let program = cli.path(&format!("{package}/bin/codex.js"));
                 fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-                fs::create_dir(house.path("bin")).unwrap();
-                std::os::unix::fs::symlink(program, house.path("bin/codex")).unwrap();
+                fs::create_dir(cli.path("bin")).unwrap();
+                std::os::unix::fs::symlink(program, cli.path("bin/codex")).unwrap();
                 None
             },
             None,
@@ -471,9 +463,9 @@ pub(crate) const FAULTS: &[Fault] = &[
     fault(
         "an agent that is not installed",
         "no-agent",
-        |house| {
+        |cli| {
             file(
-                house,
+                cli,
                 "work/brigade.toml",
                 "team = \"demo\"\n[members.alice]\nagent = \"codex\"\n",
                 0,
@@ -482,11 +474,11 @@ pub(crate) const FAULTS: &[Fault] = &[
         None,
     ),
     fault(
-        "no tmux where one is wanted",
+        "missing tmux",
         "no-tmux",
-        |house| {
+        |cli| {
             file(
-                house,
+                cli,
                 "work/brigade.toml",
                 "team = \"demo\"\n[members.alice]\nagent = \"acp:/bin/true\"\nplace = \"tmux\"\n",
                 0,
@@ -497,34 +489,34 @@ pub(crate) const FAULTS: &[Fault] = &[
     fault(
         "a team's file with a mistake",
         "team-file",
-        |house| file(house, "work/brigade.toml", "team = 7\n", 0),
+        |cli| file(cli, "work/brigade.toml", "team = 7\n", 0),
         None,
     ),
     fault(
-        "a teammate command that is not there",
+        "a teammate command that does not exist",
         "settings",
-        |house| settings(house, "/nowhere/brigade", "1", "tmux"),
+        |cli| settings(cli, "/nowhere/brigade", "1", "tmux"),
         None,
     )
     .with_path(),
     fault(
-        "teams that are not switched on",
+        "agent teams that are disabled",
         "settings",
-        |house| settings(house, HERE, "0", "tmux"),
+        |cli| settings(cli, HERE, "0", "tmux"),
         None,
     )
     .with_path(),
     fault(
         "teammates inside the lead",
         "settings",
-        |house| settings(house, HERE, "1", "in-process"),
+        |cli| settings(cli, HERE, "1", "in-process"),
         None,
     )
     .with_path(),
 ];
 
 impl Fault {
-    /// With the usual programs at hand.
+    /// Adds the usual programs to the PATH.
     const fn with_path(self) -> Self {
         Self { env: &[PATH], ..self }
     }

@@ -1,4 +1,4 @@
-//! `brigade doctor` on what runs on a host, with a scripted agent in place of a vendor's.
+//! `brigade doctor` on running members, with a scripted agent.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -8,33 +8,33 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::env::House;
+use crate::env::CliEnv;
 
 const FAKE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fake-agent.sh");
 
-/// A team that is up; it is taken down with the test.
-struct Up(House);
+/// A running team. Dropping it takes the team down.
+struct RunningTeam(CliEnv);
 
-impl Drop for Up {
+impl Drop for RunningTeam {
     fn drop(&mut self) {
         let _none_up = self.0.run(&["down", "--now"]);
     }
 }
 
-impl Up {
+impl RunningTeam {
     fn new() -> Self {
-        let house = House::new();
+        let cli = CliEnv::new();
         for dir in ["a", "b"] {
-            fs::create_dir_all(house.path(&format!("work/{dir}"))).unwrap();
+            fs::create_dir_all(cli.path(&format!("work/{dir}"))).unwrap();
         }
         let file = format!(
             "team = \"demo\"\n[defaults]\nagent = \"acp:{FAKE}\"\n[members.alice]\ndir = \"a\"\n\
              [members.bob]\ndir = \"b\"\nrestart = \"never\"\n"
         );
-        house.write("work/brigade.toml", &file);
-        let up = Self(house);
-        up.0.done(&["up"]);
-        up.until("both members", |up| {
+        cli.write("work/brigade.toml", &file);
+        let up = Self(cli);
+        up.0.run_ok(&["up"]);
+        up.wait_until("both members", |up| {
             up.state("alice")["liveness"] == "idle" && up.state("bob")["liveness"] == "idle"
         });
         up
@@ -49,10 +49,10 @@ impl Up {
         status["members"].as_array().unwrap().iter().find(|m| m["name"] == name).cloned().unwrap()
     }
 
-    fn until(&self, what: &str, look: impl Fn(&Self) -> bool) {
+    fn wait_until(&self, what: &str, condition: impl Fn(&Self) -> bool) {
         let began = Instant::now();
-        while !look(self) {
-            assert!(began.elapsed() < Duration::from_secs(30), "waited in vain for {what}");
+        while !condition(self) {
+            assert!(began.elapsed() < Duration::from_secs(30), "timed out waiting for {what}");
             std::thread::sleep(Duration::from_millis(50));
         }
     }
@@ -63,9 +63,9 @@ fn kill(pid: &Value) {
     assert!(killed.success());
 }
 
-/// The names of the checks that found something, each once, and the exit code.
-fn doctor(house: &House, args: &[&str]) -> (Vec<String>, Value) {
-    let output = house.command(&[&["doctor", "--json"], args].concat()).output().unwrap();
+/// The names of the checks that found something, without duplicates, and the report.
+fn doctor(cli: &CliEnv, args: &[&str]) -> (Vec<String>, Value) {
+    let output = cli.command(&[&["doctor", "--json"], args].concat()).output().unwrap();
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let findings = report["findings"].as_array().unwrap();
     assert_eq!(output.status.code(), Some(i32::from(!findings.is_empty())));
@@ -75,27 +75,27 @@ fn doctor(house: &House, args: &[&str]) -> (Vec<String>, Value) {
     (names, report)
 }
 
-/// The word for the Claude Code folder of this house.
-fn key(house: &House) -> String {
-    let key = fs::read_dir(house.path("state/brigade/files")).unwrap().next().unwrap().unwrap();
+/// The key of this environment's Claude Code folder in brigade's state folder.
+fn key(cli: &CliEnv) -> String {
+    let key = fs::read_dir(cli.path("state/brigade/files")).unwrap().next().unwrap().unwrap();
     key.file_name().into_string().unwrap()
 }
 
 #[test]
-fn who_died_with_its_supervisor_comes_back() {
-    let up = Up::new();
+fn fix_restarts_a_member_that_died_with_its_supervisor() {
+    let up = RunningTeam::new();
     assert_eq!(doctor(&up.0, &["--fix"]).0, Vec::<String>::new());
     let alice = up.state("alice")["pid"].clone();
     kill(&up.status()["supervisor"]);
-    up.until("its end", |up| up.status()["supervisor"].is_null());
+    up.wait_until("its end", |up| up.status()["supervisor"].is_null());
     assert_eq!(doctor(&up.0, &[]).0, ["no-supervisor"]);
     kill(&alice);
-    up.until("alice to be dead", |up| up.state("alice")["liveness"] == "dead");
-    up.0.done(&["team", "activity", "alice", "active"]);
+    up.wait_until("alice to be dead", |up| up.state("alice")["liveness"] == "dead");
+    up.0.run_ok(&["team", "activity", "alice", "active"]);
     assert_eq!(doctor(&up.0, &[]).0, ["stuck-active", "dead-member", "no-supervisor"]);
     let (left, report) = doctor(&up.0, &["--fix"]);
     assert_eq!(left, Vec::<String>::new(), "{report}");
-    up.until("another alice", |up| {
+    up.wait_until("another alice", |up| {
         let state = up.state("alice");
         state["liveness"] == "idle" && state["pid"] != alice
     });
@@ -103,20 +103,20 @@ fn who_died_with_its_supervisor_comes_back() {
 }
 
 #[test]
-fn who_was_given_up_is_told_of_and_left_alone() {
-    let up = Up::new();
+fn failed_members_are_reported_but_not_restarted() {
+    let up = RunningTeam::new();
     kill(&up.state("bob")["pid"]);
-    up.until("it to be given up", |up| doctor(&up.0, &[]).0 == ["given-up"]);
+    up.wait_until("the member to be marked failed", |up| doctor(&up.0, &[]).0 == ["given-up"]);
     let (left, report) = doctor(&up.0, &["--fix"]);
     assert_eq!(left, ["given-up"]);
     assert_eq!(report["fixed"], serde_json::json!([]));
     assert!(report["findings"][0]["remedy"].as_str().unwrap().contains("brigade resume demo"));
-    // Its team's folder goes.
+    // Delete the team's folder.
     fs::rename(up.0.path("claude/teams/demo"), up.0.path("gone")).unwrap();
     assert_eq!(doctor(&up.0, &[]).0, ["given-up", "team-gone"]);
 }
 
-/// A server of tmux that is ended with the test.
+/// A tmux server that is killed at the end of the test.
 struct Server(String);
 
 impl Server {
@@ -137,16 +137,16 @@ impl Drop for Server {
 }
 
 #[test]
-fn a_window_of_nobody_is_closed_and_a_persons_own_is_not() {
-    let house = House::with_team();
-    let server = Server(format!("brigade-{}", key(&house)));
+fn orphaned_windows_are_closed_but_not_those_of_a_person() {
+    let cli = CliEnv::with_team();
+    let server = Server(format!("brigade-{}", key(&cli)));
     let play = "sleep 300; : brigade play --team demo --as carl";
     server.tmux(&["new-session", "-d", "-s", "demo", "-n", "carl", play]);
     server.tmux(&["new-window", "-d", "-t", "demo:", "-n", "mine", "sleep 300"]);
     let windows = || server.tmux(&["list-windows", "-a", "-F", "#{window_name}"]);
     assert_eq!(windows(), "carl\nmine\n");
-    // Where nothing was ever written down of who runs here, it may be known elsewhere.
-    let (left, report) = doctor(&house, &["--fix"]);
+    // Without a host registry, the window may belong to another state folder.
+    let (left, report) = doctor(&cli, &["--fix"]);
     assert_eq!(
         (left, &report["fixed"]),
         (vec!["orphan-window".to_owned()], &serde_json::json!([]))
@@ -154,10 +154,10 @@ fn a_window_of_nobody_is_closed_and_a_persons_own_is_not() {
     DirBuilder::new()
         .mode(0o700)
         .recursive(true)
-        .create(house.path(&format!("state/brigade/host/{}", key(&house))))
+        .create(cli.path(&format!("state/brigade/host/{}", key(&cli))))
         .unwrap();
-    assert_eq!(doctor(&house, &[]).0, ["orphan-window"]);
-    assert_eq!(doctor(&house, &["--fix"]).0, Vec::<String>::new());
+    assert_eq!(doctor(&cli, &[]).0, ["orphan-window"]);
+    assert_eq!(doctor(&cli, &["--fix"]).0, Vec::<String>::new());
     assert_eq!(windows(), "mine\n");
 }
 
@@ -168,20 +168,20 @@ fn git(dir: PathBuf, args: &[&str]) {
 }
 
 #[test]
-fn a_worktree_of_nobody_is_removed_unless_work_is_in_it() {
-    let house = House::with_team();
-    git(house.path("work"), &["init", "-q", "-b", "main"]);
-    git(house.path("work"), &["commit", "-q", "--allow-empty", "-m", "first"]);
-    let tree = house.path("state/brigade/worktrees/demo/carl");
+fn orphaned_worktrees_are_removed_unless_they_have_changes() {
+    let cli = CliEnv::with_team();
+    git(cli.path("work"), &["init", "-q", "-b", "main"]);
+    git(cli.path("work"), &["commit", "-q", "--allow-empty", "-m", "first"]);
+    let tree = cli.path("state/brigade/worktrees/demo/carl");
     let branch = "brigade/demo/carl";
-    git(house.path("work"), &["worktree", "add", "-b", branch, tree.to_str().unwrap()]);
+    git(cli.path("work"), &["worktree", "add", "-b", branch, tree.to_str().unwrap()]);
     fs::write(tree.join("file"), "work").unwrap();
-    let (left, report) = doctor(&house, &["--fix"]);
+    let (left, report) = doctor(&cli, &["--fix"]);
     assert_eq!(left, ["open-worktree"]);
     assert_eq!(report["findings"][0]["fixable"], false);
     assert!(tree.join("file").exists());
     fs::remove_file(tree.join("file")).unwrap();
-    assert_eq!(doctor(&house, &[]).0, ["open-worktree"]);
-    assert_eq!(doctor(&house, &["--fix"]).0, Vec::<String>::new());
+    assert_eq!(doctor(&cli, &[]).0, ["open-worktree"]);
+    assert_eq!(doctor(&cli, &["--fix"]).0, Vec::<String>::new());
     assert!(!tree.exists());
 }

@@ -1,4 +1,4 @@
-//! A house of its own for each test: nothing of the machine's gets in, and nothing gets out.
+//! An isolated environment for each test: the test neither reads nor changes anything else on the machine.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A temporary home with the built binary in it.
-pub(crate) struct House {
+/// A temporary home folder in which the built binary runs.
+pub(crate) struct CliEnv {
     pub(crate) root: PathBuf,
-    /// What every command in it is told.
+    /// Environment variables for every command.
     pub(crate) variables: Vec<(&'static str, String)>,
 }
 
-/// What a command printed, and how it ended, with what differs from run to run taken out.
+/// The output and exit code of a command. Text that differs from run to run is replaced by placeholders.
 #[must_use]
 pub(crate) struct Outcome {
     pub(crate) stdout: String,
@@ -21,7 +21,7 @@ pub(crate) struct Outcome {
     pub(crate) code: Option<i32>,
 }
 
-impl House {
+impl CliEnv {
     pub(crate) fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -32,18 +32,18 @@ impl House {
         Self { root, variables: Vec::new() }
     }
 
-    /// A house with a team `demo` of `team-lead`, `alice` and `bob`.
+    /// With a team `demo` of `team-lead`, `alice` and `bob`.
     pub(crate) fn with_team() -> Self {
-        let house = Self::new();
-        house.done(&["team", "create", "demo", "--description", "Ship the parser"]);
-        house.done(&["team", "join", "alice"]);
-        house.done(&["team", "join", "bob", "--agent-type", "codex"]);
-        house
+        let cli = Self::new();
+        cli.run_ok(&["team", "create", "demo", "--description", "Ship the parser"]);
+        cli.run_ok(&["team", "join", "alice"]);
+        cli.run_ok(&["team", "join", "bob", "--agent-type", "codex"]);
+        cli
     }
 
-    /// A house with a team that Claude Code made.
+    /// With a team that Claude Code created.
     pub(crate) fn with_native_team() -> Self {
-        let house = Self::new();
+        let cli = Self::new();
         let config = r#"{
   "name": "theirs",
   "description": "Made by Claude Code",
@@ -57,8 +57,8 @@ impl House {
      "model": "opus", "joinedAt": 1763180000000, "tmuxPaneId": "", "cwd": "/", "subscriptions": []}
   ]
 }"#;
-        house.write("claude/teams/theirs/config.json", config);
-        house
+        cli.write("claude/teams/theirs/config.json", config);
+        cli
     }
 
     pub(crate) fn path(&self, relative: &str) -> PathBuf {
@@ -71,19 +71,19 @@ impl House {
         std::fs::write(path, text).unwrap();
     }
 
-    /// Puts a message into an inbox of the team `demo` as another program would.
+    /// Writes a message into an inbox of the team `demo`, as another program would.
     pub(crate) fn write_inbox(&self, of: &str, from: &str, text: &str) {
         let timestamp = "2026-11-15T12:00:00.000Z";
         let entry = serde_json::json!([{ "from": from, "text": text, "timestamp": timestamp, "read": false }]);
         self.write(&format!("claude/teams/demo/inboxes/{of}.json"), &entry.to_string());
     }
 
-    /// The binary in this house and in no other environment.
+    /// A command that runs the binary with only this environment.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         self.command_of(Path::new(env!("CARGO_BIN_EXE_brigade")), args)
     }
 
-    /// The same for the binary under another name.
+    /// Like [`command`](Self::command), for another path to the binary.
     pub(crate) fn command_of(&self, program: &Path, args: &[&str]) -> Command {
         let mut command = Command::new(program);
         command
@@ -116,17 +116,17 @@ impl House {
         self.outcome(&child.wait_with_output().unwrap())
     }
 
-    /// Runs what has to succeed, and gives its output as it is.
-    pub(crate) fn done(&self, args: &[&str]) -> String {
+    /// Runs a command that must succeed and returns its output unchanged.
+    pub(crate) fn run_ok(&self, args: &[&str]) -> String {
         let output = self.command(args).output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(0), "{args:?}: {stderr}");
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// The same as JSON.
+    /// Runs a command with `--json` and parses its output.
     pub(crate) fn json(&self, args: &[&str]) -> serde_json::Value {
-        serde_json::from_str(&self.done(&[args, &["--json"]].concat())).unwrap()
+        serde_json::from_str(&self.run_ok(&[args, &["--json"]].concat())).unwrap()
     }
 
     pub(crate) fn outcome(&self, output: &Output) -> Outcome {
@@ -136,9 +136,9 @@ impl House {
     }
 }
 
-impl Drop for House {
+impl Drop for CliEnv {
     fn drop(&mut self) {
-        let _gone = std::fs::remove_dir_all(&self.root);
+        let _ignored = std::fs::remove_dir_all(&self.root);
     }
 }
 
@@ -156,7 +156,7 @@ impl std::fmt::Display for Outcome {
     }
 }
 
-/// What differs from run to run: `9` stands for a digit, `h` for a hexadecimal one.
+/// Patterns that differ from run to run: `9` matches a digit, `h` a hexadecimal digit.
 const CHANGING: &[(&str, &str)] = &[
     ("hhhhhhhh-hhhh-hhhh-hhhh-hhhhhhhhhhhh", "<id>"),
     ("9999-99-99T99:99:99.999Z", "<timestamp>"),
@@ -166,9 +166,9 @@ const CHANGING: &[(&str, &str)] = &[
     ("9999999999999", "<ms>"),
 ];
 
-/// The text with what differs from run to run named.
+/// Replaces text that differs from run to run by placeholders.
 pub(crate) fn redact(text: &str, root: &Path) -> String {
-    let text = text.replace(root.to_str().unwrap(), "<house>");
+    let text = text.replace(root.to_str().unwrap(), "<root>");
     let mut redacted = String::new();
     let mut rest = text.as_str();
     while let Some(first) = rest.chars().next() {

@@ -1,11 +1,13 @@
 #!/bin/sh
-# An agent that speaks just enough of the Agent Client Protocol. What it hears goes to the file `heard`.
-# A prompt that says DIE ends it, one that says LAST does so after its turn; one that says TALK makes it
-# say something first, and one that says EDIT change a file, as it says; one that says STAY makes it
-# start a program in a session of its own, and tell who its guard, itself and that program are; one that
-# says ASK makes it ask leave to run a command, and tell what was answered; one that says WORK makes it
-# speak in fifty pieces, use a tool and speak again; one that says REPLY makes it write to the lead, in the name
-# its tools were given; the first that says FAIL is a turn that comes to nothing.
+# An agent that supports just enough of the Agent Client Protocol for tests. It appends its input to the file `heard`.
+# Words in a prompt control what it does:
+#   DIE    exit at once                     LAST   exit after the turn
+#   TALK   say something first              EDIT   report a file change
+#   STAY   start a program in its own session and record the process ids of its guard, itself and that program
+#   ASK    request permission for a command and record the answer
+#   WORK   speak in fifty pieces, use a tool and speak again
+#   REPLY  send a message to the lead, as the member named in its MCP settings
+#   FAIL   fail the turn (only the first time)
 echo started >> heard
 session=s1
 while read -r line; do

@@ -2,10 +2,10 @@
 
 use insta::assert_snapshot;
 
-use crate::env::House;
+use crate::env::CliEnv;
 
-fn board() -> House {
-    let house = House::with_team();
+fn board() -> CliEnv {
+    let cli = CliEnv::with_team();
     let tasks = [
         ("Design the wire format", ""),
         ("Write the parser", "1"),
@@ -19,17 +19,17 @@ fn board() -> House {
         if !after.is_empty() {
             args.extend(["--blocked-by", after]);
         }
-        house.done(&args);
+        cli.run_ok(&args);
     }
-    house.done(&["--as", "bob", "task", "claim", "1"]);
-    house.done(&["--as", "bob", "task", "done", "1"]);
-    house.done(&["--as", "bob", "task", "claim", "2"]);
-    house.done(&["task", "update", "3", "--owner", "alice"]);
-    house
+    cli.run_ok(&["--as", "bob", "task", "claim", "1"]);
+    cli.run_ok(&["--as", "bob", "task", "done", "1"]);
+    cli.run_ok(&["--as", "bob", "task", "claim", "2"]);
+    cli.run_ok(&["task", "update", "3", "--owner", "alice"]);
+    cli
 }
 
 #[test]
-fn each_task_stands_once_below_what_it_waits_for() {
+fn each_task_is_drawn_once_below_a_blocker() {
     assert_snapshot!(board().run(&["task", "graph"]), @r#"
       ● 1  Design the wire format       bob
     * ├─ ◐ 2  Write the parser          bob
@@ -38,14 +38,14 @@ fn each_task_stands_once_below_what_it_waits_for() {
       └─ ○ 3  Write the docs            alice
       ○ 5  Buy cake                     ready
 
-    ○ not begun   ◐ in progress   ● done   ⊘ blocked   * longest chain, 3 tasks
+    ○ not started   ◐ in progress   ● done   ⊘ blocked   * longest chain, 3 tasks
     "#);
 }
 
 #[test]
-fn the_same_for_other_programs() {
-    let house = board();
-    assert_snapshot!(house.run(&["task", "graph", "--format", "dot"]), @r#"
+fn dot_mermaid_and_json_output() {
+    let cli = board();
+    assert_snapshot!(cli.run(&["task", "graph", "--format", "dot"]), @r#"
     digraph board {
       rankdir=LR;
       node [shape=box];
@@ -62,7 +62,7 @@ fn the_same_for_other_programs() {
       4 -> 6 [penwidth=2];
     }
     "#);
-    assert_snapshot!(house.run(&["task", "graph", "--format", "mermaid"]), @r#"
+    assert_snapshot!(cli.run(&["task", "graph", "--format", "mermaid"]), @r#"
     flowchart LR
       t1["● 1 Design the wire format (bob)"]:::done
       t2["◐ 2 * Write the parser (bob)"]:::progress
@@ -80,7 +80,7 @@ fn the_same_for_other_programs() {
       classDef blocked stroke-dasharray:4
       classDef done color:gray,stroke:gray
     "#);
-    let json = house.json(&["task", "graph"]);
+    let json = cli.json(&["task", "graph"]);
     assert_eq!(json["critical_path"], serde_json::json!(["2", "4", "6"]));
     assert_eq!(json["circles"], serde_json::json!([]));
     assert_eq!(json["tasks"][3]["waits_for"], serde_json::json!(["2", "3"]));
@@ -88,39 +88,39 @@ fn the_same_for_other_programs() {
 }
 
 #[test]
-fn a_circle_made_by_others_is_shown_as_one() {
-    let house = House::with_team();
-    house.done(&["task", "add", "Sound"]);
+fn a_dependency_cycle_is_shown() {
+    let cli = CliEnv::with_team();
+    cli.run_ok(&["task", "add", "Sound"]);
     for (id, after) in [(2, 3), (3, 4), (4, 2), (5, 3)] {
         let task = format!(
             r#"{{"id":"{id}","subject":"s{id}","description":"","status":"pending","blocks":[],"blockedBy":["{after}"]}}"#
         );
-        house.write(&format!("claude/tasks/demo/{id}.json"), &task);
+        cli.write(&format!("claude/tasks/demo/{id}.json"), &task);
     }
-    assert_snapshot!(house.run(&["task", "graph"]), @"
+    assert_snapshot!(cli.run(&["task", "graph"]), @"
       ○ 1  Sound  ready
-      ⊘ 2  s2     after 3, in a circle
-      └─ ⊘ 4  s4  in a circle
-      ⊘ 3  s3     after 4, in a circle
+      ⊘ 2  s2     after 3, in a cycle
+      └─ ⊘ 4  s4  in a cycle
+      ⊘ 3  s3     after 4, in a cycle
       └─ ⊘ 5  s5
 
-    A circle, none of which can ever be begun; each waits for the next: 2 → 3 → 4 → 2
+    These tasks wait for each other, so none can start: 2 → 3 → 4 → 2
 
-    ○ not begun   ◐ in progress   ● done   ⊘ blocked
+    ○ not started   ◐ in progress   ● done   ⊘ blocked
     ");
-    let json = house.json(&["task", "graph"]);
+    let json = cli.json(&["task", "graph"]);
     assert_eq!(json["circles"], serde_json::json!([["2", "3", "4"]]));
 }
 
 #[test]
-fn an_empty_board_has_nothing_to_draw() {
-    let house = House::with_team();
-    assert_snapshot!(house.run(&["task", "graph"]), @"
+fn an_empty_board_exits_with_code_4() {
+    let cli = CliEnv::with_team();
+    assert_snapshot!(cli.run(&["task", "graph"]), @"
     --- stderr
     note: the board is empty
     --- exit 4
     ");
-    assert_snapshot!(house.run(&["task", "graph", "--json"]), @r#"
+    assert_snapshot!(cli.run(&["task", "graph", "--json"]), @r#"
     {"circles":[],"critical_path":[],"tasks":[]}
     --- exit 4
     "#);

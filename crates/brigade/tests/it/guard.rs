@@ -1,36 +1,37 @@
-//! Neither a teammate nor its agent leaves the other behind.
+//! The guard: neither a member's process nor its agent outlives the other.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::env::House;
+use crate::env::CliEnv;
 
-/// A program that starts others, one of them in a session of its own, and tells who they are.
-const BROOD: &str = "setsid sleep 300 & echo $!; sleep 300 & echo $!; trap '' TERM; echo $$; wait";
+/// A program that starts others, one of them in its own session, and prints their process ids.
+const PROCESS_TREE: &str =
+    "setsid sleep 300 & echo $!; sleep 300 & echo $!; trap '' TERM; echo $$; wait";
 
 pub(crate) fn is_alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
 }
 
-pub(crate) fn all_gone(pids: &[u32]) {
+pub(crate) fn assert_all_gone(pids: &[u32]) {
     let began = Instant::now();
     while pids.iter().any(|&pid| is_alive(pid)) {
-        assert!(began.elapsed() < Duration::from_secs(10), "still there: {pids:?}");
+        assert!(began.elapsed() < Duration::from_secs(10), "still running: {pids:?}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-/// Starts a brood behind a guard whose parent is a shell that we can kill.
-fn brood(house: &House) -> (std::process::Child, Vec<u32>) {
+/// Starts a process tree under a guard whose parent is a shell that the test can kill.
+fn start_process_tree(cli: &CliEnv) -> (std::process::Child, Vec<u32>) {
     let guard = env!("CARGO_BIN_EXE_brigade");
-    let script = format!("'{guard}' guard sh -c \"$BROOD\"; true");
+    let script = format!("'{guard}' guard sh -c \"$PROCESS_TREE\"; true");
     let mut shell = Command::new("sh")
         .args(["-c", &script])
-        .env("BROOD", BROOD)
-        .current_dir(house.path("work"))
+        .env("PROCESS_TREE", PROCESS_TREE)
+        .current_dir(cli.path("work"))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
@@ -42,34 +43,34 @@ fn brood(house: &House) -> (std::process::Child, Vec<u32>) {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn when_the_parent_is_killed_all_of_it_goes() {
-    let house = House::new();
-    let (mut shell, pids) = brood(&house);
+fn all_processes_end_when_the_parent_is_killed() {
+    let cli = CliEnv::new();
+    let (mut shell, pids) = start_process_tree(&cli);
     assert!(pids.iter().all(|&pid| is_alive(pid)));
     shell.kill().unwrap();
     shell.wait().unwrap();
-    all_gone(&pids);
+    assert_all_gone(&pids);
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn when_the_program_ends_what_it_started_goes() {
-    let house = House::new();
+fn all_processes_end_when_the_program_exits() {
+    let cli = CliEnv::new();
     let script = "setsid sleep 300 & echo $!";
-    let output = house.command(&["guard", "sh", "-c", script]).output().unwrap();
+    let output = cli.command(&["guard", "sh", "-c", script]).output().unwrap();
     let pid = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
-    all_gone(&[pid]);
-    let code = house.command(&["guard", "sh", "-c", "exit 7"]).status().unwrap().code();
+    assert_all_gone(&[pid]);
+    let code = cli.command(&["guard", "sh", "-c", "exit 7"]).status().unwrap().code();
     assert_eq!(code, Some(7));
 }
 
-/// A program that leaves others to its guard, over days, would fill the table of processes.
+/// Otherwise an agent that orphans processes for days would fill the process table.
 #[cfg(target_os = "linux")]
 #[test]
-fn who_was_left_to_the_guard_and_has_ended_is_taken_note_of() {
-    let house = House::new();
+fn orphans_are_reaped_by_the_guard() {
+    let cli = CliEnv::new();
     let script = "(sleep 0.2 & echo $!); sleep 300";
-    let mut guard = house.command(&["guard", "sh", "-c", script]);
+    let mut guard = cli.command(&["guard", "sh", "-c", script]);
     let mut guard = guard.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(guard.stdout.take().unwrap()).lines();
     let pid: u32 = lines.next().unwrap().unwrap().parse().unwrap();

@@ -1,24 +1,24 @@
-//! The help, whole, so that no word of it changes unseen; and what is made of the same source.
+//! The help of all commands as a snapshot, and the manual pages and completions generated from it.
 
 use std::fmt::Write as _;
 
 use insta::assert_snapshot;
 
-use crate::env::House;
+use crate::env::CliEnv;
 
 #[test]
-fn the_whole_help() {
-    let house = House::new();
+fn help_of_every_command() {
+    let cli = CliEnv::new();
     let mut text = String::new();
-    describe(&house, &[], &mut text);
+    describe(&cli, &[], &mut text);
     assert_snapshot!("help", text);
 }
 
-/// The help of a command and of those below it.
-fn describe(house: &House, command: &[String], text: &mut String) {
+/// Appends the help of a command and its subcommands.
+fn describe(cli: &CliEnv, command: &[String], text: &mut String) {
     let mut args: Vec<&str> = command.iter().map(String::as_str).collect();
     args.push("--help");
-    let help = house.done(&args);
+    let help = cli.run_ok(&args);
     let _infallible = writeln!(text, "===== brigade {}\n", args.join(" "));
     let mut skip = false;
     for line in help.lines() {
@@ -33,28 +33,28 @@ fn describe(house: &House, command: &[String], text: &mut String) {
     let below = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     for line in below.take_while(|line| !line.is_empty()) {
         let name = line.split_whitespace().next().unwrap().to_owned();
-        describe(house, &[command, &[name]].concat(), text);
+        describe(cli, &[command, &[name]].concat(), text);
     }
 }
 
 #[test]
 fn manual_pages_for_every_command() {
-    let house = House::new();
-    let dir = house.path("man");
-    assert_eq!(house.done(&["man", dir.to_str().unwrap()]), "");
+    let cli = CliEnv::new();
+    let dir = cli.path("man");
+    assert_eq!(cli.run_ok(&["man", dir.to_str().unwrap()]), "");
     for page in ["brigade.1", "brigade-send.1", "brigade-task-graph.1", "brigade-team-join.1"] {
         assert!(dir.join(page).exists(), "{page}");
     }
-    let page = house.done(&["man"]);
+    let page = cli.run_ok(&["man"]);
     assert!(page.contains(".TH brigade 1"));
     assert!(page.contains("75  locked by another program; try again"));
 }
 
 #[test]
 fn completions_for_every_shell() {
-    let house = House::new();
+    let cli = CliEnv::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let script = house.done(&["completions", shell]);
+        let script = cli.run_ok(&["completions", shell]);
         assert!(script.contains("mark-read"), "{shell}");
     }
 }

@@ -1,56 +1,56 @@
-//! Which team, and who.
+//! How commands determine the team and the member to act as.
 
 use insta::assert_snapshot;
 
-use crate::env::House;
+use crate::env::CliEnv;
 
 #[test]
-fn of_several_teams_one_is_named_or_is_that_of_the_folder() {
-    let house = House::with_team();
-    house.done(&["team", "create", "other"]);
-    assert_snapshot!(house.run(&["send", "bob", "hi"]), @"
+fn the_team_is_named_or_taken_from_the_folder() {
+    let cli = CliEnv::with_team();
+    cli.run_ok(&["team", "create", "other"]);
+    assert_snapshot!(cli.run(&["send", "bob", "hi"]), @"
     --- stderr
     error: there are several teams: demo, other
     hint: choose with `--team TEAM`, or set BRIGADE_TEAM
     --- exit 1
     ");
-    house.write("work/brigade.toml", "team = \"other\"\n");
-    assert_snapshot!(house.run(&["send", "bob", "hi"]), @r#"
+    cli.write("work/brigade.toml", "team = \"other\"\n");
+    assert_snapshot!(cli.run(&["send", "bob", "hi"]), @r#"
     --- stderr
     error: no member named "bob" in team "other"
     hint: members are team-lead
     --- exit 1
     "#);
-    assert_snapshot!(house.run_with_env(&["send", "bob", "hi"], &[("BRIGADE_TEAM", "demo")]), @"sent to bob (<id>)");
-    assert_snapshot!(house.run(&["--team", "third", "task", "list"]), @r#"
+    assert_snapshot!(cli.run_with_env(&["send", "bob", "hi"], &[("BRIGADE_TEAM", "demo")]), @"sent to bob (<id>)");
+    assert_snapshot!(cli.run(&["--team", "third", "task", "list"]), @r#"
     --- stderr
     error: no team named "third"
     hint: teams are demo, other
     hint: `brigade team create third` makes a new one
     --- exit 1
     "#);
-    assert_snapshot!(house.run_with_env(&["task", "list"], &[("BRIGADE_TEAM", "Not A Team")]), @"
+    assert_snapshot!(cli.run_with_env(&["task", "list"], &[("BRIGADE_TEAM", "Not A Team")]), @"
     --- stderr
     error: BRIGADE_TEAM is not valid
       caused by: the team name must not begin with 'N'; use a-z, 0-9 and '-', beginning with a letter or digit
     --- exit 2
     ");
-    let unset = house.run_with_env(&["team", "list"], &[("BRIGADE_TEAM", "")]);
+    let unset = cli.run_with_env(&["team", "list"], &[("BRIGADE_TEAM", "")]);
     assert_eq!(unset.code, Some(0), "an empty variable counts as unset");
 }
 
 #[test]
-fn nobody_speaks_for_a_native_lead_by_accident() {
-    let house = House::with_native_team();
-    assert_snapshot!(house.run(&["send", "bob", "hi"]), @"
+fn acting_as_a_claude_code_lead_must_be_explicit() {
+    let cli = CliEnv::with_native_team();
+    assert_snapshot!(cli.run(&["send", "bob", "hi"]), @"
     --- stderr
     error: who are you? team theirs was not created by brigade
     hint: say `--as NAME`, or set BRIGADE_AS
     hint: members are team-lead, bob
     --- exit 1
     ");
-    assert_snapshot!(house.run_with_env(&["send", "team-lead", "hi"], &[("BRIGADE_AS", "bob")]), @"sent to team-lead (<id>)");
-    assert_snapshot!(house.run(&["inbox"]), @"
+    assert_snapshot!(cli.run_with_env(&["send", "team-lead", "hi"], &[("BRIGADE_AS", "bob")]), @"sent to team-lead (<id>)");
+    assert_snapshot!(cli.run(&["inbox"]), @"
     --- stderr
     error: who are you? team theirs was not created by brigade
     hint: say `--as NAME`, or set BRIGADE_AS
@@ -60,8 +60,8 @@ fn nobody_speaks_for_a_native_lead_by_accident() {
 }
 
 #[test]
-fn looking_needs_no_name() {
-    let house = House::with_native_team();
+fn reading_needs_no_identity() {
+    let cli = CliEnv::with_native_team();
     for looking in [
         &["team", "show"] as &[&str],
         &["team", "list"],
@@ -71,25 +71,25 @@ fn looking_needs_no_name() {
         &["log"],
         &[],
     ] {
-        let outcome = house.run(looking);
+        let outcome = cli.run(looking);
         assert!(matches!(outcome.code, Some(0 | 4)), "{looking:?}: {outcome}");
     }
 }
 
 #[test]
-fn the_folder_of_claude_code_may_be_named() {
-    let house = House::with_team();
-    let other = house.path("elsewhere");
+fn the_claude_code_folder_can_be_chosen() {
+    let cli = CliEnv::with_team();
+    let other = cli.path("elsewhere");
     let other = other.to_str().unwrap();
-    house.done(&["--claude-dir", other, "team", "create", "far"]);
-    assert_snapshot!(house.run(&["--claude-dir", other, "team", "list"]), @"
+    cli.run_ok(&["--claude-dir", other, "team", "create", "far"]);
+    assert_snapshot!(cli.run(&["--claude-dir", other, "team", "list"]), @"
     TEAM  MEMBERS  DESCRIPTION
     far   1
     ");
-    let home = house.command(&["team", "create", "home"]).env_remove("CLAUDE_CONFIG_DIR").output();
+    let home = cli.command(&["team", "create", "home"]).env_remove("CLAUDE_CONFIG_DIR").output();
     assert!(home.unwrap().status.success());
-    assert!(house.path("home/.claude/teams/home/config.json").exists());
-    let homeless = house.command(&["team", "list"]).env_clear().output().unwrap();
+    assert!(cli.path("home/.claude/teams/home/config.json").exists());
+    let homeless = cli.command(&["team", "list"]).env_clear().output().unwrap();
     assert_eq!(homeless.status.code(), Some(1));
     assert_snapshot!(String::from_utf8(homeless.stderr).unwrap(), @"error: there is no home directory: HOME is not set");
 }

@@ -1,4 +1,4 @@
-//! `brigade init`: what it shows, what it writes, and that nothing of it stays.
+//! `brigade init`: what it shows and writes, and that `--undo` removes everything.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -10,36 +10,36 @@ use brigade_agents::driver::AGENTS;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::env::{House, Outcome};
+use crate::env::{CliEnv, Outcome};
 
 pub(crate) const CODEX: &str = "home/.codex/config.toml";
 pub(crate) const GEMINI: &str = "home/.gemini/settings.json";
 pub(crate) const CLAUDE: &str = "claude/settings.json";
 
-/// Settings with a layout of their own.
+/// Settings with unusual formatting.
 pub(crate) const SETTINGS: &str = "{\n   \"model\":\"opus\",\n   \"env\": {\n      \"MINE\": \"1\"\n   },\n   \
                                    \"cleanupPeriodDays\": 1.50e1\n}\n";
 
-/// A house in which these programs are installed, brigade among them.
-pub(crate) struct Guest {
-    pub(crate) house: House,
+/// An environment with brigade and these programs on the PATH.
+pub(crate) struct TestMachine {
+    pub(crate) cli: CliEnv,
 }
 
-impl Guest {
+impl TestMachine {
     pub(crate) fn new(programs: &[&str]) -> Self {
-        let house = House::new();
-        std::fs::create_dir_all(house.path("bin")).unwrap();
-        std::fs::create_dir_all(house.path("home")).unwrap();
-        std::fs::create_dir_all(house.path("state")).unwrap();
-        symlink(env!("CARGO_BIN_EXE_brigade"), house.path("bin/brigade")).unwrap();
-        let guest = Self { house };
+        let cli = CliEnv::new();
+        std::fs::create_dir_all(cli.path("bin")).unwrap();
+        std::fs::create_dir_all(cli.path("home")).unwrap();
+        std::fs::create_dir_all(cli.path("state")).unwrap();
+        symlink(env!("CARGO_BIN_EXE_brigade"), cli.path("bin/brigade")).unwrap();
+        let machine = Self { cli };
         for program in programs {
-            guest.install(program, "echo 1.2.3");
+            machine.install(program, "echo 1.2.3");
         }
-        guest
+        machine
     }
 
-    /// Everything there could be.
+    /// With all supported agents, Claude Code and tmux.
     pub(crate) fn full() -> Self {
         let mut programs: Vec<&str> = AGENTS.iter().map(|agent| agent.program).collect();
         programs.extend(["claude", "tmux"]);
@@ -48,23 +48,23 @@ impl Guest {
 
     pub(crate) fn install(&self, program: &str, script: &str) {
         let path = format!("bin/{program}");
-        self.house.write(&path, &format!("#!/bin/sh\n{script}\n"));
+        self.cli.write(&path, &format!("#!/bin/sh\n{script}\n"));
         self.set_mode(&path, 0o755);
     }
 
     pub(crate) fn set_mode(&self, path: &str, mode: u32) {
         let permissions = std::fs::Permissions::from_mode(mode);
-        std::fs::set_permissions(self.house.path(path), permissions).unwrap();
+        std::fs::set_permissions(self.cli.path(path), permissions).unwrap();
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = self.house.command_of(&self.house.path("bin/brigade"), args);
-        command.env("PATH", self.house.path("bin"));
+        let mut command = self.cli.command_of(&self.cli.path("bin/brigade"), args);
+        command.env("PATH", self.cli.path("bin"));
         command
     }
 
     pub(crate) fn run(&self, args: &[&str]) -> Outcome {
-        self.house.outcome(&self.command(args).output().unwrap())
+        self.cli.outcome(&self.command(args).output().unwrap())
     }
 
     #[track_caller]
@@ -74,19 +74,19 @@ impl Guest {
         outcome
     }
 
-    /// Runs what has to succeed; what it answers.
+    /// Runs a command that must succeed and returns its output.
     #[track_caller]
-    pub(crate) fn done(&self, args: &[&str]) -> String {
+    pub(crate) fn run_ok(&self, args: &[&str]) -> String {
         self.succeeded(args).stdout
     }
 
-    /// The same as JSON.
+    /// Runs a command with `--json` and parses its output.
     #[track_caller]
     pub(crate) fn answer(&self, args: &[&str]) -> Value {
-        serde_json::from_str(&self.done(&[args, &["--json"]].concat())).unwrap()
+        serde_json::from_str(&self.run_ok(&[args, &["--json"]].concat())).unwrap()
     }
 
-    /// The same; what it says beside its answer.
+    /// Runs a command that must succeed and returns its standard error.
     #[track_caller]
     pub(crate) fn notes(&self, args: &[&str]) -> String {
         self.succeeded(args).stderr
@@ -97,18 +97,18 @@ impl Guest {
     }
 
     pub(crate) fn read(&self, path: &str) -> String {
-        let path = self.house.path(path);
+        let path = self.cli.path(path);
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
     pub(crate) fn write(&self, path: &str, text: &str) {
-        self.house.write(path, text);
+        self.cli.write(path, text);
     }
 
-    /// Everything there is: its mode, and what it says.
+    /// Every file with its mode and content.
     pub(crate) fn everything(&self) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
         let mut all = BTreeMap::new();
-        collect(&self.house.root, &mut all);
+        collect(&self.cli.root, &mut all);
         all
     }
 }
@@ -130,68 +130,68 @@ fn collect(dir: &Path, into: &mut BTreeMap<PathBuf, (u32, Vec<u8>)>) {
 }
 
 #[test]
-fn the_change_is_shown_and_needs_a_yes() {
-    let guest = Guest::new(&["claude", "codex", "gemini", "tmux"]);
-    guest.write(CLAUDE, SETTINGS);
-    let before = guest.everything();
-    assert_snapshot!(guest.run(&["init"]));
-    assert_eq!(guest.everything(), before);
+fn changes_are_shown_and_need_confirmation() {
+    let machine = TestMachine::new(&["claude", "codex", "gemini", "tmux"]);
+    machine.write(CLAUDE, SETTINGS);
+    let before = machine.everything();
+    assert_snapshot!(machine.run(&["init"]));
+    assert_eq!(machine.everything(), before);
 
-    let outcome = guest.run(&["init", "--json"]);
+    let outcome = machine.run(&["init", "--json"]);
     assert_eq!(outcome.code, Some(2));
     let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
     assert_eq!(document["applied"], json!(false));
     let diff = document["changes"][0]["diff"].as_str().unwrap();
     assert!(diff.contains("\n+   \"teammateMode\": \"tmux\"\n"), "{diff}");
-    assert_eq!(guest.everything(), before);
+    assert_eq!(machine.everything(), before);
 }
 
 #[test]
-fn nothing_stays_of_it() {
-    let guest = Guest::full();
-    guest.write(CLAUDE, SETTINGS);
-    guest.set_mode(CLAUDE, 0o640);
-    guest.write(CODEX, "# mine\nmodel = \"x\"");
-    guest.write(GEMINI, r#"{"mcpServers":{}, "ui": {"theme": "x"}}"#);
-    let before = guest.everything();
-    guest.done(&["init", "--yes"]);
-    let after = guest.everything();
-    let settings = guest.house.path(CLAUDE);
+fn undo_restores_everything() {
+    let machine = TestMachine::full();
+    machine.write(CLAUDE, SETTINGS);
+    machine.set_mode(CLAUDE, 0o640);
+    machine.write(CODEX, "# mine\nmodel = \"x\"");
+    machine.write(GEMINI, r#"{"mcpServers":{}, "ui": {"theme": "x"}}"#);
+    let before = machine.everything();
+    machine.run_ok(&["init", "--yes"]);
+    let after = machine.everything();
+    let settings = machine.cli.path(CLAUDE);
     assert_eq!(after[&settings].0, before[&settings].0, "the mode is kept");
 
-    let again = guest.done(&["init", "--yes"]);
-    assert_eq!(again, "nothing to change: brigade is switched on\n");
-    assert_eq!(guest.everything(), after);
+    let again = machine.run_ok(&["init", "--yes"]);
+    assert_eq!(again, "nothing to change: brigade is already set up\n");
+    assert_eq!(machine.everything(), after);
 
-    guest.done(&["init", "--undo"]);
-    assert_eq!(guest.everything(), before);
-    let again = guest.run(&["init", "--undo"]);
+    machine.run_ok(&["init", "--undo"]);
+    assert_eq!(machine.everything(), before);
+    let again = machine.run(&["init", "--undo"]);
     assert_snapshot!(again, @"
     --- stderr
     error: there is nothing to undo
     --- exit 4
     ");
-    assert_eq!(guest.everything(), before);
+    assert_eq!(machine.everything(), before);
 }
 
 #[test]
-fn folders_that_were_made_go_too() {
-    let guest = Guest::full();
-    let before = guest.everything();
-    let document = guest.answer(&["init", "--yes"]);
+fn undo_removes_created_folders() {
+    let machine = TestMachine::full();
+    let before = machine.everything();
+    let document = machine.answer(&["init", "--yes"]);
     assert_eq!(document["applied"], json!(true));
-    assert_eq!(guest.json(CLAUDE)["teammateMode"], json!("tmux"));
-    guest.done(&["init", "--undo"]);
-    assert_eq!(guest.everything(), before);
+    assert_eq!(machine.json(CLAUDE)["teammateMode"], json!("tmux"));
+    machine.run_ok(&["init", "--undo"]);
+    assert_eq!(machine.everything(), before);
 }
 
 #[test]
-fn what_is_written() {
-    let guest = Guest::full();
-    guest.done(&["init", "--yes"]);
-    let bin = |name: &str| json!(guest.house.path("bin").join(name));
+fn writes_settings_for_each_program() {
+    let machine = TestMachine::full();
+    machine.run_ok(&["init", "--yes"]);
+    let bin = |name: &str| json!(machine.cli.path("bin").join(name));
     assert_eq!(
-        guest.json(CLAUDE),
+        machine.json(CLAUDE),
         json!({
             "env": {
                 "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS": "1",
@@ -205,22 +205,24 @@ fn what_is_written() {
     let mut types: Vec<String> = AGENTS.iter().map(|agent| format!("{}.md", agent.name)).collect();
     types.retain(|name| name != "claude.md");
     types.sort();
-    let dir = std::fs::read_dir(guest.house.path("claude/agents")).unwrap();
+    let dir = std::fs::read_dir(machine.cli.path("claude/agents")).unwrap();
     let mut found: Vec<String> =
         dir.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     found.sort();
     assert_eq!(found, types);
     assert!(
-        guest.read("claude/agents/codex.md").starts_with("---\nname: codex\ndescription: A Codex")
+        machine
+            .read("claude/agents/codex.md")
+            .starts_with("---\nname: codex\ndescription: A Codex")
     );
-    let server = guest.json(GEMINI)["mcpServers"]["team"].clone();
-    // These folders are not where they are found without being told.
+    let server = machine.json(GEMINI)["mcpServers"]["team"].clone();
+    // These folders are not in their default location, so the server gets them as variables.
     let env = json!({
-        "CLAUDE_CONFIG_DIR": guest.house.path("claude"), "XDG_STATE_HOME": guest.house.path("state")
+        "CLAUDE_CONFIG_DIR": machine.cli.path("claude"), "XDG_STATE_HOME": machine.cli.path("state")
     });
     let expected = json!({ "command": bin("brigade"), "args": ["mcp"], "trust": true, "env": env });
     assert_eq!(server, expected);
-    let config: toml::Table = guest.read(CODEX).parse().unwrap();
+    let config: toml::Table = machine.read(CODEX).parse().unwrap();
     let config = serde_json::to_value(config).unwrap();
     assert_eq!(
         config["mcp_servers"]["team"],
@@ -234,55 +236,55 @@ fn what_is_written() {
 }
 
 #[test]
-fn what_is_not_installed_is_not_told() {
-    let guest = Guest::new(&[]);
-    assert_snapshot!(guest.notes(&["init", "--yes"]), @"
-    note: Claude Code is not on the path; once it is, run `brigade init` again
-    note: teammates run in tmux, which is not installed
-    note: no agent of another vendor is installed; `brigade agents` tells how
+fn only_installed_agents_are_set_up() {
+    let machine = TestMachine::new(&[]);
+    assert_snapshot!(machine.notes(&["init", "--yes"]), @"
+    note: Claude Code is not on the PATH; run `brigade init` again after installing it
+    note: tmux is not installed; Claude Code needs it to start teammates
+    note: no agent of another vendor is installed; `brigade agents` shows how to install one
     ");
-    assert!(!guest.house.path("claude/agents").exists());
+    assert!(!machine.cli.path("claude/agents").exists());
     assert!(
-        !guest.house.path("home/.codex").exists() && !guest.house.path("home/.gemini").exists()
+        !machine.cli.path("home/.codex").exists() && !machine.cli.path("home/.gemini").exists()
     );
-    let env = guest.json(CLAUDE)["env"].clone();
+    let env = machine.json(CLAUDE)["env"].clone();
     assert_eq!(env.get("BRIGADE_CLAUDE"), None);
 
-    // What comes later is told then, and all of it is undone at once.
-    guest.install("codex", "echo 1");
-    guest.install("claude", "echo 1");
-    let told = guest.answer(&["init", "--yes"]);
+    // An agent installed later is added by the next init; one undo removes everything.
+    machine.install("codex", "echo 1");
+    machine.install("claude", "echo 1");
+    let told = machine.answer(&["init", "--yes"]);
     assert_eq!(told["changes"].as_array().unwrap().len(), 3, "{told}");
-    guest.done(&["init", "--undo"]);
-    assert!(!guest.house.path("claude").exists() && !guest.house.path("home/.codex").exists());
+    machine.run_ok(&["init", "--undo"]);
+    assert!(!machine.cli.path("claude").exists() && !machine.cli.path("home/.codex").exists());
 }
 
-/// A lead's pane has little of its settings in its environment, and maybe another path.
+/// A pane has few of the lead's variables and may have another PATH.
 #[test]
-fn the_real_claude_code_is_found_again_from_a_pane() {
-    let guest = Guest::new(&["tmux"]);
-    guest.install("claude", "echo real \"$@\"");
-    guest.done(&["init", "--yes"]);
-    let mut command = guest.command(&["--agent-id", "a@t", "--agent-type", "general-purpose"]);
-    let outcome = guest.house.outcome(&command.env("PATH", "/nowhere").output().unwrap());
+fn a_pane_finds_the_real_claude_code() {
+    let machine = TestMachine::new(&["tmux"]);
+    machine.install("claude", "echo real \"$@\"");
+    machine.run_ok(&["init", "--yes"]);
+    let mut command = machine.command(&["--agent-id", "a@t", "--agent-type", "general-purpose"]);
+    let outcome = machine.cli.outcome(&command.env("PATH", "/nowhere").output().unwrap());
     assert_eq!(outcome.to_string(), "real --agent-id a@t --agent-type general-purpose\n");
 }
 
 #[test]
-fn a_person_is_asked() {
-    let guest = Guest::new(&["claude", "tmux"]);
-    let before = guest.everything();
-    let (seen, code) = on_a_terminal(guest.command(&["init"]), "n\n");
+fn init_asks_on_a_terminal() {
+    let machine = TestMachine::new(&["claude", "tmux"]);
+    let before = machine.everything();
+    let (seen, code) = run_on_terminal(machine.command(&["init"]), "n\n");
     assert!(seen.contains("apply? [y/N]") && seen.contains("nothing was changed"), "{seen}");
-    assert_eq!((code, guest.everything()), (Some(1), before));
-    let (seen, code) = on_a_terminal(guest.command(&["init"]), "y\n");
+    assert_eq!((code, machine.everything()), (Some(1), before));
+    let (seen, code) = run_on_terminal(machine.command(&["init"]), "y\n");
     assert!(seen.contains("\u{1b}[32m+  \"teammateMode\": \"tmux\""), "in green: {seen}");
     assert_eq!(code, Some(0), "{seen}");
-    assert_eq!(guest.json(CLAUDE)["teammateMode"], json!("tmux"));
+    assert_eq!(machine.json(CLAUDE)["teammateMode"], json!("tmux"));
 }
 
-/// Runs a command on a terminal where somebody types this; what is seen, and how it ended.
-pub(crate) fn on_a_terminal(mut command: Command, typed: &str) -> (String, Option<i32>) {
+/// Runs a command on a terminal with this typed input. Returns the screen output and the exit code.
+pub(crate) fn run_on_terminal(mut command: Command, typed: &str) -> (String, Option<i32>) {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     let person = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&person).unwrap();
@@ -298,7 +300,7 @@ pub(crate) fn on_a_terminal(mut command: Command, typed: &str) -> (String, Optio
     let mut person = std::fs::File::from(person);
     person.write_all(typed.as_bytes()).unwrap();
     let mut seen = Vec::new();
-    // The terminal's end is an error once nobody else has it open.
+    // Reading fails when the other end of the terminal is closed.
     let _end = person.read_to_end(&mut seen);
     (String::from_utf8_lossy(&seen).into_owned(), child.wait().unwrap().code())
 }

@@ -1,4 +1,4 @@
-//! `brigade init` in files that somebody else has a hand in.
+//! `brigade init` with files that others wrote, own or edit at the same time.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::{chown, symlink};
@@ -6,141 +6,141 @@ use std::os::unix::fs::{chown, symlink};
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::init::{CLAUDE, CODEX, GEMINI, Guest, SETTINGS};
+use crate::init::{CLAUDE, CODEX, GEMINI, SETTINGS, TestMachine};
 
 #[test]
-fn what_is_not_ours_is_left_alone() {
-    let guest = Guest::new(&["claude", "codex", "gemini", "tmux"]);
-    guest.write("claude/agents/codex.md", "mine");
-    guest.write(CODEX, "[mcp_servers]\nteam = { command = \"theirs\" }\n");
-    guest.write(GEMINI, "{\n  // mine\n  \"theme\": \"x\"\n}\n");
-    assert_snapshot!(guest.notes(&["init", "--yes"]), @"
-    note: left alone: <house>/claude/agents/codex.md: it is not brigade's
-    note: left alone: <house>/home/.codex/config.toml: it has a server `team` that brigade did not put there
-    note: left alone: <house>/home/.gemini/settings.json: not JSON at line 2, column 3
+fn files_of_others_are_left_alone() {
+    let machine = TestMachine::new(&["claude", "codex", "gemini", "tmux"]);
+    machine.write("claude/agents/codex.md", "mine");
+    machine.write(CODEX, "[mcp_servers]\nteam = { command = \"theirs\" }\n");
+    machine.write(GEMINI, "{\n  // mine\n  \"theme\": \"x\"\n}\n");
+    assert_snapshot!(machine.notes(&["init", "--yes"]), @"
+    note: left alone: <root>/claude/agents/codex.md: brigade did not write it
+    note: left alone: <root>/home/.codex/config.toml: it already has another server named `team`
+    note: left alone: <root>/home/.gemini/settings.json: not JSON at line 2, column 3
     ");
-    assert_eq!(guest.read("claude/agents/codex.md"), "mine");
-    assert_eq!(guest.read(CODEX), "[mcp_servers]\nteam = { command = \"theirs\" }\n");
-    guest.write(GEMINI, r#"{"mcpServers": {"team": {"command": "theirs"}}}"#);
-    let again = guest.answer(&["init"]);
+    assert_eq!(machine.read("claude/agents/codex.md"), "mine");
+    assert_eq!(machine.read(CODEX), "[mcp_servers]\nteam = { command = \"theirs\" }\n");
+    machine.write(GEMINI, r#"{"mcpServers": {"team": {"command": "theirs"}}}"#);
+    let again = machine.answer(&["init"]);
     assert_eq!(again["changes"], json!([]));
-    assert_eq!(again["left_alone"][2]["path"], json!("<house>/home/.gemini/settings.json"));
+    assert_eq!(again["left_alone"][2]["path"], json!("<root>/home/.gemini/settings.json"));
 }
 
-/// What `init` says of a configuration of Codex, and what it makes of it.
+/// Runs `init` with this Codex configuration. Returns its notes and the resulting file.
 fn codex(before: &str) -> (String, String) {
-    let guest = Guest::new(&["claude", "codex", "tmux"]);
-    guest.write(CODEX, before);
-    let said = guest.notes(&["init", "--yes"]);
-    let after = guest.read(CODEX);
-    guest.done(&["init", "--undo"]);
-    assert_eq!(guest.read(CODEX), before);
-    (said, after)
+    let machine = TestMachine::new(&["claude", "codex", "tmux"]);
+    machine.write(CODEX, before);
+    let output = machine.notes(&["init", "--yes"]);
+    let after = machine.read(CODEX);
+    machine.run_ok(&["init", "--undo"]);
+    assert_eq!(machine.read(CODEX), before);
+    (output, after)
 }
 
 #[test]
-fn a_configuration_of_codex_in_any_spelling() {
-    // The table of servers is closed: nothing can be added from below.
+fn codex_configurations_that_cannot_be_extended_are_left_alone() {
+    // An inline table cannot be extended by appending.
     let closed = "mcp_servers = { other = { command = \"x\" } }\n";
-    let (said, after) = codex(closed);
-    assert!(said.contains("no server `team` can be added to the way it is written"), "{said}");
+    let (output, after) = codex(closed);
+    assert!(output.contains("does not allow appending a server `team`"), "{output}");
     assert_eq!(after, closed);
-    let (said, after) = codex("model = ");
-    assert!(said.contains("config.toml: not TOML: "), "{said}");
+    let (output, after) = codex("model = ");
+    assert!(output.contains("config.toml: not TOML: "), "{output}");
     assert_eq!(after, "model = ");
-    // What else it says of tools and code is its own.
-    let (said, after) = codex("[features]\ncode_mode = true\n");
-    assert_eq!(said.matches("left alone").count(), 0, "{said}");
+    // Other settings about tools and code are kept.
+    let (output, after) = codex("[features]\ncode_mode = true\n");
+    assert_eq!(output.matches("left alone").count(), 0, "{output}");
     assert!(after.contains("[mcp_servers.team]"), "{after}");
 }
 
 #[test]
-fn links_are_followed_and_stay() {
-    let guest = Guest::full();
-    guest.write("dotfiles/settings.json", SETTINGS);
-    guest.write("dotfiles/codex/config.toml", "model = \"x\"\n");
-    std::fs::create_dir_all(guest.house.path("claude")).unwrap();
-    symlink("../dotfiles/settings.json", guest.house.path(CLAUDE)).unwrap();
-    symlink("../dotfiles/codex", guest.house.path("home/.codex")).unwrap();
-    let before = guest.everything();
-    guest.done(&["init", "--yes"]);
-    assert!(guest.house.path(CLAUDE).is_symlink() && guest.house.path("home/.codex").is_symlink());
-    assert_eq!(guest.json("dotfiles/settings.json")["teammateMode"], json!("tmux"));
-    assert!(guest.read("dotfiles/codex/config.toml").contains("[mcp_servers.team]"));
-    guest.done(&["init", "--undo"]);
-    assert_eq!(guest.everything(), before);
+fn links_are_followed_and_kept() {
+    let machine = TestMachine::full();
+    machine.write("dotfiles/settings.json", SETTINGS);
+    machine.write("dotfiles/codex/config.toml", "model = \"x\"\n");
+    std::fs::create_dir_all(machine.cli.path("claude")).unwrap();
+    symlink("../dotfiles/settings.json", machine.cli.path(CLAUDE)).unwrap();
+    symlink("../dotfiles/codex", machine.cli.path("home/.codex")).unwrap();
+    let before = machine.everything();
+    machine.run_ok(&["init", "--yes"]);
+    assert!(machine.cli.path(CLAUDE).is_symlink() && machine.cli.path("home/.codex").is_symlink());
+    assert_eq!(machine.json("dotfiles/settings.json")["teammateMode"], json!("tmux"));
+    assert!(machine.read("dotfiles/codex/config.toml").contains("[mcp_servers.team]"));
+    machine.run_ok(&["init", "--undo"]);
+    assert_eq!(machine.everything(), before);
 }
 
 #[test]
-fn a_link_to_what_is_not_the_users_own_is_refused() {
-    let guest = Guest::new(&["claude", "tmux"]);
-    std::fs::create_dir_all(guest.house.path("claude")).unwrap();
-    // Root owns everything, but what it gives away; nobody else owns what is root's.
-    guest.write("foreign.json", "{}");
-    let foreign = match chown(guest.house.path("foreign.json"), Some(12345), None) {
-        Ok(()) => guest.house.path("foreign.json"),
+fn links_to_files_of_other_users_are_refused() {
+    let machine = TestMachine::new(&["claude", "tmux"]);
+    std::fs::create_dir_all(machine.cli.path("claude")).unwrap();
+    // As root, give the file to another user; as another user, link to a file of root.
+    machine.write("foreign.json", "{}");
+    let foreign = match chown(machine.cli.path("foreign.json"), Some(12345), None) {
+        Ok(()) => machine.cli.path("foreign.json"),
         Err(_) => "/etc/passwd".into(),
     };
-    symlink(&foreign, guest.house.path(CLAUDE)).unwrap();
-    let before = guest.everything();
-    assert_snapshot!(guest.run(&["init", "--yes"]), @"
+    symlink(&foreign, machine.cli.path(CLAUDE)).unwrap();
+    let before = machine.everything();
+    assert_snapshot!(machine.run(&["init", "--yes"]), @"
     --- stderr
-    error: <house>/claude/settings.json belongs to another user
-    hint: run brigade as its owner, or give it to you with `chown`
+    error: <root>/claude/settings.json belongs to another user
+    hint: run brigade as its owner, or change its owner with `chown`
     --- exit 1
     ");
-    std::fs::remove_file(guest.house.path(CLAUDE)).unwrap();
-    symlink("nowhere.json", guest.house.path(CLAUDE)).unwrap();
-    assert_snapshot!(guest.run(&["init", "--yes"]), @"
+    std::fs::remove_file(machine.cli.path(CLAUDE)).unwrap();
+    symlink("nowhere.json", machine.cli.path(CLAUDE)).unwrap();
+    assert_snapshot!(machine.run(&["init", "--yes"]), @"
     --- stderr
-    error: <house>/claude/settings.json is a link to nothing
-    hint: make what it points at, or remove the link
+    error: <root>/claude/settings.json is a dangling link
+    hint: create its target, or remove the link
     --- exit 1
     ");
-    std::fs::remove_file(guest.house.path(CLAUDE)).unwrap();
-    symlink(&foreign, guest.house.path(CLAUDE)).unwrap();
-    assert_eq!(guest.everything(), before);
+    std::fs::remove_file(machine.cli.path(CLAUDE)).unwrap();
+    symlink(&foreign, machine.cli.path(CLAUDE)).unwrap();
+    assert_eq!(machine.everything(), before);
 }
 
 #[test]
-fn settings_that_cannot_be_read_are_not_touched() {
-    let guest = Guest::full();
+fn unreadable_settings_are_not_changed() {
+    let machine = TestMachine::full();
     let refuse = |text: &str| {
-        guest.write(CLAUDE, text);
-        let before = guest.everything();
-        let outcome = guest.run(&["init", "--yes"]);
-        assert_eq!(guest.everything(), before);
+        machine.write(CLAUDE, text);
+        let before = machine.everything();
+        let outcome = machine.run(&["init", "--yes"]);
+        assert_eq!(machine.everything(), before);
         outcome
     };
     assert_snapshot!(refuse("{\n  // mine\n  \"model\": \"opus\"\n}\n"), @"
     --- stderr
-    error: <house>/claude/settings.json is not as it should be
+    error: <root>/claude/settings.json is not valid
       caused by: not JSON at line 2, column 3
-    hint: mend it by hand; brigade changes only what it can read, and comments are not JSON
+    hint: correct it by hand; brigade only changes files it can read, and JSON does not allow comments
     --- exit 1
     ");
     assert_snapshot!(refuse(r#"{"env": ["A=1"]}"#), @"
     --- stderr
-    error: <house>/claude/settings.json is not as it should be
+    error: <root>/claude/settings.json is not valid
       caused by: expected a section of settings, found an array
-    hint: mend it by hand; brigade changes only what it can read, and comments are not JSON
+    hint: correct it by hand; brigade only changes files it can read, and JSON does not allow comments
     --- exit 1
     ");
 }
 
 #[test]
-fn two_at_once_do_not_mix() {
-    let guest = Guest::new(&["claude", "tmux"]);
-    guest.write("state/brigade/init/lock", "");
-    let path = guest.house.path("state/brigade/init/lock");
+fn concurrent_inits_do_not_mix() {
+    let machine = TestMachine::new(&["claude", "tmux"]);
+    machine.write("state/brigade/init/lock", "");
+    let path = machine.cli.path("state/brigade/init/lock");
     let lock = OpenOptions::new().write(true).open(path).unwrap();
     lock.lock().unwrap();
-    assert_snapshot!(guest.run(&["init", "--yes"]), @"
+    assert_snapshot!(machine.run(&["init", "--yes"]), @"
     --- stderr
     error: another `brigade init` is running
-    hint: answer or end that one first
+    hint: answer or stop that one first
     --- exit 75
     ");
     drop(lock);
-    guest.done(&["init", "--yes"]);
+    machine.run_ok(&["init", "--yes"]);
 }

@@ -1,173 +1,173 @@
-//! `brigade init --undo`, whatever happened in between.
+//! `brigade init --undo` after later edits and interrupted runs.
 
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::init::{CLAUDE, CODEX, GEMINI, Guest, SETTINGS};
+use crate::init::{CLAUDE, CODEX, GEMINI, SETTINGS, TestMachine};
 
 #[test]
-fn what_was_changed_since_stays_changed() {
-    let guest = Guest::full();
-    guest.write(CLAUDE, SETTINGS);
-    guest.write(CODEX, "model = \"x\"\n");
-    guest.done(&["init", "--yes"]);
-    // One setting of ours is the user's now, a new one came, and one of theirs has gone.
-    let settings = guest.read(CLAUDE);
+fn undo_keeps_later_edits() {
+    let machine = TestMachine::full();
+    machine.write(CLAUDE, SETTINGS);
+    machine.write(CODEX, "model = \"x\"\n");
+    machine.run_ok(&["init", "--yes"]);
+    // The user changed one of brigade's settings, added one, and removed one of their own.
+    let settings = machine.read(CLAUDE);
     let settings = settings
         .replace("\"tmux\"", "\"in-process\"")
         .replace("\"MINE\": \"1\"", "\"YOURS\": \"2\"");
-    guest.write(CLAUDE, &settings);
-    let config = guest.read(CODEX);
-    guest.write(CODEX, &format!("{config}\n[projects.\"/w\"]\ntrust_level = \"trusted\"\n"));
-    guest.write("claude/agents/codex.md", "mine");
-    let gemini = guest.read(GEMINI).replacen('{', "{\n  \"theme\": \"x\",", 1);
-    guest.write(GEMINI, &gemini);
+    machine.write(CLAUDE, &settings);
+    let config = machine.read(CODEX);
+    machine.write(CODEX, &format!("{config}\n[projects.\"/w\"]\ntrust_level = \"trusted\"\n"));
+    machine.write("claude/agents/codex.md", "mine");
+    let gemini = machine.read(GEMINI).replacen('{', "{\n  \"theme\": \"x\",", 1);
+    machine.write(GEMINI, &gemini);
 
-    assert_snapshot!(guest.done(&["init", "--undo"]), @"
-    took out of <house>/home/.gemini/settings.json what brigade put in; it was changed since
-    took out of <house>/home/.codex/config.toml what brigade put in; it was changed since
-    removed <house>/claude/agents/qwen.md
-    removed <house>/claude/agents/copilot.md
-    removed <house>/claude/agents/opencode.md
-    removed <house>/claude/agents/gemini.md
-    kept <house>/claude/agents/codex.md; it was changed since, and is yours
-    took out of <house>/claude/settings.json what brigade put in; it was changed since
+    assert_snapshot!(machine.run_ok(&["init", "--undo"]), @"
+    removed brigade's settings from <root>/home/.gemini/settings.json; other edits are kept
+    removed brigade's settings from <root>/home/.codex/config.toml; other edits are kept
+    removed <root>/claude/agents/qwen.md
+    removed <root>/claude/agents/copilot.md
+    removed <root>/claude/agents/opencode.md
+    removed <root>/claude/agents/gemini.md
+    kept <root>/claude/agents/codex.md, because it was edited since
+    removed brigade's settings from <root>/claude/settings.json; other edits are kept
     ");
     let expected = SETTINGS.replace("\"MINE\": \"1\"", "\"YOURS\": \"2\"");
     let expected = expected.replace("1.50e1\n", "1.50e1,\n   \"teammateMode\": \"in-process\"\n");
-    assert_eq!(guest.read(CLAUDE), expected);
+    assert_eq!(machine.read(CLAUDE), expected);
     assert_eq!(
-        guest.read(CODEX),
+        machine.read(CODEX),
         "model = \"x\"\n\n[projects.\"/w\"]\ntrust_level = \"trusted\"\n"
     );
-    assert_eq!(guest.json(GEMINI), json!({ "theme": "x" }));
-    assert_eq!(guest.read("claude/agents/codex.md"), "mine");
-    assert_eq!(guest.run(&["init", "--undo"]).code, Some(4));
+    assert_eq!(machine.json(GEMINI), json!({ "theme": "x" }));
+    assert_eq!(machine.read("claude/agents/codex.md"), "mine");
+    assert_eq!(machine.run(&["init", "--undo"]).code, Some(4));
 }
 
 #[test]
-fn what_the_user_had_set_otherwise_comes_back() {
-    let guest = Guest::new(&["claude", "tmux"]);
+fn undo_restores_previous_values() {
+    let machine = TestMachine::new(&["claude", "tmux"]);
     let before =
         r#"{"teammateMode": "auto", "env": {"CLAUDE_CODE_TEAMMATE_COMMAND": "/their/own"}}"#;
-    guest.write(CLAUDE, before);
-    guest.done(&["init", "--yes"]);
-    let after = guest.read(CLAUDE);
+    machine.write(CLAUDE, before);
+    machine.run_ok(&["init", "--yes"]);
+    let after = machine.read(CLAUDE);
     assert!(!after.contains("/their/own"), "{after}");
-    guest.write(CLAUDE, &format!("{after}\n"));
-    guest.done(&["init", "--undo"]);
-    assert_eq!(guest.read(CLAUDE), format!("{before}\n"));
+    machine.write(CLAUDE, &format!("{after}\n"));
+    machine.run_ok(&["init", "--undo"]);
+    assert_eq!(machine.read(CLAUDE), format!("{before}\n"));
 }
 
-/// As Claude Code 2.1.325 does at its start, if it has a setting of its own to move there.
+/// Claude Code 2.1.325 rewrites its settings at startup if it migrates one of its own.
 #[test]
-fn settings_written_anew_in_another_order_lose_only_what_is_ours() {
-    let guest = Guest::new(&["claude", "tmux"]);
-    guest.write(CLAUDE, r#"{"skipDangerousModePermissionPrompt": true}"#);
-    guest.done(&["init", "--yes"]);
-    let mut anew = guest.json(CLAUDE);
+fn undo_works_after_settings_were_reordered() {
+    let machine = TestMachine::new(&["claude", "tmux"]);
+    machine.write(CLAUDE, r#"{"skipDangerousModePermissionPrompt": true}"#);
+    machine.run_ok(&["init", "--yes"]);
+    let mut anew = machine.json(CLAUDE);
     anew["env"]["DISABLE_AUTOUPDATER"] = json!("1");
-    guest.write(CLAUDE, &serde_json::to_string_pretty(&anew).unwrap());
-    guest.done(&["init", "--undo"]);
+    machine.write(CLAUDE, &serde_json::to_string_pretty(&anew).unwrap());
+    machine.run_ok(&["init", "--undo"]);
     let rest = json!({
         "env": { "DISABLE_AUTOUPDATER": "1" }, "skipDangerousModePermissionPrompt": true
     });
-    assert_eq!(guest.json(CLAUDE), rest);
+    assert_eq!(machine.json(CLAUDE), rest);
 }
 
 #[test]
-fn changed_since_and_told_again() {
-    let guest = Guest::new(&["claude", "codex", "tmux"]);
-    guest.write(CLAUDE, SETTINGS);
-    guest.write(CODEX, "model = \"x\"\n");
-    guest.done(&["init", "--yes"]);
+fn init_after_later_edits_can_be_undone() {
+    let machine = TestMachine::new(&["claude", "codex", "tmux"]);
+    machine.write(CLAUDE, SETTINGS);
+    machine.write(CODEX, "model = \"x\"\n");
+    machine.run_ok(&["init", "--yes"]);
     let edit = |path: &str, from: &str, to: &str| {
-        let text = guest.read(path);
+        let text = machine.read(path);
         assert!(text.contains(from), "{text}");
-        guest.write(path, &text.replace(from, to));
+        machine.write(path, &text.replace(from, to));
     };
     edit(CLAUDE, "opus", "sonnet");
     edit(CODEX, "\"x\"", "\"y\"");
-    // Brigade has moved.
-    let moved = guest.house.path("bin/moved");
-    std::fs::rename(guest.house.path("bin/brigade"), &moved).unwrap();
+    // Brigade's program has moved to another path.
+    let moved = machine.cli.path("bin/moved");
+    std::fs::rename(machine.cli.path("bin/brigade"), &moved).unwrap();
     let command = |args: &[&str]| {
-        let mut command = guest.house.command_of(&moved, args);
-        guest.house.outcome(&command.env("PATH", guest.house.path("bin")).output().unwrap())
+        let mut command = machine.cli.command_of(&moved, args);
+        machine.cli.outcome(&command.env("PATH", machine.cli.path("bin")).output().unwrap())
     };
     assert_eq!(command(&["init", "--yes"]).code, Some(0));
     for path in [CLAUDE, CODEX] {
-        let text = guest.read(path);
+        let text = machine.read(path);
         assert!(text.contains("bin/moved") && !text.contains("bin/brigade"), "{text}");
     }
-    assert_eq!(command(&["init"]).to_string(), "nothing to change: brigade is switched on\n");
+    assert_eq!(command(&["init"]).to_string(), "nothing to change: brigade is already set up\n");
     assert_eq!(command(&["init", "--undo"]).code, Some(0));
-    assert_eq!(guest.read(CLAUDE), SETTINGS.replace("opus", "sonnet"));
-    assert_eq!(guest.read(CODEX), "model = \"y\"\n");
+    assert_eq!(machine.read(CLAUDE), SETTINGS.replace("opus", "sonnet"));
+    assert_eq!(machine.read(CODEX), "model = \"y\"\n");
 }
 
-/// The record is written first, so the state after a kill is: the record, and any part of the rest.
+/// The record is written first, so after a kill the record exists and any part of the changes.
 #[test]
-fn a_change_that_broke_off_is_undone() {
-    let guest = Guest::full();
-    guest.write(CLAUDE, SETTINGS);
-    guest.write(CODEX, "model = \"x\"\n");
-    let before = guest.everything();
-    guest.done(&["init", "--yes"]);
-    // As if killed while Codex's file was being written: it and what comes after it are not there yet.
-    guest.write(CODEX, "model = \"x\"\n");
-    guest.write("home/.codex/.config.toml.brigade", "half");
-    std::fs::remove_file(guest.house.path(GEMINI)).unwrap();
-    std::fs::remove_dir(guest.house.path("home/.gemini")).unwrap();
-    guest.done(&["init", "--undo"]);
-    assert_eq!(guest.everything(), before);
+fn an_interrupted_init_can_be_undone() {
+    let machine = TestMachine::full();
+    machine.write(CLAUDE, SETTINGS);
+    machine.write(CODEX, "model = \"x\"\n");
+    let before = machine.everything();
+    machine.run_ok(&["init", "--yes"]);
+    // As if killed before Codex's file was written: that change and later ones are missing.
+    machine.write(CODEX, "model = \"x\"\n");
+    machine.write("home/.codex/.config.toml.brigade", "half");
+    std::fs::remove_file(machine.cli.path(GEMINI)).unwrap();
+    std::fs::remove_dir(machine.cli.path("home/.gemini")).unwrap();
+    machine.run_ok(&["init", "--undo"]);
+    assert_eq!(machine.everything(), before);
 
-    // As if killed so that half of it stands, and begun again.
-    guest.done(&["init", "--yes"]);
-    guest.write(CODEX, "model = \"x\"\n");
-    guest.done(&["init", "--yes"]);
-    assert!(guest.read(CODEX).contains("[mcp_servers.team]"));
-    guest.done(&["init", "--undo"]);
-    assert_eq!(guest.everything(), before);
+    // As if killed halfway and started again.
+    machine.run_ok(&["init", "--yes"]);
+    machine.write(CODEX, "model = \"x\"\n");
+    machine.run_ok(&["init", "--yes"]);
+    assert!(machine.read(CODEX).contains("[mcp_servers.team]"));
+    machine.run_ok(&["init", "--undo"]);
+    assert_eq!(machine.everything(), before);
 }
 
 #[test]
-fn what_cannot_be_undone_is_remembered() {
-    let guest = Guest::full();
-    guest.write(CLAUDE, SETTINGS);
-    let before = guest.everything();
-    guest.done(&["init", "--yes"]);
-    let after = guest.read(CLAUDE);
-    guest.write(CLAUDE, &after.replacen('{', "{ // mine\n", 1));
-    let outcome = guest.run(&["init", "--undo"]);
+fn failed_undos_stay_in_the_record() {
+    let machine = TestMachine::full();
+    machine.write(CLAUDE, SETTINGS);
+    let before = machine.everything();
+    machine.run_ok(&["init", "--yes"]);
+    let after = machine.read(CLAUDE);
+    machine.write(CLAUDE, &after.replacen('{', "{ // mine\n", 1));
+    let outcome = machine.run(&["init", "--undo"]);
     assert_eq!(outcome.code, Some(1), "{outcome}");
-    assert!(outcome.stderr.contains("settings.json is not as it should be"), "{outcome}");
-    assert!(!guest.house.path("claude/agents").exists());
-    guest.write(CLAUDE, &after);
-    guest.done(&["init", "--undo"]);
-    assert_eq!(guest.everything(), before);
+    assert!(outcome.stderr.contains("settings.json is not valid"), "{outcome}");
+    assert!(!machine.cli.path("claude/agents").exists());
+    machine.write(CLAUDE, &after);
+    machine.run_ok(&["init", "--undo"]);
+    assert_eq!(machine.everything(), before);
 }
 
 #[test]
-fn what_was_reworded_is_not_passed_over() {
-    let guest = Guest::new(&["claude", "codex", "tmux"]);
-    guest.write(CODEX, "model = \"x\"\n");
-    let before = guest.everything();
-    guest.done(&["init", "--yes"]);
-    let after = guest.read(CODEX);
-    guest.write(CODEX, &after.replace("[\"mcp\"]", "[ \"mcp\" ]"));
-    assert_snapshot!(guest.run(&["init", "--undo"]), @"
-    removed <house>/claude/agents/codex.md
-    removed <house>/claude/settings.json
+fn rewritten_settings_are_reported() {
+    let machine = TestMachine::new(&["claude", "codex", "tmux"]);
+    machine.write(CODEX, "model = \"x\"\n");
+    let before = machine.everything();
+    machine.run_ok(&["init", "--yes"]);
+    let after = machine.read(CODEX);
+    machine.write(CODEX, &after.replace("[\"mcp\"]", "[ \"mcp\" ]"));
+    assert_snapshot!(machine.run(&["init", "--undo"]), @"
+    removed <root>/claude/agents/codex.md
+    removed <root>/claude/settings.json
     --- stderr
-    error: what brigade put into <house>/home/.codex/config.toml is written in another way now
-    hint: take out mcp_servers.team by hand, then undo again
+    error: brigade's settings in <root>/home/.codex/config.toml were rewritten in another form
+    hint: remove mcp_servers.team by hand, then undo again
     --- exit 1
     ");
-    guest.write(CODEX, "model = \"x\"\n");
+    machine.write(CODEX, "model = \"x\"\n");
     assert_eq!(
-        guest.done(&["init", "--undo"]),
-        "nothing to undo in <house>/home/.codex/config.toml\n"
+        machine.run_ok(&["init", "--undo"]),
+        "nothing to undo in <root>/home/.codex/config.toml\n"
     );
-    assert_eq!(guest.everything(), before);
+    assert_eq!(machine.everything(), before);
 }

@@ -5,37 +5,37 @@ use std::process::Stdio;
 
 use insta::assert_snapshot;
 
-use crate::env::House;
+use crate::env::CliEnv;
 
-fn story() -> House {
-    let house = House::with_team();
-    house.done(&["send", "bob", "please review the parser"]);
-    house.done(&["--as", "bob", "inbox", "--mark-read"]);
-    house.done(&["--as", "bob", "send", "alice", "a long\nstory", "-s", "it works"]);
-    house.done(&["task", "add", "Design"]);
-    house.done(&["task", "add", "Build", "--blocked-by", "1"]);
-    house.done(&["--as", "bob", "task", "claim", "1"]);
-    house.done(&["task", "update", "2", "--owner", "alice"]);
-    house.done(&["task", "done", "1"]);
-    house.done(&["team", "activity", "alice", "active"]);
-    house.done(&["team", "leave", "bob"]);
-    house
+fn team_with_history() -> CliEnv {
+    let cli = CliEnv::with_team();
+    cli.run_ok(&["send", "bob", "please review the parser"]);
+    cli.run_ok(&["--as", "bob", "inbox", "--mark-read"]);
+    cli.run_ok(&["--as", "bob", "send", "alice", "a long\nstory", "-s", "it works"]);
+    cli.run_ok(&["task", "add", "Design"]);
+    cli.run_ok(&["task", "add", "Build", "--blocked-by", "1"]);
+    cli.run_ok(&["--as", "bob", "task", "claim", "1"]);
+    cli.run_ok(&["task", "update", "2", "--owner", "alice"]);
+    cli.run_ok(&["task", "done", "1"]);
+    cli.run_ok(&["team", "activity", "alice", "active"]);
+    cli.run_ok(&["team", "leave", "bob"]);
+    cli
 }
 
 #[test]
-fn the_history_is_one_line_for_each_thing() {
-    assert_snapshot!(story().run(&["log"]), @"
+fn the_log_has_one_line_per_event() {
+    assert_snapshot!(team_with_history().run(&["log"]), @"
     <date>
     <time>  team-lead           team created
     <time>  alice               joined
     <time>  bob                 joined
     <time>  team-lead → bob     please review the parser  · read <time>
-    <time>  bob → alice         it works  · written
+    <time>  bob → alice         it works  · unread
     <time>  team-lead           task 1 added: Design
     <time>  team-lead           task 2 added, after 1: Build
     <time>  bob                 task 1 in progress, owner bob: Design
     <time>  team-lead           task 2 owner alice: Build
-    <time>  team-lead → alice   [task_assignment]  · written
+    <time>  team-lead → alice   [task_assignment]  · unread
     <time>  team-lead           task 1 completed: Design
     <time>  alice               is active
     <time>  bob                 left
@@ -43,34 +43,34 @@ fn the_history_is_one_line_for_each_thing() {
 }
 
 #[test]
-fn the_history_of_a_deleted_team_stays() {
-    let house = story();
-    house.done(&["task", "delete", "2"]);
-    house.done(&["team", "delete", "--force"]);
-    let log = house.done(&["--team", "demo", "log"]);
+fn the_log_of_a_deleted_team_is_kept() {
+    let cli = team_with_history();
+    cli.run_ok(&["task", "delete", "2"]);
+    cli.run_ok(&["team", "delete", "--force"]);
+    let log = cli.run_ok(&["--team", "demo", "log"]);
     let last: Vec<&str> = log.lines().rev().take(2).collect();
     assert!(last[0].ends_with("team deleted"), "{last:?}");
     assert!(last[1].ends_with("task 2 deleted"), "{last:?}");
-    assert_snapshot!(house.run(&["--team", "never", "log"]), @r#"
+    assert_snapshot!(cli.run(&["--team", "never", "log"]), @r#"
     --- stderr
     error: no team named "never"
     hint: `brigade team create never` makes it
     --- exit 1
     "#);
-    // In the next team of that name what went with this one is not there, which is nobody's deed.
-    house.done(&["team", "create", "demo"]);
-    house.done(&["team", "join", "alice"]);
-    house.done(&["task", "add", "Other"]);
-    let log = house.done(&["log"]);
+    // Tasks and mail deleted with this team must not appear as deleted by a member of the next team of this name.
+    cli.run_ok(&["team", "create", "demo"]);
+    cli.run_ok(&["team", "join", "alice"]);
+    cli.run_ok(&["task", "add", "Other"]);
+    let log = cli.run_ok(&["log"]);
     let (before, after) = log.split_once("team deleted\n").unwrap();
-    assert!(before.contains("it works  · written"), "{log}");
+    assert!(before.contains("it works  · unread"), "{log}");
     assert_eq!(after.lines().count(), 3, "{log}");
     assert!(after.contains("task 1 added: Other"), "{log}");
 }
 
 #[test]
-fn for_programs_each_line_is_a_record() {
-    let log = story().done(&["log", "--json"]);
+fn json_output_has_one_record_per_line() {
+    let log = team_with_history().run_ok(&["log", "--json"]);
     let records: Vec<serde_json::Value> =
         log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(records.iter().all(|record| record["at"].is_string()));
@@ -82,43 +82,43 @@ fn for_programs_each_line_is_a_record() {
 }
 
 #[test]
-fn what_another_program_did_is_in_it() {
-    let house = House::with_native_team();
-    house.write(
+fn changes_by_other_programs_are_logged() {
+    let cli = CliEnv::with_native_team();
+    cli.write(
         "claude/teams/theirs/inboxes/bob.json",
         r#"[{"from":"team-lead","text":"hi","timestamp":"2026-11-15T00:00:29.290Z","read":false}]"#,
     );
-    assert_snapshot!(house.run(&["log"]), @"
+    assert_snapshot!(cli.run(&["log"]), @"
     <date>
-    <time>  team-lead → bob     hi  · written
-    <time>  (native)            team created
+    <time>  team-lead → bob     hi  · unread
+    <time>  Claude Code         team created
     ");
 }
 
 #[test]
-fn it_follows_what_happens() {
-    let house = House::with_team();
-    let mut command = house.command(&["log", "--follow"]);
+fn follow_prints_new_events() {
+    let cli = CliEnv::with_team();
+    let mut command = cli.command(&["log", "--follow"]);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert!(lines.any(|line| line.ends_with("bob                 joined")));
-    house.done(&["send", "bob", "what happens next"]);
-    assert!(lines.next().unwrap().ends_with("what happens next  · written"));
-    house.done(&["--as", "bob", "inbox", "--mark-read"]);
+    cli.run_ok(&["send", "bob", "what happens next"]);
+    assert!(lines.next().unwrap().ends_with("what happens next  · unread"));
+    cli.run_ok(&["--as", "bob", "inbox", "--mark-read"]);
     let read = lines.next().unwrap();
-    assert!(read.ends_with("read team-lead's: what happens next"), "{read}");
+    assert!(read.ends_with("read team-lead's message: what happens next"), "{read}");
     child.kill().unwrap();
     child.wait().unwrap();
 }
 
 #[test]
-fn it_ends_when_nobody_reads_any_more() {
-    let house = House::with_team();
-    let mut command = house.command(&["log", "--follow"]);
+fn follow_ends_when_stdout_is_closed() {
+    let cli = CliEnv::with_team();
+    let mut command = cli.command(&["log", "--follow"]);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.next().unwrap().is_ok());
     drop(lines);
-    // Nothing happens in the team; it ends all the same.
+    // It ends even though the team has no new events.
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }

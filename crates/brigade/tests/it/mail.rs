@@ -2,14 +2,14 @@
 
 use insta::assert_snapshot;
 
-use crate::env::House;
+use crate::env::CliEnv;
 
 #[test]
-fn a_message_is_sent_shown_and_marked_read() {
-    let house = House::with_team();
-    assert_snapshot!(house.run(&["send", "bob", "please review"]), @"sent to bob (<id>)");
-    assert_snapshot!(house.run(&["--as", "alice", "send", "bob", "- one\n- two", "-s", "a list"]), @"sent to bob (<id>)");
-    assert_snapshot!(house.run(&["inbox", "bob"]), @"
+fn messages_are_sent_shown_and_marked_read() {
+    let cli = CliEnv::with_team();
+    assert_snapshot!(cli.run(&["send", "bob", "please review"]), @"sent to bob (<id>)");
+    assert_snapshot!(cli.run(&["--as", "alice", "send", "bob", "- one\n- two", "-s", "a list"]), @"sent to bob (<id>)");
+    assert_snapshot!(cli.run(&["inbox", "bob"]), @"
     ● team-lead  <date and time>  unread
       please review
 
@@ -18,13 +18,13 @@ fn a_message_is_sent_shown_and_marked_read() {
       - one
       - two
     ");
-    assert_snapshot!(house.run(&["inbox", "bob", "--mark-read"]), @"
+    assert_snapshot!(cli.run(&["inbox", "bob", "--mark-read"]), @"
     --- stderr
     error: only bob marks the messages of bob read; you are team-lead
-    hint: if you are bob, say `--as bob`
+    hint: if you are bob, add `--as bob`
     --- exit 1
     ");
-    assert_snapshot!(house.run(&["--as", "bob", "inbox", "--unread", "--mark-read"]), @"
+    assert_snapshot!(cli.run(&["--as", "bob", "inbox", "--unread", "--mark-read"]), @"
     ● team-lead  <date and time>  unread
       please review
 
@@ -33,16 +33,16 @@ fn a_message_is_sent_shown_and_marked_read() {
       - one
       - two
     ");
-    assert_snapshot!(house.run(&["--as", "bob", "inbox", "--unread"]), @"
+    assert_snapshot!(cli.run(&["--as", "bob", "inbox", "--unread"]), @"
     --- stderr
     note: no unread messages for bob
     --- exit 4
     ");
-    assert_snapshot!(house.run(&["--as", "bob", "inbox", "--unread", "--json"]), @"
+    assert_snapshot!(cli.run(&["--as", "bob", "inbox", "--unread", "--json"]), @"
     []
     --- exit 4
     ");
-    assert_snapshot!(house.run(&["--as", "bob", "inbox"]), @"
+    assert_snapshot!(cli.run(&["--as", "bob", "inbox"]), @"
     ○ team-lead  <date and time>
       please review
 
@@ -51,7 +51,7 @@ fn a_message_is_sent_shown_and_marked_read() {
       - one
       - two
     ");
-    assert_snapshot!(house.run(&["inbox"]), @"
+    assert_snapshot!(cli.run(&["inbox"]), @"
     --- stderr
     note: no messages for team-lead
     --- exit 4
@@ -59,63 +59,63 @@ fn a_message_is_sent_shown_and_marked_read() {
 }
 
 #[test]
-fn a_broadcast_reaches_everybody_else() {
-    let house = House::with_team();
-    assert_snapshot!(house.run(&["--as", "bob", "broadcast", "main is frozen"]), @"sent to team-lead, alice");
-    assert_snapshot!(house.run(&["--as", "bob", "broadcast", "thawed", "--json"]), @r#"{"message_ids":{"alice":"<id>","team-lead":"<id>"},"to":["team-lead","alice"]}"#);
-    assert_snapshot!(house.run(&["inbox", "bob"]), @"
+fn a_broadcast_reaches_all_other_members() {
+    let cli = CliEnv::with_team();
+    assert_snapshot!(cli.run(&["--as", "bob", "broadcast", "main is frozen"]), @"sent to team-lead, alice");
+    assert_snapshot!(cli.run(&["--as", "bob", "broadcast", "thawed", "--json"]), @r#"{"message_ids":{"alice":"<id>","team-lead":"<id>"},"to":["team-lead","alice"]}"#);
+    assert_snapshot!(cli.run(&["inbox", "bob"]), @"
     --- stderr
     note: no messages for bob
     --- exit 4
     ");
-    assert_snapshot!(house.run(&["inbox", "--unread"]), @"
+    assert_snapshot!(cli.run(&["inbox", "--unread"]), @"
     ● bob  <date and time>  unread
       main is frozen
 
     ● bob  <date and time>  unread
       thawed
     ");
-    let alone = House::new();
-    alone.done(&["team", "create", "alone"]);
+    let alone = CliEnv::new();
+    alone.run_ok(&["team", "create", "alone"]);
     assert_snapshot!(alone.run(&["broadcast", "hello?"]), @"
     --- stderr
     error: nobody else is on team alone
-    hint: `brigade team join NAME` adds one
+    hint: add a member with `brigade team join NAME`
     --- exit 4
     ");
 }
 
 #[test]
-fn text_may_come_from_standard_input() {
-    let house = House::with_team();
-    assert_snapshot!(house.run_with_input(&["send", "bob", "-"], b"two\nlines\n"), @"sent to bob (<id>)");
-    assert_snapshot!(house.run_with_input(&["send", "bob", "-"], b""), @"
+fn a_message_can_come_from_stdin() {
+    let cli = CliEnv::with_team();
+    assert_snapshot!(cli.run_with_input(&["send", "bob", "-"], b"two\nlines\n"), @"sent to bob (<id>)");
+    assert_snapshot!(cli.run_with_input(&["send", "bob", "-"], b""), @"
     --- stderr
     error: the message is empty
     --- exit 1
     ");
-    assert_snapshot!(house.run_with_input(&["send", "bob", "-"], b"\xff\xfe"), @"
+    assert_snapshot!(cli.run_with_input(&["send", "bob", "-"], b"\xff\xfe"), @"
     --- stderr
     error: the text on standard input is not UTF-8
     --- exit 1
     ");
     let long = vec![b'a'; (1 << 20) + 5];
-    assert_snapshot!(house.run_with_input(&["send", "bob", "-"], &long), @"
+    assert_snapshot!(cli.run_with_input(&["send", "bob", "-"], &long), @"
     --- stderr
     error: the message is 1048578 bytes long; the limit is 1048576
     hint: put it into a file and send the file's name
     --- exit 1
     ");
-    let inbox = house.json(&["inbox", "bob"]);
+    let inbox = cli.json(&["inbox", "bob"]);
     assert_eq!(inbox.as_array().unwrap().len(), 1);
     assert_eq!(inbox[0]["text"], "two\nlines");
 }
 
 #[test]
-fn answers_for_programs_are_the_entries_themselves() {
-    let house = House::with_team();
-    assert_snapshot!(house.run(&["send", "bob", "hi", "--json"]), @r#"{"message_id":"<id>","to":["bob"]}"#);
-    assert_snapshot!(house.run(&["inbox", "bob", "--json"]), @r#"
+fn json_output_is_the_stored_entries() {
+    let cli = CliEnv::with_team();
+    assert_snapshot!(cli.run(&["send", "bob", "hi", "--json"]), @r#"{"message_id":"<id>","to":["bob"]}"#);
+    assert_snapshot!(cli.run(&["inbox", "bob", "--json"]), @r#"
     [{
         "from": "team-lead",
         "text": "hi",
@@ -124,40 +124,40 @@ fn answers_for_programs_are_the_entries_themselves() {
         "msg_id": "<id>"
       }]
     "#);
-    let sent = house.json(&["send", "bob", "again"]);
-    let inbox = house.json(&["inbox", "bob"]);
+    let sent = cli.json(&["send", "bob", "again"]);
+    let inbox = cli.json(&["inbox", "bob"]);
     assert_eq!(inbox[1]["msg_id"], sent["message_id"]);
 }
 
 #[test]
-fn who_is_not_there_is_named_with_those_who_are() {
-    let house = House::with_team();
-    assert_snapshot!(house.run(&["send", "carl", "hi"]), @r#"
+fn unknown_recipients_are_reported_with_the_members() {
+    let cli = CliEnv::with_team();
+    assert_snapshot!(cli.run(&["send", "carl", "hi"]), @r#"
     --- stderr
     error: no member named "carl" in team "demo"
     hint: members are team-lead, alice, bob
     --- exit 1
     "#);
-    assert_snapshot!(house.run(&["--as", "carl", "send", "bob", "hi"]), @"
+    assert_snapshot!(cli.run(&["--as", "carl", "send", "bob", "hi"]), @"
     --- stderr
     error: carl is not a member of team demo
     hint: members are team-lead, alice, bob
     hint: to add it: `brigade team join carl`
     --- exit 1
     ");
-    assert_snapshot!(house.run(&["--as", "bob", "send", "bob", "hi"]), @"
+    assert_snapshot!(cli.run(&["--as", "bob", "send", "bob", "hi"]), @"
     --- stderr
     error: cannot send a message to yourself (bob)
     hint: `--as NAME` says who you are
     --- exit 1
     ");
-    assert_snapshot!(house.run(&["inbox", "carl"]), @r#"
+    assert_snapshot!(cli.run(&["inbox", "carl"]), @r#"
     --- stderr
     error: no member named "carl" in team "demo"
     hint: members are team-lead, alice, bob
     --- exit 1
     "#);
-    assert_snapshot!(house.run(&["send", "bob", ""]), @"
+    assert_snapshot!(cli.run(&["send", "bob", ""]), @"
     --- stderr
     error: the message is empty
     --- exit 1
@@ -165,33 +165,33 @@ fn who_is_not_there_is_named_with_those_who_are() {
 }
 
 #[test]
-fn a_message_says_nothing_to_the_terminal() {
-    let house = House::with_team();
-    house.done(&["send", "bob", "\u{1b}]0;title\u{7}\u{1b}[2Jgone\u{202e}"]);
-    assert_snapshot!(house.run(&["inbox", "bob"]), @r"
+fn messages_cannot_control_the_terminal() {
+    let cli = CliEnv::with_team();
+    cli.run_ok(&["send", "bob", "\u{1b}]0;title\u{7}\u{1b}[2Jgone\u{202e}"]);
+    assert_snapshot!(cli.run(&["inbox", "bob"]), @r"
     ● team-lead  <date and time>  unread
       \u{1b}]0;title\u{7}\u{1b}[2Jgone\u{202e}
     ");
-    assert_snapshot!(house.run(&["log"]), @r"
+    assert_snapshot!(cli.run(&["log"]), @r"
     <date>
     <time>  team-lead           team created
     <time>  alice               joined
     <time>  bob                 joined
-    <time>  team-lead → bob     \u{1b}]0;title\u{7}\u{1b}[2Jgone\u{202e}  · written
+    <time>  team-lead → bob     \u{1b}]0;title\u{7}\u{1b}[2Jgone\u{202e}  · unread
     ");
 }
 
 #[test]
-fn power_safe_is_a_choice_on_the_command_line_or_in_the_environment() {
-    let house = House::with_team();
-    house.done(&["--durability", "power", "send", "bob", "one"]);
-    let by_env = house.run_with_env(&["send", "bob", "two"], &[("BRIGADE_DURABILITY", "power")]);
+fn durability_can_be_set_by_option_or_variable() {
+    let cli = CliEnv::with_team();
+    cli.run_ok(&["--durability", "power", "send", "bob", "one"]);
+    let by_env = cli.run_with_env(&["send", "bob", "two"], &[("BRIGADE_DURABILITY", "power")]);
     assert_eq!(by_env.code, Some(0));
-    house.done(&["send", "bob", "three"]);
-    let log = house.done(&["log", "--json"]);
+    cli.run_ok(&["send", "bob", "three"]);
+    let log = cli.run_ok(&["log", "--json"]);
     let safe = log.lines().filter(|line| line.contains("\"power_safe\":true")).count();
     assert_eq!(safe, 2);
-    let wrong = house.run_with_env(&["send", "bob", "x"], &[("BRIGADE_DURABILITY", "forever")]);
+    let wrong = cli.run_with_env(&["send", "bob", "x"], &[("BRIGADE_DURABILITY", "forever")]);
     assert_snapshot!(wrong, @"
     --- stderr
     error: BRIGADE_DURABILITY is not valid
@@ -200,25 +200,25 @@ fn power_safe_is_a_choice_on_the_command_line_or_in_the_environment() {
     ");
 }
 
-/// A lead of the new generation reads its inbox only while a teammate that it started itself is there.
+/// A lead of a session team reads its inbox only while a teammate that it started itself is running.
 #[test]
-fn mail_that_nobody_reads_at_the_moment_is_not_said_to_have_arrived() {
-    let house = House::with_native_team();
-    let path = house.path("claude/teams/theirs/config.json");
+fn sending_to_a_lead_that_does_not_read_prints_a_note() {
+    let cli = CliEnv::with_native_team();
+    let path = cli.path("claude/teams/theirs/config.json");
     let config = std::fs::read_to_string(&path).unwrap();
     let config = config.replacen('{', "{\"leadProcess\": {\"pid\": 1},", 1);
     std::fs::write(&path, &config).unwrap();
-    assert_snapshot!(house.run(&["--as", "bob", "send", "team-lead", "hi"]), @"
+    assert_snapshot!(cli.run(&["--as", "bob", "send", "team-lead", "hi"]), @"
     sent to team-lead (<id>)
     --- stderr
-    note: acknowledged; in team-lead's inbox, but team-lead reads it only while a teammate that it started itself is running
+    note: stored; in team-lead's inbox, which it reads only while a teammate that it started itself is there
     ");
-    // One of its own, as its entry says.
+    // Add a teammate that the lead started itself.
     let own = config.replacen(
         "\"name\": \"bob\"",
         "\"name\": \"bob\", \"backendType\": \"in-process\"",
         1,
     );
     std::fs::write(&path, own).unwrap();
-    assert_snapshot!(house.run(&["--as", "bob", "send", "team-lead", "hi"]), @"sent to team-lead (<id>)");
+    assert_snapshot!(cli.run(&["--as", "bob", "send", "team-lead", "hi"]), @"sent to team-lead (<id>)");
 }

@@ -1,10 +1,10 @@
-//! One test binary: the command line as people and programs meet it.
+//! Integration tests of the command line, in one binary.
 
 #![expect(
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test stops at the first thing that is not as it should be"
+    reason = "a test fails at the first unexpected result"
 )]
 
 mod absences;

@@ -1,12 +1,12 @@
-//! `brigade mcp` as a client meets it.
+//! `brigade mcp` with a well-behaved client.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::env::House;
+use crate::env::CliEnv;
 
-/// What a model reads of all tools may cost, in tokens of four bytes.
+/// Maximum size of all tool descriptions, in tokens of four bytes.
 const TOKENS: usize = 2_500;
 
 fn tools(client: &mut Client) -> Vec<Value> {
@@ -22,32 +22,32 @@ fn names(tools: &[Value]) -> String {
 }
 
 #[test]
-fn both_versions_of_the_protocol_are_spoken() {
-    let house = House::with_team();
+fn both_protocol_versions_are_supported() {
+    let cli = CliEnv::with_team();
     for version in ["2025-06-18", "2025-11-25"] {
-        let mut client = Client::start(&house, &["--team", "demo", "--as", "bob"]);
-        let answer = client.greet(version);
+        let mut client = Client::start(&cli, &["--team", "demo", "--as", "bob"]);
+        let answer = client.initialize(version);
         assert_eq!(answer["result"]["protocolVersion"], version);
         assert_eq!(answer["result"]["serverInfo"]["name"], "brigade");
         let instructions = answer["result"]["instructions"].as_str().unwrap();
         assert!(instructions.starts_with("You are bob in the agent team demo."));
         assert_eq!(client.close(), Some(0));
     }
-    let mut client = Client::start(&house, &["--team", "demo", "--as", "bob"]);
-    assert_eq!(client.greet("2031-01-01")["result"]["protocolVersion"], "2025-11-25");
+    let mut client = Client::start(&cli, &["--team", "demo", "--as", "bob"]);
+    assert_eq!(client.initialize("2031-01-01")["result"]["protocolVersion"], "2025-11-25");
 }
 
-/// Claude Code begins with `server/discover`, and goes on after a plain no.
+/// Claude Code starts with `server/discover` and continues after an error.
 #[test]
-fn an_unknown_method_is_unknown_before_and_after_the_greeting() {
-    let house = House::with_team();
-    let mut client = Client::start(&house, &["--team", "demo", "--as", "bob"]);
+fn unknown_methods_are_rejected_before_and_after_initialize() {
+    let cli = CliEnv::with_team();
+    let mut client = Client::start(&cli, &["--team", "demo", "--as", "bob"]);
     for method in ["server/discover", "tools/list", "no/such"] {
         assert_eq!(client.ask(method, json!({}))["error"]["code"], -32601, "{method}");
     }
     assert_eq!(client.ask("ping", json!({}))["result"], json!({}));
     client.write(br#"{"jsonrpc":"2.0","method":"notifications/early"}"#);
-    client.greet("2025-11-25");
+    client.initialize("2025-11-25");
     for method in ["no/such", "logging/setLevel", "sampling/createMessage"] {
         let answer = client.ask(method, json!({ "level": "debug" }));
         assert_eq!(answer["error"]["code"], -32601, "{method}");
@@ -55,19 +55,19 @@ fn an_unknown_method_is_unknown_before_and_after_the_greeting() {
 }
 
 #[test]
-fn each_role_is_offered_what_it_may_do() {
-    let house = House::with_team();
-    assert_snapshot!(names(&tools(&mut Client::of(&house, "bob"))), @"send_message broadcast read_messages wait_for_messages task_create task_list task_get task_claim task_update list_members answer_shutdown submit_plan");
-    assert_snapshot!(names(&tools(&mut Client::of(&house, "team-lead"))), @"send_message broadcast read_messages wait_for_messages task_create task_list task_get task_claim task_update list_members request_shutdown spawn_teammate stop_teammate answer_plan answer_permission team_delete");
-    let mut founder = Client::start(&house, &[]);
-    founder.greet("2025-11-25");
+fn each_role_sees_its_own_tools() {
+    let cli = CliEnv::with_team();
+    assert_snapshot!(names(&tools(&mut Client::of(&cli, "bob"))), @"send_message broadcast read_messages wait_for_messages task_create task_list task_get task_claim task_update list_members answer_shutdown submit_plan");
+    assert_snapshot!(names(&tools(&mut Client::of(&cli, "team-lead"))), @"send_message broadcast read_messages wait_for_messages task_create task_list task_get task_claim task_update list_members request_shutdown spawn_teammate stop_teammate answer_plan answer_permission team_delete");
+    let mut founder = Client::start(&cli, &[]);
+    founder.initialize("2025-11-25");
     assert_snapshot!(names(&tools(&mut founder)), @"send_message broadcast read_messages wait_for_messages task_create task_list task_get task_claim task_update list_members request_shutdown answer_plan answer_permission team_create team_delete");
 }
 
 #[test]
-fn tools_say_that_they_do_no_harm_and_want_to_be_loaded() {
-    let house = House::with_team();
-    for tool in tools(&mut Client::of(&house, "team-lead")) {
+fn tool_annotations_are_set() {
+    let cli = CliEnv::with_team();
+    for tool in tools(&mut Client::of(&cli, "team-lead")) {
         assert_eq!(tool["annotations"]["destructiveHint"], false, "{tool}");
         assert_eq!(tool["annotations"]["openWorldHint"], false, "{tool}");
         assert_eq!(tool["_meta"], json!({ "anthropic/alwaysLoad": true }), "{tool}");
@@ -78,12 +78,12 @@ fn tools_say_that_they_do_no_harm_and_want_to_be_loaded() {
     }
 }
 
-/// The shapes that Claude Code's own tool gives.
+/// The results have the same form as those of Claude Code's own tool.
 #[test]
-fn a_message_goes_out_and_comes_in() {
-    let house = House::with_team();
-    let (mut alice, mut bob) = (Client::of(&house, "alice"), Client::of(&house, "bob"));
-    let words = json!({ "to": "bob", "message": "the <tests> pass", "summary": "tests" });
+fn messages_are_sent_and_received() {
+    let cli = CliEnv::with_team();
+    let (mut alice, mut bob) = (Client::of(&cli, "alice"), Client::of(&cli, "bob"));
+    let message = json!({ "to": "bob", "message": "the <tests> pass", "summary": "tests" });
     let expected = json!({
         "success": true,
         "message": "Message sent to bob's inbox",
@@ -95,7 +95,7 @@ fn a_message_goes_out_and_comes_in() {
             "content": "the <tests> pass",
         },
     });
-    assert_eq!(alice.done("send_message", words), expected);
+    assert_eq!(alice.call_ok("send_message", message), expected);
     let result = bob.call("read_messages", json!({}));
     assert_eq!(
         result["content"][0]["text"],
@@ -104,22 +104,25 @@ fn a_message_goes_out_and_comes_in() {
     );
     let message = &result["structuredContent"]["messages"][0];
     assert_eq!((&message["from"], &message["text"]), (&json!("alice"), &json!("the <tests> pass")));
-    assert_eq!(bob.done("read_messages", json!({}))["messages"], json!([]));
-    assert_eq!(bob.done("read_messages", json!({ "all": true }))["messages"][0]["from"], "alice");
-    let inbox = house.json(&["inbox", "bob"]);
+    assert_eq!(bob.call_ok("read_messages", json!({}))["messages"], json!([]));
+    assert_eq!(
+        bob.call_ok("read_messages", json!({ "all": true }))["messages"][0]["from"],
+        "alice"
+    );
+    let inbox = cli.json(&["inbox", "bob"]);
     assert_eq!((&inbox[0]["from"], &inbox[0]["read"]), (&json!("alice"), &json!(true)));
 }
 
 #[test]
-fn several_and_all_can_be_written_to() {
-    let house = House::with_team();
-    let mut bob = Client::of(&house, "bob");
+fn messages_to_several_members_and_to_all() {
+    let cli = CliEnv::with_team();
+    let mut bob = Client::of(&cli, "bob");
     for to in [json!("alice, team-lead"), json!(["alice", "team-lead"])] {
-        let sent = bob.done("send_message", json!({ "to": to, "message": "hi" }));
+        let sent = bob.call_ok("send_message", json!({ "to": to, "message": "hi" }));
         assert_eq!(sent["recipients"], json!(["alice", "team-lead"]));
         assert_eq!(sent["routing"]["target"], "@alice, @team-lead");
     }
-    let sent = bob.done("broadcast", json!({ "message": "all", "summary": "s" }));
+    let sent = bob.call_ok("broadcast", json!({ "message": "all", "summary": "s" }));
     let expected = json!({
         "success": true,
         "message": "Message broadcast to 2 teammate(s): team-lead, alice",
@@ -127,28 +130,28 @@ fn several_and_all_can_be_written_to() {
         "routing": { "sender": "bob", "target": "@team", "summary": "s", "content": "all" },
     });
     assert_eq!(sent, expected);
-    // If one is not there, nobody gets it.
+    // If one recipient does not exist, no message is sent.
     let refused = bob.refused("send_message", json!({ "to": "alice,carol", "message": "hi" }));
     let expected = "no member named \"carol\" in team \"demo\"; members are team-lead, alice, bob";
     assert_eq!(refused, expected);
-    assert_eq!(house.json(&["inbox", "alice"]).as_array().unwrap().len(), 3);
+    assert_eq!(cli.json(&["inbox", "alice"]).as_array().unwrap().len(), 3);
 }
 
-/// The words of Claude Code 2.1.50 for the same parameters.
+/// Claude Code 2.1.50 uses other names for the same parameters.
 #[test]
-fn the_older_names_of_parameters_are_understood() {
-    let house = House::with_team();
-    let mut bob = Client::of(&house, "bob");
-    bob.done("send_message", json!({ "recipient": "alice", "content": "hi", "summary": "s" }));
-    bob.done("broadcast", json!({ "content": "hi" }));
-    assert_eq!(house.json(&["inbox", "alice"])[0]["text"], "hi");
+fn older_parameter_names_are_accepted() {
+    let cli = CliEnv::with_team();
+    let mut bob = Client::of(&cli, "bob");
+    bob.call_ok("send_message", json!({ "recipient": "alice", "content": "hi", "summary": "s" }));
+    bob.call_ok("broadcast", json!({ "content": "hi" }));
+    assert_eq!(cli.json(&["inbox", "alice"])[0]["text"], "hi");
 }
 
 #[test]
-fn waiting_ends_with_a_message_or_with_its_time() {
-    let house = House::with_team();
-    let mut bob = Client::of(&house, "bob");
-    let nothing = bob.done("wait_for_messages", json!({ "timeout_seconds": 0 }));
+fn waiting_ends_with_a_message_or_a_timeout() {
+    let cli = CliEnv::with_team();
+    let mut bob = Client::of(&cli, "bob");
+    let nothing = bob.call_ok("wait_for_messages", json!({ "timeout_seconds": 0 }));
     assert_eq!(nothing["message"], "no new messages");
     let params = json!({
         "name": "wait_for_messages",
@@ -156,10 +159,10 @@ fn waiting_ends_with_a_message_or_with_its_time() {
         "_meta": { "progressToken": "p" },
     });
     let waiting = bob.send("tools/call", params);
-    // Whoever waits can still do something else.
-    bob.done("list_members", json!({}));
+    // A waiting client can call other tools.
+    bob.call_ok("list_members", json!({}));
     std::thread::sleep(std::time::Duration::from_millis(5_200));
-    house.done(&["--as", "alice", "send", "bob", "wake up"]);
+    cli.run_ok(&["--as", "alice", "send", "bob", "wake up"]);
     let answer = bob.answer(waiting);
     let messages = &answer["result"]["structuredContent"]["messages"];
     assert_eq!(messages[0]["text"], "wake up", "{answer}");
@@ -167,14 +170,14 @@ fn waiting_ends_with_a_message_or_with_its_time() {
     assert_eq!(progress["method"], "notifications/progress", "{progress}");
     assert_eq!(progress["params"]["progressToken"], "p");
     assert_eq!(progress["params"]["total"], 60.0);
-    assert_eq!(bob.done("read_messages", json!({}))["messages"], json!([]));
+    assert_eq!(bob.call_ok("read_messages", json!({}))["messages"], json!([]));
 }
 
-/// A wait that was called off takes nothing with it.
+/// A cancelled wait must not mark messages as read.
 #[test]
-fn a_wait_called_off_leaves_the_messages() {
-    let house = House::with_team();
-    let mut bob = Client::of(&house, "bob");
+fn a_cancelled_wait_keeps_the_messages() {
+    let cli = CliEnv::with_team();
+    let mut bob = Client::of(&cli, "bob");
     let params = json!({ "name": "wait_for_messages", "arguments": { "timeout_seconds": 60 } });
     let waiting = bob.send("tools/call", params);
     let off = json!({
@@ -183,49 +186,52 @@ fn a_wait_called_off_leaves_the_messages() {
         "params": { "requestId": waiting },
     });
     bob.write(off.to_string().as_bytes());
-    house.done(&["--as", "alice", "send", "bob", "for later"]);
-    let read = bob.done("wait_for_messages", json!({ "timeout_seconds": 20 }));
+    cli.run_ok(&["--as", "alice", "send", "bob", "for later"]);
+    let read = bob.call_ok("wait_for_messages", json!({ "timeout_seconds": 20 }));
     assert_eq!(read["messages"][0]["text"], "for later");
 }
 
 #[test]
-fn tasks_go_from_made_to_done() {
-    let house = House::with_team();
-    let (mut lead, mut bob) = (Client::of(&house, "team-lead"), Client::of(&house, "bob"));
+fn tasks_are_created_claimed_and_completed() {
+    let cli = CliEnv::with_team();
+    let (mut lead, mut bob) = (Client::of(&cli, "team-lead"), Client::of(&cli, "bob"));
     let task = json!({ "subject": "Parser", "description": "Write it", "metadata": { "k": 1 } });
-    assert_eq!(lead.done("task_create", task)["task"], json!({ "id": "1", "subject": "Parser" }));
+    assert_eq!(
+        lead.call_ok("task_create", task)["task"],
+        json!({ "id": "1", "subject": "Parser" })
+    );
     let after = json!({ "subject": "Docs", "description": "Of it", "addBlockedBy": ["1"] });
-    lead.done("task_create", after);
+    lead.call_ok("task_create", after);
     let listed = bob.call("task_list", json!({}));
     assert_eq!(
         listed["content"][0]["text"],
         "2 tasks\n#1 [pending] Parser\n#2 [pending] Docs [blocked by #1]"
     );
     let refused = bob.refused("task_claim", json!({ "taskId": "2" }));
-    assert_eq!(refused, "task 2 is blocked by 1; choose another with task_list");
-    bob.done("task_claim", json!({ "taskId": 1 }));
-    let refused = Client::of(&house, "alice").refused("task_claim", json!({ "taskId": "1" }));
+    assert_eq!(refused, "task 2 waits for 1; choose another with task_list");
+    bob.call_ok("task_claim", json!({ "taskId": 1 }));
+    let refused = Client::of(&cli, "alice").refused("task_claim", json!({ "taskId": "1" }));
     assert!(refused.starts_with("task 1 belongs to bob; choose another"), "{refused}");
     let metadata = json!({ "taskId": "#1", "metadata": { "k": null, "pr": 7 } });
-    bob.done("task_update", metadata);
-    let task = bob.done("task_get", json!({ "taskId": "1" }))["task"].clone();
+    bob.call_ok("task_update", metadata);
+    let task = bob.call_ok("task_get", json!({ "taskId": "1" }))["task"].clone();
     assert_eq!((&task["owner"], &task["metadata"]), (&json!("bob"), &json!({ "pr": 7 })));
-    bob.done("task_update", json!({ "taskId": "1", "status": "completed" }));
-    lead.done("task_update", json!({ "taskId": "2", "owner": "bob" }));
-    let told = bob.done("read_messages", json!({}))["messages"][0].clone();
+    bob.call_ok("task_update", json!({ "taskId": "1", "status": "completed" }));
+    lead.call_ok("task_update", json!({ "taskId": "2", "owner": "bob" }));
+    let told = bob.call_ok("read_messages", json!({}))["messages"][0].clone();
     assert_eq!(told["type"], "task_assignment");
-    assert_eq!(told["text"], "assigns you task 2: Docs\nOf it");
-    bob.done("task_update", json!({ "taskId": "2", "owner": "" }));
-    lead.done("task_update", json!({ "taskId": "2", "status": "deleted" }));
-    assert_eq!(house.json(&["task", "list"]).as_array().unwrap().len(), 1);
+    assert_eq!(told["text"], "gives you task 2: Docs\nOf it");
+    bob.call_ok("task_update", json!({ "taskId": "2", "owner": "" }));
+    lead.call_ok("task_update", json!({ "taskId": "2", "status": "deleted" }));
+    assert_eq!(cli.json(&["task", "list"]).as_array().unwrap().len(), 1);
 }
 
 #[test]
-fn a_plan_is_submitted_rejected_and_approved() {
-    let house = House::with_team();
-    let (mut lead, mut bob) = (Client::of(&house, "team-lead"), Client::of(&house, "bob"));
+fn plans_are_submitted_rejected_and_approved() {
+    let cli = CliEnv::with_team();
+    let (mut lead, mut bob) = (Client::of(&cli, "team-lead"), Client::of(&cli, "bob"));
     for approve in [false, true] {
-        let asked = bob.done("submit_plan", json!({ "plan": "# Plan\n1. begin" }));
+        let asked = bob.call_ok("submit_plan", json!({ "plan": "# Plan\n1. begin" }));
         let id = asked["request_id"].as_str().unwrap();
         assert!(id.starts_with("plan_approval-") && id.ends_with("@bob@demo"), "{id}");
         assert_eq!(asked["target"], "team-lead");
@@ -234,10 +240,10 @@ fn a_plan_is_submitted_rejected_and_approved() {
         assert!(text.contains(&format!("request_id {id}: bob submits a plan")), "{text}");
         assert_eq!(read["structuredContent"]["messages"][0]["request_id"], id);
         let answer = json!({ "request_id": id, "approve": approve, "feedback": "add tests" });
-        lead.done("answer_plan", answer.clone());
+        lead.call_ok("answer_plan", answer.clone());
         let again = lead.refused("answer_plan", answer);
-        assert!(again.contains("was already answered; an agent said "), "{again}");
-        let told = bob.done("read_messages", json!({}))["messages"][0]["text"].clone();
+        assert!(again.contains("was answered already; an agent said "), "{again}");
+        let told = bob.call_ok("read_messages", json!({}))["messages"][0]["text"].clone();
         let expected =
             if approve { "approves your plan; go ahead" } else { "rejects your plan: add tests" };
         assert_eq!(told, expected);
@@ -245,25 +251,25 @@ fn a_plan_is_submitted_rejected_and_approved() {
 }
 
 #[test]
-fn a_permission_is_granted_by_the_lead() {
-    let house = House::with_team();
+fn the_lead_grants_a_permission() {
+    let cli = CliEnv::with_team();
     let request = r#"{"type":"permission_request","request_id":"perm-1-abcdefg","agent_id":"bob","tool_name":"Bash","tool_use_id":"t","description":"List","input":{"command":"ls"},"permission_suggestions":[]}"#;
-    house.write_inbox("team-lead", "bob", request);
-    let mut lead = Client::of(&house, "team-lead");
-    let asked = lead.done("read_messages", json!({}))["messages"][0].clone();
-    assert_eq!(asked["text"], "asks for permission to use Bash: List\n{\"command\":\"ls\"}");
+    cli.write_inbox("team-lead", "bob", request);
+    let mut lead = Client::of(&cli, "team-lead");
+    let asked = lead.call_ok("read_messages", json!({}))["messages"][0].clone();
+    assert_eq!(asked["text"], "asks leave to use Bash: List\n{\"command\":\"ls\"}");
     let id = &asked["request_id"];
-    lead.done("answer_permission", json!({ "request_id": id, "approve": true }));
-    let inbox = house.json(&["inbox", "bob"]);
+    lead.call_ok("answer_permission", json!({ "request_id": id, "approve": true }));
+    let inbox = cli.json(&["inbox", "bob"]);
     let answer: Value = serde_json::from_str(inbox[0]["text"].as_str().unwrap()).unwrap();
     assert_eq!(answer["response"]["updated_input"], json!({ "command": "ls" }));
 }
 
 #[test]
-fn a_teammate_that_agrees_to_stop_has_left() {
-    let house = House::with_team();
-    let (mut lead, mut bob) = (Client::of(&house, "team-lead"), Client::of(&house, "bob"));
-    let asked = lead.done("request_shutdown", json!({ "to": "bob", "reason": "all done" }));
+fn a_teammate_that_agrees_to_stop_leaves_the_team() {
+    let cli = CliEnv::with_team();
+    let (mut lead, mut bob) = (Client::of(&cli, "team-lead"), Client::of(&cli, "bob"));
+    let asked = lead.call_ok("request_shutdown", json!({ "to": "bob", "reason": "all done" }));
     let id = asked["request_id"].clone();
     let expected = json!({
         "success": true,
@@ -272,69 +278,72 @@ fn a_teammate_that_agrees_to_stop_has_left() {
         "target": "bob",
     });
     assert_eq!(asked, expected);
-    let told = bob.done("read_messages", json!({}))["messages"][0].clone();
+    let told = bob.call_ok("read_messages", json!({}))["messages"][0].clone();
     assert_eq!(told["text"], "asks you to shut down: all done");
-    bob.done("answer_shutdown", json!({ "request_id": told["request_id"], "approve": true }));
-    assert_eq!(lead.done("read_messages", json!({}))["messages"][0]["text"], "agrees to shut down");
+    bob.call_ok("answer_shutdown", json!({ "request_id": told["request_id"], "approve": true }));
+    assert_eq!(
+        lead.call_ok("read_messages", json!({}))["messages"][0]["text"],
+        "agrees to shut down"
+    );
     let refused = bob.refused("send_message", json!({ "to": "alice", "message": "hi" }));
     assert!(refused.starts_with("bob is not a member of team demo"), "{refused}");
 }
 
 #[test]
-fn whoever_has_no_team_makes_one_and_ends_it() {
-    let house = House::new();
-    let mut founder = Client::start(&house, &[]);
-    founder.greet("2025-06-18");
+fn an_agent_without_a_team_can_create_and_delete_one() {
+    let cli = CliEnv::new();
+    let mut founder = Client::start(&cli, &[]);
+    founder.initialize("2025-06-18");
     let refused = founder.refused("send_message", json!({ "to": "bob", "message": "hi" }));
     assert_eq!(refused, "you have no team yet; create one with team_create");
     let refused = founder.refused("team_create", json!({ "team_name": "../evil" }));
     assert!(refused.starts_with("the team name"), "{refused}");
-    let made = founder.done("team_create", json!({ "team_name": "alpha", "description": "d" }));
+    let made = founder.call_ok("team_create", json!({ "team_name": "alpha", "description": "d" }));
     assert_eq!(made["lead_agent_id"], "team-lead@alpha");
     assert_eq!(founder.notifications[0]["method"], "notifications/tools/list_changed");
     let refused = founder.refused("team_create", json!({ "team_name": "beta" }));
-    assert_eq!(refused, "you are already in team alpha");
-    let members = founder.done("list_members", json!({}));
+    assert_eq!(refused, "you are in team alpha already");
+    let members = founder.call_ok("list_members", json!({}));
     assert_eq!(members["message"], "team alpha: team-lead (you), lead");
-    founder.done("team_delete", json!({}));
-    assert_eq!(house.run(&["team", "list", "--json"]).code, Some(4));
+    founder.call_ok("team_delete", json!({}));
+    assert_eq!(cli.run(&["team", "list", "--json"]).code, Some(4));
 }
 
-/// A model must not find itself in a seat by accident.
+/// A model must not get a member's identity by accident.
 #[test]
-fn the_seat_is_said_at_the_start() {
-    let house = House::with_team();
-    assert_snapshot!(house.run(&["mcp", "--team", "demo"]), @"
+fn the_identity_is_fixed_at_startup() {
+    let cli = CliEnv::with_team();
+    assert_snapshot!(cli.run(&["mcp", "--team", "demo"]), @"
     --- stderr
     error: whose tools are these? nobody of team demo was named
-    hint: say `--as NAME`, or set BRIGADE_AS
+    hint: add `--as NAME` or set BRIGADE_AS
     --- exit 2
     ");
-    assert_snapshot!(house.run(&["mcp", "--as", "bob"]), @"
+    assert_snapshot!(cli.run(&["mcp", "--as", "bob"]), @"
     --- stderr
     error: which team is it?
-    hint: say `--team TEAM`, or set BRIGADE_TEAM
+    hint: add `--team TEAM` or set BRIGADE_TEAM
     --- exit 2
     ");
-    assert_snapshot!(house.run(&["mcp", "--team", "gone", "--as", "bob"]), @r#"
+    assert_snapshot!(cli.run(&["mcp", "--team", "gone", "--as", "bob"]), @"
     --- stderr
-    error: no team named "gone"
-    hint: `brigade team create gone` makes it
+    error: no team gone
+    hint: create it with `brigade team create gone`
     --- exit 1
-    "#);
+    ");
     let env = [("BRIGADE_TEAM", "demo"), ("BRIGADE_AS", "bob")];
-    assert_snapshot!(house.run_with_env(&["mcp"], &env), @"");
-    let mut named = Client::start(&house, &["--team", "later"]);
-    named.greet("2025-11-25");
+    assert_snapshot!(cli.run_with_env(&["mcp"], &env), @"");
+    let mut named = Client::start(&cli, &["--team", "later"]);
+    named.initialize("2025-11-25");
     let refused = named.refused("team_create", json!({ "team_name": "sooner" }));
-    assert_eq!(refused, "your team must be named later");
-    named.done("team_create", json!({ "team_name": "later" }));
+    assert_eq!(refused, "your team is to be named later");
+    named.call_ok("team_create", json!({ "team_name": "later" }));
 }
 
 #[test]
 fn resources_are_read_and_subscribed_to() {
-    let house = House::with_team();
-    let mut bob = Client::of(&house, "bob");
+    let cli = CliEnv::with_team();
+    let mut bob = Client::of(&cli, "bob");
     let listed = bob.ask("resources/list", json!({}))["result"]["resources"].clone();
     let uris: Vec<&str> =
         listed.as_array().unwrap().iter().map(|r| r["uri"].as_str().unwrap()).collect();
@@ -343,9 +352,9 @@ fn resources_are_read_and_subscribed_to() {
         assert_eq!(bob.ask("resources/subscribe", json!({ "uri": uri }))["result"], json!({}));
     }
     bob.ask("resources/unsubscribe", json!({ "uri": "brigade://demo/roster" }));
-    house.done(&["task", "add", "Parser"]);
-    house.done(&["send", "alice", "a secret"]);
-    house.done(&["send", "bob", "no secret"]);
+    cli.run_ok(&["task", "add", "Parser"]);
+    cli.run_ok(&["send", "alice", "a secret"]);
+    cli.run_ok(&["send", "bob", "no secret"]);
     let mut told = Vec::new();
     while told.len() < 2 {
         let update = bob.notifications.pop().unwrap_or_else(|| bob.read());
@@ -366,7 +375,7 @@ fn resources_are_read_and_subscribed_to() {
     assert_eq!((&roster["you"], &roster["members"][0]["lead"]), (&json!("bob"), &json!(true)));
     let log = read("brigade://demo/log");
     assert!(log.contains("no secret") && !log.contains("a secret"), "{log}");
-    let mut lead = Client::of(&house, "team-lead");
+    let mut lead = Client::of(&cli, "team-lead");
     let log = lead.ask("resources/read", json!({ "uri": "brigade://demo/log" }));
     assert!(log.to_string().contains("a secret"), "{log}");
     let other = lead.ask("resources/read", json!({ "uri": "brigade://other/log" }));
@@ -374,9 +383,9 @@ fn resources_are_read_and_subscribed_to() {
 }
 
 #[test]
-fn prompts_say_who_and_how() {
-    let house = House::with_team();
-    let mut bob = Client::of(&house, "bob");
+fn prompts_contain_identity_and_instructions() {
+    let cli = CliEnv::with_team();
+    let mut bob = Client::of(&cli, "bob");
     let listed = bob.ask("prompts/list", json!({}));
     assert_eq!(listed["result"]["prompts"][0]["name"], "join_team");
     let mut text = |name: &str| {

@@ -1,11 +1,11 @@
-//! `brigade mcp` against a client that does not keep to the protocol.
+//! `brigade mcp` with a client that violates the protocol.
 
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::env::House;
+use crate::env::CliEnv;
 use crate::mcp_forgery::Outcome::{Error, PassedOver, Refused};
-use crate::mcp_forgery::{Scene, request};
+use crate::mcp_forgery::{ForgeryScene, request};
 
 const NO_JSON: i64 = -32700;
 const NO_SUCH: i64 = -32601;
@@ -13,8 +13,8 @@ const INVALID_REQUEST: i64 = -32600;
 const UNSUPPORTED: i64 = -32022;
 
 #[test]
-fn a_broken_line_breaks_nothing() {
-    let mut s = Scene::new();
+fn invalid_lines_change_nothing() {
+    let mut s = ForgeryScene::new();
     let deep = ["[".repeat(100_000), "]".repeat(100_000)].concat();
     let call = |arguments: &str| {
         format!(
@@ -47,13 +47,13 @@ fn a_broken_line_breaks_nothing() {
         ("arguments in a string", call(r#""to alice""#), Error(NO_SUCH)),
         ("no arguments", call("{}"), Refused("missing field `to`")),
         ("a recipient by two names", call(r#"{"to":"alice","recipient":"bob","message":"hi"}"#), Refused("duplicate field")),
-        ("an answer nobody asked for", r#"{"jsonrpc":"2.0","id":1,"result":{}}"#.into(), PassedOver),
-        ("an error nobody asked for", r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}"#.into(), PassedOver),
-        ("calling off an answered call", off(r#"{"requestId":1}"#), PassedOver),
-        ("calling off a call of another", off(r#"{"requestId":"theirs"}"#), PassedOver),
-        ("calling off nothing", off("{}"), PassedOver),
-        ("calling off an object", off(r#"{"requestId":{}}"#), PassedOver),
-        ("a method there is not", r#"{"jsonrpc":"2.0","id":1,"method":"seat/change"}"#.into(), Error(NO_SUCH)),
+        ("an unexpected answer", r#"{"jsonrpc":"2.0","id":1,"result":{}}"#.into(), PassedOver),
+        ("an unexpected error", r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}"#.into(), PassedOver),
+        ("cancelling an answered call", off(r#"{"requestId":1}"#), PassedOver),
+        ("cancelling the call of another client", off(r#"{"requestId":"theirs"}"#), PassedOver),
+        ("cancelling nothing", off("{}"), PassedOver),
+        ("cancelling an object", off(r#"{"requestId":{}}"#), PassedOver),
+        ("an unknown method", r#"{"jsonrpc":"2.0","id":1,"method":"seat/change"}"#.into(), Error(NO_SUCH)),
     ];
     for (guarded, line, outcome) in rows {
         s.check(guarded, "bob", line.as_bytes(), outcome);
@@ -69,8 +69,8 @@ fn a_broken_line_breaks_nothing() {
 }
 
 #[test]
-fn ten_megabytes_are_refused_wherever_they_stand() {
-    let mut s = Scene::new();
+fn oversized_arguments_are_refused() {
+    let mut s = ForgeryScene::new();
     let long = "x".repeat(10 << 20);
     let task = |key: &str| json!({ "subject": "s", "description": "d", key: long });
     #[rustfmt::skip] // A row is a line.
@@ -97,11 +97,11 @@ fn ten_megabytes_are_refused_wherever_they_stand() {
     s.call("feedback", "team-lead", "answer_plan", feedback, Refused("limit is 1048576"));
 }
 
-/// Whoever waits for an answer is told, by the id it gave, wherever in the line it stands.
+/// An unreadable request is answered with its id, wherever the id is in the line.
 #[test]
-fn what_cannot_be_read_is_answered_by_its_id() {
-    let house = House::with_team();
-    let mut bob = Client::of(&house, "bob");
+fn unreadable_requests_are_answered_by_id() {
+    let cli = CliEnv::with_team();
+    let mut bob = Client::of(&cli, "bob");
     let long = "x".repeat(20 << 20);
     let deep = ["[".repeat(1000), "]".repeat(1000)].concat();
     #[rustfmt::skip] // A row is a line.
@@ -119,14 +119,14 @@ fn what_cannot_be_read_is_answered_by_its_id() {
         let answer = bob.read();
         assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), &id), "{answer}");
     }
-    assert_eq!(bob.done("list_members", json!({}))["you"], "bob");
+    assert_eq!(bob.call_ok("list_members", json!({}))["you"], "bob");
 }
 
-/// JavaScript cuts a text in the middle of an emoji, and writes the half.
+/// JavaScript can cut a text in the middle of an emoji and send half a surrogate pair.
 #[test]
-fn half_of_a_surrogate_pair_does_not_keep_a_message_back() {
-    let house = House::with_team();
-    let mut bob = Client::of(&house, "bob");
+fn lone_surrogates_are_replaced() {
+    let cli = CliEnv::with_team();
+    let mut bob = Client::of(&cli, "bob");
     let arguments = r#"{"to":"alice","message":"cut \ud83d, whole \ud83d\ude00"}"#;
     bob.write(
         format!(r#"{{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{{"name":"send_message","arguments":{arguments}}}}}"#)
@@ -138,27 +138,28 @@ fn half_of_a_surrogate_pair_does_not_keep_a_message_back() {
         (&json!("x"), &json!(false)),
         "{answer}"
     );
-    let inbox = house.json(&["inbox", "alice"]);
+    let inbox = cli.json(&["inbox", "alice"]);
     assert_eq!(inbox[0]["text"], "cut \u{fffd}, whole \u{1f600}", "{inbox}");
 }
 
-/// The last thing a client says is answered before it is left.
+/// The server answers the last line before it exits.
 #[test]
-fn a_broken_line_at_the_end_is_answered() {
-    let house = House::with_team();
+fn an_invalid_last_line_is_answered() {
+    let cli = CliEnv::with_team();
     for line in ["no JSON", "no JSON\n", "{}\nno JSON\n"] {
-        let said = house.run_with_input(&["mcp", "--team", "demo", "--as", "bob"], line.as_bytes());
-        assert_eq!(said.code, Some(0), "{}", said.stderr);
-        let answers = said.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let output = cli.run_with_input(&["mcp", "--team", "demo", "--as", "bob"], line.as_bytes());
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+        let answers =
+            output.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         let told = answers.filter(|answer| answer["error"]["code"] == NO_JSON).count();
-        assert_eq!(told, 1, "{}", said.stdout);
+        assert_eq!(told, 1, "{}", output.stdout);
     }
 }
 
-/// Who greets again is greeted again, and is who it was.
+/// A second `initialize` is answered and does not change the identity.
 #[test]
-fn a_second_greeting_changes_nothing() {
-    let mut s = Scene::new();
+fn a_second_initialize_changes_nothing() {
+    let mut s = ForgeryScene::new();
     let bob = s.clients.get_mut("bob").unwrap();
     for version in ["2025-06-18", "1999-01-01"] {
         let answer = bob.ask(
@@ -170,7 +171,7 @@ fn a_second_greeting_changes_nothing() {
         );
         let instructions = answer["result"]["instructions"].as_str().unwrap();
         assert!(instructions.starts_with("You are bob in the agent team demo."), "{answer}");
-        assert_eq!(bob.done("list_members", json!({}))["you"], "bob");
+        assert_eq!(bob.call_ok("list_members", json!({}))["you"], "bob");
     }
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -1,4 +1,4 @@
-//! Teams that live in an engine: every command, on a real server.
+//! Tests of all commands with teams in a NATS store, on a real server.
 
 mod approvals;
 mod board;
@@ -20,59 +20,58 @@ use std::time::{Duration, Instant};
 
 use brigade_testkit::nats_server::Engine;
 
-use crate::env::House;
+use crate::env::CliEnv;
 
 const FAKE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fake-agent.sh");
 
-/// A host whose teams live in an engine. Members that run on it are ended with it.
-struct Far {
-    house: House,
+/// A host whose teams are stored on a NATS server. Dropping it ends its members.
+struct NatsHost {
+    cli: CliEnv,
     engine: Arc<Engine>,
 }
 
-impl Deref for Far {
-    type Target = House;
+impl Deref for NatsHost {
+    type Target = CliEnv;
 
-    fn deref(&self) -> &House {
-        &self.house
+    fn deref(&self) -> &CliEnv {
+        &self.cli
     }
 }
 
-impl Drop for Far {
+impl Drop for NatsHost {
     fn drop(&mut self) {
-        let _none_up = self.house.run(&["down", "--now"]);
+        let _none_up = self.cli.run(&["down", "--now"]);
     }
 }
 
-impl Far {
-    /// A host `a` and an engine of its own.
+impl NatsHost {
+    /// A host `a` with its own server.
     fn new() -> Self {
         Self::on(&Arc::new(Engine::single()), "a")
     }
 
-    /// A host of this name on an engine.
+    /// A host with this name that uses the given server.
     fn on(engine: &Arc<Engine>, host: &str) -> Self {
-        let mut house = House::new();
-        house.variables =
-            vec![("BRIGADE_STORE", engine.store()), ("BRIGADE_HOST", host.to_owned())];
-        Self { house, engine: Arc::clone(engine) }
+        let mut cli = CliEnv::new();
+        cli.variables = vec![("BRIGADE_STORE", engine.store()), ("BRIGADE_HOST", host.to_owned())];
+        Self { cli, engine: Arc::clone(engine) }
     }
 
-    /// The same engine from another host.
+    /// Another host on the same server.
     fn another(&self, host: &str) -> Self {
         Self::on(&self.engine, host)
     }
 
     /// With a team `demo` of `team-lead`, `alice` and `bob`.
     fn with_team() -> Self {
-        let far = Self::new();
-        far.done(&["team", "create", "demo", "--description", "Ship the parser"]);
-        far.done(&["team", "join", "alice"]);
-        far.done(&["team", "join", "bob", "--agent-type", "codex"]);
-        far
+        let client = Self::new();
+        client.run_ok(&["team", "create", "demo", "--description", "Ship the parser"]);
+        client.run_ok(&["team", "join", "alice"]);
+        client.run_ok(&["team", "join", "bob", "--agent-type", "codex"]);
+        client
     }
 
-    /// With a `brigade.toml` of these members, each a scripted agent in a folder of its own.
+    /// Writes a `brigade.toml` with these members, each a scripted agent in its own folder.
     fn write_file(&self, members: &[&str], more: &str) {
         let mut file = format!("team = \"demo\"\n{more}\n[defaults]\nagent = \"acp:{FAKE}\"\n");
         for name in members {
@@ -82,12 +81,12 @@ impl Far {
         self.write("work/brigade.toml", &file);
     }
 
-    /// What a member's agent was told.
-    fn heard(&self, dir: &str) -> String {
+    /// The input that a member's agent received.
+    fn received(&self, dir: &str) -> String {
         std::fs::read_to_string(self.path(&format!("work/{dir}/heard"))).unwrap_or_default()
     }
 
-    /// How a member is, as seen from here.
+    /// The status of a member, as seen from this host.
     fn member(&self, name: &str) -> serde_json::Value {
         let status = self.json(&["status", "--team", "demo"]);
         let members = status[0]["members"].as_array().unwrap();
@@ -95,11 +94,11 @@ impl Far {
     }
 }
 
-/// Waits for something that comes soon.
-fn until(what: &str, mut look: impl FnMut() -> bool) {
+/// Waits up to 30 seconds for a condition.
+fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     let began = Instant::now();
-    while !look() {
-        assert!(began.elapsed() < Duration::from_secs(30), "waited in vain for {what}");
+    while !condition() {
+        assert!(began.elapsed() < Duration::from_secs(30), "timed out waiting for {what}");
         std::thread::sleep(Duration::from_millis(50));
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::house::House;
+use crate::env::CliEnv;
 
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/state-home");
 /// The directory in which the state was made.
@@ -21,46 +21,46 @@ const VARIABLE: &[&str] = &["age_seconds", "evidence"];
 
 /// A copy of the recorded state. Members that run in it are stopped when it is dropped.
 struct OldState {
-    house: House,
+    cli: CliEnv,
 }
 
 impl Drop for OldState {
     fn drop(&mut self) {
-        let _nothing_is_up = self.house.run(&["down", "demo", "--now"]);
-        let _nothing_is_up = self.house.run(&["down", "gone", "--now"]);
+        let _nothing_is_up = self.cli.run(&["down", "demo", "--now"]);
+        let _nothing_is_up = self.cli.run(&["down", "gone", "--now"]);
     }
 }
 
 impl OldState {
     /// Unpacks the state that was kept in files and adapts the absolute paths in it.
     fn files() -> Self {
-        let house = House::new();
-        unpack("files.tar.gz", &house.root);
-        relocate(&house.root, &house.root);
+        let cli = CliEnv::new();
+        unpack("files.tar.gz", &cli.root);
+        relocate(&cli.root, &cli.root);
         let made_in = folder_key(&Path::new(MADE_IN).join("claude"));
-        let key = folder_key(&house.path("claude"));
+        let key = folder_key(&cli.path("claude"));
         for dir in ["files", "host"] {
-            let dir = house.path("state/brigade").join(dir);
+            let dir = cli.path("state/brigade").join(dir);
             std::fs::rename(dir.join(&made_in), dir.join(&key)).unwrap();
         }
-        Self { house }
+        Self { cli }
     }
 
     /// The path of a file that brigade keeps about team `demo`.
     fn demo_file(&self, name: &str) -> PathBuf {
-        let key = folder_key(&self.house.path("claude"));
-        self.house.path("state/brigade/files").join(key).join("demo").join(name)
+        let key = folder_key(&self.cli.path("claude"));
+        self.cli.path("state/brigade/files").join(key).join("demo").join(name)
     }
 
     /// The path of a file about team `demo` among those of the processes of this host.
     fn host_file(&self, name: &str) -> PathBuf {
-        let key = folder_key(&self.house.path("claude"));
-        self.house.path("state/brigade/host").join(key).join("demo").join(name)
+        let key = folder_key(&self.cli.path("claude"));
+        self.cli.path("state/brigade/host").join(key).join("demo").join(name)
     }
 
     /// The log of everything that the scripted agent of a member received.
     fn received(&self, folder: &str) -> String {
-        std::fs::read_to_string(self.house.path(folder).join("heard")).unwrap_or_default()
+        std::fs::read_to_string(self.cli.path(folder).join("heard")).unwrap_or_default()
     }
 }
 
@@ -97,12 +97,12 @@ fn relocate(dir: &Path, root: &Path) {
 }
 
 /// Runs every command whose output the earlier release recorded, and compares.
-fn compare_with_recorded_output(house: &House, store: &str) {
+fn compare_with_recorded_output(cli: &CliEnv, store: &str) {
     let expected = std::fs::read(Path::new(FIXTURE).join("expected.json")).unwrap();
     let expected: Value = serde_json::from_slice(&expected).unwrap();
     for (command, expected) in expected[store].as_object().unwrap() {
         let args: Vec<&str> = command.split(' ').chain(["--json"]).collect();
-        let printed = house.done(&args).replace(house.root.to_str().unwrap(), MADE_IN);
+        let printed = cli.run_ok(&args).replace(cli.root.to_str().unwrap(), MADE_IN);
         let printed: Value = if command.starts_with("log") {
             printed.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect()
         } else {
@@ -134,15 +134,15 @@ fn assert_includes(actual: &Value, expected: &Value, at: &str) {
 }
 
 /// The texts of an inbox, each with whether it is read.
-fn inbox(house: &House, args: &[&str]) -> Vec<(String, bool)> {
-    let mail = house.json(&[&["inbox"], args].concat());
+fn inbox(cli: &CliEnv, args: &[&str]) -> Vec<(String, bool)> {
+    let mail = cli.json(&[&["inbox"], args].concat());
     let entry = |m: &Value| (m["text"].as_str().unwrap().to_owned(), m["read"] == true);
     mail.as_array().unwrap().iter().map(entry).collect()
 }
 
 /// The tasks of a team: number, status, owner, and the tasks each waits for.
-fn tasks(house: &House, team: &str) -> Vec<String> {
-    let tasks = house.json(&["task", "list", "--team", team]);
+fn tasks(cli: &CliEnv, team: &str) -> Vec<String> {
+    let tasks = cli.json(&["task", "list", "--team", team]);
     let task = |task: &Value| {
         let text = |name: &str| task[name].as_str().unwrap_or("-").to_owned();
         format!("{} {} {} {}", text("id"), text("status"), text("owner"), task["blockedBy"])
@@ -151,35 +151,35 @@ fn tasks(house: &House, team: &str) -> Vec<String> {
 }
 
 /// Answers the request that waits. The one that was answered before stays answered.
-fn answer_requests(house: &House, from: &str, decided: &str) {
-    let waiting = house.json(&["approvals", "--team", "demo"]);
+fn answer_requests(cli: &CliEnv, from: &str, decided: &str) {
+    let waiting = cli.json(&["approvals", "--team", "demo"]);
     assert_eq!(waiting.as_array().unwrap().len(), 1, "{waiting}");
     assert_eq!(waiting[0]["from"], from);
     let number = waiting[0]["number"].to_string();
-    house.done(&["approve", &number, "--team", "demo"]);
-    assert_eq!(house.run(&["approve", &number, "--team", "demo"]).code, Some(1));
-    assert_eq!(house.run(&["approve", decided, "--team", "demo"]).code, Some(1));
-    assert_eq!(house.run(&["approvals", "--team", "demo"]).code, Some(4));
+    cli.run_ok(&["approve", &number, "--team", "demo"]);
+    assert_eq!(cli.run(&["approve", &number, "--team", "demo"]).code, Some(1));
+    assert_eq!(cli.run(&["approve", decided, "--team", "demo"]).code, Some(1));
+    assert_eq!(cli.run(&["approvals", "--team", "demo"]).code, Some(4));
 }
 
 /// Sends, reads, claims and completes: mail and board take changes.
-fn write_mail_and_board(house: &House, ready: &str) {
-    house.done(&["send", "dora", "from this release", "--team", "demo"]);
+fn write_mail_and_board(cli: &CliEnv, ready: &str) {
+    cli.run_ok(&["send", "dora", "from this release", "--team", "demo"]);
     let texts: Vec<String> =
-        inbox(house, &["dora", "--team", "demo"]).into_iter().map(|(text, _)| text).collect();
+        inbox(cli, &["dora", "--team", "demo"]).into_iter().map(|(text, _)| text).collect();
     let count = |text: &str| texts.iter().filter(|its| *its == text).count();
     assert_eq!((count("unread"), count("from this release")), (1, 1), "{texts:?}");
-    house.done(&["--as", "dora", "inbox", "--mark-read", "--team", "demo"]);
-    assert_eq!(house.run(&["inbox", "dora", "--unread", "--team", "demo"]).code, Some(4));
-    house.done(&["--as", "dora", "task", "claim", ready, "--team", "demo"]);
-    house.done(&["--as", "dora", "task", "done", ready, "--team", "demo"]);
-    house.done(&["task", "add", "Added by this release", "--team", "demo"]);
-    let added = house.json(&["task", "list", "--team", "demo"]);
+    cli.run_ok(&["--as", "dora", "inbox", "--mark-read", "--team", "demo"]);
+    assert_eq!(cli.run(&["inbox", "dora", "--unread", "--team", "demo"]).code, Some(4));
+    cli.run_ok(&["--as", "dora", "task", "claim", ready, "--team", "demo"]);
+    cli.run_ok(&["--as", "dora", "task", "done", ready, "--team", "demo"]);
+    cli.run_ok(&["task", "add", "Added by this release", "--team", "demo"]);
+    let added = cli.json(&["task", "list", "--team", "demo"]);
     assert_eq!(added.as_array().unwrap().last().unwrap()["id"], "5");
 }
 
 /// Runs the earlier release, if its binary is set, on the state that this release wrote.
-fn continue_with_old_binary(house: &House) {
+fn continue_with_old_binary(cli: &CliEnv) {
     let Some(old) = std::env::var_os("BRIGADE_OLD_BINARY") else { return };
     let old = Path::new(&old);
     for args in [
@@ -191,8 +191,8 @@ fn continue_with_old_binary(house: &House) {
         &["log"],
     ] {
         let args = [args, &["--team", "demo", "--json"]].concat();
-        let output = house.command_of(old, &args).output().unwrap();
-        let outcome = house.outcome(&output);
+        let output = cli.command_of(old, &args).output().unwrap();
+        let outcome = cli.outcome(&output);
         assert_eq!(outcome.code, Some(0), "{args:?}: {outcome}");
         match args[0] {
             "inbox" => assert!(outcome.stdout.contains("from this release"), "{outcome}"),
@@ -200,8 +200,8 @@ fn continue_with_old_binary(house: &House) {
             _ => {}
         }
     }
-    assert!(house.done(&["inbox", "dora", "--team", "demo"]).contains("from the old release"));
-    assert_eq!(house.json(&["task", "show", "5", "--team", "demo"])["owner"], "dora");
+    assert!(cli.run_ok(&["inbox", "dora", "--team", "demo"]).contains("from the old release"));
+    assert_eq!(cli.json(&["task", "show", "5", "--team", "demo"])["owner"], "dora");
 }
 
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
@@ -238,10 +238,10 @@ fn names(path: &Path) -> BTreeSet<String> {
 #[test]
 fn files_of_an_earlier_release_are_read_and_continued() {
     let state = OldState::files();
-    let house = &state.house;
-    compare_with_recorded_output(house, "files");
+    let cli = &state.cli;
+    compare_with_recorded_output(cli, "files");
     assert_eq!(
-        tasks(house, "demo"),
+        tasks(cli, "demo"),
         [
             r#"1 in_progress alice []"#,
             r#"2 pending - ["1"]"#,
@@ -249,7 +249,7 @@ fn files_of_an_earlier_release_are_read_and_continued() {
             r#"4 pending - []"#
         ]
     );
-    let dora = inbox(house, &["dora", "--team", "demo"]);
+    let dora = inbox(cli, &["dora", "--team", "demo"]);
     let dora: Vec<(&str, bool)> = dora.iter().map(|(text, read)| (text.as_str(), *read)).collect();
     assert_eq!(dora, [("read", true), ("unread", false), ("in the outbox", false)]);
     let decisions = || -> Vec<BTreeSet<String>> {
@@ -258,21 +258,21 @@ fn files_of_an_earlier_release_are_read_and_continued() {
         files.map(|name| names(&dir.join(name))).collect()
     };
     let before = decisions();
-    answer_requests(house, "bob", "1");
+    answer_requests(cli, "bob", "1");
     let after = decisions();
     assert_eq!((before.len(), after.len()), (2, 3));
     assert!(after.iter().all(|names| *names == before[0]), "{after:?}");
-    write_mail_and_board(house, "4");
+    write_mail_and_board(cli, "4");
     // The message that waited in the outbox reached the inbox once.
-    let inbox = std::fs::read_to_string(house.path("claude/teams/demo/inboxes/dora.json")).unwrap();
+    let inbox = std::fs::read_to_string(cli.path("claude/teams/demo/inboxes/dora.json")).unwrap();
     assert_eq!(inbox.matches("in the outbox").count(), 1, "{inbox}");
-    continue_with_old_binary(house);
+    continue_with_old_binary(cli);
 }
 
 #[test]
 fn members_of_an_earlier_release_resume_their_sessions() {
     let state = OldState::files();
-    let house = &state.house;
+    let cli = &state.cli;
     let notes = ["alice", "bob", "carol"].map(|name| {
         [
             state.demo_file(&format!("kept/{name}.json")),
@@ -282,7 +282,7 @@ fn members_of_an_earlier_release_resume_their_sessions() {
     let team = names(&state.host_file("team.json"));
     let before: Vec<(PathBuf, BTreeSet<String>)> =
         notes.as_flattened().iter().map(|path| (path.clone(), names(path))).collect();
-    assert_eq!(house.json(&["resume"])["teams"], serde_json::json!(["demo"]));
+    assert_eq!(cli.json(&["resume"])["teams"], serde_json::json!(["demo"]));
     let worktree = "state/brigade/worktrees/demo/alice/a";
     until("alice's mail", || state.received(worktree).contains("after the crash"));
     for folder in [worktree, "work/b", "work/c"] {
@@ -300,16 +300,16 @@ fn members_of_an_earlier_release_resume_their_sessions() {
         bob.matches(&header(&bob)).count() == 2
     });
     // The members are what the team file says: every field of their specifications was read.
-    let up = house.run(&["up"]);
+    let up = cli.run(&["up"]);
     assert_eq!(up.code, Some(0), "{up}");
     assert!(!up.stderr.contains("note:"), "{up}");
-    until("bob's request", || house.run(&["approvals", "--team", "demo"]).code == Some(0));
-    house.done(&["send", "alice", "TALK", "--team", "demo"]);
-    house.done(&["send", "carol", "TALK", "--team", "demo"]);
+    until("bob's request", || cli.run(&["approvals", "--team", "demo"]).code == Some(0));
+    cli.run_ok(&["send", "alice", "TALK", "--team", "demo"]);
+    cli.run_ok(&["send", "carol", "TALK", "--team", "demo"]);
     until("carol's turn", || state.received("work/c").contains("TALK"));
     for name in ["alice", "carol"] {
         until("an idle member", || {
-            let status = house.json(&["status"]);
+            let status = cli.json(&["status"]);
             let members = status[0]["members"].as_array().unwrap().clone();
             members.iter().any(|member| member["name"] == name && member["liveness"] == "idle")
         });
@@ -322,43 +322,43 @@ fn members_of_an_earlier_release_resume_their_sessions() {
     assert!(carol.contains(r#""planned":true"#), "{carol}");
     // The files that it writes about the team and about a new member have the same names, too.
     assert!(team.is_subset(&names(&state.host_file("team.json"))), "{team:?}");
-    let agent = format!("acp:{}", house.path("bin/agent.sh").display());
-    house.done(&["spawn", "erin", "--agent", &agent, "--team", "demo"]);
+    let agent = format!("acp:{}", cli.path("bin/agent.sh").display());
+    cli.run_ok(&["spawn", "erin", "--agent", &agent, "--team", "demo"]);
     let spec = |name: &str| names(&state.host_file(name).join("spec.json"));
     assert!(spec("bob").is_subset(&spec("erin")), "{:?}", spec("bob"));
     until("erin's files", || {
         file_names(&state.host_file("bob")).is_subset(&file_names(&state.host_file("erin")))
     });
-    house.done(&["down", "demo", "--now"]);
+    cli.run_ok(&["down", "demo", "--now"]);
 }
 
 #[test]
 fn a_team_whose_folders_are_gone_is_restored_from_an_old_journal() {
     let state = OldState::files();
-    let house = &state.house;
-    house.done(&["resume", "gone"]);
-    assert_eq!(tasks(house, "gone"), [r#"1 in_progress carl []"#, r#"3 pending - ["1"]"#]);
+    let cli = &state.cli;
+    cli.run_ok(&["resume", "gone"]);
+    assert_eq!(tasks(cli, "gone"), [r#"1 in_progress carl []"#, r#"3 pending - ["1"]"#]);
     until("carl's mail", || state.received("work").contains("unread at the end"));
     assert!(!state.received("work").contains("read before the end"));
-    house.done(&["task", "add", "Fourth", "--team", "gone"]);
-    assert_eq!(house.json(&["task", "show", "4", "--team", "gone"])["subject"], "Fourth");
-    house.done(&["down", "gone", "--now"]);
+    cli.run_ok(&["task", "add", "Fourth", "--team", "gone"]);
+    assert_eq!(cli.json(&["task", "show", "4", "--team", "gone"])["subject"], "Fourth");
+    cli.run_ok(&["down", "gone", "--now"]);
 }
 
 #[test]
 fn a_team_that_was_ended_can_be_resumed() {
     let state = OldState::files();
-    let house = &state.house;
-    let resumed = house.run(&["resume", "ended"]);
+    let cli = &state.cli;
+    let resumed = cli.run(&["resume", "ended"]);
     assert_eq!(resumed.code, Some(0), "{resumed}");
-    let teams = house.json(&["team", "list"]);
+    let teams = cli.json(&["team", "list"]);
     assert!(teams.as_array().unwrap().iter().any(|team| team["name"] == "ended"), "{teams}");
-    house.done(&["down", "ended", "--now"]);
+    cli.run_ok(&["down", "ended", "--now"]);
 }
 
 #[cfg(feature = "nats")]
 mod nats {
-    use brigade_testkit::engine::Engine;
+    use brigade_testkit::nats_server::Engine;
 
     use super::*;
 
@@ -372,31 +372,31 @@ mod nats {
         std::fs::rename(folder.join("nats"), folder.join("data")).unwrap();
         server.start(0);
         server.wait_ready();
-        let mut house = House::new();
-        house.variables = vec![("BRIGADE_STORE", server.store()), ("BRIGADE_HOST", "a".to_owned())];
-        (OldState { house }, server)
+        let mut cli = CliEnv::new();
+        cli.variables = vec![("BRIGADE_STORE", server.store()), ("BRIGADE_HOST", "a".to_owned())];
+        (OldState { cli }, server)
     }
 
     #[test]
     fn a_nats_store_of_an_earlier_release_is_read_and_continued() {
         let (state, _server) = recorded();
-        let house = &state.house;
-        compare_with_recorded_output(house, "nats");
+        let cli = &state.cli;
+        compare_with_recorded_output(cli, "nats");
         let expected =
             [r#"1 in_progress alice []"#, r#"3 completed dora []"#, r#"4 pending - ["1"]"#];
-        assert_eq!(tasks(house, "demo"), expected);
-        answer_requests(house, "dora", "1");
-        house.done(&["task", "done", "1", "--team", "demo"]);
-        write_mail_and_board(house, "4");
-        continue_with_old_binary(house);
+        assert_eq!(tasks(cli, "demo"), expected);
+        answer_requests(cli, "dora", "1");
+        cli.run_ok(&["task", "done", "1", "--team", "demo"]);
+        write_mail_and_board(cli, "4");
+        continue_with_old_binary(cli);
     }
 
     #[test]
     fn a_member_in_an_old_nats_store_resumes_its_session() {
         let (state, _server) = recorded();
-        let house = &state.house;
+        let cli = &state.cli;
         let agent = format!("acp:{}/tests/it/fake-agent.sh", env!("CARGO_MANIFEST_DIR"));
-        house.done(&["spawn", "alice", "--agent", &agent, "--team", "demo"]);
+        cli.run_ok(&["spawn", "alice", "--agent", &agent, "--team", "demo"]);
         until("alice's mail", || state.received("work").contains("after the crash"));
         let received = state.received("work");
         assert!(received.lines().any(|line| line == "loaded"), "{received}");
@@ -406,10 +406,10 @@ mod nats {
     #[test]
     fn a_deleted_team_is_restored_from_an_old_nats_store() {
         let (state, _server) = recorded();
-        let house = &state.house;
-        house.done(&["resume", "gone"]);
-        assert_eq!(tasks(house, "gone"), [r#"1 pending - []"#, r#"2 pending - ["1"]"#]);
-        let carl = inbox(house, &["carl", "--team", "gone"]);
+        let cli = &state.cli;
+        cli.run_ok(&["resume", "gone"]);
+        assert_eq!(tasks(cli, "gone"), [r#"1 pending - []"#, r#"2 pending - ["1"]"#]);
+        let carl = inbox(cli, &["carl", "--team", "gone"]);
         assert_eq!(carl, [("unread at the end".to_owned(), false)]);
     }
 }

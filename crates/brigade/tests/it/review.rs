@@ -1,12 +1,12 @@
-//! The example of the library at work, with a scripted agent in place of a vendor's.
+//! Runs the library example with a scripted agent.
 
 use std::path::{Path, PathBuf};
 
-use crate::env::House;
+use crate::env::CliEnv;
 
 const FAKE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fake-agent.sh");
 
-/// The example as cargo built it beside the binary.
+/// The example program that cargo built.
 fn example() -> PathBuf {
     let built = Path::new(env!("CARGO_BIN_EXE_brigade")).with_file_name("examples/review");
     assert!(built.exists(), "no example at {}", built.display());
@@ -15,22 +15,20 @@ fn example() -> PathBuf {
 
 #[test]
 fn two_agents_review_a_draft() {
-    let house = House::new();
+    let cli = CliEnv::new();
     let bin = Path::new(env!("CARGO_BIN_EXE_brigade")).parent().unwrap().to_owned();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let agent = format!("acp:{FAKE}");
-    let mut example = house.command_of(&example(), &[&agent, &agent, "REPLY with a draft."]);
+    let mut example = cli.command_of(&example(), &[&agent, &agent, "REPLY with a draft."]);
     let example =
         example.env("PATH", path).env_remove("XDG_STATE_HOME").env_remove("CLAUDE_CONFIG_DIR");
     let output = example.output().unwrap();
     let (stdout, stderr) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    let said = "writer: REPLY of writer\nreviewer: REPLY of reviewer\nwriter: REPLY of writer\n";
-    assert_eq!((&*stdout, &*stderr, output.status.code()), (said, "", Some(0)));
-    let heard = std::fs::read_to_string(house.path("work/heard")).unwrap();
+    let expected =
+        "writer: REPLY of writer\nreviewer: REPLY of reviewer\nwriter: REPLY of writer\n";
+    assert_eq!((&*stdout, &*stderr, output.status.code()), (expected, "", Some(0)));
+    let heard = std::fs::read_to_string(cli.path("work/heard")).unwrap();
     assert!(heard.contains("What should be better? REPLY of writer"), "{heard}");
-    assert!(
-        !house.path("home/.claude/teams").read_dir().unwrap().any(|_| true),
-        "the team is gone"
-    );
+    assert!(!cli.path("home/.claude/teams").read_dir().unwrap().any(|_| true), "the team is gone");
 }

@@ -1,51 +1,51 @@
-//! `brigade new`, and the schema and the page that tell of the file.
+//! `brigade new`, the published schema and the page about the team file.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::init::Guest;
+use crate::init::TestMachine;
 
-/// A part of the repository.
+/// Reads a file of the repository.
 fn repository(path: &str) -> String {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     std::fs::read_to_string(format!("{root}/{path}")).unwrap()
 }
 
 #[test]
-fn a_starter_for_a_repository() {
-    let guest = Guest::new(&["gemini", "codex", "qwen"]);
-    let house = &guest.house;
-    house.write("work/Cargo.toml", "");
-    house.write("work/package.json", r#"{"scripts": {"test": "x", "lint": "x", "rm": "x"}}"#);
-    house.write("work/pnpm-lock.yaml", "");
-    house.write("work/pyproject.toml", "");
-    house.write("work/uv.lock", "");
-    assert_snapshot!(guest.done(&["new"]), @r"
-    wrote brigade.toml: team work, with codex and gemini
-    read it, change it, and look at the outcome with `brigade up --check`
+fn new_writes_a_starter_for_the_repository() {
+    let machine = TestMachine::new(&["gemini", "codex", "qwen"]);
+    let cli = &machine.cli;
+    cli.write("work/Cargo.toml", "");
+    cli.write("work/package.json", r#"{"scripts": {"test": "x", "lint": "x", "rm": "x"}}"#);
+    cli.write("work/pnpm-lock.yaml", "");
+    cli.write("work/pyproject.toml", "");
+    cli.write("work/uv.lock", "");
+    assert_snapshot!(machine.run_ok(&["new"]), @"
+    wrote brigade.toml: team work with codex and gemini
+    edit it, then preview the team with `brigade up --check`
     ");
-    assert_snapshot!("starter", guest.read("work/brigade.toml"));
-    let answer = guest.answer(&["up", "--check"]);
+    assert_snapshot!("starter", machine.read("work/brigade.toml"));
+    let answer = machine.answer(&["up", "--check"]);
     assert_eq!((&answer["valid"], &answer["missing_agents"]), (&json!(true), &json!([])));
 }
 
 #[test]
-fn every_setting_that_is_offered_is_valid() {
-    let guest = Guest::new(&["claude"]);
-    guest.done(&["new"]);
-    let starter = guest.read("work/brigade.toml");
+fn every_commented_setting_is_valid() {
+    let machine = TestMachine::new(&["claude"]);
+    machine.run_ok(&["new"]);
+    let starter = machine.read("work/brigade.toml");
     let unused = |line: &str| match line.strip_prefix('#') {
         Some(setting) if !setting.starts_with(' ') => setting.to_owned(),
         _ => line.to_owned(),
     };
     let lines: Vec<String> = starter.lines().map(unused).collect();
-    guest.house.write("work/all.toml", &lines.join("\n"));
-    let answer = guest.answer(&["up", "--check", "--file", "all.toml"]);
+    machine.cli.write("work/all.toml", &lines.join("\n"));
+    let answer = machine.answer(&["up", "--check", "--file", "all.toml"]);
     assert_eq!(answer["team"]["lead"]["agent"], json!("claude"));
     assert_eq!(answer["team"]["tasks"][1]["owner"], json!("builder"));
     let offered = lines.iter().filter_map(|line| line.split_once(" = ")).map(|(key, _)| key);
     let offered: Vec<&str> = offered.collect();
-    // Nobody finds out about a key that is not there.
+    // Every key must be in the starter, so that users learn about it.
     let schema: Value = serde_json::from_str(&repository("docs/brigade.schema.json")).unwrap();
     for key in
         schema.pointer("/properties/defaults/properties").unwrap().as_object().unwrap().keys()
@@ -55,46 +55,46 @@ fn every_setting_that_is_offered_is_valid() {
 }
 
 #[test]
-fn what_is_there_is_kept() {
-    let guest = Guest::new(&[]);
-    guest.house.write("work/brigade.toml", "mine");
-    assert_snapshot!(guest.run(&["new"]), @r"
+fn existing_files_are_kept() {
+    let machine = TestMachine::new(&[]);
+    machine.cli.write("work/brigade.toml", "mine");
+    assert_snapshot!(machine.run(&["new"]), @"
     --- stderr
-    error: <house>/work/brigade.toml is there already
-    hint: change it as you like, or begin anew with --force
+    error: <root>/work/brigade.toml already exists
+    hint: edit it, or replace it with `brigade new --force`
     --- exit 1
     ");
-    assert_eq!(guest.read("work/brigade.toml"), "mine");
-    let answer = guest.answer(&["new", "--force"]);
-    let path = "<house>/work/brigade.toml";
+    assert_eq!(machine.read("work/brigade.toml"), "mine");
+    let answer = machine.answer(&["new", "--force"]);
+    let path = "<root>/work/brigade.toml";
     let expected = json!({ "path": path, "team": "work", "agents": ["claude"], "schema": null });
     assert_eq!(answer, expected);
-    assert!(guest.read("work/brigade.toml").contains("[members.builder]"));
+    assert!(machine.read("work/brigade.toml").contains("[members.builder]"));
 }
 
 #[test]
-fn the_file_belongs_to_the_repository() {
-    let guest = Guest::new(&["codex"]);
-    std::fs::create_dir_all(guest.house.path("work/.git")).unwrap();
-    std::fs::write(guest.house.path("work/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
-    // As Codex leaves it where there is no repository.
-    std::fs::create_dir_all(guest.house.path("work/src/.git")).unwrap();
-    let mut command = guest.command(&["new"]);
-    let output = command.current_dir(guest.house.path("work/src")).output().unwrap();
+fn new_writes_to_the_repository_root() {
+    let machine = TestMachine::new(&["codex"]);
+    std::fs::create_dir_all(machine.cli.path("work/.git")).unwrap();
+    std::fs::write(machine.cli.path("work/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    // Codex leaves an empty `.git` folder outside repositories.
+    std::fs::create_dir_all(machine.cli.path("work/src/.git")).unwrap();
+    let mut command = machine.command(&["new"]);
+    let output = command.current_dir(machine.cli.path("work/src")).output().unwrap();
     assert_eq!(output.status.code(), Some(0));
-    assert!(guest.house.path("work/brigade.toml").exists());
-    assert!(!guest.house.path("work/src/brigade.toml").exists());
+    assert!(machine.cli.path("work/brigade.toml").exists());
+    assert!(!machine.cli.path("work/src/brigade.toml").exists());
 }
 
 #[test]
-fn the_published_schema_is_the_one_of_this_program() {
-    let guest = Guest::new(&["codex"]);
-    guest.done(&["new", "--schema"]);
-    assert!(guest.read("work/brigade.toml").starts_with("#:schema ./brigade.schema.json\n"));
+fn the_published_schema_is_current() {
+    let machine = TestMachine::new(&["codex"]);
+    machine.run_ok(&["new", "--schema"]);
+    assert!(machine.read("work/brigade.toml").starts_with("#:schema ./brigade.schema.json\n"));
     assert_eq!(
-        guest.read("work/brigade.schema.json"),
+        machine.read("work/brigade.schema.json"),
         repository("docs/brigade.schema.json"),
-        "write it anew: just docs"
+        "run `just docs`"
     );
-    assert_eq!(guest.answer(&["up", "--check"])["valid"], json!(true));
+    assert_eq!(machine.answer(&["up", "--check"])["valid"], json!(true));
 }

@@ -1,14 +1,14 @@
-//! `brigade.toml`: what it may say, and what is said of one that is wrong.
+//! `brigade.toml`: valid files and the errors of invalid ones.
 
 use std::fmt::Write as _;
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::env::House;
-use crate::init::Guest;
+use crate::env::CliEnv;
+use crate::init::TestMachine;
 
-/// Files that are wrong, by what is wrong with them.
+/// Invalid files, by their mistake.
 const BROKEN: &[(&str, &str)] = &[
     ("no TOML", "team = \"demo\nmembers = [\n[tasks.a\n"),
     ("the same table twice", "team = \"demo\"\n[defaults]\nagent = \"codex\"\n[defaults]\n"),
@@ -70,15 +70,15 @@ const BROKEN: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn what_is_said_of_broken_files() {
+fn mistakes_are_reported_with_positions() {
     let mut text = String::new();
     for (what, file) in BROKEN {
-        let house = House::new();
-        house.write("work/there.md", "Hello");
-        house.write("work/empty.md", "\n");
-        std::fs::write(house.path("work/binary.md"), b"\xff\xfe").unwrap();
-        house.write("work/brigade.toml", file);
-        let outcome = house.run(&["up", "--check"]);
+        let cli = CliEnv::new();
+        cli.write("work/there.md", "Hello");
+        cli.write("work/empty.md", "\n");
+        std::fs::write(cli.path("work/binary.md"), b"\xff\xfe").unwrap();
+        cli.write("work/brigade.toml", file);
+        let outcome = cli.run(&["up", "--check"]);
         assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{what}");
         let _infallible = writeln!(text, "===== {what}\n{}", outcome.stderr);
     }
@@ -137,19 +137,19 @@ subject = "Design it"
 description = "On paper"
 "#;
 
-/// A house with the whole file in it.
-fn whole() -> Guest {
-    let guest = Guest::new(&["codex", "gemini"]);
-    guest.house.write("work/brigade.toml", WHOLE);
-    guest.house.write("work/prompts/zoe.md", "Hello, Zoe\n");
-    std::fs::create_dir_all(guest.house.path("work/sub/deep")).unwrap();
-    guest
+/// An environment with a file that uses every setting.
+fn whole() -> TestMachine {
+    let machine = TestMachine::new(&["codex", "gemini"]);
+    machine.cli.write("work/brigade.toml", WHOLE);
+    machine.cli.write("work/prompts/zoe.md", "Hello, Zoe\n");
+    std::fs::create_dir_all(machine.cli.path("work/sub/deep")).unwrap();
+    machine
 }
 
 #[test]
-fn everything_a_file_can_say() {
-    let guest = whole();
-    let answer = guest.answer(&["up", "--check"]);
+fn every_setting_is_read() {
+    let machine = whole();
+    let answer = machine.answer(&["up", "--check"]);
     let rule = |ruling: &str, command: &str| json!({ "ruling": ruling, "command": command });
     let (deny, test) = (rule("deny", "git push*"), rule("allow", "cargo test*"));
     let make = json!({ "ruling": "allow", "tool": "Bash", "command": "make*" });
@@ -162,12 +162,12 @@ fn everything_a_file_can_say() {
             "team": {
                 "team": "parser",
                 "description": "Ship the parser",
-                "root": "<house>/work",
+                "root": "<root>/work",
                 "answers": "lead",
                 "lead": {
                     "name": "team-lead", "agent": "claude", "program": null, "model": null, "prompt": null,
                     "plan": false, "access": "full", "rules": [deny, test],
-                    "cwd": "<house>/work", "worktree": false, "env": ["OPENAI_API_KEY"],
+                    "cwd": "<root>/work", "worktree": false, "env": ["OPENAI_API_KEY"],
                     "place": "native", "restart": "never",
                 },
                 "members": [
@@ -178,13 +178,13 @@ fn everything_a_file_can_say() {
                             rule("deny", "rm*"), deny, make, rule("ask", "git commit*"),
                             rule("allow", "ls*"), test,
                         ],
-                        "cwd": "<house>/work/sub", "worktree": true, "env": ["OPENAI_API_KEY"],
+                        "cwd": "<root>/work/sub", "worktree": true, "env": ["OPENAI_API_KEY"],
                         "place": "headless", "restart": "never",
                     },
                     {
                         "name": "alice", "agent": "gemini", "program": null, "model": null, "prompt": "Begin",
                         "plan": true, "access": "ask", "rules": [deny, test],
-                        "cwd": "<house>/work", "worktree": false, "env": [],
+                        "cwd": "<root>/work", "worktree": false, "env": [],
                         "place": "tmux", "restart": "always",
                     },
                 ],
@@ -204,19 +204,19 @@ fn everything_a_file_can_say() {
 }
 
 #[test]
-fn what_the_team_would_be() {
-    let guest = whole();
-    assert_snapshot!("would_be", guest.run(&["up", "--check"]));
-    // Nothing was changed.
-    assert!(!guest.house.path("claude").exists());
-    assert_eq!(std::fs::read_dir(guest.house.path("state")).unwrap().count(), 0);
+fn check_previews_the_team() {
+    let machine = whole();
+    assert_snapshot!("would_be", machine.run(&["up", "--check"]));
+    // Nothing was started or changed.
+    assert!(!machine.cli.path("claude").exists());
+    assert_eq!(std::fs::read_dir(machine.cli.path("state")).unwrap().count(), 0);
 }
 
 #[test]
-fn mistakes_for_programs() {
-    let house = House::new();
-    house.write("work/x.toml", "team = \"demo\"\n\n[members.a]\nagent = \"codx\"\nplan = 1\n");
-    let outcome = house.run(&["up", "--check", "--file", "x.toml", "--json"]);
+fn mistakes_as_json() {
+    let cli = CliEnv::new();
+    cli.write("work/x.toml", "team = \"demo\"\n\n[members.a]\nagent = \"codx\"\nplan = 1\n");
+    let outcome = cli.run(&["up", "--check", "--file", "x.toml", "--json"]);
     assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(1), ""));
     let answer: Value = serde_json::from_str(&outcome.stdout).unwrap();
     assert_eq!(
@@ -226,54 +226,54 @@ fn mistakes_for_programs() {
             "file": "x.toml",
             "mistakes": [
                 {
-                    "line": 4, "column": 9, "message": "there is no agent \"codx\"",
+                    "line": 4, "column": 9, "message": "unknown agent \"codx\"",
                     "hint": "did you mean \"codex\"?",
                 },
-                { "line": 5, "column": 8, "message": "this has to be true or false" },
+                { "line": 5, "column": 8, "message": "this must be true or false" },
             ],
         })
     );
 }
 
 #[test]
-fn the_file_is_found_from_below() {
-    let guest = whole();
-    let deep = guest.house.path("work/sub/deep");
-    let output = guest.command(&["up", "--check"]).current_dir(&deep).output().unwrap();
-    let outcome = guest.house.outcome(&output);
+fn the_file_is_found_from_subfolders() {
+    let machine = whole();
+    let deep = machine.cli.path("work/sub/deep");
+    let output = machine.command(&["up", "--check"]).current_dir(&deep).output().unwrap();
+    let outcome = machine.cli.outcome(&output);
     assert_eq!(outcome.code, Some(0), "{outcome}");
-    assert!(outcome.stdout.starts_with("<house>/work/brigade.toml is valid"), "{outcome}");
+    assert!(outcome.stdout.starts_with("<root>/work/brigade.toml is valid"), "{outcome}");
 }
 
 #[test]
-fn files_that_are_none() {
-    let house = House::new();
-    assert_snapshot!(house.run(&["up", "--check"]), @r"
+fn unreadable_files_are_reported() {
+    let cli = CliEnv::new();
+    assert_snapshot!(cli.run(&["up", "--check"]), @"
     --- stderr
-    error: there is no brigade.toml here or in any folder above
-    hint: `brigade new` writes a first one
+    error: there is no brigade.toml in this folder or its parents
+    hint: `brigade new` writes a starter file
     --- exit 1
     ");
-    assert_snapshot!(house.run(&["up", "--check", "--file", "x"]), @r"
+    assert_snapshot!(cli.run(&["up", "--check", "--file", "x"]), @"
     --- stderr
     error: cannot read x
       caused by: No such file or directory (os error 2)
-    hint: `brigade new` writes a first one
+    hint: `brigade new` writes a starter file
     --- exit 1
     ");
-    assert_snapshot!(house.run(&["up", "--check", "--file", "."]), @r"
+    assert_snapshot!(cli.run(&["up", "--check", "--file", "."]), @r"
     --- stderr
     error: . is not a file
     --- exit 1
     ");
-    std::fs::write(house.path("work/bytes"), b"team = \"\xff\"").unwrap();
-    assert_snapshot!(house.run(&["up", "--check", "--file", "bytes"]), @r"
+    std::fs::write(cli.path("work/bytes"), b"team = \"\xff\"").unwrap();
+    assert_snapshot!(cli.run(&["up", "--check", "--file", "bytes"]), @r"
     --- stderr
     error: bytes is not UTF-8
     --- exit 1
     ");
-    std::fs::write(house.path("work/long"), vec![b'#'; (1 << 20) + 1]).unwrap();
-    assert_snapshot!(house.run(&["up", "--check", "--file", "long"]), @r"
+    std::fs::write(cli.path("work/long"), vec![b'#'; (1 << 20) + 1]).unwrap();
+    assert_snapshot!(cli.run(&["up", "--check", "--file", "long"]), @r"
     --- stderr
     error: long is longer than 1 MiB
     --- exit 1

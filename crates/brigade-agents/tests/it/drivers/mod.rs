@@ -1,9 +1,8 @@
 //! Tests the drivers against recorded output of the real programs.
 //!
-//! `fixtures/agents` has a transcript of each scenario, recorded with the real program and a scripted
-//! model. Each test replays the program's side. The driver must write exactly its recorded side, and
-//! its events must match a snapshot. `proofs/drivers/record` records the transcripts again with the
-//! same scenarios.
+//! `fixtures/agents` has a transcript of each scenario, recorded with the real program on a scripted
+//! model. A driver is given the program's side of it again, has to write its own side again, and what it
+//! tells of it is under snapshot. `e2e/drivers/record` records them anew, with these same scenarios.
 
 mod claude;
 mod codex;

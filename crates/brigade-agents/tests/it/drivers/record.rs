@@ -1,5 +1,5 @@
-//! Records transcripts of real programs. `proofs/drivers/record` prepares the environment and passes it
-//! in variables; without them nothing here runs.
+//! Transcripts of real programs. `e2e/drivers/record` makes the house for it and says so in variables;
+//! without them nothing here runs.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

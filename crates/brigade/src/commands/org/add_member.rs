@@ -20,12 +20,12 @@ pub(super) fn run(json: bool, asked: OrgAddMember) -> Result<u8, CliError> {
     let mut members = asked.names;
     let mut seen = std::collections::HashSet::new();
     members.retain(|name| seen.insert(name.clone()));
-    let others = organisation.seats.iter().filter(|its| {
-        its.revoked.is_none()
-            && its.team == asked.team
-            && members.iter().any(|me| its.members.contains(me))
+    let others = organisation.seats.iter().filter(|seat| {
+        seat.revoked.is_none()
+            && seat.team == asked.team
+            && members.iter().any(|me| seat.members.contains(me))
     });
-    let others: Vec<String> = others.map(|its| its.file.display().to_string()).collect();
+    let others: Vec<String> = others.map(|seat| seat.file.display().to_string()).collect();
     let granted = Granted {
         team: asked.team,
         members,
@@ -45,13 +45,13 @@ pub(super) fn run(json: bool, asked: OrgAddMember) -> Result<u8, CliError> {
     let first = names.first().map(String::as_str).unwrap_or_default();
     output::print(&format!(
         "{STRONG}{}{STRONG:#} of team {team}: {file}\n\n\
-         Bring the file to its host, and be {first} there with\n  \
+         Copy the file to the member's host. To act as {first} there, run\n  \
          brigade --store {store} --creds FILE --team {team} --as {first} inbox\n",
         names.join(", ")
     ))?;
     if !others.is_empty() {
         output::note(&format!(
-            "other credentials for the same name still count: {}",
+            "older credentials for the same name are still valid: {}",
             others.join(", ")
         ));
     }

@@ -5,7 +5,7 @@ use brigade_nats::org::{Folder, push};
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{not_told, revoke, servers};
+use super::{push_failed, revoke, servers};
 use crate::cli::OrgFolder;
 use crate::error::CliError;
 use crate::{exit, output};
@@ -15,17 +15,17 @@ pub(super) async fn run(json: bool, asked: &OrgFolder) -> Result<u8, CliError> {
     let organisation = folder.organisation(asked.org.as_ref())?;
     let mut options = servers(&folder);
     let pushed = push(&folder, &options, Timestamp::now()).await;
-    let pushed = pushed.map_err(|error| not_told(error, &options))?;
+    let pushed = pushed.map_err(|error| push_failed(error, &options))?;
     options.creds = Some(folder.admin(&organisation.name));
     options.settings = organisation.settings();
-    // Who may makes the streams that are not there when it connects.
-    let _made = NatsStore::connect(options).await?;
+    // Connecting as the administrator creates missing streams.
+    let _connected = NatsStore::connect(options).await?;
     if json {
         output::print_json(&json!({ "organisation": organisation.name, "pushed": pushed }))?;
     }
-    revoke::tell(json, &pushed)?;
+    revoke::report(json, &pushed)?;
     if !json {
-        output::print(&format!("the streams of {} are there\n", organisation.name))?;
+        output::print(&format!("the streams of {} are ready\n", organisation.name))?;
     }
-    Ok(if pushed.iter().all(|its| its.taken) { exit::DONE } else { exit::FAILED })
+    Ok(if pushed.iter().all(|push| push.taken) { exit::DONE } else { exit::FAILED })
 }

@@ -1,4 +1,4 @@
-//! `brigade org backup`, `restore` and `retention`: what is done to an engine that runs
+//! `brigade org backup`, `restore` and `retention`: commands for a running NATS server.
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use brigade_host::location::NatsServers;
 pub(super) async fn run(global: &Global, command: EngineCommand) -> Result<u8, CliError> {
     let Some(engine) = global.home.engine() else {
         let error = CliError::usage(CliTrouble::WhichEngine);
-        return Err(error.hint(format!("say `--store nats://HOST:PORT`, or set {}", env::STORE)));
+        return Err(error.hint(format!("add `--store nats://HOST:PORT` or set {}", env::STORE)));
     };
     match command {
         EngineCommand::Backup { dir } => save(global.json, engine, &dir).await,
@@ -44,8 +44,8 @@ async fn save(json: bool, engine: &NatsServers, dir: &Path) -> Result<u8, CliErr
             bytes.into(),
         ]);
     }
-    let said = format!("saved in {}\n{}", dir.display(), table.render("  ", output::width()));
-    output::print(&said)?;
+    let text = format!("saved to {}\n{}", dir.display(), table.render("  ", output::width()));
+    output::print(&text)?;
     Ok(exit::DONE)
 }
 
@@ -71,13 +71,13 @@ async fn restore(
         ]);
     }
     output::print(&format!(
-        "restored from {}, and compared\n{}",
+        "restored from {} and verified\n{}",
         dir.display(),
         table.render("  ", output::width())
     ))?;
     let too_old: u64 = restored.iter().map(|stream| stream.too_old).sum();
     if too_old > 0 {
-        output::note(&format!("{too_old} messages are older than mail is kept, and are gone"));
+        output::note(&format!("dropped {too_old} messages older than the retention time"));
     }
     Ok(exit::DONE)
 }
@@ -86,17 +86,17 @@ async fn retention(json: bool, engine: &NatsServers, time: Duration) -> Result<u
     let store = NatsStore::connect(engine.words()).await?;
     let before = store.set_retention(time).await?;
     if json {
-        let said = json!({ "retention_secs": time.as_secs(), "before_secs": before.as_secs() });
-        output::print_json(&said)?;
+        let document = json!({ "retention_secs": time.as_secs(), "before_secs": before.as_secs() });
+        output::print_json(&document)?;
     } else {
-        let (now, before) = (tell(time), tell(before));
-        output::print(&format!("mail is kept for {now}; it was {before}\n"))?;
+        let (now, before) = (short_duration(time), short_duration(before));
+        output::print(&format!("mail is now kept for {now} (before: {before})\n"))?;
     }
     Ok(exit::DONE)
 }
 
-/// A time, as it would be asked for.
-fn tell(time: Duration) -> String {
+/// Formats a duration in the form the command line accepts.
+fn short_duration(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
         0 => "ever".to_owned(),

@@ -36,7 +36,7 @@ pub(super) fn run(json: bool, asked: OrgInit) -> Result<u8, CliError> {
         return Ok(exit::DONE);
     }
     let dir = folder.dir().display();
-    let mut text = format!("made the organisation {STRONG}{name}{STRONG:#} in {dir}\n\nnext:\n");
+    let mut text = format!("created organisation {STRONG}{name}{STRONG:#} in {dir}\n\nnext:\n");
     for (conf, node) in servers.iter().zip(&folder.cluster().nodes) {
         let _infallible = writeln!(text, "  nats-server -c {}    on {}", conf.display(), node.host);
     }
@@ -44,14 +44,14 @@ pub(super) fn run(json: bool, asked: OrgInit) -> Result<u8, CliError> {
         text,
         "  brigade org apply --org {name} --dir {dir}\n  \
          brigade org add-member TEAM team-lead --lead --org {name} --dir {dir}\n\n\
-         Keep the folder secret, and a copy of it safe: whoever has it can be anybody, and without it\n\
-         nobody can be added or revoked.\n"
+         Keep the folder secret and back it up: its keys can impersonate every member, and without them\n\
+         you cannot add or revoke members.\n"
     );
     output::print(&text)?;
     Ok(exit::DONE)
 }
 
-/// The servers, if any are named.
+/// The servers given with `--nodes`, if any.
 fn cluster(asked: OrgInit) -> Result<Option<Cluster>, CliError> {
     if asked.nodes.is_empty() {
         return Ok(None);

@@ -16,7 +16,7 @@ pub(super) fn run(json: bool, asked: &OrgFolder) -> Result<u8, CliError> {
         None => folder.organisations()?,
     };
     let now = Timestamp::now();
-    let nobody = all.iter().all(|its| its.seats.is_empty());
+    let is_empty = all.iter().all(|organisation| organisation.seats.is_empty());
     if json {
         output::print_json(&json!({
             "dir": folder.dir(),
@@ -25,11 +25,11 @@ pub(super) fn run(json: bool, asked: &OrgFolder) -> Result<u8, CliError> {
         }))?;
     } else {
         output::print(&table(&all, now).render("", output::width()))?;
-        if nobody {
-            output::note("nobody has credentials yet; `brigade org add-member` gives some");
+        if is_empty {
+            output::note("there are no credentials yet; create some with `brigade org add-member`");
         }
     }
-    Ok(if nobody { exit::NOTHING } else { exit::DONE })
+    Ok(if is_empty { exit::NOTHING } else { exit::DONE })
 }
 
 fn table(all: &[Organisation], now: Timestamp) -> Table {
@@ -38,7 +38,7 @@ fn table(all: &[Organisation], now: Timestamp) -> Table {
         for seat in &organisation.seats {
             let names: Vec<String> = seat.members.iter().map(ToString::to_string).collect();
             let role = match (seat.role.as_str(), seat.answers) {
-                ("lead", false) => "lead, no answers",
+                ("lead", false) => "lead, cannot answer",
                 (role, _) => role,
             };
             table.row([
@@ -54,14 +54,14 @@ fn table(all: &[Organisation], now: Timestamp) -> Table {
     table
 }
 
-/// Whether they still count.
+/// Whether the credentials are still valid.
 fn state(seat: &Seat, now: Timestamp) -> String {
     match (seat.revoked, seat.until) {
         (Some(at), _) => format!("revoked {}", output::when(&at.to_string())),
         (None, Some(until)) if until <= now => {
-            format!("ended {}", output::when(&until.to_string()))
+            format!("expired {}", output::when(&until.to_string()))
         }
-        (None, Some(until)) => format!("until {}", output::when(&until.to_string())),
-        (None, None) => "good".to_owned(),
+        (None, Some(until)) => format!("valid until {}", output::when(&until.to_string())),
+        (None, None) => "valid".to_owned(),
     }
 }

@@ -4,7 +4,7 @@ use brigade_nats::org::{Folder, Pushed, push};
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{not_told, servers};
+use super::{push_failed, servers};
 use crate::cli::OrgRevoke;
 use crate::error::CliError;
 use crate::{exit, output};
@@ -15,10 +15,10 @@ pub(super) async fn run(json: bool, asked: &OrgRevoke) -> Result<u8, CliError> {
     let mut organisation = folder.organisation(asked.folder.org.as_ref())?;
     let revoked = folder.revoke(&mut organisation, &asked.team, &asked.name, now)?;
     let options = servers(&folder);
-    // It is written down, whatever the servers say now.
-    let told = if asked.offline { None } else { Some(push(&folder, &options, now).await) };
+    // The revocation is recorded even if the servers cannot be reached.
+    let pushed = if asked.offline { None } else { Some(push(&folder, &options, now).await) };
     if json {
-        let pushed = told.as_ref().and_then(|told| told.as_ref().ok());
+        let pushed = pushed.as_ref().and_then(|pushed| pushed.as_ref().ok());
         output::print_json(&json!({ "revoked": revoked, "pushed": pushed }))?;
     } else {
         let mut text = String::new();
@@ -34,31 +34,33 @@ pub(super) async fn run(json: bool, asked: &OrgRevoke) -> Result<u8, CliError> {
         }
         output::print(&text)?;
     }
-    match told {
+    match pushed {
         None => {
-            output::note("the servers do not know yet: `brigade org apply`, or start them again");
+            output::note("not active on the servers yet: run `brigade org apply` or restart them");
             Ok(exit::DONE)
         }
         Some(Ok(pushed)) => {
-            tell(json, &pushed)?;
-            Ok(if pushed.iter().all(|its| its.taken) { exit::DONE } else { exit::FAILED })
+            report(json, &pushed)?;
+            Ok(if pushed.iter().all(|push| push.taken) { exit::DONE } else { exit::FAILED })
         }
-        Some(Err(error)) => Err(not_told(error, &options)
-            .hint("until then who is connected stays so, and the old credentials are let in")),
+        Some(Err(error)) => {
+            Err(push_failed(error, &options)
+                .hint("until then the revoked credentials keep working"))
+        }
     }
 }
 
-/// Who of the servers knows.
-pub(super) fn tell(json: bool, pushed: &[Pushed]) -> Result<(), CliError> {
-    for its in pushed.iter().filter(|its| !its.taken) {
-        output::note(&format!("server {} refused: {}", its.server, its.said));
+/// Reports which servers accepted the update.
+pub(super) fn report(json: bool, pushed: &[Pushed]) -> Result<(), CliError> {
+    for push in pushed.iter().filter(|push| !push.taken) {
+        output::note(&format!("server {} refused: {}", push.server, push.said));
     }
     if !json {
         let mut names: Vec<&str> =
-            pushed.iter().filter(|its| its.taken).map(|its| its.server.as_str()).collect();
+            pushed.iter().filter(|push| push.taken).map(|push| push.server.as_str()).collect();
         names.sort_unstable();
         names.dedup();
-        output::print(&format!("told the servers: {}\n", names.join(", ")))?;
+        output::print(&format!("updated the servers: {}\n", names.join(", ")))?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What an operator watches: mailboxes, boards, and the engine itself
+//! `brigade status --metrics`: figures for operators about mailboxes, boards and the NATS server.
 
 use brigade_core::board;
 use brigade_core::depth::{self, Depth};
@@ -14,31 +14,30 @@ use crate::error::CliError;
 use crate::exit;
 use crate::output::{self, BUSY, Cell, FAINT, STRONG, Table};
 
-/// Of the time that mail is kept, the share after which mail that nobody saw is warned of.
-const LATE: f64 = 0.9;
+/// Warn about unseen mail after this share of the retention time.
+const WARN_SHARE: f64 = 0.9;
 
-/// All of it.
+/// All metrics.
 #[derive(Debug, Serialize)]
 pub(super) struct Metrics {
-    /// The engine, if the teams live in one.
+    /// The NATS server, if the teams are stored there.
     #[cfg(feature = "nats")]
     engine: Option<brigade_nats::measures::Measures>,
     teams: Vec<TeamMetrics>,
 }
 
-/// A team's.
+/// The metrics of one team.
 #[derive(Debug, Serialize)]
 struct TeamMetrics {
     team: TeamName,
-    tasks: Tasks,
+    tasks: TaskCounts,
     mailboxes: Vec<Mailbox>,
-    /// What its members' processes had to do twice, together. Members that do not run are not in it, and
-    /// nor is what commands did.
+    /// Conflicts, retries and reconnects of all its running members' processes. Commands are not included.
     strain: Strain,
 }
 
 #[derive(Debug, Default, Serialize)]
-struct Tasks {
+struct TaskCounts {
     pending: usize,
     in_progress: usize,
     completed: usize,
@@ -48,9 +47,9 @@ struct Tasks {
 struct Mailbox {
     #[serde(flatten)]
     depth: Depth,
-    /// How old the oldest message is that nobody was shown, in seconds.
+    /// Age in seconds of the oldest message that was not yet shown to the member's model.
     oldest_unshown_secs: Option<u64>,
-    /// Whether it will soon be too old to be kept.
+    /// Whether that message will soon reach the retention limit and be deleted.
     ends_soon: bool,
 }
 
@@ -63,7 +62,7 @@ pub(super) async fn run(context: &Context) -> Result<u8, CliError> {
     if context.json {
         output::print_json(&metrics)?;
     } else {
-        output::print(&tell(&metrics))?;
+        output::print(&render(&metrics))?;
     }
     Ok(exit::DONE)
 }
@@ -71,20 +70,20 @@ pub(super) async fn run(context: &Context) -> Result<u8, CliError> {
 impl Metrics {
     pub(super) async fn read(context: &Context, teams: Vec<TeamName>) -> Result<Self, CliError> {
         #[cfg(feature = "nats")]
-        let (engine, kept) = {
+        let (engine, retention) = {
             let engine = match context.home().engine() {
                 Some(engine) => Some(engine.measures().await?),
                 None => None,
             };
-            let kept = engine.as_ref().and_then(|engine| engine.retention_secs);
-            (engine, kept)
+            let retention = engine.as_ref().and_then(|engine| engine.retention_secs);
+            (engine, retention)
         };
         #[cfg(not(feature = "nats"))]
-        let kept = None;
+        let retention = None;
         let mut read = Vec::new();
         for team in teams {
-            // It may have been deleted meanwhile.
-            read.extend(TeamMetrics::read(context, team, kept).await?);
+            // `None` if the team was deleted meanwhile.
+            read.extend(TeamMetrics::read(context, team, retention).await?);
         }
         Ok(Self {
             #[cfg(feature = "nats")]
@@ -98,11 +97,11 @@ impl TeamMetrics {
     async fn read(
         context: &Context,
         team: TeamName,
-        kept: Option<u64>,
+        retention: Option<u64>,
     ) -> Result<Option<Self>, CliError> {
         let Some(config) = context.store.team(&team).await? else { return Ok(None) };
         let seat = context.seat_of(team.clone(), MemberName::lead());
-        let mut tasks = Tasks::default();
+        let mut tasks = TaskCounts::default();
         for (_, document) in board::list(&seat).await?.0 {
             let Ok(task) = Task::read(&document.bytes) else { continue };
             match task.status() {
@@ -121,36 +120,36 @@ impl TeamMetrics {
         for name in names {
             let depth = depth::depth(context.store.as_ref(), &team, &name).await?;
             strain = strain + depth.strain.unwrap_or_default();
-            mailboxes.push(Mailbox::of(depth, now, kept));
+            mailboxes.push(Mailbox::new(depth, now, retention));
         }
         Ok(Some(Self { team, tasks, mailboxes, strain }))
     }
 }
 
 impl Mailbox {
-    fn of(depth: Depth, now: Timestamp, kept: Option<u64>) -> Self {
+    fn new(depth: Depth, now: Timestamp, retention: Option<u64>) -> Self {
         let age = depth.oldest_unshown.map(|at| now.duration_since(at).as_secs());
         let age = age.map(|age| u64::try_from(age).unwrap_or_default());
         #[expect(clippy::cast_precision_loss, reason = "a share of a time need not be exact")]
-        let late = |age: u64, kept: u64| age as f64 >= kept as f64 * LATE;
-        let ends_soon = age.zip(kept).is_some_and(|(age, kept)| late(age, kept));
+        let late = |age: u64, retention: u64| age as f64 >= retention as f64 * WARN_SHARE;
+        let ends_soon = age.zip(retention).is_some_and(|(age, retention)| late(age, retention));
         Self { depth, oldest_unshown_secs: age, ends_soon }
     }
 }
 
-/// For people.
-pub(super) fn tell(metrics: &Metrics) -> String {
-    let mut said = String::new();
+/// Renders the metrics as text.
+pub(super) fn render(metrics: &Metrics) -> String {
+    let mut text = String::new();
     for TeamMetrics { team, tasks, mailboxes, strain } in &metrics.teams {
-        let Tasks { pending, in_progress, completed } = tasks;
-        said.push_str(&format!(
-            "\n{STRONG}{team}{STRONG:#}  {pending} tasks not begun, {in_progress} in progress, {completed} done\n"
+        let TaskCounts { pending, in_progress, completed } = tasks;
+        text.push_str(&format!(
+            "\n{STRONG}{team}{STRONG:#}  {pending} tasks pending, {in_progress} in progress, {completed} done\n"
         ));
         let mut table = Table::new(&["MAILBOX", "UNREAD", "OLDEST UNSHOWN", ""]);
         for Mailbox { depth, oldest_unshown_secs, ends_soon } in mailboxes {
-            let unread = depth.unread.map_or_else(|| "not yours to see".into(), |n| n.to_string());
+            let unread = depth.unread.map_or_else(|| "no permission".into(), |n| n.to_string());
             let oldest = oldest_unshown_secs.map(age).unwrap_or_default();
-            let warning = if *ends_soon { "soon too old to be kept" } else { "" };
+            let warning = if *ends_soon { "will be deleted soon" } else { "" };
             table.row([
                 Cell::new(STRONG, depth.name.as_str()),
                 unread.into(),
@@ -158,39 +157,40 @@ pub(super) fn tell(metrics: &Metrics) -> String {
                 Cell::new(BUSY, warning),
             ]);
         }
-        said.push_str(&table.render("  ", output::width()));
+        text.push_str(&table.render("  ", output::width()));
         let Strain { conflicts, retries, reconnects } = strain;
         if *strain != Strain::default() {
-            said.push_str(&format!(
-                "  {FAINT}its members' processes: {conflicts} conflicts, {retries} tries again, {reconnects} reconnects{FAINT:#}\n"
+            text.push_str(&format!(
+                "  {FAINT}its members' processes: {conflicts} conflicts, {retries} retries, {reconnects} reconnects{FAINT:#}\n"
             ));
         }
     }
     #[cfg(feature = "nats")]
     if let Some(engine) = &metrics.engine {
-        said.push_str(&tell_engine(engine));
+        text.push_str(&render_server(engine));
     }
-    said
+    text
 }
 
 #[cfg(feature = "nats")]
-fn tell_engine(engine: &brigade_nats::measures::Measures) -> String {
-    let kept = engine
+fn render_server(engine: &brigade_nats::measures::Measures) -> String {
+    let retention = engine
         .retention_secs
         .map_or_else(|| "for ever".into(), |secs| format!("for {}", age(secs)));
-    let mut said = format!(
-        "\n{STRONG}engine{STRONG:#}  nats-server {} at {}, an answer takes {} µs; mail is kept {kept}\n",
+    let mut text = format!(
+        "\n{STRONG}NATS server{STRONG:#}  nats-server {} at {}, round trip {} µs; mail is kept {retention}\n",
         engine.version, engine.server, engine.round_trip_us
     );
     if engine.streams.is_empty() {
-        said.push_str(&format!("  {FAINT}its streams are for its admin to see{FAINT:#}\n"));
-        return said;
+        text.push_str(&format!("  {FAINT}only the administrator can see its streams{FAINT:#}\n"));
+        return text;
     }
-    let mut table = Table::new(&["STREAM", "MESSAGES", "BYTES", "SERVERS", "LED BY", "BEHIND"]);
+    let mut table = Table::new(&["STREAM", "MESSAGES", "BYTES", "REPLICAS", "LEADER", "BEHIND"]);
     for stream in &engine.streams {
-        let behind = stream.behind.iter().map(|its| {
-            let how = if its.offline { "away".into() } else { format!("by {}", its.lag) };
-            format!("{} {how}", its.server)
+        let behind = stream.behind.iter().map(|replica| {
+            let lag =
+                if replica.offline { "offline".into() } else { format!("by {}", replica.lag) };
+            format!("{} {lag}", replica.server)
         });
         let behind: Vec<String> = behind.collect();
         table.row([
@@ -200,16 +200,16 @@ fn tell_engine(engine: &brigade_nats::measures::Measures) -> String {
             stream.replicas.to_string().into(),
             match &stream.leader {
                 Some(leader) => leader.as_str().into(),
-                None => Cell::new(BUSY, "nobody"),
+                None => Cell::new(BUSY, "none"),
             },
             Cell::new(BUSY, &behind.join(", ")),
         ]);
     }
-    said.push_str(&table.render("  ", output::width()));
-    said
+    text.push_str(&table.render("  ", output::width()));
+    text
 }
 
-/// A time in few words.
+/// Formats a number of seconds in a readable unit.
 fn age(seconds: impl std::borrow::Borrow<u64>) -> String {
     match *seconds.borrow() {
         s if s < 120 => format!("{s} s"),
@@ -224,18 +224,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mail_that_nobody_saw_is_warned_of_before_it_goes() {
-        let check = |age: i64, kept: Option<u64>, soon: bool| {
+    fn warns_about_unseen_mail_before_it_is_deleted() {
+        let check = |age: i64, retention: Option<u64>, soon: bool| {
             let now = Timestamp::from_second(1_000_000).unwrap();
             let at = Timestamp::from_second(1_000_000 - age).unwrap();
             let (name, strain) = ("bob".parse().unwrap(), None);
             let depth = Depth { name, unread: Some(1), oldest_unshown: Some(at), strain };
-            assert_eq!(Mailbox::of(depth, now, kept).ends_soon, soon, "{age} of {kept:?}");
+            assert_eq!(
+                Mailbox::new(depth, now, retention).ends_soon,
+                soon,
+                "{age} of {retention:?}"
+            );
         };
         check(89, Some(100), false);
         check(90, Some(100), true);
         check(900, None, false);
-        // The clock of the engine is ahead of ours.
+        // The server's clock is ahead of this host's.
         check(-5, Some(100), false);
     }
 }

@@ -16,7 +16,7 @@ pub(crate) async fn run(context: &Context, which: &TaskList) -> Result<u8, CliEr
     let hidden = documents.iter().filter(|(id, _)| graph.node(*id).is_none());
     let hidden = task_view::join(hidden.map(|(id, _)| *id));
     if !hidden.is_empty() {
-        output::note(&format!("not shown, for these files are no whole tasks: {hidden}"));
+        output::note(&format!("not shown because their files are incomplete: {hidden}"));
     }
     let wanted =
         |id| graph.node(id).is_some() && (!which.ready || graph.state(id) == Some(State::Ready));
@@ -30,17 +30,17 @@ pub(crate) async fn run(context: &Context, which: &TaskList) -> Result<u8, CliEr
         let mut table = Table::new(&["ID", "STATE", "OWNER", "SUBJECT"]);
         for &&(id, _) in &shown {
             let Some(node) = graph.node(id) else { continue };
-            let look = Look::of(&graph, id);
-            let state = match look {
+            let state = Look::of(&graph, id);
+            let state_text = match state {
                 Look::Blocked => {
-                    format!("{} after {}", look.symbol(), task_view::join(graph.waits_for(id)))
+                    format!("{} after {}", state.symbol(), task_view::join(graph.waits_for(id)))
                 }
-                look => format!("{} {}", look.symbol(), look.word()),
+                state => format!("{} {}", state.symbol(), state.word()),
             };
-            let subject = if look == Look::Done { FAINT } else { anstyle::Style::new() };
+            let subject = if state == Look::Done { FAINT } else { anstyle::Style::new() };
             table.row([
                 Cell::new(STRONG, &id.to_string()),
-                Cell::new(output::task_style(look), &state),
+                Cell::new(output::task_style(state), &state_text),
                 node.owner.as_deref().unwrap_or("-").into(),
                 Cell::new(subject, &node.subject),
             ]);

@@ -38,10 +38,10 @@ fn render(graph: &Graph, id: TaskId, task: &Task<'_>) -> String {
         }
     };
     if graph.node(id).is_some() {
-        let look = Look::of(graph, id);
-        line("state", &format!("{} {}", look.symbol(), look.word()));
+        let state = Look::of(graph, id);
+        line("state", &format!("{} {}", state.symbol(), state.word()));
     } else {
-        line("state", "is missing required fields; Claude Code does not show it");
+        line("state", "incomplete: a required field is missing; Claude Code does not show it");
     }
     line("owner", &text::one_line(&task.owner().unwrap_or_default()));
     let numbers = |ids: &mut dyn Iterator<Item = TaskId>| {

@@ -25,22 +25,23 @@ pub(super) async fn export(
         export::export(store, team, now, &mut out).await?;
         return Ok(exit::DONE);
     }
-    // It holds everybody's mail. A file that is there may be the only one of its kind.
+    // Only the owner may read the file, because it holds all mail. Never overwrite an existing file: it
+    // may be the only export.
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
     let made = made.map_err(|source| match source.kind() {
         io::ErrorKind::AlreadyExists => {
             let error = CliError::failed(CliTrouble::FileExists { path: file.to_owned() });
-            error.hint("nothing is overwritten: name another file")
+            error.hint("choose another file name")
         }
-        _ => failed("make", file)(source),
+        _ => failed("create", file)(source),
     })?;
     let mut out = BufWriter::new(made);
     let exported = export::export(store, team, now, &mut out).await;
     let exported = match exported {
         Ok(exported) => exported,
         Err(error) => {
-            // What is half written is no export.
-            let _gone = std::fs::remove_file(file);
+            // Remove the incomplete export.
+            let _ignored = std::fs::remove_file(file);
             return Err(error.into());
         }
     };
@@ -48,8 +49,8 @@ pub(super) async fn export(
     if context.json {
         output::print_json(&json!({ "team": team, "file": file, "exported": exported }))?;
     } else {
-        let (file, how_much) = (file.display(), tell(&exported));
-        output::print(&format!("team {STRONG}{team}{STRONG:#} is in {file}: {how_much}\n"))?;
+        let (file, summary) = (file.display(), summary(&exported));
+        output::print(&format!("exported team {STRONG}{team}{STRONG:#} to {file}: {summary}\n"))?;
     }
     Ok(exit::DONE)
 }
@@ -72,15 +73,15 @@ pub(super) async fn import(
     if context.json {
         output::print_json(&json!({ "team": team, "imported": exported }))?;
     } else {
-        let how_much = tell(&exported);
-        output::print(&format!("team {STRONG}{team}{STRONG:#} is there: {how_much}\n"))?;
+        let summary = summary(&exported);
+        output::print(&format!("imported team {STRONG}{team}{STRONG:#}: {summary}\n"))?;
     }
     Ok(exit::DONE)
 }
 
-fn tell(exported: &Exported) -> String {
+fn summary(exported: &Exported) -> String {
     let Exported { tasks, messages, unread } = exported;
-    format!("{tasks} tasks, {messages} messages, {unread} of them not read")
+    format!("{tasks} tasks, {messages} messages, {unread} unread")
 }
 
 fn failed(doing: &'static str, file: &Path) -> impl FnOnce(io::Error) -> CliError {

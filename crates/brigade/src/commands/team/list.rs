@@ -12,7 +12,7 @@ pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
     let mut table = Table::new(&["TEAM", "MEMBERS", "DESCRIPTION"]);
     let mut list = Vec::new();
     for name in context.store.teams().await? {
-        // One that cannot be read does not hide the others.
+        // An unreadable team must not hide the others.
         let config = match context.store.team(&name).await {
             Ok(Some(config)) => config,
             Ok(None) => continue,
@@ -40,7 +40,7 @@ pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
     if context.json {
         output::print_json(&list)?;
     } else if list.is_empty() {
-        output::note("there is no team yet; `brigade team create NAME` makes one");
+        output::note("there is no team yet; create one with `brigade team create NAME`");
     } else {
         output::print(&table.render("", output::width()))?;
     }

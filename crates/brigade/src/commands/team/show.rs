@@ -32,17 +32,18 @@ pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
         Generation::New => "the team of a Claude Code session",
     };
     let since = team.created_at().and_then(output::when_ms);
-    let since = since.map_or_else(String::new, |since| format!(", since {since}"));
+    let since = since.map_or_else(String::new, |since| format!(", created {since}"));
     let _infallible = writeln!(text, "\n{FAINT}{made}{since}{FAINT:#}\n");
-    let mut table = Table::new(&["MEMBER", "TYPE", "STATE", "MODEL", "WORKS IN"]);
+    let mut table = Table::new(&["MEMBER", "TYPE", "STATE", "MODEL", "FOLDER"]);
     for member in team.members() {
-        let word = |text: Option<std::borrow::Cow<'_, str>>| text.unwrap_or_default().into_owned();
+        let text_of =
+            |text: Option<std::borrow::Cow<'_, str>>| text.unwrap_or_default().into_owned();
         table.row([
-            Cell::new(STRONG, &word(member.name())),
-            word(member.agent_type()).into(),
+            Cell::new(STRONG, &text_of(member.name())),
+            text_of(member.agent_type()).into(),
             state(&team, &member),
-            word(member.model()).into(),
-            word(member.cwd()).into(),
+            text_of(member.model()).into(),
+            text_of(member.cwd()).into(),
         ]);
     }
     text.push_str(&table.render("", output::width()));
@@ -50,13 +51,13 @@ pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
     Ok(exit::DONE)
 }
 
-/// Whether a member is at work, as far as the roster says. Of the lead it says nothing.
+/// Whether a member is working, according to the roster. The roster has no such entry for the lead.
 pub(crate) fn state(team: &Team<'_>, member: &Member<'_>) -> Cell {
     let lead = team.lead().is_some_and(|lead| lead.name() == member.name());
     match member.is_active() {
         Some(false) => Cell::new(FAINT, "idle"),
         None if lead => Cell::new(FAINT, "-"),
-        // Claude Code takes a member that does not say for active.
+        // Like Claude Code, treat a member without this field as active.
         Some(true) | None => Cell::new(BUSY, "active"),
     }
 }
@@ -75,7 +76,7 @@ pub(crate) fn read<'c>(seat: &Seat, config: &'c [u8]) -> Result<Team<'c>, CliErr
     })
 }
 
-/// Who is on the team.
+/// The names of the team's members.
 pub(crate) async fn member_names(seat: &Seat) -> Result<Vec<String>, CliError> {
     let config = config(seat).await?;
     let team = read(seat, &config)?;

@@ -1,4 +1,4 @@
-//! `brigade link`: natives of two hosts, each in the files of its own, on one team.
+//! `brigade link`: one team on two hosts, each with its own Claude Code files.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
@@ -6,146 +6,147 @@ use std::time::{Duration, Instant};
 
 use brigade_testkit::nats_server::Engine;
 
-use super::{FAKE, until};
-use crate::env::House;
+use super::{FAKE, wait_until};
+use crate::env::CliEnv;
 
-/// A host with Claude Code's files, and the engine it is linked with.
+/// A host with Claude Code's files, and the NATS server it is linked with.
 struct Host {
-    house: House,
+    cli: CliEnv,
     name: &'static str,
     store: String,
 }
 
 impl Host {
     fn new(name: &'static str, engine: &Engine) -> Self {
-        Self { house: House::new(), name, store: engine.store() }
+        Self { cli: CliEnv::new(), name, store: engine.store() }
     }
 
     fn options(&self) -> [&str; 6] {
         ["link", "demo", "--host", self.name, "--store", &self.store]
     }
 
-    /// Brings the host into step; what the link said.
+    /// Synchronizes the host once and returns the output of the link.
     fn once(&self) -> String {
-        self.house.done(&[self.options().as_slice(), &["--once"]].concat())
+        self.cli.run_ok(&[self.options().as_slice(), &["--once"]].concat())
     }
 
     /// Starts a link.
     fn start(&self) -> Running {
-        let mut command = self.house.command(&self.options());
+        let mut command = self.cli.command(&self.options());
         Running(command.stdout(Stdio::null()).spawn().unwrap())
     }
 
     fn texts(&self, of: &str) -> Vec<String> {
-        let inbox = self.house.run(&["inbox", of, "--json"]).stdout;
+        let inbox = self.cli.run(&["inbox", of, "--json"]).stdout;
         let inbox: serde_json::Value = serde_json::from_str(&inbox).unwrap();
         let text = |entry: &serde_json::Value| entry["text"].as_str().unwrap().to_owned();
         inbox.as_array().unwrap().iter().map(text).collect()
     }
 
     fn owner(&self, task: &str) -> serde_json::Value {
-        self.house.json(&["task", "show", task])["owner"].clone()
+        self.cli.json(&["task", "show", task])["owner"].clone()
     }
 }
 
-/// A link that runs, and is killed at the end.
+/// A running link that is killed at the end of the test.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let _gone = self.0.kill();
-        let _ended = self.0.wait();
+        let _ignored = self.0.kill();
+        let _ignored = self.0.wait();
     }
 }
 
 /// The lead and alice on `a`, bob on `b`.
-fn two(engine: &Engine) -> (Host, Host) {
+fn linked_hosts(engine: &Engine) -> (Host, Host) {
     let (a, b) = (Host::new("a", engine), Host::new("b", engine));
-    a.house.done(&["team", "create", "demo"]);
-    a.house.done(&["team", "join", "alice"]);
-    assert!(a.once().starts_with("demo: created the team in the NATS store\n"));
-    assert!(b.once().starts_with("demo: created the team here\n"));
-    b.house.done(&["team", "join", "bob"]);
-    assert!(b.once().contains("demo: bob runs on this host"));
-    assert!(a.once().contains("demo: bob runs on host b"));
+    a.cli.run_ok(&["team", "create", "demo"]);
+    a.cli.run_ok(&["team", "join", "alice"]);
+    assert!(a.once().starts_with("demo: made the team in the engine\n"));
+    assert!(b.once().starts_with("demo: made the team here\n"));
+    b.cli.run_ok(&["team", "join", "bob"]);
+    assert!(b.once().contains("demo: bob lives here"));
+    assert!(a.once().contains("demo: bob lives on b"));
     (a, b)
 }
 
 #[test]
-fn mail_and_tasks_go_from_one_hosts_files_to_the_others() {
+fn mail_and_tasks_are_synchronized_between_hosts() {
     let engine = Engine::single();
-    let (a, b) = two(&engine);
-    a.house.done(&["--as", "alice", "send", "bob", "over there"]);
-    a.house.done(&["task", "add", "Shared work"]);
-    assert!(a.once().contains("demo: mail out: alice to bob\ndemo: task 1 sent\n"));
-    let said = b.house.done(&[b.options().as_slice(), &["--once", "--json"]].concat());
-    assert!(said.contains(r#"{"team":"demo","what":"in","from":"alice","to":"bob","#), "{said}");
-    assert!(said.contains(r#"{"team":"demo","what":"task_in","id":1}"#), "{said}");
+    let (a, b) = linked_hosts(&engine);
+    a.cli.run_ok(&["--as", "alice", "send", "bob", "over there"]);
+    a.cli.run_ok(&["task", "add", "Shared work"]);
+    assert!(a.once().contains("demo: mail out: alice to bob\ndemo: task 1 out\n"));
+    let output = b.cli.run_ok(&[b.options().as_slice(), &["--once", "--json"]].concat());
+    assert!(
+        output.contains(r#"{"team":"demo","what":"in","from":"alice","to":"bob","#),
+        "{output}"
+    );
+    assert!(output.contains(r#"{"team":"demo","what":"task_in","id":1}"#), "{output}");
     assert_eq!(b.texts("bob"), ["over there"]);
-    // Both claim it; one is told.
-    a.house.done(&["--as", "alice", "task", "claim", "1"]);
-    b.house.done(&["--as", "bob", "task", "claim", "1"]);
+    // Both claim the task; one is refused.
+    a.cli.run_ok(&["--as", "alice", "task", "claim", "1"]);
+    b.cli.run_ok(&["--as", "bob", "task", "claim", "1"]);
     a.once();
     b.once();
     assert_eq!((a.owner("1"), b.owner("1")), ("alice".into(), "alice".into()));
-    assert!(
-        b.texts("bob")[1].contains("Your claim of task 1 was rejected: alice claimed it first")
-    );
-    // Those who sit at the engine see all of it.
-    let log = a.house.done(&["log", "--team", "demo", "--store", &a.store]);
+    assert!(b.texts("bob")[1].contains("Your claim of task 1 did not count: alice was first"));
+    // A client of the NATS server sees everything.
+    let log = a.cli.run_ok(&["log", "--team", "demo", "--store", &a.store]);
     assert!(log.contains("over there"), "{log}");
 }
 
 #[test]
-fn whoever_goes_down_on_one_host_leaves_the_team_to_the_others() {
+fn down_on_one_host_keeps_the_team_for_the_others() {
     let engine = Engine::single();
-    let (a, b) = two(&engine);
-    a.house.done(&["task", "add", "Shared work"]);
+    let (a, b) = linked_hosts(&engine);
+    a.cli.run_ok(&["task", "add", "Shared work"]);
     a.once();
     b.once();
-    b.house.done(&["spawn", "carl", "--agent", &format!("acp:{FAKE}")]);
-    assert!(b.once().contains("demo: carl runs on this host"));
-    let said = b.house.done(&["down"]);
-    assert!(said.contains("team demo is not on this host any more"), "{said}");
+    b.cli.run_ok(&["spawn", "carl", "--agent", &format!("acp:{FAKE}")]);
+    assert!(b.once().contains("demo: carl lives here"));
+    let output = b.cli.run_ok(&["down"]);
+    assert!(output.contains("team demo no longer runs on this host"), "{output}");
     b.once();
     a.once();
     for host in [&a, &b] {
-        assert_eq!(host.house.json(&["task", "list"]).as_array().unwrap().len(), 1);
+        assert_eq!(host.cli.json(&["task", "list"]).as_array().unwrap().len(), 1);
     }
-    let team = a.house.done(&["team", "show"]);
+    let team = a.cli.run_ok(&["team", "show"]);
     assert!(team.contains("bob") && !team.contains("carl"), "{team}");
 }
 
 #[test]
-fn a_link_is_woken_and_runs_alone() {
+fn a_link_is_woken_and_locks_its_team() {
     let engine = Engine::single();
-    let (a, b) = two(&engine);
+    let (a, b) = linked_hosts(&engine);
     let _links = [a.start(), b.start()];
-    a.house.done(&["--as", "alice", "send", "bob", "first"]);
-    until("the first", || b.texts("bob") == ["first"]);
+    a.cli.run_ok(&["--as", "alice", "send", "bob", "first"]);
+    wait_until("the first", || b.texts("bob") == ["first"]);
     let mut slowest = Duration::ZERO;
     for number in 0..5 {
-        b.house.done(&["--as", "bob", "send", "team-lead", &format!("{number}")]);
+        b.cli.run_ok(&["--as", "bob", "send", "team-lead", &format!("{number}")]);
         let began = Instant::now();
-        until("the answer", || a.texts("team-lead").len() > number);
+        wait_until("the answer", || a.texts("team-lead").len() > number);
         slowest = slowest.max(began.elapsed());
     }
     assert!(slowest < Duration::from_secs(5), "{slowest:?}: as slow as a sweep");
-    let second = b.house.run(&b.options());
+    let second = b.cli.run(&b.options());
     assert_eq!(second.code, Some(1));
     assert!(second.stderr.contains("another process links team demo"), "{second}");
 }
 
 #[test]
-fn killed_links_and_a_killed_engine_lose_nothing_and_double_nothing() {
+fn killed_links_and_servers_lose_and_duplicate_nothing() {
     let mut engine = Engine::single();
-    let (a, b) = two(&engine);
+    let (a, b) = linked_hosts(&engine);
     let stayed = a.start();
     let mut link = Some(b.start());
     let mut sent = Vec::new();
     for number in 0..24_usize {
         let text = format!("number {number}");
-        b.house.done(&["--as", "bob", "send", "alice", &text]);
+        b.cli.run_ok(&["--as", "bob", "send", "alice", &text]);
         sent.push(text);
         match number % 8 {
             2 => link = None,
@@ -156,7 +157,7 @@ fn killed_links_and_a_killed_engine_lose_nothing_and_double_nothing() {
         }
     }
     engine.wait_ready();
-    until("all of it", || a.texts("alice").len() >= sent.len());
+    wait_until("all of it", || a.texts("alice").len() >= sent.len());
     drop(link);
     drop(stayed);
     b.once();
@@ -165,32 +166,32 @@ fn killed_links_and_a_killed_engine_lose_nothing_and_double_nothing() {
 }
 
 #[test]
-fn a_link_needs_an_engine_and_waits_for_it() {
-    let house = House::new();
-    let alone = house.run(&["link", "demo"]);
+fn a_link_waits_for_the_server() {
+    let cli = CliEnv::new();
+    let alone = cli.run(&["link", "demo"]);
     assert_eq!(alone.code, Some(2));
     assert!(alone.stderr.contains("--store nats://HOST:PORT"), "{alone}");
     let mut engine = Engine::single();
-    let (a, b) = two(&engine);
+    let (a, b) = linked_hosts(&engine);
     engine.stop(0);
-    let once = a.house.run(&[a.options().as_slice(), &["--once"]].concat());
+    let once = a.cli.run(&[a.options().as_slice(), &["--once"]].concat());
     assert_eq!(once.code, Some(1), "{once}");
     let _link = a.start();
-    a.house.done(&["--as", "alice", "send", "bob", "later"]);
+    a.cli.run_ok(&["--as", "alice", "send", "bob", "later"]);
     engine.start(0);
     engine.wait_ready();
-    until("the engine is found", || {
+    wait_until("the engine is found", || {
         b.once();
         b.texts("bob") == ["later"]
     });
 }
 
 #[test]
-fn a_link_without_a_team_says_that_it_waits() {
+fn a_link_without_a_team_prints_a_note() {
     let engine = Engine::single();
-    let house = House::new();
-    let mut link = house.command(&["link", "--store", &engine.store()]);
+    let cli = CliEnv::new();
+    let mut link = cli.command(&["link", "--store", &engine.store()]);
     let mut link = Running(link.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
-    let said = BufReader::new(link.0.stderr.as_mut().unwrap()).lines().next().unwrap().unwrap();
-    assert_eq!(said, "note: there is no team in the engine yet; waiting for one");
+    let output = BufReader::new(link.0.stderr.as_mut().unwrap()).lines().next().unwrap().unwrap();
+    assert_eq!(output, "note: there is no team on the NATS server yet; waiting for one");
 }

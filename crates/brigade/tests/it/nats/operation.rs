@@ -1,4 +1,4 @@
-//! What an operator does, as `docs/operation.md` says it.
+//! The operator commands of `docs/operation.md`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,30 +6,30 @@ use std::sync::Arc;
 use brigade_testkit::nats_server::Engine;
 use serde_json::json;
 
-use super::{Far, until};
-use crate::env::House;
+use super::{NatsHost, wait_until};
+use crate::env::CliEnv;
 
-/// A team in files, with something of everything.
-fn furnish(house: &House) {
-    house.done(&["team", "create", "demo", "--description", "Ship the parser"]);
-    house.done(&["team", "join", "alice"]);
-    house.done(&["team", "join", "bob", "--agent-type", "codex"]);
-    house.done(&["task", "add", "one"]);
-    house.done(&["task", "add", "two", "--blocked-by", "1"]);
-    house.done(&["--as", "alice", "task", "claim", "1"]);
-    house.done(&["send", "alice", "read this"]);
-    house.done(&["--as", "alice", "inbox", "--mark-read"]);
-    house.done(&["send", "alice", "and this"]);
-    house.done(&["--as", "alice", "send", "bob", "hello"]);
+/// Creates a team in files with members, tasks, and read and unread mail.
+fn fill_team(cli: &CliEnv) {
+    cli.run_ok(&["team", "create", "demo", "--description", "Ship the parser"]);
+    cli.run_ok(&["team", "join", "alice"]);
+    cli.run_ok(&["team", "join", "bob", "--agent-type", "codex"]);
+    cli.run_ok(&["task", "add", "one"]);
+    cli.run_ok(&["task", "add", "two", "--blocked-by", "1"]);
+    cli.run_ok(&["--as", "alice", "task", "claim", "1"]);
+    cli.run_ok(&["send", "alice", "read this"]);
+    cli.run_ok(&["--as", "alice", "inbox", "--mark-read"]);
+    cli.run_ok(&["send", "alice", "and this"]);
+    cli.run_ok(&["--as", "alice", "send", "bob", "hello"]);
 }
 
 #[test]
-fn every_command_of_the_page_does_what_it_says() {
+fn every_command_in_operation_md_works() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operation.md");
     let page = std::fs::read_to_string(page).unwrap();
-    let house = House::new();
-    furnish(&house);
-    let before = house.json(&["team", "show", "demo"]);
+    let cli = CliEnv::new();
+    fill_team(&cli);
+    let before = cli.json(&["team", "show", "demo"]);
     let (first, second) = (Engine::single(), Engine::single());
     let mut done = Vec::new();
     for line in page.lines().filter_map(|line| line.strip_prefix("$ brigade ")) {
@@ -37,27 +37,29 @@ fn every_command_of_the_page_does_what_it_says() {
         let line = line.replace("nats://engine", &first.store());
         let line = line.replace("nats://new-engine", &second.store());
         let args: Vec<&str> = line.split(' ').collect();
-        done.push((args.join(" "), house.done(&args)));
+        done.push((args.join(" "), cli.run_ok(&args)));
     }
     let said = |word: &str| {
         let found = done.iter().find(|(command, _)| command.contains(word));
         found.map(|(_, said)| said.clone()).unwrap()
     };
-    let how_much = "2 tasks, 3 messages, 2 of them not read";
-    assert_eq!(said("export demo demo.team"), format!("team demo is in demo.team: {how_much}\n"));
-    assert_eq!(said("import demo.team"), format!("team demo is there: {how_much}\n"));
-    assert_eq!(said("import back.team"), format!("team copy is there: {how_much}\n"));
+    let how_much = "2 tasks, 3 messages, 2 unread";
+    assert_eq!(
+        said("export demo demo.team"),
+        format!("exported team demo to demo.team: {how_much}\n")
+    );
+    assert_eq!(said("import demo.team"), format!("imported team demo: {how_much}\n"));
+    assert_eq!(said("import back.team"), format!("imported team copy: {how_much}\n"));
     assert!(said("status --metrics").contains("MB_0"), "{}", said("status --metrics"));
-    assert!(said("org backup").contains("saved in backup-monday"));
-    assert!(said("org restore").contains("and compared"));
-    assert_eq!(said("org retention"), "mail is kept for 14d; it was 30d\n");
+    assert!(said("org backup").contains("saved to backup-monday"));
+    assert!(said("org restore").contains("and verified"));
+    assert_eq!(said("org retention"), "mail is now kept for 14d (before: 30d)\n");
 
-    // The same everywhere.
+    // All three stores have the same content.
     for (store, team) in
         [(first.store(), "demo"), (second.store(), "demo"), ("files".into(), "copy")]
     {
-        let see =
-            |args: &[&str]| house.json(&[&["--store", &store, "--team", team], args].concat());
+        let see = |args: &[&str]| cli.json(&[&["--store", &store, "--team", team], args].concat());
         let texts = |of: &str| -> Vec<(String, bool)> {
             let inbox = see(&["inbox", of]);
             let entry = |e: &serde_json::Value| {
@@ -76,12 +78,12 @@ fn every_command_of_the_page_does_what_it_says() {
 }
 
 #[test]
-fn metrics_tell_what_waits_and_how_the_engine_is() {
-    let far = Far::with_team();
-    far.done(&["send", "bob", "one"]);
-    far.done(&["send", "bob", "two"]);
-    far.done(&["task", "add", "paint"]);
-    let metrics = far.json(&["status", "--metrics"]);
+fn metrics_show_backlog_and_server_state() {
+    let client = NatsHost::with_team();
+    client.run_ok(&["send", "bob", "one"]);
+    client.run_ok(&["send", "bob", "two"]);
+    client.run_ok(&["task", "add", "paint"]);
+    let metrics = client.json(&["status", "--metrics"]);
     let team = &metrics["teams"][0];
     assert_eq!(team["team"], "demo");
     assert_eq!(team["tasks"], json!({ "pending": 1, "in_progress": 0, "completed": 0 }));
@@ -97,51 +99,51 @@ fn metrics_tell_what_waits_and_how_the_engine_is() {
     let streams = metrics["engine"]["streams"].as_array().unwrap();
     assert_eq!(streams.len(), 5);
     assert!(streams.iter().all(|stream| stream["leader"].is_string()), "{streams:?}");
-    far.done(&["org", "retention", "12h"]);
-    assert_eq!(far.json(&["status", "--metrics"])["engine"]["retention_secs"], 43_200);
-    // In files there are mailboxes and boards as well, and no engine.
-    far.done(&["--store", "files", "team", "create", "near"]);
-    let near = far.json(&["--store", "files", "status", "--metrics"]);
+    client.run_ok(&["org", "retention", "12h"]);
+    assert_eq!(client.json(&["status", "--metrics"])["engine"]["retention_secs"], 43_200);
+    // A file store has mailboxes and boards too, but no server.
+    client.run_ok(&["--store", "files", "team", "create", "near"]);
+    let near = client.json(&["--store", "files", "status", "--metrics"]);
     assert_eq!((&near["engine"], &near["teams"][0]["team"]), (&json!(null), &json!("near")));
 }
 
 #[test]
-fn members_tell_what_they_had_to_do_twice() {
-    let far = Far::new();
-    far.write_file(&["alice"], "");
-    far.done(&["up"]);
+fn metrics_include_retry_counters() {
+    let client = NatsHost::new();
+    client.write_file(&["alice"], "");
+    client.run_ok(&["up"]);
     let strain = || {
-        let metrics = far.json(&["status", "--metrics", "--team", "demo"]);
+        let metrics = client.json(&["status", "--metrics", "--team", "demo"]);
         let all = metrics["teams"][0]["mailboxes"].as_array().unwrap().clone();
         all.iter().find(|mailbox| mailbox["name"] == "alice").map(|one| one["strain"].clone())
     };
-    until("its pulse", || strain().is_some_and(|strain| strain["reconnects"] == 0));
-    assert!(far.done(&["status"]).contains("OLDEST UNSHOWN"));
+    wait_until("its pulse", || strain().is_some_and(|strain| strain["reconnects"] == 0));
+    assert!(client.run_ok(&["status"]).contains("OLDEST UNSHOWN"));
 }
 
 #[test]
-fn nothing_is_overwritten() {
-    let house = House::with_team();
-    house.done(&["team", "export", "demo", "demo.team"]);
-    let again = house.run(&["team", "export", "demo", "demo.team"]);
+fn existing_data_is_never_overwritten() {
+    let cli = CliEnv::with_team();
+    cli.run_ok(&["team", "export", "demo", "demo.team"]);
+    let again = cli.run(&["team", "export", "demo", "demo.team"]);
     assert_eq!(again.code, Some(1));
     assert!(again.stderr.contains("demo.team is there already"), "{again}");
-    let there = house.run(&["team", "import", "demo.team"]);
+    let there = cli.run(&["team", "import", "demo.team"]);
     assert_eq!(there.code, Some(1));
     assert!(there.stderr.contains("a team named \"demo\" already exists"), "{there}");
     assert!(there.stderr.contains("--rename NAME"), "{there}");
-    let file = std::fs::read(house.path("work/demo.team")).unwrap();
-    let piped = house.run_with_input(&["team", "import", "-", "--rename", "piped"], &file);
+    let file = std::fs::read(cli.path("work/demo.team")).unwrap();
+    let piped = cli.run_with_input(&["team", "import", "-", "--rename", "piped"], &file);
     assert_eq!(piped.code, Some(0), "{piped}");
-    let half = house.run_with_input(&["team", "import", "-", "--rename", "half"], &file[..700]);
+    let half = cli.run_with_input(&["team", "import", "-", "--rename", "half"], &file[..700]);
     assert_eq!(half.code, Some(1));
-    assert!(half.stderr.contains("the export is truncated"), "{half}");
-    let other = house.run_with_input(&["team", "import", "-"], b"[]");
-    assert!(other.stderr.contains("this is not a team export"), "{other}");
-    let none = house.run(&["team", "export", "nobody", "nobody.team"]);
+    assert!(half.stderr.contains("the export is cut short"), "{half}");
+    let other = cli.run_with_input(&["team", "import", "-"], b"[]");
+    assert!(other.stderr.contains("this is no export of a team"), "{other}");
+    let none = cli.run(&["team", "export", "nobody", "nobody.team"]);
     assert_eq!(none.code, Some(1));
-    assert!(!house.path("work/nobody.team").exists());
-    let names: Vec<String> = house
+    assert!(!cli.path("work/nobody.team").exists());
+    let names: Vec<String> = cli
         .json(&["team", "list"])
         .as_array()
         .unwrap()
@@ -149,24 +151,24 @@ fn nothing_is_overwritten() {
         .map(|team| team["name"].as_str().unwrap().to_owned())
         .collect();
     assert_eq!(names, ["demo", "piped"]);
-    // What is done to an engine is not done to files.
-    let which = house.run(&["org", "backup", "somewhere"]);
+    // Commands for a NATS server are refused for files.
+    let which = cli.run(&["org", "backup", "somewhere"]);
     assert_eq!(which.code, Some(2), "{which}");
     assert!(which.stderr.contains("--store nats://HOST:PORT"), "{which}");
 }
 
 #[test]
-fn only_an_empty_engine_is_restored_into() {
-    let far = Far::with_team();
-    far.done(&["org", "backup", "saved"]);
-    let full = far.run(&["org", "restore", "saved"]);
+fn restore_refuses_a_server_with_data() {
+    let client = NatsHost::with_team();
+    client.run_ok(&["org", "backup", "saved"]);
+    let full = client.run(&["org", "restore", "saved"]);
     assert_eq!(full.code, Some(1));
-    assert!(full.stderr.contains("restore into an empty NATS server"), "{full}");
-    let again = far.run(&["org", "backup", "saved"]);
+    assert!(full.stderr.contains("a backup is restored into an empty engine"), "{full}");
+    let again = client.run(&["org", "backup", "saved"]);
     assert!(again.stderr.contains("is not empty"), "{again}");
     let other = Arc::new(Engine::single());
     let store = other.store();
-    let restored = far.json(&["--store", &store, "org", "restore", "saved"]);
+    let restored = client.json(&["--store", &store, "org", "restore", "saved"]);
     assert_eq!(restored.as_array().unwrap().len(), 5);
-    assert_eq!(far.json(&["--store", &store, "team", "list"])[0]["name"], "demo");
+    assert_eq!(client.json(&["--store", &store, "team", "list"])[0]["name"], "demo");
 }

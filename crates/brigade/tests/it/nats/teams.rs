@@ -1,10 +1,10 @@
-//! `brigade team` in an engine.
+//! `brigade team` in a NATS store.
 
-use super::Far;
+use super::NatsHost;
 
 #[test]
-fn a_team_is_made_shown_and_deleted_from_any_host() {
-    let a = Far::with_team();
+fn teams_are_created_shown_and_deleted_from_any_host() {
+    let a = NatsHost::with_team();
     let b = a.another("b");
     assert_eq!(b.json(&["team", "list"])[0]["name"], "demo");
     let team = b.json(&["team", "show", "demo"]);
@@ -14,60 +14,60 @@ fn a_team_is_made_shown_and_deleted_from_any_host() {
     assert_eq!(names, ["team-lead", "alice", "bob"]);
     let again = b.run(&["team", "create", "demo"]);
     assert_eq!(again.code, Some(1));
-    assert!(again.stderr.contains("a team named \"demo\" already exists"), "{again}");
-    b.done(&["team", "leave", "bob"]);
+    assert!(again.stderr.contains("there is a team demo already"), "{again}");
+    b.run_ok(&["team", "leave", "bob"]);
     assert_eq!(a.json(&["team", "show"])["members"].as_array().unwrap().len(), 2);
-    b.done(&["team", "delete", "demo"]);
+    b.run_ok(&["team", "delete", "demo"]);
     assert_eq!(a.run(&["team", "list"]).code, Some(4));
-    // Its history stays, and a new team of its name has none of its mail.
-    assert!(a.done(&["log", "--team", "demo"]).contains("alice"));
+    // Its history is kept, and a new team of the same name has none of its mail.
+    assert!(a.run_ok(&["log", "--team", "demo"]).contains("alice"));
 }
 
 #[test]
-fn the_files_of_the_host_are_another_place() {
-    let far = Far::with_team();
-    let files = far.run(&["team", "list", "--store", "files", "--json"]);
+fn files_and_nats_are_separate_stores() {
+    let client = NatsHost::with_team();
+    let files = client.run(&["team", "list", "--store", "files", "--json"]);
     assert_eq!(files.stdout.trim(), "[]");
-    far.done(&["--store", "files", "team", "create", "demo", "--description", "Another"]);
+    client.run_ok(&["--store", "files", "team", "create", "demo", "--description", "Another"]);
     let description = |store: &[&str]| {
-        let team = far.json(&[&["team", "show", "demo"], store].concat());
+        let team = client.json(&[&["team", "show", "demo"], store].concat());
         team["description"].as_str().unwrap().to_owned()
     };
     assert_eq!(description(&["--store", "files"]), "Another");
     assert_eq!(description(&[]), "Ship the parser");
-    assert!(!far.path("claude/teams/demo/inboxes/bob.json").exists());
+    assert!(!client.path("claude/teams/demo/inboxes/bob.json").exists());
 }
 
 #[test]
-fn mail_of_a_deleted_team_is_not_that_of_the_next() {
-    let far = Far::with_team();
-    far.done(&["send", "bob", "of the first"]);
-    far.done(&["team", "delete", "demo"]);
-    far.done(&["team", "create", "demo"]);
-    far.done(&["team", "join", "bob"]);
-    assert_eq!(far.run(&["inbox", "bob"]).code, Some(4));
-    far.done(&["send", "bob", "of the second"]);
-    assert_eq!(far.json(&["inbox", "bob"])[0]["text"], "of the second");
+fn a_new_team_does_not_get_mail_of_a_deleted_one() {
+    let client = NatsHost::with_team();
+    client.run_ok(&["send", "bob", "of the first"]);
+    client.run_ok(&["team", "delete", "demo"]);
+    client.run_ok(&["team", "create", "demo"]);
+    client.run_ok(&["team", "join", "bob"]);
+    assert_eq!(client.run(&["inbox", "bob"]).code, Some(4));
+    client.run_ok(&["send", "bob", "of the second"]);
+    assert_eq!(client.json(&["inbox", "bob"])[0]["text"], "of the second");
 }
 
 #[test]
-fn where_the_team_lives_can_stand_in_its_file() {
-    let mut far = Far::with_team();
-    let store = far.engine.store();
-    far.house.variables.retain(|(name, _)| *name != "BRIGADE_STORE");
-    assert_eq!(far.run(&["team", "list", "--json"]).stdout.trim(), "[]");
-    far.write("work/brigade.toml", &format!("team = \"demo\"\nstore = \"{store}\"\n"));
-    assert_eq!(far.json(&["team", "list"])[0]["name"], "demo");
-    // What is said on the command line, or by a variable, counts before it.
-    let said = far.run(&["team", "list", "--json", "--store", "files"]);
+fn the_store_can_be_set_in_the_team_file() {
+    let mut client = NatsHost::with_team();
+    let store = client.engine.store();
+    client.cli.variables.retain(|(name, _)| *name != "BRIGADE_STORE");
+    assert_eq!(client.run(&["team", "list", "--json"]).stdout.trim(), "[]");
+    client.write("work/brigade.toml", &format!("team = \"demo\"\nstore = \"{store}\"\n"));
+    assert_eq!(client.json(&["team", "list"])[0]["name"], "demo");
+    // Option and variable override the file.
+    let said = client.run(&["team", "list", "--json", "--store", "files"]);
     assert_eq!(said.stdout.trim(), "[]");
-    let said = far.run_with_env(&["team", "list", "--json"], &[("BRIGADE_STORE", "files")]);
+    let said = client.run_with_env(&["team", "list", "--json"], &[("BRIGADE_STORE", "files")]);
     assert_eq!(said.stdout.trim(), "[]");
-    far.write("work/brigade.toml", "team = \"demo\"\nstore = \"nats://me:secret@a\"\n");
-    let said = far.run(&["team", "list"]);
+    client.write("work/brigade.toml", "team = \"demo\"\nstore = \"nats://me:secret@a\"\n");
+    let said = client.run(&["team", "list"]);
     assert_eq!(said.code, Some(1), "{said}");
     assert!(said.stderr.contains("use --creds FILE"), "{said}");
-    // A file that says nothing of it may be as wrong as it likes.
-    far.write("work/brigade.toml", "team = \n");
-    assert_eq!(far.run(&["team", "list", "--json"]).stdout.trim(), "[]");
+    // If the file sets no store, its other mistakes do not matter.
+    client.write("work/brigade.toml", "team = \n");
+    assert_eq!(client.run(&["team", "list", "--json"]).stdout.trim(), "[]");
 }

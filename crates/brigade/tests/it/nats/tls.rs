@@ -1,4 +1,4 @@
-//! An engine that is spoken to in secret.
+//! NATS with TLS.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use brigade_testkit::nats_server::Engine;
 
-use super::Far;
+use super::NatsHost;
 
-fn openssl(dir: &Path, words: &str) {
-    let done = Command::new("openssl").args(words.split(' ')).current_dir(dir).output().unwrap();
+fn openssl(dir: &Path, args: &str) {
+    let done = Command::new("openssl").args(args.split(' ')).current_dir(dir).output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
-/// An authority, and the certificates of a server and of a client that it vouches for.
+/// Creates a CA, and certificates for a server and a client signed by it.
 fn certificates(dir: &Path) {
     let new = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
     openssl(dir, &format!("req -x509 {new} -days 2 -subj /CN=ca -keyout ca.key -out ca.pem"));
@@ -31,7 +31,7 @@ fn certificates(dir: &Path) {
 }
 
 #[test]
-fn the_servers_and_the_client_know_each_other() {
+fn mutual_tls_works() {
     let dir = tempfile::tempdir().unwrap();
     certificates(dir.path());
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
@@ -40,17 +40,18 @@ fn the_servers_and_the_client_know_each_other() {
         "tls {{ cert_file: \"{cert}\", key_file: \"{key}\", ca_file: \"{ca}\", verify: true }}"
     );
     let engine = Arc::new(Engine::with(1, &tls));
-    let mut far = Far::on(&engine, "a");
+    let mut client = NatsHost::on(&engine, "a");
     let store = engine.store().replace("nats://", "tls://");
-    far.house.variables = vec![("BRIGADE_STORE", store), ("BRIGADE_CA", ca.clone())];
-    // Without a certificate of its own it is not let in.
-    assert_eq!(far.run(&["team", "list"]).code, Some(1));
-    far.house
+    client.cli.variables = vec![("BRIGADE_STORE", store), ("BRIGADE_CA", ca.clone())];
+    // Without a client certificate the connection is refused.
+    assert_eq!(client.run(&["team", "list"]).code, Some(1));
+    client
+        .cli
         .variables
         .extend([("BRIGADE_CERT", path("client.pem")), ("BRIGADE_KEY", path("client.key"))]);
-    far.done(&["team", "create", "demo"]);
-    assert_eq!(far.json(&["team", "list"])[0]["name"], "demo");
-    // Who vouches for the server has to be known.
-    far.house.variables.retain(|(name, _)| *name != "BRIGADE_CA");
-    assert_eq!(far.run(&["team", "list"]).code, Some(1));
+    client.run_ok(&["team", "create", "demo"]);
+    assert_eq!(client.json(&["team", "list"])[0]["name"], "demo");
+    // The CA of the server must be known.
+    client.cli.variables.retain(|(name, _)| *name != "BRIGADE_CA");
+    assert_eq!(client.run(&["team", "list"]).code, Some(1));
 }

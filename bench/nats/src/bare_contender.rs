@@ -1,0 +1,214 @@
+//! The bare NATS client without the store: the minimum for the same sends, receives and claims, on the same
+//! streams. Like the store, it watches whole teams.
+
+use std::time::{Duration, Instant};
+
+use async_nats::header::{NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, NATS_MESSAGE_ID, NATS_SEQUENCE};
+use async_nats::jetstream::Context;
+use async_nats::{Client, HeaderMap, Message};
+use brigade_core::store::Outgoing;
+use brigade_nats::layout::{Place, Stream, Weight, wake};
+use brigade_wire::change::Change;
+use brigade_wire::name::{MemberName, TaskId};
+use brigade_wire::task::{NewTask, Status, Task, TaskChange};
+use futures_util::StreamExt;
+use futures_util::stream::select_all;
+use tokio::sync::Mutex;
+use tokio::sync::mpsc::{self, UnboundedReceiver};
+
+use crate::contender::{
+    Contender, LANES, READER, SHARDS, SINK, WRITER, member, message, team, text,
+};
+
+/// Header that names the subjects in which a compare-and-set checks for a later message.
+pub(crate) const EXPECTED_SUBJECT: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
+
+/// Two connections, like a sender and a reader on two hosts.
+#[derive(Debug)]
+pub(crate) struct BareContender {
+    sender: Context,
+    reader: Client,
+    marker: Context,
+    lanes: Vec<Lane>,
+}
+
+#[derive(Debug)]
+struct Lane {
+    place: Place,
+    sink: String,
+    letter: String,
+    mailbox: String,
+    marks: String,
+    wait_for: Mutex<ReaderState>,
+}
+
+#[derive(Debug)]
+struct ReaderState {
+    wakes: UnboundedReceiver<Message>,
+    /// The sequence of the last mark, for the compare-and-set of the next one.
+    marked: u64,
+}
+
+impl BareContender {
+    /// Uses existing streams.
+    pub(crate) async fn connect(urls: &[String]) -> Self {
+        // The first server of the list, like the store: it matters whether this server is the leader.
+        let connect = async || {
+            let options = async_nats::ConnectOptions::new().retain_servers_order();
+            options.connect(urls).await.unwrap()
+        };
+        let sender = async_nats::jetstream::new(connect().await);
+        let reader = connect().await;
+        let mut lanes = Vec::new();
+        for number in 0..LANES {
+            let place = Place::of(&team("bare", number), SHARDS);
+            let of = member(READER);
+            let letter = |to: &MemberName| place.letter(to, WRITER, Weight::Words);
+            let wakes = watch(&reader, &place, &of).await;
+            lanes.push(Lane {
+                sink: letter(&member(SINK)),
+                letter: letter(&of),
+                mailbox: place.mailbox(&of),
+                marks: place.marks(&of),
+                wait_for: Mutex::new(ReaderState { wakes, marked: 0 }),
+                place,
+            });
+        }
+        reader.flush().await.unwrap();
+        let marker = async_nats::jetstream::new(reader.clone());
+        Self { sender, reader, marker, lanes }
+    }
+
+    async fn publish(&self, subject: &str, number: usize) {
+        let message = message(WRITER, number);
+        let mut headers = HeaderMap::new();
+        headers.insert(NATS_MESSAGE_ID, message.msg_id.as_str());
+        let body = entry(&message);
+        let ack = self.sender.publish_with_headers(subject.to_owned(), headers, body.into());
+        ack.await.unwrap().await.unwrap();
+    }
+}
+
+impl Contender for BareContender {
+    const NAME: &'static str = "bare";
+
+    async fn send(&self, lane: usize, number: usize) {
+        self.publish(&self.lanes[lane].sink, number).await;
+    }
+
+    async fn receive(&self, lane: usize, number: usize) -> Duration {
+        let lane = &self.lanes[lane];
+        let mut wait_for = lane.wait_for.lock().await;
+        let start = Instant::now();
+        // The reader may wake before the sender has its acknowledgement.
+        let read = async {
+            let announced = sequence(&wait_for.wakes.recv().await.unwrap());
+            let wake = start.elapsed();
+            let (stream, mailbox) = (lane.place.stream(Stream::Mail), lane.mailbox.as_str());
+            // The replica that answers may lag behind the one that woke us.
+            let sequence = loop {
+                let found = last(&self.reader, &stream, mailbox).await;
+                if let Some(found) =
+                    found.map(|found| sequence(&found)).filter(|found| *found >= announced)
+                {
+                    break found;
+                }
+            };
+            let mut headers = HeaderMap::new();
+            headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, wait_for.marked.to_string());
+            let mark = format!("{{\"read\":{sequence},\"shown\":{sequence}}}");
+            let subject = lane.marks.clone();
+            let ack = self.marker.publish_with_headers(subject, headers, mark.into());
+            wait_for.marked = ack.await.unwrap().await.unwrap().sequence;
+            wake
+        };
+        let ((), wake) = tokio::join!(self.publish(&lane.letter, number), read);
+        wake
+    }
+
+    async fn add_tasks(&self, lane: usize, first: usize, count: usize) {
+        let place = &self.lanes[lane].place;
+        for number in first..first + count {
+            let id = task_id(number);
+            let task = NewTask {
+                id,
+                subject: &format!("task {number}"),
+                description: &text("task", number),
+                active_form: None,
+                owner: None,
+                status: Status::Pending,
+                blocks: &[],
+                blocked_by: &[],
+                metadata: &[],
+            };
+            let ack = self.sender.publish(place.task_by(id, "team-lead"), task.to_bytes().into());
+            ack.await.unwrap().await.unwrap();
+        }
+    }
+
+    async fn claim(&self, lane: usize, number: usize) {
+        let place = &self.lanes[lane].place;
+        let id = task_id(number);
+        let any = place.task(id);
+        // Look the claimer up on the roster, like the board does.
+        let (board, team, roster) =
+            (place.stream(Stream::Board), place.stream(Stream::Team), place.roster());
+        let task = last(&self.reader, &board, &any);
+        let (found, _roster) = tokio::join!(task, last(&self.reader, &team, &roster));
+        let found = found.unwrap();
+        let task = Task::read(&found.payload).unwrap();
+        let status = Some(Status::InProgress);
+        let change = TaskChange { owner: Change::Set(READER), status, ..TaskChange::default() };
+        let claimed = task.with(&change).into_owned();
+        let mut headers = HeaderMap::new();
+        headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, sequence(&found).to_string());
+        headers.insert(EXPECTED_SUBJECT, any.as_str());
+        let subject = place.task_by(id, READER);
+        let ack = self.marker.publish_with_headers(subject, headers, claimed.into());
+        ack.await.unwrap().await.unwrap();
+    }
+}
+
+/// Subscribes to a whole team, like a watch of the store, and forwards the messages of one mailbox.
+async fn watch(reader: &Client, place: &Place, of: &MemberName) -> UnboundedReceiver<Message> {
+    let filters = [place.mail(), place.all_marks(), place.records(), place.board(), place.roster()];
+    let mut wait_for = Vec::new();
+    for filter in filters {
+        wait_for.push(reader.subscribe(wake(&filter)).await.unwrap());
+    }
+    let mailbox = wake(&place.mailbox(of));
+    let mailbox = mailbox.trim_end_matches('>').to_owned();
+    let (sender, receiver) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        let mut wait_for = select_all(wait_for);
+        while let Some(message) = wait_for.next().await {
+            if message.subject.starts_with(&mailbox) && sender.send(message).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+/// The message as it is stored.
+pub(crate) fn entry(message: &Outgoing) -> Vec<u8> {
+    serde_json::to_vec(&message.as_new()).unwrap()
+}
+
+/// The last message of some subjects.
+pub(crate) async fn last(client: &Client, stream: &str, subjects: &str) -> Option<Message> {
+    let ask = format!("$JS.API.DIRECT.GET.{stream}.{subjects}");
+    let found = client.request(ask, "".into()).await.unwrap();
+    found.status.is_none().then_some(found)
+}
+
+/// The sequence of a message in its stream.
+pub(crate) fn sequence(message: &Message) -> u64 {
+    let headers = message.headers.as_ref().expect("headers of a stored message");
+    headers.get(NATS_SEQUENCE).unwrap().as_str().parse().unwrap()
+}
+
+/// Converts a task number of a lane, from 0, to a task id, from 1.
+pub(crate) fn task_id(number: usize) -> TaskId {
+    TaskId::new(number as u64 + 1).unwrap()
+}

@@ -1,0 +1,183 @@
+//! The cost of subjects, messages, connections and consumers on a NATS server, for capacity planning.
+
+use std::time::{Duration, Instant};
+
+use async_nats::Client;
+use async_nats::jetstream::ContextBuilder;
+use brigade_nats::layout::{Place, Stream, Weight};
+use brigade_testkit::nats_server::Engine;
+use futures_util::{StreamExt, stream};
+use serde_json::json;
+
+use crate::bare_contender::entry;
+use crate::contender::{member, message, team};
+use crate::figures::Report;
+use crate::server::{memory, processor, restart, usage};
+use crate::store_contender;
+use crate::{Length, block_on};
+
+/// Concurrent publishes.
+const IN_FLIGHT: usize = 512;
+
+pub(crate) fn run(report: &mut Report, length: Length) {
+    subjects(length);
+    connections(length);
+    consumers(report);
+    for shards in length.pick(&[1][..], &[1, 4, 16]) {
+        idle(*shards, length);
+    }
+    for shards in length.pick(&[1][..], &[1, 4]) {
+        throughput(*shards, length);
+    }
+}
+
+/// The cost of a subject, and of another message on it.
+fn subjects(length: Length) {
+    let count = length.pick(20_000, 200_000);
+    let mut engine = Engine::single();
+    block_on(store_contender::connect(&engine.urls));
+    restart(&mut engine, "always", "\"2m\"");
+    let data = engine.folder(0).join("data");
+    let (empty, no_disk) = (memory(engine.pid(0)), usage(&data));
+    block_on(publish(&engine.urls, 1, 0..count));
+    restart(&mut engine, "\"2m\"", "\"2m\"");
+    let (once, disk) = (memory(engine.pid(0)), usage(&data));
+    for _ in 0..4 {
+        block_on(publish(&engine.urls, 1, 0..count));
+    }
+    restart(&mut engine, "\"2m\"", "\"2m\"");
+    let (five, more_disk) = (memory(engine.pid(0)), usage(&data));
+    let each = |bytes: u64, of: u32| bytes as f64 / f64::from(of);
+    println!("an empty server: {:.0} MB of memory", empty as f64 / 1e6);
+    println!(
+        "a subject with one message of 500 bytes: {:.0} bytes of memory, {:.0} of disk (n {count})",
+        each(once.saturating_sub(empty), count),
+        each(disk - no_disk, count)
+    );
+    println!(
+        "another message on it: {:.0} bytes of memory, {:.0} of disk (n {})",
+        each(five.saturating_sub(once), 4 * count),
+        each(more_disk - disk, 4 * count),
+        4 * count
+    );
+}
+
+/// The cost of a connected host with subscriptions.
+fn connections(length: Length) {
+    let count = length.pick(200, 1_000);
+    let engine = Engine::single();
+    block_on(async {
+        let before = memory(engine.pid(0));
+        let mut hosts = Vec::new();
+        for host in 0..count {
+            let client = async_nats::connect(&engine.urls).await.unwrap();
+            let mut listens = Vec::new();
+            for number in 0..6 {
+                let place = Place::of(&team("crowd", host * 6 + number), 1);
+                let mailbox = brigade_nats::layout::wake(&place.mailbox(&member("reader")));
+                listens.push(client.subscribe(mailbox).await.unwrap());
+            }
+            client.flush().await.unwrap();
+            hosts.push((client, listens));
+        }
+        let grown = memory(engine.pid(0)) - before;
+        let each = grown as f64 / count as f64 / 1e3;
+        println!(
+            "a connection with subscriptions for six mailboxes: {each:.1} kB of memory (n {count})"
+        );
+    });
+}
+
+/// The number of concurrent consumers of a stream, and the cost of each.
+fn consumers(report: &mut Report) {
+    let engine = Engine::single();
+    block_on(async {
+        store_contender::connect(&engine.urls).await;
+        let client = async_nats::connect(&engine.urls).await.unwrap();
+        let before = memory(engine.pid(0));
+        let mut made = 0;
+        let refusal = loop {
+            let answer = consumer(&client, &format!("c{made}")).await;
+            match answer.get("error") {
+                Some(error) => break error["description"].as_str().unwrap_or_default().to_owned(),
+                None => made += 1,
+            }
+            assert!(made < 100_000, "the server has no limit");
+        };
+        let each = (memory(engine.pid(0)) - before) as f64 / f64::from(made) / 1e3;
+        println!("consumers of one stream at once: {made}, then \"{refusal}\"; {each:.1} kB each");
+        report
+            .check(made >= 1_000, format!("concurrent consumers of one shard: {made} (bar 1000)"));
+    });
+}
+
+async fn consumer(client: &Client, name: &str) -> serde_json::Value {
+    let stream = Stream::Mail.name(0);
+    let filter = "mb.0.crowd.reader.>";
+    let config = json!({
+        "name": name, "ack_policy": "none", "filter_subject": filter, "mem_storage": true,
+        "num_replicas": 1, "deliver_policy": "all", "inactive_threshold": 60_000_000_000_u64,
+    });
+    let body = json!({ "stream_name": stream, "config": config, "action": "create" });
+    let subject = format!("$JS.API.CONSUMER.CREATE.{stream}.{name}.{filter}");
+    let answer = client.request(subject, body.to_string().into()).await.unwrap();
+    serde_json::from_slice(&answer.payload).unwrap()
+}
+
+/// The cost of three idle servers.
+fn idle(shards: u16, length: Length) {
+    let engine = Engine::cluster(3);
+    block_on(store_contender::connect_with(&engine.urls, shards));
+    std::thread::sleep(Duration::from_secs(2));
+    let busy = || (0..3).map(|node| processor(engine.pid(node))).sum::<f64>();
+    let (before, since) = (busy(), Instant::now());
+    std::thread::sleep(Duration::from_secs(length.pick(3, 15)));
+    let share = (busy() - before) / since.elapsed().as_secs_f64() * 100.0;
+    let most = (0..3).map(|node| memory(engine.pid(node))).max().unwrap_or_default();
+    println!(
+        "three idle servers, {shards} shards, {} streams of three replicas: {share:.1} % of a core \
+         in total, {:.0} MB at most each",
+        usize::from(shards) * Stream::ALL.len(),
+        most as f64 / 1e6
+    );
+}
+
+/// The throughput of sends for a number of shards.
+fn throughput(shards: u16, length: Length) {
+    let count = length.pick(5_000, 50_000);
+    for nodes in [1, 3] {
+        let engine = Engine::cluster(nodes);
+        let took = block_on(async {
+            store_contender::connect_with(&engine.urls, shards).await;
+            publish(&engine.urls, shards, 0..count / 10).await;
+            let start = Instant::now();
+            publish(&engine.urls, shards, 0..count).await;
+            start.elapsed()
+        });
+        let rate = f64::from(count) / took.as_secs_f64();
+        println!(
+            "{nodes} nodes, {shards} shards, {IN_FLIGHT} concurrent publishes: {rate:.0} per second"
+        );
+    }
+}
+
+/// Sends one message to each of many mailboxes.
+async fn publish(urls: &[String], shards: u16, mailboxes: std::ops::Range<u32>) {
+    let client = async_nats::connect(urls).await.unwrap();
+    let context = ContextBuilder::new()
+        .max_ack_inflight(IN_FLIGHT)
+        .backpressure_on_inflight(true)
+        .timeout(Duration::from_secs(60))
+        .build(client);
+    let body = entry(&message("writer", 0));
+    stream::iter(mailboxes)
+        .map(async |number| {
+            let place = Place::of(&team("crowd", number as usize), shards);
+            let subject = place.letter(&member("reader"), "writer", Weight::Words);
+            let ack = context.publish(subject, body.clone().into());
+            ack.await.unwrap().await.unwrap();
+        })
+        .buffer_unordered(IN_FLIGHT)
+        .for_each(async |()| ())
+        .await;
+}

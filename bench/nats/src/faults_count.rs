@@ -1,0 +1,73 @@
+//! Compares the observations with the contents of the NATS store, after the faults.
+
+use std::collections::HashMap;
+
+use brigade_core::event::{Event, MessageKey};
+use brigade_wire::task::Task;
+
+use crate::contender::{READER, member};
+use crate::faults_load::FaultLoad;
+use crate::figures::Report;
+use crate::store_contender::connect;
+
+/// Compares the observations with the store.
+pub(crate) async fn count(report: &mut Report, load: &FaultLoad, urls: &[String]) {
+    let store = connect(urls).await;
+    let reader = member(READER);
+    let records = store.mailbox_history(&load.team, &reader).await.unwrap();
+    let tasks = store.tasks(&load.team).await.unwrap();
+    let seen = load.seen();
+
+    let [mut sent, mut shown] = <[HashMap<MessageKey, usize>; 2]>::default();
+    for record in &records {
+        match &record.event {
+            Event::Sent { key, .. } => *sent.entry(*key).or_default() += 1,
+            Event::Shown { key, .. } => *shown.entry(*key).or_default() += 1,
+            _ => {}
+        }
+    }
+    let total = seen.acknowledged.len();
+    let missing = |have: &HashMap<MessageKey, usize>| {
+        seen.acknowledged.iter().filter(|key| !have.contains_key(*key)).count()
+    };
+    let twice =
+        |have: &HashMap<MessageKey, usize>| have.values().filter(|times| **times > 1).count();
+    let [kept, seen_by_reader, marked] = [&sent, &seen.shown, &shown].map(missing);
+    report.check(
+        kept + seen_by_reader == 0,
+        format!("acknowledged and lost: {kept} in the store, {seen_by_reader} for the reader, of {total}"),
+    );
+    report.check(marked == 0, format!("shown without a stored mark: {marked} of {total}"));
+    report.check(twice(&sent) == 0, format!("stored twice: {} of {total}", twice(&sent)));
+    let again = twice(&seen.shown);
+    report.check(again == 0, format!("shown twice: {again} of {total}"));
+    report
+        .check(twice(&shown) == 0, format!("marked as shown twice: {} of {total}", twice(&shown)));
+    report.check(seen.out_of_order == 0, format!("shown out of order: {}", seen.out_of_order));
+
+    let owners: HashMap<_, _> = tasks
+        .iter()
+        .filter_map(|(id, task)| {
+            let owner = Task::read(&task.bytes).ok()?.owner()?.into_owned();
+            Some((*id, owner))
+        })
+        .collect();
+    let double = seen.claimed.values().filter(|claimers| claimers.len() > 1).count();
+    let taken =
+        seen.claimed.iter().filter(|(id, claimers)| owners.get(id) != claimers.first()).count();
+    let total = seen.claimed.len();
+    report.check(double == 0, format!("claimed twice: {double} of {total} claims acknowledged"));
+    report.check(taken == 0, format!("claims acknowledged and lost: {taken} of {total}"));
+    let unowned = tasks.iter().filter(|(id, _)| !owners.contains_key(id)).count();
+    report.check(unowned == 0, format!("tasks without an owner: {unowned} of {}", tasks.len()));
+
+    println!("acknowledged tasks that were not visible yet: {} times", seen.unseen);
+    println!("errors of the store, all retried: {}", seen.errors.len());
+    let mut kinds: HashMap<&str, usize> = HashMap::new();
+    for error in &seen.errors {
+        *kinds.entry(error.split_once(": ").map_or(error, |(_, rest)| rest)).or_default() += 1;
+    }
+    for (kind, times) in kinds {
+        println!("  {times} x {kind}");
+    }
+}

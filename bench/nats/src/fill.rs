@@ -1,0 +1,126 @@
+//! Creates many teams: the store creates one with some messages, and its messages are published again for all
+//! others, as the store would have written them.
+
+use std::time::{Duration, Instant};
+
+use async_nats::header::NATS_MESSAGE_ID;
+use async_nats::jetstream::ContextBuilder;
+use async_nats::{Client, HeaderMap};
+use brigade_nats::layout::{Place, Stream};
+use brigade_wire::name::TeamName;
+use futures_util::{StreamExt, stream};
+use uuid::Uuid;
+
+use crate::bare_contender::last;
+use crate::contender::{LEAD, SHARDS, member, message, team};
+use crate::store_contender::{connect, make_team, seat, send};
+use brigade_core::event::MessageKey;
+use brigade_core::store::Mark;
+
+/// Concurrent publishes.
+const IN_FLIGHT: usize = 512;
+/// Mailboxes per team: the lead's, and five more.
+pub(crate) const MAILBOXES: usize = 6;
+/// The members other than the lead.
+pub(crate) const MEMBERS: [&str; MAILBOXES - 1] = ["ann", "ben", "cem", "dee", "eve"];
+/// The prefix of the team names.
+pub(crate) const FILLED: &str = "crowd";
+
+/// A message as the store wrote it for the first team.
+#[derive(Debug)]
+struct MessageTemplate {
+    subject: String,
+    headers: HeaderMap,
+    payload: String,
+}
+
+/// The messages of one team.
+#[derive(Debug)]
+pub(crate) struct TeamTemplate {
+    of: TeamName,
+    patterns: Vec<MessageTemplate>,
+}
+
+impl TeamTemplate {
+    /// Creates the first team; each member gets a message and marks it.
+    pub(crate) async fn make(urls: &[String]) -> Self {
+        let store = connect(urls).await;
+        let of = team(FILLED, 0);
+        make_team(&store, &of, &MEMBERS).await;
+        let place = Place::of(&of, SHARDS);
+        let mut subjects = vec![(Stream::Team, place.config())];
+        for (number, to) in [LEAD].iter().chain(&MEMBERS).enumerate() {
+            // Each member has one sender, the one before it.
+            let from = MEMBERS[(number + MEMBERS.len() - 2) % MEMBERS.len()];
+            let from = if from == *to { LEAD } else { from };
+            let message = message(from, number);
+            send(&seat(&store, &of, from), to, &message).await;
+            let keys: [MessageKey; 1] = [message.key()];
+            store.mark(&of, &member(to), &keys, Mark::Shown).await.unwrap();
+            subjects.push((Stream::Mail, place.mailbox(&member(to))));
+            subjects.push((Stream::Mail, place.marks(&member(to))));
+        }
+        let client = async_nats::connect(urls).await.unwrap();
+        let mut patterns = Vec::new();
+        for (stream, subject) in subjects {
+            patterns.push(MessageTemplate::read(&client, &place.stream(stream), &subject).await);
+        }
+        Self { of, patterns }
+    }
+
+    /// Creates teams with these numbers; returns how long it took.
+    pub(crate) async fn fill(&self, urls: &[String], teams: std::ops::Range<usize>) -> Duration {
+        let client = async_nats::connect(urls).await.unwrap();
+        let context = ContextBuilder::new()
+            .max_ack_inflight(IN_FLIGHT)
+            .backpressure_on_inflight(true)
+            .timeout(Duration::from_secs(60))
+            .build(client);
+        let start = Instant::now();
+        let publishes = teams.flat_map(|number| {
+            let name = team(FILLED, number);
+            self.patterns.iter().map(move |pattern| pattern.of_team(&self.of, &name))
+        });
+        stream::iter(publishes)
+            .map(async |MessageTemplate { subject, headers, payload }| {
+                let ack = context.publish_with_headers(subject, headers, payload.into());
+                ack.await.unwrap().await.unwrap();
+            })
+            .buffer_unordered(IN_FLIGHT)
+            .for_each(async |()| ())
+            .await;
+        start.elapsed()
+    }
+
+    /// The number of messages of a team.
+    pub(crate) fn len(&self) -> usize {
+        self.patterns.len()
+    }
+}
+
+impl MessageTemplate {
+    async fn read(client: &Client, stream: &str, subject: &str) -> Self {
+        let found = last(client, stream, subject).await.expect("a message of the store");
+        let stored = found.headers.unwrap();
+        let subject = stored.get("Nats-Subject").unwrap().to_string();
+        let mut headers = HeaderMap::new();
+        // Keep the store's headers, but not those that the server adds.
+        let ours = |name: &async_nats::HeaderName| name.to_string().starts_with("Brigade-");
+        for (name, values) in stored.iter().filter(|(name, _)| ours(name)) {
+            for value in values {
+                headers.append(name.clone(), value.clone());
+            }
+        }
+        Self { subject, headers, payload: String::from_utf8(found.payload.to_vec()).unwrap() }
+    }
+
+    fn of_team(&self, first: &TeamName, team: &TeamName) -> Self {
+        let (old, new) = (first.as_str(), team.as_str());
+        let mut headers = self.headers.clone();
+        headers.insert(NATS_MESSAGE_ID, Uuid::new_v4().to_string());
+        let subject = self.subject.replacen(&format!(".{old}."), &format!(".{new}."), 1);
+        let payload = self.payload.replace(&format!("\"{old}\""), &format!("\"{new}\""));
+        let payload = payload.replace(&format!("@{old}\""), &format!("@{new}\""));
+        Self { subject, headers, payload }
+    }
+}

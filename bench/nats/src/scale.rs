@@ -1,0 +1,86 @@
+//! One server with ten thousand teams, and with a million mailboxes: memory, disk, restart time after a kill, and
+//! the cost of a send compared with a hundred mailboxes.
+
+use brigade_testkit::nats_server::Engine;
+
+use crate::figures::{Report, heading};
+use crate::fill::{MAILBOXES, TeamTemplate};
+use crate::scale_steps::{Reads, Sends};
+use crate::server::{memory, processor, restart, usage};
+use crate::{Length, block_on};
+
+/// The small server: 17 teams, 102 mailboxes.
+const FEW: usize = 17;
+
+pub(crate) fn run(report: &mut Report, length: Length) {
+    // 10,000 teams are 60,000 mailboxes; 166,667 a million.
+    let sizes = length.pick(&[2_000, 16_667][..], &[10_000, 166_667]);
+    let mut big = Engine::single();
+    let small = Engine::single();
+    let patterns = block_on(async {
+        let patterns = TeamTemplate::make(&small.urls).await;
+        patterns.fill(&small.urls, 1..FEW).await;
+        let patterns = TeamTemplate::make(&big.urls).await;
+        patterns.fill(&big.urls, 1..FEW).await;
+        patterns
+    });
+    let samples = length.pick(200, 1_000);
+    let mut alone = Sends::default();
+    block_on(alone.measure(&big.urls, FEW, samples));
+    println!("a team: {} stored messages, {MAILBOXES} mailboxes", patterns.len());
+    heading("through the store, one server, sync always");
+    alone.print(FEW * MAILBOXES);
+    let mut there = FEW;
+    for &teams in sizes {
+        // Filling is not measured, so it does not sync every write.
+        restart(&mut big, "always", "\"2m\"");
+        let (disk, before) = (usage(&big.folder(0).join("data")), there);
+        let took = block_on(patterns.fill(&big.urls, there..teams));
+        there = teams;
+        let count = (there - before) * patterns.len();
+        let rate = count as f64 / took.as_secs_f64();
+        let grown = usage(&big.folder(0).join("data")) - disk;
+        println!(
+            "{count} messages of new teams in {:.1} s ({rate:.0} per second)",
+            took.as_secs_f64()
+        );
+        println!("disk: {:.0} bytes per message", grown as f64 / count as f64);
+        println!("memory after filling: {} MB", memory(big.pid(0)) / 1_000_000);
+        let took = restart(&mut big, "\"2m\"", "always");
+        println!("{} mailboxes: ready {:.1} s after a kill", teams * MAILBOXES, took.as_secs_f64());
+        println!("memory after the start: {} MB", memory(big.pid(0)) / 1_000_000);
+        let [mut many, mut few] = <[Sends; 2]>::default();
+        let busy = |engine: &Engine| processor(engine.pid(0));
+        let cpu = (busy(&big), busy(&small));
+        for _ in 0..10 {
+            block_on(few.measure(&small.urls, FEW, samples / 10));
+            block_on(many.measure(&big.urls, there, samples / 10));
+        }
+        let cpu = (busy(&big) - cpu.0, busy(&small) - cpu.1);
+        heading("compared with a server of 102 mailboxes, in turn");
+        many.print(there * MAILBOXES);
+        few.print(FEW * MAILBOXES);
+        println!("CPU time of the servers: {:.2} s and {:.2} s", cpu.0, cpu.1);
+        println!("memory after the sends: {} MB", memory(big.pid(0)) / 1_000_000);
+        let what = |kind| format!("{kind}, {} mailboxes to 102", there * MAILBOXES);
+        report.check_ratio(&what("send"), many.send.median(), 1.5, few.send.median());
+        report.check_ratio(&what("first send"), many.idle.median(), 1.5, few.idle.median());
+
+        let [mut many, mut few] = <[Reads; 2]>::default();
+        let cpu = (busy(&big), busy(&small));
+        for _ in 0..10 {
+            block_on(few.measure(&small.urls, FEW, samples / 40));
+            block_on(many.measure(&big.urls, there, samples / 40));
+        }
+        let cpu = (busy(&big) - cpu.0, busy(&small) - cpu.1);
+        heading("reading, in turn");
+        many.print(there * MAILBOXES);
+        few.print(FEW * MAILBOXES);
+        println!("CPU time of the servers: {:.2} s and {:.2} s", cpu.0, cpu.1);
+        println!(
+            "memory {} MB, disk {} MB",
+            memory(big.pid(0)) / 1_000_000,
+            usage(&big.folder(0).join("data")) / 1_000_000
+        );
+    }
+}

@@ -1,0 +1,166 @@
+//! The measurements among many teams: sends and wake-ups, and reads.
+
+use std::time::Instant;
+
+use async_nats::header::NATS_MESSAGE_ID;
+use async_nats::{Client, HeaderMap};
+use brigade_nats::layout::{Place, Stream, Weight};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::bare_contender::{entry, last};
+use crate::contender::{SHARDS, member, message, team};
+use crate::figures::{Times, line};
+use crate::fill::{FILLED, MEMBERS};
+use crate::store_contender::{connect, seat, send, wait_for};
+
+/// Delivery policies of a consumer.
+const POLICIES: [&str; 3] = ["all", "by_start_sequence", "last_per_subject"];
+/// A prime step, which visits all teams.
+const STEP: usize = 7_919;
+
+/// Sends to members of many teams.
+#[derive(Debug, Default)]
+pub(crate) struct Sends {
+    n: usize,
+    /// To a mailbox that has been idle since filling.
+    pub(crate) idle: Times,
+    /// The same with the bare client, to another mailbox.
+    bare_idle: Times,
+    /// To a mailbox that just received a message.
+    pub(crate) send: Times,
+    wake: Times,
+    watch: Times,
+}
+
+impl Sends {
+    pub(crate) async fn measure(&mut self, urls: &[String], teams: usize, samples: usize) {
+        let (here, there) = (connect(urls).await, connect(urls).await);
+        let context = async_nats::jetstream::new(async_nats::connect(urls).await.unwrap());
+        for number in self.n..self.n + samples {
+            let team = team(FILLED, (number * STEP) % teams);
+            let [from, to, other] = [MEMBERS[0], MEMBERS[1], MEMBERS[2]];
+            let writer = seat(&here, &team, from);
+            let start = Instant::now();
+            let mut watch = there.watch(&team).await.unwrap();
+            self.watch.push(start.elapsed());
+            here.team(&team).await.unwrap().expect("a filled team");
+
+            let first = message(from, number);
+            let start = Instant::now();
+            send(&writer, to, &first).await;
+            self.idle.push(start.elapsed());
+
+            let bare = message(from, number);
+            let subject = Place::of(&team, SHARDS).letter(&member(other), from, Weight::Words);
+            let start = Instant::now();
+            let mut headers = HeaderMap::new();
+            headers.insert(NATS_MESSAGE_ID, bare.msg_id.as_str());
+            let ack = context.publish_with_headers(subject, headers, entry(&bare).into());
+            ack.await.unwrap().await.unwrap();
+            self.bare_idle.push(start.elapsed());
+
+            let message = message(from, number);
+            let start = Instant::now();
+            let (sent, woken) = tokio::join!(
+                async {
+                    send(&writer, to, &message).await;
+                    start.elapsed()
+                },
+                async {
+                    wait_for(&mut watch, message.key()).await;
+                    start.elapsed()
+                }
+            );
+            self.send.push(sent);
+            self.wake.push(woken);
+        }
+        self.n += samples;
+    }
+
+    pub(crate) fn print(&self, among: usize) {
+        let rows = [
+            ("send", &self.send),
+            ("wake", &self.wake),
+            ("first send, to an idle mailbox", &self.idle),
+            ("bare: the same", &self.bare_idle),
+            ("start of a watch", &self.watch),
+        ];
+        for (name, times) in rows {
+            line(&format!("{name}, among {among}"), times);
+        }
+    }
+}
+
+/// First reads of mailboxes of many teams.
+#[derive(Debug, Default)]
+pub(crate) struct Reads {
+    n: usize,
+    inbox: Times,
+    /// The last message of one subject, with the bare client.
+    literal: Times,
+    /// The last message of a mailbox from any sender, with the bare client.
+    wildcard: Times,
+    /// Creating a consumer of a mailbox with the bare client, for each delivery policy.
+    readers: [Times; 3],
+}
+
+impl Reads {
+    pub(crate) async fn measure(&mut self, urls: &[String], teams: usize, samples: usize) {
+        let store = connect(urls).await;
+        let client = async_nats::connect(urls).await.unwrap();
+        for number in self.n..self.n + samples {
+            let team = team(FILLED, (number * STEP) % teams);
+            let place = Place::of(&team, SHARDS);
+            let (of, stream) = (member(MEMBERS[1]), place.stream(Stream::Mail));
+            let start = Instant::now();
+            last(&client, &stream, &place.marks(&of)).await.expect("marks");
+            self.literal.push(start.elapsed());
+            let start = Instant::now();
+            last(&client, &stream, &place.mailbox(&of)).await.expect("a message");
+            self.wildcard.push(start.elapsed());
+            for (policy, times) in POLICIES.iter().zip(&mut self.readers) {
+                let start = Instant::now();
+                reader(&client, &stream, &place.mailbox(&of), policy).await;
+                times.push(start.elapsed());
+            }
+            let start = Instant::now();
+            let inbox = store.inbox(&team, &of).await.unwrap();
+            self.inbox.push(start.elapsed());
+            assert!(!inbox.is_empty(), "the sent messages are in the inbox");
+        }
+        self.n += samples;
+    }
+
+    pub(crate) fn print(&self, among: usize) {
+        let [all, from, each] = &self.readers;
+        let rows = [
+            ("first read of a mailbox", &self.inbox),
+            ("bare: last message of one subject", &self.literal),
+            ("bare: last of a mailbox, any sender", &self.wildcard),
+            ("bare: a consumer of all messages", all),
+            ("bare: a consumer from a sequence on", from),
+            ("bare: a consumer of the last of each subject", each),
+        ];
+        for (name, times) in rows {
+            line(&format!("{name}, among {among}"), times);
+        }
+    }
+}
+
+/// Creates a consumer, which the server deletes when it is inactive.
+async fn reader(client: &Client, stream: &str, filter: &str, policy: &str) {
+    let name = Uuid::new_v4().simple().to_string();
+    let mut config = json!({
+        "name": name, "ack_policy": "none", "filter_subject": filter, "mem_storage": true,
+        "num_replicas": 1, "deliver_policy": policy, "inactive_threshold": 100_000_000_u64,
+    });
+    if policy == "by_start_sequence" {
+        config["opt_start_seq"] = json!(50);
+    }
+    let body = json!({ "stream_name": stream, "config": config, "action": "create" });
+    let ask = format!("$JS.API.CONSUMER.CREATE.{stream}.{name}.{filter}");
+    let answer = client.request(ask, body.to_string().into()).await.unwrap();
+    let answer: serde_json::Value = serde_json::from_slice(&answer.payload).unwrap();
+    assert!(answer.get("error").is_none(), "a reader: {answer}");
+}

@@ -1,0 +1,166 @@
+//! The NATS store, as programs use it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use brigade_core::board::{self, TaskPlan};
+use brigade_core::event::{Event, MessageKey};
+use brigade_core::mail;
+use brigade_core::roster::{self, MemberPlan, TeamPlan};
+use brigade_core::seat::Seat;
+use brigade_core::store::{Mark, Outgoing, Store, StoreError, Watch};
+use brigade_nats::{NatsStore, Options, Settings};
+use brigade_wire::name::TeamName;
+use tokio::sync::Mutex;
+
+use crate::bare_contender::task_id;
+use crate::contender::{
+    Contender, LANES, LEAD, READER, SHARDS, SINK, WRITER, member, message, team, text,
+};
+
+/// A store with its own connection.
+pub(crate) async fn connect(urls: &[String]) -> Arc<dyn Store> {
+    connect_with(urls, SHARDS).await
+}
+
+/// The same; creates the streams with this number of shards if there are none.
+pub(crate) async fn connect_with(urls: &[String], shards: u16) -> Arc<dyn Store> {
+    try_connect(urls, shards).await.expect("a NATS store")
+}
+
+/// The same; fails if the servers are out of reach.
+pub(crate) async fn try_connect(
+    urls: &[String],
+    shards: u16,
+) -> Result<Arc<dyn Store>, StoreError> {
+    let settings = Settings { shards, ..Settings::default() };
+    let options = Options { servers: urls.to_vec(), settings, ..Options::default() };
+    Ok(Arc::new(NatsStore::connect(options).await?))
+}
+
+/// The seat of a member.
+pub(crate) fn seat(store: &Arc<dyn Store>, team: &TeamName, name: &str) -> Seat {
+    Seat::new(Arc::clone(store), team.clone(), member(name))
+}
+
+/// Creates a team with these members.
+pub(crate) async fn make_team(store: &Arc<dyn Store>, team: &TeamName, members: &[&str]) -> Seat {
+    let lead = seat(store, team, LEAD);
+    let plan = TeamPlan { description: "a benchmark", lead_model: "none", cwd: "/" };
+    roster::create(&lead, plan).await.unwrap();
+    for name in members {
+        let plan = MemberPlan {
+            agent_type: "bench",
+            model: "none",
+            prompt: "none",
+            cwd: "/",
+            backend_type: "brigade",
+        };
+        roster::join(&lead, &member(name), plan).await.unwrap();
+    }
+    lead
+}
+
+/// Two connections, like a sender and a reader on two hosts.
+#[derive(Debug)]
+pub(crate) struct StoreContender {
+    lanes: Vec<Lane>,
+    /// How often a reader was woken and found no new message.
+    pub(crate) empty_wakes: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct Lane {
+    lead: Seat,
+    writer: Seat,
+    reader: Seat,
+    watch: Mutex<Watch>,
+}
+
+impl StoreContender {
+    pub(crate) async fn connect(urls: &[String]) -> Self {
+        let (here, there) = (connect(urls).await, connect(urls).await);
+        let mut lanes = Vec::new();
+        for number in 0..LANES {
+            let team = team("ours", number);
+            let lead = make_team(&here, &team, &[WRITER, READER, SINK]).await;
+            lanes.push(Lane {
+                lead,
+                writer: seat(&here, &team, WRITER),
+                reader: seat(&there, &team, READER),
+                watch: Mutex::new(there.watch(&team).await.unwrap()),
+            });
+        }
+        Self { lanes, empty_wakes: AtomicUsize::new(0) }
+    }
+}
+
+impl Contender for StoreContender {
+    const NAME: &'static str = "ours";
+
+    async fn send(&self, lane: usize, number: usize) {
+        send(&self.lanes[lane].writer, SINK, &message(WRITER, number)).await;
+    }
+
+    async fn receive(&self, lane: usize, number: usize) -> Duration {
+        let Lane { writer, reader, watch, .. } = &self.lanes[lane];
+        let message = message(WRITER, number);
+        let mut watch = watch.lock().await;
+        let start = Instant::now();
+        let read = async {
+            wait_for(&mut watch, message.key()).await;
+            let wake = start.elapsed();
+            let keys = loop {
+                let inbox = reader.store.inbox(&reader.team, &reader.name).await.unwrap();
+                let unread = inbox.iter().filter(|mail| mail.is_unread());
+                let keys: Vec<MessageKey> = unread.map(|mail| mail.key).collect();
+                if !keys.is_empty() {
+                    break keys;
+                }
+                self.empty_wakes.fetch_add(1, Ordering::Relaxed);
+            };
+            assert_eq!(keys, [message.key()], "the sent message is the unread one");
+            mail::mark(reader, &keys, Mark::Shown).await.unwrap();
+            wake
+        };
+        let ((), wake) = tokio::join!(send(writer, READER, &message), read);
+        wake
+    }
+
+    async fn add_tasks(&self, lane: usize, first: usize, count: usize) {
+        for number in first..first + count {
+            let id = board::add(&self.lanes[lane].lead, &plan(number)).await.unwrap();
+            assert_eq!(id, task_id(number), "task ids are consecutive");
+        }
+    }
+
+    async fn claim(&self, lane: usize, number: usize) {
+        board::claim(&self.lanes[lane].reader, task_id(number)).await.unwrap();
+    }
+}
+
+/// Sends a prepared message.
+pub(crate) async fn send(seat: &Seat, to: &str, message: &Outgoing) {
+    let receipt = seat.store.send(&seat.team, &member(to), message).await.unwrap();
+    assert!(receipt.waits.is_none(), "the NATS store never lets a message wait");
+}
+
+/// Waits until a watch reports this message.
+pub(crate) async fn wait_for(watch: &mut Watch, key: MessageKey) {
+    loop {
+        let record = watch.next().await.expect("an open watch");
+        if matches!(record.event, Event::Sent { key: sent, .. } if sent == key) {
+            return;
+        }
+    }
+}
+
+/// A task of an ordinary size.
+pub(crate) fn plan(number: usize) -> TaskPlan {
+    TaskPlan {
+        subject: format!("task {number}"),
+        description: text("task", number),
+        ..TaskPlan::default()
+    }
+}

@@ -1,0 +1,367 @@
+"""The parts of the benchmark, the same for every peer: single operations, races, kills, wake-ups, starts."""
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+from peers import PEERS, READER, WRITERS, AnyteamTools, Node, Ours, program
+from clients import Refused, Server
+
+# The number of rounds (short, full), and the seconds after which no further round starts.
+ROUNDS = {"costs": (1, 12, 70), "share": (1, 5, 40), "writers": (1, 5, 60), "claims": (1, 5, 60),
+          "kill": (1, 20, 120), "wake": (3, 25, 60), "start": (1, 7, 60)}
+
+
+SIZES = (10, 1_000, 10_000)
+
+
+def spread(values):
+    """Median, 10th, 90th and 99th percentile, and the number of measurements."""
+    values = sorted(values)
+    last = len(values) - 1
+    at = {name: values[round(last * part)] for name, part in (("p10", .1), ("p50", .5), ("p90", .9), ("p99", .99))}
+    return at | {"n": len(values)}
+
+
+class Bench:
+    def __init__(self, root, short, only):
+        self.root, self.short, self.number = Path(root), short, 0
+        self.peers = [peer for peer in PEERS if not (short and peer.slow)
+                      and (not only or any(part in peer.name for part in only))]
+        self.start, self.failed = time.monotonic(), {}
+
+    @contextlib.contextmanager
+    def careful(self, part, peer):
+        """Excludes a peer that fails from this part, and records its error; brigade must not fail."""
+        try:
+            yield
+        except (Refused, OSError, ValueError, LookupError, TypeError, subprocess.SubprocessError) as error:
+            if isinstance(peer, Ours):
+                raise
+            self.say(f"{part}: {peer.name} failed: {error!r}")
+            self.failed.setdefault(part, {})[peer.name] = repr(error)[:300]
+
+    def elapsed(self):
+        return time.monotonic() - self.start
+
+    def say(self, line):
+        print(f"{self.elapsed():6.0f} s  {line}", flush=True)
+
+    def prepare(self, peer, **contents):
+        self.number += 1
+        root = self.root / str(self.number)
+        peer.prepare(root, **contents)
+        return root
+
+    def close(self, peer, root):
+        peer.close(root)
+        shutil.rmtree(root, ignore_errors=True)
+
+    def in_turns(self, what, peers=None):
+        """Yields all peers in each round, so that they are measured in turn. Each round starts with another peer, because
+        the file system is slower for later ones."""
+        peers = list(self.peers if peers is None else peers)
+        short, full, seconds = ROUNDS[what]
+        until = time.monotonic() + seconds
+        for number in range(short if self.short else full):
+            if time.monotonic() > until:
+                self.say(f"{what}: time is up after {number} rounds")
+                return
+            for peer in peers:
+                if peer.name in self.failed.get(what, {}):
+                    continue
+                if not peer.slow or number % (20 if what == "kill" else 4) == 0 or what == "wake":
+                    yield number, peer
+            peers = peers[1:] + peers[:1]
+
+    def costs(self):
+        """Sends, reads and marks one message, with a history of read messages."""
+        rows = {}
+        for size in SIZES[:1] if self.short else SIZES:
+            opened = {}
+            for peer in self.peers:
+                with self.careful("costs", peer):
+                    if size in peer.sizes and peer.name not in self.failed.get("costs", {}):
+                        root = self.prepare(peer, history=size)
+                        opened[peer] = root, peer.member(root, WRITERS[0]), peer.member(root, READER)
+            self.say(f"a history of {size} is made")
+            times = {peer: {"send": [], "read": [], "mark": []} for peer in opened}
+            for number, peer in self.in_turns("costs", opened):
+                with self.careful("costs", peer):
+                    _, writer, reader = opened[peer]
+                    until = time.monotonic() + 0.5
+                    for turn in range(10):
+                        times[peer]["send"].append(writer.send(number * 10 + turn))
+                        times[peer]["read"].append(reader.read())
+                        if "mark" not in peer.why:
+                            times[peer]["mark"].append(reader.mark())
+                        if time.monotonic() > until:
+                            break
+            for peer, (root, writer, reader) in opened.items():
+                writer.close()
+                reader.close()
+                self.close(peer, root)
+                for what, taken in times[peer].items():
+                    if taken:
+                        rows.setdefault(peer.name, {}).setdefault(what, {})[str(size)] = spread(taken)
+        return rows
+
+    def share(self):
+        """The native protocol in Node and the peer write 300 messages each into one inbox."""
+        count, rows = 30 if self.short else 300, {}
+        for _, peer in self.in_turns("share", [peer for peer in self.peers if peer.native and peer.kind == "library"]):
+            with self.careful("share", peer):
+                root = self.prepare(peer)
+                inbox = peer.inbox(root)
+                inbox.write_text(json.dumps([{
+                    "from": "w15", "text": "first", "timestamp": "2026-01-01T00:00:00.000Z", "read": False,
+                    "color": "blue", "msgV": 1, "msg_id": "5d0f8f0e-0000-4000-8000-000000000000", "type": "message",
+                    "theirs": {"kept": [1, 2]}}], indent=2))
+                node, other = Node().member(root, WRITERS[0]), peer.member(root, WRITERS[1])
+                for member in (node, other):
+                    member.burst(0, count)
+                for member in (node, other):
+                    member.over()
+                texts = peer.texts(root)
+                row = rows.setdefault(peer.name, [])
+                there = set(texts or ())
+                row.append({
+                    "json": texts is not None,
+                    "native acked": len(node.acked), "native there": sum(f"w0/{n}" in there for n in node.acked),
+                    "peer acked": len(other.acked), "peer there": sum(f"w1/{n}" in there for n in other.acked),
+                    "refused": len(node.refused) + len(other.refused),
+                    "whole": whole(inbox, "w0/"), "unknown kept": kept(inbox),
+                })
+                node.close()
+                other.close()
+                self.close(peer, root)
+        return rows
+
+    def writers(self):
+        """Four and sixteen writers of the same peer on one inbox."""
+        rows = {}
+        for many in (4, 16):
+            # Without peers that need seconds of CPU time for each start.
+            peers = [peer for peer in self.peers if many == 4 or not peer.slow]
+            for _, peer in self.in_turns("writers", peers):
+                with self.careful("writers", peer):
+                    each = {"library": 100, "tools": 40, "command": 40}[peer.kind] * 4 // many
+                    each = max(1, each // (10 if self.short else 20 if peer.slow else 1))
+                    root = self.prepare(peer)
+                    members = [peer.member(root, name) for name in WRITERS[:many]]
+                    start = time.monotonic()
+                    for member in members:
+                        member.burst(0, each)
+                    over = all([member.over() for member in members])
+                    took = max([member.end or start for member in members]) - start
+                    acked = {f"{name}/{n}" for name, member in zip(WRITERS, members) for n in member.acked}
+                    for member in members:
+                        member.close()
+                    texts = peer.texts(root)
+                    rows.setdefault(peer.name, {}).setdefault(str(many), []).append({
+                        "rate": len(acked) / took if took else 0, "acked": len(acked), "asked": many * each,
+                        "lost": len(acked - set(texts or ())), "twice": len(texts or ()) - len(set(texts or ())),
+                        "refused": sum(len(member.refused) for member in members), "json": texts is not None, "over": over,
+                        "why": next((member.refused[0][:200] for member in members if member.refused), ""),
+                    })
+                    self.close(peer, root)
+            self.say(f"{many} writers are done")
+        return rows
+
+    def claims(self):
+        """Four members claim the same tasks, in the same order."""
+        tasks, rows = 20 if self.short else 100, {}
+        for _, peer in self.in_turns("claims", [peer for peer in self.peers if peer.board]):
+            with self.careful("claims", peer):
+                root = self.prepare(peer, tasks=tasks)
+                members = [peer.member(root, name) for name in WRITERS[:4]]
+                start = time.monotonic()
+                for member in members:
+                    member.claims(tasks)
+                over = all([member.over() for member in members])
+                took = max([member.end or start for member in members]) - start
+                got = [task for member in members for task in member.got]
+                for member in members:
+                    member.close()
+                rows.setdefault(peer.name, []).append({
+                    "rate": len(set(got)) / took if took else 0, "twice": len(got) - len(set(got)),
+                    "lost": tasks - len(set(got)), "failed": sum(len(member.refused) for member in members),
+                    "over": over, "why": next((member.refused[0] for member in members if member.refused), ""),
+                })
+                self.close(peer, root)
+        return rows
+
+    def kill(self):
+        """Kills four writers during their sends, again and again in the same team."""
+        rows, folders, rng = {}, {}, random.Random(9)
+        for number, peer in self.in_turns("kill"):
+            with self.careful("kill", peer):
+                if peer not in folders:
+                    folders[peer] = self.prepare(peer), set()
+                root, acked = folders[peer]
+                members = [peer.member(root, name) for name in WRITERS[:4]]
+                for member in members:
+                    member.burst(number * 100_000, 100_000)
+                until = time.monotonic() + 30
+                while time.monotonic() < until and not any(member.acked for member in members):
+                    time.sleep(0.002)
+                time.sleep(rng.uniform(0.01, 0.15))
+                for member in members:
+                    member.kill()
+                for name, member in zip(WRITERS, members):
+                    member.over()
+                    acked.update(f"{name}/{n}" for n in member.acked)
+                row = rows.setdefault(peer.name, {"rounds": 0, "torn": 0, "stuck": 0})
+                texts = peer.texts(root)
+                row["rounds"] += 1
+                row["torn"] += texts is None
+                # Does a send still work? It may have to wait for the lock of a dead process.
+                start, late = time.monotonic(), peer.member(root, WRITERS[4])
+                try:
+                    late.send(number)
+                    acked.add(f"{WRITERS[4]}/{number}")
+                except Refused:
+                    row["stuck"] += 1
+                row["slowest next send"] = max(row.get("slowest next send", 0), time.monotonic() - start)
+                late.close()
+                if texts is None and peer.native:
+                    # The inbox is corrupt: start over with an empty one, and count its messages as lost.
+                    if peer.texts(root) is None:
+                        peer.inbox(root).write_text("[]")
+        for peer, (root, acked) in folders.items():
+            texts = peer.texts(root)
+            if peer.name not in rows:
+                continue
+            rows[peer.name] |= {"acked": len(acked), "lost": len(acked - set(texts or ())),
+                                "twice": len(texts or ()) - len(set(texts or ()))}
+            self.close(peer, root)
+        return rows
+
+    def wake(self):
+        """From the return of a send until the reader has the message."""
+        rows, opened, rng = {}, {}, random.Random(9)
+        for peer in self.peers:
+            if "wake" in peer.why or peer.kind == "command" or peer.name.endswith("`power`"):
+                continue
+            root = self.prepare(peer)
+            writer, reader, heard = peer.member(root, WRITERS[0]), peer.member(root, READER), {}
+            if peer.kind == "library":
+                reader.watch(heard.__setitem__)
+            else:
+                threading.Thread(target=waiting, args=(reader, heard), daemon=True).start()
+            opened[peer] = root, writer, reader, heard
+        time.sleep(1)
+        sent = {}
+        for number, peer in self.in_turns("wake", opened):
+            with self.careful("wake", peer):
+                opened[peer][1].send(number)
+                sent[peer, number] = time.time_ns()
+                time.sleep(rng.uniform(0.05, 0.25))
+        time.sleep(3)
+        for peer, (root, writer, reader, heard) in opened.items():
+            times = [max(0, heard[f"w0/{n}"] - at) / 1000 for (d, n), at in sent.items()
+                     if d is peer and f"w0/{n}" in heard]
+            rows[peer.name] = (spread(times) if times else {}) | {"sent": sum(d is peer for d, _ in sent)}
+            writer.close()
+            reader.kill()
+            self.close(peer, root)
+        return rows
+
+    def servers(self):
+        """The time from the start to the list of tools, memory when idle, size of the list."""
+        rows = {}
+        others = [peer for peer in self.peers if peer.kind == "tools"]
+        others += [] if self.short else [Wrapper(), Cao()]
+        folders = {}
+        for _, peer in self.in_turns("start", others):
+            with self.careful("start", peer):
+                if peer not in folders:
+                    folders[peer] = self.prepare(peer)
+                root = folders[peer]
+                start = time.monotonic()
+                if hasattr(peer, "start"):
+                    peer.close(root)
+                    start = time.monotonic()
+                    member = peer.start(root)
+                else:
+                    member = peer.member(root, WRITERS[0])
+                listed = member.tools()
+                took = time.monotonic() - start
+                time.sleep(0.5)
+                row = rows.setdefault(peer.name, {"start": [], "memory": []})
+                row["start"].append(took * 1e3)
+                row["memory"].append(member.memory() / 1e6)
+                row["tools"] = len(listed["tools"])
+                row["tokens"] = len(json.dumps(listed, separators=(",", ":"), ensure_ascii=False)) // 4
+                member.close()
+        for peer, root in folders.items():
+            self.close(peer, root)
+        for row in rows.values():
+            row["start"], row["memory"] = spread(row["start"]), spread(row["memory"])
+        return rows
+
+
+class Wrapper(AnyteamTools):
+    """The server that claude-anyteam starts for a teammate; the other one is for a lead."""
+
+    name = "claude-anyteam-wrapper 0.8.4"
+
+    def member(self, root, name):
+        env = self.env(root) | {"CLAUDE_ANYTEAM_TEAM": "bench", "CLAUDE_ANYTEAM_NAME": name}
+        return Server([program("ANYTEAM") + "/bin/claude-anyteam-wrapper"], env, None, name, root)
+
+
+class Cao(Ours):
+    """Its mail needs an agent in a terminal, so only its server is measured."""
+
+    name, slow = "cli-agent-orchestrator 2.5.4", False
+
+    def member(self, root, name):
+        return Server([program("CAO") + "/bin/cao-mcp-server"], self.env(root) | {"CAO_TERMINAL_ID": "0"}, None, name,
+                      root)
+
+
+def waiting(reader, heard):
+    """Waits for messages in a loop with the server's own tool."""
+    while True:
+        try:
+            given, _ = reader.call("wait")
+            at = time.time_ns()
+            for message in given.get("messages", []):
+                heard.setdefault(message["text"].split(" ")[0], at)
+            if hasattr(reader, "ids") or "success" not in given:
+                reader.call("ack", [message["id"] for message in given.get("messages", [])])
+        except (Refused, OSError, ValueError):
+            return
+
+
+def whole(inbox, prefix):
+    """Whether messages of the native protocol are unchanged."""
+    try:
+        entries = json.loads(inbox.read_text())
+    except ValueError:
+        return False
+    return all({"from", "text", "timestamp", "read", "msg_id"} <= set(entry) for entry in entries
+               if str(entry.get("text") or entry.get("content")).startswith(prefix))
+
+
+def kept(inbox):
+    """Whether an unknown field is still there."""
+    try:
+        entries = json.loads(inbox.read_text())
+    except ValueError:
+        return False
+    return any(entry.get("theirs") == {"kept": [1, 2]} for entry in entries)
+
+
+def size(path):
+    """The disk usage of an installation, without its interpreter."""
+    path = os.path.realpath(path)
+    return int(subprocess.run(["du", "-sbL" if os.path.isfile(path) else "-sb", path], check=True, text=True,
+                              stdout=subprocess.PIPE).stdout.split()[0])

@@ -1,0 +1,171 @@
+//! Many writers on one inbox, together with a program that behaves like Claude Code.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use brigade_files::Durability;
+
+use crate::Length;
+use crate::children::{ChildProcess, child};
+use crate::figures::Report;
+use crate::node;
+use crate::readers;
+use crate::temp_team::{READER, TeamDirs, TempTeam, block_on, member, team};
+
+/// The fate of the messages of one sender.
+#[derive(Debug, Default)]
+struct SenderCounts {
+    acked: usize,
+    refused: usize,
+    lost: usize,
+    doubled: usize,
+    unordered: usize,
+}
+
+/// The result of one run.
+struct ContentionResult {
+    ours: SenderCounts,
+    peers: SenderCounts,
+    reads: usize,
+    torn: usize,
+    polls: usize,
+    polls_torn: usize,
+}
+
+pub(crate) fn run(report: &mut Report, length: Length) {
+    readers::run(report, length);
+    let modules = node::modules();
+    let seconds = length.pick(2.0, 5.0);
+    let eight = contend(&modules, 0, 8, seconds);
+    let alone = contend(&modules, 0, 1, seconds);
+    let mixed = contend(&modules, 8, 1, seconds);
+    let ours = contend(&modules, 8, 0, seconds);
+    println!("one inbox, {seconds} s, 500-byte messages, a reader that parses it in a loop");
+    let columns = ["acked", "refused", "lost", "twice", "disorder", "kept/s", "reads", "torn"];
+    println!("{:<34} {}", "", columns.map(|name| format!("{name:>8}")).join(" "));
+    let line = |name: &str, counts_of: &SenderCounts, run: &ContentionResult| {
+        let SenderCounts { acked, refused, lost, doubled, unordered } = counts_of;
+        let rate = rate(counts_of, seconds);
+        println!(
+            "{name:<34} {acked:>8} {refused:>8} {lost:>8} {doubled:>8} {unordered:>8} {rate:>8.0} {:>8} {:>8}",
+            run.reads, run.torn
+        );
+    };
+    line("(a) eight Node peers", &eight.peers, &eight);
+    line("(b) one Node peer", &alone.peers, &alone);
+    line("(c) eight brigade, with one peer", &mixed.ours, &mixed);
+    line("(c) one Node peer, with eight", &mixed.peers, &mixed);
+    line("(d) eight brigade, for comparison", &ours.ours, &ours);
+    let SenderCounts { acked, refused, lost, doubled, unordered } = mixed.ours;
+    report.check(refused == 0, format!("ours refused: {refused} of {}", acked + refused));
+    report.check(lost == 0, format!("ours lost: {lost} of {acked}"));
+    report.check(doubled == 0, format!("ours stored twice: {doubled}"));
+    report.check(unordered == 0, format!("ours out of order: {unordered}"));
+    report.check(mixed.torn == 0, format!("torn reads: {} of {}", mixed.torn, mixed.reads));
+    let baseline = loss(&eight.peers).max(loss(&alone.peers));
+    let text = format!(
+        "acknowledged messages that the peer loses: {:.2} % with us, {:.2} % without",
+        loss(&mixed.peers) * 100.0,
+        baseline * 100.0
+    );
+    report.check(loss(&mixed.peers) <= baseline, text);
+    let polls =
+        format!("torn reads of Node without a lock: {} of {}", mixed.polls_torn, mixed.polls);
+    report.check(mixed.polls_torn == 0, polls);
+    let (us, them) = (rate(&mixed.ours, seconds), rate(&eight.peers, seconds));
+    let text =
+        format!("our rate: {:.1} x eight Node peers' (bar 3 x; {us:.0}/s, {them:.0}/s)", us / them);
+    report.check_time(3.0 * them / us, text);
+}
+
+fn contend(modules: &Path, brigades: usize, peers: usize, seconds: f64) -> ContentionResult {
+    let names: Vec<String> = (0..brigades).map(|number| format!("ours-{number}")).collect();
+    let temp = TempTeam::with_team(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    std::fs::write(temp.dirs.inbox(), "[]").unwrap();
+    let time = seconds.to_string();
+    let reader = ChildProcess::start(&mut child("parse", &temp.dirs, &[&time]));
+    let mut poller = node::peer(modules, "read", &temp.dirs.inbox(), "poller");
+    let poller = ChildProcess::start(poller.arg(&time));
+    let peers: Vec<(String, ChildProcess)> = (0..peers)
+        .map(|number| {
+            let name = format!("peer-{number}");
+            let mut command = node::peer(modules, "append", &temp.dirs.inbox(), &name);
+            (name, ChildProcess::start(command.arg(&time)))
+        })
+        .collect();
+    let ours: Vec<(String, ChildProcess)> = names
+        .into_iter()
+        .map(|name| {
+            let mut command = child("send", &temp.dirs, &[&name, "process", &time]);
+            (name, ChildProcess::start(&mut command))
+        })
+        .collect();
+    let finish = |all: Vec<(String, ChildProcess)>| -> Vec<(String, Vec<String>)> {
+        all.into_iter().map(|(name, running)| (name, running.finish())).collect()
+    };
+    let (ours, peers) = (finish(ours), finish(peers));
+    let (reads, torn) = counts(reader);
+    let (polls, polls_torn) = counts(poller);
+    let kept = kept(&temp.dirs);
+    ContentionResult {
+        ours: counts_of(&ours, &kept),
+        peers: counts_of(&peers, &kept),
+        reads,
+        torn,
+        polls,
+        polls_torn,
+    }
+}
+
+/// The number of reads, and of torn reads.
+fn counts(reader: ChildProcess) -> (usize, usize) {
+    let said = reader.finish();
+    let mut numbers = said[0].split(' ').skip(1).map(|number| number.parse().unwrap());
+    (numbers.next().unwrap(), numbers.next().unwrap())
+}
+
+/// The ids in the inbox with their positions, after a new store has read it once.
+fn kept(dirs: &TeamDirs) -> HashMap<String, Vec<usize>> {
+    block_on(dirs.store(Durability::Process).inbox(&team(), &member(READER))).unwrap();
+    let inbox = std::fs::read(dirs.inbox()).unwrap();
+    let entries: Vec<serde_json::Value> = serde_json::from_slice(&inbox).unwrap();
+    let mut kept: HashMap<String, Vec<usize>> = HashMap::new();
+    for (at, entry) in entries.iter().enumerate() {
+        kept.entry(entry["msg_id"].as_str().unwrap().to_owned()).or_default().push(at);
+    }
+    kept
+}
+
+fn counts_of(
+    senders: &[(String, Vec<String>)],
+    kept: &HashMap<String, Vec<usize>>,
+) -> SenderCounts {
+    let mut counts_of = SenderCounts::default();
+    for (_, lines) in senders {
+        let mut last = None;
+        for line in lines {
+            let mut words = line.split(' ');
+            match (words.next(), words.nth(1)) {
+                (Some("acked"), Some(id)) => {
+                    counts_of.acked += 1;
+                    let temps = kept.get(id).map_or(&[][..], Vec::as_slice);
+                    counts_of.lost += usize::from(temps.is_empty());
+                    counts_of.doubled += usize::from(temps.len() > 1);
+                    let temp = temps.first().copied();
+                    counts_of.unordered += usize::from(temp.is_some() && temp < last);
+                    last = temp.or(last);
+                }
+                _ => counts_of.refused += 1,
+            }
+        }
+    }
+    counts_of
+}
+
+fn loss(counts_of: &SenderCounts) -> f64 {
+    if counts_of.acked == 0 { 0.0 } else { counts_of.lost as f64 / counts_of.acked as f64 }
+}
+
+fn rate(counts_of: &SenderCounts, seconds: f64) -> f64 {
+    (counts_of.acked - counts_of.lost) as f64 / seconds
+}

@@ -1,0 +1,203 @@
+//! Faults around the store: it reports an error and changes nothing.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use brigade_core::mail::{self, Words};
+use brigade_files::Durability;
+
+use crate::Length;
+use crate::children::ChildProcess;
+use crate::cost::native_inbox;
+use crate::figures::Report;
+use crate::mount::{Mount, need_root};
+use crate::temp_team::{READER, TeamDirs, TempTeam, block_on, send};
+use crate::{faults_files, faults_modes, faults_space};
+
+/// A user id that is not root.
+pub(crate) const UNPRIVILEGED: u32 = 65_534;
+
+pub(crate) fn run(report: &mut Report, length: Length) {
+    need_root();
+    faults_modes::run(report);
+    links_and_owners(report);
+    no_access(report);
+    read_only(report);
+    faults_space::run(report);
+    faults_files::run(report, length);
+}
+
+/// Sends once; returns the error with its causes, or the reason why the message waits.
+pub(crate) fn try_send(dirs: &TeamDirs, text: &str) -> Result<Option<String>, String> {
+    let seat = dirs.seat("writer", Durability::Process);
+    match block_on(mail::send(&seat, READER, Words { text, summary: None })) {
+        Ok(sent) => Ok(sent.receipt.waits.as_ref().map(|why| chain(why))),
+        Err(error) => Err(chain(&error)),
+    }
+}
+
+/// An error and its causes.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+/// The contents of every file in a folder; for links, their targets.
+pub(crate) fn snapshot(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let paths =
+        crate::kill::walk(dir).into_iter().filter(|path| path.is_symlink() || path.is_file());
+    let read = |path: PathBuf| {
+        let bytes = match std::fs::read_link(&path) {
+            Ok(target) => target.into_os_string().into_encoded_bytes(),
+            Err(_) => std::fs::read(&path).unwrap(),
+        };
+        (path, bytes)
+    };
+    paths.map(read).collect()
+}
+
+/// A team with some messages.
+pub(crate) fn used_team() -> TempTeam {
+    let temp = TempTeam::with_team(&["writer"]);
+    std::fs::write(temp.dirs.inbox(), native_inbox(3)).unwrap();
+    let writer = temp.dirs.seat("writer", Durability::Process);
+    send(&writer, 0);
+    temp
+}
+
+/// A send that must fail and change nothing.
+fn refused(
+    report: &mut Report,
+    what: &str,
+    temp: &TempTeam,
+    attempt: impl Fn() -> Result<Option<String>, String>,
+) {
+    let before = snapshot(&temp.root);
+    let said = attempt();
+    println!("{what}\n      {said:?}");
+    report.check(said.is_err(), format!("{what}: fails"));
+    let after = snapshot(&temp.root);
+    let changed: Vec<&PathBuf> = before
+        .keys()
+        .chain(after.keys())
+        .filter(|path| before.get(*path) != after.get(*path))
+        .collect();
+    report.check(changed.is_empty(), format!("{what}: changes nothing {changed:?}"));
+}
+
+fn links_and_owners(report: &mut Report) {
+    let temp = used_team();
+    let dirs = &temp.dirs;
+    let elsewhere = temp.root.join("elsewhere");
+    let inbox = dirs.inbox();
+    std::fs::rename(&inbox, &elsewhere).unwrap();
+    symlink(&elsewhere, &inbox).unwrap();
+    refused(report, "inbox is a link", &temp, || try_send(dirs, "x"));
+    std::fs::remove_file(&inbox).unwrap();
+    std::fs::rename(&elsewhere, &inbox).unwrap();
+    chown(&inbox, Some(UNPRIVILEGED), Some(UNPRIVILEGED)).unwrap();
+    refused(report, "inbox of another user", &temp, || try_send(dirs, "x"));
+    chown(&inbox, Some(0), Some(0)).unwrap();
+    std::fs::rename(dirs.inboxes(), &elsewhere).unwrap();
+    symlink(&elsewhere, dirs.inboxes()).unwrap();
+    refused(report, "inboxes is a link", &temp, || try_send(dirs, "x"));
+    std::fs::remove_file(dirs.inboxes()).unwrap();
+    std::fs::rename(&elsewhere, dirs.inboxes()).unwrap();
+    let mut journals = crate::kill::walk(&dirs.state);
+    journals.retain(|path| path.ends_with("mail/reader.jsonl"));
+    let journal = &journals[0];
+    std::fs::rename(journal, &elsewhere).unwrap();
+    symlink(&elsewhere, journal).unwrap();
+    refused(report, "journal is a link", &temp, || try_send(dirs, "x"));
+    std::fs::remove_file(journal).unwrap();
+    std::fs::rename(&elsewhere, journal).unwrap();
+    chown(journal, Some(UNPRIVILEGED), Some(UNPRIVILEGED)).unwrap();
+    refused(report, "journal of another user", &temp, || try_send(dirs, "x"));
+    chown(journal, Some(0), Some(0)).unwrap();
+    let well = try_send(dirs, "x");
+    report.check(well == Ok(None), format!("afterwards a send succeeds: {well:?}"));
+}
+
+/// This program as a child that is not root.
+pub(crate) fn as_unprivileged(temp: &TempTeam, child: &str, args: &[&str]) -> Command {
+    // Other users may not be able to read our own path.
+    let program = temp.root.join("brigade-bench-store");
+    if !program.exists() {
+        std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        mode(&program, 0o755);
+        mode(&temp.root, 0o755);
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(program);
+    command.arg(format!("child-{child}")).arg(&temp.dirs.claude).arg(&temp.dirs.state).args(args);
+    command
+}
+
+pub(crate) fn mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+fn no_access(report: &mut Report) {
+    let temp = used_team();
+    for path in crate::kill::walk(&temp.root).iter().chain([&temp.root]) {
+        chown(path, Some(UNPRIVILEGED), Some(UNPRIVILEGED)).unwrap();
+    }
+    let dirs = &temp.dirs;
+    let attempt = || {
+        let said = ChildProcess::start(&mut as_unprivileged(&temp, "try", &[])).finish().join(" ");
+        if said.starts_with("acked") { Ok(Some(said)) } else { Err(said) }
+    };
+    let first = attempt();
+    report.check(first == Ok(Some("acked".to_owned())), format!("as another user: {first:?}"));
+    let config = dirs.inboxes().join("../config.json");
+    let state = crate::kill::walk(&dirs.state);
+    let find = |end: &str| state.iter().find(|path| path.ends_with(end)).unwrap().clone();
+    let cases = [
+        ("inboxes not writable", dirs.inboxes(), 0o555, 0o755),
+        ("config not readable", config, 0o000, 0o644),
+        ("journal not writable", find("mail/reader.jsonl"), 0o400, 0o600),
+        ("state folder not writable or searchable", dirs.state.clone(), 0o400, 0o700),
+    ];
+    for (what, path, closed, open) in cases {
+        mode(&path, closed);
+        refused(report, what, &temp, attempt);
+        mode(&path, open);
+    }
+    // The store finds this out after the message is in the journal: it waits, and is not lost.
+    mode(&dirs.inbox(), 0o000);
+    let before = snapshot(&dirs.claude);
+    let said = attempt();
+    println!("inbox not readable\n      {said:?}");
+    let waits = said.is_ok_and(|said| said.is_some_and(|said| said.contains("waits")));
+    report.check(waits, "inbox not readable: the message is safe and waits");
+    report.check(snapshot(&dirs.claude) == before, "inbox not readable: it is unchanged");
+    mode(&dirs.inbox(), 0o644);
+    let last = attempt();
+    let texts = std::fs::read_to_string(dirs.inbox()).unwrap().matches(r#""text": "x""#).count();
+    report.check(texts == 3, format!("all three acknowledged messages are stored: {texts}"));
+    report.check(last == Ok(Some("acked".to_owned())), format!("afterwards: {last:?}"));
+}
+
+fn read_only(report: &mut Report) {
+    for which in ["claude", "state"] {
+        let temp = TempTeam::new();
+        let mount = Mount::memory(&temp.root.join(which), "10m");
+        temp.dirs.make_team(&["writer"]);
+        try_send(&temp.dirs, "before").unwrap();
+        mount.remount("ro");
+        refused(report, &format!("{which} on a read-only file system"), &temp, || {
+            try_send(&temp.dirs, "x")
+        });
+        mount.remount("rw");
+        let well = try_send(&temp.dirs, "after");
+        report.check(well == Ok(None), format!("afterwards a send succeeds: {well:?}"));
+        mount.unmount();
+    }
+}

@@ -1,0 +1,124 @@
+//! Damaged inboxes and extreme messages: the store keeps every complete entry.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use brigade_core::mail::{self, Which, Words};
+use brigade_files::Durability;
+
+use crate::Length;
+use crate::cost::native_inbox;
+use crate::faults::{chain, snapshot, try_send};
+use crate::figures::Report;
+use crate::kill::walk;
+use crate::temp_team::{READER, TempTeam, block_on, member};
+
+pub(crate) fn run(report: &mut Report, length: Length) {
+    let many = length.pick(200, 2_000);
+    let whole = native_inbox(many);
+    let cut = whole[..whole.len() * 6 / 10].to_vec();
+    let kept = String::from_utf8_lossy(&cut).matches("\"type\": \"message\"").count();
+    damaged(report, "truncated to 60 %, unknown to the store", &cut, None, kept);
+    damaged(report, "truncated to 60 %, known to the store", &cut, Some(&whole), many);
+    damaged(report, "empty, unknown to the store", b"", None, 0);
+    damaged(report, "empty, known to the store", b"", Some(&whole), many);
+    // A complete value stays as an entry, even if it is not a message.
+    damaged(report, "an object instead of an array", br#"{"a": 1}"#, None, 1);
+    damaged(
+        report,
+        "an object instead of an array, known to the store",
+        br#"{"a": 1}"#,
+        Some(&whole),
+        many + 1,
+    );
+    damaged(report, "bytes that are not UTF-8", &[0xff, 0xfe, 0, 1], None, 0);
+    deep(report);
+    big(report, length);
+}
+
+/// One send into a damaged inbox.
+fn damaged(report: &mut Report, what: &str, bytes: &[u8], before: Option<&[u8]>, kept: usize) {
+    let temp = TempTeam::with_team(&["writer"]);
+    let dirs = &temp.dirs;
+    let inbox = || {
+        block_on(dirs.store(Durability::Process).inbox(&crate::temp_team::team(), &member(READER)))
+    };
+    if let Some(before) = before {
+        std::fs::write(dirs.inbox(), before).unwrap();
+        inbox().unwrap();
+    }
+    std::fs::write(dirs.inbox(), bytes).unwrap();
+    let said = try_send(dirs, "after");
+    println!("inbox: {what}\n      {said:?}");
+    let mut aside: Vec<PathBuf> = walk(&dirs.state);
+    aside.retain(|path| path.parent().is_some_and(|dir| dir.ends_with("aside")));
+    let copied = aside.iter().any(|path| std::fs::read(path).unwrap() == bytes);
+    report.check(copied, format!("{what}: backed up unchanged ({} copies)", aside.len()));
+    report.check(said == Ok(None), format!("{what}: the send succeeds"));
+    let now = std::fs::read(dirs.inbox()).unwrap();
+    let count = serde_json::from_slice::<Vec<serde_json::Value>>(&now).map(|all| all.len());
+    let text = format!("{what}: {count:?} messages, {kept} + 1 expected");
+    report.check(count.is_ok_and(|count| count == kept + 1), text);
+}
+
+/// JSON nested ten thousand deep, in an inbox and in a text.
+fn deep(report: &mut Report) {
+    let nested = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
+    let temp = TempTeam::with_team(&["writer"]);
+    let dirs = &temp.dirs;
+    let said = try_send(dirs, &nested);
+    report.check(said == Ok(None), format!("a text nested 10,000 levels deep is sent: {said:?}"));
+    let read =
+        block_on(mail::inbox(&dirs.seat(READER, Durability::Process), &member(READER), Which::All));
+    report.check(read.is_ok_and(|all| all.len() == 1), "and read back");
+    let entry = |extra: &str| {
+        format!(
+            r#"{{"from": "native", "text": "t{extra}", "timestamp": "2026-01-01T00:00:00.000Z", "read": false, "x": {extra}}}"#
+        )
+    };
+    let bytes = format!("[{}, {}, {}]", entry("1"), entry(&nested), entry("2"));
+    std::fs::write(dirs.inbox(), &bytes).unwrap();
+    let before = snapshot(&dirs.claude);
+    let said = try_send(dirs, "after");
+    println!("inbox with an entry nested 10,000 deep\n      {said:?}");
+    let now = std::fs::read_to_string(dirs.inbox()).unwrap();
+    let held = now.contains(&nested) && now.contains(r#""x": 1"#) && now.contains(r#""x": 2"#);
+    let aside = walk(&dirs.state)
+        .iter()
+        .any(|path| path.is_file() && std::fs::read(path).unwrap() == bytes.as_bytes());
+    let intact = held || aside || snapshot(&dirs.claude) == before;
+    report.check(
+        intact,
+        format!("nothing of it is lost (still in the inbox: {held}, backed up: {aside})"),
+    );
+    let plain = now.contains(r#""x": 1"#) && now.contains(r#""x": 2"#);
+    report.check(plain, "the other entries stay in the inbox");
+}
+
+/// A message of a hundred megabytes, from brigade and from another program.
+fn big(report: &mut Report, length: Length) {
+    let size = length.pick(20_000_000, 100_000_000);
+    let temp = TempTeam::with_team(&["writer"]);
+    let dirs = &temp.dirs;
+    let text = "x".repeat(size);
+    let before = snapshot(&temp.root);
+    let seat = dirs.seat("writer", Durability::Process);
+    let sent = block_on(mail::send(&seat, READER, Words { text: &text, summary: None }));
+    let said = sent.map_err(|error| chain(&error));
+    println!("a message of {size} bytes\n      {:?}", said.as_ref().err());
+    report.check(said.is_err() && snapshot(&temp.root) == before, "fails and changes nothing");
+    let entry = serde_json::json!([{
+        "from": "native", "text": text, "timestamp": "2026-01-01T00:00:00.000Z", "read": false,
+    }]);
+    std::fs::write(dirs.inbox(), serde_json::to_vec_pretty(&entry).unwrap()).unwrap();
+    let start = Instant::now();
+    let said = try_send(dirs, "after");
+    let took = start.elapsed();
+    println!(
+        "an inbox with a message of {size} bytes from another program\n      {said:?} after {took:?}"
+    );
+    let now: Vec<serde_json::Value> =
+        serde_json::from_slice(&std::fs::read(dirs.inbox()).unwrap()).unwrap();
+    let kept = now[0]["text"].as_str().is_some_and(|kept| kept.len() == size);
+    report.check(kept && now.len() == 2, "both messages are stored");
+}

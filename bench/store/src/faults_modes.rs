@@ -1,0 +1,97 @@
+//! The permissions of the files that the store writes, under every umask.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use brigade_core::board;
+use brigade_files::Durability;
+use rustix::fs::Mode;
+
+use crate::children::{ChildProcess, child};
+use crate::cost::plan;
+use crate::faults::{as_unprivileged, mode};
+use crate::figures::Report;
+use crate::kill::walk;
+use crate::temp_team::{TeamDirs, TempTeam, block_on, send};
+
+pub(crate) fn run(report: &mut Report) {
+    for umask in ["000", "022", "077", "777"] {
+        let temp = TempTeam::new();
+        std::fs::create_dir_all(&temp.dirs.claude).unwrap();
+        ChildProcess::start(&mut child("modes", &temp.dirs, &[umask])).finish();
+        check(report, &format!("umask {umask}"), &temp.dirs);
+        for kept in [0o600, 0o640, 0o644] {
+            mode(&temp.dirs.inbox(), kept);
+            ChildProcess::start(&mut child("modes", &temp.dirs, &[umask])).finish();
+            let now = bits(&temp.dirs.inbox());
+            report.check(now == kept, format!("umask {umask}: inbox of {kept:o} is now {now:o}"));
+        }
+    }
+    // Root may open any folder, so repeat it as another user.
+    let temp = TempTeam::new();
+    let mut command = as_unprivileged(&temp, "modes", &["077"]);
+    mode(&temp.root, 0o777);
+    ChildProcess::start(&mut command).finish();
+    mode(&temp.root, 0o755);
+    check(report, "umask 077, as another user", &temp.dirs);
+    let second = TempTeam::new();
+    for dir in [&second.dirs.claude, &second.root.join("state")] {
+        std::fs::create_dir_all(dir).unwrap();
+        mode(dir, 0o777);
+    }
+    let said =
+        ChildProcess::start(&mut as_unprivileged(&second, "own", &["777"])).finish().join(" ");
+    report.check(
+        said == "made",
+        format!("umask 777, as another user, own folders can be used: {said}"),
+    );
+}
+
+fn check(report: &mut Report, what: &str, dirs: &TeamDirs) {
+    let mut own = walk(&dirs.state);
+    own.push(dirs.state.clone());
+    let right = |path: &Path| bits(path) == if path.is_dir() { 0o700 } else { 0o600 };
+    let wrong: Vec<String> = own
+        .iter()
+        .filter(|path| !right(path))
+        .map(|path| format!("{} {:o}", path.display(), bits(path)))
+        .collect();
+    report.check(
+        wrong.is_empty(),
+        format!("{what}: {} own files and folders are private {wrong:?}", own.len()),
+    );
+    let native: Vec<String> = walk(&dirs.claude)
+        .iter()
+        .map(|path| format!("{} {:o}", path.file_name().unwrap().to_string_lossy(), bits(path)))
+        .collect();
+    println!("      native: {}", native.join(", "));
+}
+
+fn bits(path: &Path) -> u32 {
+    std::fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+fn set(umask: &str) {
+    rustix::process::umask(Mode::from_raw_mode(u32::from_str_radix(umask, 8).unwrap()));
+}
+
+/// Sends a message and adds a task under this umask.
+pub(crate) fn use_store(dirs: &TeamDirs, umask: &str) {
+    set(umask);
+    if !dirs.inboxes().exists() {
+        dirs.make_team(&["writer"]);
+    }
+    let writer = dirs.seat("writer", Durability::Process);
+    send(&writer, 0);
+    let id = block_on(board::add(&writer, &plan(0))).unwrap();
+    block_on(board::claim(&writer, id)).unwrap();
+}
+
+/// Creates only brigade's own folders.
+pub(crate) fn use_own_folders(dirs: &TeamDirs, umask: &str) {
+    set(umask);
+    match block_on(dirs.store(Durability::Process).history(&crate::temp_team::team())) {
+        Ok(_) => crate::children::say("made"),
+        Err(error) => crate::children::say(&crate::faults::chain(&error)),
+    }
+}

@@ -1,0 +1,74 @@
+//! A full disk: acknowledged messages are kept, and errors name the cause.
+
+use std::collections::HashMap;
+
+use brigade_core::mail::{self, Words};
+use brigade_files::Durability;
+
+use crate::children::{ChildProcess, child};
+use crate::faults::chain;
+use crate::figures::Report;
+use crate::mount::Mount;
+use crate::temp_team::{READER, TempTeam, block_on, text};
+
+pub(crate) fn run(report: &mut Report) {
+    for which in ["claude", "state"] {
+        for size in ["128k", "300k"] {
+            fill(report, which, size);
+        }
+    }
+}
+
+fn fill(report: &mut Report, which: &str, size: &str) {
+    let what = format!("{which} on a full disk of {size}");
+    let temp = TempTeam::new();
+    let mount = Mount::memory(&temp.root.join(which), size);
+    temp.dirs.make_team(&["writer"]);
+    let seat = temp.dirs.seat("writer", Durability::Process);
+    let (mut acked, mut waits, mut errors) = (Vec::new(), Vec::new(), Vec::new());
+    for number in 0..1_200 {
+        let text = text("writer", number);
+        match block_on(mail::send(&seat, READER, Words { text: &text, summary: None })) {
+            Ok(sent) => {
+                acked.push(sent.receipt.msg_id);
+                waits.extend(sent.receipt.waits.map(|why| chain(&why)));
+            }
+            Err(error) => errors.push(chain(&error)),
+        }
+    }
+    let mut said: Vec<&String> = errors.iter().chain(&waits).collect();
+    said.dedup();
+    println!(
+        "{what}: {} acknowledged, of which {} wait, {} failed",
+        acked.len(),
+        waits.len(),
+        errors.len()
+    );
+    println!("      {:?}", said.first());
+    report.check(!said.is_empty(), format!("{what}: reports it"));
+    let full = std::fs::read(temp.dirs.inbox()).unwrap();
+    let whole = serde_json::from_slice::<Vec<serde_json::Value>>(&full).is_ok();
+    report.check(whole, format!("{what}: the inbox can be read while the disk is full"));
+    mount.remount("size=20m");
+    // It keeps its files open.
+    drop(seat);
+    ChildProcess::start(&mut child("read-all", &temp.dirs, &[])).finish();
+    let after = crate::faults::try_send(&temp.dirs, "after");
+    report.check(
+        after == Ok(None),
+        format!("{what}: a send succeeds when there is space again: {after:?}"),
+    );
+    let inbox = std::fs::read(temp.dirs.inbox()).unwrap();
+    let entries: Vec<serde_json::Value> = serde_json::from_slice(&inbox).unwrap();
+    let mut there: HashMap<&str, usize> = HashMap::new();
+    for entry in &entries {
+        *there.entry(entry["msg_id"].as_str().unwrap()).or_default() += 1;
+    }
+    let lost = acked.iter().filter(|id| !there.contains_key(id.as_str())).count();
+    let twice = there.values().filter(|count| **count > 1).count();
+    report.check(lost == 0, format!("{what}: acknowledged and lost: {lost} of {}", acked.len()));
+    report.check(twice == 0, format!("{what}: stored twice: {twice}"));
+    let refused_but_there = there.len().saturating_sub(acked.len() + 1);
+    report.check(refused_but_there == 0, format!("{what}: failed but stored: {refused_but_there}"));
+    mount.unmount();
+}

@@ -1,0 +1,97 @@
+//! Measurements with their spread, and checks against limits.
+
+use std::fmt;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// Counts the checks that passed and failed.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    failed: usize,
+    passed: usize,
+}
+
+impl Report {
+    /// Prints and counts a check.
+    pub(crate) fn check(&mut self, reached: bool, what: impl fmt::Display) {
+        println!("{}  {what}", if reached { "PASS" } else { "FAIL" });
+        if reached { self.passed += 1 } else { self.failed += 1 }
+    }
+
+    /// A time limit, of which `share` was used. On a shared machine `BENCH_SLACK` raises the limit, and
+    /// the line notes that.
+    pub(crate) fn check_time(&mut self, share: f64, what: impl fmt::Display) {
+        let slack = std::env::var("BENCH_SLACK").map_or(1.0, |slack| slack.parse().unwrap());
+        if share > 1.0 && share <= slack {
+            self.check(true, format!("{what} MISSED, but within BENCH_SLACK={slack}"));
+        } else {
+            self.check(share <= 1.0, what);
+        }
+    }
+
+    /// Checks that `this` is at most `times` as long as `that`.
+    pub(crate) fn check_ratio(&mut self, what: &str, this: f64, times: f64, that: f64) {
+        let ratio = this / that;
+        let text = format!("{what}: {ratio:.2} x (bar {times} x; {this:.0} against {that:.0} us)");
+        self.check_time(ratio / times, text);
+    }
+
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        println!("{} passed, {} failed", self.passed, self.failed);
+        if self.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+}
+
+/// Durations of repeated measurements, in microseconds.
+#[derive(Debug, Default)]
+pub(crate) struct Times(Vec<f64>);
+
+impl Times {
+    pub(crate) fn push(&mut self, took: Duration) {
+        self.0.push(took.as_secs_f64() * 1e6);
+    }
+
+    /// Measures how long `work` takes.
+    pub(crate) fn time<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let done = work();
+        self.push(start.elapsed());
+        done
+    }
+
+    pub(crate) fn median(&self) -> f64 {
+        self.quantile(0.5)
+    }
+
+    pub(crate) fn mean(&self) -> f64 {
+        self.0.iter().sum::<f64>() / self.0.len() as f64
+    }
+
+    pub(crate) fn quantile(&self, q: f64) -> f64 {
+        let mut sorted = self.0.clone();
+        sorted.sort_by(f64::total_cmp);
+        assert!(!sorted.is_empty(), "nothing was measured");
+        let last = sorted.len() - 1;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0..=1 x len")]
+        let index = (last as f64 * q).round() as usize;
+        sorted[index.min(last)]
+    }
+}
+
+impl fmt::Display for Times {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (low, high) = (self.quantile(0.1), self.quantile(0.9));
+        let (median, n) = (self.median(), self.0.len());
+        write!(f, "{median:>9.0} {low:>9.0} {high:>9.0} {n:>6}")
+    }
+}
+
+/// Prints the heading of a table.
+pub(crate) fn heading(what: &str) {
+    println!("{what:<52} {:>9} {:>9} {:>9} {:>6}", "median us", "p10", "p90", "n");
+}
+
+/// Prints one row of a table.
+pub(crate) fn line(what: &str, times: &Times) {
+    println!("{what:<52} {times}");
+}

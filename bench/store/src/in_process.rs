@@ -1,0 +1,178 @@
+//! Many members in one process, each with its own mail, all on one board; compared with the bare store, which
+//! does the same operations without delivering messages.
+
+use std::time::{Duration, Instant};
+
+use brigade_agents::worker::BACKEND;
+use brigade_core::board::{self, TaskPlan};
+use brigade_core::roster::{self, MemberPlan, TeamPlan};
+use brigade_core::seat::Seat;
+use brigade_files::Durability;
+use brigade_wire::name::TaskId;
+use serde_json::Value;
+
+use crate::Length;
+use crate::children::{ChildProcess, child};
+use crate::figures::Report;
+use crate::temp_team::{TeamDirs, TempTeam, member};
+
+/// The limit for the start of all members.
+const UP: Duration = Duration::from_secs(10);
+
+/// The amount of work.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Workload {
+    pub(crate) members: usize,
+    pub(crate) messages: usize,
+    pub(crate) tasks: usize,
+}
+
+pub(crate) fn run(report: &mut Report, length: Length) {
+    let load = length.pick(
+        Workload { members: 10, messages: 1_000, tasks: 100 },
+        Workload { members: 50, messages: 10_000, tasks: 1_000 },
+    );
+    let crowd = in_child("crowd", load, 1);
+    let (sent, turns) = (number(&crowd, "sent"), number(&crowd, "turns"));
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some messages")]
+    let batch = (sent / turns.max(1.0)).round().max(1.0) as usize;
+    let bare = in_child("bare", load, batch);
+    let Workload { members, messages, tasks } = load;
+    println!("{members} members, {messages} messages, {tasks} tasks with dependencies");
+    println!("{:<44} {:>12} {:>12}", "", "in process", "bare store");
+    let both = |what: &str, figure: &dyn Fn(&Value) -> f64| {
+        println!("{what:<44} {:>12.1} {:>12.1}", figure(&crowd), figure(&bare));
+    };
+    both("seconds in total", &|of| number(of, "took"));
+    both("messages per second", &|of| number(of, "sent") / number(of, "took"));
+    both("tasks per second", &|of| tasks as f64 / number(of, "took"));
+    both("seconds of CPU time", &|of| number(of, "processor"));
+    both("milliseconds of CPU time per message", &|of| {
+        number(of, "processor") * 1e3 / number(of, "sent")
+    });
+    both("MiB of peak memory", &|of| number(of, "most") / 1024.0);
+    both("times that messages were marked", &|of| number(of, "turns"));
+    println!("reports to the lead: {}", number(&crowd, "reports"));
+    println!("MiB of memory when up: {:.1}", number(&crowd, "when_up") / 1024.0);
+    let up = number(&crowd, "up");
+    let bar = UP.as_secs();
+    report.check_time(
+        up / UP.as_secs_f64(),
+        format!("{members} members up after {up:.2} s (bar {bar} s)"),
+    );
+    let none = |what: &str| crowd[what].as_array().unwrap().clone();
+    for (what, words) in [
+        ("lost", "sent and never shown"),
+        ("twice", "shown twice, or to another member"),
+        ("disorder", "shown out of order of their sender"),
+        ("not_once", "tasks not claimed once and completed once"),
+        ("early", "tasks claimed before their blockers were completed"),
+        ("faults", "errors"),
+    ] {
+        let create_team = none(what);
+        let few: Vec<&Value> = create_team.iter().take(5).collect();
+        report.check(create_team.is_empty(), format!("{words}: {} {few:?}", create_team.len()));
+    }
+    let shown = number(&crowd, "shown");
+    report.check(sent >= messages as f64, format!("messages sent: {sent}, shown: {shown}"));
+    let done = number(&crowd, "done");
+    #[expect(clippy::float_cmp, reason = "both are whole")]
+    report.check(done == tasks as f64, format!("tasks done: {done} of {tasks}"));
+}
+
+fn in_child(name: &str, load: Workload, batch: usize) -> Value {
+    let temp = TempTeam::new();
+    let args = [load.members, load.messages, load.tasks, batch].map(|number| number.to_string());
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let said = ChildProcess::start(&mut child(name, &temp.dirs, &args)).finish();
+    let last = said.last().unwrap_or_else(|| panic!("the child {name} printed nothing"));
+    serde_json::from_str(last).unwrap()
+}
+
+fn number(of: &Value, what: &str) -> f64 {
+    of[what].as_f64().unwrap_or_else(|| panic!("no {what}"))
+}
+
+/// Runs a future on one thread per core.
+pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.enable_time().build().unwrap().block_on(work)
+}
+
+pub(crate) fn name(number: usize) -> String {
+    format!("hand-{number:02}")
+}
+
+/// Creates a team; returns the lead's seat.
+pub(crate) async fn create_team(dirs: &TeamDirs) -> Seat {
+    std::fs::create_dir_all(&dirs.claude).unwrap();
+    let lead = dirs.seat("team-lead", Durability::Process);
+    let plan = TeamPlan { description: "many members", lead_model: "none", cwd: "/" };
+    roster::create(&lead, plan).await.unwrap();
+    lead
+}
+
+/// Adds a member; returns its seat.
+pub(crate) async fn join(lead: &Seat, number: usize) -> Seat {
+    let plan = MemberPlan {
+        agent_type: "hand",
+        model: "none",
+        prompt: "none",
+        cwd: "/",
+        backend_type: BACKEND,
+    };
+    let name = member(&name(number));
+    roster::join(lead, &name, plan).await.unwrap();
+    lead.of(name)
+}
+
+/// Adds the tasks in layers of one task per member. Each task has two blockers in the layer before.
+pub(crate) async fn fill_board(lead: &Seat, load: Workload) -> Vec<TaskId> {
+    let mut ids: Vec<TaskId> = Vec::new();
+    for number in 0..load.tasks {
+        let blocked_by = blockers(number, load.members).iter().map(|&of| ids[of]).collect();
+        let subject = format!("task {number}");
+        let description = format!("{:.<300}", "the work ");
+        let plan = TaskPlan { subject, description, blocked_by, ..TaskPlan::default() };
+        ids.push(board::add(lead, &plan).await.unwrap());
+    }
+    ids
+}
+
+/// The blockers of a task, by index.
+pub(crate) fn blockers(number: usize, width: usize) -> Vec<usize> {
+    let Some(above) = number.checked_sub(width) else { return Vec::new() };
+    let layer = above / width * width;
+    vec![above, layer + (above + 1) % width]
+}
+
+/// Wall-clock and CPU time of this process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CpuTime {
+    at: Instant,
+    processor: f64,
+}
+
+impl CpuTime {
+    pub(crate) fn now() -> Self {
+        let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+        // The command name is in parentheses, and may itself contain them.
+        let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+        let ticks: f64 = fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap();
+        // The kernel reports CPU time in hundredths of a second.
+        Self { at: Instant::now(), processor: ticks / 100.0 }
+    }
+
+    /// Seconds and CPU seconds since then.
+    pub(crate) fn since(self) -> (f64, f64) {
+        let now = Self::now();
+        ((now.at - self.at).as_secs_f64(), now.processor - self.processor)
+    }
+}
+
+/// A field of /proc/self/status, in kB.
+pub(crate) fn memory(line: &str) -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|its| its.strip_prefix(line)).unwrap();
+    line.split_whitespace().next().unwrap().parse().unwrap()
+}

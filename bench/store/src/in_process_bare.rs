@@ -1,0 +1,79 @@
+//! The bare store under the same load: as many sends, marks, claims and completions from as many async tasks,
+//! without delivery to members.
+
+use std::sync::Arc;
+
+use brigade_core::board;
+use brigade_core::mail::{self, Which, Words};
+use brigade_core::seat::Seat;
+use brigade_core::store::Mark;
+use serde_json::json;
+use tokio::sync::Barrier;
+
+use crate::children::say;
+use crate::in_process::{CpuTime, Workload, block_on, create_team, fill_board, join, memory, name};
+use crate::temp_team::TeamDirs;
+
+/// Runs the load, and marks messages after each `batch`.
+pub(crate) fn bare(dirs: &TeamDirs, load: Workload, batch: usize) {
+    let (turns, (took, processor)) = block_on(async {
+        let lead = create_team(dirs).await;
+        let mut seats = Vec::new();
+        for number in 0..load.members {
+            seats.push(join(&lead, number).await);
+        }
+        let ids = Arc::new(fill_board(&lead, load).await);
+        let began = CpuTime::now();
+        let all = Arc::new(Barrier::new(load.members));
+        let hands = seats.into_iter().enumerate().map(|(number, seat)| {
+            let (ids, all) = (Arc::clone(&ids), Arc::clone(&all));
+            tokio::spawn(async move {
+                let mut turns = 0;
+                let share = load.messages / load.members;
+                for sent in 0..share {
+                    let to = name((number + 1 + sent % (load.members - 1)) % load.members);
+                    let text = format!("{:.<300}", format!("#{sent}# "));
+                    let words = Words { text: &text, summary: None };
+                    mail::send(&seat, &to, words).await.unwrap();
+                    tokio::task::yield_now().await;
+                    if sent % batch == batch - 1 {
+                        turns += mark(&seat).await;
+                    }
+                }
+                all.wait().await;
+                turns += mark(&seat).await;
+                for layer in ids.chunks(load.members) {
+                    if let Some(&id) = layer.get(number) {
+                        board::claim(&seat, id).await.unwrap();
+                        board::done(&seat, id).await.unwrap();
+                    }
+                    all.wait().await;
+                }
+                turns
+            })
+        });
+        let hands: Vec<_> = hands.collect();
+        let mut turns = 0;
+        for hand in hands {
+            turns += hand.await.unwrap();
+        }
+        (turns, began.since())
+    });
+    let sent = load.messages / load.members * load.members;
+    let most = memory("VmHWM:");
+    let found = json!({
+        "took": took, "processor": processor, "sent": sent, "turns": turns, "most": most,
+    });
+    say(&found.to_string());
+}
+
+/// Marks the unread messages of a member; returns the number of mark operations.
+async fn mark(seat: &Seat) -> usize {
+    let new = mail::inbox(seat, &seat.name, Which::Unread).await.unwrap();
+    let keys: Vec<_> = new.iter().map(|mail| mail.key).collect();
+    if keys.is_empty() {
+        return 0;
+    }
+    mail::mark(seat, &keys, Mark::Shown).await.unwrap();
+    1
+}

@@ -1,0 +1,274 @@
+//! Members in one process that write to each other. A member that receives a ready task does it, and sends
+//! the tasks that it unblocked to other members.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use brigade_agents::driver;
+use brigade_agents::teammate::{self, Plan, Sight};
+use brigade_agents::worker::{Desk, Worker, Workers};
+use brigade_core::board::{self, BoardError};
+use brigade_core::event::Event;
+use brigade_core::mail::{self, Which, Words};
+use brigade_core::seat::Seat;
+use brigade_core::store::Mark;
+use brigade_wire::name::TaskId;
+use brigade_wire::task::{Status, Task};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use crate::children::say;
+use crate::in_process::{
+    CpuTime, Workload, block_on, blockers, create_team, fill_board, join, memory, name,
+};
+use crate::temp_team::TeamDirs;
+
+/// The limit for the whole run.
+const TIMEOUT: Duration = Duration::from_secs(600);
+
+/// The messages that were sent and shown, and errors.
+#[derive(Debug, Default)]
+struct DeliveryLog {
+    /// Sender and reader of each message, and whether its order counts.
+    sent: Vec<(usize, usize, bool)>,
+    shown: HashMap<usize, usize>,
+    /// The last shown message of each sender and reader.
+    last: HashMap<(usize, usize), usize>,
+    twice: Vec<usize>,
+    disorder: Vec<usize>,
+    done: usize,
+    turns: usize,
+    faults: Vec<String>,
+}
+
+impl DeliveryLog {
+    fn shown(&mut self, id: usize, to: usize) {
+        self.shown.entry(id).and_modify(|times| *times += 1).or_insert(1);
+        let (from, reader, ordered) = self.sent[id];
+        if self.shown[&id] > 1 || reader != to {
+            self.twice.push(id);
+        }
+        if ordered && self.last.insert((from, to), id).is_some_and(|last| last > id) {
+            self.disorder.push(id);
+        }
+    }
+}
+
+/// State that all members share.
+#[derive(Clone, Debug)]
+struct SharedState {
+    load: Workload,
+    ids: Arc<Mutex<Vec<TaskId>>>,
+    log: Arc<Mutex<DeliveryLog>>,
+}
+
+impl SharedState {
+    fn log<T>(&self, write: impl FnOnce(&mut DeliveryLog) -> T) -> T {
+        write(&mut self.log.lock().unwrap())
+    }
+
+    /// Sends a message with a unique id.
+    async fn send(&self, seat: &Seat, from: usize, to: usize, about: &str) {
+        let ordered = about.is_empty();
+        let id = self.log(|log| {
+            log.sent.push((from, to, ordered));
+            log.sent.len() - 1
+        });
+        let text = format!("{:.<300}", format!("#{id}# {about} "));
+        let sent = mail::send(seat, &name(to), Words { text: &text, summary: None }).await;
+        if let Err(error) = sent {
+            self.fault(format!("a send failed: {error}"));
+        }
+    }
+
+    fn fault(&self, what: String) {
+        self.log(|log| log.faults.push(what));
+    }
+}
+
+/// A member.
+struct TestWorker {
+    number: usize,
+    shared: SharedState,
+}
+
+impl Worker for TestWorker {
+    async fn turn(&mut self, desk: &Desk, text: &str) -> Result<String, String> {
+        let ids: Vec<usize> = between(text, '#');
+        self.shared.log(|log| {
+            log.turns += 1;
+            for id in ids {
+                log.shown(id, self.number);
+            }
+        });
+        for task in between(text, '%') {
+            if let Err(error) = self.work(&desk.seat, task).await {
+                self.shared.fault(format!("task {task}: {error}"));
+            }
+        }
+        Ok("done".to_owned())
+    }
+}
+
+impl TestWorker {
+    /// Does a task, unless another member has it, and sends the tasks that it unblocked to other members.
+    async fn work(&self, seat: &Seat, task: usize) -> Result<(), BoardError> {
+        let width = self.shared.load.members;
+        let ids = self.shared.ids.lock().unwrap().clone();
+        match board::claim(seat, ids[task]).await {
+            Ok(()) => {}
+            // Two members that completed blockers at the same time both sent it.
+            Err(BoardError::Taken { .. } | BoardError::Done(_)) => return Ok(()),
+            Err(error) => return Err(error),
+        }
+        board::done(seat, ids[task]).await?;
+        self.shared.log(|log| log.done += 1);
+        let layer = (task / width + 1) * width;
+        for next in layer..(layer + width).min(ids.len()) {
+            let waits_for = blockers(next, width);
+            if waits_for.contains(&task) && all_done(seat, &ids, &waits_for).await? {
+                let to = (self.number + 1 + next % (width - 1)) % width;
+                self.shared.send(seat, self.number, to, &format!("%{next}%")).await;
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn all_done(seat: &Seat, ids: &[TaskId], tasks: &[usize]) -> Result<bool, BoardError> {
+    for &task in tasks {
+        let document = board::show(seat, ids[task]).await?;
+        let task = Task::read(&document.bytes).unwrap();
+        if task.status() != Some(Status::Completed) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The numbers in a text that are enclosed in this character.
+fn between(text: &str, sign: char) -> Vec<usize> {
+    text.split(sign).filter_map(|piece| piece.parse().ok()).collect()
+}
+
+pub(crate) fn play(dirs: &TeamDirs, load: Workload) {
+    let found = block_on(at_work(dirs, load));
+    say(&found.to_string());
+}
+
+async fn at_work(dirs: &TeamDirs, load: Workload) -> Value {
+    let lead = create_team(dirs).await;
+    let shared = SharedState { load, ids: Arc::default(), log: Arc::default() };
+    let began = Instant::now();
+    let (tell, mut ready) = mpsc::unbounded_channel();
+    let mut seats = Vec::new();
+    for number in 0..load.members {
+        let seat = join(&lead, number).await;
+        seats.push(seat.clone());
+        let (hand, tell) = (shared.clone(), tell.clone());
+        let workers = Workers::new(move || TestWorker { number, shared: hand.clone() });
+        let troubled = shared.clone();
+        let sights = move |sight| match sight {
+            Sight::Did(driver::Event::Ready { .. }) => drop(tell.send(())),
+            Sight::Trouble(what) => troubled.fault(what),
+            _ => {}
+        };
+        let (_nobody, typed) = mpsc::unbounded_channel();
+        tokio::spawn(teammate::run_seen(Plan::in_process(seat, workers), typed, sights));
+    }
+    for _ in 0..load.members {
+        ready.recv().await.unwrap();
+    }
+    let (up, when_up) = (began.elapsed().as_secs_f64(), memory("VmRSS:"));
+    let ids = fill_board(&lead, load).await;
+    shared.ids.lock().unwrap().clone_from(&ids);
+    let reports = Arc::new(Mutex::new(0));
+    tokio::spawn(read_reports(lead.clone(), Arc::clone(&reports)));
+
+    let used = CpuTime::now();
+    let share = (load.messages - load.tasks) / load.members;
+    let senders = seats.iter().cloned().enumerate().map(|(number, seat)| {
+        let shared = shared.clone();
+        tokio::spawn(async move {
+            if number < load.tasks {
+                let own = format!("%{number}%");
+                shared.send(&seat, number, (number + 1) % load.members, &own).await;
+            }
+            for sent in 0..share {
+                let to = (number + 1 + sent % (load.members - 1)) % load.members;
+                shared.send(&seat, number, to, "").await;
+                // The file store never yields by itself.
+                tokio::task::yield_now().await;
+            }
+        })
+    });
+    let senders: Vec<_> = senders.collect();
+    for sender in senders {
+        sender.await.unwrap();
+    }
+    let start = Instant::now();
+    loop {
+        let all = shared.log(|log| log.done >= load.tasks && log.shown.len() >= log.sent.len());
+        // Missing messages are reported below.
+        if all || start.elapsed() > TIMEOUT {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let (took, processor) = used.since();
+    let most = memory("VmHWM:");
+    // Wait for repeated deliveries.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let (not_once, early) = check_tasks(&lead, &ids, load.members).await;
+    shared.log(|log| {
+        let lost: Vec<usize> =
+            (0..log.sent.len()).filter(|id| !log.shown.contains_key(id)).collect();
+        json!({
+            "up": up, "when_up": when_up, "took": took, "processor": processor, "most": most,
+            "sent": log.sent.len(), "shown": log.shown.len(), "turns": log.turns,
+            "done": log.done, "reports": *reports.lock().unwrap(),
+            "lost": lost, "twice": log.twice, "disorder": log.disorder,
+            "not_once": not_once, "early": early, "faults": log.faults,
+        })
+    })
+}
+
+/// The lead reads its mail.
+async fn read_reports(lead: Seat, reports: Arc<Mutex<usize>>) {
+    loop {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let new = mail::inbox(&lead, &lead.name, Which::Unread).await.unwrap();
+        let keys: Vec<_> = new.iter().map(|mail| mail.key).collect();
+        mail::mark(&lead, &keys, Mark::Read).await.unwrap();
+        *reports.lock().unwrap() += keys.len();
+    }
+}
+
+/// From the journal: the tasks that were not claimed once and completed once, and those that were claimed
+/// before their blockers were completed.
+async fn check_tasks(lead: &Seat, ids: &[TaskId], width: usize) -> (Vec<usize>, Vec<usize>) {
+    let temp: HashMap<u64, usize> =
+        ids.iter().enumerate().map(|(temp, id)| (id.get(), temp)).collect();
+    let mut was: BTreeMap<usize, Option<Status>> = BTreeMap::new();
+    let mut counts: HashMap<(usize, Status), usize> = HashMap::new();
+    let mut early = Vec::new();
+    for record in lead.store.history(&lead.team).await.unwrap() {
+        let Event::Task { id, task } = &record.event else { continue };
+        let (task, number) = (Task::read(task.get().as_bytes()).unwrap(), temp[id]);
+        let status = task.status();
+        if was.insert(number, status) == Some(status) {
+            continue;
+        }
+        *counts.entry((number, status.unwrap())).or_default() += 1;
+        let done = |of: &usize| was.get(of) == Some(&Some(Status::Completed));
+        if status == Some(Status::InProgress) && !blockers(number, width).iter().all(done) {
+            early.push(number);
+        }
+    }
+    let once = |number: usize, status| counts.get(&(number, status)) == Some(&1);
+    let not_once = (0..ids.len())
+        .filter(|&number| !once(number, Status::InProgress) || !once(number, Status::Completed))
+        .collect();
+    (not_once, early)
+}

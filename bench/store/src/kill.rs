@@ -1,0 +1,353 @@
+//! Processes killed at random moments: no acknowledged message is lost or doubled, no file is torn, and no
+//! lock or temporary file is left.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use brigade_core::event::{Event, MessageKey, Record};
+use brigade_core::store::Mail;
+use brigade_files::Durability;
+
+use crate::Length;
+use crate::children::{ChildProcess, child};
+use crate::cost::native_inbox;
+use crate::figures::Report;
+use crate::kill_board;
+use crate::rng::Rng;
+use crate::temp_team::{READER, TeamDirs, TempTeam, block_on, member, team};
+
+/// Messages of other programs that are in the inbox at the start.
+const PREFILL: usize = 200;
+const SENDERS: [&str; 3] = ["ours-0", "ours-1", "ours-2"];
+
+pub(crate) fn run(report: &mut Report, length: Length) {
+    mail(report, length.pick(1, 10));
+    kill_board::run(report, length.pick(100, 1_000));
+}
+
+/// The output of the processes until they were killed.
+#[derive(Default)]
+struct ChildOutput {
+    acked: HashSet<String>,
+    marked: HashSet<String>,
+    refused: Vec<String>,
+}
+
+impl ChildOutput {
+    fn take(&mut self, lines: &[String]) {
+        for line in lines {
+            let words: Vec<&str> = line.split(' ').collect();
+            match words.as_slice() {
+                ["acked", _, id, ..] => drop(self.acked.insert((*id).to_owned())),
+                ["marked", ids @ ..] => self.marked.extend(ids.iter().map(|id| (*id).to_owned())),
+                _ => self.refused.push(line.clone()),
+            }
+        }
+    }
+}
+
+/// Rounds per mailbox. With more, checking the growing mailbox would take most of the time.
+const ROUNDS: usize = 100;
+
+fn mail(report: &mut Report, mailboxes: usize) {
+    let (mut totals, mut violations) = (KillTotals::default(), Violations::default());
+    for number in 1..=mailboxes {
+        mailbox(&mut totals, &mut violations);
+        println!("  mailbox {number} of {mailboxes}: {} acknowledged so far", totals.acked);
+    }
+    let rounds = mailboxes * ROUNDS;
+    let KillTotals { kills, acked, marked, reads, torn, leftovers, refused } = totals;
+    println!(
+        "mail: {rounds} rounds, {kills} kills, {acked} acknowledged ({PREFILL} of other programs in each mailbox), {marked} marked as read"
+    );
+    report.check(
+        violations.lost.is_empty(),
+        format!("acknowledged and lost: {:?}", Sample(&violations.lost)),
+    );
+    report.check(
+        violations.doubled.is_empty(),
+        format!("acknowledged and stored twice: {:?}", Sample(&violations.doubled)),
+    );
+    report.check(
+        violations.unread_again.is_empty(),
+        format!("marked as read and unread again: {:?}", Sample(&violations.unread_again)),
+    );
+    report.check(
+        violations.journal == 0,
+        format!("invalid lines in a journal: {}", violations.journal),
+    );
+    report.check(
+        torn == 0,
+        format!("inbox and config are always parseable: {torn} of {reads} reads torn"),
+    );
+    report
+        .check(leftovers.is_empty(), format!("left behind after a read: {:?}", Sample(&leftovers)));
+    report.check(refused.is_empty(), format!("refused: {:?}", Sample(&refused)));
+}
+
+/// The totals of all mailboxes.
+#[derive(Default)]
+struct KillTotals {
+    kills: usize,
+    acked: usize,
+    marked: usize,
+    reads: usize,
+    torn: usize,
+    leftovers: Vec<String>,
+    refused: Vec<String>,
+}
+
+fn mailbox(totals: &mut KillTotals, violations: &mut Violations) {
+    let temp = TempTeam::with_team(&SENDERS);
+    let dirs = &temp.dirs;
+    std::fs::write(dirs.inbox(), native_inbox(PREFILL)).unwrap();
+    let mut said = ChildOutput::default();
+    said.acked.extend((0..PREFILL).map(|n| format!("00000000-0000-4000-8000-{n:012}")));
+    let watcher = FileWatcher::start(vec![dirs.inbox(), dirs.inboxes().join("../config.json")]);
+    let start = |at: usize| {
+        let command = match SENDERS.get(at) {
+            Some(from) => &mut child("send", dirs, &[from, "process", "1000"]),
+            None => &mut child("mark", dirs, &[]),
+        };
+        ChildProcess::start(command)
+    };
+    let mut rng = Rng::new();
+    let mut running: Vec<Option<ChildProcess>> =
+        (0..=SENDERS.len()).map(|at| Some(start(at))).collect();
+    let (mut kills, mut leftovers) = (0, Vec::new());
+    let mut journal = JournalReader::default();
+    for _ in 0..ROUNDS {
+        std::thread::sleep(rng.moment(30));
+        let all = rng.below(4) == 0;
+        let one = rng.index(running.len());
+        for (at, slot) in running.iter_mut().enumerate() {
+            if all || at == one {
+                said.take(&slot.take().unwrap().kill());
+                kills += 1;
+            }
+        }
+        for running in running.iter().flatten() {
+            said.take(&running.new_lines());
+        }
+        violations.add(&check(dirs, &said, &mut journal));
+        if all {
+            leftovers.extend(self::leftovers(dirs));
+        }
+        for (at, slot) in running.iter_mut().enumerate() {
+            if slot.is_none() {
+                *slot = Some(start(at));
+            }
+        }
+    }
+    for running in running.into_iter().flatten() {
+        said.take(&running.kill());
+    }
+    violations.add(&check(dirs, &said, &mut journal));
+    // And once through the history of the store.
+    violations.add(&check_history(dirs, &said));
+    leftovers.extend(self::leftovers(dirs));
+    leftovers.sort();
+    leftovers.dedup();
+    let (reads, torn) = watcher.stop();
+    totals.kills += kills;
+    totals.acked += said.acked.len();
+    totals.marked += said.marked.len();
+    totals.reads += reads;
+    totals.torn += torn;
+    totals.leftovers.extend(leftovers);
+    totals.refused.extend(said.refused);
+}
+
+/// Prints the number of items, and the first three.
+pub(crate) struct Sample<'f, T>(pub(crate) &'f [T]);
+
+impl<T: std::fmt::Debug> std::fmt::Debug for Sample<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.0.len())?;
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            write!(f, ", such as {:?}", &self.0[..self.0.len().min(3)])
+        }
+    }
+}
+
+/// Violations of the guarantees.
+#[derive(Default)]
+struct Violations {
+    lost: Vec<String>,
+    doubled: Vec<String>,
+    unread_again: Vec<String>,
+    journal: usize,
+}
+
+impl Violations {
+    fn add(&mut self, other: &Self) {
+        let pairs = [
+            (&mut self.lost, &other.lost),
+            (&mut self.doubled, &other.doubled),
+            (&mut self.unread_again, &other.unread_again),
+        ];
+        for (all, new) in pairs {
+            for id in new {
+                if !all.contains(id) {
+                    all.push(id.clone());
+                }
+            }
+        }
+        self.journal = self.journal.max(other.journal);
+    }
+}
+
+/// Reads only the new lines of the journals; reading all of them in each round would take too long.
+#[derive(Default)]
+struct JournalReader {
+    offsets: HashMap<PathBuf, usize>,
+    read: HashSet<MessageKey>,
+    bad: usize,
+}
+
+impl JournalReader {
+    fn read_on(&mut self, dir: &Path) {
+        let journals =
+            walk(dir).into_iter().filter(|p| p.extension().is_some_and(|e| e == "jsonl"));
+        for path in journals {
+            let mut file = std::fs::File::open(&path).unwrap();
+            let offsets = self.offsets.entry(path).or_default();
+            file.seek(SeekFrom::Start(*offsets as u64)).unwrap();
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes).unwrap();
+            let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+            *offsets += whole;
+            for line in bytes[..whole].split(|&byte| byte == b'\n').filter(|line| !line.is_empty())
+            {
+                match serde_json::from_slice::<Record>(line) {
+                    Ok(record) => self.read.extend(read_key(&record)),
+                    Err(_) => self.bad += 1,
+                }
+            }
+        }
+    }
+}
+
+fn read_key(record: &Record) -> Option<MessageKey> {
+    match &record.event {
+        Event::Read { key, .. } => Some(*key),
+        _ => None,
+    }
+}
+
+/// Every acknowledged message is in the inbox once, or recorded as read.
+fn check(dirs: &TeamDirs, said: &ChildOutput, journals: &mut JournalReader) -> Violations {
+    // The inbox first: a message that is read in between moves from the inbox to the journal.
+    let inbox = block_on(dirs.store(Durability::Process).inbox(&team(), &member(READER))).unwrap();
+    journals.read_on(&dirs.state);
+    Violations { journal: journals.bad, ..compare(said, &inbox, &journals.read) }
+}
+
+fn check_history(dirs: &TeamDirs, said: &ChildOutput) -> Violations {
+    let store = dirs.store(Durability::Process);
+    let inbox = block_on(store.inbox(&team(), &member(READER))).unwrap();
+    let history = block_on(store.history(&team())).unwrap();
+    compare(said, &inbox, &history.iter().filter_map(read_key).collect())
+}
+
+fn compare(said: &ChildOutput, inbox: &[Mail], read: &HashSet<MessageKey>) -> Violations {
+    let mut live: HashMap<MessageKey, (usize, bool)> = HashMap::new();
+    for mail in inbox {
+        let entry: serde_json::Value = serde_json::from_slice(&mail.json).unwrap();
+        let entry_state = live.entry(mail.key).or_default();
+        entry_state.0 += 1;
+        entry_state.1 = entry["read"] == false;
+    }
+    let mut violations = Violations::default();
+    for id in &said.acked {
+        let key = MessageKey::of_id(id);
+        match live.get(&key) {
+            None if !read.contains(&key) => violations.lost.push(id.clone()),
+            Some((count, _)) if *count > 1 => violations.doubled.push(id.clone()),
+            Some((_, true)) if said.marked.contains(id) => violations.unread_again.push(id.clone()),
+            _ => {}
+        }
+    }
+    violations
+}
+
+/// Every path in a folder, recursively.
+pub(crate) fn walk(dir: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    let Ok(entries) = std::fs::read_dir(dir) else { return all };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if path.is_dir() {
+            all.extend(walk(&path));
+        }
+        all.push(path);
+    }
+    all
+}
+
+/// Locks and temporary files that are left after another process has read inbox and tasks.
+pub(crate) fn leftovers(dirs: &TeamDirs) -> Vec<String> {
+    ChildProcess::start(&mut child("read-all", dirs, &[])).finish();
+    let left = |path: PathBuf, locks: bool| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let lock = locks && name.ends_with(".lock") && path.is_dir();
+        (lock || name.contains(".tmp.")).then_some(name)
+    };
+    // In its own folder brigade keeps spare lock directories, which lock nothing there.
+    let native = walk(&dirs.claude).into_iter().filter_map(|path| left(path, true));
+    let own = walk(&dirs.state).into_iter().filter_map(|path| left(path, false));
+    native.chain(own).collect()
+}
+
+/// A thread that reads files in a loop, without a lock.
+pub(crate) struct FileWatcher {
+    stop: Arc<AtomicBool>,
+    torn: Arc<AtomicUsize>,
+    thread: JoinHandle<usize>,
+}
+
+impl FileWatcher {
+    /// Reads these files, and the JSON files of these folders.
+    pub(crate) fn start(paths: Vec<PathBuf>) -> Self {
+        let (stop, torn) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let (stopped, counted) = (Arc::clone(&stop), Arc::clone(&torn));
+        let thread = std::thread::spawn(move || {
+            let mut reads = 0;
+            while !stopped.load(Ordering::Relaxed) {
+                for path in paths.iter().flat_map(|path| documents(path)) {
+                    // A deleted file is not torn.
+                    let Ok(bytes) = std::fs::read(&path) else { continue };
+                    reads += 1;
+                    if serde_json::from_slice::<serde_json::Value>(&bytes).is_err() {
+                        counted.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+                std::thread::sleep(Duration::from_micros(200));
+            }
+            reads
+        });
+        Self { stop, torn, thread }
+    }
+
+    /// The number of reads, and of torn reads.
+    pub(crate) fn stop(self) -> (usize, usize) {
+        self.stop.store(true, Ordering::Relaxed);
+        let reads = self.thread.join().unwrap();
+        (reads, self.torn.load(Ordering::Relaxed))
+    }
+}
+
+fn documents(path: &Path) -> Vec<PathBuf> {
+    if !path.is_dir() {
+        return vec![path.to_owned()];
+    }
+    let mut all = walk(path);
+    all.retain(|path| path.extension().is_some_and(|end| end == "json") && path.is_file());
+    all
+}

@@ -1,0 +1,133 @@
+//! The same for tasks and the roster: kills processes that add, claim and complete tasks.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use brigade_files::Durability;
+use brigade_wire::task::Task;
+
+use crate::children::{ChildProcess, child};
+use crate::figures::Report;
+use crate::kill::{FileWatcher, Sample, leftovers, walk};
+use crate::rng::Rng;
+use crate::temp_team::{TeamDirs, TempTeam, block_on, team};
+
+const WORKERS: [&str; 4] = ["ours-0", "ours-1", "ours-2", "ours-3"];
+/// A board without progress for this long is stalled.
+const STALL: Duration = Duration::from_secs(1);
+
+pub(crate) fn run(report: &mut Report, rounds: usize) {
+    let temp = TempTeam::with_team(&WORKERS);
+    let dirs = &temp.dirs;
+    let config = dirs.inboxes().join("../config.json");
+    let watcher = FileWatcher::start(vec![config, dirs.tasks()]);
+    let start =
+        |name: &&str| Some(ChildProcess::start(&mut child("board", dirs, &[name, "process"])));
+    let mut running: Vec<Option<ChildProcess>> = WORKERS.iter().map(start).collect();
+    let mut rng = Rng::new();
+    let (mut said, mut kills, mut left) = (Vec::new(), 0, Vec::new());
+    let (mut stalls, mut longest) = (0, Duration::ZERO);
+    for _ in 0..rounds {
+        std::thread::sleep(rng.moment(30));
+        let all = rng.below(4) == 0;
+        let one = rng.index(running.len());
+        for (at, slot) in running.iter_mut().enumerate() {
+            if all || at == one {
+                said.extend(slot.take().unwrap().kill());
+                kills += 1;
+            }
+        }
+        if all {
+            left.extend(leftovers(dirs));
+        }
+        for (slot, name) in running.iter_mut().zip(&WORKERS) {
+            if slot.is_none() {
+                *slot = start(name);
+            }
+        }
+        // A killed process must not block the others.
+        let held = locks(dirs);
+        let began = Instant::now();
+        let before: usize = running.iter().flatten().map(|running| running.lines().len()).sum();
+        let now = || -> usize { running.iter().flatten().map(|r| r.lines().len()).sum() };
+        while now() == before && began.elapsed() < Duration::from_secs(15) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        longest = longest.max(began.elapsed());
+        if began.elapsed() > STALL {
+            stalls += 1;
+            println!("      stalled for {:?}; shared locks: {held:?}", began.elapsed());
+        }
+    }
+    for running in running.into_iter().flatten() {
+        said.extend(running.kill());
+    }
+    left.extend(leftovers(dirs));
+    // A leftover of one round may be found in later rounds again.
+    left.sort();
+    left.dedup();
+    let (reads, torn) = watcher.stop();
+    check_board(report, dirs, &said);
+    println!("board: {rounds} rounds, {kills} kills");
+    report.check(
+        torn == 0,
+        format!("tasks and config are always parseable: {torn} of {reads} reads torn"),
+    );
+    report.check(left.is_empty(), format!("left behind after a read: {:?}", Sample(&left)));
+    let text = format!(
+        "rounds in which the board stalled for {STALL:?}: {stalls} of {rounds} (longest {longest:?})"
+    );
+    report.check(stalls == 0, text);
+}
+
+/// The shared locks that exist: the one for new tasks, and the roster's.
+fn locks(dirs: &TeamDirs) -> Vec<String> {
+    let name = |path: PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
+    let locks = walk(&dirs.claude).into_iter().filter(|path| path.is_dir()).map(name);
+    locks.filter(|name| [".lock.lock", "config.json.lock"].contains(&name.as_str())).collect()
+}
+
+/// Every task number is used once, and every acknowledged claim and completion is on the board.
+fn check_board(report: &mut Report, dirs: &TeamDirs, said: &[String]) {
+    let tasks = block_on(dirs.store(Durability::Process).tasks(&team())).unwrap();
+    let there: HashMap<String, (Option<String>, String)> = tasks
+        .iter()
+        .map(|(id, document)| {
+            let task = Task::read(&document.bytes).unwrap();
+            let status = format!("{:?}", task.status().unwrap());
+            (id.to_string(), (task.owner().map(std::borrow::Cow::into_owned), status))
+        })
+        .collect();
+    let (mut added, mut twice, mut lost, mut refused) =
+        (HashSet::new(), Vec::new(), Vec::new(), Vec::new());
+    for line in said {
+        let words: Vec<&str> = line.split(' ').collect();
+        match words.as_slice() {
+            ["added", id] => {
+                if !added.insert(*id) {
+                    twice.push(*id);
+                }
+                if !there.contains_key(*id) {
+                    lost.push(line);
+                }
+            }
+            ["claimed", id, me] => {
+                if there.get(*id).and_then(|(owner, _)| owner.as_deref()) != Some(*me) {
+                    lost.push(line);
+                }
+            }
+            ["done", id] => {
+                if there.get(*id).is_none_or(|(_, status)| status != "Completed") {
+                    lost.push(line);
+                }
+            }
+            _ => refused.push(line),
+        }
+    }
+    println!("board: {} tasks added, {} lines of output", added.len(), said.len());
+    report.check(twice.is_empty(), format!("task numbers used twice: {:?}", Sample(&twice)));
+    report
+        .check(lost.is_empty(), format!("acknowledged and not on the board: {:?}", Sample(&lost)));
+    report.check(refused.is_empty(), format!("refused: {:?}", Sample(&refused)));
+}

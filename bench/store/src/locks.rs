@@ -1,0 +1,206 @@
+//! Locks that are held too long, and files that block a lock: the wait is bounded and nothing is lost.
+//!
+//! All cases run at once in their own folders, because each mostly waits.
+
+use std::fs::File;
+use std::path::Path;
+use std::thread::{JoinHandle, sleep};
+use std::time::{Duration, Instant, SystemTime};
+
+use brigade_core::board;
+use brigade_core::mail::{self, Which, Words};
+use brigade_core::store::Mark;
+use brigade_files::{Durability, LOCK_WAIT};
+use rustix::process::Signal;
+
+use crate::Length;
+use crate::children::{ChildProcess, child};
+use crate::cost::{native_inbox, plan};
+use crate::figures::Report;
+use crate::locks_paused;
+use crate::node;
+use crate::temp_team::{READER, TeamDirs, TempTeam, block_on, text};
+
+/// The limit for a send: the store's lock timeout, and a second.
+const BOUND: Duration = LOCK_WAIT.saturating_add(Duration::from_secs(1));
+
+/// The result of a case: notes, and checks.
+#[derive(Debug, Default)]
+pub(crate) struct LockResult {
+    pub(crate) seen: Vec<String>,
+    pub(crate) bars: Vec<(bool, String)>,
+}
+
+impl LockResult {
+    pub(crate) fn note(&mut self, what: String) {
+        self.seen.push(what);
+    }
+
+    pub(crate) fn check(&mut self, reached: bool, what: String) {
+        self.bars.push((reached, what));
+    }
+}
+
+pub(crate) fn run(report: &mut Report, length: Length) {
+    let pause = Duration::from_secs(length.pick(12, 15));
+    let modules = node::modules();
+    let hour = Duration::from_secs(3_600);
+    let mut cases: Vec<(&str, JoinHandle<LockResult>)> = Vec::new();
+    for (name, known) in [
+        ("native holder stopped, 5 messages in the inbox", 5),
+        ("native holder stopped, inbox empty", 0),
+    ] {
+        let modules = modules.clone();
+        cases.push((name, spawn(move || native_stopped(&modules, known, pause))));
+    }
+    let stopped = modules.clone();
+    cases.push((
+        "brigade stopped while it holds both locks",
+        spawn(move || locks_paused::run(&stopped, pause)),
+    ));
+    cases.push(("lock abandoned just now", spawn(|| send_behind(|lock| make(lock, None)))));
+    let old = move |lock: &Path| make(lock, SystemTime::now().checked_sub(hour));
+    cases.push(("lock abandoned, an hour old", spawn(move || send_behind(old))));
+    let ahead = move |lock: &Path| make(lock, SystemTime::now().checked_add(hour));
+    cases.push(("lock abandoned, an hour in the future", spawn(move || send_behind(ahead))));
+    let file = |lock: &Path| std::fs::write(lock, "").unwrap();
+    cases.push(("lock is a file", spawn(move || send_behind(file))));
+    let full = |lock: &Path| {
+        make(lock, None);
+        std::fs::write(lock.join("file"), "").unwrap();
+    };
+    cases.push(("lock directory with a file in it", spawn(move || send_behind(full))));
+    cases.push(("lock of a task abandoned just now", spawn(task)));
+    cases.push(("a waiting message is read and marked", spawn(marked)));
+    for (name, case) in cases {
+        let result = case.join().expect("a case panicked");
+        println!("{name}");
+        for seen in result.seen {
+            println!("      {seen}");
+        }
+        for (reached, what) in result.bars {
+            report.check(reached, what);
+        }
+    }
+}
+
+fn spawn(case: impl FnOnce() -> LockResult + Send + 'static) -> JoinHandle<LockResult> {
+    std::thread::spawn(case)
+}
+
+fn make(lock: &Path, modified: Option<SystemTime>) {
+    std::fs::create_dir(lock).unwrap();
+    if let Some(modified) = modified {
+        File::open(lock).unwrap().set_modified(modified).unwrap();
+    }
+}
+
+/// A send while something is at the path of the lock.
+fn send_behind(put: impl Fn(&Path)) -> LockResult {
+    let mut result = LockResult::default();
+    let temp = TempTeam::with_team(&["writer"]);
+    let dirs = &temp.dirs;
+    std::fs::write(dirs.inbox(), native_inbox(5)).unwrap();
+    put(&dirs.lock());
+    let mut ids = Vec::new();
+    // Twice: the second send is bounded, too.
+    for number in 0..2 {
+        ids.push(timed_send(dirs, number, &mut result));
+    }
+    // Remove the obstacle, and run any operation.
+    let _file = std::fs::remove_file(dirs.lock());
+    let _directory = std::fs::remove_dir_all(dirs.lock());
+    ChildProcess::start(&mut child("read-all", dirs, &[])).finish();
+    all_there(&temp.dirs, &ids, 5, &mut result);
+    result
+}
+
+fn timed_send(dirs: &TeamDirs, number: usize, result: &mut LockResult) -> String {
+    let seat = dirs.seat("writer", Durability::Process);
+    let start = Instant::now();
+    let text = text("writer", number);
+    let sent = block_on(mail::send(&seat, READER, Words { text: &text, summary: None })).unwrap();
+    let took = start.elapsed();
+    result.check(took <= BOUND, format!("send acknowledged after {:.2} s", took.as_secs_f64()));
+    if let Some(why) = &sent.receipt.waits {
+        result.note(format!("the message waits: {why}"));
+    }
+    sent.receipt.msg_id
+}
+
+/// Checks that these messages and those of other programs are in the inbox, each once.
+pub(crate) fn all_there(dirs: &TeamDirs, ids: &[String], others: usize, result: &mut LockResult) {
+    let inbox = std::fs::read_to_string(dirs.inbox()).unwrap();
+    let entries: Vec<serde_json::Value> = serde_json::from_str(&inbox).unwrap();
+    let count = |id: &String| entries.iter().filter(|entry| entry["msg_id"] == **id).count();
+    let (lost, twice) = ids.iter().map(count).fold((0, 0), |(lost, twice), count| {
+        (lost + usize::from(count == 0), twice + usize::from(count > 1))
+    });
+    let natives = entries.iter().filter(|entry| entry["from"] == "native").count();
+    result.check(lost == 0, format!("ours lost: {lost} of {}", ids.len()));
+    result.check(twice == 0, format!("ours stored twice: {twice}"));
+    result.check(natives == others, format!("messages of other programs: {natives} of {others}"));
+}
+
+/// A native program is stopped between reading and writing, and then writes its outdated copy.
+fn native_stopped(modules: &Path, known: usize, pause: Duration) -> LockResult {
+    let mut result = LockResult::default();
+    let temp = TempTeam::with_team(&["writer"]);
+    let dirs = &temp.dirs;
+    std::fs::write(dirs.inbox(), native_inbox(known)).unwrap();
+    let holder = ChildProcess::start(&mut node::peer(modules, "hold", &dirs.inbox(), "holder"));
+    holder.wait_for("read");
+    holder.signal(Signal::STOP);
+    let start = Instant::now();
+    let ids: Vec<String> = (0..5).map(|number| timed_send(dirs, number, &mut result)).collect();
+    let in_inbox = std::fs::read_to_string(dirs.inbox()).unwrap().matches("\"writer\"").count();
+    result.note(format!("in the inbox before the holder resumes: {in_inbox} of 5"));
+    sleep(pause.saturating_sub(start.elapsed()));
+    holder.signal(Signal::CONT);
+    let said = holder.finish();
+    let after = std::fs::read_to_string(dirs.inbox()).unwrap().matches("\"writer\"").count();
+    result.note(format!("after it wrote its outdated copy: {after} of 5"));
+    ChildProcess::start(&mut child("read-all", dirs, &[])).finish();
+    all_there(dirs, &ids, known, &mut result);
+    let holders = said.iter().filter_map(|line| line.strip_prefix("acked 0 "));
+    let kept = holders.filter(|id| std::fs::read_to_string(dirs.inbox()).unwrap().contains(*id));
+    result.check(kept.count() == 1, "the holder's own message is stored".to_owned());
+    result
+}
+
+/// A reader marks a message that waits for the lock as read; it must not become unread again.
+fn marked() -> LockResult {
+    let mut result = LockResult::default();
+    let temp = TempTeam::with_team(&["writer"]);
+    let dirs = &temp.dirs;
+    std::fs::write(dirs.inbox(), "[]").unwrap();
+    std::fs::write(dirs.lock(), "").unwrap();
+    timed_send(dirs, 0, &mut result);
+    let reader = dirs.seat(READER, Durability::Process);
+    let unread = || block_on(mail::inbox(&reader, &reader.name, Which::Unread)).unwrap();
+    let shown: Vec<_> = unread().iter().map(|mail| mail.key).collect();
+    std::fs::remove_file(dirs.lock()).unwrap();
+    block_on(mail::mark(&reader, &shown, Mark::Read)).unwrap();
+    let again = unread().iter().filter(|mail| shown.contains(&mail.key)).count();
+    result.check(shown.len() == 1, format!("shown while it waits: {}", shown.len()));
+    result.check(again == 0, format!("marked as read and unread again: {again}"));
+    result
+}
+
+/// A claim of a task whose lock is abandoned.
+fn task() -> LockResult {
+    let mut result = LockResult::default();
+    let temp = TempTeam::with_team(&["writer"]);
+    let seat = temp.dirs.seat("writer", Durability::Process);
+    let id = block_on(board::add(&seat, &plan(0))).unwrap();
+    make(&temp.dirs.tasks().join(format!("{id}.json.lock")), None);
+    let start = Instant::now();
+    let claimed = block_on(board::claim(&seat, id));
+    let took = start.elapsed();
+    if let Err(error) = &claimed {
+        result.note(format!("{error}"));
+    }
+    let text = format!("claimed after {:.2} s: {}", took.as_secs_f64(), claimed.is_ok());
+    result.check(took <= BOUND && claimed.is_ok(), text);
+    result
+}

@@ -1,0 +1,104 @@
+//! Benchmarks and stress tests of the file store, with real processes, signals and file systems.
+//! `brigade-bench-store <benchmark> [--short]`; exit code 1 if a check fails.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a benchmark prints its results and panics on errors"
+)]
+
+mod children;
+mod claims;
+mod contention;
+mod cost;
+mod event_log;
+mod faults;
+mod faults_files;
+mod faults_modes;
+mod faults_space;
+mod figures;
+mod in_process;
+mod in_process_bare;
+mod in_process_team;
+mod kill;
+mod kill_board;
+mod locks;
+mod locks_paused;
+mod mcp_server;
+mod mount;
+mod node;
+mod power;
+mod process;
+mod readers;
+mod rng;
+mod temp_team;
+mod tools;
+mod tools_kill;
+mod wake;
+
+use std::process::ExitCode;
+
+use figures::Report;
+
+/// How long a benchmark runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Length {
+    /// Seconds, for development and CI.
+    Short,
+    /// Long enough for reliable figures.
+    Long,
+}
+
+impl Length {
+    /// Picks one of two values.
+    pub(crate) fn pick<T>(self, short: T, long: T) -> T {
+        if self == Self::Short { short } else { long }
+    }
+}
+
+/// A benchmark and its name.
+type Benchmark = (&'static str, fn(&mut Report, Length));
+
+const BENCHMARKS: &[Benchmark] = &[
+    ("cost", cost::run),
+    ("contention", contention::run),
+    ("kill", kill::run),
+    ("locks", locks::run),
+    ("claims", claims::run),
+    ("wake", wake::run),
+    ("process", process::run),
+    ("tools", tools::run),
+    ("tools-kill", tools_kill::run),
+    ("faults", faults::run),
+    ("power", power::run),
+    ("in-process", in_process::run),
+    ("event-log", event_log::run),
+];
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let name = args.first().map_or("", String::as_str);
+    if let Some(child) = name.strip_prefix("child-") {
+        children::run(child, &args[1..]);
+        return ExitCode::SUCCESS;
+    }
+    let length = if args.iter().any(|arg| arg == "--short") { Length::Short } else { Length::Long };
+    let chosen: Vec<_> =
+        BENCHMARKS.iter().filter(|(benchmark, _)| name == "all" || name == *benchmark).collect();
+    if chosen.is_empty() {
+        let names: Vec<&str> = BENCHMARKS.iter().map(|(benchmark, _)| *benchmark).collect();
+        eprintln!("usage: brigade-bench-store <{}|all> [--short]", names.join("|"));
+        return ExitCode::from(2);
+    }
+    // Ratios depend on the file system. TMPDIR selects it.
+    println!("files in {}", temp_team::describe_location());
+    let mut report = Report::default();
+    for (benchmark, run) in chosen {
+        println!("== {benchmark}{}", length.pick(" (short form)", ""));
+        run(&mut report, length);
+    }
+    report.exit_code()
+}

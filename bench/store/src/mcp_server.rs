@@ -1,0 +1,100 @@
+//! A minimal MCP client of `brigade mcp`.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::temp_team::{TEAM, TempTeam};
+
+/// The brigade program: `$BRIGADE`, or the one in target/release.
+pub(crate) fn brigade() -> PathBuf {
+    let brigade = std::env::var_os("BRIGADE")
+        .map_or_else(|| PathBuf::from("target/release/brigade"), PathBuf::from);
+    let hint = "build it with cargo build --release -p brigade, or set $BRIGADE";
+    assert!(brigade.is_file(), "no {}: {hint}", brigade.display());
+    brigade
+}
+
+/// A server and the pipes to it. It is killed on drop.
+#[derive(Debug)]
+pub(crate) struct McpServer {
+    pub(crate) child: Child,
+    pub(crate) input: ChildStdin,
+    pub(crate) output: BufReader<ChildStdout>,
+    last: u64,
+}
+
+impl McpServer {
+    /// Starts and initializes a server, for a member, or without a team.
+    pub(crate) fn start(temp: &TempTeam, name: Option<&str>) -> Self {
+        let mut command = Command::new(brigade());
+        command.env_clear().arg("mcp");
+        command.env("CLAUDE_CONFIG_DIR", &temp.dirs.claude);
+        command.env("XDG_STATE_HOME", temp.root.join("state"));
+        if let Some(name) = name {
+            command.args(["--team", TEAM, "--as", name]);
+        }
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let input = child.stdin.take().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut server = Self { child, input, output, last: 0 };
+        let info = json!({ "name": "bench", "version": "1" });
+        let params =
+            json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info });
+        server.request("initialize", &params);
+        let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        server.input.write_all(format!("{initialized}\n").as_bytes()).unwrap();
+        server
+    }
+
+    /// Sends a request and waits for the answer.
+    pub(crate) fn request(&mut self, method: &str, params: &Value) -> Value {
+        self.last += 1;
+        let id = self.last;
+        self.input.write_all(line(id, method, params).as_bytes()).unwrap();
+        loop {
+            let mut line = String::new();
+            assert!(self.output.read_line(&mut line).unwrap() > 0, "the server ended");
+            let answer: Value = serde_json::from_str(&line).unwrap();
+            if answer["id"] == id {
+                return answer;
+            }
+        }
+    }
+
+    /// Calls a tool; returns its result, even an error.
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+        self.request("tools/call", &json!({ "name": tool, "arguments": arguments }))["result"]
+            .take()
+    }
+
+    /// Calls a tool that has to succeed; returns its structured content.
+    pub(crate) fn call_ok(&mut self, tool: &str, arguments: &Value) -> Value {
+        let mut result = self.call(tool, arguments);
+        assert_eq!(result["isError"], false, "{tool}: {result}");
+        result["structuredContent"].take()
+    }
+
+    /// Its resident memory, in kB.
+    pub(crate) fn resident(&self) -> f64 {
+        let status = format!("/proc/{}/status", self.child.id());
+        let status = std::fs::read_to_string(status).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    }
+}
+
+impl Drop for McpServer {
+    fn drop(&mut self) {
+        let _ended = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+/// A request as a line of JSON.
+pub(crate) fn line(id: u64, method: &str, params: &Value) -> String {
+    let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+    format!("{request}\n")
+}

@@ -1,0 +1,61 @@
+//! Temporary file systems: small, full, read-only, or cut off from their disk.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A mounted file system. Dropping it unmounts it.
+#[derive(Debug)]
+pub(crate) struct Mount {
+    at: PathBuf,
+    mounted: bool,
+}
+
+impl Mount {
+    /// A file system in memory, of this size.
+    pub(crate) fn memory(at: &Path, size: &str) -> Self {
+        std::fs::create_dir_all(at).unwrap();
+        must("mount", &["-t", "tmpfs", "-o", &format!("size={size},mode=755"), "none"], at);
+        Self { at: at.to_owned(), mounted: true }
+    }
+
+    /// An ext4 file system in a file, through a loop device.
+    pub(crate) fn image(image: &Path, at: &Path) -> Self {
+        std::fs::create_dir_all(at).unwrap();
+        must("mount", &["-t", "ext4", "-o", "loop", image.to_str().unwrap()], at);
+        Self { at: at.to_owned(), mounted: true }
+    }
+
+    /// Remounts it with other options.
+    pub(crate) fn remount(&self, options: &str) {
+        must("mount", &["-o", &format!("remount,{options}")], &self.at);
+    }
+
+    pub(crate) fn unmount(mut self) {
+        must("umount", &[], &self.at);
+        self.mounted = false;
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        if self.mounted {
+            // Lazily, because files may still be open after a panic.
+            let _untidy = Command::new("umount").arg("-l").arg(&self.at).status();
+        }
+    }
+}
+
+/// Panics unless this process is root, which may mount file systems.
+pub(crate) fn need_root() {
+    let root = rustix::process::geteuid().is_root();
+    assert!(root, "this benchmark mounts file systems: run it as root (sudo)");
+}
+
+/// Runs a program that must succeed.
+pub(crate) fn must(program: &str, args: &[&str], last: &Path) {
+    let output = Command::new(program).args(args).arg(last).output();
+    let output = output
+        .unwrap_or_else(|error| panic!("{program}: {error}; install util-linux and e2fsprogs"));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{program} {args:?} {}: {said}", last.display());
+}

@@ -1,0 +1,211 @@
+//! Power cuts: an ext4 file system in a file is cut off from its disk while processes write to it, and mounted
+//! again.
+//!
+//! The kernel writes files back in any order. To reach more of these states in a short run, this program syncs
+//! single files of the store at random.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use brigade_core::event::{Event, MessageKey};
+use brigade_files::Durability;
+use brigade_wire::task::Task;
+
+use crate::Length;
+use crate::children::{ChildProcess, child};
+use crate::faults::try_send;
+use crate::figures::Report;
+use crate::kill::{Sample, walk};
+use crate::mount::{Mount, must, need_root};
+use crate::rng::Rng;
+use crate::temp_team::{READER, TeamDirs, TempTeam, block_on, member, team};
+
+const WORKERS: [&str; 3] = ["ours-0", "ours-1", "writer"];
+
+/// The totals of all rounds with one durability.
+#[derive(Default)]
+struct PowerTotals {
+    acked: usize,
+    lost: Vec<String>,
+    twice: usize,
+    corrupt: Vec<String>,
+    copies: usize,
+    after_lost: Vec<String>,
+    tasks: usize,
+    tasks_lost: Vec<String>,
+}
+
+pub(crate) fn run(report: &mut Report, length: Length) {
+    need_root();
+    for level in ["power", "process"] {
+        let mut totals = PowerTotals::default();
+        let rounds = length.pick(3, 30);
+        for _ in 0..rounds {
+            round(level, &mut totals);
+        }
+        println!(
+            "{level}: {rounds} cuts, {} messages and {} changes of tasks acknowledged; {} damaged inboxes backed up",
+            totals.acked, totals.tasks, totals.copies
+        );
+        let lost = format!(
+            "{level}: acknowledged messages lost: {:?} of {}",
+            Sample(&totals.lost),
+            totals.acked
+        );
+        let tasks = format!(
+            "{level}: changes of tasks lost: {:?} of {}",
+            Sample(&totals.tasks_lost),
+            totals.tasks
+        );
+        if level == "power" {
+            report.check(totals.lost.is_empty(), lost);
+            report.check(totals.tasks_lost.is_empty(), tasks);
+        } else {
+            println!("      {lost}\n      {tasks}");
+        }
+        report.check(totals.twice == 0, format!("{level}: stored twice: {}", totals.twice));
+        report.check(
+            totals.corrupt.is_empty(),
+            format!("{level}: not readable: {:?}", Sample(&totals.corrupt)),
+        );
+        let after =
+            format!("{level}: sent after the cut and lost: {:?}", Sample(&totals.after_lost));
+        report.check(totals.after_lost.is_empty(), after);
+    }
+}
+
+fn round(level: &str, totals: &mut PowerTotals) {
+    let temp = TempTeam::new();
+    let image = temp.root.join("image");
+    File::create(&image).unwrap().set_len(64 << 20).unwrap();
+    must("mkfs.ext4", &["-q", "-F"], &image);
+    let at = temp.root.join("disk");
+    let mount = Mount::image(&image, &at);
+    let dirs = TeamDirs::under(&at);
+    dirs.make_team(&WORKERS);
+    // The team itself must survive the cut.
+    rustix::fs::sync();
+    let mut rng = Rng::new();
+    let said = write_until_cut(level, &dirs, &at, &mut rng);
+    mount.unmount();
+    let mount = Mount::image(&image, &at);
+    check(&dirs, &said, totals);
+    mount.unmount();
+}
+
+/// Lets processes write, cuts the power, and returns their output until then.
+fn write_until_cut(level: &str, dirs: &TeamDirs, at: &Path, rng: &mut Rng) -> Vec<String> {
+    // Ignore their errors after the cut.
+    let start = |name: &str, args: &[&str]| {
+        ChildProcess::start(child(name, dirs, args).stderr(std::process::Stdio::null()))
+    };
+    let mut running: Vec<ChildProcess> =
+        WORKERS[..2].iter().map(|from| start("send", &[from, level, "60"])).collect();
+    running.push(start("mark", &[]));
+    running.push(start("board", &["writer", level]));
+    let end = Instant::now() + Duration::from_millis(300) + rng.moment(1_500);
+    while Instant::now() < end {
+        std::thread::sleep(rng.moment(40));
+        write_back(dirs, rng);
+    }
+    // Collected before the cut: later acknowledgements may not have reached the disk.
+    let said: Vec<String> = running.iter().flat_map(ChildProcess::lines).collect();
+    let cut = concat!(env!("CARGO_MANIFEST_DIR"), "/cut.py");
+    must("python3", &[cut], at);
+    for running in running {
+        running.kill();
+    }
+    said
+}
+
+/// Syncs one file of the store, as the kernel may do at any time.
+fn write_back(dirs: &TeamDirs, rng: &mut Rng) {
+    let mut files: Vec<PathBuf> = walk(&dirs.state);
+    files.push(dirs.inbox());
+    files.push(dirs.inboxes());
+    let file = &files[rng.index(files.len())];
+    if let Ok(file) = File::open(file) {
+        let _gone = file.sync_all();
+    }
+}
+
+fn check(dirs: &TeamDirs, said: &[String], totals: &mut PowerTotals) {
+    for path in walk(&dirs.claude) {
+        let document = path.extension().is_some_and(|end| end == "json") && path.is_file();
+        let bytes = std::fs::read(&path).unwrap_or_default();
+        // The store repairs a damaged inbox below; all other files must be intact.
+        let inbox = path == dirs.inbox();
+        if document && !inbox && serde_json::from_slice::<serde_json::Value>(&bytes).is_err() {
+            totals.corrupt.push(format!("{} ({} bytes)", path.display(), bytes.len()));
+        }
+    }
+    let store = dirs.store(Durability::Process);
+    let inbox = match block_on(store.inbox(&team(), &member(READER))) {
+        Ok(inbox) => inbox,
+        Err(error) => {
+            totals.corrupt.push(error.to_string());
+            return;
+        }
+    };
+    let history = block_on(store.history(&team())).unwrap();
+    let mut live: HashMap<MessageKey, usize> = HashMap::new();
+    for mail in &inbox {
+        *live.entry(mail.key).or_default() += 1;
+    }
+    let read: HashSet<MessageKey> = history
+        .iter()
+        .filter_map(|record| match &record.event {
+            Event::Read { key, .. } => Some(*key),
+            _ => None,
+        })
+        .collect();
+    totals.twice += live.values().filter(|count| **count > 1).count();
+    totals.copies += walk(&dirs.state)
+        .iter()
+        .filter(|path| path.parent().is_some_and(|dir| dir.ends_with("aside")))
+        .count();
+    for line in said {
+        let words: Vec<&str> = line.split(' ').collect();
+        match words.as_slice() {
+            ["acked", _, id, ..] => {
+                totals.acked += 1;
+                let key = MessageKey::of_id(id);
+                if !live.contains_key(&key) && !read.contains(&key) {
+                    totals.lost.push((*id).to_owned());
+                }
+            }
+            ["added" | "claimed" | "done", id, ..] => {
+                totals.tasks += 1;
+                if !is_kept(dirs, words[0], id) {
+                    totals.tasks_lost.push(line.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+    after(dirs, totals);
+}
+
+fn is_kept(dirs: &TeamDirs, what: &str, id: &str) -> bool {
+    let Ok(bytes) = std::fs::read(dirs.tasks().join(format!("{id}.json"))) else { return false };
+    let Ok(task) = Task::read(&bytes) else { return false };
+    match what {
+        "added" => true,
+        "claimed" => task.owner().is_some(),
+        _ => task.status() == Some(brigade_wire::task::Status::Completed),
+    }
+}
+
+/// The store works after the cut.
+fn after(dirs: &TeamDirs, totals: &mut PowerTotals) {
+    for number in 0..20 {
+        let text = format!("after the cut {number}.");
+        let sent = try_send(dirs, &text);
+        let there = std::fs::read_to_string(dirs.inbox()).is_ok_and(|inbox| inbox.contains(&text));
+        if sent != Ok(None) || !there {
+            totals.after_lost.push(format!("{text} {sent:?}"));
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! A temporary team: a Claude Code folder and a brigade state folder.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use brigade_core::mail::{self, Words};
+use brigade_core::roster::{self, MemberPlan, TeamPlan};
+use brigade_core::seat::Seat;
+use brigade_core::store::Store;
+use brigade_files::{Durability, FileStore, Options};
+use brigade_wire::name::{MemberName, TeamName};
+use uuid::Uuid;
+
+/// The team of every benchmark.
+pub(crate) const TEAM: &str = "bench";
+/// The member that receives the messages.
+pub(crate) const READER: &str = "reader";
+
+/// Runs a future on this thread.
+pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
+    thread_local! {
+        static RUNTIME: tokio::runtime::Runtime =
+            tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    }
+    RUNTIME.with(|runtime| runtime.block_on(work))
+}
+
+/// The folders of a team.
+#[derive(Clone, Debug)]
+pub(crate) struct TeamDirs {
+    pub(crate) claude: PathBuf,
+    pub(crate) state: PathBuf,
+}
+
+impl TeamDirs {
+    pub(crate) fn under(root: &Path) -> Self {
+        Self { claude: root.join("claude"), state: root.join("state/brigade") }
+    }
+
+    /// Opens a new store.
+    pub(crate) fn store(&self, durability: Durability) -> Arc<dyn Store> {
+        let options = Options::new(&self.claude, &self.state).with_durability(durability);
+        Arc::new(FileStore::open(options))
+    }
+
+    pub(crate) fn seat(&self, name: &str, durability: Durability) -> Seat {
+        Seat::new(self.store(durability), team(), member(name))
+    }
+
+    /// Creates the team with the reader and these members.
+    pub(crate) fn make_team(&self, members: &[&str]) {
+        std::fs::create_dir_all(&self.claude).unwrap();
+        let lead = self.seat("team-lead", Durability::Process);
+        let plan = TeamPlan { description: "a benchmark", lead_model: "none", cwd: "/" };
+        block_on(roster::create(&lead, plan)).unwrap();
+        for name in [READER].iter().chain(members) {
+            let plan = MemberPlan {
+                agent_type: "bench",
+                model: "none",
+                prompt: "none",
+                cwd: "/",
+                backend_type: "brigade",
+            };
+            block_on(roster::join(&lead, &member(name), plan)).unwrap();
+        }
+    }
+
+    pub(crate) fn inboxes(&self) -> PathBuf {
+        self.claude.join("teams").join(TEAM).join("inboxes")
+    }
+
+    pub(crate) fn inbox(&self) -> PathBuf {
+        self.inboxes().join(format!("{READER}.json"))
+    }
+
+    pub(crate) fn lock(&self) -> PathBuf {
+        self.inboxes().join(format!("{READER}.json.lock"))
+    }
+
+    pub(crate) fn tasks(&self) -> PathBuf {
+        self.claude.join("tasks").join(TEAM)
+    }
+}
+
+/// A temporary folder, deleted on drop.
+#[derive(Debug)]
+pub(crate) struct TempTeam {
+    pub(crate) root: PathBuf,
+    pub(crate) dirs: TeamDirs,
+}
+
+impl TempTeam {
+    /// An empty folder below TMPDIR.
+    pub(crate) fn new() -> Self {
+        let root = std::env::temp_dir().join(format!("brigade-store-bench-{}", Uuid::new_v4()));
+        std::fs::create_dir_all(&root).unwrap();
+        let dirs = TeamDirs::under(&root);
+        Self { root, dirs }
+    }
+
+    /// The same, with a team.
+    pub(crate) fn with_team(members: &[&str]) -> Self {
+        let temp = Self::new();
+        temp.dirs.make_team(members);
+        temp
+    }
+}
+
+impl Drop for TempTeam {
+    fn drop(&mut self) {
+        let _untidy = std::fs::remove_dir_all(&self.root);
+    }
+}
+
+/// The folder of temporary files, and its file system.
+pub(crate) fn describe_location() -> String {
+    let dir = std::env::temp_dir();
+    let kind = match rustix::fs::statfs(&dir).unwrap().f_type {
+        0xef53 => "ext4",
+        0x0102_1994 => "tmpfs, in memory",
+        0x9123_683e => "btrfs",
+        0x5846_5342 => "XFS",
+        _ => "another file system",
+    };
+    format!("{} ({kind})", dir.display())
+}
+
+pub(crate) fn team() -> TeamName {
+    TEAM.parse().unwrap()
+}
+
+pub(crate) fn member(name: &str) -> MemberName {
+    name.parse().unwrap()
+}
+
+/// A text of 500 bytes that starts with its sender and number.
+pub(crate) fn text(from: &str, number: usize) -> String {
+    format!("{:.<500}", format!("{from}/{number} "))
+}
+
+/// Sends a message with that text to the reader; returns its id.
+pub(crate) fn send(seat: &Seat, number: usize) -> String {
+    let text = text(seat.name.as_str(), number);
+    let words = Words { text: &text, summary: None };
+    block_on(mail::send(seat, READER, words)).unwrap().receipt.msg_id
+}

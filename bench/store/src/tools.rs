@@ -1,0 +1,114 @@
+//! The cost of the MCP tools: a send through a server compared with the library, the server's memory, its
+//! start, and the size of its tool list.
+
+use std::time::Instant;
+
+use brigade_core::mail::{self, Words};
+use brigade_files::Durability;
+use serde_json::{Value, json};
+
+use crate::Length;
+use crate::cost::read_all;
+use crate::figures::{Report, Times, heading, line};
+use crate::mcp_server::McpServer;
+use crate::temp_team::{READER, TempTeam, block_on, send, text};
+
+/// The limit for the tool list of a role, in tokens of four bytes.
+const TOKENS: usize = 2_500;
+
+pub(crate) fn run(report: &mut Report, length: Length) {
+    sends(report, length);
+    memory(report);
+    start(length);
+    sizes(report);
+}
+
+/// A send with the tool, a send with the library, and a call that fails before any work, which shows the cost
+/// of the round trip.
+fn sends(report: &mut Report, length: Length) {
+    let temp = TempTeam::with_team(&["writer"]);
+    let mut server = McpServer::start(&temp, Some("writer"));
+    let writer = temp.dirs.seat("writer", Durability::Process);
+    let reader = temp.dirs.seat(READER, Durability::Process);
+    let [mut tool, mut library, mut empty, mut ping] = <[Times; 4]>::default();
+    let rounds = length.pick(300, 3_000);
+    for number in 0..rounds {
+        let words = json!({ "to": READER, "message": text("tool", number) });
+        // They take turns in going first, because the file system is slower for the second.
+        for by_tool in [number % 2 == 0, number % 2 == 1] {
+            if by_tool {
+                let sent = tool.time(|| server.call("send_message", &words));
+                assert_eq!(sent["isError"], false, "{sent}");
+            } else {
+                library.time(|| send(&writer, number));
+            }
+            read_all(&reader);
+        }
+        let refused = empty.time(|| server.call("send_message", &json!({})));
+        assert_eq!(refused["isError"], true, "{refused}");
+        ping.time(|| server.request("ping", &json!({})));
+    }
+    heading("500-byte message, from the call to the answer");
+    line("the tool send_message", &tool);
+    line("mail::send of the library", &library);
+    line("send_message without its arguments", &empty);
+    line("ping", &ping);
+    println!("on average {:.0}, {:.0}, {:.0} us", tool.mean(), library.mean(), empty.mean());
+    let median = [&tool, &library, &empty].map(Times::median);
+    let mean = [&tool, &library, &empty].map(Times::mean);
+    for (name, [tool, library, empty]) in [("median", median), ("mean", mean)] {
+        let what = format!("send_message to 1.5 x library + empty call, {name}");
+        report.check_ratio(&what, tool, 1.0, 1.5 * library + empty);
+    }
+}
+
+/// The memory of a server after some work.
+fn memory(report: &mut Report) {
+    const MESSAGES: usize = 1_000;
+    let temp = TempTeam::with_team(&["writer"]);
+    let mut server = McpServer::start(&temp, Some("writer"));
+    let reader = temp.dirs.seat(READER, Durability::Process);
+    let fresh = server.resident() / 1_024.0;
+    let mut read = 0;
+    for number in 0..MESSAGES {
+        let words = json!({ "to": READER, "message": text("writer", number) });
+        server.call_ok("send_message", &words);
+        let text = text(READER, number);
+        let words = Words { text: &text, summary: None };
+        block_on(mail::send(&reader, "writer", words)).unwrap();
+        read += server.call_ok("read_messages", &json!({}))["messages"].as_array().unwrap().len();
+    }
+    let resident = server.resident() / 1_024.0;
+    report.check(read == MESSAGES, format!("read by the tool: {read} of {MESSAGES}"));
+    let what = format!("memory after {MESSAGES} sends and reads: {resident:.1} MB");
+    report.check(resident < 20.0, format!("{what} (at most 20; {fresh:.1} at the start)"));
+}
+
+/// The time from the start of the process to its first answers.
+fn start(length: Length) {
+    let temp = TempTeam::with_team(&["writer"]);
+    let (mut initialized, mut listed) = (Times::default(), Times::default());
+    for _ in 0..length.pick(20, 200) {
+        let start = Instant::now();
+        let mut server = McpServer::start(&temp, Some("writer"));
+        initialized.push(start.elapsed());
+        server.request("tools/list", &json!({}));
+        listed.push(start.elapsed());
+    }
+    heading("start of a server");
+    line("to the answer to initialize", &initialized);
+    line("to the list of tools", &listed);
+}
+
+/// The size of the tool list, which a model reads in every turn.
+fn sizes(report: &mut Report) {
+    let temp = TempTeam::with_team(&[]);
+    for (role, name) in [("teammate", Some(READER)), ("lead", Some("team-lead")), ("founder", None)]
+    {
+        let mut server = McpServer::start(&temp, name);
+        let list: Value = server.request("tools/list", &json!({}))["result"].take();
+        let (count, tokens) = (list["tools"].as_array().unwrap().len(), list.to_string().len() / 4);
+        let what = format!("{count} tools of a {role}: {tokens} tokens (at most {TOKENS})");
+        report.check(tokens < TOKENS, what);
+    }
+}

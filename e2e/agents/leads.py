@@ -1,0 +1,59 @@
+"""The lead of the team: a real Claude Code, or a person who uses the `brigade` command line."""
+
+
+class ClaudeLead:
+    """A real Claude Code. Its turn stays open for the scenario, except while it waits for messages."""
+
+    def __init__(self, env):
+        self._env = env
+        self._lead = env.start_lead("agents")
+        # A new lead reads its inbox only while a teammate runs that it started itself. The turn of this one never
+        # ends, so that it sends no idle notification.
+        env.spawn("alice")
+        # The lead deletes all tasks once all are completed; this one never is.
+        self.add_task("stay")
+
+    def write(self, name, text):
+        self._lead.call(*self._env.message(name, text))
+
+    def add_task(self, subject):
+        self._lead.call("TaskCreate", {"subject": subject, "description": "do it"})
+
+    def check(self, report, name, task_id, text):
+        """Checks that the lead's model receives the message, and that its TaskList shows the completed task."""
+        if self._env.version == "old":
+            # The new version removes read messages from its inbox at once, even in the middle of a turn.
+            check_inbox(self._env, report, name, text)
+        self._lead.end_turn()
+        received = self._lead.receives(text)
+        turn = next((part for part in self._lead.input().split("<teammate-message") if text in part), "")
+        is_turn = received and f'teammate_id="{name}"' in turn and 'summary="a report"' in turn
+        report.check(f"{name}: its message is a turn of the lead's model", is_turn, turn)
+        listed = self._lead.call("TaskList", {}).text
+        line = next((line for line in listed.splitlines() if line.startswith(f"#{task_id} ")), "")
+        done = "[completed]" in line and f"({name})" in line
+        report.check(f"{name}: the lead's TaskList shows the completed task and its owner", done, listed)
+
+
+class BrigadeLead:
+    """A team that brigade created; its lead uses the command line."""
+
+    def __init__(self, env):
+        self._env = env
+        env.team = "agents"
+        env.brigade("team", "create", env.team)
+
+    def write(self, name, text):
+        self._env.brigade("send", name, text)
+
+    def add_task(self, subject):
+        self._env.brigade("task", "add", subject)
+
+    def check(self, report, name, task_id, text):
+        check_inbox(self._env, report, name, text)
+
+
+def check_inbox(env, report, name, text):
+    arrived = [entry["text"] for entry in env.mail("team-lead") if entry["from"] == name]
+    report.check(f"{name}: the lead's inbox has its message, once", arrived == [text], arrived)
+

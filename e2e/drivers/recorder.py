@@ -1,0 +1,174 @@
+"""Prepares one recording: /home/dev with a project and a team, the scripted model, and the vendor's settings. Then runs
+the driver tests in their recording mode."""
+
+import http.server
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+WHAT, PROGRAM, BRIGADE, MODEL, TESTS, CRATE = sys.argv[1:]
+AGENT = WHAT.split("/")[0]
+HOME = Path("/home/dev")
+PROJECT = HOME / "project"
+PATH = f"{HOME}/bin:{os.path.dirname(subprocess.check_output(['which', 'node'], text=True).strip())}:/usr/bin:/bin"
+ENV = {"HOME": str(HOME), "PATH": PATH, "LANG": "C.UTF-8"}
+
+
+LIMITS = {
+    "codex": {"error": {"message": "Rate limit reached. Please try again in 20s.", "type": "requests", "code": "rate_limit_exceeded"}},
+    "claude": {"type": "error", "error": {"type": "rate_limit_error", "message": "This request would exceed your rate limit."}},
+    "gemini": {
+        "error": {
+            "code": 429,
+            "message": "You exceeded your current quota, please check your plan and billing details.",
+            "status": "RESOURCE_EXHAUSTED",
+            "details": [
+                {
+                    "@type": "type.googleapis.com/google.rpc.QuotaFailure",
+                    "violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel"}],
+                }
+            ],
+        }
+    },
+}
+
+
+class RecordingProxy(http.server.BaseHTTPRequestHandler):
+    """A proxy of the scripted model. It answers a prompt with [fail] with status 500, and a prompt with [limit] with the
+    vendor's rate limit, until a prompt has [enough]."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        if b"[fail]" in body:
+            return self.answer(500, "application/json", b'{"error":{"message":"the model is out of order"}}')
+        if body.rfind(b"[limit]") > body.rfind(b"[enough]"):
+            return self.answer(429, "application/json", json.dumps(LIMITS[AGENT]).encode())
+        request = urllib.request.Request(MODEL_URL + self.path, body, {"content-type": "application/json"})
+        self.ask(request)
+
+    def do_GET(self):
+        self.ask(urllib.request.Request(MODEL_URL + self.path))
+
+    def ask(self, request):
+        try:
+            with urllib.request.urlopen(request) as answer:
+                self.answer(answer.status, answer.headers["content-type"], answer.read())
+        except urllib.error.HTTPError as error:
+            self.answer(error.code, "application/json", error.read())
+
+    def answer(self, status, kind, body):
+        try:
+            self.send_response(status)
+            self.send_header("content-type", kind)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+        except OSError:
+            pass  # The agent has closed the connection.
+
+    def log_message(self, *_):
+        pass
+
+
+def codex(url):
+    (HOME / ".codex").mkdir()
+    provider = {"name": "scripted", "base_url": f"{url}/v1", "wire_api": "responses", "env_key": "KEY"}
+    lines = ['model = "scripted"', 'model_provider = "scripted"', "[model_providers.scripted]"]
+    lines += [f"{key} = {json.dumps(value)}" for key, value in provider.items()]
+    lines += ["request_max_retries = 1", "stream_max_retries = 1"]
+    # An MCP server of the user's own, whose tools need permission.
+    lines += ["[mcp_servers.other]", f'command = "{HOME}/bin/brigade"', 'args = ["mcp", "--team", "demo", "--as", "bob"]']
+    lines += ['default_tools_approval_mode = "prompt"']
+    (HOME / ".codex" / "config.toml").write_text("\n".join(lines) + "\n")
+    return {"KEY": "x"}
+
+
+def gemini(url):
+    (HOME / ".gemini").mkdir()
+    settings = {"security": {"auth": {"selectedType": "gemini-api-key"}}, "general": {"retryFetchErrors": False, "maxAttempts": 1}}
+    (HOME / ".gemini" / "settings.json").write_text(json.dumps(settings))
+    return {"GEMINI_API_KEY": "x", "GOOGLE_GEMINI_BASE_URL": url}
+
+
+def opencode(url):
+    model = {"limit": {"context": 100000, "output": 10000}, "cost": {"input": 1, "output": 2}}
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": f"{url}/v1", "apiKey": "x"},
+        "models": {"scripted": model, "too": model},
+    }
+    settings = {"model": "scripted/scripted", "provider": {"scripted": provider}, "permission": {"bash": "ask", "edit": "ask", "team_*": "ask"}}
+    return {"OPENCODE_CONFIG_CONTENT": json.dumps(settings)}
+
+
+def claude(url):
+    return {
+        "ANTHROPIC_BASE_URL": url,
+        "ANTHROPIC_API_KEY": "x",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "CLAUDE_CODE_MAX_RETRIES": "1",
+        # The scripted model does not search for tools.
+        "ENABLE_TOOL_SEARCH": "false",
+    }
+
+
+def copilot(url):
+    return {
+        "COPILOT_OFFLINE": "true",
+        "COPILOT_PROVIDER_BASE_URL": f"{url}/v1",
+        "COPILOT_PROVIDER_TYPE": "openai",
+        "COPILOT_PROVIDER_API_KEY": "x",
+        "COPILOT_MODEL": "scripted",
+    }
+
+
+def qwen(url):
+    (HOME / ".qwen").mkdir()
+    settings = {"model": {"generationConfig": {"maxRetries": 0}}}
+    (HOME / ".qwen" / "settings.json").write_text(json.dumps(settings))
+    return {"OPENAI_API_KEY": "x", "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_MODEL": "scripted"}
+
+
+VENDORS = {"codex": codex, "gemini": gemini, "opencode": opencode, "claude": claude, "copilot": copilot, "qwen": qwen}
+
+PROJECT.mkdir(parents=True)
+(HOME / "other").mkdir()
+(HOME / "bin").mkdir()
+(HOME / "bin" / "brigade").symlink_to(BRIGADE)
+# An agent reports its install path, so it gets the same one in every recording.
+installed, enter, rest = PROGRAM.partition("/node_modules/")
+if enter:
+    (HOME / "agent").mkdir()
+    subprocess.run(["mount", "--bind", installed, HOME / "agent"], check=True)
+    PROGRAM = f"{HOME}/agent{enter}{rest}"
+subprocess.run(["git", "init", "--quiet", PROJECT], env=ENV, check=True)
+for arguments in (["team", "create", "demo"], ["team", "join", "bob"]):
+    subprocess.run([BRIGADE, *arguments], env=ENV, cwd=PROJECT, check=True, stdout=subprocess.DEVNULL)
+
+address = HOME / "model"
+subprocess.Popen([MODEL, "--address", address], env=ENV)
+while not address.exists():
+    time.sleep(0.01)
+MODEL_URL = address.read_text().strip()
+proxy = http.server.ThreadingHTTPServer(("127.0.0.1", 8080), RecordingProxy)
+threading.Thread(target=proxy.serve_forever, daemon=True).start()
+
+variables = ENV | VENDORS[AGENT]("http://127.0.0.1:8080")
+recording = {
+    "BRIGADE_RECORD": WHAT,
+    "BRIGADE_RECORD_PROGRAM": PROGRAM,
+    "BRIGADE_RECORD_ENV": "\n".join(f"{name}={value}" for name, value in variables.items()),
+    "INSTA_UPDATE": "always",
+    "INSTA_WORKSPACE_ROOT": str(Path(CRATE).parents[1]),
+    "PATH": PATH,
+}
+ran = subprocess.run([TESTS, "--exact", f"drivers::{AGENT}::{AGENT}", "--nocapture"], env=recording, cwd=CRATE)
+sys.exit(ran.returncode)

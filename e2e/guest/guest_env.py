@@ -1,0 +1,260 @@
+"""A test environment whose Claude Code lead starts its teammates through brigade.
+
+Each vendor's agent has a scripted model of its own. The requests to that model show what its members received and
+did.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import time
+from contextlib import ExitStack
+
+from lib import processes
+from lib.env import TestEnv
+from lib.scripted_model import ScriptedModel, script, shutdown_steps, tool_calls
+from lib.util import SLACK, eventually, read_json
+from lib.vendors import CODEX_PLAIN_TOOLS, CONFIGURE
+
+ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07]*\x07|[()][0-9A-B]|.)")
+
+
+class GuestEnv(TestEnv):
+    # The lead asks for permission, and so do its teammates. The terminal has room for many panes.
+    lead_arguments = ["--permission-mode", "default"]
+    columns, rows = 220, 120
+
+    def __init__(self, version, teammate_mode):
+        super().__init__(version, teammate_mode)
+        self._stack = ExitStack()
+        self.models, self._bodies = {}, {}
+        self.git_init()
+        programs = dict(pair.split("=", 1) for pair in os.environ["AGENTS"].split(":"))
+        folder = self.root / "bin"
+        folder.mkdir()
+        for name, program in {**programs, "claude": self.claude, "brigade": self.program}.items():
+            (folder / name).symlink_to(program)
+        self.environ["PATH"] = f"{folder}:{self.environ['PATH']}"
+        # The login shells of new panes reset the path and read this file.
+        (self.home / ".profile").write_text(f"PATH={self.environ['PATH']}\n")
+        self.lead_environ |= CODEX_PLAIN_TOOLS | {"PATH": self.environ["PATH"], "CLAUDE_CODE_ENABLE_TODO_TOOLS": "1"}
+        for vendor in programs:
+            self.models[vendor] = self._stack.enter_context(ScriptedModel(self.root / "models" / vendor))
+            self.lead_environ |= CONFIGURE[vendor](self, self.models[vendor].url)
+        init = [folder / "brigade", "init", "--yes"]
+        subprocess.run(init, env=self.environ, cwd=self.project, check=True, capture_output=True, text=True)
+
+    def __exit__(self, *failure):
+        self._stack.close()
+        super().__exit__(*failure)
+
+    # The lead. Its turn stays open for the scenario, except while it waits for messages.
+
+    @property
+    def lead(self):
+        return self.agent("lead")
+
+    def spawn_agent(self, name, agent_type, prompt, **more):
+        """Makes the lead start a teammate of this agent type; returns the result of its tool."""
+        result = self.call_spawn_tool(name, agent_type, prompt, **more)
+        pane = eventually(lambda: self.member(name).get("tmuxPaneId"), 10)
+        (self.root / "panes").mkdir(exist_ok=True)
+        # Log the pane's output, because the pane is gone when the teammate ends.
+        self._tmux("pipe-pane", "-t", pane, f"cat >> {self.root}/panes/{name}")
+        return result
+
+    def send(self, name, text):
+        return self.lead.call(*self.message(name, text))
+
+    def order(self, name, text, *steps):
+        """The lead sends a member a message that its model follows."""
+        return self.send(name, instruction(text, *steps))
+
+    def lead_receives(self, text, timeout=20):
+        """Whether the lead's model receives this text. Ends the lead's turns until it does, and leaves a turn open."""
+        end = time.monotonic() + timeout * SLACK
+        while text not in self.lead.input():
+            self.lead.end_turn()
+            try:
+                self.lead.open_turn(max(end - time.monotonic(), 0.1))
+            except TimeoutError:
+                return self._receives_when_prompted(text)
+        return True
+
+    def _receives_when_prompted(self, text):
+        """The same for a lead that is idle: new may hold a message that it took from its inbox at the end of a turn back
+        until the turn after the next."""
+        for turn in range(3):
+            if turn:
+                self.lead.end_turn()
+            self.type_to_lead("go on")
+            self.lead.open_turn()
+            if text in self.lead.input():
+                return True
+        return False
+
+    def lost_by_lead(self, text):
+        """Whether old lost a message: it marks a message as read that arrives while it marks others, and never shows it
+        to its model. e2e/claude measures that."""
+        if self.version == "new" or text in self.lead.input():
+            return False
+        events = [record["event"] for record in self.log()]
+        sent = (event["sent"] for event in events if "sent" in event)
+        keys = [event["key"] for event in sent if event["to"] == "team-lead" and text in event["message"]["text"]]
+        return any(event["read"]["key"] in keys for event in events if "read" in event)
+
+    def dropped_by_lead(self, name, text):
+        """Whether old dropped a message to a member: it drops what it cannot write at once, and reports success."""
+        seen = (record["event"]["seen"] for record in self.log() if "seen" in record["event"])
+        arrived = any(event["to"] == name and text in event["message"]["text"] for event in seen)
+        return self.version == "old" and not arrived
+
+    def lead_turn_with(self, text):
+        """The teammate's message in the lead's conversation that contains this text."""
+        parts = self.lead.input().split("<teammate-message")
+        return next((part for part in parts if text in part), "")
+
+    def type_to_lead(self, text):
+        """Types a line into the lead's terminal."""
+        self._tmux("send-keys", "-t", "{top-left}", "-l", text)
+        time.sleep(0.3)
+        self._tmux("send-keys", "-t", "{top-left}", "Enter")
+
+    def press(self, *keys):
+        self._tmux("send-keys", "-t", "{top-left}", *keys)
+
+    def shows(self, text):
+        """Whether the lead's screen shows this text, which may be wrapped."""
+        return text in re.sub(r"[\s│]", "", self.screen())
+
+    def ask_to_stop(self, name, reason):
+        """The lead sends a member a shutdown request."""
+        if self.version == "old":
+            arguments = {"type": "shutdown_request", "recipient": name, "content": reason}
+        else:
+            arguments = {"to": name, "message": {"type": "shutdown_request", "reason": reason}}
+        return self.lead.call("SendMessage", arguments)
+
+    def ask_to_stop_and_agree(self, name, text):
+        """The same; the member's model agrees."""
+        return self.ask_to_stop(name, instruction(text, *shutdown_steps(native=False)))
+
+    def answer_plan(self, name, request, feedback=None):
+        """The lead's model approves a plan, or rejects it with feedback."""
+        answer = {"type": "plan_approval_response", "request_id": request, "approve": feedback is None}
+        if self.version == "old":
+            arguments = answer | {"recipient": name} | ({"content": feedback} if feedback else {})
+        else:
+            arguments = {"to": name, "message": answer | ({"feedback": feedback} if feedback else {})}
+        return self.lead.call("SendMessage", arguments)
+
+    # The members.
+
+    def spawn_in_plan_mode(self, name, agent_type, prompt):
+        """Makes the lead start a teammate that has to plan first. New cannot do that, so its teammate is killed and
+        restarted in its pane, with its own arguments and the one that old would add."""
+        if self.version == "old":
+            return self.spawn_agent(name, agent_type, prompt, mode="plan")
+        result = self.spawn_agent(name, agent_type, "Wait.")
+        self.becomes_idle(name)
+        runner = self.runner(name)
+        variables = [f"{key}={value}" for key, value in runner.environ().items()]
+        restart = shlex.join(["env", "-i", *variables, *runner.argv, "--plan-mode-required"])
+        descendants = processes.tree(runner.pid)[1:]
+        pane = self.member(name)["tmuxPaneId"]
+        self._tmux("set-option", "-p", "-t", pane, "remain-on-exit", "on")
+        runner.kill()
+        # Its guard ends the agent.
+        eventually(lambda: not any(process.is_alive() for process in descendants), 10)
+        self._tmux("respawn-pane", "-k", "-t", pane, restart)
+        self._tmux("set-option", "-p", "-t", pane, "remain-on-exit", "off")
+        self.send(name, prompt)
+        return result
+
+    def start_outside(self, arguments, **files):
+        """Starts brigade outside of the lead's terminal. It ends with this environment."""
+        options = {"env": self.lead_environ, "cwd": self.project, "stdin": subprocess.DEVNULL}
+        process = subprocess.Popen([self.program, *arguments], **options, **files)
+        self._stack.callback(process.terminate)
+        return process
+
+    def member(self, name):
+        members = read_json(self.config)["members"]
+        return next((member for member in members if member["name"] == name), {})
+
+    def becomes_idle(self, name, timeout=30):
+        """Whether the member reports that it is idle."""
+        return eventually(lambda: self.member(name).get("isActive") is False, timeout)
+
+    def busy(self):
+        """The members that report that they are working."""
+        return [member["name"] for member in read_json(self.config)["members"] if member.get("isActive")]
+
+    def panes(self):
+        """The process id of each pane."""
+        lines = self._tmux("list-panes", "-a", "-F", "#{pane_id} #{pane_pid}").stdout.splitlines()
+        return {pane: int(pid) for pane, pid in (line.split() for line in lines)}
+
+    def pane(self, name):
+        """The output of a member's pane, without escape sequences."""
+        path = self.root / "panes" / name
+        return ESCAPES.sub("", path.read_text(errors="replace")) if path.exists() else ""
+
+    def processes(self, name):
+        """The processes in a member's pane."""
+        pid = self.panes().get(self.member(name).get("tmuxPaneId"))
+        return [] if pid is None else processes.tree(pid)
+
+    def runner(self, name):
+        """The brigade process that runs a member."""
+        ours = (process for process in self.processes(name) if process.executable() == self.program)
+        return next(process for process in ours if "--agent-name" in process.argv)
+
+    def terminal(self, name):
+        """The terminal of a member's pane."""
+        return self._tmux("display-message", "-p", "-t", self.member(name)["tmuxPaneId"], "#{pane_tty}").stdout.strip()
+
+    # Their models.
+
+    def requests(self, vendor, name):
+        """The requests of one member's model, in order: log record and body."""
+        model = self.models[vendor]
+        bodies = self._bodies.setdefault(vendor, {})
+        found = []
+        for record in model.turns():
+            number = record["number"]
+            if number not in bodies:
+                bodies[number] = model.body(number)
+            if f"You are {name} in the agent team {self.team}." in bodies[number]:
+                found.append((record, bodies[number]))
+        return found
+
+    def count_received(self, vendor, name, text):
+        """How often a text is in the latest request of a member's model."""
+        requests = self.requests(vendor, name)
+        return requests[-1][1].count(text) if requests else 0
+
+    def receives(self, vendor, name, text, timeout=30):
+        """Whether a member's model receives this text."""
+        return eventually(lambda: self.count_received(vendor, name, text), timeout)
+
+    def calls(self, vendor, name):
+        """The tools that a member's model called, and the text of each result, None if there is none yet."""
+        calls = tool_calls([record for record, _ in self.requests(vendor, name)])
+        return [(wanted, result["text"] if result else None) for wanted, _, result in calls]
+
+    def log_text(self):
+        """The output of `brigade log`."""
+        return self.run("--claude-dir", str(self.claude_dir), "--team", self.team, "log").stdout
+
+    def keep_files(self, folder, report):
+        super().keep_files(folder, report)
+        (folder / "lead").write_text(self.screen())
+        (folder / "lead-input").write_text(self.lead.input())
+        (folder / "log").write_text(self.try_brigade("log").stdout)
+
+
+def instruction(text, *steps):
+    """A message with a script for a scripted model."""
+    return f"{text} {script(*steps)}"

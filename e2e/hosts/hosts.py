@@ -1,0 +1,166 @@
+"""One team on three hosts. On each host a real Claude Code works on that host's files, which `brigade link` keeps in
+step with the NATS store, and a real Codex works on the NATS store itself. They do tasks that block each other while
+one host is cut off for a time."""
+
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+import delivery
+from dispatcher import HostsDispatcher
+from host_env import TEAM, HostEnv
+from nats_cluster import NatsCluster
+from partition import cut_off
+
+from lib.env import exit_on_sigterm, special_files
+from lib.network import Machines
+from lib.report import Report
+from lib.scripted_model import say, script
+from lib.task_graph import check_histories, task_chart, task_histories
+from lib.util import eventually, percentiles
+
+
+class Size(NamedTuple):
+    """The number of tasks, the seconds of the cut, and the number of messages whose latency is measured."""
+
+    tasks: int
+    cut: float
+    pings: int
+
+
+LONG, SHORT = Size(20, 30, 40), Size(8, 10, 12)
+# The host with the older Claude Code is the one that is cut off.
+VERSIONS = {"host-a": "new", "host-b": "old", "host-c": "new"}
+
+
+def scenario(hosts, report, size):
+    a, b, _ = hosts
+    start_team(hosts, report)
+    dispatcher = HostsDispatcher(hosts, size.tasks)
+    report.check("the lead's messages reach every member", dispatcher.greet())
+    measure_latency(dispatcher, b.codex, report, size.pings)
+    dispatcher.fill()
+    same = eventually(lambda: all(dispatcher.owners == host.owners() for host in hosts), 20)
+    report.check("the board is in the files of every host", same, [host.owners() for host in hosts])
+    started = time.monotonic()
+    cut_off(dispatcher, b, report, size.cut)
+    done = dispatcher.dispatch_until(lambda: False, 240)
+    report.check("all tasks are done", done, None if done else dispatcher.tasks())
+    report.figure("the tasks took", f"{time.monotonic() - started:.1f} s, {dispatcher.reminders} reminders")
+    histories = task_histories(a)
+    check_histories(report, histories, dispatcher.members, size.tasks)
+    print(task_chart(histories, dispatcher.members), flush=True)
+    report.check("every message has arrived", dispatcher.all_arrived(30), dispatcher.missing())
+    delivery.check_tasks(dispatcher, histories, report)
+    delivery.check_messages(dispatcher, report)
+    delivery.check_signatures(hosts, report)
+    delivery.check_mailboxes(dispatcher, hosts, report)
+    shut_down(hosts, report)
+
+
+def start_team(hosts, report):
+    """The lead creates the team on the first host; the others find it in the NATS store."""
+    started = time.monotonic()
+    hosts[0].run_ok("team", "create", TEAM, store=True)
+    for host in hosts:
+        host.start_link()
+    report.check("every host has the team in its files", eventually(lambda: all(host.config.exists() for host in hosts), 20))
+    for host in hosts:
+        host.run_ok("up", store=False)
+        host.run_ok("spawn", host.codex.name, "--agent", "codex", store=True)
+    expected = {"team-lead"} | {member.name for host in hosts for member in (host.native, host.codex)}
+
+    def rosters():
+        return [{*host.members()} for host in hosts] + [hosts[0].roster()]
+
+    same = eventually(lambda: all(names == expected for names in rosters()), 20)
+    report.check("all seven members are on every roster", same, rosters())
+    report.figure("three hosts, six members up after", f"{time.monotonic() - started:.1f} s")
+
+
+def measure_latency(dispatcher, member, report, count):
+    """The time from the acknowledgement of a message on the first host until it is in a request to the model of a member
+    on another host."""
+    took = []
+    for number in range(count + 1):
+        mark, acknowledged = dispatcher.send(member.name, f"ping {script(say(f'pong {number}'))}")
+        at = eventually(lambda: member.turn_started_at(mark), 30)
+        if at is None:
+            report.check("a message reaches the model on another host", False, mark)
+            return
+        # The first message also starts the agent's session, so it does not count.
+        took += [(at - acknowledged) * 1e3] if number else []
+        eventually(lambda: member.has_said(f"pong {number}"), 10)
+        time.sleep(random.uniform(0.2, 0.4))
+    _, line = percentiles(took)
+    report.figure(f"sent on host-a, in a request of {member.name} on {member.host.machine.name}", line)
+
+
+def shut_down(hosts, report):
+    """Asks every member to stop, and checks that no process is left on any host."""
+    started = time.monotonic()
+    stopping = {
+        member.name: host.stop(member, script(*member.shutdown_steps()))
+        for host in hosts
+        for member in (host.native, host.codex)
+    }
+    ended = {name: wait() for name, wait in stopping.items()}
+    report.check("every member agrees to stop", set(ended.values()) == {"agreed"}, ended)
+    alone = eventually(lambda: hosts[0].roster() == {"team-lead"}, 10)
+    report.check("only the lead is on the roster", alone, hosts[0].roster())
+    for host in hosts:
+        host.end_link()
+    for host in hosts:
+        host.run_ok("down", "--now", store=False)
+    hosts[0].run_ok("down", "--now", store=True)
+
+    def left():
+        return {host.machine.name: found for host in hosts if (found := host.left())}
+
+    eventually(lambda: not left(), 10)
+    report.check("no process is left", not left(), left())
+    report.figure("from the first request to the end", f"{time.monotonic() - started:.1f} s")
+
+
+def keep_files(folder, hosts, report):
+    """Copies the files that help to explain a failure."""
+    kept = Path(os.environ["KEEP"])
+    shutil.rmtree(kept, ignore_errors=True)
+    shutil.copytree(folder, kept / "nats", ignore=lambda *_: ["store"])
+    for host in hosts:
+        shutil.copytree(host.root, kept / host.machine.name, symlinks=True, ignore=special_files)
+    report.figure("files of the failed run are in", kept)
+
+
+def main():
+    size = SHORT if "--short" in sys.argv[1:] else LONG
+    exit_on_sigterm()
+    report = Report(f"three hosts, {size.tasks} tasks, one host cut off for {size.cut} s")
+    with ExitStack() as stack:
+        machines = stack.enter_context(Machines(VERSIONS))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hosts-e2e-")))
+        cluster = stack.enter_context(NatsCluster(machines, folder))
+        hosts = [
+            stack.enter_context(HostEnv(machine, VERSIONS[machine.name], cluster.store(machine)))
+            for machine in machines
+        ]
+        report.check("the NATS nodes have a leader", cluster.has_leader())
+        try:
+            scenario(hosts, report, size)
+        except Exception:
+            traceback.print_exc()
+            report.check("the scenario runs to its end", False)
+        finally:
+            if report.failures:
+                keep_files(folder, hosts, report)
+    sys.exit(report.end())
+
+
+main()

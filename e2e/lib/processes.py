@@ -1,0 +1,134 @@
+"""Processes, as /proc shows them."""
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from lib.util import eventually
+
+
+class Process(NamedTuple):
+    """A process. Process ids are reused, so the start time is part of its identity."""
+
+    pid: int
+    parent: int
+    started: int
+    argv: tuple
+
+    @property
+    def command_line(self):
+        return " ".join(self.argv)
+
+    def is_alive(self):
+        now = find(self.pid)
+        return now is not None and now.started == self.started
+
+    def is_brigade(self, command):
+        """Whether it is brigade with this command: `guard`, `mcp`, or `--agent-id` for a teammate."""
+        return self.argv[:1] == (os.environ["BRIGADE"],) and self.argv[1:2] == (command,)
+
+    def kill(self):
+        """Sends SIGKILL, unless the process has ended and its id may belong to another one."""
+        if self.is_alive():
+            os.kill(self.pid, signal.SIGKILL)
+
+    def cpu_seconds(self):
+        fields = stat_fields(self.pid)
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def resident(self):
+        """Resident memory in bytes: the process's own, and that of mapped files such as its program."""
+        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
+
+        def field(name):
+            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
+
+        return field("RssAnon:") + field("RssShmem:"), field("RssFile:")
+
+    def environ(self):
+        pairs = Path(f"/proc/{self.pid}/environ").read_text().rstrip("\0").split("\0")
+        return dict(pair.split("=", 1) for pair in pairs)
+
+    def executable(self):
+        return os.readlink(f"/proc/{self.pid}/exe")
+
+    def stdin(self):
+        """The file or pipe behind its standard input."""
+        return os.readlink(f"/proc/{self.pid}/fd/0")
+
+    def has_terminal(self, terminal):
+        """Whether it has a controlling terminal, or has this terminal open."""
+        try:
+            controlling = int(stat_fields(self.pid)[4])
+            opened = {os.readlink(file) for file in Path(f"/proc/{self.pid}/fd").iterdir()}
+        except OSError:
+            return False  # it has ended meanwhile
+        return controlling != 0 or terminal in opened
+
+
+def stat_fields(pid):
+    """The fields of /proc/PID/stat after the command name, which may itself contain spaces and parentheses."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def find(pid):
+    """The process with this id; None if there is none, or if it is a zombie."""
+    try:
+        fields = stat_fields(pid)
+        argv = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
+    except OSError:
+        return None
+    if fields[0] in "ZX":
+        return None
+    return Process(pid, int(fields[1]), int(fields[19]), tuple(argv))
+
+
+def all_processes():
+    pids = (int(name) for name in os.listdir("/proc") if name.isdigit())
+    return [process for process in map(find, pids) if process]
+
+
+def tree(pid):
+    """A process and its descendants, parents first; empty if it has ended."""
+    found = [find(pid)]
+    if found == [None]:
+        return []
+    running = all_processes()
+    for process in found:
+        found += [child for child in running if child.parent == process.pid]
+    return found
+
+
+def in_home(home):
+    """Every process whose HOME is this folder, which includes everything that was started from there."""
+    variable = f"HOME={home}".encode()
+
+    def has_home(process):
+        try:
+            return variable in Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
+        except OSError:
+            return False
+
+    return [process for process in all_processes() if has_home(process)]
+
+
+def members_in_home(home):
+    """By name: the brigade process that runs each member."""
+    found = [process for process in in_home(home) if "play" in process.argv and "--as" in process.argv]
+    return {process.argv[process.argv.index("--as") + 1]: process for process in found}
+
+
+def left_in_home(home, timeout=10):
+    """Waits until no process has this HOME; returns those that still have it at the timeout."""
+    eventually(lambda: not in_home(home), timeout)
+    return in_home(home)
+
+
+def kill_home(home):
+    """Kills every process that has this HOME, until there is none."""
+    while left := in_home(home):
+        for process in left:
+            process.kill()
+        time.sleep(0.05)

@@ -1,0 +1,28 @@
+"""The output of a scenario: figures, which are only printed, and checks, which must pass."""
+
+import time
+
+
+class Report:
+    def __init__(self, title):
+        self.failures = 0
+        self._started = time.monotonic()
+        print(f"== {title}", flush=True)
+
+    def figure(self, name, value):
+        print(f"      {name}: {value}", flush=True)
+
+    def check(self, name, passed, actual=None):
+        """Prints PASS or FAIL; `actual` is printed only on failure."""
+        if passed:
+            print(f"PASS  {name}", flush=True)
+        else:
+            self.failures += 1
+            details = "" if actual is None else f"; found {str(actual)[:1000]}"
+            print(f"FAIL  {name}{details}", flush=True)
+
+    def end(self):
+        """Prints the result; returns the exit code of the program."""
+        result = "all passed" if self.failures == 0 else f"{self.failures} FAILED"
+        print(f"   -- {result}, {time.monotonic() - self._started:.0f} s", flush=True)
+        return 1 if self.failures else 0

@@ -1,0 +1,147 @@
+"""A board of tasks that block each other, a lead that assigns them, and the history of each task in the journal."""
+
+import random
+import time
+from datetime import datetime
+
+from lib.scripted_model import script
+from lib.team_env import MEMBERS
+from lib.util import SLACK, eventually
+
+TASKS = 20
+# Seconds that a model works on a task.
+WORK_SECONDS = (0.2, 1.2)
+# After this many seconds without a change, the lead asks a member again to do its task.
+REMIND_AFTER = 45
+STATUSES = ["pending", "in_progress", "completed"]
+
+
+def build_graph(count=TASKS):
+    """The blockers of each task: none for the first five, and up to three of the nine before it for the others. The
+    graph is the same in every run."""
+    rng = random.Random(20)
+    names = [f"t{number:02}" for number in range(1, count + 1)]
+    after = {}
+    for index, name in enumerate(names):
+        earlier = names[max(0, index - 9) : index]
+        after[name] = [] if index < 5 else sorted(rng.sample(earlier, rng.randint(1, 3)))
+    return after
+
+
+class Dispatcher:
+    """Tells idle members which task is ready, and remembers every message it sent."""
+
+    def __init__(self, env, names, work=WORK_SECONDS):
+        self._env = env
+        self._work = work
+        self._rng = random.Random(7)
+        # By member: its latest task, and when it was assigned.
+        self._assigned = dict.fromkeys(names)
+        self.sent = {name: [] for name in names}
+        self.reminders = 0
+        # The number of completed tasks at the last poll.
+        self.done = 0
+
+    def tasks(self):
+        return {task["id"]: task for task in self._env.brigade("task", "list")}
+
+    def poll(self):
+        """Assigns the tasks that are ready; returns whether all tasks are completed."""
+        tasks = self.tasks()
+        done = {number for number, task in tasks.items() if task["status"] == "completed"}
+        self.done = len(done)
+        assigned = {latest[0] for latest in self._assigned.values() if latest}
+        ready = [
+            number
+            for number, task in sorted(tasks.items(), key=lambda pair: int(pair[0]))
+            if task["status"] == "pending" and number not in assigned and set(task["blockedBy"]) <= done
+        ]
+        # Members with the fewest messages come first.
+        for name in sorted(self._assigned, key=lambda name: len(self.sent[name])):
+            latest = self._assigned[name]
+            if latest and latest[0] not in done:
+                if time.monotonic() - latest[1] > REMIND_AFTER * SLACK:
+                    self.reminders += 1
+                    self._assign(name, latest[0])
+            elif ready:
+                self._assign(name, ready.pop(0))
+        return len(done) == TASKS
+
+    def _assign(self, name, task):
+        mark = f"«{name} {len(self.sent[name])}»"
+        seconds = round(self._rng.uniform(*self._work), 1)
+        steps = MEMBERS[name].task_steps(name, task, seconds)
+        self._env.brigade("send", name, f"{mark} Do task {task}. {script(*steps)}")
+        # Only an acknowledged message is guaranteed to arrive.
+        self.sent[name].append(mark)
+        self._assigned[name] = (task, time.monotonic())
+
+    def finish(self, timeout):
+        """Assigns tasks until all are completed; returns whether they are."""
+        return eventually(self.poll, timeout)
+
+
+class TaskHistory:
+    """The changes of one task, from the journal."""
+
+    def __init__(self, subject, blocked_by):
+        self.subject, self.blocked_by = subject, blocked_by
+        self.statuses, self.owner, self.started, self.ended = [], None, None, None
+
+
+def task_histories(env):
+    """The history of each task, by task id."""
+    found = {}
+    for record in env.log():
+        if not (event := record["event"].get("task")):
+            continue
+        task, at = event["task"], datetime.fromisoformat(record["at"]).timestamp()
+        history = found.setdefault(event["id"], TaskHistory(task["subject"], task["blockedBy"]))
+        if not history.statuses or history.statuses[-1] != task["status"]:
+            history.statuses.append(task["status"])
+            if task["status"] == "in_progress":
+                history.owner, history.started = task.get("owner"), at
+            elif task["status"] == "completed":
+                history.ended = at
+    return found
+
+
+def check_histories(report, histories, names, count=TASKS):
+    """Checks that members did every task once and in order."""
+    report.check(f"all {count} tasks are on the board", len(histories) == count, len(histories))
+    wrong = {number: history.statuses for number, history in histories.items() if history.statuses != STATUSES}
+    report.check("each task was claimed once and completed once", not wrong, wrong)
+    strangers = {number: history.owner for number, history in histories.items() if history.owner not in names}
+    report.check("a member did each task", not strangers, strangers)
+    early = [
+        (number, blocker)
+        for number, history in histories.items()
+        for blocker in map(int, history.blocked_by)
+        if history.started and not (histories[blocker].ended and histories[blocker].ended <= history.started)
+    ]
+    report.check("no task was started before its blockers were completed", not early, early)
+
+
+def task_chart(histories, names, width=96):
+    """A text chart with one line per member that shows when it did which task."""
+    done = [history for history in histories.values() if history.started and history.ended]
+    if not done:
+        return "no task was done"
+    start, end = min(history.started for history in done), max(history.ended for history in done)
+    scale = width / max(end - start, 0.001)
+    lines = []
+    for name in names:
+        line = [" "] * (width + 1)
+        for number, history in histories.items():
+            if history.owner != name or not history.started or not history.ended:
+                continue
+            first = int((history.started - start) * scale)
+            last = max(first + 1, int((history.ended - start) * scale))
+            label = str(number)
+            line[first : last + 1] = "▕" + "━" * (last - first - 1) + "▏"
+            middle = max(first + 1, (first + last + 1 - len(label)) // 2)
+            line[middle : middle + len(label)] = label
+        lines.append(f"      {name:>6} {''.join(line).rstrip()}")
+    seconds = end - start
+    ruler = "".join(f"{mark * seconds / 8:<{width // 8}.1f}" for mark in range(9))
+    return "\n".join([*lines, f"      {'s':>6} {ruler.rstrip()}"])

@@ -1,0 +1,40 @@
+"""Polling, and reading JSON that other programs write."""
+
+import json
+import os
+import time
+
+# Multiplies every timeout and time limit, for a machine that other work shares.
+SLACK = float(os.environ.get("BENCH_SLACK", "1"))
+
+
+def eventually(condition, timeout):
+    """Polls a condition until it is true or the timeout has passed; returns its last value."""
+    end = time.monotonic() + timeout * SLACK
+    while not (value := condition()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return value
+
+
+def read_json(path):
+    """Reads a JSON file. Retries for five seconds, because another program may be rewriting it in place."""
+    end = time.monotonic() + 5
+    while True:
+        try:
+            return json.loads(path.read_text())
+        except (json.JSONDecodeError, UnicodeDecodeError):
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+
+
+def json_lines(text):
+    """Parses one JSON value per line."""
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def percentiles(milliseconds):
+    """The median of some durations, and a line with median, 95th percentile and maximum."""
+    ordered = sorted(milliseconds)
+    median, p95 = ordered[len(ordered) // 2], ordered[len(ordered) * 95 // 100]
+    return median, f"p50 {median:.1f} ms, p95 {p95:.1f} ms, max {ordered[-1]:.1f} ms, of {len(ordered)}"

@@ -1,0 +1,175 @@
+"""Each vendor's agent: how to point it at a model, and the commands of docs/agents.md that register and run it."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+from lib.env import API_KEY
+from lib.scripted_model import ScriptedModel, script
+
+AGENTS_PAGE = Path(__file__).parents[2] / "docs" / "agents.md"
+TITLES = {"codex": "Codex", "gemini": "Gemini CLI", "claude": "Claude Code", "opencode": "opencode"}
+TIMEOUT = 120
+
+
+class CommandResult(NamedTuple):
+    """The exit code of a command, None if it timed out, and its output."""
+
+    code: int | None
+    output: str
+
+
+class Vendor:
+    """A context manager for one vendor's program in a test environment, with its own model."""
+
+    def __init__(self, name, program, env):
+        self.name = name
+        self.model = ScriptedModel(env.root / "models" / name)
+        self._env = env
+        section = AGENTS_PAGE.read_text().split(f"\n## {TITLES[name]}\n")[1].split("\n## ")[0]
+        self.register_command, self.run_command = (
+            re.sub(r"\bdemo\b", env.team, block)
+            for block in re.findall(r"^```sh\n(.*?)^```$", section, re.S | re.M)
+        )
+        folder = env.root / "bin"
+        folder.mkdir(exist_ok=True)
+        for link, target in ((name, program), ("brigade", os.environ["BRIGADE"])):
+            if not (folder / link).exists():
+                (folder / link).symlink_to(target)
+        self._environ = env.environ | {"PATH": f"{folder}:{env.environ['PATH']}"}
+
+    def __enter__(self):
+        self.model.__enter__()
+        self._environ |= CONFIGURE[self.name](self._env, self.model.url)
+        return self
+
+    def __exit__(self, *_):
+        self.model.__exit__()
+
+    def register(self):
+        return self.shell(self.register_command)
+
+    def follow(self, steps):
+        """Runs the program with a prompt that carries these steps for its model."""
+        return self.shell(self.run_command, PROMPT=f"Do your work. {script(*steps)}")
+
+    def shell(self, command, **more):
+        # Its own process group, so that everything it starts can be killed with it.
+        process = subprocess.Popen(
+            ["sh", "-ec", command],
+            env=self._environ | more,
+            cwd=self._env.project,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            output, _ = process.communicate(timeout=TIMEOUT)
+            return CommandResult(process.returncode, output)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return CommandResult(None, process.communicate()[0])
+
+
+def vendors(env):
+    """The agents of this run. $AGENTS lists them as AGENT=PATH:AGENT=PATH."""
+    pairs = (agent.split("=", 1) for agent in os.environ["AGENTS"].split(":"))
+    return [Vendor(name, program, env) for name, program in pairs]
+
+
+def served_tools(env, name):
+    """The names of the tools that `brigade mcp` lists for a member."""
+    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "e2e", "version": "1"}}
+    messages = [
+        {"id": 1, "method": "initialize", "params": client},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/list"},
+    ]
+    server = [os.environ["BRIGADE"], "mcp", "--team", env.team, "--as", name]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(server, env=env.environ, cwd=env.project, **pipes) as process:
+        for message in messages:
+            process.stdin.write(json.dumps({"jsonrpc": "2.0"} | message) + "\n")
+        process.stdin.flush()
+        answers = (json.loads(line) for line in process.stdout)
+        listed = next(answer["result"]["tools"] for answer in answers if answer.get("id") == 2)
+        process.stdin.close()
+    return {tool["name"] for tool in listed}
+
+
+# Codex offers its plain tools to a model whose name it does not know.
+CODEX_PLAIN_TOOLS = {"BRIGADE_CODEX_ARGS": '-c model="scripted"'}
+
+
+def codex(env, url):
+    folder = env.home / ".codex"
+    folder.mkdir()
+    provider = {"name": "scripted", "base_url": f"{url}/v1", "wire_api": "responses", "env_key": "KEY"}
+    lines = ['model_provider = "scripted"', "[model_providers.scripted]"]
+    lines += [f"{key} = {json.dumps(value)}" for key, value in provider.items()]
+    (folder / "config.toml").write_text("\n".join(lines) + "\n")
+    return {"KEY": API_KEY}
+
+
+def gemini(env, url):
+    folder = env.home / ".gemini"
+    folder.mkdir()
+    settings = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
+    (folder / "settings.json").write_text(json.dumps(settings))
+    (folder / "trustedFolders.json").write_text(json.dumps({str(env.project): "TRUST_FOLDER"}))
+    return {"GEMINI_API_KEY": API_KEY, "GOOGLE_GEMINI_BASE_URL": url}
+
+
+def claude(env, url):
+    # The settings in its home already answer everything it asks at its first start.
+    return {
+        "ANTHROPIC_BASE_URL": url,
+        "ANTHROPIC_API_KEY": API_KEY,
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    }
+
+
+def opencode(env, url):
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": f"{url}/v1", "apiKey": API_KEY},
+        "models": {"scripted": {}},
+    }
+    settings = {"model": "scripted/scripted", "provider": {"scripted": provider}}
+    return {"OPENCODE_CONFIG_CONTENT": json.dumps(settings)}
+
+
+def copilot(env, url):
+    return {
+        "COPILOT_OFFLINE": "true",
+        "COPILOT_PROVIDER_BASE_URL": f"{url}/v1",
+        "COPILOT_PROVIDER_TYPE": "openai",
+        "COPILOT_PROVIDER_API_KEY": API_KEY,
+        "COPILOT_MODEL": "scripted",
+    }
+
+
+def qwen(env, url):
+    folder = env.home / ".qwen"
+    folder.mkdir()
+    # Otherwise it sends two requests of its own to the model at the end of each turn, which takes seconds.
+    settings = {"ui": {"enableFollowupSuggestions": False}, "memory": {"enableManagedAutoMemory": False}}
+    (folder / "settings.json").write_text(json.dumps(settings))
+    return {"OPENAI_API_KEY": API_KEY, "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_MODEL": "scripted"}
+
+
+# Each writes the vendor's settings and returns the environment variables that its program needs to find the model.
+CONFIGURE = {
+    "codex": codex,
+    "gemini": gemini,
+    "claude": claude,
+    "opencode": opencode,
+    "copilot": copilot,
+    "qwen": qwen,
+}

@@ -1,0 +1,229 @@
+"""Runs every block of README.md, in order, in an empty home. Fails if the output differs from the page, or if a block
+cannot be run."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from readme_blocks import blocks, difference
+from script_proxy import ScriptProxy
+from terminal import BlockShell, Terminal
+
+from lib.env import MODEL, exit_on_sigterm, mark_trusted
+from lib.processes import in_home, kill_home
+from lib.report import Report
+from lib.scripted_model import ScriptedModel, say, shutdown_steps, team_tool, tool
+from lib.util import SLACK, eventually
+from lib.vendors import CODEX_PLAIN_TOOLS, CONFIGURE
+
+PAGE = Path(os.environ["PAGE"])
+# Commands that are repeated until their output matches the page: they only read.
+READ_ONLY = ("brigade status", "brigade inbox", "brigade log", "brigade approvals")
+# Commands that are not run here, and why.
+NOT_RUN = {
+    "cargo install --locked --path crates/brigade": "it compiles for minutes, and this test gets a built program",
+    "cargo uninstall brigade": "cargo did not install it here",
+}
+LEAD_STARTS = "brigade init"
+# The new Claude Code checks permissions with its vendor's servers, which are out of reach here.
+SKIP_PERMISSIONS = "alias claude='claude --dangerously-skip-permissions'"
+# The steps of a model for texts of the page.
+SCRIPTS = {
+    "Tell me in one sentence what is in this folder": [
+        team_tool("task_claim", taskId="1"),
+        team_tool("send_message", to="team-lead", message="It holds a parser, its tests and a README."),
+        team_tool("task_update", taskId="1", status="completed"),
+        say("I have told the lead."),
+    ],
+    "Publish the parser": [
+        tool(
+            "exec_command",
+            cmd="rsync -r doc/ server:parser/",
+            sandbox_permissions="require_escalated",
+            justification="it has to be on the server",
+        ),
+        say("It was not to be."),
+    ],
+    "Answer with the tool answer_shutdown.": shutdown_steps(native=False),
+}
+
+
+def spawn_steps(request):
+    """The steps by which a lead starts a Codex teammate. Only the old version has the tool TeamCreate."""
+    teammate = {"name": "rev", "description": "reviews", "prompt": "Review it.", "subagent_type": "codex"}
+    if b'"TeamCreate"' not in request:
+        return [tool("Agent", **teammate), say("rev is on it.")]
+    create = tool("TeamCreate", team_name="review", description="a review")
+    return [create, tool("Task", **teammate, team_name="review"), say("rev is on it.")]
+
+
+class ReadmeHome:
+    """An empty home, with a project and the programs that the page needs."""
+
+    def __init__(self, root):
+        self.root, self.home = root, root / "home"
+        self.project = self.home / "parser"
+        self.bin = root / "bin"
+        self.bin.mkdir()
+        for name, variable in (("brigade", "BRIGADE"), ("codex", "CODEX"), ("nats-server", "NATS_SERVER")):
+            (self.bin / name).symlink_to(os.environ[variable])
+        self.project.mkdir(parents=True)
+        (root / "tmp").mkdir()
+        self.environ = {
+            "HOME": str(self.home),
+            "PATH": f"{self.bin}:/usr/local/bin:/usr/bin:/bin",
+            "LANG": "C.UTF-8",
+            "TERM": "xterm-256color",
+            "SHELL": "/bin/bash",
+            "TMPDIR": str(root / "tmp"),
+            "TMUX_TMPDIR": str(root / "tmp"),
+            "PS1": "$ ",
+            **CODEX_PLAIN_TOOLS,
+            "ANTHROPIC_MODEL": MODEL,
+            "DISABLE_AUTOUPDATER": "1",
+            "ENABLE_TOOL_SEARCH": "false",
+            "IS_SANDBOX": "1",
+        }
+        # The login shells of new panes reset the path and read this file.
+        (self.home / ".profile").write_text(f'PATH="{self.bin}:$PATH"\n')
+        (self.project / "README").write_text("A parser.\n")
+        commit = ["-c", "user.name=me", "-c", "user.email=me@example.com", "commit", "--quiet", "-m", "begin"]
+        for arguments in (["init", "--quiet"], ["add", "."], commit):
+            subprocess.run(["git", *arguments], cwd=self.project, env=self.environ, check=True)
+
+    def configure_agents(self, url):
+        """Points each vendor's program at the model, and answers everything it asks at its first start."""
+        (self.home / ".claude").mkdir()
+        mark_trusted(self.home, self.project)
+        settings = {"skipDangerousModePermissionPrompt": True}
+        (self.home / ".claude/settings.json").write_text(json.dumps(settings, indent=2))
+        for vendor in ("codex", "claude"):
+            self.environ |= CONFIGURE[vendor](self, url)
+
+    def install_claude(self, version):
+        """Makes `claude` the old or the new Claude Code."""
+        link = self.bin / "claude"
+        link.unlink(missing_ok=True)
+        link.symlink_to(os.environ[f"CLAUDE_{version.upper()}"])
+
+    def settings(self):
+        """The files that `brigade init` changes."""
+        names = (".claude/settings.json", ".claude/agents", ".codex/config.toml")
+        paths = [self.home / name for name in names]
+        files = [file for path in paths for file in ([path] if path.is_file() else path.glob("*"))]
+        return {str(file): file.read_bytes() for file in files}
+
+    def run(self, *arguments):
+        command = ["brigade", *arguments]
+        options = {"capture_output": True, "text": True, "stdin": subprocess.DEVNULL}
+        return subprocess.run(command, env=self.environ, cwd=self.project, **options).stdout
+
+    def stop(self):
+        self.run("down", "--now")
+        kill_home(self.home)
+
+
+def run_block(home, report, block, skipped):
+    with BlockShell(home.environ, home.project) as shell:
+        for step in block.steps:
+            if step.command in NOT_RUN:
+                skipped.append(step.command)
+                continue
+            output, code = shell.type(step.command)
+            wrong = step.expected is not None and difference(step.expected, output)
+            end = time.monotonic() + 40 * SLACK
+            while (wrong or code) and step.command.startswith(READ_ONLY) and time.monotonic() < end:
+                time.sleep(0.3)
+                output, code = shell.type(step.command)
+                wrong = difference(step.expected, output)
+            details = f"{code}, {wrong or ''}: {output}"
+            report.check(f"line {block.line}: {step.command}", not wrong and code == 0, details)
+
+
+def run_lead_block(home, report, block, version):
+    """Runs `brigade init` and Claude Code in a terminal, and types the prompt of the page."""
+    before = home.settings()
+    with Terminal(home.environ, home.project, home.root / "tmux") as terminal:
+        init, claude = (step.command for step in block.steps)
+        terminal.type(init)
+        report.check(f"{version}: {init} asks", terminal.shows("apply? [y/N]", 20), terminal.screens())
+        terminal.type("y")
+        applied = terminal.shows("now use brigade", 20)
+        report.check(f"{version}: and changes the settings", applied and home.settings() != before, terminal.screens())
+        terminal.type(f"{SKIP_PERMISSIONS}; clear")
+        terminal.type(claude)
+        # Its input box is visible before it accepts input.
+        ready = terminal.shows("❯", 60) and terminal.shows("bypass permissions on", 20)
+        time.sleep(1)
+        started = ready and terminal.prompt(block.prompt, "rev of team", 60 * SLACK)
+        report.check(f"{version}: the prompt «{block.prompt}» starts rev in a pane", started, terminal.screens())
+        shown = lambda: any("→ rev" in line and "shown" in line for line in home.run("log").splitlines())  # noqa: E731
+        report.check(f"{version}: the real Codex receives its message", eventually(shown, 60), home.run("log"))
+        answered = terminal.shows("No script. You said:", 20)
+        report.check(f"{version}: and its answer is in the pane", answered, terminal.screens())
+    gone = eventually(lambda: not brigade_processes(home), 20)
+    report.check(f"{version}: no brigade process is left without the terminal", gone, brigade_processes(home))
+    # A lead whose terminal is closed may leave its team behind.
+    for left in json.loads(home.run("team", "list", "--json") or "[]"):
+        home.run("--as", "team-lead", "team", "delete", left["name"], "--force")
+
+
+def brigade_processes(home):
+    return [process for process in in_home(home.home) if os.environ["BRIGADE"] in process.argv]
+
+
+def check_removed(home, report, before):
+    """Checks that brigade has left only the user's own file in the home."""
+    report.check("every setting is as before", home.settings() == before, set(home.settings()) ^ set(before))
+    left = [str(path) for path in home.home.rglob("*") if "brigade" in path.name]
+    expected = [str(home.project / "brigade.toml")]
+    report.check("only brigade.toml is left", left == expected, left)
+    teams = [*(home.home / ".claude/teams").glob("*"), *(home.home / ".claude/tasks").glob("*")]
+    # Claude Code leaves the empty board of a session behind.
+    teams = [team for team in teams if not team.name.startswith("session-")]
+    report.check("and no team", not teams, teams)
+
+
+def run_page(home, report, leads):
+    skipped = []
+    before = None
+    for block in blocks(PAGE):
+        if block.steps[0].command == LEAD_STARTS and block.prompt:
+            before = before or home.settings()
+            for version in leads:
+                home.install_claude(version)
+                run_lead_block(home, report, block, version)
+                if version != leads[-1]:
+                    home.run("init", "--undo")
+            home.install_claude("new")
+            continue
+        run_block(home, report, block, skipped)
+    report.check("every command that is not run is on the page", sorted(skipped) == sorted(NOT_RUN), skipped)
+    report.check("the page has the block with a Claude Code lead", before is not None)
+    check_removed(home, report, before)
+
+
+def main():
+    exit_on_sigterm()
+    report = Report(PAGE.name)
+    root = Path(tempfile.mkdtemp(prefix="readme-"))
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, root, ignore_errors=True)
+        home = ReadmeHome(root)
+        stack.callback(home.stop)
+        model = stack.enter_context(ScriptedModel(root / "model", bodies=False))
+        prompts = {block.prompt: spawn_steps for block in blocks(PAGE) if block.prompt}
+        proxy = stack.enter_context(ScriptProxy(model.url, SCRIPTS | prompts))
+        home.configure_agents(proxy.url)
+        home.install_claude("new")
+        run_page(home, report, sys.argv[1:])
+    sys.exit(report.end())
+
+
+main()

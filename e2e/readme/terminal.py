@@ -1,0 +1,91 @@
+"""A shell for the commands of a page, and a terminal for interactive programs."""
+
+import os
+import signal
+import subprocess
+import time
+import uuid
+
+from lib.util import eventually
+
+
+class BlockShell:
+    """The shell of one block. Its variables and background processes end with it."""
+
+    def __init__(self, environ, folder):
+        self._process = subprocess.Popen(
+            ["bash", "--norc", "--noprofile"],
+            env=environ,
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        os.killpg(self._process.pid, signal.SIGTERM)
+        self._process.wait()
+
+    def type(self, line):
+        """Runs a line; returns its output and its exit code."""
+        mark = str(uuid.uuid4())
+        self._process.stdin.write(f"{{\n{line}\n}} </dev/null\necho {mark} $?\n")
+        self._process.stdin.flush()
+        output = []
+        for printed in self._process.stdout:
+            before, found, code = printed.partition(mark)
+            output.append(before)
+            if found:
+                return "".join(output), int(code)
+        raise RuntimeError(f"the shell ended at: {line}")
+
+
+class Terminal:
+    """A tmux server with a shell in it."""
+
+    def __init__(self, environ, folder, socket):
+        self._environ, self._socket = environ, socket
+        window = ["-x", "180", "-y", "48", "-c", str(folder)]
+        self._tmux("-f", os.devnull, "new-session", "-d", *window, "--", "bash", "--norc", "--noprofile")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._tmux("kill-server")
+
+    def _tmux(self, *arguments):
+        command = ["tmux", "-S", str(self._socket), *arguments]
+        return subprocess.run(command, env=self._environ, capture_output=True, text=True).stdout
+
+    def type(self, text):
+        self._tmux("send-keys", "-t", "{top-left}", "-l", text)
+        # Programs treat an Enter that comes at once as part of a paste.
+        time.sleep(0.5)
+        self.press("Enter")
+
+    def prompt(self, text, reaction, timeout):
+        """Types a prompt; returns whether the expected reaction is on the screen. A busy program treats even a late
+        Enter as part of a paste, so Enter is repeated; at an empty line it has no effect."""
+        self.type(text)
+        end = time.monotonic() + timeout
+        while not (reacted := self.shows(reaction, 4)) and time.monotonic() < end:
+            self.press("Enter")
+        return reacted
+
+    def press(self, key):
+        self._tmux("send-keys", "-t", "{top-left}", key)
+
+    def screens(self):
+        """The text of every pane, the newest first, without empty lines."""
+        panes = reversed(self._tmux("list-panes", "-a", "-F", "#{pane_id}").split())
+        shown = "\n".join(self._tmux("capture-pane", "-p", "-t", pane) for pane in panes)
+        return "\n".join(line for line in shown.splitlines() if line.strip())
+
+    def shows(self, text, timeout):
+        return eventually(lambda: text in self.screens(), timeout)

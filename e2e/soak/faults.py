@@ -1,0 +1,108 @@
+"""kill -9 of one process of a member, of a member, of the supervisor, and of all processes."""
+
+import random
+import time
+
+from soak_team import PLAIN, REAL
+
+from lib.processes import in_home, members_in_home, tree
+from lib.util import eventually
+
+# The kinds of kills in a storm, in this order, and in the calm phase. However long the restarts take, every storm has
+# the first three.
+STORM = ("all", "supervisor", "link", "agent", "member", "guard", "agent", "member")
+STORM_MINIMUM = 3
+CALM = ("agent", "member", "agent", "guard")
+# After this many seconds, `brigade resume` restarts a member that is not running.
+MAX_ABSENCE = 60
+# `brigade resume` waits this many seconds for the members to be ready.
+RESUME_TIMEOUT = 120
+
+
+class Faults:
+    def __init__(self, env):
+        self._env = env
+        self._rng = random.Random(13)
+        # When each member was last killed, so that all get their turn.
+        self._last_kill = {name: self._rng.random() for name in (*REAL, *PLAIN)}
+        self._missing_since = {}
+        # Time on the monotonic clock, kind, and number of processes.
+        self.kills = []
+        self.restarted = []
+        self.resume_seconds = []
+        self.resume_errors = []
+        # Errors of `brigade resume` after its own timeout.
+        self.resume_timeouts = []
+
+    def kill(self, kind, spare=()):
+        if kind == "all":
+            self._kill_all()
+            return
+        if kind == "supervisor":
+            found = [process for process in in_home(self._env.home) if "supervise" in process.argv]
+        else:
+            found = self._processes_of_a_member(kind, spare)
+        for process in found:
+            process.kill()
+        if found:
+            self.kills.append((time.monotonic(), kind, len(found)))
+        if kind == "supervisor" and found:
+            eventually(lambda: not any(process.is_alive() for process in found), 5)
+            time.sleep(self._rng.choice([0, self._rng.uniform(0, 2)]))
+            self.resume()
+
+    def _processes_of_a_member(self, kind, spare):
+        running = members_in_home(self._env.home)
+        names = [name for name in sorted(running, key=self._last_kill.get) if name not in spare]
+        if not names:
+            return []
+        name = names[0]
+        self._last_kill[name] = time.monotonic()
+        processes = tree(running[name].pid)
+        if kind == "member":
+            return processes[:1]
+        guards = [process for process in processes if process.is_brigade("guard")]
+        if kind == "guard":
+            # A native Claude Code in a tmux window has none.
+            return guards or processes[:1]
+        vendor = [process for process in processes[1:] if process not in guards and not process.is_brigade("mcp")]
+        return self._rng.choice([vendor[:1], vendor[-1:], vendor])
+
+    def _kill_all(self):
+        self._env.may_run.clear()
+        try:
+            killed = 0
+            while left := in_home(self._env.home):
+                killed += len(left)
+                for process in self._rng.sample(left, len(left)):
+                    process.kill()
+            self.kills.append((time.monotonic(), "all", killed))
+            time.sleep(self._rng.choice([0, self._rng.uniform(0, 2)]))
+        finally:
+            self._env.may_run.set()
+        self.resume()
+
+    def resume(self):
+        started = time.monotonic()
+        done = self._env.run("resume", timeout=300)
+        self.resume_seconds.append(time.monotonic() - started)
+        if done.returncode != 0 and self.resume_seconds[-1] >= RESUME_TIMEOUT:
+            # A member that is still starting is ready a little later, or fails a later check.
+            self.resume_timeouts.append(done.stderr.strip()[-200:])
+        elif done.returncode != 0:
+            self.resume_errors.append(f"resume: {done.returncode}: {done.stderr.strip()[-600:]}")
+
+    def restart_failed_members(self):
+        """Runs `brigade resume` for members that brigade marked failed after too many kills, as a person would."""
+        running, now = members_in_home(self._env.home), time.monotonic()
+        for name in (*REAL, *PLAIN):
+            if name in running:
+                self._missing_since.pop(name, None)
+            elif now - self._missing_since.setdefault(name, now) > MAX_ABSENCE:
+                self.restarted.append(name)
+                self._missing_since.clear()
+                self.resume()
+                return
+
+    def all_running(self):
+        return len(members_in_home(self._env.home)) == len(REAL) + len(PLAIN)

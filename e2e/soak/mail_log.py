@@ -1,0 +1,169 @@
+"""Tracks every message: its sender, whether the sender got an acknowledgement, and how often its reader received it."""
+
+import itertools
+import json
+import re
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+LEAD = "team-lead"
+MARK = re.compile("«[a-z-]+ [0-9]+»")
+# In the result of a tool call that sent a message, whatever format the agent uses for it.
+SENT = re.compile(r'\\*"success\\*"\s*:\s*true|\bsent to ')
+
+
+class SoakMessage(NamedTuple):
+    mark: str
+    by: str
+    to: str
+
+
+class MailLog:
+    """The messages of one team."""
+
+    def __init__(self):
+        self._numbers = itertools.count(1)
+        self._lock = threading.Lock()
+        self.messages = {}
+        # By mark: when its sender got the acknowledgement.
+        self.acknowledged = {}
+        # By mark: how often it is in the reader's conversation.
+        self.received = {}
+        # By mark: when that was first seen.
+        self.received_at = {}
+        # By mark: how often the sender's model called the tool that sends it.
+        self.calls = Counter()
+
+    def new_mark(self, by, to):
+        """A mark for a message that is about to be sent."""
+        with self._lock:
+            mark = f"«{to} {next(self._numbers)}»"
+            self.messages[mark] = SoakMessage(mark, by, to)
+            return mark
+
+    def acknowledge(self, mark):
+        self.acknowledged.setdefault(mark, time.monotonic())
+
+    def record(self, counts):
+        """Records how often each mark is in a reader's conversation."""
+        now = time.monotonic()
+        for mark, times in counts.items():
+            if times > self.received.get(mark, 0):
+                self.received[mark] = times
+                self.received_at.setdefault(mark, now)
+
+    def missing(self):
+        """The acknowledged messages that were not received. Only acknowledged ones are guaranteed to arrive."""
+        return [self.messages[mark] for mark in list(self.acknowledged) if mark not in self.received]
+
+    def repeated(self):
+        """The messages that were received more than once, and how often: first those that brigade repeated, then those
+        that the sender's model sent again. A model sends a message again if its agent was killed after the tool had
+        sent it and before the session recorded that."""
+        found = {self.messages[mark]: times for mark, times in list(self.received.items()) if times > 1}
+        resent = {message: times for message, times in found.items() if times <= self.calls[message.mark]}
+        return {message: times for message, times in found.items() if message not in resent}, resent
+
+    def delays(self):
+        """Seconds from the acknowledgement until the reader was seen to have received it, sorted."""
+        both = self.acknowledged.keys() & self.received_at.keys()
+        return sorted(max(0.0, self.received_at[mark] - self.acknowledged[mark]) for mark in both)
+
+
+class ModelReader:
+    """Reads the requests of one member's scripted model. Deletes them afterwards, because every request carries the
+    whole conversation and the run takes hours."""
+
+    def __init__(self, name, folder, mail_log):
+        self._name, self._folder, self._mail_log = name, Path(folder), mail_log
+        self._offset = 0
+        self._partial_line = ""
+        self._call = None
+        self._deleted = 0
+        self._latest = Counter()
+        self.said = set()
+        self.requests = 0
+        # The longest conversation, in bytes.
+        self.longest = 0
+
+    def poll(self):
+        with (self._folder / "log").open() as log:
+            log.seek(self._offset)
+            text = log.read()
+            self._offset = log.tell()
+        *lines, self._partial_line = (self._partial_line + text).split("\n")
+        for line in lines:
+            record = json.loads(line)
+            if record.get("tools"):
+                self._read_turn(record)
+            self._delete_until(record["number"] - 20)
+
+    def _read_turn(self, record):
+        self.requests += 1
+        body = (self._folder / "bodies" / f"{record['number']:04}.json").read_text()
+        self.longest = max(self.longest, len(body))
+        own = f"«{self._name} "
+        self._latest = Counter(mark for mark in MARK.findall(body) if mark.startswith(own))
+        self._mail_log.record(self._latest)
+        if self._call and record["results"] == self._call[1] + 1 and record["returned"]:
+            if SENT.search(record["returned"]["text"]):
+                for mark in MARK.findall(json.dumps(self._call[0], ensure_ascii=False)):
+                    self._mail_log.acknowledge(mark)
+        call = record["answer"].get("call")
+        self._call = (call["args"], record["results"]) if call else None
+        if call:
+            self._mail_log.calls.update(MARK.findall(json.dumps(call["args"], ensure_ascii=False)))
+        if text := record["answer"].get("say"):
+            self.said.add(text)
+
+    def forgotten(self):
+        """The messages that the model received earlier and that its latest request lacks, as after a lost session."""
+        own = f"«{self._name} "
+        return [mark for mark in list(self._mail_log.received) if mark.startswith(own) and mark not in self._latest]
+
+    def _delete_until(self, last):
+        for number in range(self._deleted + 1, last + 1):
+            (self._folder / "bodies" / f"{number:04}.json").unlink(missing_ok=True)
+        self._deleted = max(self._deleted, last)
+
+
+class PromptFileReader:
+    """Reads the file in which an agent without a model logs its prompts."""
+
+    def __init__(self, name, folder, mail_log):
+        self._own, self._path, self._mail_log = f"«{name} ", Path(folder) / "heard", mail_log
+        self._offset = 0
+        self._counts = Counter()
+
+    def poll(self):
+        if not self._path.exists():
+            return
+        with self._path.open("rb") as file:
+            file.seek(self._offset)
+            text = file.read()
+        # The last line may be incomplete; the next poll reads it again.
+        complete = text[: text.rfind(b"\n") + 1]
+        self._offset += len(complete)
+        new = Counter(mark for mark in MARK.findall(complete.decode()) if mark.startswith(self._own))
+        if new:
+            self._counts += new
+            self._mail_log.record({mark: self._counts[mark] for mark in new})
+
+
+class LeadInbox:
+    """The messages that the lead has read. A message that is listed again has the same id; a repeated one has another."""
+
+    def __init__(self, mail_log):
+        self._mail_log = mail_log
+        self._ids = {}
+
+    def read(self, messages):
+        for message in messages:
+            for mark in MARK.findall(message["text"]):
+                if mark.startswith(f"«{LEAD} "):
+                    ids = self._ids.setdefault(mark, set())
+                    ids.add(message.get("msg_id") or message["timestamp"])
+                    self._mail_log.record({mark: len(ids)})

@@ -1,0 +1,153 @@
+"""The ten members of the team in files: five real agents of four vendors, each with its own scripted model, and five
+agents without a model."""
+
+import json
+import os
+import subprocess
+import threading
+from collections import Counter
+
+from mail_log import LEAD, LeadInbox, MailLog, ModelReader, PromptFileReader
+
+from lib.env import MODEL
+from lib.scripted_model import ScriptedModel, claim_step, complete_step, say, script, tool
+from lib.team_env import MEMBERS, Member, TeamEnv
+from lib.vendors import CONFIGURE
+
+REAL = {
+    "cody": MEMBERS["cody"],
+    "gemma": MEMBERS["gemma"],
+    "clara": Member("claude", model=MODEL),
+    "nat": Member("claude", "native", MODEL),
+    "opal": Member("opencode"),
+}
+PLAIN = ("fay", "finn", "flo", "fred", "fern")
+# Not killed in the calm phase, so that their processes get old.
+LONG_LIVED = ("cody", "gemma", "fay", "finn")
+# Members that get only this fraction of the work. Gemini CLI appends its whole history to the session file whenever it
+# resumes, and reads all of it the next time. With as much work as the others, a resume takes minutes after two hours.
+SLOW = {"gemma": 3}
+
+
+class SoakTeamEnv(TeamEnv):
+    """The home of the ten members, and the commands that the lead and the members without a model run."""
+
+    def __init__(self):
+        super().__init__("host", "tmux")
+        self.team = "soak"
+        self.mail_log = MailLog()
+        self._lead_inbox = LeadInbox(self.mail_log)
+        # Cleared while all processes are killed, so that no new command starts.
+        self.may_run = threading.Event()
+        self.may_run.set()
+        # Failed commands by error message, without those that were killed.
+        self.failures = Counter()
+        self.killed_commands = 0
+        folders = {name: self.root / ("model" if name == "cody" else f"model-{name}") for name in REAL}
+        self.models = {"cody": self.model}
+        for name in REAL:
+            if name not in self.models:
+                self.models[name] = self._stack.enter_context(ScriptedModel(folders[name]))
+        self.environ |= {"GOOGLE_GEMINI_BASE_URL": self.models["gemma"].url}
+        self.environ |= CONFIGURE["opencode"](self, self.models["opal"].url)
+        self.environ["BRIGADE_OPENCODE"] = os.environ["PROGRAM_OPENCODE"]
+        self.readers = {name: ModelReader(name, folder, self.mail_log) for name, folder in folders.items()}
+        self._plain_readers = [PromptFileReader(name, self.project / name, self.mail_log) for name in PLAIN]
+        self._write_team()
+
+    def _write_team(self):
+        bin_dir = self.root / "bin"
+        bin_dir.mkdir(exist_ok=True)
+        members = {}
+        for name, member in REAL.items():
+            # Without a script the model repeats its input, so even the first message has one.
+            more = {"prompt": f"Be there. {script(say('I am there.'))}"}
+            if member.agent == "claude":
+                # Two members of this vendor, each with its own model.
+                url = self.models[name].url
+                more["program"] = wrapper(bin_dir / name, f"ANTHROPIC_BASE_URL={url}", os.environ["CLAUDE_NEW"])
+            members[name] = (member, more)
+        agent = plain_agent(bin_dir)
+        for name in PLAIN:
+            (self.project / name).mkdir()
+            members[name] = (Member(f"acp:{agent}"), {"dir": name})
+        self.write_team_file(members, {})
+
+    def poll_readers(self):
+        for reader in (*self.readers.values(), *self._plain_readers):
+            reader.poll()
+
+    # Commands of the lead and of members.
+
+    def command(self, *arguments, by=None):
+        """Runs brigade; returns its JSON output, or None if it failed or was killed."""
+        self.may_run.wait()
+        try:
+            done = self.try_brigade(*arguments, by=by)
+        except subprocess.TimeoutExpired:
+            self.failures[f"{arguments[0]}: not done after 60 s"] += 1
+            return None
+        if done.returncode == -9:
+            self.killed_commands += 1
+            return None
+        # 4: there is nothing to show.
+        if done.returncode not in (0, 4):
+            self.failures[f"{' '.join(arguments[:2])}: {done.returncode}: {done.stderr.strip()[:160]}"] += 1
+            return None
+        return json.loads(done.stdout) if done.stdout.strip() else []
+
+    def send(self, by, to, text="", mark=None):
+        """Sends a message; returns whether it was acknowledged."""
+        mark = mark or self.mail_log.new_mark(by, to)
+        acknowledged = self.command("send", to, f"{mark} {text or f'A message from {by}.'}", by=by) is not None
+        if acknowledged:
+            self.mail_log.acknowledge(mark)
+        return acknowledged
+
+    def read_lead_inbox(self):
+        """Reads the lead's mail, and marks it as read in a second command: a kill between them loses nothing."""
+        for flags in (["--unread"], ["--unread", "--mark-read"]):
+            self._lead_inbox.read(self.command("inbox", LEAD, *flags, by=LEAD) or [])
+
+    # Scripts for the models.
+
+    def assignment(self, name, task, readers, wait):
+        """The mark and the steps of a message that makes a member do a task and write to these readers. After a kill, the
+        resumed session counts the interrupted call as answered, so calls are repeated; a repeated call changes
+        nothing."""
+        mark = self.mail_log.new_mark(LEAD, name)
+        *claim, complete = self.finish_steps(name, task)
+        messages = [self._message_step(name, to) for to in readers]
+        return mark, [*claim, *claim, *messages, complete | {"wait": wait}, complete]
+
+    def _message_step(self, name, to):
+        text = f"{self.mail_log.new_mark(name, to)} A message from {name}."
+        return tool("SendMessage" if is_native(name) else "team/send_message", to=to, message=text, summary="a message")
+
+    def finish_steps(self, name, task):
+        """The steps of a member's model for a task. The lead has already assigned a native member's task to it."""
+        claim = [] if is_native(name) else [claim_step(name, task, native=False)]
+        return [*claim, complete_step(task, is_native(name))]
+
+    def instruct(self, name, text, steps, mark=None):
+        """The lead sends a member these steps."""
+        return self.send(LEAD, name, f"{text} {script(*steps)}", mark)
+
+
+def is_native(name):
+    return name in REAL and REAL[name].native
+
+
+def plain_agent(bin_dir):
+    """The program of a member without a model."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    bin_dir.mkdir(exist_ok=True)
+    return wrapper(bin_dir / "plain-agent", "PYTHONDONTWRITEBYTECODE=1", os.environ["PYTHON"], f"{here}/acp_agent.py")
+
+
+def wrapper(path, variable, *command):
+    """Writes a shell script that sets a variable and runs a command."""
+    words = " ".join(f"'{word}'" for word in command)
+    path.write_text(f'#!/bin/sh\n{variable} exec {words} "$@"\n')
+    path.chmod(0o755)
+    return str(path)

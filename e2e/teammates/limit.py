@@ -1,0 +1,84 @@
+"""A vendor's rate limit. `brigade status` reports it within seconds in the agent's own text, whether the agent fails
+the turn or retries for minutes. Once the vendor answers again, the member works and has received all its mail."""
+
+import os
+import subprocess
+
+from teammate import idle_notifications, team
+
+from lib.env import run_scenario
+from lib.scripted_model import say, script
+from lib.util import eventually
+
+# Google's answer when the requests of a day are used up.
+DAILY_QUOTA = {
+    "error": {
+        "code": 429,
+        "message": "You exceeded your current quota, please check your plan and billing details.",
+        "status": "RESOURCE_EXHAUSTED",
+        "details": [
+            {
+                "@type": "type.googleapis.com/google.rpc.QuotaFailure",
+                "violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel"}],
+            }
+        ],
+    }
+}
+# Each vendor's answers, and the text of its agent. Codex and Gemini CLI fail the turn, Claude Code retries and reports
+# it. Gemini CLI reports other limits only after minutes.
+LIMITS = {
+    "codex": [
+        (429, {"error": {"type": "usage_limit_reached", "message": "The usage limit has been reached"}}, "usage limit"),
+        (429, {"error": {"message": "Rate limit reached", "code": "rate_limit_exceeded"}}, "429 Too Many Requests"),
+        (503, {"error": {"message": "Overloaded", "code": "server_is_overloaded"}}, "at capacity"),
+    ],
+    "claude": [
+        (429, {"type": "error", "error": {"type": "rate_limit_error", "message": "too fast"}}, "429"),
+        (529, {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, "529"),
+    ],
+    "gemini": [(429, DAILY_QUOTA, "daily quota")],
+}
+# Without this, Gemini CLI asks another model which one to use, and keeps asking at a limit.
+MODELS = {"gemini": ["--model", "gemini-2.5-flash"]}
+# Seconds until the status reports a limit. Codex retries four times before it does, which takes three seconds.
+REPORT_TIMEOUT = 10
+# Seconds until the member works again. Claude Code waits after its third failure.
+RECOVERY_TIMEOUT = 20
+
+
+def scenario(env, report, short):
+    agent = env.version
+    with team(env, agent) as (model, environ):
+        variable = {f"BRIGADE_{agent.upper()}": os.environ[f"PROGRAM_{agent.upper()}"]}
+        spawn = [os.environ["BRIGADE"], "--claude-dir", env.claude_dir, "spawn", "rev", "--agent", agent]
+        spawn += MODELS.get(agent, [])
+        environ = env.environ | environ | variable
+        subprocess.run(spawn, env=environ, cwd=env.project, check=True, capture_output=True)
+
+        def liveness():
+            found = env.brigade("status")[0]["members"]
+            return next((member["liveness"], member["evidence"]) for member in found if member["name"] == "rev")
+
+        for number, (status, body, text) in enumerate(LIMITS[agent][: 2 if short else None]):
+            model.fail(status, body)
+            env.brigade("send", "rev", f"during-{number} {script(say('fine'))}")
+            eventually(lambda: liveness()[0] == "limited", REPORT_TIMEOUT)
+            reported = liveness()
+            report.figure(f"status, with {status}", reported)
+            report.check(f"it is limited: {text}", reported[0] == "limited" and text in reported[1], reported)
+            model.recover()
+            env.brigade("send", "rev", f"after-{number} {script(say('fine'))}")
+            works = eventually(
+                lambda: f"after-{number}" in model.last_input() and liveness()[0] == "idle", RECOVERY_TIMEOUT
+            )
+            report.check("once the vendor answers, it works, and is idle afterwards", works, liveness())
+        expected = [f">\\n{word}-{n} [" for n in range(number + 1) for word in ("during", "after")]
+        numbers = [model.last_input().count(mark) for mark in expected]
+        report.check("each message is in its session once", set(numbers) == {1}, numbers)
+        reasons = [body.get("failureReason") for body in idle_notifications(env, "rev")]
+        report.figure("failure reasons sent to the lead", reasons)
+        env.brigade("down", "--now")
+        env.check_no_process_left(report)
+
+
+run_scenario(scenario)

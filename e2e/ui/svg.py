@@ -1,0 +1,165 @@
+"""Draws terminal screens as one animated SVG: plain shapes and text, without scripts."""
+
+from html import escape
+from itertools import groupby
+
+import shapes
+from shapes import Line
+
+# The size of one cell.
+WIDTH, HEIGHT = 8.4, 17.0
+FONT = 14
+MARGIN = 14
+BACKGROUND, TEXT = "#16181d", "#d7dae0"
+# The sixteen colours of a terminal.
+PALETTE = (
+    "#3b4048", "#e5697a", "#8cc570", "#d9b45f", "#64a8e8", "#c17fdb", "#55b9c4", "#abb2bf",
+    "#7a818e", "#f08b98", "#a8d992", "#ecd08b", "#8cc2f4", "#d6a3ea", "#7fd3dc", "#eef0f4",
+)  # fmt: skip
+
+
+def colors(style):
+    """The colours of text and background; the background is None if it is the default."""
+    fg = PALETTE[style.fg] if style.fg is not None and style.fg < 16 else TEXT
+    bg = PALETTE[style.bg] if style.bg is not None and style.bg < 16 else None
+    if "reversed" in style.flags:
+        fg, bg = bg or BACKGROUND, fg
+    if "dim" in style.flags:
+        fg = mixed(fg, bg or BACKGROUND, 0.6)
+    return fg, bg
+
+
+def mixed(one, other, share):
+    parts = (int(int(one[at : at + 2], 16) * share + int(other[at : at + 2], 16) * (1 - share)) for at in (1, 3, 5))
+    return "#" + "".join(f"{part:02x}" for part in parts)
+
+
+def film(frames, seconds):
+    """An SVG of several screens of the same size, each shown for some seconds."""
+    columns, rows = len(frames[0][0]), len(frames[0])
+    width, height = columns * WIDTH + 2 * MARGIN, rows * HEIGHT + 2 * MARGIN
+    names, defs, groups = {}, [], []
+    for number, frame in enumerate(frames):
+        uses = []
+        for y, row in enumerate(frame):
+            drawn = row_of(row)
+            if not drawn:
+                continue
+            # Identical rows are written once.
+            if drawn not in names:
+                names[drawn] = f"r{len(names)}"
+                defs.append(f'<g id="{names[drawn]}">{drawn}</g>')
+            uses.append(f'<use href="#{names[drawn]}" y="{y * HEIGHT:g}"/>')
+        groups.append(f'<g transform="translate({number * width:g})">{"".join(uses)}</g>')
+    style = f"text{{font:{FONT}px 'DejaVu Sans Mono','Menlo','Consolas',monospace;white-space:pre}}"
+    style += ".b{font-weight:bold}.i{font-style:italic}"
+    if len(frames) > 1:
+        style += motion(seconds, width)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
+        f'width="{width:g}" height="{height:g}">'
+        f"<style>{style}</style><defs>{''.join(defs)}</defs>"
+        f'<rect width="{width:g}" height="{height:g}" rx="8" fill="{BACKGROUND}"/>'
+        f'<svg x="{MARGIN}" y="{MARGIN}" width="{columns * WIDTH:g}" height="{rows * HEIGHT:g}">'
+        f'<g class="film">{"".join(groups)}</g></svg></svg>\n'
+    )
+
+
+def motion(seconds, width):
+    """The animation: the frames are next to each other, and jump into view one by one."""
+    whole, at, steps = sum(seconds), 0.0, []
+    for number, time in enumerate(seconds):
+        steps.append(f"{at / whole * 100:.3g}%{{transform:translate({-number * width:g}px)}}")
+        at += time
+    last = f"translate({-(len(seconds) - 1) * width:g}px)"
+    return (
+        f".film{{animation:film {whole:g}s step-end infinite}}@keyframes film{{{''.join(steps)}}}"
+        f"@media(prefers-reduced-motion){{.film{{animation:none;transform:{last}}}}}"
+    )
+
+
+def row_of(row):
+    """One row of a screen: backgrounds, texts and shapes."""
+    grounds, texts, drawn, x = [], [], [], 0
+    for style, cells in groupby(row, key=lambda cell: cell.style):
+        cells = list(cells)
+        fg, bg = colors(style)
+        if bg:
+            grounds.append(f'<rect x="{x * WIDTH:g}" width="{len(cells) * WIDTH:g}" height="{HEIGHT:g}" fill="{bg}"/>')
+        if "underlined" in style.flags:
+            line = f"M{x * WIDTH:g} {HEIGHT - 2.5:g}h{len(cells) * WIDTH:g}"
+            drawn.append(f'<path d="{line}" stroke="{fg}"/>')
+        texts += texts_of(cells, x, fg, style.flags)
+        drawn += shapes_of(cells, x, fg)
+        x += len(cells)
+    return "".join(grounds + texts + drawn)
+
+
+def texts_of(cells, x, fg, flags):
+    look = "".join(letter for letter, flag in (("b", "bold"), ("i", "italic")) if flag in flags)
+    look = f' class="{" ".join(look)}"' if look else ""
+
+    def kind(cell):
+        # A character outside ASCII may be wider in some fonts, so it gets its own position.
+        return "none" if cell.text in ("", " ") or shapes(cell.text) else "plain" if cell.text.isascii() else "own"
+
+    found, words = [], []
+    for place, cell in enumerate(cells):
+        if kind(cell) == "plain":
+            words.append((place, cell.text))
+            continue
+        if cell.text == " " and words and place + 1 < len(cells) and kind(cells[place + 1]) == "plain":
+            words.append((place, " "))
+            continue
+        found += [words] if words else []
+        words = []
+        if kind(cell) == "own":
+            found.append([(place, cell.text)])
+    found += [words] if words else []
+    for words in found:
+        at, text = (x + words[0][0]) * WIDTH, "".join(text for _, text in words)
+        length = f' textLength="{len(text) * WIDTH:g}"' if len(text) > 1 else ""
+        yield f'<text x="{at:.5g}" y="{HEIGHT * 0.76:.4g}" fill="{fg}"{length}{look}>{escape(text)}</text>'
+
+
+def shapes_of(cells, x, fg):
+    """Lines and blocks; adjacent equal ones are merged."""
+    place = 0
+    for letter, same in groupby(cells, key=lambda cell: cell.text):
+        count = len(list(same))
+        for shape in shapes(letter) or ():
+            if isinstance(shape, Line):
+                yield path(shape, x + place, count, fg)
+            else:
+                yield from rects(shape, x + place, count, fg)
+        place += count
+
+
+def path(line, x, count, fg):
+    thick = 2.4 if line.weight == 2 else 1.2
+    level = line.from_[1] == line.to[1] and not line.arc
+    commands = []
+    whole = level and abs(line.from_[0] - line.to[0]) == 1 and not line.dashes
+    for at in range(1 if whole else count):
+        (x1, y1), (x2, y2) = (((x + at + px) * WIDTH, py * HEIGHT) for px, py in (line.from_, line.to))
+        x2 += (count - 1) * WIDTH if whole else 0
+        middle = ((x + at + 0.5) * WIDTH, HEIGHT / 2)
+        if line.arc:
+            commands.append(f"M{x1:.5g} {y1:.4g}Q{middle[0]:.5g} {middle[1]:.4g} {x2:.5g} {y2:.4g}")
+        else:
+            apart = (-1.6, 1.6) if line.weight == 3 else (0,)
+            for off in apart:
+                dx, dy = (0, off) if level else (off, 0)
+                commands.append(f"M{x1 + dx:.5g} {y1 + dy:.4g}L{x2 + dx:.5g} {y2 + dy:.4g}")
+    dash = f' stroke-dasharray="{WIDTH / line.dashes / 2:.3g}"' if line.dashes else ""
+    return f'<path d="{"".join(commands)}" stroke="{fg}" stroke-width="{thick}" fill="none"{dash}/>'
+
+
+def rects(block, x, count, fg):
+    opacity = f' opacity="{block.opacity:g}"' if block.opacity < 1 else ""
+    top, height = block.top * HEIGHT, (block.bottom - block.top) * HEIGHT
+    whole = block.left == 0 and block.right == 1
+    for at in range(1 if whole else count):
+        width = WIDTH * (count if whole else block.right - block.left)
+        left = (x + at + block.left) * WIDTH
+        yield f'<rect x="{left:.5g}" y="{top:.4g}" width="{width:.5g}" height="{height:.4g}" fill="{fg}"{opacity}/>'
