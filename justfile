@@ -1,4 +1,4 @@
-# Everyday commands; `.ci/run` is what a change must pass.
+# Everyday commands; `just ci` is what a change must pass.
 
 fuzz_dir := "crates/brigade-wire/fuzz"
 
@@ -6,9 +6,20 @@ fuzz_dir := "crates/brigade-wire/fuzz"
 default:
     @just --list
 
-# What CI checks, with the tools at hand.
+# Format, lints, tests, documentation and dependencies; needs no root.
 check:
+    .ci/check
+
+# What a change must pass: the checks, and one real run of each kind of benchmark and end-to-end test. Needs root.
+ci:
     .ci/run
+
+# The long forms: every ratio, every vendor and generation, and the soak of two hours. Needs root and an idle machine.
+nightly: model (bend "2000000") (store "all") (nats "all")
+    cargo bench -q -p brigade-wire --bench splice
+    cargo build --release -p brigade -p scripted-model
+    for name in claude agents guest native host hosts teammates ui readme install; do e2e/$name/run || exit 1; done
+    e2e/soak/run
 
 # Read and write back every real file, and print what became of it.
 fixtures:
@@ -87,7 +98,7 @@ pictures:
 
 # The pages and tables of the guide that are made from the program, written anew.
 docs:
-    BRIGADE_PAPERS=write cargo test -q -p brigade --bin brigade papers::
+    BRIGADE_DOCS=write cargo test -q -p brigade --bin brigade docs_sync::
 
 # The guide as a book in target/book; needs mdbook 0.5.
 book:

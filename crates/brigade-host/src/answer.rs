@@ -6,19 +6,19 @@ use brigade_core::seat::Seat;
 
 use crate::error::HostError;
 
-/// A request, and what came of answering it.
+/// A request and the result of answering it.
 pub type Outcome = (Approval, Result<Answered, HandshakeError>);
 
-/// Answers each of the requests that `which` names by number or id. If one of them is not found, none is
-/// answered; if one cannot be answered, the others are.
+/// Answers the requests that `which` names by number or id. If one of them is not found, no request is answered. If
+/// one cannot be answered, the others still are.
 pub async fn answer(
     seat: &Seat,
     which: &[String],
     answer: Answer<'_>,
 ) -> Result<Vec<Outcome>, HostError> {
     let mut found = Vec::new();
-    for word in which {
-        found.push(approvals::find(seat, word).await?);
+    for request in which {
+        found.push(approvals::find(seat, request).await?);
     }
     let mut outcomes = Vec::new();
     for approval in found {

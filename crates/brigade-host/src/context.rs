@@ -1,4 +1,4 @@
-//! Where a command works: which files, which team, in whose name.
+//! The store, the team and the member a command works with.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::registry::Registry;
 use crate::start::SelfCommand;
 use crate::{team_file, variables};
 
-/// What a front end knows from its arguments and its environment.
+/// The settings a front end reads from its arguments and its environment.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Where the teams are stored.
@@ -32,21 +32,21 @@ pub struct Settings {
     pub claude_dir: PathBuf,
     /// Brigade's own folder.
     pub state_dir: PathBuf,
-    /// Which failures an acknowledged message survives.
+    /// The failures an acknowledged message survives.
     pub durability: Durability,
     /// How long to wait for a lock.
     pub lock_wait: Duration,
     /// Whether the process keeps running while the NATS server cannot be reached.
     pub is_lasting: bool,
-    /// The team that was named.
+    /// The team named by an option, a variable or a team file.
     pub team: Option<TeamName>,
-    /// The member that was named.
+    /// The member the caller claims to be.
     pub me: Option<MemberName>,
-    /// The key by which the member checks the messages of its lead.
+    /// The key with which the member verifies the messages of its lead.
     pub lead_key: Option<LeadKey>,
-    /// Whether the agent that acts may answer requests, if an agent acts.
+    /// Whether the agent that runs the command may answer requests. `None` if a person runs it.
     pub answers: Option<bool>,
-    /// Where programs are looked for.
+    /// The search path and variables that locate programs.
     pub programs: Arc<Programs>,
     /// The name of this host.
     pub host_name: String,
@@ -88,7 +88,7 @@ impl Context {
             Location::Files => Arc::clone(&files) as _,
             Location::Nats(servers) => servers.open(settings.is_lasting, report).await?,
         };
-        // Credentials are of a team, and often of one member.
+        // Credentials name a team, and often one member.
         let seat = settings.location.engine().and_then(NatsServers::seat);
         let team = settings.team.or_else(|| seat.as_ref().map(|seat| seat.0.clone()));
         let me = settings.me.or_else(|| seat.and_then(|seat| seat.1));
@@ -109,7 +109,7 @@ impl Context {
         })
     }
 
-    /// What runs on this host.
+    /// Returns the host on which this context starts and stops members.
     pub fn host(&self) -> Result<Host, HostError> {
         let programs = Arc::clone(&self.programs);
         host_at(&self.home, &self.claude_dir, &self.state_dir, programs, self.host_name.clone())
@@ -119,29 +119,29 @@ impl Context {
         registry_at(&self.home, &self.claude_dir, &self.state_dir)
     }
 
-    /// The keys by which members in the files of this host know their lead.
+    /// Returns the keys with which members of a team in this host's files verify their lead.
     pub fn keys_of_files(&self, team: &TeamName) -> KeyRing {
         let key = Location::Files.key(&self.claude_dir);
         Registry::new(self.state_dir.join("host").join(key)).keys(team)
     }
 
-    /// Where the teams live.
+    /// Returns where the teams are stored.
     pub fn home(&self) -> &Location {
         &self.home
     }
 
-    /// Claude Code's folder.
+    /// Returns Claude Code's folder.
     pub fn claude_dir(&self) -> &Path {
         &self.claude_dir
     }
 
-    /// Claude Code's folder, and brigade's own.
+    /// Returns Claude Code's folder and brigade's own.
     pub fn folders(&self) -> (&Path, &Path) {
         (&self.claude_dir, &self.state_dir)
     }
 
-    /// Refuses to act in the lead's seat for whoever says that they are somebody else. In an engine the
-    /// credentials decide.
+    /// Refuses to act as the lead if the caller claims to be another member. With a NATS store the
+    /// server decides by the credentials instead.
     pub fn refuse_to_lead(&self, team: &TeamName, what: &'static str) -> Result<(), HostError> {
         match &self.me {
             Some(me) if *me != MemberName::lead() && self.home.engine().is_none() => {
@@ -152,24 +152,24 @@ impl Context {
         }
     }
 
-    /// The team that was named, if one was.
+    /// Returns the team that was named, if any.
     pub fn named_team(&self) -> Option<&TeamName> {
         self.team.as_ref()
     }
 
-    /// Who it was said to be, if it was said.
+    /// Returns the member the caller claims to be, if it named one.
     pub fn named_me(&self) -> Option<&MemberName> {
         self.me.as_ref()
     }
 
-    /// The same place with another team named.
+    /// Names another team, if `team` is one.
     pub fn on(self, team: Option<TeamName>) -> Self {
         let team = team.or(self.team);
         Self { team, ..self }
     }
 
-    /// The team: the one named, which must be there, or the only one there is, or that of the `brigade.toml` of this
-    /// folder.
+    /// Returns the team to work with: the one that was named, the only one there is, or the one of the
+    /// `brigade.toml` in the current folder. Fails if the named team does not exist.
     pub async fn team(&self) -> Result<TeamName, HostError> {
         if let Some(team) = &self.team {
             if self.store.team(team).await?.is_some() {
@@ -178,10 +178,10 @@ impl Context {
             let error = brigade_core::store::StoreError::NoTeam { team: team.clone() };
             let error = HostError::from(error);
             return Err(match self.teams().await?.as_slice() {
-                [] => error.hint(format!("`brigade team create {team}` makes it")),
+                [] => error.hint(format!("`brigade team create {team}` creates it")),
                 teams => error
-                    .hint(format!("teams are {}", teams.join(", ")))
-                    .hint(format!("`brigade team create {team}` makes a new one")),
+                    .hint(format!("teams: {}", teams.join(", ")))
+                    .hint(format!("`brigade team create {team}` creates a new one")),
             });
         }
         let teams = self.store.teams().await?;
@@ -189,11 +189,11 @@ impl Context {
             [] => {
                 let error = HostError::failed(Trouble::NoTeams);
                 Err(error.hint(
-                    "`brigade team create NAME` makes one, `brigade new` and `brigade up` one from a file",
+                    "create one with `brigade team create NAME`, or from a file with `brigade new` and `brigade up`",
                 ))
             }
             [team] => Ok(team.clone()),
-            // In a project's folder its team is meant.
+            // In a project's folder, choose the project's team.
             teams => match team_file::team_of(&self.cwd).filter(|team| teams.contains(team)) {
                 Some(team) => Ok(team),
                 None => {
@@ -205,30 +205,31 @@ impl Context {
         }
     }
 
-    /// The seat of whoever runs the command.
+    /// Returns the seat of the member that runs the command.
     pub async fn seat(&self) -> Result<Seat, HostError> {
         let team = self.team().await?;
         let name = self.identity(&team).await?;
         Ok(self.seat_of(team, name))
     }
 
-    /// A seat for looking: who looks does not matter.
+    /// Returns a seat for reading. It may be any member's.
     pub async fn reader(&self) -> Result<Seat, HostError> {
         let name = self.me.clone().unwrap_or_else(MemberName::lead);
         Ok(self.seat_of(self.team().await?, name))
     }
 
-    /// The seat of whoever was named, or else of `name`, who does something about itself.
+    /// Returns the seat of the named member, or of `name` if none was named.
     pub async fn seat_or(&self, name: &MemberName) -> Result<Seat, HostError> {
         let name = self.me.clone().unwrap_or_else(|| name.clone());
         Ok(self.seat_of(self.team().await?, name))
     }
 
+    /// Returns the seat of a member of a team.
     pub fn seat_of(&self, team: TeamName, name: MemberName) -> Seat {
         let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
-        // The command line is a person's, unless whoever started an agent says that this is the agent.
+        // A person runs the command line, unless the environment says that an agent does.
         let hand = self.answers.map_or(Hand::Person, |answers| Hand::Agent { answers });
-        // In an engine the server says who wrote something, and the keys of a host are not known to others.
+        // A NATS server verifies the sender itself, and other hosts do not know the keys of this one.
         let keys = self.home.engine().is_none().then(|| self.registry().keys(&team));
         let mut seat = Seat::new(store, team, name).with_clock(clock).with_hand(hand);
         seat.lead_key.clone_from(&self.lead_key);
@@ -236,14 +237,16 @@ impl Context {
         seat
     }
 
-    /// The hand of whoever is behind the tools, which is always an agent.
+    /// Returns the hand of an agent that calls the MCP tools.
     pub fn agent(&self) -> Hand {
         Hand::Agent { answers: self.answers.unwrap_or(true) }
     }
 
-    /// Who runs the command. In a team that brigade created nobody else holds the lead's seat, so
-    /// whoever does not say otherwise is the lead. In a team of Claude Code the lead is Claude, and
-    /// nobody speaks in its name by forgetting an option.
+    /// Returns the member that runs the command.
+    ///
+    /// In a team that brigade created, no other program holds the lead's seat, so the caller is the lead by
+    /// default. In a team that Claude Code leads, the caller has to name itself: forgetting an option must not
+    /// let it act as Claude.
     pub async fn identity(&self, team: &TeamName) -> Result<MemberName, HostError> {
         if let Some(me) = &self.me {
             return Ok(me.clone());
@@ -259,7 +262,7 @@ impl Context {
             .flat_map(Team::members)
             .filter_map(|member| Some(member.name()?.into_owned()))
             .collect();
-        let error = error.hint(format!("say `--as NAME`, or set {}", variables::AS));
+        let error = error.hint(format!("add `--as NAME`, or set {}", variables::AS));
         Err(if members.is_empty() { error } else { error.hint(members_are(&members)) })
     }
 
@@ -269,7 +272,7 @@ impl Context {
     }
 }
 
-/// What runs on this host for teams that are stored there, whether or not the store can be reached.
+/// Returns the host for teams stored at `home`, whether or not that store can be reached.
 pub fn host_at(
     home: &Location,
     claude_dir: &Path,
@@ -298,12 +301,12 @@ fn registry_at(home: &Location, claude_dir: &Path, state_dir: &Path) -> Registry
 }
 
 impl Context {
-    /// The key ring of the host, and the programs it knows.
+    /// Returns the search path and variables that locate programs.
     pub fn programs(&self) -> &Programs {
         &self.programs
     }
 
-    /// The name of this host.
+    /// Returns the name of this host.
     pub fn host_name(&self) -> &str {
         &self.host_name
     }

@@ -20,25 +20,26 @@ use crate::progress::{Ended, Progress, Report};
 use crate::shutdown::{self, Manner};
 use crate::{process_lock, state, team_file, variables};
 
-/// How long the supervisor takes to notice that no team is left.
+/// How long to wait for the supervisor to notice that no team is left.
 const SUPERVISOR_EXIT: Duration = Duration::from_secs(10);
-/// How often the supervisor is checked meanwhile.
+/// How often to check whether the supervisor has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Members that have done their work get a quarter of a minute to agree; they lose nothing by stopping.
+/// For members that have finished their work: they have 15 seconds to agree, because they lose nothing by
+/// stopping.
 pub const AFTER_WORK: Manner<'static> =
     Manner { ask: Some(Duration::from_secs(15)), reason: None, may_refuse: false };
 
-/// What became of a team that was taken down.
+/// The result of taking a team down.
 #[derive(Debug)]
 pub struct TakenDown {
     /// The team.
     pub team: TeamName,
     /// Its members on this host, and how each ended.
     pub members: Vec<(MemberName, Ended)>,
-    /// The tasks that were deleted with the team though they were not done.
+    /// The number of unfinished tasks that were deleted with the team.
     pub lost_tasks: usize,
-    /// Whether the team lives on, with members or a lead on another host.
+    /// Whether the team still exists, with members or a lead on another host.
     pub stays_elsewhere: bool,
 }
 
@@ -116,8 +117,8 @@ pub async fn down(
     })
 }
 
-/// Kills the members of a team on this host while the NATS server cannot be reached. The team stays there.
-/// `None` if it is not clear which team is meant.
+/// Kills the members of a team on this host while the NATS server cannot be reached. The team stays in the
+/// store. Returns `None` if no team was named and several are up.
 pub async fn kill_without_store(
     host: &Host,
     named: Option<&TeamName>,
@@ -135,14 +136,14 @@ pub async fn kill_without_store(
     Ok(Some((team.clone(), names)))
 }
 
-/// The number of tasks that are not done; none if the board cannot be read.
+/// Returns the number of unfinished tasks, or 0 if the board cannot be read.
 async fn unfinished_tasks(lead: &Seat) -> usize {
     let Ok((_, graph)) = board::list(lead).await else { return 0 };
     let is_open = |id: &TaskId| graph.state(*id) != Some(State::Done);
     graph.nodes().filter(|(id, _)| is_open(id)).count()
 }
 
-/// The team that is meant: the one named, or the only one that is up, or that of the current folder.
+/// Returns the named team, the only one that is up, or the one of the current folder.
 pub async fn which(
     context: &Context,
     host: &Host,
@@ -180,7 +181,7 @@ pub async fn which(
     }
 }
 
-/// What a person who finds no team up may do.
+/// Returns the hint for a person who finds no team up.
 pub fn if_none_is_up(context: &Context, host: &Host) -> String {
     let elsewhere: Vec<String> =
         host.registry.elsewhere().iter().map(ToString::to_string).collect();
@@ -217,7 +218,7 @@ pub async fn take_down(
     for (name, other) in &elsewhere {
         report(Progress::StaysElsewhere(name.clone(), other.clone(), lead.team.clone()));
     }
-    // A team that Claude Code leads is not ours to delete, nor one with members at work on other hosts.
+    // Do not delete a team that Claude Code leads, or one with members on other hosts.
     let ours = host.leads(lead).await? && !is_led_from_afar(lead).await?;
     let deleted = match elsewhere.is_empty() && ours {
         true => roster::delete(lead, Force::Yes).await,
@@ -228,7 +229,7 @@ pub async fn take_down(
         Err(error) => return Err(error.into()),
     }
     host.registry.remove_team(&lead.team)?;
-    // Without a team the supervisor ends by itself; wait for that, so that no process of ours is left.
+    // Without a team the supervisor ends on its own. Wait for that, so that no process is left behind.
     let began = Instant::now();
     while host.registry.teams()?.is_empty()
         && host.supervisor()?.is_some()
@@ -239,7 +240,7 @@ pub async fn take_down(
     Ok(ended)
 }
 
-/// The members that other hosts run, each with its host.
+/// Returns the members that other hosts run, each with its host.
 async fn members_elsewhere(
     host: &Host,
     lead: &Seat,

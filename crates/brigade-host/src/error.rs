@@ -1,6 +1,6 @@
 //! Errors of the host: what failed, why, and hints on what to do next.
 //!
-//! A front end decides how they are shown.
+//! The front end decides how to show them.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -17,26 +17,26 @@ use brigade_core::text;
 use brigade_wire::name::NameError;
 use thiserror::Error;
 
-/// What kind of end it comes to; decides the exit code.
+/// The kind of an error. It decides the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// Refused or failed.
+    /// The operation was refused or failed.
     Failed,
-    /// The command line, or a variable that stands for a part of it, makes no sense.
+    /// The command line, or a variable that replaces an option, is invalid.
     Usage,
-    /// There is nothing to do it with.
+    /// There is nothing to work on.
     Nothing,
-    /// Somebody holds a lock.
+    /// Another process holds a lock.
     Locked,
-    /// Whoever read our output has gone. Not an error to anybody.
+    /// The reader of the output closed it. Not shown as an error.
     BrokenPipe,
 }
 
-/// Why a command did not do what it was asked.
+/// An error with its kind and hints.
 #[derive(Debug, Error)]
 #[error("{source}")]
 pub struct HostError {
-    /// Which kind of failure it is.
+    /// The kind of the error.
     pub kind: ErrorKind,
     /// What failed.
     pub source: Box<dyn Error + Send + Sync>,
@@ -44,7 +44,7 @@ pub struct HostError {
     pub hints: Vec<String>,
 }
 
-/// Why the host refused, or failed at, something.
+/// The errors that this crate itself raises.
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "the message of each variant says what it means")]
 pub enum Trouble {
@@ -52,13 +52,13 @@ pub enum Trouble {
     NoTeams,
     #[error("there are several teams: {}", .0.join(", "))]
     SeveralTeams(Vec<String>),
-    #[error("who are you? team {team} was not created by brigade")]
+    #[error("Claude Code leads team {team}; name the member you act as")]
     WhoAreYou { team: String },
-    #[error("there is no driver for the agent {name:?}")]
+    #[error("unknown agent {name:?}")]
     NoAgent { name: String },
-    #[error("Claude Code ended without having left the team ({how})")]
+    #[error("Claude Code ended without leaving the team ({how})")]
     ClaudeEnded { how: String },
-    #[error("Claude Code's own program is not to be found")]
+    #[error("cannot find the Claude Code program")]
     NoClaude,
     #[error("no member {name} in team {team}")]
     NoMember { name: String, team: String },
@@ -68,30 +68,30 @@ pub enum Trouble {
     NoneUp,
     #[error("not installed: {}", .names.join(", "))]
     NotInstalled { names: Vec<String> },
-    #[error("no worktree can be made: {} {lack}", dir.display())]
-    NoCommit { dir: std::path::PathBuf, lack: &'static str },
+    #[error("cannot create a worktree: {} {reason}", dir.display())]
+    NoCommit { dir: std::path::PathBuf, reason: &'static str },
     #[error("not started: {}", .names.join(", "))]
     DidNotStart { names: Vec<String> },
-    #[error("{name} stays: {why}")]
+    #[error("{name} refused to stop: {why}")]
     Refuses { name: String, why: String },
     #[error("git: {said}")]
     Git { said: String },
-    #[error("the supervising process did not start")]
+    #[error("the supervisor did not start")]
     NoSupervisor,
     #[error("team {team} is not up on this host")]
     NotUp { team: String },
     #[error("{name} of team {team} does not run on this host")]
     NotHere { name: String, team: String },
-    #[error("{name} is on this host already, and is another: {difference}")]
+    #[error("{name} already runs on this host with other settings: {difference}")]
     OtherMember { name: String, difference: String },
-    #[error("team {team} was not made by brigade, which cannot lead it")]
+    #[error("team {team} was not created by brigade, so brigade cannot lead it")]
     NotOurs { team: String },
     #[cfg(not(feature = "nats"))]
-    #[error("this brigade was built without the engine, and cannot get to {servers}")]
+    #[error("this brigade was built without NATS support and cannot connect to {servers}")]
     NoEngine { servers: String },
-    #[error("{} cannot live in the engine: Claude Code works in files of this host", .names.join(", "))]
+    #[error("{} cannot join a team on NATS: Claude Code works in files of this host", .names.join(", "))]
     NativeInEngine { names: Vec<String> },
-    #[error("{name} is the lead of team {team}, and no other member can be")]
+    #[error("{name} is the name of the lead of team {team}; no member can have it")]
     LeadsIt { name: String, team: String },
     #[error("{name} of team {team} runs on another host, {host}")]
     Elsewhere { name: String, team: String, host: String },
@@ -105,17 +105,17 @@ impl HostError {
         Self { kind, source: source.into(), hints: Vec::new() }
     }
 
-    /// A refusal or a failure.
+    /// An error of the kind [`ErrorKind::Failed`].
     pub fn failed(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::new(ErrorKind::Failed, source)
     }
 
-    /// A request that makes no sense.
+    /// An error of the kind [`ErrorKind::Usage`].
     pub fn usage(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::new(ErrorKind::Usage, source)
     }
 
-    /// Whether the engine did not answer at all.
+    /// Whether the connection to the NATS server failed.
     pub fn is_unreachable(&self) -> bool {
         let engine = self.source.downcast_ref();
         matches!(engine, Some(StoreError::Engine { doing, .. }) if doing.starts_with("connect"))
@@ -127,7 +127,7 @@ impl HostError {
         self
     }
 
-    /// The error and what to do about it, where there is room for one line.
+    /// Renders the error and its hints on one line.
     pub fn in_one_line(&self) -> String {
         let mut text = self.to_string();
         for hint in &self.hints {
@@ -137,7 +137,7 @@ impl HostError {
     }
 }
 
-/// An operation of the operating system failed.
+/// Converts a system error; `doing` completes the sentence "cannot …".
 pub fn failed(doing: impl Into<String>, source: io::Error) -> HostError {
     HostError::failed(Trouble::Io { doing: doing.into(), source })
 }
@@ -155,28 +155,28 @@ impl From<StoreError> for HostError {
                     .into(),
             ),
             StoreError::Locked(Obstacle::Busy { path }) => Some(format!(
-                "see who it is with `fuser -v {}`; a stopped process goes on with `kill -CONT PID`",
+                "find the process with `fuser -v {}`; if it is stopped, continue it with `kill -CONT PID`",
                 path.display()
             )),
             StoreError::Locked(Obstacle::NotALock { path }) => {
-                Some(format!("look at it, then `rm {}`", path.display()))
+                Some(format!("check the file, then remove it with `rm {}`", path.display()))
             }
             StoreError::Refused { why, .. } => Some(refusal_hint(*why).into()),
             StoreError::TeamExists { team } => Some(format!(
                 "use it with `--team {team}`, or delete it with `brigade team delete {team}`"
             )),
             StoreError::Forbidden { .. } => Some(
-                "the engine goes by the credentials, whoever `--as` says you are; use others with \
-                 --creds FILE, or ask whoever runs it"
+                "the NATS server checks the credentials, not `--as`; use others with --creds FILE, \
+                 or ask the operator of the server"
                     .into(),
             ),
             StoreError::Engine { .. } => Some(
-                "nothing is known of it that was not acknowledged; `brigade doctor` looks at the \
-                 engine"
+                "unacknowledged writes may or may not have been stored; `brigade doctor` checks the \
+                 NATS server"
                     .into(),
             ),
             StoreError::Damaged { .. } => Some(
-                "Claude Code may be writing it just now; if it stays so, mend the file by hand"
+                "Claude Code may be writing it at this moment; if the error stays, fix the file by hand"
                     .into(),
             ),
             _ => None,
@@ -191,7 +191,7 @@ fn refusal_hint(why: Refusal) -> &'static str {
         Refusal::Symlink => {
             "brigade follows no symbolic link in a team's folders; put the real file there"
         }
-        Refusal::ForeignOwner => "run brigade as its owner, or give it to you with `chown`",
+        Refusal::ForeignOwner => "run brigade as its owner, or change the owner with `chown`",
         Refusal::TooBig => "a team's file is never that big; move it out of the way",
         _ => "move it out of the way",
     }
@@ -207,16 +207,18 @@ impl From<MailError> for HostError {
             }
             MailError::Denied(error) => error.into(),
             MailError::Protocol { .. } => {
-                Self::failed(error).hint("to send it as data, put words or a code fence around it")
+                Self::failed(error).hint("to send it as data, put text or a code fence around it")
             }
-            MailError::Envelope => Self::failed(error).hint("spell the tag in another way"),
+            MailError::Envelope => Self::failed(error).hint("write the tag differently"),
             MailError::TooLong { .. } => {
                 Self::failed(error).hint("put it into a file and send the file's name")
             }
             MailError::Partly { .. } => {
                 Self::failed(error).hint("send to the others one by one with `brigade send`")
             }
-            MailError::ToSelf { .. } => Self::failed(error).hint("`--as NAME` says who you are"),
+            MailError::ToSelf { .. } => {
+                Self::failed(error).hint("`--as NAME` sets the member you act as")
+            }
             _ => Self::failed(error),
         }
     }
@@ -229,9 +231,9 @@ impl From<Denied> for HostError {
                 vec![members_are(members), format!("to add it: `brigade team join {who}`")]
             }
             Denied::PersonOnly { .. } => {
-                vec!["it is left to whoever works with `brigade approvals`".into()]
+                vec!["a person answers it with `brigade approvals`".into()]
             }
-            _ => vec!["`--as NAME` says who you are".into()],
+            _ => vec!["`--as NAME` sets the member you act as".into()],
         };
         hints.into_iter().fold(Self::failed(error), Self::hint)
     }
@@ -240,12 +242,12 @@ impl From<Denied> for HostError {
 impl From<BoardError> for HostError {
     fn from(error: BoardError) -> Self {
         let hint = match &error {
-            BoardError::NoTask(_) => "`brigade task list` shows the tasks there are".into(),
+            BoardError::NoTask(_) => "`brigade task list` shows the tasks".into(),
             BoardError::NoMember { members, .. } => members_are(members),
             BoardError::Taken { owner, .. } => {
-                format!("if {owner} is gone, `brigade task release {owner}` gives its tasks back")
+                format!("if {owner} is gone, `brigade task release {owner}` releases its tasks")
             }
-            BoardError::Cycle { .. } => "`brigade task graph` shows who waits for whom".into(),
+            BoardError::Cycle { .. } => "`brigade task graph` shows the dependencies".into(),
             BoardError::NotTold { id, owner, .. } => {
                 format!("tell it yourself: `brigade send {owner} \"task {id} is yours\"`")
             }
@@ -269,10 +271,10 @@ impl From<RosterError> for HostError {
             RosterError::NoMember { members, .. } => Some(members_are(members)),
             RosterError::LeadStays => Some("`brigade team delete`".into()),
             RosterError::StillActive { .. } => {
-                Some("wait until they are idle, or delete it all the same with --force".into())
+                Some("wait until they are idle, or delete it anyway with --force".into())
             }
             RosterError::Native { .. } => Some(
-                "Claude Code deletes it when its session ends; --force deletes it under its feet"
+                "Claude Code deletes it when its session ends; --force deletes it while the session runs"
                     .into(),
             ),
             _ => None,
@@ -297,12 +299,12 @@ impl From<HandshakeError> for HostError {
                 first.into_iter().fold(Self::failed(error), Self::hint)
             }
             HandshakeError::Unknown { ref open, .. } if open.is_empty() => {
-                Self::new(ErrorKind::Nothing, error).hint("nothing waits for an answer")
+                Self::new(ErrorKind::Nothing, error).hint("no request is waiting for an answer")
             }
             HandshakeError::Unknown { ref open, .. } => {
                 let open: Vec<String> = open.iter().map(ToString::to_string).collect();
                 Self::failed(error)
-                    .hint(format!("waiting are {}; see `brigade approvals`", open.join(", ")))
+                    .hint(format!("waiting: {}; see `brigade approvals`", open.join(", ")))
             }
             error => Self::failed(error),
         }
@@ -325,18 +327,18 @@ impl From<ImportError> for HostError {
             ImportError::Store(StoreError::TeamExists { team }) => {
                 let exists = StoreError::TeamExists { team };
                 Self::new(ErrorKind::Failed, exists)
-                    .hint("it stays as it is; `--rename NAME` makes the other under another name")
+                    .hint("it was not changed; `--rename NAME` imports under another name")
             }
             ImportError::Store(error) => error.into(),
             ImportError::CutShort => {
-                Self::failed(error).hint("write it once more with `brigade team export`")
+                Self::failed(error).hint("export it again with `brigade team export`")
             }
             error => Self::failed(error),
         }
     }
 }
 
-/// The output of a command could not be written. A reader that closed it is not a failure.
+/// Converts an error of writing the output. A reader that closed its end is not a failure.
 pub fn output_failed(source: io::Error) -> HostError {
     if source.kind() == io::ErrorKind::BrokenPipe {
         return HostError::new(ErrorKind::BrokenPipe, source);
@@ -344,9 +346,9 @@ pub fn output_failed(source: io::Error) -> HostError {
     failed("write the output", source)
 }
 
-/// The hint that lists the members of a team.
+/// Returns the hint that lists the members of a team.
 pub fn members_are(members: &[String]) -> String {
-    format!("members are {}", members.join(", "))
+    format!("members: {}", members.join(", "))
 }
 
 #[cfg(test)]
@@ -356,11 +358,11 @@ mod tests {
     fn check(error: impl Into<HostError>, kind: ErrorKind, hint: &str) {
         let error = error.into();
         assert_eq!(error.kind, kind);
-        assert!(error.hints.iter().any(|its| its.contains(hint)), "{:?}", error.hints);
+        assert!(error.hints.iter().any(|one| one.contains(hint)), "{:?}", error.hints);
     }
 
     #[test]
-    fn a_held_lock_asks_to_try_again() {
+    fn a_held_lock_hints_at_trying_again() {
         let held = Obstacle::Held { path: "/x/bob.json.lock".into(), held_secs: 12 };
         check(StoreError::from(held.clone()), ErrorKind::Locked, "try again");
         check(MailError::from(StoreError::from(held)), ErrorKind::Locked, "try again");
@@ -369,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_waiting_mends_is_a_failure() {
+    fn errors_that_waiting_cannot_fix_are_failures() {
         let not_a_lock = Obstacle::NotALock { path: "/x/bob.json.lock".into() };
         check(StoreError::from(not_a_lock), ErrorKind::Failed, "rm /x/bob.json.lock");
         let refused =
@@ -378,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_engine_says_no_to_is_told_apart_from_its_silence() {
+    fn a_refusal_of_the_nats_server_has_another_hint_than_a_timeout() {
         let forbidden = StoreError::Forbidden { doing: "send it".into() };
         check(forbidden, ErrorKind::Failed, "--creds FILE");
         let silent = StoreError::Engine { doing: "send it".into(), source: "no answer".into() };

@@ -13,7 +13,7 @@ impl From<OrgError> for HostError {
         let (kind, hint) = match &error {
             OrgError::NoFolder { .. } => (
                 ErrorKind::Failed,
-                Some("make one with `brigade org init NAME --dir DIR`, or name one with --dir".into()),
+                Some("create one with `brigade org init NAME --dir DIR`, or name one with --dir".into()),
             ),
             OrgError::OtherServers { .. } => (
                 ErrorKind::Failed,
@@ -32,13 +32,13 @@ impl From<OrgError> for HostError {
             }
             OrgError::InTheWay { .. } => (
                 ErrorKind::Failed,
-                Some("nothing is overwritten: use another --out, or revoke what is there".into()),
+                Some("brigade overwrites nothing: use another --out, or revoke the existing credentials".into()),
             ),
             OrgError::NobodyThere { .. } => {
-                (ErrorKind::Nothing, Some("see who has with `brigade org list`".into()))
+                (ErrorKind::Nothing, Some("`brigade org list` shows the members with credentials".into()))
             }
             OrgError::Damaged { .. } => {
-                (ErrorKind::Failed, Some("take it from a copy of the folder".into()))
+                (ErrorKind::Failed, Some("restore it from a backup of the folder".into()))
             }
             _ => (ErrorKind::Failed, None),
         };
@@ -55,11 +55,11 @@ impl From<BackupError> for HostError {
         match error {
             BackupError::Store(error) => error.into(),
             BackupError::NoStreams => Self::failed(error)
-                .hint("is it the right engine, and are the credentials those of its admin?"),
+                .hint("is it the right NATS server, and are these the credentials of its admin?"),
             BackupError::NoManifest { .. } => Self::failed(error)
-                .hint("a backup that was broken off has none; name the folder of a whole one"),
+                .hint("an interrupted backup has none; name the folder of a complete one"),
             BackupError::Changed { .. } => {
-                Self::failed(error).hint("nothing was restored; take it from another copy")
+                Self::failed(error).hint("nothing was restored; use another copy")
             }
             error => Self::failed(error),
         }

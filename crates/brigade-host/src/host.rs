@@ -1,4 +1,4 @@
-//! This host: where it keeps what it runs, and what it may do.
+//! This host: the folders it uses, the programs it can start, and its rights in the store.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,44 +18,48 @@ use crate::start::{self, SelfCommand};
 use crate::tmux::Tmux;
 use crate::worktree::Worktree;
 
-/// How long the supervising process has to take its place.
-const TAKES_PLACE: Duration = Duration::from_secs(5);
-const LOOK: Duration = Duration::from_millis(20);
+/// How long a new supervisor may take to acquire its lock.
+const SUPERVISOR_START: Duration = Duration::from_secs(5);
+/// How often to check for that lock.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What runs on this host.
+/// This host, as seen from one store.
 #[derive(Clone, Debug)]
 pub struct Host {
+    /// The members that should run here.
     pub registry: Registry,
+    /// The command line that starts brigade again.
     pub self_command: SelfCommand,
-    /// Where programs are looked for.
+    /// The search path and variables that locate programs.
     pub programs: Arc<Programs>,
     /// The name of this host.
     pub name: String,
-    /// Where members' worktrees stand.
+    /// The folder with the worktrees of members.
     pub worktrees: PathBuf,
-    /// Whether its teams live in an engine, where they may have members on other hosts.
+    /// Whether teams are stored on a NATS server, so that they may have members on other hosts.
     pub is_shared: bool,
-    /// Whether whoever runs this may act in the lead's seat: an engine goes by the credentials.
+    /// Whether the caller may act as the lead. With a NATS store the credentials decide.
     pub may_lead: bool,
 }
 
 impl Host {
+    /// Returns the tmux server for members on this host.
     pub fn tmux(&self) -> Tmux {
         Tmux::new(&self.registry.key())
     }
 
-    /// The worktree of a member that is to have one.
+    /// Returns the worktree of a member whose spec asks for one.
     pub fn worktree(&self, team: &TeamName, spec: &MemberSpec) -> Option<Worktree> {
         spec.worktree.then(|| Worktree::of(&self.worktrees, &spec.cwd, team, &spec.name))
     }
 
-    /// Whether the lead's seat is brigade's on this host.
+    /// Whether brigade may act as the lead of the team on this host.
     pub async fn leads(&self, lead: &Seat) -> Result<bool, HostError> {
         Ok(self.may_lead && lead.store.is_ours(&lead.team).await?)
     }
 
-    /// The seat from which something is done for a member: the lead's, where brigade holds it. In a team
-    /// of Claude Code's, or where another host leads, the member does it itself.
+    /// Returns the seat to use for a change that concerns a member: the lead's, if brigade may act as the
+    /// lead, and the member's own otherwise.
     pub async fn acting(&self, lead: &Seat, name: &MemberName) -> Result<Seat, HostError> {
         if self.leads(lead).await? {
             return Ok(lead.clone());
@@ -63,37 +67,36 @@ impl Host {
         Ok(lead.of(name.clone()))
     }
 
-    /// The supervising process, if there is one.
+    /// Returns the process of the supervisor, if it runs.
     pub fn supervisor(&self) -> Result<Option<Process>, HostError> {
         let holder = process_lock::holder(&self.registry.supervisor_place());
-        holder.map_err(|source| failed("look for the supervising process", source))
+        holder.map_err(|source| failed("check for the supervisor", source))
     }
 
-    /// Sees to it that there is a supervising process.
+    /// Starts the supervisor if it does not run, and waits until it does.
     pub async fn supervised(&self) -> Result<(), HostError> {
         if self.supervisor()?.is_some() {
             return Ok(());
         }
         self.registry.supervisor()?;
         let started = start::supervisor(&self.self_command, &self.registry);
-        let mut child =
-            started.map_err(|source| failed("start the supervising process", source))?;
+        let mut child = started.map_err(|source| failed("start the supervisor", source))?;
         let began = tokio::time::Instant::now();
         while self.supervisor()?.is_none() {
-            if began.elapsed() > TAKES_PLACE {
+            if began.elapsed() > SUPERVISOR_START {
                 let log = self.registry.supervisor_log();
                 let error = HostError::failed(Trouble::NoSupervisor);
-                return Err(error.hint(format!("it may say why in {}", log.display())));
+                return Err(error.hint(format!("its log may give the reason: {}", log.display())));
             }
-            // One that finds another in its place ends by itself.
-            let _ended = child.try_wait();
-            tokio::time::sleep(LOOK).await;
+            // Reap it: a supervisor that finds another one running ends immediately.
+            let _exit = child.try_wait();
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         Ok(())
     }
 }
 
-/// Whether the lead lives on another host, with which a link joins this one.
+/// Whether the lead runs on another host that `brigade link` connects to this one.
 pub async fn is_led_from_afar(seat: &Seat) -> Result<bool, HostError> {
     let Some(config) = seat.store.team(&seat.team).await? else { return Ok(false) };
     Ok(is_mirror(&seat.read(&config)?))

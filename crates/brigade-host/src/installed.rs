@@ -1,4 +1,4 @@
-//! Which programs there are on this machine.
+//! Finds programs on this machine.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -11,25 +11,25 @@ use brigade_wire::settings::{Place, Settings};
 use crate::error::{HostError, Trouble};
 use crate::variables;
 
-/// Where programs are looked for, as the environment of this process has it.
+/// The parts of the environment that locate programs.
 #[derive(Clone, Debug, Default)]
 pub struct Programs {
     /// The search path, `PATH`.
     pub path: Option<OsString>,
-    /// The programs of agents that variables name, `BRIGADE_CODEX` for one.
+    /// The agents' programs named by variables such as `BRIGADE_CODEX`.
     pub named: HashMap<String, OsString>,
-    /// Claude Code's own program, if a variable names it.
+    /// The Claude Code program, if a variable names it.
     pub claude: Option<PathBuf>,
-    /// Claude Code's folder, as its variable or the home directory has it.
+    /// Claude Code's folder, from its variable or the home directory.
     pub claude_dir: Option<PathBuf>,
-    /// The file of the running program.
+    /// The executable file of this process.
     pub running: Option<PathBuf>,
-    /// The name by which it was called.
+    /// The name with which this process was started.
     pub called: Option<OsString>,
 }
 
 impl Programs {
-    /// The program of an agent, as an absolute path: the one its variable names, or the one on the path.
+    /// Returns the absolute path of an agent's program: the one its variable names, or the one on `PATH`.
     pub fn program(&self, agent: &Agent) -> Option<PathBuf> {
         if agent.native {
             let claude = self.claude(self.claude_dir.as_deref()).filter(|path| path.exists())?;
@@ -41,11 +41,11 @@ impl Programs {
         }
     }
 
-    /// Claude Code's own program: the one its variable names, the one in its settings, or the one on the
-    /// path. A lead passes few of its settings on to the panes of its teammates, so they are read here.
+    /// Returns the Claude Code program: the one its variable names, the one in Claude Code's settings, or the
+    /// one on `PATH`. The settings are read because a lead passes few variables to the panes of its teammates.
     pub fn claude(&self, claude_dir: Option<&Path>) -> Option<PathBuf> {
         let itself = self.running.as_ref().and_then(|path| path.canonicalize().ok());
-        // If `claude` is a link to brigade, starting it would start brigade without end.
+        // If `claude` is a link to brigade, starting it would start brigade recursively.
         let other = |claude: &PathBuf| claude.canonicalize().is_ok_and(|path| Some(path) != itself);
         let in_settings = || {
             let settings = std::fs::read(claude_dir?.join("settings.json")).ok()?;
@@ -57,7 +57,7 @@ impl Programs {
         named.or_else(in_settings).or_else(|| self.on_path("claude".as_ref()).find(other))
     }
 
-    /// A program by its absolute path, whether it was given as a path or as a name.
+    /// Returns the absolute path of a program given as a path or as a name on `PATH`.
     pub fn find(&self, program: &OsStr) -> Option<PathBuf> {
         let path = Path::new(program);
         if path.components().count() > 1 {
@@ -66,7 +66,7 @@ impl Programs {
         absolute(&self.on_path(program).next()?)
     }
 
-    /// Whether a program can be started by its name.
+    /// Whether a program can be started by name.
     pub fn has(&self, program: &str) -> bool {
         // Without a search path the system uses these directories.
         let in_default =
@@ -74,8 +74,8 @@ impl Programs {
         self.find(program.as_ref()).is_some() || (self.path.is_none() && in_default())
     }
 
-    /// This program, by the path it was called by: a package manager keeps that path and replaces the file
-    /// behind it, so a path written into settings is still right after an update.
+    /// Returns the path with which this program was started. A package manager keeps that path and replaces the
+    /// file behind it, so a path written into settings stays valid after an update.
     pub fn itself(&self) -> Result<PathBuf, HostError> {
         let Some(running) = self.running.clone() else {
             return Err(HostError::failed(Trouble::NoProgram));
@@ -85,7 +85,7 @@ impl Programs {
         Ok(called.unwrap_or(running))
     }
 
-    /// Every program of that name on the path, in the order of the path.
+    /// Returns every program of that name on `PATH`, in order.
     fn on_path(&self, program: &OsStr) -> impl Iterator<Item = PathBuf> {
         let dirs: Vec<PathBuf> = self
             .path
@@ -101,15 +101,15 @@ impl Programs {
     }
 }
 
-/// The version of a program by where it stands: in its npm package, or in a folder named for it. To ask
-/// it would take some of them seconds.
+/// Returns the version of a program, read from its npm package or from a folder named after the version.
+/// Running the program with `--version` would take seconds for some agents.
 pub fn version(program: &Path, package: &str) -> Option<String> {
     let real = program.canonicalize().ok()?;
     for dir in real.ancestors().skip(1).take(6) {
         let Ok(bytes) = std::fs::read(dir.join("package.json")) else { continue };
-        let Ok(described) = serde_json::from_slice::<serde_json::Value>(&bytes) else { continue };
-        if described.get("name").and_then(serde_json::Value::as_str) == Some(package) {
-            return described.get("version")?.as_str().map(str::to_owned);
+        let Ok(manifest) = serde_json::from_slice::<serde_json::Value>(&bytes) else { continue };
+        if manifest.get("name").and_then(serde_json::Value::as_str) == Some(package) {
+            return manifest.get("version")?.as_str().map(str::to_owned);
         }
     }
     let parts = real.iter().rev().filter_map(|part| part.to_str());

@@ -1,4 +1,5 @@
-//! The keys by which native teammates know their lead, one file each, for nobody else to read.
+//! The keys with which native teammates verify messages of their lead. Each key is a file that only its owner
+//! can read.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
@@ -18,34 +19,53 @@ pub struct KeyRing {
     dir: PathBuf,
 }
 
-/// Why there is no key.
+/// The errors of reading or creating a key.
 #[derive(Debug, Error)]
 pub enum KeyError {
+    /// The key file cannot be read or written.
     #[error("cannot {doing} {}", .path.display())]
-    Io { doing: &'static str, path: PathBuf, source: io::Error },
-    #[error("others can read the key {}; remove it, and a new one is made", .path.display())]
-    Exposed { path: PathBuf },
-    #[error("{} holds no key; remove it, and a new one is made", .path.display())]
-    Broken { path: PathBuf, source: NotAKey },
+    Io {
+        /// The action that failed.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system error.
+        source: io::Error,
+    },
+    /// Other users can read the key file.
+    #[error("other users can read the key {}; remove it, and brigade creates a new one", .path.display())]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file does not contain a key.
+    #[error("{} is not a key; remove it, and brigade creates a new one", .path.display())]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: NotAKey,
+    },
+    /// The system provides no random numbers.
     #[error(transparent)]
     NoRandomness(#[from] NoRandomness),
 }
 
 impl KeyRing {
-    /// The keys of the members whose folders are in this one.
+    /// A key ring for the members whose folders are in `dir`.
     pub fn new(dir: PathBuf) -> Self {
         Self { dir }
     }
 
-    /// The member's key; a new one if it has none.
+    /// Returns the member's key, and creates one if it has none.
     pub fn of(&self, member: &MemberName, clock: &dyn Clock) -> Result<SigningKey, KeyError> {
         if let Some(key) = self.find(member)? {
             return Ok(key);
         }
         let made = u64::try_from(clock.now().as_millisecond()).unwrap_or_default();
         let key = SigningKey::make(made)?;
-        self.keep(member, &key)?;
-        // Somebody else may have been faster, and then that is the key.
+        self.save(member, &key)?;
+        // Another process may have saved its key first; then that one counts.
         Ok(self.find(member)?.unwrap_or(key))
     }
 
@@ -64,7 +84,7 @@ impl KeyRing {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed("read")(error)),
         };
-        let mode = fs::metadata(&path).map_err(failed("look at"))?.permissions().mode();
+        let mode = fs::metadata(&path).map_err(failed("read"))?.permissions().mode();
         if mode & 0o077 != 0 {
             return Err(KeyError::Exposed { path });
         }
@@ -72,18 +92,18 @@ impl KeyRing {
         key.map(Some).map_err(|source| KeyError::Broken { path, source })
     }
 
-    /// Puts a key where it belongs, whole, unless there is one.
-    fn keep(&self, member: &MemberName, key: &SigningKey) -> Result<(), KeyError> {
+    /// Saves a key atomically, unless the member has one.
+    fn save(&self, member: &MemberName, key: &SigningKey) -> Result<(), KeyError> {
         let failed = |doing, path: &Path| {
             let path = path.to_owned();
             move |source| KeyError::Io { doing, path, source }
         };
         let dir = self.dir.join(member.as_str());
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&dir);
-        made.map_err(failed("make", &dir))?;
+        made.map_err(failed("create", &dir))?;
         let draft = dir.join(format!("key.{}", Uuid::new_v4()));
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft);
-        let mut file = file.map_err(failed("make", &draft))?;
+        let mut file = file.map_err(failed("create", &draft))?;
         let written = file.write_all(&key.to_bytes()).and_then(|()| file.sync_all());
         let path = self.path(member);
         let linked = written.and_then(|()| match fs::hard_link(&draft, &path) {
@@ -100,7 +120,7 @@ impl Signer for KeyRing {
         match self.find(to) {
             Ok(key) => key?.sign(message),
             Err(error) => {
-                tracing::warn!(member = %to, %error, "not signed");
+                tracing::warn!(member = %to, %error, "cannot sign the message");
                 None
             }
         }
@@ -118,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_made_once_and_is_nobody_elses() {
+    fn a_key_is_created_once_per_member_and_is_private() {
         let dir = tempfile::tempdir().unwrap();
         let ring = ring(&dir);
         let (bob, alice) = ("bob".parse().unwrap(), "alice".parse().unwrap());
@@ -128,11 +148,11 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let folder = dir.path().join("bob");
         assert_eq!((mode(&ring.path(&bob)), mode(&folder)), (0o600, 0o700));
-        assert_eq!(fs::read_dir(folder).unwrap().count(), 1, "no draft is left");
+        assert_eq!(fs::read_dir(folder).unwrap().count(), 1, "no temporary file is left");
     }
 
     #[test]
-    fn a_key_that_others_could_have_read_is_not_used() {
+    fn a_key_readable_by_other_users_is_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let ring = ring(&dir);
         let bob = "bob".parse().unwrap();
@@ -142,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_who_make_a_key_all_have_the_same() {
+    fn concurrent_creators_get_the_same_key() {
         let dir = tempfile::tempdir().unwrap();
         let ring = ring(&dir);
         let bob: MemberName = "bob".parse().unwrap();

@@ -1,4 +1,4 @@
-//! Where the teams live: in files of this host, or in an engine on the network.
+//! Where teams are stored: in files of this host, or on NATS servers.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,30 +18,33 @@ use crate::error::Trouble;
 use crate::progress::{Progress, Report};
 use crate::variables as env;
 
-/// The port of an engine that does not name one.
-const PORT: u16 = 4222;
-/// After this long without an answer from the server the person is told.
+/// The port of a NATS server if its address names none.
+const DEFAULT_PORT: u16 = 4222;
+/// How long to wait for the server before reporting that it is slow.
 #[cfg(feature = "nats")]
-const SLOW: std::time::Duration = std::time::Duration::from_secs(1);
-/// The word for the files of this host.
+const SLOW_AFTER: std::time::Duration = std::time::Duration::from_secs(1);
+/// The value of `--store` for the files of this host.
 const FILES: &str = "files";
 
-/// Where the teams live, as it is said.
+/// The value of `--store`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// In Claude Code's folder.
     Files,
-    /// In an engine: its servers, `nats://host:port` or `tls://host:port`.
+    /// On NATS servers: `nats://host:port` or `tls://host:port`.
     Servers(Vec<String>),
 }
 
-/// Why that is not where teams live.
+/// The reason a value of `--store` is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AddressError {
-    #[error("use `files`, nats://HOST:PORT or tls://HOST:PORT, several with a comma between them")]
+    /// It is neither `files` nor a list of server addresses.
+    #[error("use `files`, nats://HOST:PORT or tls://HOST:PORT; separate several servers by commas")]
     Form,
-    #[error("a name or a password in an address can be seen by everybody; use --creds FILE")]
+    /// It contains a user name or a password.
+    #[error("other users can see a name or password in an address; use --creds FILE")]
     Secret,
+    /// The host or the port is invalid.
     #[error("{0:?} is not a host and a port")]
     Host(String),
 }
@@ -69,76 +72,75 @@ fn server_address(text: &str) -> Result<String, AddressError> {
         return Err(AddressError::Secret);
     }
     let rest = rest.strip_suffix('/').unwrap_or(rest);
-    let wrong = || AddressError::Host(rest.to_owned());
-    // The address of an IPv6 host stands in brackets, for it has colons itself.
+    let invalid = || AddressError::Host(rest.to_owned());
+    // An IPv6 address is in brackets, because it contains colons itself.
     let (host, port) = match rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((host, "")) => (format!("[{host}]"), None),
         Some((host, port)) => {
-            (format!("[{host}]"), Some(port.strip_prefix(':').ok_or_else(wrong)?))
+            (format!("[{host}]"), Some(port.strip_prefix(':').ok_or_else(invalid)?))
         }
         None => match rest.split_once(':') {
             Some((host, port)) => (host.to_owned(), Some(port)),
             None => (rest.to_owned(), None),
         },
     };
-    let port = port.map_or(Ok(PORT), str::parse).map_err(|_| wrong())?;
+    let port = port.map_or(Ok(DEFAULT_PORT), str::parse).map_err(|_| invalid())?;
     let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
-    if bare.is_empty() || !bare.chars().all(letter) || (bare.contains(':') && bare == host) {
-        return Err(wrong());
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
+    if bare.is_empty() || !bare.chars().all(is_allowed) || (bare.contains(':') && bare == host) {
+        return Err(invalid());
     }
     Ok(format!("{scheme}://{}:{port}", host.to_lowercase()))
 }
 
-/// An engine, and who one is there.
+/// NATS servers, and the files needed to connect to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NatsServers {
+    /// The addresses.
     pub servers: Vec<String>,
-    /// The credentials of the seat.
+    /// The credentials file.
     pub creds: Option<PathBuf>,
-    /// Who vouches for the servers, if not those the system trusts.
+    /// The CA certificate file; the system's certificates if absent.
     pub ca: Option<PathBuf>,
-    /// The certificate and the key by which the servers know this client.
+    /// The client certificate and its key.
     pub client: Option<(PathBuf, PathBuf)>,
 }
 
-/// Where the teams live, with everything that is needed to get there.
+/// Where teams are stored, with everything needed to connect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Location {
     /// In Claude Code's folder on this host.
     #[default]
     Files,
-    /// In an engine on the network.
+    /// On NATS servers.
     Nats(NatsServers),
 }
 
 impl Location {
-    /// The engine, if they live in one.
+    /// Returns the NATS servers, if teams are stored there.
     pub fn engine(&self) -> Option<&NatsServers> {
         match self {
             Self::Files => None,
-            Self::Nats(engine) => Some(engine),
+            Self::Nats(servers) => Some(servers),
         }
     }
 
-    /// The variables that say the same to a program of ours. Credentials are told by their path alone.
+    /// Returns the environment variables that name this location to a child process. Credentials are passed by
+    /// path, never by content.
     pub fn variables(&self) -> Vec<(&'static str, OsString)> {
-        let Self::Nats(engine) = self else { return vec![(env::STORE, FILES.into())] };
-        let mut said: Vec<(&'static str, OsString)> =
-            vec![(env::STORE, engine.servers.join(",").into())];
-        let (cert, key) = engine.client.clone().unzip();
-        for (name, path) in [
-            (env::CREDS, &engine.creds),
-            (env::CA, &engine.ca),
-            (env::CERT, &cert),
-            (env::KEY, &key),
-        ] {
-            said.extend(path.clone().map(|path| (name, path.into_os_string())));
+        let Self::Nats(nats) = self else { return vec![(env::STORE, FILES.into())] };
+        let mut variables: Vec<(&'static str, OsString)> =
+            vec![(env::STORE, nats.servers.join(",").into())];
+        let (cert, key) = nats.client.clone().unzip();
+        for (name, path) in
+            [(env::CREDS, &nats.creds), (env::CA, &nats.ca), (env::CERT, &cert), (env::KEY, &key)]
+        {
+            variables.extend(path.clone().map(|path| (name, path.into_os_string())));
         }
-        said
+        variables
     }
 
-    /// The options that say the same.
+    /// Returns the command-line options that name this location.
     pub fn options(&self) -> Vec<OsString> {
         let option = |name: &str| match name {
             env::CREDS => "--creds",
@@ -147,18 +149,18 @@ impl Location {
             env::KEY => "--key",
             _ => "--store",
         };
-        let said = self.variables().into_iter();
-        said.flat_map(|(name, value)| [option(name).into(), value]).collect()
+        let variables = self.variables().into_iter();
+        variables.flat_map(|(name, value)| [option(name).into(), value]).collect()
     }
 
-    /// A word for it and for this folder of Claude Code's, by which what runs on this host is kept
-    /// apart from what runs for teams that live elsewhere.
+    /// Returns a key that is unique for this location and this folder of Claude Code. Each key has its own
+    /// registry on this host.
     pub fn key(&self, claude_dir: &Path) -> String {
         let files = folder_key(claude_dir);
         match self {
             Self::Files => files,
-            Self::Nats(engine) => {
-                let mut servers: Vec<&str> = engine
+            Self::Nats(nats) => {
+                let mut servers: Vec<&str> = nats
                     .servers
                     .iter()
                     .filter_map(|server| Some(server.split_once("://")?.1))
@@ -171,25 +173,25 @@ impl Location {
 }
 
 impl NatsServers {
-    /// Opens it; `lasts` if nobody waits for the program that does, and it is to bear with a host that
-    /// is cut off for a while.
+    /// Connects to the servers and opens the store. With `lasts` it retries for a long time when the connection
+    /// is lost: for background processes, where no person waits for the result.
     #[cfg(feature = "nats")]
     pub async fn open(&self, lasts: bool, report: Report<'_>) -> Result<Arc<dyn Store>, HostError> {
         let patience =
             if lasts { brigade_nats::Patience::Long } else { brigade_nats::Patience::Short };
         let options = brigade_nats::Options { patience, ..self.words() };
         let mut connecting = std::pin::pin!(brigade_nats::NatsStore::connect(options));
-        let store = match tokio::time::timeout(SLOW, connecting.as_mut()).await {
+        let store = match tokio::time::timeout(SLOW_AFTER, connecting.as_mut()).await {
             Ok(store) => store,
             Err(_) => {
                 report(Progress::WaitingForServer(self.servers.clone()));
                 connecting.await
             }
         };
-        Ok(Arc::new(store.map_err(|error| self.hinted(error))?))
+        Ok(Arc::new(store.map_err(|error| self.with_hints(error))?))
     }
 
-    /// Whether the credentials are good for the lead's seat.
+    /// Whether the credentials allow the caller to act as the lead.
     #[cfg(feature = "nats")]
     pub fn may_lead(&self) -> bool {
         use brigade_nats::identity::Role;
@@ -197,12 +199,13 @@ impl NatsServers {
         !matches!(identity, Some(Ok(identity)) if identity.role == Role::Member)
     }
 
+    /// False: this build has no NATS support.
     #[cfg(not(feature = "nats"))]
     pub fn may_lead(&self) -> bool {
         false
     }
 
-    /// The team and the member that the credentials are of, if they are of one.
+    /// Returns the team of the credentials, and the member if they are for exactly one.
     #[cfg(feature = "nats")]
     pub fn seat(&self) -> Option<(TeamName, Option<MemberName>)> {
         let identity = brigade_nats::Identity::from_creds(self.creds.as_deref()?).ok()?;
@@ -211,19 +214,20 @@ impl NatsServers {
         Some((identity.team?, only))
     }
 
+    /// `None`: this build has no NATS support.
     #[cfg(not(feature = "nats"))]
     pub fn seat(&self) -> Option<(TeamName, Option<MemberName>)> {
         None
     }
 
-    /// How it is.
+    /// Connects and returns the figures of the store.
     #[cfg(feature = "nats")]
     pub async fn measures(&self) -> Result<brigade_nats::measures::Measures, HostError> {
         let store = brigade_nats::NatsStore::connect(self.words()).await?;
         Ok(store.measures().await?)
     }
 
-    /// What its crate calls it.
+    /// Returns the options for the NATS store.
     #[cfg(feature = "nats")]
     pub fn words(&self) -> brigade_nats::Options {
         brigade_nats::Options {
@@ -235,7 +239,8 @@ impl NatsServers {
         }
     }
 
-    /// For whom the credentials speak; nobody in particular where they speak for all, or there are none.
+    /// Returns the members the credentials are limited to. Empty if they are for all members, or if there are no
+    /// credentials.
     #[cfg(feature = "nats")]
     pub fn speaks_for(&self) -> Result<Vec<MemberName>, HostError> {
         let Some(creds) = &self.creds else { return Ok(Vec::new()) };
@@ -243,22 +248,22 @@ impl NatsServers {
         Ok(identity.members)
     }
 
-    /// Nobody, with this program.
+    /// Empty: this build has no NATS support.
     #[cfg(not(feature = "nats"))]
     pub fn speaks_for(&self) -> Result<Vec<MemberName>, HostError> {
         Ok(Vec::new())
     }
 
-    /// Where it is looked for, beside what came of it.
+    /// Adds hints to an error of connecting.
     #[cfg(feature = "nats")]
-    fn hinted(&self, error: StoreError) -> HostError {
+    fn with_hints(&self, error: StoreError) -> HostError {
         let error = HostError::failed(error);
         if !error.is_unreachable() {
             return error;
         }
         let why = std::error::Error::source(&*error.source).map(ToString::to_string);
         let why = why.unwrap_or_default().to_lowercase();
-        // A server that does not know whoever calls says so; what does not answer, nothing.
+        // Only a running server can refuse the credentials.
         if !why.contains("authorization") {
             let servers = self.servers.join(", ");
             return error
@@ -266,15 +271,15 @@ impl NatsServers {
         }
         match &self.creds {
             Some(creds) => error.hint(format!(
-                "the credentials are those in {}; who runs the engine may have taken them back, or not yet said \
-                 `brigade org apply`",
+                "the server refused the credentials in {}: they are revoked or expired, or its operator \
+                 has not run `brigade org apply` yet",
                 creds.display()
             )),
-            None => error.hint("no credentials were given; --creds FILE names them"),
+            None => error.hint("the server wants credentials; name them with --creds FILE"),
         }
     }
 
-    /// Nobody can, with this program.
+    /// Fails: this build has no NATS support.
     #[cfg(not(feature = "nats"))]
     pub async fn open(&self, _: bool, _: Report<'_>) -> Result<Arc<dyn Store>, HostError> {
         let error = HostError::failed(Trouble::NoEngine { servers: self.servers.join(", ") });
@@ -312,31 +317,33 @@ mod tests {
         }
     }
 
-    fn engine(servers: &[&str]) -> Location {
+    fn nats(servers: &[&str]) -> Location {
         let servers = servers.iter().map(|&server| server.to_owned()).collect();
         Location::Nats(NatsServers { servers, creds: Some("/c".into()), ..NatsServers::default() })
     }
 
     #[test]
-    fn each_home_has_its_own_key() {
-        let key = |home: &Location| home.key(Path::new("/nowhere"));
-        let (ab, ba) =
-            (engine(&["nats://a:1", "tls://b:1"]), engine(&["nats://b:1", "nats://a:1"]));
+    fn each_location_has_its_own_key() {
+        let key = |location: &Location| location.key(Path::new("/nowhere"));
+        let (ab, ba) = (nats(&["nats://a:1", "tls://b:1"]), nats(&["nats://b:1", "nats://a:1"]));
         assert_eq!(key(&Location::Files), folder_key(Path::new("/nowhere")));
         assert_eq!(key(&ab), key(&ba));
         assert_ne!(key(&ab), key(&Location::Files));
-        assert_ne!(key(&ab), key(&engine(&["nats://a:1"])));
+        assert_ne!(key(&ab), key(&nats(&["nats://a:1"])));
         assert_ne!(ab.key(Path::new("/nowhere")), ab.key(Path::new("/elsewhere")));
     }
 
     #[test]
-    fn what_is_handed_on_names_files_and_never_their_contents() {
-        let words = |home: &Location| {
-            let words: Vec<String> =
-                home.options().iter().map(|word| word.to_string_lossy().into_owned()).collect();
-            words.join(" ")
+    fn options_name_files_and_never_contain_their_contents() {
+        let options = |location: &Location| {
+            let options: Vec<String> = location
+                .options()
+                .iter()
+                .map(|option| option.to_string_lossy().into_owned())
+                .collect();
+            options.join(" ")
         };
-        assert_eq!(words(&Location::Files), "--store files");
-        assert_eq!(words(&engine(&["nats://a:1"])), "--store nats://a:1 --creds /c");
+        assert_eq!(options(&Location::Files), "--store files");
+        assert_eq!(options(&nats(&["nats://a:1"])), "--store nats://a:1 --creds /c");
     }
 }

@@ -1,9 +1,8 @@
-//! The real Claude Code as a member: how it is started, so that it knows its lead and goes on where it
-//! was.
+//! Runs the real Claude Code as a member.
 //!
-//! It does everything itself: it reads its mail, asks its lead and answers it. What is left to do is
-//! what it does not: to send again what it took and its model never saw, to resume its session, and to
-//! take it off the team when it has agreed to stop.
+//! Claude Code reads its mail, asks its lead and answers it without help. Brigade does the rest: it passes the
+//! key of the lead, sends again the messages that Claude Code read but its model never saw, resumes the session,
+//! and removes the member from the team after it has agreed to stop.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -33,101 +32,101 @@ use crate::spec::{AccessWord, Answers, MemberSpec};
 use crate::transcript::{self, Whose};
 use crate::{native_heartbeat, process_tree, signals, variables};
 
-/// The first version that is known to take the lead's key. 2.1.50 ends if it is given one; what those
-/// in between do was not tried, and without a key a teammate believes whoever calls itself its lead.
-const KEYED: [u64; 3] = [2, 1, 325];
-/// The agent type of a teammate that is none in particular.
+/// The first version known to accept the lead's key. 2.1.50 exits if it gets one; versions in between were not
+/// tested. Without a key a teammate believes any sender that claims to be the lead.
+const FIRST_VERSION_WITH_KEY: [u64; 3] = [2, 1, 325];
+/// The default agent type of a teammate.
 const AGENT_TYPE: &str = "general-purpose";
-/// How long Claude Code may take to tell its version.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// How long it has to end when it is told to.
+/// How long Claude Code may take to print its version.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long Claude Code may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// What has to be known of a native teammate when it is started again.
+/// Saved state of a native teammate, needed to start it again.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Note {
+struct NativeNote {
     session: String,
-    /// What its record had when it was last looked into.
+    /// The messages found in its transcript at the last start.
     #[serde(flatten)]
     shown: Shown,
 }
 
-/// Its session: one to begin, or one to go on with.
+/// The session to start with: a new one, or one to resume.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Session {
+enum NativeSession {
     New(String),
     Old(String),
 }
 
-impl Session {
+impl NativeSession {
     fn id(&self) -> &str {
         let (Self::New(id) | Self::Old(id)) = self;
         id
     }
 }
 
-/// What a native teammate is started with.
+/// The data for the command command_line of a native teammate.
 #[derive(Debug)]
-struct Start<'s> {
+struct NativeStart<'s> {
     agent: AgentId,
     color: Option<String>,
     lead_session: String,
     lead_key: Option<String>,
     spec: &'s MemberSpec,
-    /// Whether it has to have a plan approved first.
+    /// Whether it needs an approved plan first.
     plan: bool,
-    session: Session,
+    session: NativeSession,
 }
 
-impl Start<'_> {
+impl NativeStart<'_> {
     fn arguments(&self) -> Vec<OsString> {
         let (name, team) = (self.agent.name.to_string(), self.agent.team.to_string());
         let mut arguments: Vec<OsString> = Vec::new();
-        let mut say = |words: &[&str]| arguments.extend(words.iter().map(OsString::from));
-        say(&["--agent-id", &self.agent.to_string(), "--agent-name", &name, "--team-name", &team]);
+        let mut push = |values: &[&str]| arguments.extend(values.iter().map(OsString::from));
+        push(&["--agent-id", &self.agent.to_string(), "--agent-name", &name, "--team-name", &team]);
         if let Some(color) = &self.color {
-            say(&["--agent-color", color]);
+            push(&["--agent-color", color]);
         }
-        say(&["--parent-session-id", &self.lead_session, "--agent-type", AGENT_TYPE]);
+        push(&["--parent-session-id", &self.lead_session, "--agent-type", AGENT_TYPE]);
         if let Some(key) = &self.lead_key {
-            say(&["--lead-verify-key", key]);
+            push(&["--lead-verify-key", key]);
         }
         match self.spec.access {
-            _ if self.plan => say(&["--plan-mode-required"]),
-            AccessWord::Full => say(&["--dangerously-skip-permissions"]),
-            // Its own choice would be a mode in which it decides by itself.
-            AccessWord::Ask => say(&["--permission-mode", "default"]),
+            _ if self.plan => push(&["--plan-mode-required"]),
+            AccessWord::Full => push(&["--dangerously-skip-permissions"]),
+            // Claude Code's own default would be a mode in which it decides without asking.
+            AccessWord::Ask => push(&["--permission-mode", "default"]),
         }
         if let Some(model) = &self.spec.model {
-            say(&["--model", model]);
+            push(&["--model", model]);
         }
         match &self.session {
-            Session::New(id) => say(&["--session-id", id]),
-            Session::Old(id) => say(&["--resume", id]),
+            NativeSession::New(id) => push(&["--session-id", id]),
+            NativeSession::Old(id) => push(&["--resume", id]),
         }
         arguments
     }
 }
 
-/// Where a native teammate finds its things.
+/// The environment of a native teammate.
 #[derive(Debug)]
 pub struct Surroundings<'s> {
-    /// Where programs are looked for.
+    /// The search path and variables that locate programs.
     pub programs: &'s Programs,
     /// The name of this host.
     pub host: &'s str,
     /// Claude Code's folder.
     pub claude_dir: &'s Path,
-    /// The keys of its team.
+    /// The keys of the team.
     pub keys: KeyRing,
-    /// The variables it inherits; all if not said.
+    /// The variables it inherits; `None` for all.
     pub inherits: Option<Vec<(OsString, OsString)>>,
-    /// The files of its team, if no other Claude Code is in them.
+    /// The files of its team, if no other Claude Code uses them.
     pub alone_in: Option<Arc<FileStore>>,
 }
 
-/// Runs Claude Code as this member, in this terminal, until it leaves the team. If it ends without
-/// having left, that is an error, and it can be started again.
+/// Runs Claude Code as this member, in this terminal, until it leaves the team. Fails if it ends without leaving;
+/// the supervisor then starts it again.
 pub async fn run(
     mut seat: Seat,
     spec: &MemberSpec,
@@ -138,21 +137,23 @@ pub async fn run(
         let error = HostError::failed(Trouble::NoClaude);
         error.hint(format!("put it on the PATH, or set {}", variables::CLAUDE))
     })?;
-    let keyed = version(&program).await?.is_some_and(|version| version >= KEYED);
+    let supports_key =
+        version(&program).await?.is_some_and(|version| version >= FIRST_VERSION_WITH_KEY);
     let key = around.keys.of(&seat.name, seat.clock.as_ref()).map_err(HostError::failed)?;
-    seat.lead_key = keyed.then(|| key.verify_key().parse().ok()).flatten();
+    seat.lead_key = supports_key.then(|| key.verify_key().parse().ok()).flatten();
     if seat.role().await?.is_none() {
         return Ok(());
     }
     if let Some(files) = &around.alone_in {
-        // Its last process is gone, for we have its seat. What that one left locked nobody holds.
+        // This process holds the member's lock, so its previous process has ended and the locks that one left
+        // are stale.
         if let Err(error) = files.natives_ended(&seat.team, &seat.name).await {
-            // Its messages are in doubt as before, which costs some of them a second telling and no more.
-            tracing::warn!(member = %seat.name, %error, "an inbox could not be freed");
+            // Not fatal: some messages may be sent twice.
+            tracing::warn!(member = %seat.name, %error, "cannot release a stale inbox lock");
         }
     }
     let session = session(&seat, around.claude_dir).await?;
-    let lead_key = keyed.then(|| key.verify_key());
+    let lead_key = supports_key.then(|| key.verify_key());
     let start = start(&seat, spec, session, lead_key).await?;
     let mut command = Command::new(&program);
     if let Some(variables) = &around.inherits {
@@ -161,7 +162,7 @@ pub async fn run(
     if around.programs.claude_dir.as_deref() != Some(around.claude_dir) {
         command.env(variables::CLAUDE_CONFIG_DIR, around.claude_dir);
     }
-    // Whoever calls brigade from its shell is this member, and not the lead.
+    // A `brigade` command run from its shell acts as this member, not as the lead.
     command.env(variables::TEAM, seat.team.as_str()).env(variables::AS, seat.name.as_str());
     command.env(variables::CLAUDE_TEAMS, "1").env(variables::ANSWERS, Answers::Person.word());
     command.args(start.arguments()).current_dir(&spec.cwd);
@@ -179,40 +180,41 @@ pub async fn run(
             }
         }
         never = native_heartbeat::beat(&seat, around.host, start.session.id()) => match never {},
-        told = signals::stop_signal() => {
-            let told = told?;
+        signal = signals::stop_signal() => {
+            let signal = signal?;
             process_tree::end(getpid(), GRACE).await;
-            if told == StopSignal::HungUp {
-                // The server of tmux died, or a window was closed: it is started again in another.
-                let how = "its window is gone".to_owned();
+            if signal == StopSignal::HungUp {
+                // The tmux server died, or the window was closed: the supervisor opens another window.
+                let how = "its window was closed".to_owned();
                 return Err(HostError::failed(Trouble::ClaudeEnded { how }));
             }
-            // Somebody wants it gone: nobody will come back for the member.
+            // A requested stop is final, so the member leaves the team.
             roster::leave(&seat, &seat.name).await?;
             Ok(())
         }
     }
 }
 
-/// The session it is to have. Before that, everything that its last one lost is sent again.
-async fn session(seat: &Seat, claude_dir: &Path) -> Result<Session, HostError> {
+/// Returns the session to start with, after sending again the messages that the last session lost.
+async fn session(seat: &Seat, claude_dir: &Path) -> Result<NativeSession, HostError> {
     let kept = seat.store.kept(&seat.team, &seat.name, Shelf::Memory).await?;
-    // What cannot be read is somebody else's note, of another kind of member.
-    let note: Note = kept.and_then(|kept| serde_json::from_slice(&kept).ok()).unwrap_or_default();
+    // An unreadable note was written by another kind of member under this name.
+    let note: NativeNote =
+        kept.and_then(|kept| serde_json::from_slice(&kept).ok()).unwrap_or_default();
     let since = created(seat).await?;
     let whose = Whose { team: &seat.team, member: &seat.name, since };
     let heard = match note.session.as_str() {
         "" => None,
         session => transcript::read(claude_dir, session, whose)
-            .map_err(|source| failed("read the record of its session", source))?,
+            .map_err(|source| failed("read the transcript of its session", source))?,
     };
     let session = match heard {
-        Some(_) => Session::Old(note.session),
-        None => Session::New(Uuid::new_v4().to_string()),
+        Some(_) => NativeSession::Old(note.session),
+        None => NativeSession::New(Uuid::new_v4().to_string()),
     };
-    let again =
+    let resent =
         resend::send_again(seat, &heard.unwrap_or_else(Heard::default), &note.shown).await?;
-    let note = Note { session: session.id().to_owned(), shown: again.shown };
+    let note = NativeNote { session: session.id().to_owned(), shown: resent.shown };
     let note = serde_json::to_vec(&note).map_err(HostError::failed)?;
     seat.store.keep(&seat.team, &seat.name, Shelf::Memory, Some(&note)).await?;
     Ok(session)
@@ -221,16 +223,16 @@ async fn session(seat: &Seat, claude_dir: &Path) -> Result<Session, HostError> {
 async fn start<'s>(
     seat: &Seat,
     spec: &'s MemberSpec,
-    session: Session,
+    session: NativeSession,
     lead_key: Option<String>,
-) -> Result<Start<'s>, HostError> {
+) -> Result<NativeStart<'s>, HostError> {
     let plan = spec.plan && !plan_was_approved(seat).await?;
     let config = config(seat).await?;
     let team = Team::read(&config).map_err(HostError::failed)?;
-    let itself = team.member(seat.name.as_str());
-    Ok(Start {
+    let member = team.member(seat.name.as_str());
+    Ok(NativeStart {
         agent: AgentId { name: seat.name.clone(), team: seat.team.clone() },
-        color: itself.and_then(|its| Some(its.color()?.into_owned())),
+        color: member.and_then(|member| Some(member.color()?.into_owned())),
         lead_session: team.lead_session_id().unwrap_or_default().into_owned(),
         lead_key,
         spec,
@@ -239,7 +241,7 @@ async fn start<'s>(
     })
 }
 
-/// The team's `config.json`, which is there if it has members.
+/// Returns the team's `config.json`, or no bytes if the team does not exist.
 async fn config(seat: &Seat) -> Result<Vec<u8>, HostError> {
     let config = seat.store.team(&seat.team).await?;
     Ok(config.map(|config| config.bytes).unwrap_or_default())
@@ -252,19 +254,19 @@ async fn created(seat: &Seat) -> Result<Timestamp, HostError> {
     Ok(Timestamp::from_millisecond(created).unwrap_or_default())
 }
 
-/// The version of Claude Code, as it tells it; `None` if that is no version.
+/// Asks Claude Code for its version; `None` if the output is not a version.
 async fn version(program: &PathBuf) -> Result<Option<[u64; 3]>, HostError> {
-    let asked = Command::new(program).arg("--version").stdin(Stdio::null()).output();
-    let asked = tokio::time::timeout(PATIENCE, asked).await;
-    let said = asked.map_err(std::io::Error::from).flatten();
-    let said = said
+    let output = Command::new(program).arg("--version").stdin(Stdio::null()).output();
+    let output = tokio::time::timeout(VERSION_TIMEOUT, output).await;
+    let output = output.map_err(std::io::Error::from).flatten();
+    let output = output
         .map_err(|source| failed(&format!("ask {} for its version", program.display()), source))?;
-    Ok(parse(&String::from_utf8_lossy(&said.stdout)))
+    Ok(parse_version(&String::from_utf8_lossy(&output.stdout)))
 }
 
-fn parse(said: &str) -> Option<[u64; 3]> {
-    let word = said.split_whitespace().next()?;
-    let numbers: Option<Vec<u64>> = word.split('.').map(|part| part.parse().ok()).collect();
+fn parse_version(output: &str) -> Option<[u64; 3]> {
+    let version = output.split_whitespace().next()?;
+    let numbers: Option<Vec<u64>> = version.split('.').map(|part| part.parse().ok()).collect();
     numbers?.try_into().ok()
 }
 
@@ -274,19 +276,23 @@ mod tests {
     use crate::spawn;
 
     #[test]
-    fn a_version_is_read_from_what_the_program_says() {
-        assert_eq!(parse("2.1.50 (Claude Code)\n"), Some([2, 1, 50]));
-        assert!(parse("2.1.325 (Claude Code)\n") >= Some(KEYED));
-        assert!(parse("2.1.50 (Claude Code)\n") < Some(KEYED));
+    fn the_version_is_parsed_from_the_output_of_claude() {
+        assert_eq!(parse_version("2.1.50 (Claude Code)\n"), Some([2, 1, 50]));
+        assert!(parse_version("2.1.325 (Claude Code)\n") >= Some(FIRST_VERSION_WITH_KEY));
+        assert!(parse_version("2.1.50 (Claude Code)\n") < Some(FIRST_VERSION_WITH_KEY));
         for strange in ["", "error: unknown", "2.1", "2.1.x (Claude Code)"] {
-            assert_eq!(parse(strange), None, "{strange}");
+            assert_eq!(parse_version(strange), None, "{strange}");
         }
     }
 
-    fn line(change: impl FnOnce(&mut MemberSpec), plan: bool, session: Session) -> String {
+    fn command_line(
+        change: impl FnOnce(&mut MemberSpec),
+        plan: bool,
+        session: NativeSession,
+    ) -> String {
         let mut spec = spawn::plain("bob".parse().unwrap(), "claude".into(), "/".into());
         change(&mut spec);
-        let start = Start {
+        let start = NativeStart {
             agent: AgentId { name: "bob".parse().unwrap(), team: "demo".parse().unwrap() },
             color: Some("blue".into()),
             lead_session: "lead".into(),
@@ -295,28 +301,28 @@ mod tests {
             plan,
             session,
         };
-        let words = start.arguments();
-        words.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" ")
+        let arguments = start.arguments();
+        arguments.iter().map(|one| one.to_str().unwrap()).collect::<Vec<_>>().join(" ")
     }
 
-    const WHO: &str = "--agent-id bob@demo --agent-name bob --team-name demo --agent-color blue \
+    const COMMON_ARGUMENTS: &str = "--agent-id bob@demo --agent-name bob --team-name demo --agent-color blue \
                        --parent-session-id lead --agent-type general-purpose";
 
     #[test]
-    fn it_is_started_as_its_lead_would() {
-        let new = || Session::New("s".into());
-        let asks = format!("{WHO} --permission-mode default --session-id s");
-        assert_eq!(line(|_| {}, false, new()), asks);
+    fn claude_gets_the_arguments_its_own_lead_would_pass() {
+        let new = || NativeSession::New("s".into());
+        let asks = format!("{COMMON_ARGUMENTS} --permission-mode default --session-id s");
+        assert_eq!(command_line(|_| {}, false, new()), asks);
         let full = |spec: &mut MemberSpec| spec.access = AccessWord::Full;
-        let all = format!("{WHO} --dangerously-skip-permissions --resume s");
-        assert_eq!(line(full, false, Session::Old("s".into())), all);
-        // A plan that is wanted first comes before every freedom.
-        let plan = format!("{WHO} --plan-mode-required --session-id s");
-        assert_eq!(line(full, true, new()), plan);
+        let all = format!("{COMMON_ARGUMENTS} --dangerously-skip-permissions --resume s");
+        assert_eq!(command_line(full, false, NativeSession::Old("s".into())), all);
+        // A required plan takes precedence over full access.
+        let plan = format!("{COMMON_ARGUMENTS} --plan-mode-required --session-id s");
+        assert_eq!(command_line(full, true, new()), plan);
         let model = |spec: &mut MemberSpec| spec.model = Some("opus".into());
         assert_eq!(
-            line(model, false, new()),
-            format!("{WHO} --permission-mode default --model opus --session-id s")
+            command_line(model, false, new()),
+            format!("{COMMON_ARGUMENTS} --permission-mode default --model opus --session-id s")
         );
     }
 }

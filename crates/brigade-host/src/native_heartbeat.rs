@@ -1,5 +1,5 @@
-//! How a native teammate is, told by the process that plays it: Claude Code itself says on the roster
-//! whether it is in a turn.
+//! Records the pulse of a native teammate. The process that runs it does this, because Claude Code itself only
+//! reports on the roster whether it is in a turn.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -11,11 +11,10 @@ use tokio::time::Instant;
 
 use crate::process;
 
-/// How often it is looked whether it is in a turn.
-const LOOK: Duration = Duration::from_secs(1);
+/// How often to check whether it is in a turn.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Tells how the seat's program is, for as long as this is waited for. What cannot be told now is told
-/// the next time.
+/// Records the pulse of the member until the future is dropped. A failed write is retried at the next poll.
 pub(crate) async fn beat(seat: &Seat, host: &str, session: &str) -> Infallible {
     let now = || seat.clock.now();
     let mut pulse = Pulse {
@@ -30,22 +29,22 @@ pub(crate) async fn beat(seat: &Seat, host: &str, session: &str) -> Infallible {
         cost: None,
         strain: None,
     };
-    let mut told = None;
+    let mut recorded = None;
     loop {
         let state = state(seat).await;
-        let changed = told.is_none() || state != pulse.state;
+        let changed = recorded.is_none() || state != pulse.state;
         if changed {
             pulse.since = now();
             pulse.heard = Some(pulse.since);
         }
-        if changed || told.is_some_and(|told: Instant| told.elapsed() >= BEAT) {
+        if changed || recorded.is_some_and(|recorded: Instant| recorded.elapsed() >= BEAT) {
             pulse = Pulse { state, at: now(), strain: seat.store.strain(), ..pulse };
             match pulse::beat(seat, &pulse).await {
-                Ok(()) => told = Some(Instant::now()),
-                Err(error) => tracing::warn!(team = %seat.team, %error, "no pulse"),
+                Ok(()) => recorded = Some(Instant::now()),
+                Err(error) => tracing::warn!(team = %seat.team, %error, "cannot record the pulse"),
             }
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is done in the lead's seat without anybody being asked.
+//! Answers permission requests by rule, on behalf of the lead.
 
 use std::time::Duration;
 
@@ -11,47 +11,52 @@ use crate::Host;
 use crate::error::HostError;
 use crate::progress::Log;
 
-/// How long after a request came, or was last seen to wait, it is looked at again. An answer that somebody decided
-/// on who died is sent within this time.
-const AGAIN: Duration = Duration::from_secs(30);
+/// How long after a request was last seen to check the requests recheck. If the process that decided on an answer died
+/// before sending it, the answer is sent within this time.
+const RECHECK_AFTER: Duration = Duration::from_secs(30);
 
 /// Whether requests wait for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Requests {
-    /// Some do.
+    /// At least one waits.
     Wait,
-    /// None does.
+    /// None waits.
     None,
 }
 
-/// When requests are looked at. That reads whole journals, and the lead gets mail all the time: other mail than a
-/// request is no reason.
+/// Decides when to check the requests. A check reads whole journals, so mail that is not a request does not cause
+/// one.
 #[derive(Debug, Default)]
-pub(crate) struct Attention {
+pub(crate) struct RequestSchedule {
     next: Option<Duration>,
 }
 
-impl Attention {
-    /// Whether it is time to look: somebody has `asked`, or did a while ago.
+impl RequestSchedule {
+    /// Whether a check is due: a member has `asked` since the last one, or the recheck time has come.
     pub(crate) fn is_due(&mut self, asked: bool, now: Duration) -> bool {
-        let again = self.next.is_some_and(|next| now >= next);
-        if again {
+        let recheck = self.next.is_some_and(|next| now >= next);
+        if recheck {
             self.next = None;
         }
         if asked {
             self.renew(now);
         }
-        asked || again
+        asked || recheck
     }
 
-    /// Something waits.
+    /// Schedules another check, because a request still waits.
     pub(crate) fn renew(&mut self, now: Duration) {
-        self.next = Some(now + AGAIN);
+        self.next = Some(now + RECHECK_AFTER);
     }
 }
 
-/// Answers the requests that a rule answers; whether others wait. Only where brigade holds the lead's seat.
-pub(crate) async fn duties(host: &Host, seat: &Seat, log: Log<'_>) -> Result<Requests, HostError> {
+/// Answers the requests that match a rule, and returns whether others wait. Does nothing if brigade does not lead
+/// the team.
+pub(crate) async fn answer_by_rule(
+    host: &Host,
+    seat: &Seat,
+    log: Log<'_>,
+) -> Result<Requests, HostError> {
     if !host.leads(seat).await? {
         return Ok(Requests::None);
     }
@@ -60,9 +65,9 @@ pub(crate) async fn duties(host: &Host, seat: &Seat, log: Log<'_>) -> Result<Req
         spec.map(|spec| spec.rules).unwrap_or_default()
     };
     for ruled in approvals::apply(seat, rules_of).await.map_err(HostError::failed)? {
-        let word = if ruled.ruling == Ruling::Allow { "allowed" } else { "denied" };
+        let ruling = if ruled.ruling == Ruling::Allow { "allowed" } else { "denied" };
         log(&format!(
-            "{} of team {}: {} {word} by rule {}",
+            "{} of team {}: {} {ruling} by rule {}",
             ruled.approval.from, seat.team, ruled.approval.request_id, ruled.rule
         ));
     }
@@ -75,29 +80,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_looked_at_while_somebody_has_asked() {
-        let mut attention = Attention::default();
+    fn requests_are_checked_when_asked_and_once_more_later() {
+        let mut schedule = RequestSchedule::default();
         let mut check = |second, asked, due| {
             let now = Duration::from_secs(second);
-            assert_eq!(attention.is_due(asked, now), due, "at {second} s");
+            assert_eq!(schedule.is_due(asked, now), due, "at {second} s");
         };
         check(0, false, false);
         check(10, true, true);
         check(11, false, false);
-        // Once more, in case an answer was decided on and not sent.
+        // Once more, in case an answer was decided but not sent.
         check(40, false, true);
         check(41, false, false);
     }
 
     #[test]
-    fn what_waits_is_attended_to() {
-        let mut attention = Attention::default();
+    fn waiting_requests_are_checked_again() {
+        let mut schedule = RequestSchedule::default();
         let at = Duration::from_secs;
-        assert!(attention.is_due(true, at(0)));
-        assert!(attention.is_due(false, at(30)));
-        attention.renew(at(30));
-        assert!(!attention.is_due(false, at(59)));
-        assert!(attention.is_due(false, at(60)));
-        assert!(!attention.is_due(false, at(90)));
+        assert!(schedule.is_due(true, at(0)));
+        assert!(schedule.is_due(false, at(30)));
+        schedule.renew(at(30));
+        assert!(!schedule.is_due(false, at(59)));
+        assert!(schedule.is_due(false, at(60)));
+        assert!(!schedule.is_due(false, at(90)));
     }
 }

@@ -1,5 +1,5 @@
-//! What members need of this machine before anything is started: the program of their agent, tmux for a
-//! window, git and a commit for a worktree.
+//! Checks what members need before any of them starts: the program of their agent, tmux for a window, git and
+//! a commit for a worktree.
 
 use brigade_agents::driver::{self, AGENTS};
 
@@ -8,14 +8,16 @@ use crate::installed::Programs;
 use crate::spec::{MemberSpec, Place};
 use crate::worktree;
 
-/// Something that is not here, and how to get it.
+/// A program that is not installed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lack {
+    /// The program.
     pub what: String,
+    /// How to install it.
     pub remedy: String,
 }
 
-/// The programs that these members need and this machine has not, each once.
+/// Returns the programs these members need that are not installed, without duplicates.
 pub fn lacks<'m>(
     programs: &Programs,
     members: impl IntoIterator<Item = &'m MemberSpec>,
@@ -29,7 +31,7 @@ pub fn lacks<'m>(
                 what: tool.to_owned(),
                 remedy: format!("install {tool} with your package manager"),
             });
-        for lack in agent(programs, member).into_iter().chain(tools) {
+        for lack in missing_agent(programs, member).into_iter().chain(tools) {
             if !lacks.contains(&lack) {
                 lacks.push(lack);
             }
@@ -55,24 +57,25 @@ pub fn refuse<'m>(
     Ok(())
 }
 
-fn agent(programs: &Programs, member: &MemberSpec) -> Option<Lack> {
+/// Returns the program of the member's agent if it is not installed.
+fn missing_agent(programs: &Programs, member: &MemberSpec) -> Option<Lack> {
     if let Some(program) = &member.program {
         let what = program.display().to_string();
-        let remedy = format!("mend the `program` of {}", member.name);
+        let remedy = format!("fix the `program` of {}", member.name);
         return programs.find(program.as_os_str()).is_none().then_some(Lack { what, remedy });
     }
     let named = AGENTS.iter().find(|agent| agent.name == member.agent);
-    let (there, remedy) = match named {
+    let (is_installed, remedy) = match named {
         Some(agent) => (programs.program(agent).is_some(), install(agent.package)),
         None => {
             let choice = driver::agent(&member.agent)?;
-            (programs.has(&choice.program), "install it, or mend its path".to_owned())
+            (programs.has(&choice.program), "install it, or fix its path".to_owned())
         }
     };
-    (!there).then(|| Lack { what: member.agent.clone(), remedy })
+    (!is_installed).then(|| Lack { what: member.agent.clone(), remedy })
 }
 
-/// How an agent is installed.
+/// Returns the hint on how to install an agent.
 pub fn install(package: &str) -> String {
-    format!("`npm install -g {package}`; `brigade agents` shows what is here")
+    format!("`npm install -g {package}`; `brigade agents` lists the installed agents")
 }

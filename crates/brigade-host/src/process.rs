@@ -1,34 +1,33 @@
-//! Which process a number means. What differs between platforms stands here.
+//! Identifies processes by number and start time, because numbers are reused. Platform-specific.
 
 use brigade_core::pulse::Process;
 use rustix::process::{Pid, Signal, kill_process};
 
-/// This process.
+/// Returns this process.
 pub fn this() -> Process {
     let pid = std::process::id();
     Process { pid, began: began(pid).unwrap_or_default() }
 }
 
-/// Whether that process is still there, and not another of its number.
+/// Whether that process still runs. Another process with its number does not count.
 pub fn is_there(process: &Process) -> bool {
     began(process.pid).is_some_and(|began| began == process.began)
 }
 
-/// Sends a signal to a process, if its number still means that process.
+/// Sends a signal to a process, unless it has ended.
 pub fn send_signal(process: &Process, signal: Signal) {
     let pid = i32::try_from(process.pid).ok().and_then(Pid::from_raw);
     if let Some(pid) = pid.filter(|_| is_there(process)) {
-        let _gone = kill_process(pid, signal);
+        let _ended = kill_process(pid, signal);
     }
 }
 
-/// When a process began, in the system's own words; none if it is not there, or has ended and was not
-/// waited for.
+/// Returns the start time of a process in the system's format; `None` if it does not exist or is a zombie.
 #[cfg(target_os = "linux")]
 fn began(pid: u32) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in brackets, may hold anything. Behind it the state is the first field, and the time
-    // since the system began the twentieth.
+    // The name, in parentheses, may contain anything. After it, the first field is the state and the
+    // twentieth the start time in clock ticks since boot.
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_whitespace();
     if fields.next()? == "Z" {
@@ -41,8 +40,8 @@ fn began(pid: u32) -> Option<String> {
 #[cfg(not(target_os = "linux"))]
 fn began(pid: u32) -> Option<String> {
     let pid = pid.to_string();
-    let asked = std::process::Command::new("ps").args(["-o", "lstart=", "-p", &pid]).output();
-    let began = String::from_utf8_lossy(&asked.ok()?.stdout).trim().to_owned();
+    let output = std::process::Command::new("ps").args(["-o", "lstart=", "-p", &pid]).output();
+    let began = String::from_utf8_lossy(&output.ok()?.stdout).trim().to_owned();
     (!began.is_empty()).then_some(began)
 }
 
@@ -51,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_known_by_its_number_and_its_beginning() {
+    fn a_process_is_identified_by_its_number_and_start_time() {
         let this = this();
         assert!(is_there(&this));
         assert!(!is_there(&Process { began: "long ago".to_owned(), ..this }));

@@ -1,5 +1,7 @@
-//! Who plays a member: the process that holds the lock on its seat. The lock dies with the process,
-//! so that nobody is taken for there who is not, and no two play one member.
+//! A lock file per member and per supervisor, held by the process that runs it.
+//!
+//! The kernel releases the lock when the process ends, so an ended process never counts as running, and two
+//! processes never run one member.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -13,12 +15,12 @@ use rustix::io::Errno;
 
 use crate::process;
 
-/// How often a seat is tried for before it counts as taken, and how far apart: somebody may be looking
-/// at who holds it, which takes a moment.
+/// How often to try a lock before it counts as taken: [`holder`] locks it for a moment, too.
 const TRIES: u32 = 10;
-const NAP: Duration = Duration::from_millis(20);
+/// The pause between two tries.
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A seat, held until this is dropped or the process ends.
+/// A lock, held until this is dropped or the process ends.
 #[derive(Debug)]
 pub struct Held {
     _file: File,
@@ -28,12 +30,12 @@ fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
-/// Takes a seat, unless another process holds it.
+/// Acquires a lock; `None` if another process holds it.
 pub async fn take(path: &Path) -> io::Result<Option<Held>> {
     for _ in 0..TRIES {
         let mut file = open(path)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            // Somebody may have removed it since it was opened, and then another is the seat.
+            // Another process removed the file after it was opened; try the new file.
             Ok(()) if !is_at(&file, path)? => {}
             Ok(()) => {
                 file.set_len(0)?;
@@ -41,7 +43,7 @@ pub async fn take(path: &Path) -> io::Result<Option<Held>> {
                 file.write_all(&serde_json::to_vec(&process::this())?)?;
                 return Ok(Some(Held { _file: file }));
             }
-            Err(Errno::WOULDBLOCK) => tokio::time::sleep(NAP).await,
+            Err(Errno::WOULDBLOCK) => tokio::time::sleep(RETRY_INTERVAL).await,
             Err(error) => return Err(error.into()),
         }
     }
@@ -49,16 +51,16 @@ pub async fn take(path: &Path) -> io::Result<Option<Held>> {
 }
 
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
-    let at = match std::fs::metadata(path) {
-        Ok(at) => at,
+    let on_disk = match std::fs::metadata(path) {
+        Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error),
     };
-    let its = file.metadata()?;
-    Ok((at.dev(), at.ino()) == (its.dev(), its.ino()))
+    let opened = file.metadata()?;
+    Ok((on_disk.dev(), on_disk.ino()) == (opened.dev(), opened.ino()))
 }
 
-/// Waits for a seat, however long.
+/// Acquires a lock, and waits as long as another process holds it.
 pub async fn wait_for(path: &Path) -> io::Result<Held> {
     loop {
         if let Some(held) = take(path).await? {
@@ -67,7 +69,7 @@ pub async fn wait_for(path: &Path) -> io::Result<Held> {
     }
 }
 
-/// The process that holds a seat.
+/// Returns the process that holds a lock.
 pub fn holder(path: &Path) -> io::Result<Option<Process>> {
     let mut file = match File::open(path) {
         Ok(file) => file,
@@ -75,7 +77,7 @@ pub fn holder(path: &Path) -> io::Result<Option<Process>> {
         Err(error) => return Err(error),
     };
     match flock(&file, FlockOperation::NonBlockingLockShared) {
-        // It is given back with the file.
+        // Closing the file releases this lock.
         Ok(()) => return Ok(None),
         Err(Errno::WOULDBLOCK) => {}
         Err(error) => return Err(error.into()),
@@ -88,14 +90,14 @@ pub fn holder(path: &Path) -> io::Result<Option<Process>> {
         if let Some(process) = written.filter(process::is_there) {
             return Ok(Some(process));
         }
-        // It was taken this moment, and its holder has not yet written who it is; or its holder has
-        // just ended, or somebody looks as we do.
+        // The holder has just acquired it and not yet written its number, or has just ended, or another
+        // process checks it at the same time.
         match flock(&file, FlockOperation::NonBlockingLockShared) {
             Ok(()) => return Ok(None),
-            Err(_) => std::thread::sleep(NAP / 10),
+            Err(_) => std::thread::sleep(RETRY_INTERVAL / 10),
         }
     }
-    // Somebody holds it who does not say who.
+    // A process holds it and has not written its number.
     Ok(Some(Process::default()))
 }
 
@@ -104,10 +106,10 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn one_holds_a_seat_and_is_known() {
-        let dir = std::env::temp_dir().join(format!("brigade-seat-{}", std::process::id()));
+    async fn one_process_holds_a_lock_and_is_identified() {
+        let dir = std::env::temp_dir().join(format!("brigade-lock-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
-        let path = dir.join("seat");
+        let path = dir.join("lock");
         assert_eq!(holder(&path).unwrap(), None);
         let held = take(&path).await.unwrap();
         assert!(held.is_some());

@@ -10,51 +10,51 @@ use crate::worktree::{Removed, Worktree};
 /// How the shutdown of a member ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It agreed, and left.
+    /// It agreed, and left the team.
     Agreed,
     /// It was not running any more.
     WasGone,
     /// It was killed.
     Forced,
-    /// It refused, for this reason, and stays.
+    /// It refused for this reason, and keeps running.
     Refused(String),
 }
 
 /// One step of an operation that takes a while.
 #[derive(Clone, Debug)]
 pub enum Progress {
-    /// A member that is being started is in another state now.
+    /// The state of a starting member has changed.
     Member {
         /// The member.
         name: MemberName,
         /// Its state.
         liveness: Liveness,
-        /// Where that is known from.
+        /// The observation that the state is derived from.
         evidence: String,
     },
-    /// A member was asked to stop, and has this long to agree.
+    /// A member was asked to stop. It has this long to agree.
     AskedToStop(MemberName, Duration),
-    /// A member was asked to stop and refuses; it is stopped all the same.
+    /// A member refused to stop, with this reason. It is stopped anyway.
     Refuses(MemberName, String),
-    /// The process of a member was told to end.
+    /// The process of a member got SIGTERM.
     ToldToEnd(MemberName),
     /// The worktree of a stopped member, or its branch, was kept.
     WorktreeKept(MemberName, Removed, Worktree),
-    /// A member is stopped, or stays.
+    /// The shutdown of a member is complete.
     Ended(MemberName, Ended),
-    /// A member that is not started here because another host runs it.
+    /// A member was not started here because another host runs it.
     RunsElsewhere(MemberName, String),
-    /// A member of a team that is taken down stays, because another host runs it.
+    /// A member was not stopped because another host runs it.
     StaysElsewhere(MemberName, String, TeamName),
     /// A program that a member needs is not installed here.
     NotInstalled(String, String),
-    /// A deleted team was restored from its journal: members, tasks, unread messages.
+    /// A deleted team was restored from its journal, with these numbers of members, tasks and unread messages.
     Restored(TeamName, usize, usize, usize),
-    /// A member of a restored team was a native Claude Code, which is not started here.
+    /// A member of a restored team was a native Claude Code, which brigade does not start.
     NativeNotRestored(MemberName),
-    /// The lead of the team reads mail only while a teammate that it started itself is there.
+    /// The lead of the team reads mail only while a teammate that it started itself is running.
     LeadDoesNotListen(TeamName, MemberName),
-    /// The NATS servers at these addresses did not answer yet.
+    /// The NATS servers at these addresses have not answered yet.
     WaitingForServer(Vec<String>),
 }
 

@@ -1,12 +1,12 @@
-//! Where it is written down which members run on this host.
+//! The members that should run on this host, stored on disk.
 //!
 //! ```text
 //! <state>/host/<16 hex of the claude folder>/
-//!   supervisor           held by the supervising process
+//!   supervisor           locked by the supervisor
 //!   supervisor.log
-//!   <team>/team.json     what the team is to be; while it is there, the team is up
-//!   <team>/up            held by whoever brings the team up or down
-//!   <team>/<member>/     spec.json, seat (held by who plays it), joined, trouble, log, key
+//!   <team>/team.json     the spec of the team; the team is up while this file exists
+//!   <team>/up            locked by the process that brings the team up or down
+//!   <team>/<member>/     spec.json, seat (locked by the process that runs it), joined, trouble, log, key
 //! ```
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -27,62 +27,62 @@ const SPEC: &str = "spec.json";
 const JOINED: &str = "joined";
 const TROUBLE: &str = "trouble";
 
-/// The folder of what runs on this host.
+/// The folder that records what should run on this host.
 #[derive(Clone, Debug)]
 pub struct Registry {
     dir: PathBuf,
 }
 
 impl Registry {
-    /// The folder, which need not be there yet.
+    /// A registry in `dir`, which need not exist yet.
     pub fn new(dir: PathBuf) -> Self {
         Self { dir }
     }
 
-    /// Where it is.
+    /// Returns the folder.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// A word for it that no other folder has.
+    /// Returns a key that is unique for this registry.
     pub fn key(&self) -> String {
         self.dir.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// Held by the supervising process; the folder is made if need be.
+    /// Returns the lock file of the supervisor, and creates its folder.
     pub fn supervisor(&self) -> Result<PathBuf, HostError> {
-        make(&self.dir)?;
+        create_dir(&self.dir)?;
         Ok(self.supervisor_place())
     }
 
-    /// The same, there or not.
+    /// Returns the lock file of the supervisor. Its folder may not exist.
     pub fn supervisor_place(&self) -> PathBuf {
         self.dir.join("supervisor")
     }
 
-    /// Where the supervising process writes what it has to say.
+    /// Returns the log file of the supervisor.
     pub fn supervisor_log(&self) -> PathBuf {
         self.dir.join("supervisor.log")
     }
 
-    /// Nothing stays where nothing runs. Only for the supervising process, in its place.
+    /// Removes the folder if no team is up. Only for the supervisor, while it holds its lock.
     pub fn remove_if_empty(&self) -> Result<(), HostError> {
         if self.teams()?.is_empty() {
             remove(&self.supervisor_log())?;
             remove(&self.supervisor_place())?;
-            // Somebody may just be bringing a team up; then it stays.
+            // Fails if another process brings a team up at this moment; then the folder is needed.
             let _not_empty = fs::remove_dir(&self.dir);
         }
         Ok(())
     }
 
-    /// The teams that are up.
+    /// Returns the teams that are up.
     pub fn teams(&self) -> Result<Vec<TeamName>, HostError> {
         Ok(children(&self.dir, TEAM)?.iter().filter_map(|name| name.parse().ok()).collect())
     }
 
-    /// The teams that are up on this host too, and live elsewhere: in an engine, or in another folder of Claude
-    /// Code's.
+    /// Returns the teams that are up on this host but stored elsewhere: on NATS servers, or in another folder of
+    /// Claude Code.
     pub fn elsewhere(&self) -> Vec<TeamName> {
         let siblings = self.dir.parent().and_then(|parent| fs::read_dir(parent).ok());
         let siblings = siblings.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
@@ -94,26 +94,27 @@ impl Registry {
         self.dir.join(team.as_str())
     }
 
-    /// Held by whoever brings the team up or down.
+    /// Returns the lock file for bringing the team up or down, and creates its folder.
     pub fn up(&self, team: &TeamName) -> Result<PathBuf, HostError> {
-        make(&self.team_dir(team))?;
+        create_dir(&self.team_dir(team))?;
         Ok(self.team_dir(team).join("up"))
     }
 
-    /// What a team that is up is to be; its members stand beside it.
+    /// Returns the spec of a team that is up. Its members are stored separately.
     pub fn team(&self, team: &TeamName) -> Result<Option<TeamSpec>, HostError> {
         read(&self.team_dir(team).join(TEAM))
     }
 
+    /// Stores the spec of a team, which marks the team as up.
     pub fn put_team(&self, spec: &TeamSpec) -> Result<(), HostError> {
-        make(&self.team_dir(&spec.team))?;
+        create_dir(&self.team_dir(&spec.team))?;
         write(&self.team_dir(&spec.team).join(TEAM), spec)
     }
 
-    /// The team is down: nothing of it stays.
+    /// Removes a team and its members.
     pub fn remove_team(&self, team: &TeamName) -> Result<(), HostError> {
         let dir = self.team_dir(team);
-        // First what says that it is up.
+        // Remove this file first: it marks the team as up.
         remove(&dir.join(TEAM))?;
         match fs::remove_dir_all(&dir) {
             Ok(()) => Ok(()),
@@ -122,13 +123,13 @@ impl Registry {
         }
     }
 
-    /// The members that run here, by name.
+    /// Returns the members that should run here, sorted by name.
     pub fn members(&self, team: &TeamName) -> Result<Vec<MemberName>, HostError> {
         let names = children(&self.team_dir(team), SPEC)?;
         Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
     }
 
-    /// What a member is to be.
+    /// Returns the spec of a member.
     pub fn member(
         &self,
         team: &TeamName,
@@ -137,11 +138,10 @@ impl Registry {
         read(&self.member_dir(team, name).join(SPEC))
     }
 
-    /// Writes down a new member; whether there was none of that name. Of several who try at once one
-    /// succeeds.
+    /// Adds a member. Returns false if there is one of that name. Of several concurrent callers, one succeeds.
     pub fn add_member(&self, team: &TeamName, spec: &MemberSpec) -> Result<bool, HostError> {
         let dir = self.member_dir(team, &spec.name);
-        make(&dir)?;
+        create_dir(&dir)?;
         let path = dir.join(SPEC);
         let temp = temp(&path);
         write_file(&temp, spec)?;
@@ -154,12 +154,12 @@ impl Registry {
         }
     }
 
-    /// The member is not to be any more; who plays it may still be there.
+    /// Removes the spec of a member, so that it is not started again. Its process may still run.
     pub fn withdraw_member(&self, team: &TeamName, name: &MemberName) -> Result<(), HostError> {
         remove(&self.member_dir(team, name).join(SPEC))
     }
 
-    /// Nothing of the member stays.
+    /// Removes a member and its folder.
     pub fn remove_member(&self, team: &TeamName, name: &MemberName) -> Result<(), HostError> {
         self.withdraw_member(team, name)?;
         let dir = self.member_dir(team, name);
@@ -170,43 +170,44 @@ impl Registry {
         }
     }
 
-    /// The folder of a member.
+    /// Returns the folder of a member.
     pub fn member_dir(&self, team: &TeamName, name: &MemberName) -> PathBuf {
         self.team_dir(team).join(name.as_str())
     }
 
-    /// Held by who plays the member.
+    /// Returns the lock file of the process that runs the member.
     pub fn seat(&self, team: &TeamName, name: &MemberName) -> PathBuf {
         self.member_dir(team, name).join("seat")
     }
 
-    /// What a member without a terminal shows.
+    /// Returns the log file of a member without a terminal.
     pub fn log(&self, team: &TeamName, name: &MemberName) -> PathBuf {
         self.member_dir(team, name).join("log")
     }
 
-    /// The keys by which members know their lead.
+    /// Returns the keys with which members verify their lead.
     pub fn keys(&self, team: &TeamName) -> KeyRing {
         KeyRing::new(self.team_dir(team))
     }
 
-    /// Whether the member was put on the roster. Who was, and is not there, has left.
+    /// Whether the supervisor has added the member to the roster. If it has, and the member is not on the
+    /// roster, the member has left.
     pub fn has_joined(&self, team: &TeamName, name: &MemberName) -> bool {
         self.member_dir(team, name).join(JOINED).exists()
     }
 
-    /// The member was put on the roster.
+    /// Records that the member was added to the roster.
     pub fn set_joined(&self, team: &TeamName, name: &MemberName) -> Result<(), HostError> {
         let path = self.member_dir(team, name).join(JOINED);
         File::create(&path).map(|_| ()).map_err(|source| failed("write", &path, source))
     }
 
-    /// Why the member is not started any more.
+    /// Returns the reason the supervisor marked the member as failed.
     pub fn trouble(&self, team: &TeamName, name: &MemberName) -> Option<String> {
         fs::read_to_string(self.member_dir(team, name).join(TROUBLE)).ok()
     }
 
-    /// Says why the member is not started any more, or that it may be again.
+    /// Marks the member as failed for a reason, or, with `None`, clears the mark so that it is started again.
     pub fn set_trouble(
         &self,
         team: &TeamName,
@@ -221,7 +222,7 @@ impl Registry {
     }
 }
 
-/// The directories in `dir` that have a file of this name.
+/// Returns the subdirectories of `dir` that contain `file`, sorted.
 fn children(dir: &Path, file: &str) -> Result<Vec<String>, HostError> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
@@ -234,9 +235,9 @@ fn children(dir: &Path, file: &str) -> Result<Vec<String>, HostError> {
     Ok(names)
 }
 
-fn make(dir: &Path) -> Result<(), HostError> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
-    made.map_err(|source| failed("make the folder", dir, source))
+fn create_dir(dir: &Path) -> Result<(), HostError> {
+    let created = DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    created.map_err(|source| failed("create the folder", dir, source))
 }
 
 fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, HostError> {

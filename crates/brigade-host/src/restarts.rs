@@ -1,171 +1,176 @@
-//! When a member that is not there is started.
+//! Decides when to start a member whose process is not running.
 
 use std::time::Duration;
 
 use crate::spec::Restart;
 
-/// How long is waited before it is started a second time; before each one after, twice as long.
-const FIRST_WAIT: Duration = Duration::from_secs(1);
-/// How often in a row a member is started in vain before it is given up.
-const TRIES: u32 = 5;
-/// How long a start may take to be seen.
-const START: Duration = Duration::from_secs(10);
-/// Who ran for this long was not started in vain.
-const RAN: Duration = Duration::from_secs(60);
+/// The delay before the second start. It doubles with each further start.
+const FIRST_DELAY: Duration = Duration::from_secs(1);
+/// How many consecutive starts may fail before the member is marked failed.
+const MAX_STARTS: u32 = 5;
+/// How long a new process may take to acquire its lock.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+/// A process that ran for this long counts as started successfully.
+const STABLE_AFTER: Duration = Duration::from_secs(60);
 
-/// What is to be done about a member.
+/// The action to take for a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// Nothing.
-    Rest,
+pub(crate) enum RestartStep {
+    /// Do nothing.
+    Wait,
     /// Start it.
     Start,
-    /// It will not be started again. Said once.
-    GiveUp,
+    /// Mark it failed and do not start it again. Returned once.
+    Fail,
 }
 
-/// How a member was found. Times are those of one clock that only goes forward.
+/// The state of a member's process. Times are from one monotonic clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Found {
-    /// It was not looked for yet.
+enum RestartState {
+    /// It was not checked yet.
     #[default]
-    Not,
-    /// It was started, and has not been seen.
+    Unchecked,
+    /// It was started then, and does not run yet.
     Starting(Duration),
-    /// It is there.
-    There(Duration),
-    /// It is there no more.
-    Gone(Duration),
-    /// Nobody starts it any more.
-    GivenUp,
+    /// It has been running since then.
+    Running(Duration),
+    /// It ended then.
+    Ended(Duration),
+    /// It is not started again.
+    Failed,
 }
 
-/// The starts of one member.
+/// The restart history of one member.
 #[derive(Debug, Default)]
 pub(crate) struct Restarts {
-    found: Found,
-    /// How often in a row it was started and did not last.
-    tries: u32,
+    state: RestartState,
+    /// Consecutive starts without a stable run.
+    starts: u32,
 }
 
 impl Restarts {
-    /// What is to be done now that the member is there, or is not.
-    pub(crate) fn look(&mut self, is_there: bool, policy: Restart, now: Duration) -> Step {
-        if is_there {
-            match self.found {
-                Found::There(since) if now.saturating_sub(since) >= RAN => self.tries = 0,
-                Found::There(_) => {}
-                _ => self.found = Found::There(now),
+    /// Returns the action to take, given whether the member's process runs.
+    pub(crate) fn step(&mut self, is_running: bool, policy: Restart, now: Duration) -> RestartStep {
+        if is_running {
+            match self.state {
+                RestartState::Running(since) if now.saturating_sub(since) >= STABLE_AFTER => {
+                    self.starts = 0
+                }
+                RestartState::Running(_) => {}
+                _ => self.state = RestartState::Running(now),
             }
-            return Step::Rest;
+            return RestartStep::Wait;
         }
-        match self.found {
-            Found::Starting(at) if now.saturating_sub(at) < START => Step::Rest,
-            Found::Starting(_) | Found::There(_) => {
-                self.found = Found::Gone(now);
-                self.look(is_there, policy, now)
+        match self.state {
+            RestartState::Starting(at) if now.saturating_sub(at) < START_TIMEOUT => {
+                RestartStep::Wait
             }
-            Found::Gone(_) if policy == Restart::Never || self.tries >= TRIES => {
-                self.found = Found::GivenUp;
-                Step::GiveUp
+            RestartState::Starting(_) | RestartState::Running(_) => {
+                self.state = RestartState::Ended(now);
+                self.step(is_running, policy, now)
             }
-            Found::Gone(at) if now.saturating_sub(at) < self.wait() => Step::Rest,
-            Found::Not | Found::Gone(_) => self.start(now),
-            Found::GivenUp => Step::Rest,
+            RestartState::Ended(_) if policy == Restart::Never || self.starts >= MAX_STARTS => {
+                self.state = RestartState::Failed;
+                RestartStep::Fail
+            }
+            RestartState::Ended(at) if now.saturating_sub(at) < self.delay() => RestartStep::Wait,
+            RestartState::Unchecked | RestartState::Ended(_) => self.start(now),
+            RestartState::Failed => RestartStep::Wait,
         }
     }
 
-    /// The process that was started has ended, seen or not.
+    /// Records that the started process has ended, even if it never acquired its lock.
     pub(crate) fn ended(&mut self, now: Duration) {
-        if matches!(self.found, Found::Starting(_)) {
-            self.found = Found::Gone(now);
+        if matches!(self.state, RestartState::Starting(_)) {
+            self.state = RestartState::Ended(now);
         }
     }
 
-    /// Those of a member that was given up before.
-    pub(crate) fn given_up() -> Self {
-        Self { found: Found::GivenUp, tries: 0 }
+    /// The history of a member that an earlier supervisor marked failed.
+    pub(crate) fn failed() -> Self {
+        Self { state: RestartState::Failed, starts: 0 }
     }
 
-    /// Whether it was not looked for yet.
+    /// Whether the member was not checked yet.
     pub(crate) fn is_new(&self) -> bool {
-        self.found == Found::Not
+        self.state == RestartState::Unchecked
     }
 
-    /// Whether nobody starts it any more.
-    pub(crate) fn is_given_up(&self) -> bool {
-        self.found == Found::GivenUp
+    /// Whether the member is not started again.
+    pub(crate) fn is_failed(&self) -> bool {
+        self.state == RestartState::Failed
     }
 
-    fn start(&mut self, now: Duration) -> Step {
-        self.found = Found::Starting(now);
-        self.tries += 1;
-        Step::Start
+    fn start(&mut self, now: Duration) -> RestartStep {
+        self.state = RestartState::Starting(now);
+        self.starts += 1;
+        RestartStep::Start
     }
 
-    fn wait(&self) -> Duration {
-        match self.tries {
+    fn delay(&self) -> Duration {
+        match self.starts {
             0 => Duration::ZERO,
-            tries => FIRST_WAIT * 2u32.saturating_pow(tries - 1),
+            starts => FIRST_DELAY * 2u32.saturating_pow(starts - 1),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Step::{GiveUp, Rest, Start};
+    use super::RestartStep::{Fail, Start, Wait};
     use super::*;
 
-    /// At each second whether it is there, and what is to be done.
-    fn check(policy: Restart, looks: &[(u64, bool, Step)]) {
+    /// Checks the action at each second, given whether the process runs then.
+    fn check(policy: Restart, observations: &[(u64, bool, RestartStep)]) {
         let mut restarts = Restarts::default();
-        for &(second, is_there, step) in looks {
+        for &(second, is_running, step) in observations {
             let now = Duration::from_secs(second);
-            assert_eq!(restarts.look(is_there, policy, now), step, "at {second} s");
+            assert_eq!(restarts.step(is_running, policy, now), step, "at {second} s");
         }
     }
 
     #[test]
-    fn who_is_there_is_left_alone() {
-        check(Restart::Always, &[(0, true, Rest), (500, true, Rest)]);
+    fn a_running_member_is_not_started() {
+        check(Restart::Always, &[(0, true, Wait), (500, true, Wait)]);
     }
 
     #[test]
-    fn who_dies_early_waits_ever_longer_and_is_given_up() {
-        let mut looks = vec![(0, false, Start), (1, true, Rest)];
+    fn a_member_that_dies_early_is_restarted_with_growing_delays_and_then_failed() {
+        let mut observations = vec![(0, false, Start), (1, true, Wait)];
         let mut at = 2;
-        for wait in [1, 2, 4, 8] {
-            looks.extend([
-                (at, false, Rest),
-                (at + wait - 1, false, Rest),
-                (at + wait, false, Start),
+        for delay in [1, 2, 4, 8] {
+            observations.extend([
+                (at, false, Wait),
+                (at + delay - 1, false, Wait),
+                (at + delay, false, Start),
             ]);
-            looks.push((at + wait + 1, true, Rest));
-            at += wait + 2;
+            observations.push((at + delay + 1, true, Wait));
+            at += delay + 2;
         }
-        looks.extend([(at, false, GiveUp), (at + 1000, false, Rest)]);
-        check(Restart::Always, &looks);
+        observations.extend([(at, false, Fail), (at + 1000, false, Wait)]);
+        check(Restart::Always, &observations);
     }
 
     #[test]
-    fn who_lasted_is_started_again_at_once() {
-        let looks = [(0, true, Rest), (70, true, Rest), (71, false, Start), (72, true, Rest)];
-        check(Restart::Always, &looks);
+    fn a_member_that_ran_long_is_restarted_immediately() {
+        let observations =
+            [(0, true, Wait), (70, true, Wait), (71, false, Start), (72, true, Wait)];
+        check(Restart::Always, &observations);
     }
 
     #[test]
-    fn a_start_that_is_never_seen_counts() {
+    fn a_start_without_a_running_process_counts() {
         check(
             Restart::Always,
-            &[(0, false, Start), (9, false, Rest), (10, false, Rest), (11, false, Start)],
+            &[(0, false, Start), (9, false, Wait), (10, false, Wait), (11, false, Start)],
         );
     }
 
     #[test]
-    fn who_shall_not_come_back_does_not() {
+    fn a_member_with_restart_never_is_not_restarted() {
         check(
             Restart::Never,
-            &[(0, false, Start), (1, true, Rest), (2, false, GiveUp), (3, false, Rest)],
+            &[(0, false, Start), (1, true, Wait), (2, false, Fail), (3, false, Wait)],
         );
     }
 }

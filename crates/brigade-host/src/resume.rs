@@ -25,7 +25,7 @@ pub struct Resumed {
     pub dead: Vec<MemberName>,
 }
 
-/// Restarts the named team, or every team that should run on this host. `done` is called after each team.
+/// Restarts the named team, or every team that should run on this host. Calls `done` after each team.
 pub async fn resume(
     context: &Context,
     named: Option<&TeamName>,
@@ -35,7 +35,7 @@ pub async fn resume(
     let host = context.host()?;
     let teams: Vec<TeamName> = match named.or(context.named_team()) {
         Some(team) => {
-            // The members of a deleted team may have left the registry when their processes noticed.
+            // When a team is deleted, the supervisor removes its members from the registry.
             if host.registry.members(team)?.is_empty() {
                 take_over(context, &host, team, report).await?;
             }
@@ -68,7 +68,7 @@ pub async fn resume(
     Ok(resumed)
 }
 
-/// Restores a team whose folder is gone from its journal.
+/// Restores a team from its journal if its folder is gone.
 async fn restore(context: &Context, team: &TeamName, report: Report<'_>) -> Result<(), HostError> {
     let lead = context.seat_of(team.clone(), MemberName::lead());
     let Some(revived) = revive::revive(&lead).await? else { return Ok(()) };
@@ -79,8 +79,8 @@ async fn restore(context: &Context, team: &TeamName, report: Report<'_>) -> Resu
     Ok(())
 }
 
-/// Takes over a team that did not run here and whose lead is gone, as the teams of Claude Code are when its
-/// session has ended. The members that brigade can drive run on this host from now on.
+/// Takes over a team that did not run here and whose lead has ended, such as a team of an ended Claude Code
+/// session. The members that brigade can drive run on this host from now on.
 async fn take_over(
     context: &Context,
     host: &Host,
@@ -88,7 +88,7 @@ async fn take_over(
     report: Report<'_>,
 ) -> Result<(), HostError> {
     if context.store.team(team).await?.is_some() {
-        // Its lead is still there, and is not this process.
+        // Another program still leads it.
         return Ok(());
     }
     restore(context, team, report).await?;
@@ -118,7 +118,7 @@ async fn take_over(
                     member.cwd().map_or_else(|| context.cwd.clone(), |cwd| cwd.into_owned().into());
                 let spec = spawn::plain(name, agent, cwd);
                 host.registry.add_member(team, &spec)?;
-                // It is on the roster already, and has its prompt.
+                // It is on the roster already and has received its prompt.
                 host.registry.set_joined(team, &spec.name)?;
             }
             None => report(Progress::NativeNotRestored(name)),

@@ -1,5 +1,5 @@
-//! Ending members: first they are asked, by the handshake; after a limit they are ended. Nothing is
-//! touched that does not hold a seat of this host.
+//! Stops members: first asks them with the shutdown handshake, then ends their processes after a time limit.
+//! Only processes that hold a member's lock on this host are ended.
 
 use std::time::Duration;
 
@@ -21,33 +21,36 @@ use crate::progress::{Ended, Progress, Report};
 use crate::worktree::{Removed, Worktree};
 use crate::{Host, process_lock, state};
 
-/// How often it is looked whether a member has gone.
-const LOOK: Duration = Duration::from_millis(100);
-/// How long a process has to end when it is told to.
+/// How often to check whether a member has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// How long a process may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(8);
 
-/// How members are ended.
+/// How to stop members.
 #[derive(Clone, Copy, Debug)]
 pub struct Manner<'m> {
-    /// How long they may take to agree; none if they are not asked.
+    /// How long they may take to agree; `None` to stop them without asking.
     pub ask: Option<Duration>,
-    /// Why, for them to read.
+    /// The reason to send with the request.
     pub reason: Option<&'m str>,
-    /// Whether one that refuses stays.
+    /// Whether a member that refuses keeps running.
     pub may_refuse: bool,
 }
 
-/// One member on its way out.
-struct Going {
+/// The shutdown of one member.
+struct Stopping {
     name: MemberName,
     worktree: Option<Worktree>,
+    /// The id of the shutdown request, if one was sent.
     request: Option<String>,
+    /// The reason it gave for refusing.
     refused: Option<String>,
-    told: Option<Instant>,
+    /// When its process got SIGTERM.
+    terminated: Option<Instant>,
     ended: Option<Ended>,
 }
 
-/// Ends members, all at the same time.
+/// Stops members, all at the same time.
 pub async fn members(
     host: &Host,
     lead: &Seat,
@@ -56,19 +59,19 @@ pub async fn members(
     report: Report<'_>,
 ) -> Result<Vec<(MemberName, Ended)>, HostError> {
     let began = Instant::now();
-    let mut going = Vec::new();
+    let mut stopping = Vec::new();
     for name in names {
         let spec = host.registry.member(&lead.team, name)?;
-        let mut one = Going {
+        let mut one = Stopping {
             name: name.clone(),
             worktree: spec.and_then(|spec| host.worktree(&lead.team, &spec)),
             request: None,
             refused: None,
-            told: None,
+            terminated: None,
             ended: None,
         };
         let ours = host.acting(lead, name).await?.name == lead.name;
-        // Who plays it without an agent has nobody to ask.
+        // Without a running agent there is nothing to ask.
         let (process, _, judged) = state::liveness(host, lead, name).await?;
         let can_answer = process.is_some() && judged.liveness != Liveness::Dead;
         if let Some(limit) = manner.ask.filter(|_| ours && can_answer) {
@@ -77,52 +80,52 @@ pub async fn members(
                     one.request = Some(asked.request_id);
                     report(Progress::AskedToStop(name.clone(), limit));
                 }
-                // It is on its way in or out; it is told.
+                // It is not on the roster yet, or any more; its process is ended without asking.
                 Err(HandshakeError::Send(_)) => {}
                 Err(error) => return Err(HostError::failed(error)),
             }
         }
-        going.push(one);
+        stopping.push(one);
     }
     let limit = manner.ask.unwrap_or_default();
     loop {
-        for one in going.iter_mut().filter(|one| one.ended.is_none()) {
+        for one in stopping.iter_mut().filter(|one| one.ended.is_none()) {
             step(host, lead, one, manner, began.elapsed() >= limit, report).await?;
         }
-        if going.iter().all(|one| one.ended.is_some()) {
+        if stopping.iter().all(|one| one.ended.is_some()) {
             break;
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
-    Ok(going.into_iter().filter_map(|one| Some((one.name, one.ended?))).collect())
+    Ok(stopping.into_iter().filter_map(|one| Some((one.name, one.ended?))).collect())
 }
 
-/// Ends who plays these members, and asks nobody: where their team lives cannot be reached. What is known of them
-/// there stays.
+/// Ends the processes of these members without asking, because the store cannot be reached. Their data in the
+/// store stays.
 pub async fn kill(
     host: &Host,
     team: &TeamName,
     names: &[MemberName],
     report: Report<'_>,
 ) -> Result<(), HostError> {
-    let look = |name: &MemberName| {
-        let plays = process_lock::holder(&host.registry.seat(team, name));
-        plays.map_err(|source| failed("look who plays it", source))
+    let process_of = |name: &MemberName| {
+        let holder = process_lock::holder(&host.registry.seat(team, name));
+        holder.map_err(|source| failed("find its process", source))
     };
     for name in names {
         host.registry.withdraw_member(team, name)?;
-        if let Some(process) = look(name)? {
+        if let Some(process) = process_of(name)? {
             send_signal(&process, Signal::TERM);
             report(Progress::ToldToEnd(name.clone()));
         }
     }
     let began = Instant::now();
     for name in names {
-        while let Some(process) = look(name)? {
+        while let Some(process) = process_of(name)? {
             if began.elapsed() > GRACE {
                 send_signal(&process, Signal::KILL);
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         report(Progress::Ended(name.clone(), Ended::Forced));
     }
@@ -132,27 +135,27 @@ pub async fn kill(
 async fn step(
     host: &Host,
     lead: &Seat,
-    one: &mut Going,
+    one: &mut Stopping,
     manner: Manner<'_>,
     is_late: bool,
     report: Report<'_>,
 ) -> Result<(), HostError> {
-    let Some(process) = plays(host, lead, &one.name)? else {
+    let Some(process) = running_process(host, lead, &one.name)? else {
         let on_roster = lead.of(one.name.clone()).role().await;
         let on_roster = matches!(on_roster, Ok(Some(_)));
-        let ended = match (one.told, &one.request) {
+        let ended = match (one.terminated, &one.request) {
             (Some(_), _) => Ended::Forced,
             (None, Some(_)) if !on_roster => Ended::Agreed,
-            // Claude Code may have written an old roster back, with who has just left on it.
-            (None, Some(request)) if reply(lead, request).await? == Some(Reply::Yes) => {
+            // Claude Code may have written back an old roster that still lists the member.
+            (None, Some(request)) if reply(lead, request).await? == Some(ShutdownReply::Yes) => {
                 Ended::Agreed
             }
-            // Between two lives: it is not to have another.
+            // Its process was not running, and is not started again.
             (None, _) => Ended::WasGone,
         };
         clear_up(host, lead, &one.name).await?;
         if let Some(worktree) = &one.worktree {
-            // A repository that git cannot look at keeps nobody here.
+            // A repository that git cannot read does not block the shutdown.
             match worktree.remove().unwrap_or(Removed::Unclear) {
                 Removed::None | Removed::Wholly => {}
                 stays => report(Progress::WorktreeKept(one.name.clone(), stays, worktree.clone())),
@@ -164,7 +167,7 @@ async fn step(
     };
     if one.refused.is_none()
         && let Some(request) = &one.request
-        && let Some(Reply::No(why)) = reply(lead, request).await?
+        && let Some(ShutdownReply::No(why)) = reply(lead, request).await?
     {
         one.refused = Some(why.clone());
         if manner.may_refuse {
@@ -175,58 +178,58 @@ async fn step(
         }
         report(Progress::Refuses(one.name.clone(), why));
     }
-    match one.told {
+    match one.terminated {
         None if one.request.is_none() || is_late => {
-            // First nobody is to start it again.
+            // Withdraw it first, so that the supervisor does not start it again.
             host.registry.withdraw_member(&lead.team, &one.name)?;
             send_signal(&process, Signal::TERM);
-            one.told = Some(Instant::now());
+            one.terminated = Some(Instant::now());
             report(Progress::ToldToEnd(one.name.clone()));
         }
-        // Its guard ends what it leaves behind.
+        // Its guard process ends the agent that it leaves behind.
         Some(at) if at.elapsed() > GRACE => send_signal(&process, Signal::KILL),
         _ => {}
     }
     Ok(())
 }
 
-fn plays(
+fn running_process(
     host: &Host,
     lead: &Seat,
     name: &MemberName,
 ) -> Result<Option<brigade_core::pulse::Process>, HostError> {
-    let plays = process_lock::holder(&host.registry.seat(&lead.team, name));
-    plays.map_err(|source| failed("look who plays it", source))
+    let holder = process_lock::holder(&host.registry.seat(&lead.team, name));
+    holder.map_err(|source| failed("find its process", source))
 }
 
-/// What was said to a request to stop.
+/// The answer to a shutdown request.
 #[derive(Debug, PartialEq, Eq)]
-enum Reply {
+enum ShutdownReply {
     Yes,
-    /// And why.
+    /// With the reason.
     No(String),
 }
 
-async fn reply(lead: &Seat, request: &str) -> Result<Option<Reply>, HostError> {
+async fn reply(lead: &Seat, request: &str) -> Result<Option<ShutdownReply>, HostError> {
     for mail in mail::inbox(lead, &lead.name, Which::All).await? {
-        let said = with_message(&mail.json, |message| match message?.body() {
+        let reply = with_message(&mail.json, |message| match message?.body() {
             Body::Protocol(Protocol::ShutdownApproved(yes)) if yes.request_id == request => {
-                Some(Reply::Yes)
+                Some(ShutdownReply::Yes)
             }
             Body::Protocol(Protocol::ShutdownRejected(no)) if no.request_id == request => {
-                let why = no.reason.unwrap_or_else(|| "it does not say why".to_owned());
-                Some(Reply::No(why))
+                let why = no.reason.unwrap_or_else(|| "no reason given".to_owned());
+                Some(ShutdownReply::No(why))
             }
             _ => None,
         });
-        if let Ok(Some(said)) = said {
-            return Ok(Some(said));
+        if let Ok(Some(reply)) = reply {
+            return Ok(Some(reply));
         }
     }
     Ok(None)
 }
 
-/// Nothing of a member that has gone stays: no entry, no task of its, no note.
+/// Removes everything of a stopped member: its roster entry, its ownership of tasks, its notes and its folder.
 async fn clear_up(host: &Host, lead: &Seat, name: &MemberName) -> Result<(), HostError> {
     host.registry.withdraw_member(&lead.team, name)?;
     let acting = host.acting(lead, name).await?;
@@ -234,7 +237,7 @@ async fn clear_up(host: &Host, lead: &Seat, name: &MemberName) -> Result<(), Hos
         Ok(_)
         | Err(
             RosterError::NoMember { .. }
-            // An agent that led no longer does; the seat stays.
+            // The lead's agent has stopped, but the lead stays on the roster.
             | RosterError::LeadStays
             | RosterError::Denied(_)
             | RosterError::Store(StoreError::NoTeam { .. }),

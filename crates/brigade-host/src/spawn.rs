@@ -1,4 +1,4 @@
-//! One more member for a team.
+//! Adds a member to a team and starts it on this host.
 
 use std::path::PathBuf;
 
@@ -13,16 +13,16 @@ use crate::progress::{Progress, Report};
 use crate::spec::{AccessWord, Answers, MemberSpec, Place, Restart, TeamSpec};
 use crate::{Host, preflight, state, suggest, up, wait};
 
-/// What came of it.
+/// The result of [`spawn`].
 #[derive(Debug)]
 pub struct Spawned {
-    /// Whether nobody of that name was there.
+    /// Whether the member was added; false if it existed.
     pub new: bool,
-    /// Why it did not start, if it did not.
+    /// The reason it did not start, if it did not.
     pub trouble: Option<String>,
 }
 
-/// A member as it is when nothing else is said.
+/// Returns the spec of a member with default settings.
 pub fn plain(name: MemberName, agent: String, cwd: PathBuf) -> MemberSpec {
     MemberSpec {
         name,
@@ -41,14 +41,16 @@ pub fn plain(name: MemberName, agent: String, cwd: PathBuf) -> MemberSpec {
     }
 }
 
-/// Refuses a name that would be somebody else's seat or inbox, before anything is begun.
+/// Refuses the name of the lead, and a name whose inbox would be another member's.
 pub async fn refuse_name(seat: &Seat, name: &MemberName) -> Result<(), HostError> {
     let Some(config) = seat.store.team(&seat.team).await? else { return Ok(()) };
     let team = Team::read(&config.bytes).map_err(HostError::failed)?;
     if team.lead().is_some_and(|lead| lead.is(name.as_str())) {
         let (name, team) = (name.to_string(), seat.team.to_string());
         let error = HostError::failed(Trouble::LeadsIt { name, team });
-        return Err(error.hint("choose another name; `[lead]` in brigade.toml has an agent lead"));
+        return Err(
+            error.hint("choose another name; to let an agent lead, add `[lead]` to brigade.toml")
+        );
     }
     if team.member(name.as_str()).is_none() {
         let names: Vec<_> = team.members().filter_map(|member| member.name()).collect();
@@ -72,8 +74,8 @@ pub async fn check(
     Ok(())
 }
 
-/// Refuses a member that another host runs: two processes would work under one name, and the tasks of the
-/// one that fails would be released though the other works on them.
+/// Refuses a member that another host runs. Two processes would work under one name, and when one of them fails,
+/// its tasks would be released although the other still works on them.
 pub async fn refuse_elsewhere(
     host: &Host,
     lead: &Seat,
@@ -84,20 +86,20 @@ pub async fn refuse_elsewhere(
     Err(HostError::failed(Trouble::Elsewhere { name, team, host: other }))
 }
 
-/// The agent of this name, or what may have been meant.
+/// Returns the agent of this name, or an error that suggests a similar name.
 pub fn known_agent(name: &str) -> Result<Choice, HostError> {
     if let Some(choice) = driver::agent(name) {
         return Ok(choice);
     }
     let known: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
-    let meant = suggest::nearest(name, &known);
-    let meant = meant.map(|name| format!("did you mean {name}? ")).unwrap_or_default();
+    let similar = suggest::nearest(name, &known);
+    let question = similar.map(|name| format!("did you mean {name}? ")).unwrap_or_default();
     let error = HostError::usage(Trouble::NoAgent { name: name.to_owned() });
-    Err(error.hint(format!("{meant}supported agents: {}, acp:COMMAND", known.join(", "))))
+    Err(error.hint(format!("{question}supported agents: {}, acp:COMMAND", known.join(", "))))
 }
 
-/// Has a member started on this host, and waits for it. Whoever asks again for one that is there
-/// changes nothing; of several who ask at once one does.
+/// Adds a member, lets the supervisor start it on this host, and waits until it is ready. Idempotent: spawning an
+/// existing member with the same spec changes nothing. Of several concurrent callers, one adds it.
 pub async fn spawn(
     host: &Host,
     lead: &Seat,
@@ -123,8 +125,8 @@ pub async fn spawn(
     }
     let new = host.registry.add_member(&lead.team, spec)?;
     if !new
-        && let Some(there) = host.registry.member(&lead.team, &spec.name)?
-        && let Some(difference) = up::difference(&there, spec)
+        && let Some(existing) = host.registry.member(&lead.team, &spec.name)?
+        && let Some(difference) = up::difference(&existing, spec)
     {
         let name = spec.name.to_string();
         let error = HostError::failed(Trouble::OtherMember { name, difference });

@@ -1,5 +1,4 @@
-//! What a team on this host is to be: what `brigade.toml` and the command line say, with everything
-//! filled in.
+//! The settings of a team and its members, from `brigade.toml` and the command line, with defaults filled in.
 
 use std::path::PathBuf;
 
@@ -7,23 +6,26 @@ use brigade_core::policy::Rule;
 use brigade_wire::name::{MemberName, TeamName};
 use serde::{Deserialize, Serialize};
 
-/// A team.
+/// The settings of a team.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TeamSpec {
+    /// The team's name.
     pub team: TeamName,
-    /// What it is for.
+    /// The purpose of the team.
     pub description: String,
     /// The folder it works in.
     pub root: PathBuf,
-    /// The agent that leads; nobody if a person does.
+    /// The agent that leads; `None` if a person does.
     pub lead: Option<MemberSpec>,
-    /// Who may answer requests for leave and plans.
+    /// Who may answer permission requests and plans.
     pub answers: Answers,
+    /// The members, in the order of the file.
     pub members: Vec<MemberSpec>,
+    /// The initial tasks. A task comes after those it depends on.
     pub tasks: Vec<TaskSpec>,
 }
 
-/// Who may answer.
+/// Who may answer permission requests and plans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answers {
@@ -35,7 +37,7 @@ pub enum Answers {
 }
 
 impl Answers {
-    /// In a word, for a variable.
+    /// Returns the value for the environment variable.
     pub fn word(self) -> &'static str {
         match self {
             Self::Person => "person",
@@ -44,42 +46,46 @@ impl Answers {
     }
 }
 
-/// A member.
+/// The settings of a member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberSpec {
+    /// The member's name.
     pub name: MemberName,
-    /// Which agent: a name of the table, or `acp:COMMAND`.
+    /// The agent: a known name, or `acp:COMMAND`.
     pub agent: String,
-    /// Its program, if it is not the one on the path.
+    /// The agent's program, if it is not the one on `PATH`.
     #[serde(default)]
     pub program: Option<PathBuf>,
+    /// The model; the agent's own choice if absent.
     pub model: Option<String>,
-    /// What it is told first.
+    /// The first message it gets.
     pub prompt: Option<String>,
-    /// Whether nothing may be changed before its plan is approved.
+    /// Whether it must not change anything before its plan is approved.
     pub plan: bool,
-    /// What it may do without asking.
+    /// The actions it may take without asking.
     pub access: AccessWord,
-    /// What is said to its requests for leave, first rule first.
+    /// The rules that answer its permission requests; the first that matches counts.
     pub rules: Vec<Rule>,
-    /// Where it works.
+    /// The folder it works in.
     pub cwd: PathBuf,
-    /// Whether it works in a git worktree of its own, on a branch of its own.
+    /// Whether it works in its own git worktree, on its own branch.
     pub worktree: bool,
-    /// Which variables it inherits, beside the few no program can do without; all if not said.
+    /// The variables it inherits, in addition to those every program needs; `None` for all.
     pub env: Option<Vec<String>>,
+    /// Where it runs.
     pub place: Place,
+    /// Whether it is restarted when its process dies.
     pub restart: Restart,
 }
 
-/// What a member may do without asking.
+/// The actions a member may take without asking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AccessWord {
-    /// What its agent's own rules allow.
+    /// Those its agent's own rules allow.
     #[default]
     Ask,
-    /// Everything.
+    /// All actions.
     Full,
 }
 
@@ -87,35 +93,37 @@ pub enum AccessWord {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Place {
-    /// Nowhere to be seen; what it would show is in a file.
+    /// In the background; its output goes to a log file.
     #[default]
     Headless,
-    /// In a window of tmux.
+    /// In a tmux window.
     Tmux,
-    /// The real Claude Code itself, in a window of tmux.
+    /// As the real Claude Code, in a tmux window.
     Native,
 }
 
-/// What becomes of a member whose process dies.
+/// The reaction to the death of a member's process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Restart {
-    /// It is started again, each time later, and given up after five times in a row.
+    /// Restart it with growing delays, and mark it failed after five failures in a row.
     #[default]
     Always,
-    /// It stays dead; its tasks go back to the board.
+    /// Do not restart it, and release its tasks.
     Never,
 }
 
-/// A task.
+/// An initial task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskSpec {
-    /// Its name in the file, by which others wait for it.
+    /// Its name in the file, which `after` of other tasks refers to.
     pub key: String,
+    /// The short title.
     pub subject: String,
+    /// The full description.
     pub description: String,
-    /// The tasks it waits for, which stand before it.
+    /// The keys of the tasks it waits for. They come earlier in the list.
     pub after: Vec<String>,
-    /// Whose it is from the start.
+    /// Its initial owner.
     pub owner: Option<MemberName>,
 }

@@ -1,7 +1,6 @@
-//! How a process that plays a member is started, and the supervising one.
+//! Starts the processes that run members, and the supervisor.
 //!
-//! Each makes a session of its own as its first step, so that nothing that happens to whoever started
-//! it happens to it.
+//! Each of them first creates its own session, so that it survives the process that started it.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -17,12 +16,12 @@ use crate::registry::Registry;
 use crate::spec::{MemberSpec, Place};
 use crate::tmux::Tmux;
 
-/// A log that is longer than this is shortened.
-const LONGEST_LOG: u64 = 1 << 20;
-/// What is left of it at most.
-const LAST_WORDS: i64 = 1 << 18;
+/// Maximum size of a log, in bytes. A longer one is shortened.
+const MAX_LOG_SIZE: u64 = 1 << 20;
+/// Size of a log after it was shortened, in bytes.
+const SHORTENED_LOG_SIZE: i64 = 1 << 18;
 
-/// What the house is started with again: the same folders, whatever the variables say.
+/// The command line that starts brigade again with the same folders, independent of environment variables.
 #[derive(Clone, Debug)]
 pub struct SelfCommand {
     /// This program.
@@ -32,49 +31,50 @@ pub struct SelfCommand {
 }
 
 impl SelfCommand {
-    fn words(&self, command: &[&str]) -> Vec<OsString> {
+    fn command_line(&self, command: &[&str]) -> Vec<OsString> {
         let command = command.iter().map(OsString::from);
         [self.program.clone()].into_iter().chain(self.options.clone()).chain(command).collect()
     }
 }
 
-/// Starts the process that plays a member. It is known by the seat it takes; the child is only for
-/// being waited for, where it is one of ours.
+/// Starts the process that runs a member. It is identified by the lock it acquires. The child is returned only for
+/// reaping it; a process in tmux is not our child.
 pub fn member(
-    again: &SelfCommand,
-    folder: &Registry,
+    self_command: &SelfCommand,
+    registry: &Registry,
     team: &TeamName,
     spec: &MemberSpec,
 ) -> io::Result<Option<Child>> {
-    let words = again.words(&["play", "--team", team.as_str(), "--as", spec.name.as_str()]);
+    let command =
+        self_command.command_line(&["play", "--team", team.as_str(), "--as", spec.name.as_str()]);
     match spec.place {
         Place::Headless => {
-            let log = folder.log(team, &spec.name);
-            detached(&words, &log).map(Some)
+            let log = registry.log(team, &spec.name);
+            detached(&command, &log).map(Some)
         }
         Place::Tmux | Place::Native => {
-            let tmux = Tmux::new(&folder.key());
-            tmux.open(team.as_str(), spec.name.as_str(), &words).map(|()| None)
+            let tmux = Tmux::new(&registry.key());
+            tmux.open(team.as_str(), spec.name.as_str(), &command).map(|()| None)
         }
     }
 }
 
-/// Starts the supervising process.
-pub fn supervisor(again: &SelfCommand, folder: &Registry) -> io::Result<Child> {
-    detached(&again.words(&["supervise"]), &folder.supervisor_log())
+/// Starts the supervisor.
+pub fn supervisor(self_command: &SelfCommand, registry: &Registry) -> io::Result<Child> {
+    detached(&self_command.command_line(&["supervise"]), &registry.supervisor_log())
 }
 
-/// Shortens a log that has grown long to its last lines. Whoever appends to it goes on doing so; what it writes
-/// at this very moment may be lost, or stand before them.
+/// Shortens a long log to its last lines. A process that has it open keeps appending to it; text it writes during
+/// the call may be lost or come before those lines.
 pub fn shorten(log: &Path) -> io::Result<()> {
     match std::fs::metadata(log) {
-        Ok(found) if found.len() > LONGEST_LOG => {}
+        Ok(found) if found.len() > MAX_LOG_SIZE => {}
         Ok(_) => return Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     }
     let mut file = OpenOptions::new().read(true).append(true).open(log)?;
-    file.seek(SeekFrom::End(-LAST_WORDS))?;
+    file.seek(SeekFrom::End(-SHORTENED_LOG_SIZE))?;
     let mut last = Vec::new();
     file.read_to_end(&mut last)?;
     let line = last.iter().position(|&byte| byte == b'\n').map_or(0, |end| end + 1);
@@ -82,15 +82,15 @@ pub fn shorten(log: &Path) -> io::Result<()> {
     file.write_all(last.get(line..).unwrap_or_default())
 }
 
-fn detached(words: &[OsString], log: &Path) -> io::Result<Child> {
+fn detached(command: &[OsString], log: &Path) -> io::Result<Child> {
     shorten(log)?;
     let open = || -> io::Result<File> {
         OpenOptions::new().append(true).create(true).mode(0o600).open(log)
     };
-    let (program, args) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let (program, args) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     Command::new(program)
         .args(args)
-        // Whoever waits for us at a pipe of ours would wait for it as well.
+        // Do not inherit pipes: a process that reads our output would wait for this child, too.
         .stdin(Stdio::null())
         .stdout(open()?)
         .stderr(open()?)
@@ -106,7 +106,7 @@ mod tests {
     fn a_long_log_keeps_its_last_lines() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
-        // There may be none yet.
+        // A missing log is not an error.
         shorten(&log).unwrap();
         let lines: Vec<String> = (0..200_000).map(|number| format!("line {number}\n")).collect();
         std::fs::write(&log, lines.concat()).unwrap();
@@ -114,7 +114,7 @@ mod tests {
         shorten(&log).unwrap();
         appends.write_all(b"and on\n").unwrap();
         let kept = std::fs::read_to_string(&log).unwrap();
-        assert!(kept.len() <= usize::try_from(LAST_WORDS).unwrap() + 7);
+        assert!(kept.len() <= usize::try_from(SHORTENED_LOG_SIZE).unwrap() + 7);
         assert!(kept.starts_with("line ") && kept.ends_with("line 199999\nand on\n"));
         let whole = kept.clone();
         shorten(&log).unwrap();

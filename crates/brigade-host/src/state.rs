@@ -1,4 +1,4 @@
-//! How a team on this host is, gathered from everything that says so.
+//! The state of a team, gathered from the registry, process locks, pulses, the board and inboxes.
 
 use std::borrow::Cow;
 
@@ -17,54 +17,67 @@ use crate::spec::{MemberSpec, Place};
 use crate::worktree::{Distance, Worktree};
 use crate::{Host, process_lock};
 
-/// A team.
+/// The state of a team.
 #[derive(Debug, Serialize)]
 pub struct TeamState {
+    /// The team's name.
     pub team: TeamName,
-    /// The supervising process; members go on without it, and nobody starts them again.
+    /// The process number of the supervisor. Without it members keep running, but are not restarted.
     pub supervisor: Option<u32>,
+    /// Its members, on this host and on others.
     pub members: Vec<MemberState>,
-    /// Who is on the roster, and of whom no host has said that it plays it.
+    /// Members on the roster that no host runs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unplayed: Vec<MemberName>,
+    /// The numbers of tasks.
     pub tasks: Tasks,
-    /// Requests that wait for an answer of the lead's.
+    /// The number of requests that wait for the lead's answer.
     pub approvals: usize,
-    /// Messages to the lead that were not read.
+    /// The number of unread messages to the lead.
     pub unread: usize,
 }
 
-/// A member.
+/// The state of a member.
 #[derive(Debug, Serialize)]
 pub struct MemberState {
+    /// The member's name.
     pub name: MemberName,
+    /// Its agent.
     pub agent: String,
-    /// Where on this host; none if it is on another.
+    /// Where it runs on this host; `None` if another host runs it.
     pub place: Option<Place>,
-    /// The host it is on, as it says.
+    /// The host that runs it, from its pulse.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
+    /// Whether it is alive, and the evidence.
     #[serde(flatten)]
     pub judged: Judged,
+    /// The number of its process on this host.
     pub pid: Option<u32>,
+    /// The vendor's session id.
     pub session: Option<String>,
+    /// Input and output tokens used.
     pub tokens: (u64, u64),
+    /// The number of unread messages in its inbox.
     pub unread: usize,
-    /// How its branch stands, where it has one.
+    /// The state of its branch, if it has one.
     pub worktree: Option<Distance>,
-    /// The tasks it is at.
+    /// The numbers of its tasks in progress.
     pub tasks: Vec<u64>,
 }
 
-/// The board in numbers.
+/// The numbers of tasks on the board.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tasks {
+    /// All tasks.
     pub total: usize,
+    /// Completed tasks.
     pub done: usize,
+    /// Tasks in progress.
     pub in_progress: usize,
 }
 
-/// How a team is.
+/// Returns the state of a team.
 pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
     let open = handshake::open(lead).await.unwrap_or_default();
     let (documents, _) = board::list(lead).await?;
@@ -78,9 +91,9 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
     }
     let mut unplayed = Vec::new();
     if host.is_shared {
-        let afar = elsewhere(host, lead).await?;
-        members.extend(afar.0);
-        unplayed = afar.1;
+        let (remote, not_running) = remote_members(host, lead).await?;
+        members.extend(remote);
+        unplayed = not_running;
     }
     for state in &mut members {
         let name = &state.name;
@@ -88,7 +101,7 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
         if state.judged.liveness == Liveness::Idle
             && let Some(request) = asks.into_iter().next()
         {
-            // It ended its turn with a plan in its lead's hands.
+            // It ended its turn and waits for the answer to its request.
             state.judged.liveness = Liveness::Waiting;
             state.judged.evidence = format!("{}; asked: {}", state.judged.evidence, request.id);
         }
@@ -114,50 +127,49 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
     })
 }
 
-/// How a member is.
+/// Returns the state of a member of this host.
 pub async fn member(host: &Host, lead: &Seat, spec: MemberSpec) -> Result<MemberState, HostError> {
-    let (plays, pulse, judged) = liveness(host, lead, &spec.name).await?;
+    let (process, pulse, judged) = liveness(host, lead, &spec.name).await?;
     let unread = mail::inbox(lead, &spec.name, Which::Unread).await;
     let worktree = host.worktree(&lead.team, &spec).filter(Worktree::is_there);
     Ok(MemberState {
-        // A repository that git cannot look at is no reason not to show the member.
+        // A repository that git cannot read must not hide the member.
         worktree: worktree.and_then(|worktree| worktree.distance().ok()),
         agent: spec.agent,
         place: Some(spec.place),
         host: pulse.as_ref().map(|pulse| pulse.host.clone()).filter(|_| host.is_shared),
         judged,
-        pid: plays.map(|process| process.pid),
+        pid: process.map(|process| process.pid),
         session: pulse.as_ref().and_then(|pulse| pulse.session.clone()),
         tokens: pulse.map(|pulse| pulse.tokens).unwrap_or_default(),
-        // Who has not joined yet has no inbox.
+        // A member that has not joined yet has no inbox.
         unread: unread.map(|mail| mail.len()).unwrap_or_default(),
         tasks: Vec::new(),
         name: spec.name,
     })
 }
 
-/// The members of a team that do not run here: those that another host plays, and the names of those
-/// that nobody does.
-async fn elsewhere(
+/// Returns the members that another host runs, and the names of those that no host runs.
+async fn remote_members(
     host: &Host,
     lead: &Seat,
 ) -> Result<(Vec<MemberState>, Vec<MemberName>), HostError> {
     let Some(config) = lead.store.team(&lead.team).await? else { return Ok(Default::default()) };
     let roster = Team::read(&config.bytes).map_err(HostError::failed)?;
     let here = host.registry.members(&lead.team)?;
-    let (mut afar, mut unplayed) = (Vec::new(), Vec::new());
+    let (mut remote, mut unplayed) = (Vec::new(), Vec::new());
     for entry in roster.members() {
         let Some(Ok(name)) = entry.name().map(|name| name.parse::<MemberName>()) else { continue };
         if here.contains(&name) {
             continue;
         }
         let Some(pulse) = pulse::of(lead, &name).await? else {
-            // The lead's seat may well be a person's.
+            // A lead without a pulse is usually a person.
             unplayed.extend((name != lead.name).then_some(name));
             continue;
         };
         let unread = mail::inbox(lead, &name, Which::Unread).await;
-        afar.push(MemberState {
+        remote.push(MemberState {
             agent: entry.agent_type().map(Cow::into_owned).unwrap_or_default(),
             place: None,
             judged: pulse::judge(Some(&pulse), None, &host.name, lead.clock.now()),
@@ -171,10 +183,10 @@ async fn elsewhere(
             name,
         });
     }
-    Ok((afar, unplayed))
+    Ok((remote, unplayed))
 }
 
-/// The other host that plays a member now, if one does.
+/// Returns the other host that runs a member now, if one does.
 pub async fn played_afar(
     host: &Host,
     lead: &Seat,
@@ -185,44 +197,44 @@ pub async fn played_afar(
     }
     let here = host.name.as_str();
     let pulse = pulse::of(lead, name).await?.filter(|pulse| pulse.is_afar(here));
-    let is_there = |pulse: &Pulse| {
+    let is_alive = |pulse: &Pulse| {
         pulse::judge(Some(pulse), None, here, lead.clock.now()).liveness != Liveness::Dead
     };
-    Ok(pulse.filter(is_there).map(|pulse| pulse.host))
+    Ok(pulse.filter(is_alive).map(|pulse| pulse.host))
 }
 
-/// Whether a member is there, and how it is.
+/// Returns the process of a member on this host, its pulse, and its liveness derived from both.
 pub async fn liveness(
     host: &Host,
     lead: &Seat,
     name: &MemberName,
 ) -> Result<(Option<Process>, Option<Pulse>, Judged), HostError> {
-    let plays = process_lock::holder(&host.registry.seat(&lead.team, name));
-    let plays = plays.map_err(|source| failed("look who plays it", source))?;
+    let process = process_lock::holder(&host.registry.seat(&lead.team, name));
+    let process = process.map_err(|source| failed("find its process", source))?;
     let pulse = pulse::of(lead, name).await?;
-    let mut judged = pulse::judge(pulse.as_ref(), plays.as_ref(), &host.name, lead.clock.now());
-    if plays.is_none() {
+    let mut judged = pulse::judge(pulse.as_ref(), process.as_ref(), &host.name, lead.clock.now());
+    if process.is_none() {
         if let Some(why) = host.registry.trouble(&lead.team, name) {
             judged.evidence = format!("{}; {why}", judged.evidence);
-        } else if pulse.is_none() && had_its_day(host, lead, name)? {
-            // An engine forgets what was said long ago.
-            judged.evidence = "no process plays it; nothing was heard of it for a while".to_owned();
+        } else if pulse.is_none() && ran_before(host, lead, name)? {
+            // A NATS store drops old pulses.
+            judged.evidence = "its process is not running; no recent heartbeat".to_owned();
         } else if pulse.is_none() {
             judged =
                 Judged { liveness: Liveness::Starting, evidence: "not started yet".to_owned() };
         }
     }
-    Ok((plays, pulse, judged))
+    Ok((process, pulse, judged))
 }
 
-/// Whether a member of which nothing is known was there before, and nobody is about to start it.
-fn had_its_day(host: &Host, lead: &Seat, name: &MemberName) -> Result<bool, HostError> {
+/// Whether a member without a pulse ran before, and no supervisor is about to start it.
+fn ran_before(host: &Host, lead: &Seat, name: &MemberName) -> Result<bool, HostError> {
     let joined = host.is_shared && host.registry.has_joined(&lead.team, name);
     Ok(joined && host.supervisor()?.is_none())
 }
 
-/// Whether nothing more is done to have a member back. Who plays it and has no agent has tried as often as
-/// it does; where nobody plays it, that is the supervising process's to say.
+/// Whether brigade makes no further attempt to restart a member. A process that runs without its agent has used up
+/// its attempts; without a process, the supervisor has marked the member failed.
 pub fn is_lost(
     host: &Host,
     lead: &Seat,
@@ -230,6 +242,6 @@ pub fn is_lost(
     is_played: bool,
     liveness: Liveness,
 ) -> bool {
-    let given_up = || host.registry.trouble(&lead.team, name).is_some();
-    liveness == Liveness::Dead && (is_played || given_up())
+    let is_marked_failed = || host.registry.trouble(&lead.team, name).is_some();
+    liveness == Liveness::Dead && (is_played || is_marked_failed())
 }

@@ -1,23 +1,27 @@
-//! The word somebody may have meant.
+//! Suggests a known name for a mistyped one.
 
-/// The word that is nearest, if one is near enough to be meant.
+/// Returns the most similar known name, if one is similar enough.
 pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     let typed: Vec<char> = word.to_lowercase().chars().collect();
-    // Nobody types words of this length by mistake, and each would be compared with every other.
+    // Bounds the cost, which is quadratic. No known name is that long.
     if typed.len() > 64 {
         return None;
     }
-    let far = |known: &&'k str| {
-        let meant: Vec<char> = known.to_lowercase().chars().collect();
-        let begins = typed.len() >= 3 && (meant.starts_with(&typed) || typed.starts_with(&meant));
-        let distance = distance(&typed, &meant);
-        let allowed = (typed.len().max(meant.len()) / 3).max(1);
-        (distance <= allowed || begins).then_some((distance, *known))
+    let if_similar = |known: &&'k str| {
+        let name: Vec<char> = known.to_lowercase().chars().collect();
+        let is_prefix = typed.len() >= 3 && (name.starts_with(&typed) || typed.starts_with(&name));
+        let distance = distance(&typed, &name);
+        let allowed = (typed.len().max(name.len()) / 3).max(1);
+        (distance <= allowed || is_prefix).then_some((distance, *known))
     };
-    known.iter().filter_map(far).min_by_key(|(distance, _)| *distance).map(|(_, known)| known)
+    known
+        .iter()
+        .filter_map(if_similar)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, known)| known)
 }
 
-/// How many letters have to be put in, taken out, replaced, or swapped with their neighbour.
+/// Returns the edit distance: insertions, deletions, replacements and swaps of neighbours.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -41,7 +45,7 @@ fn distance(a: &[char], b: &[char]) -> usize {
     row.last().copied().unwrap_or_default()
 }
 
-/// Words as a person lists them.
+/// Returns the names in quotes, separated by commas.
 pub fn list(words: &[&str]) -> String {
     let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
     words.join(", ")
@@ -52,9 +56,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_meant() {
+    fn similar_names_are_suggested() {
         let known = ["codex", "claude", "gemini", "opencode"];
-        for (typed, meant) in [
+        for (typed, suggested) in [
             ("codx", Some("codex")),
             ("coedx", Some("codex")),
             ("Claude", Some("claude")),
@@ -63,12 +67,12 @@ mod tests {
             ("cursor", None),
             ("", None),
         ] {
-            assert_eq!(nearest(typed, &known), meant, "{typed}");
+            assert_eq!(nearest(typed, &known), suggested, "{typed}");
         }
     }
 
     #[test]
-    fn letters_are_counted() {
+    fn edit_distance_counts_single_changes() {
         let count = |a: &str, b: &str| {
             distance(&a.chars().collect::<Vec<_>>(), &b.chars().collect::<Vec<_>>())
         };

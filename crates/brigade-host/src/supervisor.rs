@@ -1,8 +1,8 @@
-//! The supervising process of a host: it starts the members that are to be there and are not, and holds
-//! the lead's seat where nobody else does.
+//! The supervisor of a host: it starts members that should run and do not, and acts as the lead of teams that
+//! brigade created.
 //!
-//! It keeps nothing in mind that is not written down. Members do not depend on it: they go on when it
-//! dies, and the next one finds them by the seats they hold.
+//! All its state is on disk. Members do not depend on it: they keep running when it dies, and the next supervisor
+//! finds them by the locks they hold.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,80 +24,80 @@ use tokio::time::Instant;
 
 use crate::context::Context;
 use crate::error::{HostError, failed};
-use crate::policy_answers::{Attention, Requests};
+use crate::policy_answers::{RequestSchedule, Requests};
 use crate::progress::Log;
-use crate::restarts::{Restarts, Step};
+use crate::restarts::{RestartStep, Restarts};
 use crate::spec::{MemberSpec, Place};
 use crate::{Host, policy_answers, process_lock, signals, start};
 
-/// How often it is looked though nothing was heard.
-const LOOK: Duration = Duration::from_millis(500);
-/// How long it stays when no team is up.
+/// How often to check all teams if no event arrives.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// How long it keeps running when no team is up.
 const LINGER: Duration = Duration::from_secs(3);
 
-/// A team in its charge.
-struct Charge {
-    /// The lead's.
+/// A team that this process supervises.
+struct SupervisedTeam {
+    /// The lead's seat.
     seat: Seat,
-    members: HashMap<MemberName, Care>,
-    /// Whether somebody asked the lead for something that a rule may answer, and that was not looked at.
+    members: HashMap<MemberName, SupervisedMember>,
+    /// Whether a request has arrived that was not yet checked against the rules.
     asked: Arc<AtomicBool>,
-    attention: Attention,
-    /// Wakes us when something happens in the team.
+    request_schedule: RequestSchedule,
+    /// Wakes the supervisor on events of the team.
     watching: JoinHandle<()>,
 }
 
-impl Drop for Charge {
+impl Drop for SupervisedTeam {
     fn drop(&mut self) {
         self.watching.abort();
     }
 }
 
-/// What is done for one member.
+/// A member that this process supervises.
 #[derive(Default)]
-struct Care {
+struct SupervisedMember {
     restarts: Restarts,
     child: Option<Child>,
-    /// What was last said of it in the log.
-    said: String,
+    /// The last error in the log, so that it is logged once.
+    logged_error: String,
 }
 
 struct Supervisor<'c> {
     context: &'c Context,
     log: Log<'c>,
     host: Host,
-    teams: HashMap<TeamName, Charge>,
+    teams: HashMap<TeamName, SupervisedTeam>,
     began: Instant,
     woken: Arc<Notify>,
 }
 
-/// Supervises until no team is up, or until told to end. Another supervisor in our place is fine.
+/// Supervises until no team is up, or until a signal asks it to end. Returns immediately if another supervisor runs.
 pub async fn run(context: &Context, log: Log<'_>) -> Result<(), HostError> {
     let host = context.host()?;
-    let place = process_lock::take(&host.registry.supervisor()?).await;
-    let Some(_place) = place.map_err(|source| failed("take the supervisor's place", source))?
+    let lock = process_lock::take(&host.registry.supervisor()?).await;
+    let Some(_lock) = lock.map_err(|source| failed("acquire the supervisor's lock", source))?
     else {
         return Ok(());
     };
-    // Fails only if we lead a session already, and then that is the one.
-    let _leads = setsid();
+    // Fails only if this process leads a session already, which is as good.
+    let _is_leader = setsid();
     let woken = Arc::new(Notify::new());
     let teams = HashMap::new();
     let mut supervisor = Supervisor { context, log, host, teams, began: Instant::now(), woken };
-    supervisor.go_on().await?;
+    supervisor.run_loop().await?;
     supervisor.host.registry.remove_if_empty()?;
     Ok(())
 }
 
 impl Supervisor<'_> {
-    async fn go_on(&mut self) -> Result<(), HostError> {
-        let mut told = std::pin::pin!(signals::stop_signal());
+    async fn run_loop(&mut self) -> Result<(), HostError> {
+        let mut signal = std::pin::pin!(signals::stop_signal());
         let mut last_up = Instant::now();
         loop {
-            // An engine that is away may keep it looking for minutes.
+            // If the NATS server is unreachable, a check may take minutes; a signal interrupts it.
             let is_up = tokio::select! {
-                told = &mut told => return told.map(drop),
-                is_up = self.look() => is_up?,
+                signal = &mut signal => return signal.map(drop),
+                is_up = self.check_teams() => is_up?,
             };
             if is_up {
                 last_up = Instant::now();
@@ -105,80 +105,87 @@ impl Supervisor<'_> {
                 return Ok(());
             }
             tokio::select! {
-                told = &mut told => return told.map(drop),
-                () = tokio::time::sleep(LOOK) => {}
+                signal = &mut signal => return signal.map(drop),
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
                 () = self.woken.notified() => {}
             }
         }
     }
 
-    /// Looks after every team that is up; whether there is one.
-    async fn look(&mut self) -> Result<bool, HostError> {
+    /// Checks every team that is up. Returns whether there is one.
+    async fn check_teams(&mut self) -> Result<bool, HostError> {
         let up = self.host.registry.teams()?;
         self.teams.retain(|team, _| up.contains(team));
         for team in &up {
-            if let Err(error) = self.look_after(team).await {
+            if let Err(error) = self.check_team(team).await {
                 (self.log)(&format!("team {team}: {error}"));
             }
         }
         Ok(!up.is_empty())
     }
 
-    async fn look_after(&mut self, team: &TeamName) -> Result<(), HostError> {
-        // A team whose folder is gone waits for `brigade resume`.
+    async fn check_team(&mut self, team: &TeamName) -> Result<(), HostError> {
+        // A team whose registry is gone waits for `brigade resume`.
         if self.context.store.team(team).await?.is_none() {
             self.teams.remove(team);
-            // One that nobody here was left on was deleted, and is over.
+            // Without members on this host there is nothing to resume.
             if self.host.registry.members(team)?.is_empty() {
                 self.host.registry.remove_team(team)?;
             }
             return Ok(());
         }
         if !self.teams.contains_key(team) {
-            let charge = self.take_charge(team).await?;
-            self.teams.insert(team.clone(), charge);
+            let supervised = self.supervise_team(team).await?;
+            self.teams.insert(team.clone(), supervised);
         }
-        let Some(charge) = self.teams.get_mut(team) else { return Ok(()) };
+        let Some(supervised) = self.teams.get_mut(team) else { return Ok(()) };
         let now = self.began.elapsed();
-        let asked = charge.asked.swap(false, Ordering::Relaxed);
-        if charge.attention.is_due(asked, now) {
-            match policy_answers::duties(&self.host, &charge.seat, self.log).await {
-                Ok(Requests::Wait) => charge.attention.renew(now),
+        let asked = supervised.asked.swap(false, Ordering::Relaxed);
+        if supervised.request_schedule.is_due(asked, now) {
+            match policy_answers::answer_by_rule(&self.host, &supervised.seat, self.log).await {
+                Ok(Requests::Wait) => supervised.request_schedule.renew(now),
                 Ok(Requests::None) => {}
                 Err(error) => {
-                    charge.asked.store(true, Ordering::Relaxed);
+                    supervised.asked.store(true, Ordering::Relaxed);
                     (self.log)(&format!("team {team}: {error}"));
                 }
             }
         }
         let members = self.host.registry.members(team)?;
-        charge.members.retain(|name, _| members.contains(name));
+        supervised.members.retain(|name, _| members.contains(name));
         for name in members {
-            let care = charge.members.entry(name.clone()).or_default();
-            let said = match look_after_member(&self.host, &charge.seat, &name, care, now, self.log)
-                .await
+            let member = supervised.members.entry(name.clone()).or_default();
+            let error = match check_member(
+                &self.host,
+                &supervised.seat,
+                &name,
+                member,
+                now,
+                self.log,
+            )
+            .await
             {
                 Ok(()) => String::new(),
                 Err(error) => error.to_string(),
             };
-            if !said.is_empty() && said != care.said {
-                (self.log)(&format!("{name} of team {team}: {said}"));
+            if !error.is_empty() && error != member.logged_error {
+                (self.log)(&format!("{name} of team {team}: {error}"));
             }
-            care.said = said;
+            member.logged_error = error;
         }
         Ok(())
     }
 
-    async fn take_charge(&self, team: &TeamName) -> Result<Charge, HostError> {
+    async fn supervise_team(&self, team: &TeamName) -> Result<SupervisedTeam, HostError> {
         let seat = self.context.seat_of(team.clone(), MemberName::lead());
         let mut watch = seat.store.watch_proceedings(team).await?;
         let woken = Arc::clone(&self.woken);
-        // What came while nobody was in charge counts as new.
+        // Requests may have arrived while no supervisor was running.
         let asked = Arc::new(AtomicBool::new(true));
         let (lead, has_asked) = (seat.name.clone(), Arc::clone(&asked));
         let watching = tokio::spawn(async move {
             while let Some(record) = watch.next_shared().await {
-                // What a member does at its work is nothing to look after.
+                // Work events need no reaction.
                 if matches!(record.event, Event::Worked { .. }) {
                     continue;
                 }
@@ -190,55 +197,57 @@ impl Supervisor<'_> {
                 woken.notify_one();
             }
         });
-        let attention = Attention::default();
-        Ok(Charge { seat, members: HashMap::new(), asked, attention, watching })
+        let request_schedule = RequestSchedule::default();
+        Ok(SupervisedTeam { seat, members: HashMap::new(), asked, request_schedule, watching })
     }
 }
 
-async fn look_after_member(
+async fn check_member(
     host: &Host,
     seat: &Seat,
     name: &MemberName,
-    care: &mut Care,
+    member: &mut SupervisedMember,
     now: Duration,
     log: Log<'_>,
 ) -> Result<(), HostError> {
-    let (folder, team) = (&host.registry, &seat.team);
-    let Some(spec) = folder.member(team, name)? else { return Ok(()) };
-    // A log that cannot be shortened now is shortened later.
-    let _untidy = start::shorten(&folder.log(team, name));
-    let plays = process_lock::holder(&folder.seat(team, name));
-    let plays = plays.map_err(|source| failed("look who plays it", source))?;
-    if let Some(child) = &mut care.child
+    let (registry, team) = (&host.registry, &seat.team);
+    let Some(spec) = registry.member(team, name)? else { return Ok(()) };
+    // If this fails, the next check tries again.
+    let _shortened = start::shorten(&registry.log(team, name));
+    let process = process_lock::holder(&registry.seat(team, name));
+    let process = process.map_err(|source| failed("find its process", source))?;
+    if let Some(child) = &mut member.child
         && let Ok(Some(_)) = child.try_wait()
     {
-        care.child = None;
-        care.restarts.ended(now);
+        member.child = None;
+        member.restarts.ended(now);
     }
-    if plays.is_none() && !on_roster(host, seat, &spec).await? {
-        // It has left, and so it is not to be any more.
-        return folder.remove_member(team, name);
+    if process.is_none() && !on_roster(host, seat, &spec).await? {
+        // It has left the team, so it must not be started again.
+        return registry.remove_member(team, name);
     }
-    let given_up = folder.trouble(team, name).is_some();
-    match given_up {
-        // Somebody wants it tried again.
-        false if care.restarts.is_given_up() => care.restarts = Restarts::default(),
-        // Whoever supervised before us gave it up.
-        true if care.restarts.is_new() && plays.is_none() => care.restarts = Restarts::given_up(),
-        true if plays.is_some() => folder.set_trouble(team, name, None)?,
+    let is_marked_failed = registry.trouble(team, name).is_some();
+    match is_marked_failed {
+        // A command cleared the mark, to start it again.
+        false if member.restarts.is_failed() => member.restarts = Restarts::default(),
+        // An earlier supervisor marked it failed.
+        true if member.restarts.is_new() && process.is_none() => {
+            member.restarts = Restarts::failed()
+        }
+        true if process.is_some() => registry.set_trouble(team, name, None)?,
         _ => {}
     }
-    match care.restarts.look(plays.is_some(), spec.restart, now) {
-        Step::Rest => Ok(()),
-        Step::Start => {
+    match member.restarts.step(process.is_some(), spec.restart, now) {
+        RestartStep::Wait => Ok(()),
+        RestartStep::Start => {
             log(&format!("{name} of team {team}: started"));
-            let started = start::member(&host.self_command, folder, team, &spec);
-            care.child = started.map_err(|source| failed("start it", source))?;
+            let started = start::member(&host.self_command, registry, team, &spec);
+            member.child = started.map_err(|source| failed("start it", source))?;
             Ok(())
         }
-        Step::GiveUp => {
-            log(&format!("{name} of team {team}: given up"));
-            folder.set_trouble(team, name, Some(&last_words(host, seat, &spec)))?;
+        RestartStep::Fail => {
+            log(&format!("{name} of team {team}: marked failed"));
+            registry.set_trouble(team, name, Some(&failure_reason(host, seat, &spec)))?;
             let acting = host.acting(seat, name).await?;
             board::release(&acting, name).await?;
             roster::set_activity(&acting, name, Activity::Idle).await?;
@@ -247,33 +256,33 @@ async fn look_after_member(
     }
 }
 
-/// Sees to it that the member is on the roster and has been told what it is for; false if it was, and
-/// has left.
+/// Adds the member to the roster and sends its prompt, unless that was done before. Returns false if the member has
+/// left the team.
 async fn on_roster(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<bool, HostError> {
-    let there = seat.of(spec.name.clone()).role().await?.is_some();
+    let is_listed = seat.of(spec.name.clone()).role().await?.is_some();
     let acting = host.acting(seat, &spec.name).await?;
     if host.registry.has_joined(&seat.team, &spec.name) {
-        return Ok(there);
+        return Ok(is_listed);
     }
-    if !there {
-        let member = MemberPlan {
+    if !is_listed {
+        let plan = MemberPlan {
             agent_type: &spec.agent,
             model: spec.model.as_deref().unwrap_or("unknown"),
             prompt: spec.prompt.as_deref().unwrap_or_default(),
             cwd: &spec.cwd.to_string_lossy(),
             backend_type: backend(spec.place),
         };
-        match roster::join(&acting, &spec.name, member).await {
+        match roster::join(&acting, &spec.name, plan).await {
             Ok(_) | Err(RosterError::Name(NameError::Taken { .. })) => {}
             Err(error) => return Err(error.into()),
         }
     }
     if acting.name == seat.name {
-        // Before the first word to it is said, so that this one is signed as well.
+        // Create the key before the first message, so that this message is signed, too.
         let key = host.registry.keys(&seat.team).of(&spec.name, seat.clock.as_ref());
         key.map_err(HostError::failed)?;
     }
-    // Where Claude Code leads, the prompt is its user's words, and comes with the first turn.
+    // In a team that Claude Code leads, the prompt comes from its user and is delivered with the first turn.
     if let Some(prompt) = &spec.prompt
         && acting.name == seat.name
     {
@@ -284,7 +293,7 @@ async fn on_roster(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<bool, 
     Ok(true)
 }
 
-/// Where a member runs, in the wire's words.
+/// Returns the name of the place in the roster.
 fn backend(place: Place) -> &'static str {
     match place {
         Place::Headless => "process",
@@ -292,11 +301,12 @@ fn backend(place: Place) -> &'static str {
     }
 }
 
-fn last_words(host: &Host, seat: &Seat, spec: &MemberSpec) -> String {
+/// Returns the reason for marking a member failed, with the last line of its log.
+fn failure_reason(host: &Host, seat: &Seat, spec: &MemberSpec) -> String {
     let log = std::fs::read_to_string(host.registry.log(&seat.team, &spec.name));
     let log = log.unwrap_or_default();
     match log.lines().rev().find(|line| !line.trim().is_empty()) {
-        Some(line) => format!("its process ended again and again; it said last: {line}"),
-        None => "its process ended again and again".to_owned(),
+        Some(line) => format!("its process keeps ending; last log line: {line}"),
+        None => "its process keeps ending".to_owned(),
     }
 }

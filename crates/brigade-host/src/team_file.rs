@@ -1,7 +1,6 @@
-//! `brigade.toml`: a whole team in one file.
+//! Reads `brigade.toml`, the file that describes a team.
 //!
-//! [`read`] gives the team with everything filled in, or all that is wrong with the file, each mistake
-//! with its place.
+//! [`read`] returns the team with defaults filled in, or all mistakes in the file with their positions.
 
 mod board;
 mod form;
@@ -27,7 +26,7 @@ pub use self::board::graph;
 pub use self::form::schema;
 pub use self::mistake::Mistake;
 use self::mistake::Mistakes;
-use self::shape::Shape as _;
+use self::shape::TomlValue as _;
 use crate::error::HostError;
 use crate::location::Address;
 use crate::spec::TeamSpec;
@@ -36,36 +35,65 @@ use brigade_core::text::plain;
 /// The file's name.
 pub const NAME: &str = "brigade.toml";
 
-/// The longest file, in bytes.
-const LONGEST: u64 = 1 << 20;
+/// Maximum size of the file, in bytes.
+const MAX_FILE_SIZE: u64 = 1 << 20;
 
-/// How many mistakes are told at once.
-const TOLD: usize = 20;
+/// Maximum number of mistakes in one error message.
+const MAX_MISTAKES_SHOWN: usize = 20;
 
-/// Why there is no team in a file.
+/// The reason a team file cannot be used.
 #[derive(Debug, Error)]
 pub enum FileError {
+    /// No folder from here upwards has a team file.
     #[error("there is no {NAME} here or in any folder above")]
     Nowhere,
-    #[error("{path} is somebody else's, and is not used unasked")]
-    Foreign { path: PathBuf },
+    /// The file belongs to another user.
+    #[error("{path} belongs to another user and is not used by default")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file cannot be read.
     #[error("cannot read {path}")]
-    Io { path: PathBuf, source: io::Error },
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The system error.
+        source: io::Error,
+    },
+    /// The path is a folder, a pipe or the like.
     #[error("{path} is not a file")]
-    NotAFile { path: PathBuf },
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The file is too long.
     #[error("{path} is longer than 1 MiB")]
-    TooLong { path: PathBuf },
+    TooLong {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is not UTF-8.
     #[error("{path} is not UTF-8")]
-    NotText { path: PathBuf },
-    #[error("{}", told(path, mistakes))]
-    Mistakes { path: PathBuf, mistakes: Vec<Mistake> },
+    NotText {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The content is invalid.
+    #[error("{}", mistakes_text(path, mistakes))]
+    Mistakes {
+        /// The file.
+        path: PathBuf,
+        /// All mistakes, in the order of the file.
+        mistakes: Vec<Mistake>,
+    },
 }
 
 impl From<FileError> for HostError {
     fn from(error: FileError) -> Self {
         if let FileError::Foreign { path } = &error {
             let hint =
-                format!("look at it; `brigade up --file {}` uses it all the same", path.display());
+                format!("read it first; `brigade up --file {}` uses it anyway", path.display());
             return Self::failed(error).hint(hint);
         }
         let hint = match &error {
@@ -73,35 +101,35 @@ impl From<FileError> for HostError {
             FileError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 Some("`brigade new` writes a first one")
             }
-            FileError::Mistakes { .. } => Some("nothing was started; mend the file and try again"),
+            FileError::Mistakes { .. } => Some("nothing was started; fix the file and try again"),
             _ => None,
         };
         hint.into_iter().fold(Self::failed(error), Self::hint)
     }
 }
 
-/// All mistakes, below a line that counts them.
-fn told(path: &Path, mistakes: &[Mistake]) -> String {
+/// Renders the mistakes below a line with their number.
+fn mistakes_text(path: &Path, mistakes: &[Mistake]) -> String {
     let path = path.display();
     let count = mistakes.len();
     let mut text = match count {
         1 => format!("{path} has a mistake"),
         _ => format!("{path} has {count} mistakes"),
     };
-    for mistake in mistakes.iter().take(TOLD) {
+    for mistake in mistakes.iter().take(MAX_MISTAKES_SHOWN) {
         let Mistake { line, column, message, .. } = mistake;
         let message = plain(message);
         let _infallible = write!(text, "\n\n{path}:{line}:{column}: {message}\n{mistake}");
     }
-    if count > TOLD {
-        let _infallible = write!(text, "\n\nand {} more", count - TOLD);
+    if count > MAX_MISTAKES_SHOWN {
+        let _infallible = write!(text, "\n\nand {} more", count - MAX_MISTAKES_SHOWN);
     }
     text.push('\n');
     text
 }
 
-/// The file of the team that is worked on here: the one of this folder, or of the nearest above. It says which
-/// programs are started, so it is not one that somebody else put into a folder that everybody may write to.
+/// Finds the team file of this folder or of the nearest folder above. The file names programs to start, so a file
+/// that another user put into a shared folder is refused.
 pub fn find(dir: &Path) -> Result<PathBuf, FileError> {
     let mut paths = dir.ancestors().map(|dir| dir.join(NAME));
     let path = paths.find(|path| path.exists()).ok_or(FileError::Nowhere)?;
@@ -112,7 +140,7 @@ pub fn find(dir: &Path) -> Result<PathBuf, FileError> {
     }
 }
 
-/// The same, as short as a person would write it.
+/// Like [`find`], but returns a path relative to `dir` if the file is below it.
 pub fn find_short(dir: &Path) -> Result<PathBuf, FileError> {
     let path = find(dir)?;
     Ok(path.strip_prefix(dir).map_or(path.clone(), Path::to_owned))
@@ -121,24 +149,24 @@ pub fn find_short(dir: &Path) -> Result<PathBuf, FileError> {
 fn is_foreign(path: &Path) -> io::Result<bool> {
     let me = rustix::process::geteuid().as_raw();
     let folder = fs::metadata(path.parent().unwrap_or(path))?.uid();
-    // Of a link, whose it is as well as whose what it leads to is.
+    // Of a symbolic link, check the owner of the link and of its target.
     let owners = [fs::symlink_metadata(path)?.uid(), fs::metadata(path)?.uid()];
-    Ok(owners.into_iter().any(|owner| is_strangers(owner, folder, me)))
+    Ok(owners.into_iter().any(|owner| is_untrusted(owner, folder, me)))
 }
 
-/// Whether a file is neither ours, nor root's, nor of who owns the folder that it is in.
-fn is_strangers(owner: u32, folder: u32, me: u32) -> bool {
+/// Whether the owner is neither this user, nor root, nor the owner of the folder.
+fn is_untrusted(owner: u32, folder: u32, me: u32) -> bool {
     ![me, 0, folder].contains(&owner)
 }
 
-/// The team that the file of this folder is about, if there is one that says so.
+/// Returns the team named in the file of this folder, if there is one.
 pub fn team_of(dir: &Path) -> Option<TeamName> {
     let text = text(&find(dir).ok()?).ok()?;
     let (document, _) = DeTable::parse_recoverable(&text);
     document.get_ref().get("team")?.get_ref().as_str()?.parse().ok()
 }
 
-/// The team a file tells of. Paths in it are seen from the folder it is in.
+/// Reads the team from a file. Relative paths in it start at its folder.
 pub fn read(path: &Path) -> Result<TeamSpec, FileError> {
     let text = text(path)?;
     let failed = |source| FileError::Io { path: path.to_owned(), source };
@@ -147,12 +175,11 @@ pub fn read(path: &Path) -> Result<TeamSpec, FileError> {
     parse(&text, root).map_err(|mistakes| FileError::Mistakes { path: path.to_owned(), mistakes })
 }
 
-/// Where the team of a file lives, and the credentials for it, if the file says so. Of a file that says
-/// nothing of it nothing else is looked at, be it right or wrong.
+/// Returns the `store` and `creds` of a file, if it has a `store`. Other parts of the file are not checked.
 pub fn location(path: &Path) -> Result<Option<(Address, Option<PathBuf>)>, FileError> {
     let text = match text(path) {
         Ok(text) if text.lines().any(|line| line.trim_start().starts_with("store")) => text,
-        // Who has to read it says what is wrong with it.
+        // The command that needs the file reports its mistakes.
         _ => return Ok(None),
     };
     let failed = |source| FileError::Io { path: path.to_owned(), source };
@@ -163,9 +190,9 @@ pub fn location(path: &Path) -> Result<Option<(Address, Option<PathBuf>)>, FileE
     for error in &errors {
         mistakes.add(&error.span().unwrap_or(text.len()..text.len()), error.message());
     }
-    let mut said = document.into_inner();
-    let store = said.remove("store").and_then(|value| Address::read(value, &mut mistakes));
-    let creds = said.remove("creds").and_then(|value| form::Words::read(value, &mut mistakes));
+    let mut keys = document.into_inner();
+    let store = keys.remove("store").and_then(|value| Address::read(value, &mut mistakes));
+    let creds = keys.remove("creds").and_then(|value| form::NonEmpty::read(value, &mut mistakes));
     if !mistakes.is_empty() {
         let mistakes = mistakes.placed(&text);
         return Err(FileError::Mistakes { path: path.to_owned(), mistakes });
@@ -173,16 +200,16 @@ pub fn location(path: &Path) -> Result<Option<(Address, Option<PathBuf>)>, FileE
     Ok(store.map(|store| (store, creds.map(|creds| root.join(creds.0)))))
 }
 
-/// The same of a text.
+/// Reads the team from the text of a file in `root`.
 fn parse(text: &str, root: &Path) -> Result<TeamSpec, Vec<Mistake>> {
     let mut mistakes = Mistakes::default();
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
-        // A file that ends too early has its mistake at its end.
+        // If the file ends too early, the mistake is at its end.
         let span = error.span().unwrap_or(text.len()..text.len());
         mistakes.add(&span, error.message());
     }
-    // What could be saved of a file that is not TOML is not what its author wrote.
+    // Do not use the parts that could be recovered from invalid TOML: they may not be what the author wrote.
     if !mistakes.is_empty() {
         return Err(mistakes.placed(text));
     }
@@ -204,8 +231,8 @@ fn text(path: &Path) -> Result<String, FileError> {
     }
     let mut bytes = Vec::new();
     let file = fs::File::open(path).map_err(failed)?;
-    file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > LONGEST {
+    file.take(MAX_FILE_SIZE + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > MAX_FILE_SIZE {
         return Err(FileError::TooLong { path: path.to_owned() });
     }
     String::from_utf8(bytes).map_err(|_| FileError::NotText { path: path.to_owned() })
@@ -215,14 +242,14 @@ fn text(path: &Path) -> Result<String, FileError> {
 mod tests {
     use super::*;
 
-    /// In a folder that everybody may write to, anybody could say what is started.
+    /// In a folder that all users can write to, any of them could choose the programs to start.
     #[test]
-    fn a_strangers_file_is_not_ours_to_use() {
+    fn a_file_of_an_untrusted_user_is_refused() {
         let (me, root, folders, stranger) = (1000, 0, 2000, 3000);
-        assert!(is_strangers(stranger, root, me));
-        assert!(is_strangers(stranger, me, me));
+        assert!(is_untrusted(stranger, root, me));
+        assert!(is_untrusted(stranger, me, me));
         for trusted in [me, root, folders] {
-            assert!(!is_strangers(trusted, folders, me), "{trusted}");
+            assert!(!is_untrusted(trusted, folders, me), "{trusted}");
         }
         let here = std::env::temp_dir().join(format!("brigade-file-{}", std::process::id()));
         fs::create_dir_all(&here).unwrap();

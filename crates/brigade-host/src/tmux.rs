@@ -1,49 +1,49 @@
-//! Windows of tmux, on a server of brigade's own: nobody else's panes can be met there.
+//! Opens tmux windows for members, on a tmux server that only brigade uses.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::process::{Command, Stdio};
 
-/// brigade's own server of tmux.
+/// Brigade's own tmux server.
 #[derive(Clone, Debug)]
 pub struct Tmux {
     /// The name of its socket.
     pub socket: String,
 }
 
-/// A window.
+/// A tmux window.
 #[derive(Clone, Debug)]
 pub struct Window {
-    /// tmux's own name for it.
+    /// The id that tmux gave it.
     pub id: String,
     /// The team's name.
     pub session: String,
     /// The member's name.
     pub name: String,
-    /// Whether it was opened for a member to be played in.
+    /// Whether it was opened to run a member.
     pub plays: bool,
 }
 
 impl Tmux {
-    /// The server for what runs on this host, by a word of its own.
+    /// The server for the registry with this key.
     pub fn new(key: &str) -> Self {
         Self { socket: format!("brigade-{key}") }
     }
 
     fn command(&self) -> Command {
         let mut tmux = Command::new("tmux");
-        // Nothing of the user's settings: a hook there could do anything to our windows.
+        // Ignore the user's configuration: a hook in it could change these windows.
         tmux.args(["-L", &self.socket, "-f", "/dev/null"]).stdin(Stdio::null());
-        // Who is in a window of its own tmux already may open one here.
+        // Without this, tmux refuses to start a session from inside another tmux.
         tmux.env_remove("TMUX");
         tmux
     }
 
     /// Opens a window that runs a program.
-    pub fn open(&self, session: &str, window: &str, words: &[OsString]) -> io::Result<()> {
+    pub fn open(&self, session: &str, window: &str, command: &[OsString]) -> io::Result<()> {
         let in_session = format!("={session}:");
-        let there = self.run([OsStr::new("has-session"), "-t".as_ref(), in_session.as_ref()]);
-        let mut args: Vec<OsString> = match there {
+        let has_session = self.run([OsStr::new("has-session"), "-t".as_ref(), in_session.as_ref()]);
+        let mut args: Vec<OsString> = match has_session {
             Ok(()) => vec!["new-window".into(), "-d".into(), "-t".into(), in_session.into()],
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
             Err(_) => {
@@ -52,30 +52,30 @@ impl Tmux {
             }
         };
         args.extend(["-n".into(), window.into(), "--".into()]);
-        args.extend_from_slice(words);
+        args.extend_from_slice(command);
         self.run(args)
     }
 
-    /// The windows there are; none if there is no server.
+    /// Returns the windows; none if the server does not run.
     pub fn windows(&self) -> Vec<Window> {
         let form = "#{window_id} #{session_name} #{window_name} #{pane_start_command}";
         let listed = self.command().args(["list-windows", "-a", "-F", form]).output();
         let listed = listed.map(|listed| String::from_utf8_lossy(&listed.stdout).into_owned());
         let read = |line: &str| {
-            let mut words = line.splitn(4, ' ').map(str::to_owned);
-            let (id, session, name) = (words.next()?, words.next()?, words.next()?);
-            let plays = words.next()?.contains("play --team");
+            let mut fields = line.splitn(4, ' ').map(str::to_owned);
+            let (id, session, name) = (fields.next()?, fields.next()?, fields.next()?);
+            let plays = fields.next()?.contains("play --team");
             Some(Window { id, session, name, plays })
         };
         listed.unwrap_or_default().lines().filter_map(read).collect()
     }
 
-    /// Closes a window, which ends what runs in it.
+    /// Closes a window and ends the process in it.
     pub fn close(&self, window: &str) -> io::Result<()> {
         self.run(["kill-window", "-t", window])
     }
 
-    /// What shows a window of a session to a person, in place of what the terminal showed.
+    /// Returns the command that shows a window in the current terminal.
     pub fn show(&self, session: &str, window: &str) -> Command {
         let target = format!("={session}:={window}");
         let mut tmux = self.command();
@@ -84,7 +84,7 @@ impl Tmux {
         tmux
     }
 
-    /// How a person looks at a session.
+    /// Returns the command line with which a person attaches to a session.
     pub fn attach(&self, session: &str) -> String {
         format!("tmux -L {} attach -t {session}", self.socket)
     }
@@ -94,7 +94,7 @@ impl Tmux {
         if done.status.success() {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
-        Err(io::Error::other(format!("tmux: {said}")))
+        let stderr = String::from_utf8_lossy(&done.stderr).trim().to_owned();
+        Err(io::Error::other(format!("tmux: {stderr}")))
     }
 }

@@ -1,8 +1,8 @@
-//! The record that Claude Code keeps of its sessions, `projects/<folder>/<session>.jsonl`: what the
-//! model of a native teammate was given, and whether it was in the middle of a turn.
+//! Reads the transcripts of Claude Code's sessions, `projects/<folder>/<session>.jsonl`: the messages that the
+//! model of a native teammate received, and whether a turn was interrupted.
 //!
-//! A row of type `user` is written when the model is given its text; on a resumed session these rows
-//! are what it remembers. Other rows repeat the same text for purposes of the program's own.
+//! Claude Code writes a row of type `user` when it passes the text to the model. In a resumed session the model
+//! remembers these rows. Other rows repeat the same text for internal purposes.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, ErrorKind};
@@ -14,10 +14,10 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A row, as far as it matters.
+/// The fields of a row that are used here.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Row {
+struct TranscriptRow {
     #[serde(rename = "type")]
     kind: String,
     uuid: Option<String>,
@@ -37,33 +37,35 @@ struct Content {
     content: Value,
 }
 
-/// Whose record it is.
+/// The member whose transcripts to read.
 #[derive(Clone, Copy, Debug)]
 pub struct Whose<'w> {
+    /// The team.
     pub team: &'w TeamName,
+    /// The member.
     pub member: &'w MemberName,
-    /// When the team was created: an earlier one of the same name was another.
+    /// When the team was created. Older rows belong to an earlier team of the same name.
     pub since: Timestamp,
 }
 
-/// What the record of a session says, and those beside it of the same member: somebody may have begun
-/// a new session in its window. `None` if there is nothing a session could be resumed from.
+/// Reads the transcript of a session, and the other transcripts of the same member in the same folder: a person may
+/// have started a new session in its window. `None` if there is no session to resume.
 pub fn read(claude_dir: &Path, session: &str, whose: Whose<'_>) -> io::Result<Option<Heard>> {
     let Some(own) = find(claude_dir, session)? else { return Ok(None) };
     let mut heard = Heard::default();
     let mut resumable = false;
     let folder = own.parent().unwrap_or(&own);
-    let mut records: Vec<PathBuf> = Vec::new();
+    let mut transcripts: Vec<PathBuf> = Vec::new();
     for entry in fs::read_dir(folder)? {
-        records.push(entry?.path());
+        transcripts.push(entry?.path());
     }
-    records.retain(|path| path.extension().is_some_and(|its| its == "jsonl"));
-    records.sort();
-    for path in records {
+    transcripts.retain(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
+    transcripts.sort();
+    for path in transcripts {
         let mut last = None;
         for line in BufReader::new(File::open(&path)?).split(b'\n') {
-            // A row that was being written when the program died is no row.
-            let Ok(row) = serde_json::from_slice::<Row>(&line?) else { continue };
+            // Skip a row that was only partly written when Claude Code died.
+            let Ok(row) = serde_json::from_slice::<TranscriptRow>(&line?) else { continue };
             if !row.is_of(whose) {
                 continue;
             }
@@ -74,14 +76,14 @@ pub fn read(claude_dir: &Path, session: &str, whose: Whose<'_>) -> io::Result<Op
         }
         if path == own {
             resumable = last.is_some();
-            heard.unfinished = last.filter(Row::is_unfinished).and_then(|row| row.uuid);
+            heard.unfinished = last.filter(TranscriptRow::is_unfinished).and_then(|row| row.uuid);
         }
     }
     Ok(resumable.then_some(heard))
 }
 
-/// The record of a session, in whichever folder it is: Claude Code names them after where it works,
-/// and cuts long names in its own way.
+/// Finds the transcript of a session in any project folder. Claude Code derives the folder's name from its working
+/// directory and shortens long names in an undocumented way.
 fn find(claude_dir: &Path, session: &str) -> io::Result<Option<PathBuf>> {
     let folders = match fs::read_dir(claude_dir.join("projects")) {
         Ok(folders) => folders,
@@ -97,13 +99,13 @@ fn find(claude_dir: &Path, session: &str) -> io::Result<Option<PathBuf>> {
     Ok(None)
 }
 
-impl Row {
-    /// Whether it is of the member's own conversation.
+impl TranscriptRow {
+    /// Whether it belongs to the member's own conversation.
     fn is_of(&self, whose: Whose<'_>) -> bool {
         let team = self.team_name.as_deref() == Some(whose.team.as_str());
         let member = self.agent_name.as_deref() == Some(whose.member.as_str());
-        let spoken = matches!(self.kind.as_str(), "user" | "assistant");
-        team && member && spoken && !self.is_sidechain && !self.is_meta
+        let is_message = matches!(self.kind.as_str(), "user" | "assistant");
+        team && member && is_message && !self.is_sidechain && !self.is_meta
     }
 
     fn text(&self) -> Option<String> {
@@ -124,8 +126,8 @@ impl Row {
         blocks.is_some_and(|blocks| blocks.iter().any(is))
     }
 
-    /// Whether something still had to follow: an answer to what was said or found out, or what a tool
-    /// came to. What somebody stopped by hand, or said to the program itself, wants no answer.
+    /// Whether the turn was interrupted after this row: an answer or a tool result is missing. A turn that a person
+    /// stopped, and a command to Claude Code itself, need no answer.
     fn is_unfinished(&self) -> bool {
         if self.kind == "assistant" {
             return self.has("tool_use");
@@ -140,8 +142,8 @@ impl Row {
 mod tests {
     use super::*;
 
-    /// The record of a teammate `alice` of a team `own` that was killed in a turn, resumed and given one
-    /// more message.
+    /// The session id and the rows of a recorded transcript. Teammate `alice` of team `own` was killed during a turn,
+    /// resumed, and got one more message.
     fn recorded(version: &str) -> (String, Vec<String>) {
         let path = format!("{}/../../fixtures/records/{version}.jsonl", env!("CARGO_MANIFEST_DIR"));
         let rows: Vec<String> =
@@ -163,19 +165,19 @@ mod tests {
     const BEFORE: &str = "2026-11-15T00:00:00Z";
 
     #[test]
-    fn what_the_model_was_given_is_read_from_real_records() {
+    fn messages_to_the_model_are_read_from_real_transcripts() {
         for version in ["2.1.50", "2.1.325"] {
             let (session, rows) = recorded(version);
             let heard = check(&session, &rows, "alice", BEFORE).unwrap();
             assert_eq!(heard.unfinished, None, "{version}");
             let turns = heard.turns.len();
             assert_eq!(turns, 4, "{version}");
-            for (turn, words) in
+            for (turn, text) in
                 heard.turns.iter().zip(["begin, one", "three, mid", "four b", "five"])
             {
-                assert!(turn.contains(words), "{version}: {turn}");
+                assert!(turn.contains(text), "{version}: {turn}");
             }
-            // Another's record, and one of an earlier team of the same name.
+            // A transcript of another member, and one of an earlier team of the same name.
             assert_eq!(check(&session, &rows, "bob", BEFORE), None);
             let later = check(&session, &rows, "alice", "2026-11-16T00:00:00Z").unwrap();
             assert_eq!(later.turns, [""; 0]);
@@ -183,11 +185,11 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_that_was_cut_off_is_unfinished() {
+    fn an_interrupted_turn_is_unfinished() {
         for version in ["2.1.50", "2.1.325"] {
             let (session, rows) = recorded(version);
-            let at = |words: &str| rows.iter().position(|row| row.contains(words)).unwrap();
-            // Killed while its model thought: what it resumed with says so.
+            let at = |text: &str| rows.iter().position(|row| row.contains(text)).unwrap();
+            // Killed while its model was thinking.
             let asked = &rows[..at("\"No response requested.\"")];
             let asked = check(&session, asked, "alice", BEFORE).unwrap();
             assert!(asked.unfinished.is_some(), "{version}");
@@ -195,7 +197,7 @@ mod tests {
             let tool = &rows[..=at("\"tool_use\"")];
             let tool = check(&session, tool, "alice", BEFORE).unwrap();
             assert!(tool.unfinished.is_some() && tool.unfinished != asked.unfinished, "{version}");
-            // A row that was being written is none.
+            // A partly written row is skipped.
             let mut torn = rows[..=at("\"tool_use\"")].to_vec();
             torn.push(rows[at("\"tool_result\"")].chars().take(40).collect());
             assert_eq!(check(&session, &torn, "alice", BEFORE).unwrap(), tool, "{version}");
@@ -203,9 +205,13 @@ mod tests {
     }
 
     #[test]
-    fn without_a_record_there_is_nothing_to_resume() {
+    fn without_a_transcript_there_is_nothing_to_resume() {
         assert_eq!(check("none", &[], "alice", BEFORE), None);
         let (session, rows) = recorded("2.1.325");
-        assert_eq!(check(&session, &rows[..1], "alice", BEFORE), None, "a record of no words");
+        assert_eq!(
+            check(&session, &rows[..1], "alice", BEFORE),
+            None,
+            "a transcript without messages"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Bringing a team up: what its file says becomes true, and nothing that is true already changes.
+//! Brings a team up: creates what its file describes and is missing, and changes nothing that exists.
 
 use std::collections::HashMap;
 
@@ -15,21 +15,21 @@ use crate::progress::{Progress, Report};
 use crate::spec::{MemberSpec, Place, TaskSpec, TeamSpec};
 use crate::{Host, preflight, process_lock, state};
 
-/// Where a task says what it is called in the file.
+/// The metadata key with the name a task has in the file.
 const KEY: &str = "brigadeKey";
 
-/// What bringing a team up came to.
+/// The result of bringing a team up.
 #[derive(Debug, Default)]
 pub struct Brought {
-    /// Members that are new.
+    /// The members that were added.
     pub new: Vec<MemberName>,
-    /// What the file says and is not so, because it was otherwise when the member started.
+    /// Members that run with other settings than the file has, and the names of these settings.
     pub differs: Vec<(MemberName, String)>,
-    /// How many tasks are new.
+    /// The number of tasks that were added.
     pub tasks: usize,
 }
 
-/// Makes the team what its file says.
+/// Brings up a team.
 pub async fn up(
     host: &Host,
     lead: &Seat,
@@ -38,8 +38,8 @@ pub async fn up(
 ) -> Result<Brought, HostError> {
     refuse_native(host, spec)?;
     check_programs(host, spec, report)?;
-    let place = process_lock::wait_for(&host.registry.up(&lead.team)?).await;
-    let _alone = place.map_err(|source| failed("wait for another `brigade up`", source))?;
+    let lock = process_lock::wait_for(&host.registry.up(&lead.team)?).await;
+    let _lock = lock.map_err(|source| failed("wait for another `brigade up`", source))?;
     if !host.may_lead {
         return join(host, lead, spec, report).await;
     }
@@ -58,7 +58,7 @@ pub async fn up(
         }
         Err(error) => return Err(error.into()),
     }
-    let mut brought = Brought { tasks: tasks(lead, &spec.tasks).await?, ..Brought::default() };
+    let mut brought = Brought { tasks: add_tasks(lead, &spec.tasks).await?, ..Brought::default() };
     host.registry.put_team(&TeamSpec { members: Vec::new(), ..spec.clone() })?;
     add_all(host, lead, spec, &mut brought, report).await?;
     Ok(brought)
@@ -96,7 +96,7 @@ fn check_programs(host: &Host, spec: &TeamSpec, report: Report<'_>) -> Result<()
     preflight::refuse(&host.programs, new)
 }
 
-/// Brings up members of a team that is led from another host, and has its tasks from there.
+/// Brings up the members of a team that another host leads. That host also adds the tasks.
 async fn join(
     host: &Host,
     lead: &Seat,
@@ -105,7 +105,7 @@ async fn join(
 ) -> Result<Brought, HostError> {
     if lead.store.team(&lead.team).await?.is_none() {
         let error = HostError::from(StoreError::NoTeam { team: lead.team.clone() });
-        return Err(error.hint("whoever leads it makes it; these credentials are a member's"));
+        return Err(error.hint("its lead has to create it; these are credentials of a member"));
     }
     let mut brought = Brought::default();
     host.registry.put_team(&TeamSpec { members: Vec::new(), ..spec.clone() })?;
@@ -130,7 +130,7 @@ async fn add_all(
     Ok(())
 }
 
-/// Writes down a member, unless it is there; whether it was not.
+/// Adds a member to the registry. Returns false if it exists.
 fn add(
     host: &Host,
     lead: &Seat,
@@ -140,36 +140,36 @@ fn add(
     if host.registry.add_member(&lead.team, spec)? {
         return Ok(true);
     }
-    if let Some(there) = host.registry.member(&lead.team, &spec.name)?
-        && let Some(difference) = difference(&there, spec)
+    if let Some(existing) = host.registry.member(&lead.team, &spec.name)?
+        && let Some(difference) = difference(&existing, spec)
     {
         brought.differs.push((spec.name.clone(), difference));
     }
-    // Whoever was given up is tried again.
+    // Start it again if it was marked failed.
     host.registry.set_trouble(&lead.team, &spec.name, None)?;
     Ok(false)
 }
 
-/// In what two members of one name differ.
-pub fn difference(there: &MemberSpec, wanted: &MemberSpec) -> Option<String> {
+/// Returns the names of the settings in which two specs of a member differ.
+pub fn difference(existing: &MemberSpec, wanted: &MemberSpec) -> Option<String> {
     let fields = |spec: &MemberSpec| match serde_json::to_value(spec) {
         Ok(Value::Object(fields)) => fields,
         _ => serde_json::Map::new(),
     };
-    let (there, wanted) = (fields(there), fields(wanted));
+    let (existing, wanted) = (fields(existing), fields(wanted));
     let differs: Vec<&str> = wanted
         .iter()
-        .filter(|(name, value)| there.get(*name) != Some(*value))
+        .filter(|(name, value)| existing.get(*name) != Some(*value))
         .map(|(name, _)| name.as_str())
         .collect();
     (!differs.is_empty()).then(|| differs.join(", "))
 }
 
-/// Puts on the board the tasks that are not there yet; how many.
-async fn tasks(lead: &Seat, tasks: &[TaskSpec]) -> Result<usize, HostError> {
-    let (there, _) = board::list(lead).await?;
+/// Adds the tasks that are not on the board yet, and returns their number.
+async fn add_tasks(lead: &Seat, tasks: &[TaskSpec]) -> Result<usize, HostError> {
+    let (existing, _) = board::list(lead).await?;
     let mut known: HashMap<String, TaskId> = HashMap::new();
-    for (id, document) in &there {
+    for (id, document) in &existing {
         let key = Task::read(&document.bytes).ok().and_then(|task| {
             let metadata: Value = serde_json::from_str(task.field("metadata")?).ok()?;
             Some(metadata.get(KEY)?.as_str()?.to_owned())
@@ -185,7 +185,7 @@ async fn tasks(lead: &Seat, tasks: &[TaskSpec]) -> Result<usize, HostError> {
             subject: task.subject.clone(),
             description: task.description.clone(),
             active_form: None,
-            // They stand before it in the file.
+            // The list is sorted, so these tasks were added before.
             blocked_by: task.after.iter().filter_map(|key| known.get(key).copied()).collect(),
             metadata: vec![(KEY.to_owned(), json!(task.key))],
         };
@@ -196,11 +196,11 @@ async fn tasks(lead: &Seat, tasks: &[TaskSpec]) -> Result<usize, HostError> {
     Ok(new)
 }
 
-/// Gives tasks to those the file gives them to. Only a member can have one, so this comes last; a task
-/// that is somebody's stays theirs.
+/// Assigns the tasks to their owners in the file. Call this after the members have joined, because only members can
+/// own tasks. Tasks that have an owner are not changed.
 pub async fn give(lead: &Seat, tasks: &[TaskSpec]) -> Result<(), HostError> {
-    let (there, _) = board::list(lead).await?;
-    for (id, document) in &there {
+    let (existing, _) = board::list(lead).await?;
+    for (id, document) in &existing {
         let Ok(task) = Task::read(&document.bytes) else { continue };
         let metadata = task.field("metadata").and_then(|json| serde_json::from_str(json).ok());
         let metadata: Value = metadata.unwrap_or_default();

@@ -1,61 +1,61 @@
-//! The names of the environment variables brigade uses. A front end reads them; this crate only hands some
-//! of them on to the programs it starts.
+//! The names of the environment variables brigade uses. A front end reads them; this crate only passes some
+//! of them to the programs it starts.
 
-/// Which team, where `--team` does not say.
+/// The team, if `--team` is absent.
 pub const TEAM: &str = "BRIGADE_TEAM";
-/// Who I am, where `--as` does not say.
+/// The member that runs the command, if `--as` is absent.
 pub const AS: &str = "BRIGADE_AS";
-/// The key by which I know my lead, as Claude Code gives it to its teammates.
+/// The key that verifies the lead's messages, as Claude Code passes it to its teammates.
 pub const LEAD_KEY: &str = "BRIGADE_LEAD_KEY";
-/// Set where the member's mail comes to it as turns, so that it is not offered it twice.
+/// Set if brigade delivers the member's mail as turns, so that the tools do not deliver it again.
 pub const DELIVERED: &str = "BRIGADE_DELIVERED";
-/// Set where an agent acts: who answers plans and requests for leave, `person` or `lead`.
+/// Set if an agent runs the command: who answers plans and permission requests, `person` or `lead`.
 pub const ANSWERS: &str = "BRIGADE_ANSWERS";
-/// What an acknowledged message survives, where `--durability` does not say.
+/// The durability of acknowledged messages, if `--durability` is absent.
 pub const DURABILITY: &str = "BRIGADE_DURABILITY";
-/// Where the teams live, where `--store` does not say.
+/// Where teams are stored, if `--store` is absent.
 pub const STORE: &str = "BRIGADE_STORE";
-/// The file with the seat's credentials in an engine, where `--creds` does not say.
+/// The credentials file for the NATS server, if `--creds` is absent.
 pub const CREDS: &str = "BRIGADE_CREDS";
-/// The file with the certificate authority of an engine, where `--ca` does not say.
+/// The CA certificate file for TLS, if `--ca` is absent.
 pub const CA: &str = "BRIGADE_CA";
-/// The file with this client's certificate, where `--cert` does not say.
+/// The client certificate file, if `--cert` is absent.
 pub const CERT: &str = "BRIGADE_CERT";
-/// The file with its key, where `--key` does not say.
+/// The key file of the client certificate, if `--key` is absent.
 pub const KEY: &str = "BRIGADE_KEY";
-/// The name of this host, where the system's own is no good.
+/// The name of this host; the system's host name if unset.
 pub const HOST: &str = "BRIGADE_HOST";
-/// Where Claude Code's own program is, if it is not the `claude` on the path.
+/// The Claude Code program, if it is not the `claude` on `PATH`.
 pub const CLAUDE: &str = "BRIGADE_CLAUDE";
-/// What to log, as in `debug` or `brigade_core=trace,warn`. Unset, nothing is logged.
+/// The log filter, for example `debug` or `brigade_core=trace,warn`. Nothing is logged if unset.
 pub const LOG: &str = "BRIGADE_LOG";
-/// Where to log; standard error if unset.
+/// The log file; standard error if unset.
 pub const LOG_FILE: &str = "BRIGADE_LOG_FILE";
 /// Claude Code's own variable for its folder.
 pub const CLAUDE_CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
-/// Where programs keep their state.
+/// The base folder for the state of programs.
 pub const XDG_STATE_HOME: &str = "XDG_STATE_HOME";
-/// Claude Code's own variable that switches its teams on.
+/// Claude Code's own variable that enables teams.
 pub const CLAUDE_TEAMS: &str = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS";
 /// Codex's own variable for its folder.
 pub const CODEX_HOME: &str = "CODEX_HOME";
-/// Gemini CLI's own variable for the home its folder is in.
+/// Gemini CLI's own variable for the parent of its folder.
 pub const GEMINI_CLI_HOME: &str = "GEMINI_CLI_HOME";
-/// The person's own shell.
+/// The user's shell.
 pub const SHELL: &str = "SHELL";
-/// Set where somebody sits in tmux.
+/// Set inside tmux.
 pub const TMUX: &str = "TMUX";
-/// Set where somebody sits at another machine.
+/// Set in an SSH session.
 pub const SSH_CONNECTION: &str = "SSH_CONNECTION";
-/// Set where nobody wants colours.
+/// Set to disable colors.
 pub const NO_COLOR: &str = "NO_COLOR";
-/// Where programs are looked for.
+/// The search path of programs.
 pub const PATH: &str = "PATH";
 /// The home directory.
 pub const HOME: &str = "HOME";
-/// What kind of terminal this is.
+/// The terminal type.
 pub const TERM: &str = "TERM";
-/// What a member inherits though its `env` does not name it: what no program can do without.
+/// The variables that a member always inherits, even if its `env` does not name them.
 pub const ALWAYS: &[&str] = &[
     PATH,
     HOME,

@@ -1,4 +1,4 @@
-//! Waiting until members are there, and telling how it goes.
+//! Waits until members are ready, and reports progress.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -12,18 +12,18 @@ use crate::error::HostError;
 use crate::progress::{Progress, Report};
 use crate::{Host, state};
 
-/// How often it is looked.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often to check the members.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How long a member may take to be ready. An agent that has to wait for the next minute of the clock to go
-/// on with its session is given the time.
+/// How long a member may take to be ready. It covers an agent that can resume its session only when the next minute
+/// of the clock begins.
 const READY_WITHIN: Duration = Duration::from_secs(120);
 
-/// How long until one may expect to see that it was started at all.
-const BEGINS_WITHIN: Duration = Duration::from_secs(2);
+/// How long the supervisor may take to start a member.
+const STARTS_WITHIN: Duration = Duration::from_secs(2);
 
-/// Waits until each of these members is ready, has failed or takes too long; those that are not there, and
-/// why.
+/// Waits until each of these members is ready, has failed or takes too long. Returns those that are not ready, with
+/// the reason.
 pub async fn until_there(
     host: &Host,
     lead: &Seat,
@@ -34,26 +34,26 @@ pub async fn until_there(
     let began = Instant::now();
     loop {
         let is_late = began.elapsed() > READY_WITHIN;
-        // It ends when no team is up, and may just have been about to.
+        // A supervisor that saw no team may have been about to end.
         host.supervised().await?;
-        let mut waits = false;
+        let mut must_wait = false;
         let mut failed = Vec::new();
         for name in names {
-            // Gone from the folder, it has left already.
+            // It is no longer in the registry: it has left the team.
             if host.registry.member(&lead.team, name)?.is_none() {
                 continue;
             }
-            let (plays, _, judged) = state::liveness(host, lead, name).await?;
-            let is_lost = state::is_lost(host, lead, name, plays.is_some(), judged.liveness);
-            let is_coming =
+            let (process, _, judged) = state::liveness(host, lead, name).await?;
+            let is_lost = state::is_lost(host, lead, name, process.is_some(), judged.liveness);
+            let is_starting =
                 matches!(judged.liveness, Liveness::Starting | Liveness::Dead) && !is_lost;
-            waits |= is_coming && !is_late;
-            if is_lost || (is_coming && is_late) {
+            must_wait |= is_starting && !is_late;
+            if is_lost || (is_starting && is_late) {
                 failed.push((name.clone(), judged.evidence.clone()));
             }
-            // That somebody was dead is no news of who is being started in its place.
-            let is_before = is_coming && judged.liveness == Liveness::Dead;
-            if is_before && !seen.contains_key(name) && began.elapsed() < BEGINS_WITHIN {
+            // Do not report the death of the previous process while a new one is being started.
+            let is_previous = is_starting && judged.liveness == Liveness::Dead;
+            if is_previous && !seen.contains_key(name) && began.elapsed() < STARTS_WITHIN {
                 continue;
             }
             if seen.insert(name, judged.liveness) != Some(judged.liveness) {
@@ -61,9 +61,9 @@ pub async fn until_there(
                 report(Progress::Member { name: name.clone(), liveness, evidence });
             }
         }
-        if !waits {
+        if !must_wait {
             return Ok(failed);
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }

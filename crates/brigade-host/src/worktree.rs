@@ -1,7 +1,6 @@
-//! A git worktree for each member that wants one: a folder of its own, on a branch of its own, of the
-//! repository its team works in.
+//! Git worktrees of members: a separate folder on a separate branch of the repository their team works in.
 //!
-//! They stand in brigade's own folder. One with work in it that is nowhere else is never removed.
+//! They are in brigade's state folder. A worktree with work that exists nowhere else is never removed.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -15,42 +14,44 @@ use crate::error::{HostError, Trouble};
 /// A member's worktree.
 #[derive(Clone, Debug)]
 pub struct Worktree {
-    /// The repository: a folder in it.
+    /// A folder in the repository.
     repository: PathBuf,
-    /// Where the worktree stands.
+    /// The folder of the worktree.
     pub dir: PathBuf,
+    /// Its branch.
     pub branch: String,
 }
 
-/// How a worktree's branch stands to what the repository has checked out.
+/// A worktree's branch compared with the checked-out commit of the repository.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Distance {
+    /// The branch.
     pub branch: String,
-    /// Commits that only the branch has.
+    /// The number of commits that only the branch has.
     pub ahead: usize,
-    /// Commits that it does not have.
+    /// The number of commits that the branch lacks.
     pub behind: usize,
-    /// Files that were changed and not committed.
+    /// The number of files with uncommitted changes.
     pub changed: usize,
 }
 
-/// What became of a worktree that is no longer needed.
+/// The result of removing a worktree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Removed {
-    /// There was none.
+    /// There was no worktree.
     None,
-    /// Nothing had come of it, and nothing is left of it.
+    /// The worktree and its branch, which had no commits of its own, were removed.
     Wholly,
-    /// It was removed; its branch has commits and stays.
+    /// The worktree was removed. Its branch was kept because it has commits.
     BranchStays,
-    /// It has changes that are not committed, and stays.
+    /// The worktree was kept because it has uncommitted changes.
     Stays,
-    /// Git cannot look at it, so it stays.
+    /// The worktree was kept because git cannot read it.
     Unclear,
 }
 
 impl Worktree {
-    /// The worktree of a member, there or not.
+    /// The worktree of a member. It may not exist yet.
     pub fn of(worktrees: &Path, repository: &Path, team: &TeamName, name: &MemberName) -> Self {
         Self {
             repository: repository.to_owned(),
@@ -59,17 +60,17 @@ impl Worktree {
         }
     }
 
-    /// The worktree that stands in a folder of ours, if its repository is still to be found.
+    /// The worktree in an existing folder; `None` if its repository is gone.
     pub fn at(dir: &Path, team: &str, name: &str) -> Option<Self> {
         let link = std::fs::read_to_string(dir.join(".git")).ok()?;
-        let its = PathBuf::from(link.trim().strip_prefix("gitdir:")?.trim());
+        let git_dir = PathBuf::from(link.trim().strip_prefix("gitdir:")?.trim());
         // <repository>/.git/worktrees/<name>
-        let repository = its.ancestors().nth(3).filter(|repository| repository.is_dir())?;
+        let repository = git_dir.ancestors().nth(3).filter(|repository| repository.is_dir())?;
         let branch = format!("brigade/{team}/{name}");
         Some(Self { repository: repository.to_owned(), dir: dir.to_owned(), branch })
     }
 
-    /// Sees to it that it is there; the folder in it that is `cwd` in the repository.
+    /// Creates the worktree if it does not exist. Returns the folder in it that corresponds to `cwd` in the repository.
     pub fn make(&self, cwd: &Path) -> Result<PathBuf, HostError> {
         let top = git(&self.repository, &["rev-parse", "--show-toplevel"])?;
         let inside = cwd.canonicalize().ok();
@@ -77,11 +78,11 @@ impl Worktree {
         if !self.is_there() {
             if let Some(parent) = self.dir.parent() {
                 std::fs::create_dir_all(parent).map_err(|source| {
-                    let doing = format!("make the folder {}", parent.display());
+                    let doing = format!("create the folder {}", parent.display());
                     HostError::failed(Trouble::Io { doing, source })
                 })?;
             }
-            // What a worktree that somebody deleted by hand left behind is in the way of a new one.
+            // If a person deleted the folder by hand, git still lists the worktree and refuses a new one.
             git(&self.repository, &["worktree", "prune"])?;
             let dir = self.dir.as_os_str();
             if self.has_branch() {
@@ -98,7 +99,7 @@ impl Worktree {
         Ok(self.dir.join(inside.unwrap_or_default()))
     }
 
-    /// Whether it is there.
+    /// Whether it exists.
     pub fn is_there(&self) -> bool {
         self.dir.join(".git").exists()
     }
@@ -108,7 +109,7 @@ impl Worktree {
         git(&self.repository, &["rev-parse", "--verify", "--quiet", &branch]).is_ok()
     }
 
-    /// How far it is from what the repository has checked out.
+    /// Compares its branch with the checked-out commit of the repository.
     pub fn distance(&self) -> Result<Distance, HostError> {
         let range = format!("HEAD...{}", self.branch);
         let counts = git(&self.repository, &["rev-list", "--left-right", "--count", &range])?;
@@ -119,20 +120,20 @@ impl Worktree {
         Ok(Distance { branch: self.branch.clone(), ahead, behind, changed })
     }
 
-    /// What the member changed since it branched off, committed or not. New files count.
+    /// Returns the diff of all changes since the branch was created, committed or not, including new files.
     pub fn diff(&self, color: bool, stat: bool) -> Result<String, HostError> {
         let base = git(&self.repository, &["merge-base", "HEAD", &self.branch])?;
-        // A list of files of our own, with the new ones in it: the member's stays as it is.
+        // Use a copy of the index to add new files, so that the member's index is not changed.
         let index =
             git(&self.dir, &["rev-parse", "--path-format=absolute", "--git-path", "index"])?;
-        let ours = PathBuf::from(format!("{index}.brigade-{}", std::process::id()));
-        let copied = std::fs::copy(&index, &ours);
+        let index_copy = PathBuf::from(format!("{index}.brigade-{}", std::process::id()));
+        let copied = std::fs::copy(&index, &index_copy);
         copied.map_err(|source| {
             let doing = format!("copy {index}");
             HostError::failed(Trouble::Io { doing, source })
         })?;
-        let shown = self.diff_with(&ours, &base, color, stat);
-        let _gone = std::fs::remove_file(&ours);
+        let shown = self.diff_with(&index_copy, &base, color, stat);
+        let _removed = std::fs::remove_file(&index_copy);
         shown
     }
 
@@ -154,7 +155,7 @@ impl Worktree {
         run_with(Some(index), &self.dir, &args)
     }
 
-    /// Removes it, unless that would lose work.
+    /// Removes it, unless work would be lost.
     pub fn remove(&self) -> Result<Removed, HostError> {
         if !self.is_there() {
             return Ok(Removed::None);
@@ -164,7 +165,7 @@ impl Worktree {
             return Ok(Removed::Stays);
         }
         let dir = self.dir.as_os_str();
-        // Without force: git refuses, too, where there is something to lose.
+        // Without --force, so that git also refuses if work would be lost.
         run(&self.repository, &["worktree".as_ref(), "remove".as_ref(), dir])?;
         if let Some(parent) = self.dir.parent() {
             let _others_there = std::fs::remove_dir(parent);
@@ -177,20 +178,20 @@ impl Worktree {
     }
 }
 
-/// Says why no branch can be made where somebody is to work, if none can.
+/// Fails with the reason if no branch can be created in the repository of `dir`.
 pub fn can_branch(dir: &Path) -> Result<(), HostError> {
-    let lack = if git(dir, &["rev-parse", "--show-toplevel"]).is_err() {
-        "is in no git repository"
+    let reason = if git(dir, &["rev-parse", "--show-toplevel"]).is_err() {
+        "is not in a git repository"
     } else if git(dir, &["rev-parse", "--verify", "--quiet", "HEAD"]).is_err() {
         "is in a git repository without a commit"
     } else {
         return Ok(());
     };
-    let error = HostError::failed(Trouble::NoCommit { dir: dir.to_owned(), lack });
-    Err(error.hint("`git commit` something there first, or leave out `worktree = true`"))
+    let error = HostError::failed(Trouble::NoCommit { dir: dir.to_owned(), reason });
+    Err(error.hint("create a commit there first, or remove `worktree = true`"))
 }
 
-/// What git says, less the line break at its end.
+/// Runs git and returns its output without the final line break.
 fn git(dir: &Path, args: &[&str]) -> Result<String, HostError> {
     let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
     Ok(run(dir, &args)?.trim_end_matches('\n').to_owned())
@@ -203,7 +204,7 @@ fn run(dir: &Path, args: &[&OsStr]) -> Result<String, HostError> {
 fn run_with(index: Option<&Path>, dir: &Path, args: &[&OsStr]) -> Result<String, HostError> {
     let mut git = Command::new("git");
     git.arg("-C").arg(dir).args(args).stdin(Stdio::null());
-    // Of a git that brigade may have been started by.
+    // Set if git itself started brigade, for example in a hook; they would point to the wrong repository.
     for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
         git.env_remove(name);
     }
@@ -216,7 +217,7 @@ fn run_with(index: Option<&Path>, dir: &Path, args: &[&OsStr]) -> Result<String,
     if done.status.success() {
         return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
-    let error = HostError::failed(Trouble::Git { said });
+    let stderr = String::from_utf8_lossy(&done.stderr).trim().to_owned();
+    let error = HostError::failed(Trouble::Git { said: stderr });
     Err(error.hint(format!("in {}", dir.display())))
 }

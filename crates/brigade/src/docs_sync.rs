@@ -1,7 +1,7 @@
 //! Tests that the documentation matches the program.
 //!
 //! The reference of commands, options, tools, agents, keys and `brigade.toml` is generated from the program's own
-//! tables. These tests compare it; with `BRIGADE_PAPERS=write` (`just docs`) they write it. They also parse the
+//! tables. These tests compare it; with `BRIGADE_DOCS=write` (`just docs`) they write it. They also parse the
 //! examples in the documentation as the program would, and check every link.
 
 mod examples;
@@ -44,7 +44,7 @@ fn check(path: &str, current: &str, generated: &str) {
     if current == generated {
         return;
     }
-    if std::env::var_os("BRIGADE_PAPERS").is_some_and(|mode| mode == "write") {
+    if std::env::var_os("BRIGADE_DOCS").is_some_and(|mode| mode == "write") {
         let path = root().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, generated).unwrap();

@@ -1,4 +1,4 @@
-//! The tasks of the file, put in order.
+//! Checks and sorts the tasks of the file.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use super::mistake::Mistakes;
 use super::shape::At;
 use crate::spec::TaskSpec;
 
-/// The tasks so that each stands behind those it waits for, otherwise as in the file.
+/// Returns the tasks in an order in which each comes after those it waits for, otherwise as in the file.
 pub(super) fn tasks(
     tasks: &[(At<String>, TaskTable)],
     members: &[&str],
@@ -24,11 +24,11 @@ pub(super) fn tasks(
     let graph = graph(&specs);
     for circle in graph.circles() {
         let circle: Vec<&(At<String>, TaskTable)> =
-            circle.into_iter().filter_map(|id| tasks.get(place(id)?)).collect();
-        tell(&circle, mistakes);
+            circle.into_iter().filter_map(|id| tasks.get(task_index(id)?)).collect();
+        report_cycle(&circle, mistakes);
     }
     let order = graph.in_order().into_iter();
-    order.filter_map(|id| specs.get(place(id)?).cloned()).collect()
+    order.filter_map(|id| specs.get(task_index(id)?).cloned()).collect()
 }
 
 fn spec(
@@ -38,20 +38,20 @@ fn spec(
     members: &[&str],
     mistakes: &mut Mistakes,
 ) -> TaskSpec {
-    let letter = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if key.value.is_empty() || !key.value.chars().all(letter) {
+    let is_allowed = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if key.value.is_empty() || !key.value.chars().all(is_allowed) {
         let hint = "use letters, digits, '-', '_' and '.'";
-        mistakes.hinted(&key.span, "this cannot name a task", hint);
+        mistakes.hinted(&key.span, "invalid task name", hint);
     }
     if task.subject.is_absent() {
         let hint = "add subject = \"…\"";
-        mistakes.hinted(&key.span, "what is to be done?", hint);
+        mistakes.hinted(&key.span, "this task has no subject", hint);
     }
     let mut after: Vec<String> = Vec::new();
     for other in task.after.get().into_iter().flatten() {
         let At { span, value } = other;
         if *value == key.value {
-            mistakes.add(span, format!("{value:?} would wait for itself"));
+            mistakes.add(span, format!("{value:?} cannot wait for itself"));
         } else if !keys.contains(&value.as_str()) {
             let message = format!("there is no task {value:?}");
             mistakes.unknown(span, message, value, keys.iter().copied());
@@ -68,27 +68,27 @@ fn spec(
     });
     TaskSpec {
         key: key.value.clone(),
-        subject: task.subject.get().map(|words| words.0.clone()).unwrap_or_default(),
+        subject: task.subject.get().map(|subject| subject.0.clone()).unwrap_or_default(),
         description: task.description.get().cloned().unwrap_or_default(),
         after,
         owner,
     }
 }
 
-/// Names the circle where its first task says what it waits for.
-fn tell(circle: &[&(At<String>, TaskTable)], mistakes: &mut Mistakes) {
-    let mut way: Vec<&str> = circle.iter().map(|(key, _)| key.value.as_str()).collect();
+/// Adds a mistake for a dependency cycle, at the `after` of its first task.
+fn report_cycle(circle: &[&(At<String>, TaskTable)], mistakes: &mut Mistakes) {
+    let mut path: Vec<&str> = circle.iter().map(|(key, _)| key.value.as_str()).collect();
     let [(key, task), ..] = circle else { return };
-    let next = way.get(1).copied().unwrap_or(&key.value);
+    let next = path.get(1).copied().unwrap_or(&key.value);
     let waits = task.after.get().into_iter().flatten().find(|other| other.value == next);
-    way.push(&key.value);
+    path.push(&key.value);
     let message =
-        format!("these tasks wait for each other, so none can be begun: {}", way.join(" → "));
+        format!("these tasks wait for each other, so none can start: {}", path.join(" → "));
     let span = waits.map_or(&key.span, |other| &other.span);
-    mistakes.hinted(span, message, "one of them must not wait");
+    mistakes.hinted(span, message, "remove one of these dependencies");
 }
 
-/// The tasks as a new board would have them, the first as number 1.
+/// Returns the dependency graph of the tasks as a new board would have them. The first task is number 1.
 pub fn graph(specs: &[TaskSpec]) -> Graph {
     let number = |key: &String| specs.iter().position(|task| task.key == *key).map(|at| at + 1);
     let documents: Vec<Vec<u8>> = specs
@@ -117,7 +117,7 @@ pub fn graph(specs: &[TaskSpec]) -> Graph {
     Graph::of(tasks.iter().map(|(id, task)| (*id, task)))
 }
 
-/// Which of the tasks has this number.
-fn place(id: TaskId) -> Option<usize> {
+/// Returns the index of the task with this number.
+fn task_index(id: TaskId) -> Option<usize> {
     usize::try_from(id.get()).ok()?.checked_sub(1)
 }

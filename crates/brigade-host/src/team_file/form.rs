@@ -1,4 +1,5 @@
-//! The form of `brigade.toml`. The comments on the keys are what an editor shows.
+//! The tables and keys of `brigade.toml`. Their doc comments are the descriptions in the JSON Schema, which editors
+//! show.
 
 use brigade_agents::driver::{self, AGENTS};
 use brigade_core::policy::Ruling;
@@ -8,7 +9,9 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::mistake::Mistakes;
-use super::shape::{At, Field, Named, Shape, Table, said, spelled, tables, told, words};
+use super::shape::{
+    At, Field, Named, TomlTable, TomlValue, doc_text, key_name, keywords, tables, with_entry,
+};
 use crate::location::{Address, AddressError};
 use crate::spec::{AccessWord, Answers, Place, Restart};
 
@@ -17,116 +20,116 @@ tables! {
     File needs "team" {
         /// The team's name: a-z, 0-9 and '-'.
         team: TeamName,
-        /// What the team is for.
+        /// The purpose of the team.
         description: String,
-        /// Where the team lives: `files` of this host, the default, or an engine at
-        /// `nats://HOST:PORT` or `tls://HOST:PORT`, several with a comma between them. `--store` and
-        /// `BRIGADE_STORE` count before it.
+        /// Where the team is stored: `files` of this host (the default), or NATS servers at
+        /// `nats://HOST:PORT` or `tls://HOST:PORT`, separated by commas. `--store` and
+        /// `BRIGADE_STORE` override it.
         store: Address,
-        /// The file with the credentials for the engine, seen from this file.
-        creds: Words,
-        /// The agent that leads. Without this table a person does.
+        /// The credentials file for the NATS server, relative to this file.
+        creds: NonEmpty,
+        /// The agent that leads. Without this table a person leads.
         lead: Lead,
-        /// What holds for the lead and every member that does not say otherwise.
+        /// Default settings for the lead and the members.
         defaults: Defaults,
         /// The members, by name.
         members: Named<Member>,
-        /// The tasks the board begins with, by a name of yours that stands in this file only.
+        /// The initial tasks, each under a name that is used only in this file.
         tasks: Named<TaskTable>,
     }
 
-    /// What can be said of whoever runs on this host.
+    /// Settings of a member or the lead.
     Common {
-        /// Which agent: a name that `brigade agents` lists, or `acp:COMMAND` for any program that
+        /// The agent: a name that `brigade agents` lists, or `acp:COMMAND` for any program that
         /// speaks the Agent Client Protocol.
-        agent: AgentWord,
-        /// The agent's program, if it is not the one on the path: a path seen from this file. One of
-        /// `[defaults]` holds only for the agent of `[defaults]`.
-        program: Words,
-        /// The model, as the agent names it; the agent's own choice if not said. One of
-        /// `[defaults]` holds only for the agent of `[defaults]`.
-        model: Words,
-        /// What may be done without asking: `ask`, the default, is what the agent's own
-        /// rules allow, `full` is everything.
+        agent: AgentName,
+        /// The agent's program, relative to this file, if it is not the one on `PATH`. In
+        /// `[defaults]` it applies only to members with the agent of `[defaults]`.
+        program: NonEmpty,
+        /// The model, as the agent names it; the agent's own choice by default. In
+        /// `[defaults]` it applies only to members with the agent of `[defaults]`.
+        model: NonEmpty,
+        /// The actions it may take without asking: `ask` (the default) for those the agent's own
+        /// rules allow, `full` for all.
         access: AccessWord,
-        /// The variables it inherits, by name, beside the few no program can do without; all of them
-        /// if not said.
+        /// The environment variables it inherits, by name, in addition to those every program
+        /// needs; all of them by default.
         env: Vec<EnvName>,
-        /// Where it runs: `headless`, the default, is nowhere to be seen, `tmux` in a
-        /// window of tmux, `native` is the real Claude Code itself, in a window of tmux.
+        /// Where it runs: `headless` (the default) in the background, `tmux` in a
+        /// tmux window, `native` as the real Claude Code in a tmux window.
         place: Place,
-        /// What becomes of it when its process dies: `always`, the default, starts it
-        /// again, `never` gives its tasks back to the board.
+        /// The reaction when its process dies: `always` (the default) restarts it, `never`
+        /// releases its tasks.
         restart: Restart,
-        /// The folder it works in, seen from this file; this file's own if not said.
-        dir: Words,
-        /// Commands that are allowed without asking, `*` standing for any letters.
-        allow: Vec<Words>,
-        /// Commands that somebody is asked about, whatever `allow` says.
-        ask: Vec<Words>,
-        /// Commands that are refused, whatever anything else says.
-        deny: Vec<Words>,
-        /// Rules in full. They are looked at after `deny` and before `ask` and `allow`; the first
-        /// that fits counts.
+        /// The folder it works in, relative to this file; the folder of this file by default.
+        dir: NonEmpty,
+        /// Commands it may run without asking. `*` matches any text.
+        allow: Vec<NonEmpty>,
+        /// Commands it must ask about, even if `allow` matches them.
+        ask: Vec<NonEmpty>,
+        /// Commands it must not run, even if another rule allows them.
+        deny: Vec<NonEmpty>,
+        /// Rules with all their keys. They are checked after `deny` and before `ask` and `allow`; the
+        /// first that matches counts.
         rules: Vec<At<RuleTable>>,
     }
 
-    /// What holds for everybody who does not say otherwise.
+    /// Default settings for the lead and the members.
     Defaults with common: Common {
-        /// Whether nothing may be changed before a plan is approved. Not for the lead.
+        /// Whether a member must not change anything before its plan is approved. Not for the lead.
         plan: bool,
-        /// Whether each works in a git worktree of its own, on a branch of its own. Not for the lead.
+        /// Whether each member works in its own git worktree, on its own branch. Not for the lead.
         worktree: bool,
     }
 
     /// A member.
     Member with common: Common {
-        /// What it is told first.
-        prompt: Words,
-        /// The file that says what it is told first, seen from this file; instead of `prompt`.
-        prompt_file: Words,
-        /// Whether nothing may be changed before its plan is approved.
+        /// The first message it gets.
+        prompt: NonEmpty,
+        /// A file with the first message it gets, relative to this file; instead of `prompt`.
+        prompt_file: NonEmpty,
+        /// Whether it must not change anything before its plan is approved.
         plan: bool,
-        /// Whether it works in a git worktree of its own, on a branch of its own.
+        /// Whether it works in its own git worktree, on its own branch.
         worktree: bool,
     }
 
     /// The agent that leads.
     Lead with common: Common {
-        /// What it is told first.
-        prompt: Words,
-        /// The file that says what it is told first, seen from this file; instead of `prompt`.
-        prompt_file: Words,
-        /// Who answers plans and requests for leave: `person`, the default, is a person
-        /// alone, `lead` the agent that leads, too.
+        /// The first message it gets.
+        prompt: NonEmpty,
+        /// A file with the first message it gets, relative to this file; instead of `prompt`.
+        prompt_file: NonEmpty,
+        /// Who answers plans and permission requests: `person` (the default) only a person,
+        /// `lead` also the agent that leads.
         answers: Answers,
     }
 
-    /// What is said to a request for leave.
+    /// A rule that answers permission requests.
     RuleTable needs "ruling" {
-        /// What is said: `allow`, `ask` or `deny`.
+        /// The answer: `allow`, `ask` or `deny`.
         ruling: Ruling,
-        /// The tool, as its agent names it, `*` standing for any letters; any tool if not said.
-        tool: Words,
-        /// The command as it would be run, of another tool its input as JSON, `*` standing for any
-        /// letters; anything if not said.
-        command: Words,
+        /// The tool, as its agent names it; any tool by default. `*` matches any text.
+        tool: NonEmpty,
+        /// The command, or the JSON input of a tool that runs no command; any by default. `*`
+        /// matches any text.
+        command: NonEmpty,
     }
 
     /// A task.
     TaskTable needs "subject" {
-        /// What is to be done, in a few words.
-        subject: Words,
-        /// The same at length.
+        /// The title.
+        subject: NonEmpty,
+        /// The full description.
         description: String,
-        /// The tasks that have to be done before, by their names in this file.
+        /// The tasks that must be done first, by their names in this file.
         after: Vec<At<String>>,
-        /// The member whose task it is from the start, or `team-lead`; anybody's if not said.
+        /// The initial owner: a member or `team-lead`; no owner by default.
         owner: String,
     }
 }
 
-words! {
+keywords! {
     "access" AccessWord { "ask" => Self::Ask, "full" => Self::Full, }
     "place" Place {
         "headless" => Self::Headless, "tmux" => Self::Tmux, "native" => Self::Native,
@@ -136,16 +139,16 @@ words! {
     "ruling" Ruling { "allow" => Self::Allow, "ask" => Self::Ask, "deny" => Self::Deny, }
 }
 
-/// Text that says something.
+/// Text that is not blank.
 #[derive(Clone, Debug)]
-pub(super) struct Words(pub(super) String);
+pub(super) struct NonEmpty(pub(super) String);
 
-impl Shape for Words {
+impl TomlValue for NonEmpty {
     fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
         let span = value.span();
         let text = String::read(value, mistakes)?;
         if text.trim().is_empty() {
-            mistakes.hinted(&span, "this says nothing", "fill it in, or leave the key out");
+            mistakes.hinted(&span, "this text is empty", "fill it in, or remove the key");
             return None;
         }
         Some(Self(text))
@@ -156,7 +159,7 @@ impl Shape for Words {
     }
 }
 
-impl Shape for TeamName {
+impl TomlValue for TeamName {
     fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
         let span = value.span();
         let parsed = String::read(value, mistakes)?.parse();
@@ -170,7 +173,7 @@ impl Shape for TeamName {
     }
 }
 
-impl Shape for Address {
+impl TomlValue for Address {
     fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
         let span = value.span();
         let parsed = String::read(value, mistakes)?.parse();
@@ -183,11 +186,11 @@ impl Shape for Address {
     }
 }
 
-/// An agent there is a driver for.
+/// A known agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct AgentWord(pub(super) String);
+pub(super) struct AgentName(pub(super) String);
 
-impl Shape for AgentWord {
+impl TomlValue for AgentName {
     fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
         let span = value.span();
         let name = String::read(value, mistakes)?;
@@ -199,7 +202,7 @@ impl Shape for AgentWord {
             mistakes.hinted(&span, "the command of this agent is missing", hint);
         } else {
             let known = AGENTS.iter().map(|agent| agent.name).chain(["acp:COMMAND"]);
-            mistakes.unknown(&span, format!("there is no agent {name:?}"), &name, known);
+            mistakes.unknown(&span, format!("unknown agent {name:?}"), &name, known);
         }
         None
     }
@@ -215,17 +218,17 @@ impl Shape for AgentWord {
 #[derive(Clone, Debug)]
 pub(super) struct EnvName(pub(super) String);
 
-impl Shape for EnvName {
+impl TomlValue for EnvName {
     fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
         let span = value.span();
         let name = String::read(value, mistakes)?;
-        let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        if name.chars().all(letter) && name.starts_with(|c: char| !c.is_ascii_digit()) {
+        let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if name.chars().all(is_allowed) && name.starts_with(|c: char| !c.is_ascii_digit()) {
             return Some(Self(name));
         }
         if name.contains('=') {
-            let hint = "name the variable only; its value is the one it has when the team starts";
-            mistakes.hinted(&span, "a value does not belong into this file", hint);
+            let hint = "write only the name; the value is read when the team starts";
+            mistakes.hinted(&span, "this file must not contain values of variables", hint);
         } else {
             mistakes.add(&span, format!("{name:?} is not the name of a variable"));
         }
@@ -237,8 +240,8 @@ impl Shape for EnvName {
     }
 }
 
-/// The JSON Schema of the file, for editors.
+/// Returns the JSON Schema of the file, for editors.
 pub fn schema() -> Value {
-    let schema = said(File::schema(), "title", "brigade.toml");
-    said(schema, "$schema", "https://json-schema.org/draft/2020-12/schema")
+    let schema = with_entry(File::schema(), "title", "brigade.toml");
+    with_entry(schema, "$schema", "https://json-schema.org/draft/2020-12/schema")
 }

@@ -1,4 +1,4 @@
-//! What holds of every file, whatever is in it.
+//! Property tests of the team file.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -14,8 +14,8 @@ use crate::spec::{AccessWord, Answers, MemberSpec, Place, Restart, TaskSpec, Tea
 
 const ROOT: &str = "/";
 
-/// A file with something of everything.
-const WHOLE: &str = r#"
+/// A file with every kind of table.
+const FULL_FILE: &str = r#"
 team = "parser"
 description = "Ship it"
 [lead]
@@ -46,7 +46,7 @@ owner = "bob"
 
 proptest! {
     #[test]
-    fn what_was_said_is_what_is_read(spec in team()) {
+    fn a_printed_team_is_read_back_unchanged(spec in team()) {
         let text = print(&spec);
         match parse(&text, Path::new(ROOT)) {
             Ok(read) => prop_assert_eq!(read, spec, "{}", text),
@@ -55,27 +55,27 @@ proptest! {
     }
 
     #[test]
-    fn no_text_is_too_much(text in any::<String>()) {
-        in_place(&text)?;
+    fn any_text_is_accepted_or_rejected_with_valid_positions(text in any::<String>()) {
+        check_mistakes(&text)?;
     }
 
     #[test]
-    fn no_slip_of_the_hand_is_too_much(
-        from in 0..WHOLE.len(),
+    fn a_damaged_file_is_accepted_or_rejected_with_valid_positions(
+        from in 0..FULL_FILE.len(),
         length in 0..20_usize,
         instead in "[a-z\\[\\]\"='{},.#\n\u{1b}é0 ]{0,6}",
     ) {
-        let to = (from + length).min(WHOLE.len());
-        // The file is ASCII, so that every place in it lies between two characters.
-        let (before, rest) = (WHOLE.get(..from), WHOLE.get(to..));
+        let to = (from + length).min(FULL_FILE.len());
+        // The file is ASCII, so every byte offset is a character boundary.
+        let (before, rest) = (FULL_FILE.get(..from), FULL_FILE.get(to..));
         prop_assert!(before.is_some() && rest.is_some());
         let text = [before.unwrap_or_default(), &instead, rest.unwrap_or_default()].concat();
-        in_place(&text)?;
+        check_mistakes(&text)?;
     }
 }
 
-/// Every mistake is in the file, and nothing that is told of it would move a terminal.
-fn in_place(text: &str) -> Result<(), TestCaseError> {
+/// Checks that every mistake has a position in the file and is shown without control characters.
+fn check_mistakes(text: &str) -> Result<(), TestCaseError> {
     let Err(mistakes) = parse(text, Path::new(ROOT)) else { return Ok(()) };
     prop_assert!(!mistakes.is_empty());
     for mistake in mistakes {
@@ -87,14 +87,14 @@ fn in_place(text: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Text that says something.
-fn words() -> impl Strategy<Value = String> {
+/// Text that is not blank.
+fn non_blank() -> impl Strategy<Value = String> {
     any::<String>().prop_map(|text| format!("a{text}"))
 }
 
 fn rules() -> impl Strategy<Value = Vec<Rule>> {
     let ruling = prop_oneof![Just(Ruling::Allow), Just(Ruling::Ask), Just(Ruling::Deny)];
-    let rule = (ruling, option::of(words()), option::of(words()));
+    let rule = (ruling, option::of(non_blank()), option::of(non_blank()));
     vec(rule.prop_map(|(ruling, tool, command)| Rule { ruling, tool, command }), 0..3)
 }
 
@@ -104,9 +104,9 @@ fn member(name: MemberName) -> impl Strategy<Value = MemberSpec> {
     let place = prop_oneof![Just(Place::Headless), Just(Place::Tmux), Just(Place::Native)];
     let restart = prop_oneof![Just(Restart::Always), Just(Restart::Never)];
     let env = option::of(vec("[A-Z_][A-Z0-9_]{0,5}", 0..3));
-    let words = (option::of(words()), option::of(words()));
+    let non_blank = (option::of(non_blank()), option::of(non_blank()));
     let flags = any::<(bool, bool)>();
-    let all = (agent, words, flags, access, rules(), env, place, restart);
+    let all = (agent, non_blank, flags, access, rules(), env, place, restart);
     all.prop_map(
         move |(agent, (model, prompt), (plan, worktree), access, rules, env, place, restart)| {
             MemberSpec {
@@ -137,14 +137,14 @@ fn members() -> impl Strategy<Value = Vec<MemberSpec>> {
     })
 }
 
-/// Each waits for some of those before it.
+/// Tasks that each wait for some earlier ones.
 fn tasks() -> impl Strategy<Value = Vec<TaskSpec>> {
-    vec((words(), any::<String>(), any::<u8>(), any::<bool>()), 0..5).prop_map(|all| {
+    vec((non_blank(), any::<String>(), any::<u8>(), any::<bool>()), 0..5).prop_map(|all| {
         let key = |at: usize| format!("t{at}");
         let task =
-            |(at, (subject, description, waits, kept)): (usize, (String, String, u8, bool))| {
+            |(at, (subject, description, waits, is_owned)): (usize, (String, String, u8, bool))| {
                 let after = (0..at).filter(|other| waits >> other & 1 == 1).map(key).collect();
-                let owner = kept.then(MemberName::lead);
+                let owner = is_owned.then(MemberName::lead);
                 TaskSpec { key: key(at), subject, description, after, owner }
             };
         all.into_iter().enumerate().map(task).collect()
@@ -170,12 +170,12 @@ fn team() -> impl Strategy<Value = TeamSpec> {
     )
 }
 
-/// The file of a team, everything said at length.
+/// Prints the file of a team with all keys.
 fn print(team: &TeamSpec) -> String {
     let mut text =
         format!("team = \"{}\"\ndescription = {}\n", team.team, quoted(&team.description));
     if let Some(lead) = &team.lead {
-        let _infallible = writeln!(text, "[lead]\nanswers = {}", word(&team.answers));
+        let _infallible = writeln!(text, "[lead]\nanswers = {}", json(&team.answers));
         print_member(lead, "lead", &mut text);
     }
     for member in &team.members {
@@ -188,7 +188,7 @@ fn print(team: &TeamSpec) -> String {
         let TaskSpec { key, subject, description, after, owner } = task;
         let (subject, description) = (quoted(subject), quoted(description));
         let _infallible = writeln!(text, "[tasks.{key}]\nsubject = {subject}");
-        let _infallible = writeln!(text, "description = {description}\nafter = {}", word(after));
+        let _infallible = writeln!(text, "description = {description}\nafter = {}", json(after));
         if let Some(owner) = owner {
             let _infallible = writeln!(text, "owner = \"{owner}\"");
         }
@@ -198,19 +198,19 @@ fn print(team: &TeamSpec) -> String {
 
 fn print_member(member: &MemberSpec, table: &str, text: &mut String) {
     let _infallible =
-        writeln!(text, "agent = {}\naccess = {}", quoted(&member.agent), word(&member.access));
+        writeln!(text, "agent = {}\naccess = {}", quoted(&member.agent), json(&member.access));
     let _infallible =
-        writeln!(text, "place = {}\nrestart = {}", word(&member.place), word(&member.restart));
+        writeln!(text, "place = {}\nrestart = {}", json(&member.place), json(&member.restart));
     for (key, value) in [("model", &member.model), ("prompt", &member.prompt)] {
         if let Some(value) = value {
             let _infallible = writeln!(text, "{key} = {}", quoted(value));
         }
     }
     if let Some(env) = &member.env {
-        let _infallible = writeln!(text, "env = {}", word(env));
+        let _infallible = writeln!(text, "env = {}", json(env));
     }
     for rule in &member.rules {
-        let _infallible = writeln!(text, "[[{table}.rules]]\nruling = {}", word(&rule.ruling));
+        let _infallible = writeln!(text, "[[{table}.rules]]\nruling = {}", json(&rule.ruling));
         for (key, value) in [("tool", &rule.tool), ("command", &rule.command)] {
             if let Some(value) = value {
                 let _infallible = writeln!(text, "{key} = {}", quoted(value));
@@ -219,12 +219,12 @@ fn print_member(member: &MemberSpec, table: &str, text: &mut String) {
     }
 }
 
-/// JSON's way to write words and lists of names is TOML's, too.
-fn word(value: &impl serde::Serialize) -> String {
+/// JSON and TOML write keywords and lists of names in the same way.
+fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// So is its way with text, save for one character.
+/// JSON and TOML quote text in the same way, except for one character.
 fn quoted(text: &str) -> String {
-    word(&text).replace('\u{7f}', "\\u007f")
+    json(&text).replace('\u{7f}', "\\u007f")
 }

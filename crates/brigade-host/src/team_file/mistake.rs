@@ -1,4 +1,4 @@
-//! What is wrong in the file, and where: each mistake with its line, a caret, and what to do.
+//! Mistakes in the file, shown with the line, a caret and a hint.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,37 +9,39 @@ use unicode_width::UnicodeWidthStr as _;
 use crate::suggest;
 use brigade_core::text::{cut, plain};
 
-/// How much of a line is shown before and after the caret begins, in columns.
-const BEFORE: usize = 60;
-const AFTER: usize = 80;
+/// Maximum width of the text before the caret, in columns.
+const MAX_BEFORE: usize = 60;
+/// Maximum width of the text from the caret on, in columns.
+const MAX_AFTER: usize = 80;
 
-/// A mistake, told in the words of the file.
+/// A mistake in the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Mistake {
-    /// From 1.
+    /// The line, starting at 1.
     pub line: usize,
-    /// From 1, in characters.
+    /// The column in characters, starting at 1.
     pub column: usize,
+    /// What is wrong.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     #[serde(skip)]
-    shown: Shown,
+    shown: MarkedLine,
 }
 
-/// The line, with nothing in it that a terminal would obey, and the place in it.
+/// The line without control characters, and the position of the carets below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Shown {
+struct MarkedLine {
     text: String,
     /// Columns before the caret.
     indent: usize,
-    /// How many carets.
+    /// Number of carets.
     carets: usize,
 }
 
 impl fmt::Display for Mistake {
-    /// Without the place: whoever prints it knows the file.
+    /// Shows the line, the carets and the hint. The caller prints the path and the message.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { line, shown, hint, .. } = self;
         let number = line.to_string();
@@ -54,15 +56,15 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// What has been found so far.
+/// The mistakes found so far.
 #[derive(Debug, Default)]
 pub(super) struct Mistakes {
-    found: Vec<Note>,
+    found: Vec<SpanMistake>,
 }
 
-/// A mistake whose place is not looked up yet.
+/// A mistake with its byte range; the line and column are computed later.
 #[derive(Debug)]
-struct Note {
+struct SpanMistake {
     span: Range<usize>,
     message: String,
     hint: Option<String>,
@@ -74,7 +76,7 @@ impl Mistakes {
     }
 
     pub(super) fn add(&mut self, span: &Range<usize>, message: impl Into<String>) {
-        self.note(span, message.into(), None);
+        self.push(span, message.into(), None);
     }
 
     pub(super) fn hinted(
@@ -83,10 +85,10 @@ impl Mistakes {
         message: impl Into<String>,
         hint: impl Into<String>,
     ) {
-        self.note(span, message.into(), Some(hint.into()));
+        self.push(span, message.into(), Some(hint.into()));
     }
 
-    /// Something that is not among those it could be.
+    /// Adds a mistake about an unknown name, with a suggestion or the list of known names as hint.
     pub(super) fn unknown<'k>(
         &mut self,
         span: &Range<usize>,
@@ -100,70 +102,70 @@ impl Mistakes {
             None if known.is_empty() => None,
             None => Some(format!("one of {}", suggest::list(&known))),
         };
-        self.note(span, message.into(), hint);
+        self.push(span, message.into(), hint);
     }
 
-    fn note(&mut self, span: &Range<usize>, message: String, hint: Option<String>) {
-        self.found.push(Note { span: span.clone(), message, hint });
+    fn push(&mut self, span: &Range<usize>, message: String, hint: Option<String>) {
+        self.found.push(SpanMistake { span: span.clone(), message, hint });
     }
 
-    /// All of them, in the order of the file.
+    /// Returns all mistakes with line and column, in the order of the file.
     pub(super) fn placed(mut self, text: &str) -> Vec<Mistake> {
-        self.found.sort_by_key(|note| note.span.start);
+        self.found.sort_by_key(|push| push.span.start);
         self.found.dedup_by(|b, a| a.span == b.span && a.message == b.message);
-        let lines = Lines::of(text);
-        self.found.into_iter().map(|note| lines.place(note)).collect()
+        let lines = LineIndex::new(text);
+        self.found.into_iter().map(|mistake| lines.locate(mistake)).collect()
     }
 }
 
-/// Where the lines of a text begin.
-struct Lines<'t> {
+/// The start offsets of the lines of a text.
+struct LineIndex<'t> {
     text: &'t str,
     starts: Vec<usize>,
 }
 
-impl<'t> Lines<'t> {
-    fn of(text: &'t str) -> Self {
+impl<'t> LineIndex<'t> {
+    fn new(text: &'t str) -> Self {
         let breaks = text.match_indices('\n').map(|(at, _)| at + 1);
         Self { text, starts: std::iter::once(0).chain(breaks).collect() }
     }
 
-    fn place(&self, note: Note) -> Mistake {
-        let Note { span, message, hint } = note;
+    fn locate(&self, mistake: SpanMistake) -> Mistake {
+        let SpanMistake { span, message, hint } = mistake;
         let line = self.starts.partition_point(|&start| start <= span.start);
         let start = self.starts.get(line.saturating_sub(1)).copied().unwrap_or_default();
         let (_, text) = self.text.split_at_checked(start).unwrap_or(("", self.text));
         let text = text.split('\n').next().unwrap_or_default().trim_end_matches('\r');
-        // A span of the parser's lies between characters; where it does not, the end is shown.
+        // The parser's spans lie on character boundaries. If one does not, mark the end of the line.
         let (before, rest) = text.split_at_checked(span.start - start).unwrap_or((text, ""));
         let length = span.len().min(rest.len());
-        let (marked, behind) = rest.split_at_checked(length).unwrap_or((rest, ""));
+        let (marked, after) = rest.split_at_checked(length).unwrap_or((rest, ""));
         let column = before.chars().count() + 1;
-        let shown = Shown::new(&harmless(before), &harmless(marked), &harmless(behind));
+        let shown = MarkedLine::new(&printable(before), &printable(marked), &printable(after));
         Mistake { line, column, message, hint, shown }
     }
 }
 
-/// A tab is as wide as the terminal likes, so none is shown.
-fn harmless(text: &str) -> String {
+/// Escapes control characters, and replaces tabs by spaces because the width of a tab depends on the terminal.
+fn printable(text: &str) -> String {
     plain(text).replace('\t', " ")
 }
 
-impl Shown {
-    fn new(before: &str, marked: &str, behind: &str) -> Self {
+impl MarkedLine {
+    fn new(before: &str, marked: &str, after: &str) -> Self {
         let mut text = String::new();
-        if before.width() > BEFORE {
-            let kept: Vec<char> = before.chars().rev().take(BEFORE / 2).collect();
+        if before.width() > MAX_BEFORE {
+            let kept: Vec<char> = before.chars().rev().take(MAX_BEFORE / 2).collect();
             text.push('…');
             text.extend(kept.into_iter().rev());
         } else {
             text.push_str(before);
         }
         let indent = text.width();
-        let marked = cut(marked, AFTER);
+        let marked = cut(marked, MAX_AFTER);
         let carets = marked.width().max(1);
         text.push_str(&marked);
-        text.push_str(&cut(behind, AFTER.saturating_sub(carets).max(1)));
+        text.push_str(&cut(after, MAX_AFTER.saturating_sub(carets).max(1)));
         Self { text: text.trim_end().to_owned(), indent, carets }
     }
 }
@@ -182,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_caret_stands_below_what_is_meant() {
+    fn the_carets_are_below_the_marked_text() {
         check("a = 1\nb = two\n", 10..13, (2, 5), "    |\n  2 | b = two\n    |     ^^^");
         check("日本 = x", 9..10, (1, 6), "    |\n  1 | 日本 = x\n    |        ^");
         check("a = \"one\ntwo\"", 4..13, (1, 5), "    |\n  1 | a = \"one\n    |     ^^^^");
@@ -191,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_a_line_reaches_the_terminal_as_a_command() {
+    fn control_characters_of_a_line_are_escaped() {
         let shown = "    |\n  1 | \\u{1b}[2J x\n    |           ^";
         check("\u{1b}[2J\tx", 5..6, (1, 6), shown);
     }

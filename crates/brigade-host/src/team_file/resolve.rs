@@ -1,5 +1,4 @@
-//! From what the file says to what the team is to be: what is not said is filled in, and what makes no
-//! sense is told.
+//! Turns the parsed file into the spec of a team: fills in defaults and reports settings that make no sense.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -9,31 +8,31 @@ use brigade_core::policy::{Rule, Ruling};
 use brigade_wire::name::{LEAD, MemberName};
 
 use super::board;
-use super::form::{Common, Defaults, File, Lead, Member, RuleTable, Words};
+use super::form::{Common, Defaults, File, Lead, Member, NonEmpty, RuleTable};
 use super::mistake::Mistakes;
 use super::prompt;
 use super::shape::{At, Field};
 use crate::spec::{MemberSpec, Place, TeamSpec};
 use crate::suggest;
 
-/// The team, or nothing if there are mistakes.
+/// Returns the team, or `None` if there are mistakes.
 pub(super) fn team(file: &File, root: &Path, mistakes: &mut Mistakes) -> Option<TeamSpec> {
     if file.team.is_absent() {
-        let hint = "begin the file with a name, as in team = \"demo\"";
+        let hint = "start the file with a name, for example team = \"demo\"";
         mistakes.hinted(&(0..0), "the team has no name", hint);
     }
     if let (Some(creds), true) = (file.creds.at(), file.store.is_absent()) {
-        let hint = "add store = \"nats://…\", or leave the credentials out";
-        mistakes.hinted(&creds.span, "these are the credentials of no engine", hint);
+        let hint = "add store = \"nats://…\", or remove the credentials";
+        mistakes.hinted(&creds.span, "credentials without a NATS server", hint);
     }
     let none = Defaults::default();
     let defaults = file.defaults.get().unwrap_or(&none);
-    let mut house = House { root, defaults, mistakes };
-    let lead = file.lead.at().map(|lead| house.lead(lead));
+    let mut resolver = Resolver { root, defaults, mistakes };
+    let lead = file.lead.at().map(|lead| resolver.lead(lead));
     let mut members: Vec<Option<MemberSpec>> = Vec::new();
     let mut names: Vec<&At<String>> = Vec::new();
     for (name, member) in file.members.get().map_or(&[][..], |members| &members.0) {
-        members.push(house.member(name, member, &names));
+        members.push(resolver.member(name, member, &names));
         names.push(name);
     }
     let names: Vec<&str> = names.iter().map(|name| name.value.as_str()).collect();
@@ -53,24 +52,24 @@ pub(super) fn team(file: &File, root: &Path, mistakes: &mut Mistakes) -> Option<
     })
 }
 
-/// What everybody shares.
-struct House<'h> {
-    root: &'h Path,
-    defaults: &'h Defaults,
-    mistakes: &'h mut Mistakes,
+/// The data needed to resolve the lead and each member.
+struct Resolver<'r> {
+    root: &'r Path,
+    defaults: &'r Defaults,
+    mistakes: &'r mut Mistakes,
 }
 
-/// What a member and the lead say each for themselves.
-struct Own<'o> {
+/// The settings that members and the lead have in common.
+struct OwnSettings<'o> {
     common: &'o Common,
-    prompt: &'o Field<Words>,
-    prompt_file: &'o Field<Words>,
+    prompt: &'o Field<NonEmpty>,
+    prompt_file: &'o Field<NonEmpty>,
 }
 
-impl House<'_> {
+impl Resolver<'_> {
     fn lead(&mut self, lead: &At<Lead>) -> Option<MemberSpec> {
         let At { span, value: Lead { common, prompt, prompt_file, .. } } = lead;
-        self.spec(MemberName::lead(), span, &Own { common, prompt, prompt_file })
+        self.spec(MemberName::lead(), span, &OwnSettings { common, prompt, prompt_file })
     }
 
     fn member(
@@ -80,7 +79,7 @@ impl House<'_> {
         before: &[&At<String>],
     ) -> Option<MemberSpec> {
         let Member { common, prompt, prompt_file, .. } = member;
-        let own = Own { common, prompt, prompt_file };
+        let own = OwnSettings { common, prompt, prompt_file };
         let others = before.iter().map(|other| other.value.as_str());
         let parsed = name.value.parse::<MemberName>().and_then(|parsed| {
             parsed.check_free(others)?;
@@ -90,7 +89,7 @@ impl House<'_> {
         let parsed = match parsed {
             Ok(parsed) if lead(&parsed) => {
                 let message = format!("{LEAD:?} is the lead's own name");
-                self.mistakes.hinted(&name.span, message, "an agent that leads is told in [lead]");
+                self.mistakes.hinted(&name.span, message, "describe an agent that leads in [lead]");
                 None
             }
             Ok(parsed) => Some(parsed),
@@ -99,7 +98,7 @@ impl House<'_> {
                 None
             }
         };
-        // What else is wrong is told as well, under whatever name.
+        // Check the other settings, too, even if the name is invalid.
         let spec = self.spec(parsed.clone().unwrap_or_else(MemberName::lead), &name.span, &own)?;
         Some(MemberSpec {
             name: parsed?,
@@ -109,54 +108,62 @@ impl House<'_> {
         })
     }
 
-    fn spec(&mut self, name: MemberName, at: &Range<usize>, own: &Own<'_>) -> Option<MemberSpec> {
-        let (mine, all) = (own.common, &self.defaults.common);
-        let agent = inherited(&mine.agent, &all.agent);
-        if mine.agent.is_absent() && all.agent.is_absent() {
+    fn spec(
+        &mut self,
+        name: MemberName,
+        at: &Range<usize>,
+        own: &OwnSettings<'_>,
+    ) -> Option<MemberSpec> {
+        let (settings, own, default) = (own, own.common, &self.defaults.common);
+        let agent = inherited(&own.agent, &default.agent);
+        if own.agent.is_absent() && default.agent.is_absent() {
             let hint = "add agent = \"…\" here or in [defaults]; `brigade agents` lists them";
-            self.mistakes.hinted(at, "which agent is it?", hint);
+            self.mistakes.hinted(at, "no agent is set", hint);
         }
-        let place = inherited(&mine.place, &all.place).unwrap_or_default();
+        let place = inherited(&own.place, &default.place).unwrap_or_default();
         let native = |agent: &str| driver::agent(agent).is_some_and(|choice| choice.agent.native);
         if let Some(agent) = agent.as_ref().filter(|agent| !native(&agent.0))
             && place == Place::Native
         {
-            let agent_at = mine.agent.at().map(|agent| &agent.span);
-            let span = mine.place.at().map(|place| &place.span).or(agent_at).unwrap_or(at).clone();
+            let agent_at = own.agent.at().map(|agent| &agent.span);
+            let span = own.place.at().map(|place| &place.span).or(agent_at).unwrap_or(at).clone();
             let natives = AGENTS.iter().filter(|agent| agent.native).map(|agent| agent.name);
             let natives = suggest::list(&natives.collect::<Vec<_>>());
             let message = format!("{:?} cannot be native; only {natives} can", agent.0);
-            self.mistakes.hinted(&span, message, "say place = \"tmux\" or \"headless\"");
+            self.mistakes.hinted(&span, message, "use place = \"tmux\" or \"headless\"");
         }
-        let prompt = prompt::read(own.prompt, own.prompt_file, self.root, self.mistakes);
-        let cwd = self.cwd(&mine.dir, &all.dir);
-        let same_agent = all.agent.get().is_none_or(|its| Some(its) == agent.as_ref());
-        let of_agent = |mine: &Field<Words>, all: &Field<Words>| match mine {
-            Field::Absent if same_agent => all.get().map(|words| words.0.clone()),
-            mine => mine.get().map(|words| words.0.clone()),
+        let prompt = prompt::read(settings.prompt, settings.prompt_file, self.root, self.mistakes);
+        let cwd = self.cwd(&own.dir, &default.dir);
+        let same_agent = default.agent.get().is_none_or(|default| Some(default) == agent.as_ref());
+        let of_agent = |own: &Field<NonEmpty>, default: &Field<NonEmpty>| match own {
+            Field::Absent if same_agent => default.get().map(|text| text.0.clone()),
+            own => own.get().map(|text| text.0.clone()),
         };
-        let rules = rules(mine, all, self.mistakes);
+        let rules = rules(own, default, self.mistakes);
         Some(MemberSpec {
             name,
-            // A program and a model are of one agent.
-            program: of_agent(&mine.program, &all.program).map(|program| self.root.join(program)),
-            model: of_agent(&mine.model, &all.model),
+            // A program and a model belong to one agent.
+            program: of_agent(&own.program, &default.program)
+                .map(|program| self.root.join(program)),
+            model: of_agent(&own.model, &default.model),
             agent: agent?.0,
             prompt,
             plan: false,
-            access: inherited(&mine.access, &all.access).unwrap_or_default(),
+            access: inherited(&own.access, &default.access).unwrap_or_default(),
             rules,
             cwd: cwd?,
             worktree: false,
-            env: inherited(&mine.env, &all.env)
+            env: inherited(&own.env, &default.env)
                 .map(|names| names.into_iter().map(|name| name.0).collect()),
             place,
-            restart: inherited(&mine.restart, &all.restart).unwrap_or_default(),
+            restart: inherited(&own.restart, &default.restart).unwrap_or_default(),
         })
     }
 
-    fn cwd(&mut self, mine: &Field<Words>, all: &Field<Words>) -> Option<PathBuf> {
-        let Some(dir) = mine.at().or_else(|| all.at()) else { return Some(self.root.to_owned()) };
+    fn cwd(&mut self, own: &Field<NonEmpty>, default: &Field<NonEmpty>) -> Option<PathBuf> {
+        let Some(dir) = own.at().or_else(|| default.at()) else {
+            return Some(self.root.to_owned());
+        };
         let path = self.root.join(&dir.value.0);
         if !path.is_dir() {
             let message = format!("there is no folder {:?} beside this file", dir.value.0);
@@ -167,37 +174,37 @@ impl House<'_> {
     }
 }
 
-/// What somebody says, or else what holds for everybody.
-fn inherited<T: Clone>(mine: &Field<T>, all: &Field<T>) -> Option<T> {
-    mine.get().or_else(|| all.get()).cloned()
+/// Returns the own value, or else the default.
+fn inherited<T: Clone>(own: &Field<T>, default: &Field<T>) -> Option<T> {
+    own.get().or_else(|| default.get()).cloned()
 }
 
-/// All rules, first to last: what is refused is refused, whoever allows it elsewhere.
-fn rules(mine: &Common, all: &Common, mistakes: &mut Mistakes) -> Vec<Rule> {
-    let short = |ruling: Ruling, lists: [&Field<Vec<Words>>; 2]| {
+/// Returns all rules in the order they are checked. `deny` comes first, so that nothing overrides it.
+fn rules(own: &Common, default: &Common, mistakes: &mut Mistakes) -> Vec<Rule> {
+    let short = |ruling: Ruling, lists: [&Field<Vec<NonEmpty>>; 2]| {
         let commands = lists.into_iter().filter_map(Field::get).flatten();
-        let rule = move |command: &Words| {
-            let Words(command) = command.clone();
+        let rule = move |command: &NonEmpty| {
+            let NonEmpty(command) = command.clone();
             Rule { ruling, tool: None, command: Some(command) }
         };
         commands.map(rule).collect::<Vec<_>>()
     };
-    let mut rules = short(Ruling::Deny, [&mine.deny, &all.deny]);
-    for table in [&mine.rules, &all.rules] {
+    let mut rules = short(Ruling::Deny, [&own.deny, &default.deny]);
+    for table in [&own.rules, &default.rules] {
         let table = table.get().into_iter().flatten();
-        rules.extend(table.filter_map(|rule| long(rule, mistakes)));
+        rules.extend(table.filter_map(|rule| full_rule(rule, mistakes)));
     }
-    rules.extend(short(Ruling::Ask, [&mine.ask, &all.ask]));
-    rules.extend(short(Ruling::Allow, [&mine.allow, &all.allow]));
+    rules.extend(short(Ruling::Ask, [&own.ask, &default.ask]));
+    rules.extend(short(Ruling::Allow, [&own.allow, &default.allow]));
     rules
 }
 
-fn long(rule: &At<RuleTable>, mistakes: &mut Mistakes) -> Option<Rule> {
+fn full_rule(rule: &At<RuleTable>, mistakes: &mut Mistakes) -> Option<Rule> {
     let At { span, value: RuleTable { ruling, tool, command } } = rule;
     if ruling.is_absent() {
         let hint = "add ruling = \"allow\", \"ask\" or \"deny\"";
-        mistakes.hinted(span, "what does this rule say?", hint);
+        mistakes.hinted(span, "this rule has no ruling", hint);
     }
-    let words = |field: &Field<Words>| field.get().map(|words| words.0.clone());
-    Some(Rule { ruling: *ruling.get()?, tool: words(tool), command: words(command) })
+    let text = |field: &Field<NonEmpty>| field.get().map(|text| text.0.clone());
+    Some(Rule { ruling: *ruling.get()?, tool: text(tool), command: text(command) })
 }

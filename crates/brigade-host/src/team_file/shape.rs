@@ -1,5 +1,5 @@
-//! What can stand in the file: how it is read, and how the JSON Schema tells of it. Both come from one
-//! definition, so that they cannot disagree.
+//! The kinds of values in the file: how each is read, and its JSON Schema. Both come from one definition, so that
+//! they cannot disagree.
 
 use std::ops::Range;
 
@@ -10,33 +10,33 @@ use toml::de::DeValue;
 use super::mistake::Mistakes;
 
 /// A kind of value.
-pub(super) trait Shape: Sized {
-    /// `None` if it is of another kind, which is then among the mistakes.
+pub(super) trait TomlValue: Sized {
+    /// Reads the value. If it is invalid, adds a mistake and returns `None`.
     fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self>;
 
-    /// The JSON Schema of it.
+    /// Returns the JSON Schema of this kind.
     fn schema() -> Value;
 }
 
-/// A value, and where it stands.
+/// A value and its byte range in the file.
 #[derive(Clone, Debug)]
 pub(super) struct At<T> {
     pub(super) span: Range<usize>,
     pub(super) value: T,
 }
 
-/// What a key says.
+/// The value of a key.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Field<T> {
     #[default]
     Absent,
-    /// There, but of no use; told already.
+    /// Present but invalid; the mistake is already recorded.
     Broken,
     Given(At<T>),
 }
 
 impl<T> Field<T> {
-    pub(super) fn of(read: Option<At<T>>) -> Self {
+    pub(super) fn from_read(read: Option<At<T>>) -> Self {
         read.map_or(Self::Broken, Self::Given)
     }
 
@@ -60,9 +60,9 @@ impl<T> Field<T> {
 #[derive(Debug)]
 pub(super) struct Named<T>(pub(super) Vec<(At<String>, T)>);
 
-/// A table with keys of ours.
-pub(super) trait Table: Default {
-    /// Takes a key of its; gives back what is not.
+/// A table with fixed keys.
+pub(super) trait TomlTable: Default {
+    /// Reads the value of one of its keys. Returns the value if the table has no such key.
     fn take<'v>(
         &mut self,
         key: &str,
@@ -70,17 +70,17 @@ pub(super) trait Table: Default {
         mistakes: &mut Mistakes,
     ) -> Option<Spanned<DeValue<'v>>>;
 
-    /// Adds what the schema says of its keys.
+    /// Adds the schemas of its keys.
     fn properties(properties: &mut Map<String, Value>);
 
-    /// What it is for.
+    /// Returns the description of the table.
     fn about() -> String;
 
-    /// The keys that have to be there.
+    /// Returns the required keys.
     fn required() -> &'static [&'static str];
 }
 
-impl<T: Table> Shape for T {
+impl<T: TomlTable> TomlValue for T {
     fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
         let mut table = T::default();
         let mut properties = Map::new();
@@ -90,7 +90,7 @@ impl<T: Table> Shape for T {
                     T::properties(&mut properties);
                 }
                 let known = properties.keys().map(String::as_str);
-                let message = format!("there is no key {:?} here", key.value);
+                let message = format!("unknown key {:?}", key.value);
                 mistakes.unknown(&key.span, message, &key.value, known);
             }
         }
@@ -110,14 +110,14 @@ impl<T: Table> Shape for T {
     }
 }
 
-/// The keys of a table and their values, in the order of the file, which the map has not kept.
+/// Returns the keys of a table and their values in the order of the file, which the map does not keep.
 fn entries<'v>(
     value: Spanned<DeValue<'v>>,
     mistakes: &mut Mistakes,
 ) -> Option<Vec<(At<String>, Spanned<DeValue<'v>>)>> {
     let span = value.span();
     let DeValue::Table(table) = value.into_inner() else {
-        mistakes.add(&span, "this has to be a table");
+        mistakes.add(&span, "this must be a table");
         return None;
     };
     let mut entries: Vec<_> = table
@@ -128,7 +128,7 @@ fn entries<'v>(
     Some(entries)
 }
 
-impl<T: Shape> Shape for At<T> {
+impl<T: TomlValue> TomlValue for At<T> {
     fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
         Some(Self { span: value.span(), value: T::read(value, mistakes)? })
     }
@@ -138,7 +138,7 @@ impl<T: Shape> Shape for At<T> {
     }
 }
 
-impl<T: Shape> Shape for Named<T> {
+impl<T: TomlValue> TomlValue for Named<T> {
     fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
         let entries = entries(value, mistakes)?.into_iter();
         let read = |(key, value)| Some((key, T::read(value, mistakes)?));
@@ -150,15 +150,15 @@ impl<T: Shape> Shape for Named<T> {
     }
 }
 
-impl<T: Shape> Shape for Vec<T> {
+impl<T: TomlValue> TomlValue for Vec<T> {
     fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
         let span = value.span();
         let DeValue::Array(array) = value.into_inner() else {
-            mistakes.add(&span, "this has to be a list, in [ ]");
+            mistakes.add(&span, "this must be a list, in [ ]");
             return None;
         };
         let values = array.into_iter().map(|value| T::read(value, mistakes));
-        // All of them are looked at before one that is wrong spoils the list.
+        // Read all of them first, so that every mistake is recorded.
         let values: Vec<Option<T>> = values.collect();
         values.into_iter().collect()
     }
@@ -168,11 +168,11 @@ impl<T: Shape> Shape for Vec<T> {
     }
 }
 
-impl Shape for bool {
+impl TomlValue for bool {
     fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
         let is = value.get_ref().as_bool();
         if is.is_none() {
-            mistakes.add(&value.span(), "this has to be true or false");
+            mistakes.add(&value.span(), "this must be true or false");
         }
         is
     }
@@ -182,11 +182,11 @@ impl Shape for bool {
     }
 }
 
-impl Shape for String {
+impl TomlValue for String {
     fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
         let text = value.get_ref().as_str().map(str::to_owned);
         if text.is_none() {
-            mistakes.add(&value.span(), "this has to be text, in quotation marks");
+            mistakes.add(&value.span(), "this must be text, in quotation marks");
         }
         text
     }
@@ -196,7 +196,7 @@ impl Shape for String {
     }
 }
 
-/// Defines tables: a comment is what the schema says, and another table's keys can be among its own.
+/// Defines tables. Doc comments become the descriptions in the schema; `with` includes the keys of another table.
 macro_rules! tables {
     ($(
         $(#[doc = $about:literal])*
@@ -211,7 +211,7 @@ macro_rules! tables {
             $($(#[doc = $doc])* pub(super) $field: Field<$type>,)*
         }
 
-        impl Table for $name {
+        impl TomlTable for $name {
             fn take<'v>(
                 &mut self,
                 key: &str,
@@ -220,8 +220,8 @@ macro_rules! tables {
             ) -> Option<Spanned<DeValue<'v>>> {
                 $(let value = self.$base_field.take(key, value, mistakes)?;)?
                 $(
-                    if key == spelled(stringify!($field)) {
-                        self.$field = Field::of(Shape::read(value, mistakes));
+                    if key == key_name(stringify!($field)) {
+                        self.$field = Field::from_read(TomlValue::read(value, mistakes));
                         return None;
                     }
                 )*
@@ -231,13 +231,13 @@ macro_rules! tables {
             fn properties(properties: &mut Map<String, Value>) {
                 $($base::properties(properties);)?
                 $(
-                    let schema = said(<$type>::schema(), "description", &told(&[$($doc),*]));
-                    properties.insert(spelled(stringify!($field)), schema);
+                    let schema = with_entry(<$type>::schema(), "description", &doc_text(&[$($doc),*]));
+                    properties.insert(key_name(stringify!($field)), schema);
                 )*
             }
 
             fn about() -> String {
-                told(&[$($about),*])
+                doc_text(&[$($about),*])
             }
 
             fn required() -> &'static [&'static str] {
@@ -248,28 +248,28 @@ macro_rules! tables {
 }
 pub(super) use tables;
 
-/// A key as it is written in the file.
-pub(super) fn spelled(field: &str) -> String {
+/// Returns the key for a field: `prompt_file` is `prompt-file` in the file.
+pub(super) fn key_name(field: &str) -> String {
     field.replace('_', "-")
 }
 
-/// A schema that says one thing more.
-pub(super) fn said(mut schema: Value, key: &str, what: &str) -> Value {
+/// Adds an entry to a schema.
+pub(super) fn with_entry(mut schema: Value, key: &str, what: &str) -> Value {
     if let Some(schema) = schema.as_object_mut() {
         schema.insert(key.to_owned(), what.into());
     }
     schema
 }
 
-/// A comment as one text.
-pub(super) fn told(comment: &[&str]) -> String {
+/// Joins the lines of a doc comment.
+pub(super) fn doc_text(comment: &[&str]) -> String {
     comment.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
 }
 
-/// Defines texts of which there are few.
-macro_rules! words {
+/// Implements reading for enums with a fixed set of keywords.
+macro_rules! keywords {
     ($($what:literal $name:ty { $($word:literal => $value:expr,)* })*) => {$(
-        impl Shape for $name {
+        impl TomlValue for $name {
             fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
                 let span = value.span();
                 let word = String::read(value, mistakes)?;
@@ -289,4 +289,4 @@ macro_rules! words {
         }
     )*};
 }
-pub(super) use words;
+pub(super) use keywords;

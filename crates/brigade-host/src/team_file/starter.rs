@@ -1,4 +1,4 @@
-//! A first `brigade.toml`, for the folder it is to be in.
+//! Writes a starter `brigade.toml` for a folder.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,8 +9,8 @@ use brigade_wire::name::{MAX_NAME, TeamName};
 
 use crate::installed::Programs;
 
-/// Files that tell which commands are in daily use, and these commands.
-const TRACES: &[(&str, &[&str])] = &[
+/// Files that identify a build tool, and the commands to allow for it.
+const BUILD_TOOLS: &[(&str, &[&str])] = &[
     ("Cargo.toml", &["cargo build*", "cargo check*", "cargo clippy*", "cargo fmt*", "cargo test*"]),
     ("go.mod", &["go build*", "go test*", "go vet*"]),
     ("pom.xml", &["mvn test*"]),
@@ -22,30 +22,32 @@ const TRACES: &[(&str, &[&str])] = &[
     ("justfile", &["just test*"]),
 ];
 
-/// Python's tools, and the file that tells which program runs them.
+/// Files that identify a Python project.
 const PYTHON: [&str; 3] = ["pyproject.toml", "setup.py", "requirements.txt"];
+/// Lock files, and the command prefix each implies.
 const PYTHON_RUNNERS: [(&str, &str); 2] = [("uv.lock", "uv run "), ("poetry.lock", "poetry run ")];
 
-/// The programs that run the scripts of a `package.json`, by the file each leaves.
+/// Lock files, and the program that runs the scripts of `package.json` for each.
 const NODE_RUNNERS: [(&str, &str); 4] =
     [("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun"), ("bun.lockb", "bun")];
 
-/// Scripts that are the same in most packages and harmless.
+/// Script names that are common and safe to run.
 const NODE_SCRIPTS: [&str; 5] = ["build", "format", "lint", "test", "typecheck"];
 
-/// What the starter is made from.
+/// The data for the starter file.
 #[derive(Debug)]
 pub struct Surroundings {
+    /// The team's name.
     pub team: String,
-    /// The agents of its members.
+    /// The agents of the members.
     pub agents: Vec<&'static str>,
-    /// Whether these are installed.
+    /// Whether these agents are installed.
     pub is_staffed: bool,
     allow: Vec<String>,
 }
 
 impl Surroundings {
-    /// What there is in a folder, and on this machine.
+    /// Collects the data from a folder and the installed programs.
     pub fn of(programs: &Programs, dir: &Path) -> Self {
         let is_here = |agent: &&Agent| programs.program(agent).is_some();
         let mut agents: Vec<&str> =
@@ -59,15 +61,15 @@ impl Surroundings {
     }
 }
 
-/// A team's name out of any name.
+/// Derives a valid team name from any name.
 fn team(name: &str) -> String {
-    let letters = name.chars().map(|c| match c.to_ascii_lowercase() {
+    let chars = name.chars().map(|c| match c.to_ascii_lowercase() {
         c if c.is_ascii_alphanumeric() => c,
         _ => '-',
     });
-    let letters: String = letters.take(MAX_NAME).collect();
-    let words: Vec<&str> = letters.split('-').filter(|word| !word.is_empty()).collect();
-    match words.join("-").parse::<TeamName>() {
+    let chars: String = chars.take(MAX_NAME).collect();
+    let parts: Vec<&str> = chars.split('-').filter(|part| !part.is_empty()).collect();
+    match parts.join("-").parse::<TeamName>() {
         Ok(team) => team.to_string(),
         Err(_) => "team".to_owned(),
     }
@@ -75,9 +77,9 @@ fn team(name: &str) -> String {
 
 fn allow(dir: &Path) -> Vec<String> {
     let is_there = |file: &str| dir.join(file).is_file();
-    let traces = TRACES.iter().filter(|(file, _)| is_there(file));
+    let tools = BUILD_TOOLS.iter().filter(|(file, _)| is_there(file));
     let mut allow: Vec<String> =
-        traces.flat_map(|(_, commands)| *commands).map(|&command| command.to_owned()).collect();
+        tools.flat_map(|(_, commands)| *commands).map(|&command| command.to_owned()).collect();
     if PYTHON.into_iter().any(is_there) {
         let runner = PYTHON_RUNNERS.into_iter().find(|(file, _)| is_there(file));
         let runner = runner.map_or("", |(_, runner)| runner);
@@ -96,7 +98,7 @@ fn allow(dir: &Path) -> Vec<String> {
     allow
 }
 
-/// The file. A line that begins with `#` and no space is a setting that is not used.
+/// Returns the text of the file. A line that starts with `#` and no space is a setting that is commented out.
 pub fn text(surroundings: &Surroundings, schema: Option<&str>) -> String {
     let Surroundings { team, agents, allow, .. } = surroundings;
     let mut text = String::new();
@@ -115,7 +117,7 @@ pub fn text(surroundings: &Surroundings, schema: Option<&str>) -> String {
     let first = agents.next().unwrap_or("claude");
     let second = agents.next();
     let _infallible = write!(text, "\n[members.builder]\nagent = \"{first}\"\n{BUILDER}");
-    // Somebody else's eyes see more; where there is nobody else, another session of the same agent.
+    // Prefer another agent as the reviewer; otherwise use another session of the same agent.
     let reviewer = second.unwrap_or(first);
     let _infallible = write!(text, "\n[members.reviewer]\nagent = \"{reviewer}\"\n{REVIEWER}");
     text.push_str(TASKS);
@@ -124,11 +126,11 @@ pub fn text(surroundings: &Surroundings, schema: Option<&str>) -> String {
 
 const HEAD: &str = "\
 # A team of coding agents.
-# `brigade up --check` says what this file means, and every mistake in it.
+# `brigade up --check` shows the resulting team, and every mistake in this file.
 ";
 
 const LEAD: &str = "\
-# Without [lead] a person leads. An agent that leads can be allowed to answer plans and requests.
+# Without [lead] a person leads. `answers` lets an agent that leads answer plans and permission requests.
 #[lead]
 #agent = \"claude\"
 #answers = \"lead\"
@@ -136,52 +138,52 @@ const LEAD: &str = "\
 ";
 
 const DEFAULTS: &str = "\
-# What holds for everybody who does not say otherwise.
+# Default settings for the lead and the members.
 [defaults]
-# \"ask\": beyond its agent's own rules a member asks; \"full\": it does what it likes.
+# \"ask\": a member asks for actions its agent's own rules do not allow; \"full\": it never asks.
 access = \"ask\"
-# \"headless\": nowhere to be seen; \"tmux\": in a window; \"native\": the real Claude Code in a window.
+# \"headless\": in the background; \"tmux\": in a window; \"native\": the real Claude Code in a window.
 place = \"headless\"
-# \"always\": who dies is started again; \"never\": its tasks go back to the board.
+# \"always\": restart a member whose process dies; \"never\": release its tasks.
 restart = \"always\"
-# Each in a git worktree of its own, on a branch of its own.
+# Give each member its own git worktree, on its own branch.
 #worktree = true
-# The variables members inherit, by name; all of them if this is not said.
+# The environment variables members inherit; all of them by default.
 #env = [\"OPENAI_API_KEY\"]
-# Commands nobody is asked about. A * stands for any letters.
+# Commands members may run without asking. A * matches any text.
 ";
 
 const DENY: &str = "\
 ]
-# Commands somebody is asked about, whatever is allowed.
+# Commands members must ask about, even if `allow` matches them.
 #ask = [\"git commit*\"]
-# Commands that are refused, whatever else is said.
+# Commands members must not run.
 deny = [\"git push*\"]
 ";
 
 const BUILDER: &str = "\
-prompt = \"You build. Do each task that is given to you, test it, and report to team-lead.\"
-# The agent is the one on the path, chooses its model and works beside this file, if nothing is said.
-#model = \"the agent's own name of a model\"
+prompt = \"You build. Do each task you own, test it, and report to team-lead.\"
+# By default, the agent is the one on PATH, chooses its model, and works in the folder of this file.
+#model = \"a model name of the agent\"
 #program = \"./its-program\"
 #dir = \".\"
 ";
 
 const REVIEWER: &str = "\
-prompt = \"You review. When you are asked to, read a change, and tell its author what is wrong with it.\"
-# It may change nothing before its plan is approved.
+prompt = \"You review. When asked, read a change and report problems to its author.\"
+# It must not change anything before its plan is approved.
 plan = true
-# A rule in full, for tools that are not commands.
+# A rule with all its keys, for tools that are not commands.
 #[[members.reviewer.rules]]
 #tool = \"*edit*\"
 #ruling = \"ask\"
 ";
 
 const TASKS: &str = "
-# What the board begins with. A name such as `design` stands in this file only.
+# The initial tasks. A name such as `design` is used only in this file.
 #[tasks.design]
 #subject = \"Design the change\"
-#description = \"Write down what is to be changed, and why.\"
+#description = \"Write down the change, and the reason for it.\"
 
 #[tasks.build]
 #subject = \"Make the change\"
@@ -194,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_folder_gives_a_name() {
+    fn every_folder_name_gives_a_valid_team_name() {
         for (folder, name) in [
             ("parser", "parser"),
             ("My Project_2", "my-project-2"),

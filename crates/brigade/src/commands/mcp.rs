@@ -21,7 +21,7 @@ pub(crate) async fn run(context: Context) -> Result<u8, CliError> {
         Some(team) if context.store.team(team).await?.is_some() => {
             let Some(me) = me else {
                 let error = CliError::usage(CliTrouble::WhoAmI { team: team.to_string() });
-                return Err(error.hint(format!("say `--as NAME`, or set {}", env::AS)));
+                return Err(error.hint(format!("add `--as NAME`, or set {}", env::AS)));
             };
             let seat = context.seat_of(team.clone(), me.clone());
             let seat = seat.with_hand(context.agent());

@@ -1,10 +1,45 @@
-//! Checks that the product contains no code that types into a terminal.
+//! Checks what the crates deliberately do not do: type into a terminal, print, read the environment, depend upwards.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates of the product.
-const SHIPPED: &[&str] = &["brigade-wire", "brigade-core", "brigade"];
+const SHIPPED: &[&str] = &[
+    "brigade-wire",
+    "brigade-core",
+    "brigade-files",
+    "brigade-nats",
+    "brigade-link",
+    "brigade-agents",
+    "brigade-host",
+    "brigade-tui",
+    "brigade-mcp",
+    "brigade",
+];
+
+/// The crates below the front ends, which print nothing, end no process and read no environment.
+const LIBRARIES: &[&str] = &[
+    "brigade-wire",
+    "brigade-core",
+    "brigade-files",
+    "brigade-nats",
+    "brigade-link",
+    "brigade-agents",
+    "brigade-host",
+];
+
+/// What each crate may depend on, of the crates of the product.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("brigade-wire", &[]),
+    ("brigade-core", &["wire"]),
+    ("brigade-files", &["wire", "core"]),
+    ("brigade-nats", &["wire", "core"]),
+    ("brigade-link", &["wire", "core", "files"]),
+    ("brigade-agents", &["wire", "core"]),
+    ("brigade-host", &["wire", "core", "files", "nats", "link", "agents"]),
+    ("brigade-tui", &["wire", "core", "files", "agents", "host"]),
+    ("brigade-mcp", &["wire", "core", "agents", "host"]),
+];
 
 /// Interfaces for typing into a terminal: of tmux, screen, zellij, kitty and iTerm2, of the kernel, and its devices.
 const WAYS_IN: &[&str] = &[
@@ -33,11 +68,7 @@ const WAYS_IN: &[&str] = &[
 
 #[test]
 fn no_code_types_into_a_terminal() {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let mut files = Vec::new();
-    for name in SHIPPED {
-        sources(&crates.join(name).join("src"), &mut files);
-    }
+    let files = sources(SHIPPED);
     assert!(files.len() > 100, "found only {} source files", files.len());
     for file in files {
         let source = fs::read_to_string(&file).unwrap();
@@ -47,13 +78,80 @@ fn no_code_types_into_a_terminal() {
     }
 }
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            sources(&path, found);
-        } else {
-            found.push(path);
+#[test]
+fn libraries_print_nothing_and_read_no_environment() {
+    let absent = [
+        "println!",
+        "eprintln!",
+        "print!(",
+        "CliError",
+        "process::exit",
+        "env::var",
+        "env::args",
+        "env::current_dir",
+        "env::current_exe",
+        "env::home_dir",
+    ];
+    for file in sources(LIBRARIES) {
+        let source = code(&file);
+        for word in absent {
+            assert!(!source.contains(word), "{} has {word}", file.display());
         }
     }
+}
+
+#[test]
+fn the_core_reads_and_writes_no_files() {
+    for file in sources(&["brigade-core"]) {
+        let source = code(&file);
+        for word in ["std::fs", "std::net", "std::process", "tokio::fs", "tokio::net", "File::"] {
+            assert!(!source.contains(word), "{} has {word}", file.display());
+        }
+    }
+}
+
+#[test]
+fn dependencies_point_one_way() {
+    for (name, may_use) in MAY_USE {
+        let manifest = fs::read_to_string(crates().join(name).join("Cargo.toml")).unwrap();
+        let (_, rest) = manifest.split_once("[dependencies]").unwrap();
+        let section = rest.split_once("\n[").map_or(rest, |(section, _)| section);
+        for line in section.lines() {
+            let Some(used) = line.strip_prefix("brigade-") else { continue };
+            let used = used.split(['.', ' ', '=']).next().unwrap();
+            assert!(may_use.contains(&used), "{name} must not depend on brigade-{used}");
+        }
+    }
+}
+
+fn crates() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// A source file without its comments and without the unit tests at its end.
+fn code(file: &Path) -> String {
+    let source = fs::read_to_string(file).unwrap();
+    let source = source.split("#[cfg(test)]\nmod tests {").next().unwrap().to_owned();
+    source
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn sources(names: &[&str]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders: Vec<PathBuf> =
+        names.iter().map(|name| crates().join(name).join("src")).collect();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    found
 }

@@ -88,7 +88,7 @@ fn a_claude_code_team_is_only_deleted_with_force() {
     assert_snapshot!(cli.run(&["--as", "team-lead", "team", "delete"]), @"
     --- stderr
     error: team theirs belongs to a running Claude Code session
-    hint: Claude Code deletes it when its session ends; --force deletes it under its feet
+    hint: Claude Code deletes it when its session ends; --force deletes it while the session runs
     --- exit 1
     ");
     assert_snapshot!(cli.run(&["--as", "team-lead", "team", "delete", "--force"]), @"deleted team theirs; its history: `brigade --team theirs log`");

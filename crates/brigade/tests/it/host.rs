@@ -99,15 +99,17 @@ fn a_second_up_changes_nothing() {
     assert_eq!(first["tasks"], 2);
     wait_until("the prompt", || team.received("a").contains("hello alice"));
     let (alice, bob) = (team.pid("alice"), team.pid("bob"));
-    let read = || std::fs::read_to_string(team.cli.path("claude/teams/demo/config.json")).unwrap();
-    wait_until("the end of her turn", || !read().contains("\"isActive\": true"));
-    let overview = team.cli.json(&[]);
-    assert_eq!(overview[0]["members"][1]["liveness"], "idle", "as `brigade status` has it");
-    let config = read();
+    // The members write to the roster while they work: whether they are in a turn.
+    let roster = || {
+        let config = std::fs::read_to_string(team.cli.path("claude/teams/demo/config.json"));
+        config.unwrap().replace("\"isActive\": true", "\"isActive\": false")
+    };
+    wait_until("the end of her turn", || team.cli.json(&[])[0]["members"][1]["liveness"] == "idle");
+    let config = roster();
     let second = team.cli.json(&["up"]);
     assert_eq!((second["new"].clone(), second["tasks"].clone()), (serde_json::json!([]), 0.into()));
     assert_eq!((team.pid("alice"), team.pid("bob")), (alice, bob));
-    assert_eq!(read(), config);
+    assert_eq!(roster(), config);
     for dir in ["a", "b"] {
         assert_eq!(count(&team.received(dir), "started"), 1, "{}", team.received(dir));
     }

@@ -44,17 +44,17 @@ fn acting_as_a_claude_code_lead_must_be_explicit() {
     let cli = CliEnv::with_native_team();
     assert_snapshot!(cli.run(&["send", "bob", "hi"]), @"
     --- stderr
-    error: who are you? team theirs was not created by brigade
-    hint: say `--as NAME`, or set BRIGADE_AS
-    hint: members are team-lead, bob
+    error: Claude Code leads team theirs; name the member you act as
+    hint: add `--as NAME`, or set BRIGADE_AS
+    hint: members: team-lead, bob
     --- exit 1
     ");
     assert_snapshot!(cli.run_with_env(&["send", "team-lead", "hi"], &[("BRIGADE_AS", "bob")]), @"sent to team-lead (<id>)");
     assert_snapshot!(cli.run(&["inbox"]), @"
     --- stderr
-    error: who are you? team theirs was not created by brigade
-    hint: say `--as NAME`, or set BRIGADE_AS
-    hint: members are team-lead, bob
+    error: Claude Code leads team theirs; name the member you act as
+    hint: add `--as NAME`, or set BRIGADE_AS
+    hint: members: team-lead, bob
     --- exit 1
     ");
 }

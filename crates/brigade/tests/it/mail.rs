@@ -141,7 +141,7 @@ fn unknown_recipients_are_reported_with_the_members() {
     assert_snapshot!(cli.run(&["--as", "carl", "send", "bob", "hi"]), @"
     --- stderr
     error: carl is not a member of team demo
-    hint: members are team-lead, alice, bob
+    hint: members: team-lead, alice, bob
     hint: to add it: `brigade team join carl`
     --- exit 1
     ");

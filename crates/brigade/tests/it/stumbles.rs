@@ -43,8 +43,8 @@ fn an_agent_that_is_not_installed_is_refused() {
     assert_snapshot!(cli.run(&["up"]), @"
     --- stderr
     error: not installed: codex, gemini, tmux
-    hint: `npm install -g @openai/codex`; `brigade agents` shows what is here
-    hint: `npm install -g @google/gemini-cli`; `brigade agents` shows what is here
+    hint: `npm install -g @openai/codex`; `brigade agents` lists the installed agents
+    hint: `npm install -g @google/gemini-cli`; `brigade agents` lists the installed agents
     hint: install tmux with your package manager
     --- exit 1
     ");
@@ -53,7 +53,7 @@ fn an_agent_that_is_not_installed_is_refused() {
     assert_snapshot!(cli.run(&["spawn", "bob", "--agent", "codex"]), @"
     --- stderr
     error: not installed: codex
-    hint: `npm install -g @openai/codex`; `brigade agents` shows what is here
+    hint: `npm install -g @openai/codex`; `brigade agents` lists the installed agents
     --- exit 1
     ");
     assert_eq!(cli.run(&["status"]).code, Some(4), "no team is up");
@@ -186,8 +186,8 @@ fn spawn_refuses_names_in_use() {
     let cli = CliEnv::with_team();
     assert_snapshot!(cli.run(&["spawn", "team-lead", "--agent", "codex"]), @"
     --- stderr
-    error: team-lead is the lead of team demo, and no other member can be
-    hint: choose another name; `[lead]` in brigade.toml has an agent lead
+    error: team-lead is the name of the lead of team demo; no member can have it
+    hint: choose another name; to let an agent lead, add `[lead]` to brigade.toml
     --- exit 1
     ");
     assert_snapshot!(cli.run(&["spawn", "BOB", "--agent", "codex"]), @r#"

@@ -30,13 +30,13 @@ fn a_task_is_added_claimed_and_completed() {
     assert_snapshot!(cli.run(&["--as", "alice", "task", "claim", "1"]), @"
     --- stderr
     error: task 1 belongs to bob
-    hint: if bob is gone, `brigade task release bob` gives its tasks back
+    hint: if bob is gone, `brigade task release bob` releases its tasks
     --- exit 1
     ");
     assert_snapshot!(cli.run(&["--as", "alice", "task", "done", "1"]), @"
     --- stderr
     error: task 1 belongs to bob
-    hint: if bob is gone, `brigade task release bob` gives its tasks back
+    hint: if bob is gone, `brigade task release bob` releases its tasks
     --- exit 1
     ");
     assert_snapshot!(cli.run(&["--as", "bob", "task", "done", "1"]), @"task 1 is done");
@@ -123,7 +123,7 @@ fn a_task_is_changed_reassigned_and_deleted() {
     assert_snapshot!(cli.run(&["task", "delete", "2"]), @"
     --- stderr
     error: no task 2
-    hint: `brigade task list` shows the tasks there are
+    hint: `brigade task list` shows the tasks
     --- exit 1
     ");
     assert_snapshot!(cli.run(&["task", "list"]), @"
@@ -199,7 +199,7 @@ fn incomplete_task_files_are_noted_and_skipped() {
     assert_snapshot!(cli.run(&["task", "show", "8"]), @"
     --- stderr
     error: no task 8
-    hint: `brigade task list` shows the tasks there are
+    hint: `brigade task list` shows the tasks
     --- exit 1
     ");
 }

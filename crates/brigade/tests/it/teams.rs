@@ -49,7 +49,7 @@ fn teams_are_created_joined_shown_left_and_deleted() {
     assert_snapshot!(cli.run(&["team", "delete"]), @"
     --- stderr
     error: team demo still has active members: bob
-    hint: wait until they are idle, or delete it all the same with --force
+    hint: wait until they are idle, or delete it anyway with --force
     --- exit 1
     ");
     assert_snapshot!(cli.run(&["team", "activity", "bob", "idle"]), @"bob is idle");
@@ -57,7 +57,7 @@ fn teams_are_created_joined_shown_left_and_deleted() {
     assert_snapshot!(cli.run(&["team", "leave", "bob"]), @"
     --- stderr
     error: no member bob in team demo
-    hint: members are team-lead
+    hint: members: team-lead
     --- exit 1
     ");
     assert_snapshot!(cli.run(&["team", "leave", "team-lead"]), @"
@@ -70,7 +70,7 @@ fn teams_are_created_joined_shown_left_and_deleted() {
     assert_snapshot!(cli.run(&["team", "show"]), @"
     --- stderr
     error: there is no team yet
-    hint: `brigade team create NAME` makes one, `brigade new` and `brigade up` one from a file
+    hint: create one with `brigade team create NAME`, or from a file with `brigade new` and `brigade up`
     --- exit 1
     ");
 }
@@ -153,7 +153,7 @@ fn an_unreadable_team_does_not_hide_the_others() {
     assert_snapshot!(cli.run(&["--team", "torn", "team", "show"]), @"
     --- stderr
     error: the configuration of team torn cannot be read: cut off after 12 bytes
-    hint: Claude Code may be writing it just now; if it stays so, mend the file by hand
+    hint: Claude Code may be writing it at this moment; if the error stays, fix the file by hand
     --- exit 1
     ");
 }

@@ -36,7 +36,7 @@ fn a_broadcast_skips_its_sender() {
     assert_eq!(client.run(&["inbox", "team-lead"]).code, Some(4));
     let nobody = client.run(&["send", "zoe", "hello"]);
     assert_eq!(nobody.code, Some(1));
-    assert!(nobody.stderr.contains("members are team-lead, alice, bob"), "{nobody}");
+    assert!(nobody.stderr.contains("members: team-lead, alice, bob"), "{nobody}");
 }
 
 #[test]
