@@ -17,7 +17,7 @@ impl From<OrgError> for HostError {
             ),
             OrgError::OtherServers { .. } => (
                 ErrorKind::Failed,
-                Some("leave out --nodes for another organisation on the same servers, or use another folder".into()),
+                Some("omit --nodes for another organisation on the same servers, or use another folder".into()),
             ),
             OrgError::NoOrganisation { there, .. } | OrgError::Several { there } => {
                 (ErrorKind::Failed, Some(format!("choose with --org: {}", names(there))))

@@ -122,7 +122,7 @@ pub(super) fn tools() -> String {
         "# Tools\n\n{GENERATED}\n\
          All tools of `brigade mcp` as a model sees them: who can use a tool, its description and its arguments. \
          For the results, the permissions and a comparison with Claude Code's own tools, see \
-         [The tools of `brigade mcp`](../mcp.md).\n"
+         [The MCP server](../mcp.md).\n"
     );
     for tool in brigade_mcp::tools_told() {
         let _infallible = write!(text, "\n## `{}`\n\nFor {}. ", tool.name, tool.offered);
@@ -241,7 +241,7 @@ fn description(schema: &Value) -> String {
 /// What each agent can do, with the versions that the end-to-end tests run.
 pub(super) fn agents(common_sh: &str) -> String {
     let headings =
-        "| agent | its name | tested | mail in a turn | read-only by | tells | goes on |";
+        "| agent | name | tested | new messages | plan mode enforced by | reports usage | resumes |";
     let mut text = format!("{headings}\n|---|---|---|---|---|---|---|\n");
     let other = driver::agent("acp:COMMAND").unwrap().agent;
     for agent in AGENTS.iter().chain([&other]) {

@@ -107,7 +107,7 @@ fn the_server_refuses_forbidden_actions() {
         assert_eq!(refused.code, Some(1), "{words:?}: {refused}");
         let expected = "the NATS server does not allow this seat to";
         assert!(refused.stderr.contains(expected), "{words:?}: {refused}");
-        assert!(refused.stderr.contains("hint: the engine goes by the credentials"), "{refused}");
+        assert!(refused.stderr.contains("hint: the NATS server checks the credentials"), "{refused}");
     }
     assert_eq!(lead.json(&["inbox", "bob"]).as_array().unwrap().len(), 1);
     assert_eq!(lead.run(&["inbox"]).code, Some(4));
