@@ -316,21 +316,21 @@ fn the_identity_is_fixed_at_startup() {
     assert_snapshot!(cli.run(&["mcp", "--team", "demo"]), @"
     --- stderr
     error: whose tools are these? nobody of team demo was named
-    hint: add `--as NAME` or set BRIGADE_AS
+    hint: add `--as NAME`, or set BRIGADE_AS
     --- exit 2
     ");
     assert_snapshot!(cli.run(&["mcp", "--as", "bob"]), @"
     --- stderr
     error: which team is it?
-    hint: add `--team TEAM` or set BRIGADE_TEAM
+    hint: say `--team TEAM`, or set BRIGADE_TEAM
     --- exit 2
     ");
-    assert_snapshot!(cli.run(&["mcp", "--team", "gone", "--as", "bob"]), @"
+    assert_snapshot!(cli.run(&["mcp", "--team", "gone", "--as", "bob"]), @r#"
     --- stderr
-    error: no team gone
+    error: no team named "gone"
     hint: create it with `brigade team create gone`
     --- exit 1
-    ");
+    "#);
     let env = [("BRIGADE_TEAM", "demo"), ("BRIGADE_AS", "bob")];
     assert_snapshot!(cli.run_with_env(&["mcp"], &env), @"");
     let mut named = Client::start(&cli, &["--team", "later"]);
