@@ -40,7 +40,7 @@ pub struct HostError {
     pub kind: ErrorKind,
     /// What failed.
     pub source: Box<dyn Error + Send + Sync>,
-    /// What to do next.
+    /// Suggested next steps.
     pub hints: Vec<String>,
 }
 
