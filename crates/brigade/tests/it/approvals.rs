@@ -127,7 +127,7 @@ fn each_is_answered_once() {
     let answers: Vec<String> = house
         .done(&["log"])
         .lines()
-        .filter(|line| line.contains(" said "))
+        .filter(|line| line.contains(" answered "))
         .map(|line| line.get(10..).unwrap().to_owned())
         .collect();
     assert_snapshot!(answers.join("\n"), @"

@@ -140,7 +140,7 @@ fn of_many_who_bring_it_up_at_once_one_does() {
     // Another of the same name is refused.
     let other = team.house.run(&["spawn", "carl", "--agent", "codex"]);
     assert_eq!(other.code, Some(1));
-    assert!(other.stderr.contains("is another: agent"), "{}", other.stderr);
+    assert!(other.stderr.contains("with other settings: agent"), "{}", other.stderr);
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn claude_code_itself_stays_in_files() {
     far.write("work/brigade.toml", native);
     let up = far.run(&["up"]);
     assert_eq!(up.code, Some(1));
-    assert!(up.stderr.contains("carla cannot live in the engine"), "{up}");
+    assert!(up.stderr.contains("carla cannot join a team on NATS"), "{up}");
     assert!(up.stderr.contains("brigade link"), "{up}");
     assert_eq!(far.run(&["team", "list"]).code, Some(4));
 }

@@ -107,7 +107,10 @@ fn what_a_seat_may_not_the_server_refuses() {
         assert_eq!(refused.code, Some(1), "{words:?}: {refused}");
         let said = "the engine does not allow this seat to";
         assert!(refused.stderr.contains(said), "{words:?}: {refused}");
-        assert!(refused.stderr.contains("hint: the engine goes by the credentials"), "{refused}");
+        assert!(
+            refused.stderr.contains("hint: the NATS server checks the credentials"),
+            "{refused}"
+        );
     }
     assert_eq!(lead.json(&["inbox", "bob"]).as_array().unwrap().len(), 1);
     assert_eq!(lead.run(&["inbox"]).code, Some(4));
@@ -156,7 +159,7 @@ fn credentials_can_stand_in_the_file_of_the_team() {
     let (_, creds) = alice.house.variables.pop().unwrap();
     let refused = alice.run(&["team", "list"]);
     assert_eq!(refused.code, Some(1), "{refused}");
-    assert!(refused.stderr.contains("no credentials were given"), "{refused}");
+    assert!(refused.stderr.contains("the server wants credentials"), "{refused}");
     std::fs::copy(creds, alice.path("work/alice.creds")).unwrap();
     let store = office.engine.store();
     alice.house.variables.retain(|(name, _)| *name != "BRIGADE_STORE");
