@@ -132,7 +132,7 @@ fn each_is_answered_once() {
         .collect();
     assert_snapshot!(answers.join("\n"), @"
     team-lead           answered yes to bob's permission (by person) [perm-1]
-    team-lead           answered yes to alice's plan (by person) [plan_approval-1794700000000@alice…
+    team-lead           answered yes to alice's plan (by person) [plan_approval-1794700000000@a…
     team-lead           answered no to bob's permission (by person): not on main [perm-2]
     ");
     let told = house.json(&["inbox", "bob"]);

@@ -187,5 +187,5 @@ fn what_makes_no_sense_is_refused_with_a_hint() {
     assert!(nowhere.stderr.contains("brigade org init"), "{nowhere}");
     house.done(&["org", "add-member", "demo", "alice", "--dir", "op", "--org", "acme"]);
     let twice = house.run(&["org", "add-member", "demo", "alice", "--dir", "op", "--org", "acme"]);
-    assert!(twice.stderr.contains("nothing is overwritten"), "{twice}");
+    assert!(twice.stderr.contains("brigade overwrites nothing"), "{twice}");
 }
