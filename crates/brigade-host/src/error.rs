@@ -40,7 +40,7 @@ pub struct HostError {
     pub kind: ErrorKind,
     /// What failed.
     pub source: Box<dyn Error + Send + Sync>,
-    /// What to do next.
+    /// Suggested next steps.
     pub hints: Vec<String>,
 }
 
@@ -117,8 +117,8 @@ impl HostError {
 
     /// Whether the connection to the NATS server failed.
     pub fn is_unreachable(&self) -> bool {
-        let engine = self.source.downcast_ref();
-        matches!(engine, Some(StoreError::Engine { doing, .. }) if doing.starts_with("connect"))
+        let error = self.source.downcast_ref();
+        matches!(error, Some(StoreError::Engine { doing, .. }) if doing.starts_with("connect"))
     }
 
     /// Adds a hint on what to do next.

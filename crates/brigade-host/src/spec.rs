@@ -17,7 +17,7 @@ pub struct TeamSpec {
     pub root: PathBuf,
     /// The agent that leads; `None` if a person does.
     pub lead: Option<MemberSpec>,
-    /// Who may answer permission requests and plans.
+    /// The party that may answer permission requests and plans.
     pub answers: Answers,
     /// The members, in the order of the file.
     pub members: Vec<MemberSpec>,
@@ -25,7 +25,7 @@ pub struct TeamSpec {
     pub tasks: Vec<TaskSpec>,
 }
 
-/// Who may answer permission requests and plans.
+/// The party that may answer permission requests and plans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answers {

@@ -46,9 +46,9 @@ fn distance(a: &[char], b: &[char]) -> usize {
 }
 
 /// Returns the names in quotes, separated by commas.
-pub fn list(words: &[&str]) -> String {
-    let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
-    words.join(", ")
+pub fn list(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+    quoted.join(", ")
 }
 
 #[cfg(test)]

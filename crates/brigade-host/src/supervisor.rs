@@ -286,8 +286,8 @@ async fn on_roster(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<bool, 
     if let Some(prompt) = &spec.prompt
         && acting.name == seat.name
     {
-        let words = Words { text: prompt, summary: None };
-        mail::send_once(seat, &spec.name, "prompt", words).await?;
+        let text = Words { text: prompt, summary: None };
+        mail::send_once(seat, &spec.name, "prompt", text).await?;
     }
     host.registry.set_joined(&seat.team, &spec.name)?;
     Ok(true)

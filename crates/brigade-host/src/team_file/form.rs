@@ -100,8 +100,8 @@ tables! {
         prompt: NonEmpty,
         /// A file with the first message it gets, relative to this file; instead of `prompt`.
         prompt_file: NonEmpty,
-        /// Who answers plans and permission requests: `person` (the default) only a person,
-        /// `lead` also the agent that leads.
+        /// The party that answers plans and permission requests: `person` (the default) for a
+        /// person only, `lead` for the agent that leads as well.
         answers: Answers,
     }
 

@@ -105,9 +105,12 @@ fn the_server_refuses_forbidden_actions() {
     ] {
         let refused = alice.run(words);
         assert_eq!(refused.code, Some(1), "{words:?}: {refused}");
-        let expected = "the NATS server does not allow this seat to";
-        assert!(refused.stderr.contains(expected), "{words:?}: {refused}");
-        assert!(refused.stderr.contains("hint: the NATS server checks the credentials"), "{refused}");
+        let said = "the engine does not allow this seat to";
+        assert!(refused.stderr.contains(said), "{words:?}: {refused}");
+        assert!(
+            refused.stderr.contains("hint: the NATS server checks the credentials"),
+            "{refused}"
+        );
     }
     assert_eq!(lead.json(&["inbox", "bob"]).as_array().unwrap().len(), 1);
     assert_eq!(lead.run(&["inbox"]).code, Some(4));
