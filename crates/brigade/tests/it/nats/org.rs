@@ -185,7 +185,7 @@ fn invalid_arguments_are_refused_with_a_hint() {
     }
     let nowhere = cli.run(&["org", "list", "--dir", "elsewhere"]);
     assert!(nowhere.stderr.contains("brigade org init"), "{nowhere}");
-    house.done(&["org", "add-member", "demo", "alice", "--dir", "op", "--org", "acme"]);
-    let twice = house.run(&["org", "add-member", "demo", "alice", "--dir", "op", "--org", "acme"]);
+    cli.run_ok(&["org", "add-member", "demo", "alice", "--dir", "op", "--org", "acme"]);
+    let twice = cli.run(&["org", "add-member", "demo", "alice", "--dir", "op", "--org", "acme"]);
     assert!(twice.stderr.contains("brigade overwrites nothing"), "{twice}");
 }
