@@ -65,7 +65,7 @@ impl NativeSession {
     }
 }
 
-/// The data for the command command_line of a native teammate.
+/// The data for the command `command_line` of a native teammate.
 #[derive(Debug)]
 struct NativeStart<'s> {
     agent: AgentId,
@@ -167,7 +167,7 @@ pub async fn run(
     command.env(variables::CLAUDE_TEAMS, "1").env(variables::ANSWERS, Answers::Person.word());
     command.args(start.arguments()).current_dir(&spec.cwd);
     command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
-    let failed = |source| failed(&format!("start {}", program.display()), source);
+    let failed = |source| failed(format!("start {}", program.display()), source);
     let mut child = command.spawn().map_err(failed)?;
     tokio::select! {
         ended = child.wait() => {
@@ -260,7 +260,7 @@ async fn version(program: &PathBuf) -> Result<Option<[u64; 3]>, HostError> {
     let output = tokio::time::timeout(VERSION_TIMEOUT, output).await;
     let output = output.map_err(std::io::Error::from).flatten();
     let output = output
-        .map_err(|source| failed(&format!("ask {} for its version", program.display()), source))?;
+        .map_err(|source| failed(format!("ask {} for its version", program.display()), source))?;
     Ok(parse_version(&String::from_utf8_lossy(&output.stdout)))
 }
 

@@ -54,7 +54,7 @@ impl Restarts {
         if is_running {
             match self.state {
                 RestartState::Running(since) if now.saturating_sub(since) >= STABLE_AFTER => {
-                    self.starts = 0
+                    self.starts = 0;
                 }
                 RestartState::Running(_) => {}
                 _ => self.state = RestartState::Running(now),

@@ -232,7 +232,7 @@ async fn check_member(
         false if member.restarts.is_failed() => member.restarts = Restarts::default(),
         // An earlier supervisor marked it failed.
         true if member.restarts.is_new() && process.is_none() => {
-            member.restarts = Restarts::failed()
+            member.restarts = Restarts::failed();
         }
         true if process.is_some() => registry.set_trouble(team, name, None)?,
         _ => {}

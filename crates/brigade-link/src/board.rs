@@ -127,7 +127,7 @@ impl Link {
         match (action, local, shared) {
             (TaskAction::Same, _, Some(shared)) => self.set_synced(id, shared),
             (TaskAction::New, Some(local), _) => {
-                self.publish_task(id, local, shared, sides).await?
+                self.publish_task(id, local, shared, sides).await?;
             }
             (TaskAction::Out, Some(local), Some(shared)) => {
                 let done = match self.author(id, [Some(local), Some(shared)], sides) {
@@ -156,7 +156,7 @@ impl Link {
                 self.reject_change(id, local, Some(shared), sides).await?;
             }
             (TaskAction::In { .. }, Some(local), Some(shared)) => {
-                self.write_task(id, local, shared).await?
+                self.write_task(id, local, shared).await?;
             }
             (TaskAction::Create, _, Some(shared)) => {
                 let placed =

@@ -179,7 +179,7 @@ impl Link {
                 Ok(name) if names.contains(&name) => {}
                 Ok(name) => names.push(name),
                 Err(error) => {
-                    self.report_problem(format!("skipped a member with an invalid name: {error}"))
+                    self.report_problem(format!("skipped a member with an invalid name: {error}"));
                 }
             }
         }

@@ -362,7 +362,7 @@ impl Driver for Acp {
                 RpcMessage::Answer { purpose, result } => self.on_response(purpose, result),
                 RpcMessage::Request { id, method, params } => self.on_request(id, &method, &params),
                 RpcMessage::Notification { method, params } => {
-                    self.on_notification(&method, &params)
+                    self.on_notification(&method, &params);
                 }
             }
         }

@@ -270,10 +270,10 @@ impl Driver for Codex {
             match message {
                 RpcMessage::Answer { purpose, result } => self.on_response(purpose, result),
                 RpcMessage::Request { id, method, params } => {
-                    self.on_request(&id, &method, &params)
+                    self.on_request(&id, &method, &params);
                 }
                 RpcMessage::Notification { method, params } => {
-                    self.on_notification(&method, &params)
+                    self.on_notification(&method, &params);
                 }
             }
         }

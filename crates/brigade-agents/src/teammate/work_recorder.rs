@@ -100,7 +100,7 @@ impl PendingWork {
             Sight::Did(event) => self.observe_agent(event),
             Sight::Waits { .. } => self.end_speech(),
             Sight::Trouble(why) => {
-                self.note_problem(Act::Trouble { why: truncate(why, MAX_FIELD) })
+                self.note_problem(Act::Trouble { why: truncate(why, MAX_FIELD) });
             }
             Sight::Given(_) | Sight::Answered { .. } => {}
         }
@@ -127,7 +127,7 @@ impl PendingWork {
             AgentEvent::Asks(_) => self.end_speech(),
             AgentEvent::Used(used) => self.used = *used,
             AgentEvent::Limited { why } => {
-                self.note_problem(Act::Limited { why: truncate(why, MAX_FIELD) })
+                self.note_problem(Act::Limited { why: truncate(why, MAX_FIELD) });
             }
             AgentEvent::TurnEnded(end) => self.end_turn(end),
             // Known from other records: the mailbox, or the restart of the program.

@@ -2,7 +2,6 @@
 
 #![expect(
     clippy::indexing_slicing,
-    clippy::panic,
     clippy::unwrap_used,
     reason = "a test stops at the first surprise"
 )]

@@ -181,7 +181,7 @@ pub(crate) fn act(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> 
         Command::Open => state.is_full = selected.is_some() && !state.is_full,
         Command::Back => state.is_full = false,
         Command::Up | Command::Down if !state.is_full && total > 1 => {
-            move_selection(screen, command)
+            move_selection(screen, command);
         }
         Command::Left => move_selection(screen, Command::Up),
         Command::Right => move_selection(screen, Command::Down),

@@ -240,8 +240,7 @@ fn description(schema: &Value) -> String {
 
 /// What each agent can do, with the versions that the end-to-end tests run.
 pub(super) fn agents(common_sh: &str) -> String {
-    let headings =
-        "| agent | name | tested | new messages | plan mode enforced by | reports usage | resumes |";
+    let headings = "| agent | name | tested | new messages | plan mode enforced by | reports usage | resumes |";
     let mut text = format!("{headings}\n|---|---|---|---|---|---|---|\n");
     let other = driver::agent("acp:COMMAND").unwrap().agent;
     for agent in AGENTS.iter().chain([&other]) {

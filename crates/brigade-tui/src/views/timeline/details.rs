@@ -64,7 +64,7 @@ fn messages(screen: &Screen, person: &Person, (from, to): (i64, i64), most: usiz
         match lines.last_mut() {
             // A message to several members is listed once.
             Some(listed) if listed.is_same_message(message, &text) => {
-                listed.to.insert(0, message.to)
+                listed.to.insert(0, message.to);
             }
             _ if is_full => break,
             _ => lines.push(ListedMessage { message, to: vec![message.to], text }),

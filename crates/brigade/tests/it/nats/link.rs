@@ -91,7 +91,9 @@ fn mail_and_tasks_are_synchronized_between_hosts() {
     a.once();
     b.once();
     assert_eq!((a.owner("1"), b.owner("1")), ("alice".into(), "alice".into()));
-    assert!(b.texts("bob")[1].contains("Your claim of task 1 was rejected: alice claimed it first"));
+    assert!(
+        b.texts("bob")[1].contains("Your claim of task 1 was rejected: alice claimed it first")
+    );
     // A client of the NATS server sees everything.
     let log = a.cli.run_ok(&["log", "--team", "demo", "--store", &a.store]);
     assert!(log.contains("over there"), "{log}");
