@@ -138,7 +138,7 @@ pub async fn a_late_update_does_not_restore_a_member_that_left(store: AnyStore) 
     let (lead, bob) = (env.seat("team-lead"), member("bob"));
     roster::leave(&lead, &bob).await.unwrap();
     let late = roster::set_activity(&lead, &bob, roster::Activity::Idle).await;
-    assert_eq!(late.unwrap_err().to_string(), "no member bob in team demo");
+    assert_eq!(late.unwrap_err().to_string(), "no member named \"bob\" in team \"demo\"");
     let config = env.store.team(&team()).await.unwrap().unwrap();
     assert!(Team::read(&config.bytes).unwrap().member("bob").is_none());
 }

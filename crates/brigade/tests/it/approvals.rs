@@ -127,13 +127,13 @@ fn each_request_is_answered_once() {
     let answers: Vec<String> = cli
         .run_ok(&["log"])
         .lines()
-        .filter(|line| line.contains(" answered "))
+        .filter(|line| line.contains(" request (by "))
         .map(|line| line.get(10..).unwrap().to_owned())
         .collect();
     assert_snapshot!(answers.join("\n"), @"
-    team-lead           answered yes to bob's permission (by person) [perm-1]
-    team-lead           answered yes to alice's plan (by person) [plan_approval-1794700000000@a…
-    team-lead           answered no to bob's permission (by person): not on main [perm-2]
+    team-lead           approved bob's permission request (by person) [perm-1]
+    team-lead           approved alice's plan request (by person) [plan_approval-1794700000000@…
+    team-lead           denied bob's permission request (by person): not on main [perm-2]
     ");
     let told = cli.json(&["inbox", "bob"]);
     let told: Vec<Value> = told

@@ -105,7 +105,7 @@ fn the_server_refuses_forbidden_actions() {
     ] {
         let refused = alice.run(words);
         assert_eq!(refused.code, Some(1), "{words:?}: {refused}");
-        let said = "the engine does not allow this seat to";
+        let said = "the NATS server does not allow this seat to";
         assert!(refused.stderr.contains(said), "{words:?}: {refused}");
         assert!(
             refused.stderr.contains("hint: the NATS server checks the credentials"),
