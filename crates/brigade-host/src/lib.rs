@@ -7,8 +7,8 @@
 //! - [`team_file`]: reads `brigade.toml`; [`spec`]: the team and the members it describes;
 //! - [`up`], [`spawn`], [`shutdown`], [`down`], [`resume`], [`answer`]: what a person can ask for;
 //! - [`registry`]: the members that should run here, on disk; [`process_lock`]: the process that runs one;
-//! - [`supervisor`]: starts members that should run and do not; [`restarts`]: when; [`start`]: how;
-//!   [`policy_answers`]: answers permission requests by rule;
+//! - [`supervisor`]: starts members that should run and do not; `restarts`: when; [`start`]: how;
+//!   `policy_answers`: answers permission requests by rule;
 //! - [`native`]: the real Claude Code as a member, with its [`keys`] and its [`transcript`];
 //! - [`state`]: the state of teams and members; [`wait`]: waits until members are ready;
 //! - [`preflight`], [`installed`]: the programs members need; [`worktree`], [`tmux`]: git and tmux;

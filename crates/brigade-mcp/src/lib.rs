@@ -1,9 +1,9 @@
 //! `brigade mcp`: serves the team's tools to any agent that speaks the Model Context Protocol.
 //!
-//! - [`tools`]: one row per tool, each a few lines on top of `brigade-core`;
-//! - [`server`]: handles requests; [`desk`]: the context of one call; [`reply`]: its result;
-//! - [`resources`], [`prompts`]: what clients can read besides the tools;
-//! - [`lines`], [`door`], [`read_marks`]: line framing, transport, and when a message is marked read.
+//! - `tools`: one row per tool, each a few lines on top of `brigade-core`;
+//! - `server`: handles requests; `call_context`: the context of one call; `reply`: its result;
+//! - `resources`, `prompts`: what clients can read besides the tools;
+//! - `framing`, `transport`, `read_marks`: line framing, transport, and when a message is marked read.
 
 #![forbid(unsafe_code)]
 

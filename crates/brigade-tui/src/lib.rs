@@ -1,7 +1,7 @@
 //! `brigade ui`: the terminal dashboard of a team.
 //!
-//! [`screen`] holds all state and one `update` function; [`frame`] and [`views`] draw it; [`keys`] is the
-//! table of all key bindings; [`dialog`] asks for input or confirmation before an action; [`orders`]
+//! `screen` holds all state and one `update` function; `frame` and `views` draw it; `keys` is the
+//! table of all key bindings; `dialog` asks for input or confirmation before an action; `orders`
 //! carries the action out with the same functions as the command line. `run` is the event loop:
 //! only it knows the store, the clock and the terminal.
 
