@@ -15,7 +15,9 @@ use thiserror::Error;
 use crate::error::HostError;
 #[cfg(not(feature = "nats"))]
 use crate::error::Trouble;
-use crate::progress::{Progress, Report};
+#[cfg(feature = "nats")]
+use crate::progress::Progress;
+use crate::progress::Report;
 use crate::variables as env;
 
 /// The port of a NATS server if its address names none.
