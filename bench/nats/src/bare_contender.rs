@@ -7,7 +7,7 @@ use async_nats::header::{NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, NATS_MESSAGE_ID, N
 use async_nats::jetstream::Context;
 use async_nats::{Client, HeaderMap, Message};
 use brigade_core::store::Outgoing;
-use brigade_nats::layout::{Place, Stream, Weight, wake};
+use brigade_nats::layout::{MessageClass, Place, Stream, wake};
 use brigade_wire::change::Change;
 use brigade_wire::name::{MemberName, TaskId};
 use brigade_wire::task::{NewTask, Status, Task, TaskChange};
@@ -63,7 +63,7 @@ impl BareContender {
         for number in 0..LANES {
             let place = Place::of(&team("bare", number), SHARDS);
             let of = member(READER);
-            let letter = |to: &MemberName| place.letter(to, WRITER, Weight::Words);
+            let letter = |to: &MemberName| place.letter(to, WRITER, MessageClass::Words);
             let wakes = watch(&reader, &place, &of).await;
             lanes.push(Lane {
                 sink: letter(&member(SINK)),
@@ -192,7 +192,7 @@ async fn watch(reader: &Client, place: &Place, of: &MemberName) -> UnboundedRece
 
 /// The message as it is stored.
 pub(crate) fn entry(message: &Outgoing) -> Vec<u8> {
-    serde_json::to_vec(&message.as_new()).unwrap()
+    serde_json::to_vec(&message.to_inbox_entry()).unwrap()
 }
 
 /// The last message of some subjects.

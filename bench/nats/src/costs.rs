@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use async_nats::Client;
 use async_nats::jetstream::ContextBuilder;
-use brigade_nats::layout::{Place, Stream, Weight};
+use brigade_nats::layout::{MessageClass, Place, Stream};
 use brigade_testkit::nats_server::Engine;
 use futures_util::{StreamExt, stream};
 use serde_json::json;
@@ -173,7 +173,7 @@ async fn publish(urls: &[String], shards: u16, mailboxes: std::ops::Range<u32>) 
     stream::iter(mailboxes)
         .map(async |number| {
             let place = Place::of(&team("crowd", number as usize), shards);
-            let subject = place.letter(&member("reader"), "writer", Weight::Words);
+            let subject = place.letter(&member("reader"), "writer", MessageClass::Words);
             let ack = context.publish(subject, body.clone().into());
             ack.await.unwrap().await.unwrap();
         })

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use async_nats::header::NATS_MESSAGE_ID;
 use async_nats::{Client, HeaderMap};
-use brigade_nats::layout::{Place, Stream, Weight};
+use brigade_nats::layout::{MessageClass, Place, Stream};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -52,7 +52,8 @@ impl Sends {
             self.idle.push(start.elapsed());
 
             let bare = message(from, number);
-            let subject = Place::of(&team, SHARDS).letter(&member(other), from, Weight::Words);
+            let subject =
+                Place::of(&team, SHARDS).letter(&member(other), from, MessageClass::Words);
             let start = Instant::now();
             let mut headers = HeaderMap::new();
             headers.insert(NATS_MESSAGE_ID, bare.msg_id.as_str());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use brigade_core::board::{self, BoardError, TaskPlan};
 use brigade_core::event::{Event, MessageKey};
-use brigade_core::mail::{self, Which, Words};
+use brigade_core::mail::{self, InboxFilter, Words};
 use brigade_core::seat::Seat;
 use brigade_core::store::Mark;
 use brigade_files::{Durability, FileStore, Options};
@@ -44,11 +44,11 @@ impl Member for Ours {
     }
 
     fn read(&self) -> usize {
-        block_on(mail::inbox(&self.seat, &self.seat.name, Which::Unread)).unwrap().len()
+        block_on(mail::inbox(&self.seat, &self.seat.name, InboxFilter::Unread)).unwrap().len()
     }
 
     fn mark(&self) -> usize {
-        let unread = block_on(mail::inbox(&self.seat, &self.seat.name, Which::Unread)).unwrap();
+        let unread = block_on(mail::inbox(&self.seat, &self.seat.name, InboxFilter::Unread)).unwrap();
         let keys: Vec<MessageKey> = unread.iter().map(|mail| mail.key).collect();
         block_on(mail::mark(&self.seat, &keys, Mark::Read)).unwrap();
         keys.len()

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use brigade_core::board;
-use brigade_core::mail::{self, Which, Words};
+use brigade_core::mail::{self, InboxFilter, Words};
 use brigade_core::roster::{self, Activity};
 use brigade_core::seat::Seat;
 use brigade_core::store::Mark;
@@ -203,7 +203,7 @@ fn parse(inbox: &Path, seconds: f64) {
 /// Marks unread messages as read in a loop, and prints their ids.
 fn mark(seat: &Seat) {
     loop {
-        let unread = block_on(mail::inbox(seat, &seat.name, Which::Unread)).unwrap();
+        let unread = block_on(mail::inbox(seat, &seat.name, InboxFilter::Unread)).unwrap();
         let batch: Vec<_> = unread.iter().take(500).collect();
         let keys: Vec<_> = batch.iter().map(|mail| mail.key).collect();
         block_on(mail::mark(seat, &keys, Mark::Read)).unwrap();

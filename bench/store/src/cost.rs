@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use brigade_core::board::{self, TaskPlan};
 use brigade_core::event::MessageKey;
-use brigade_core::mail::{self, Which};
+use brigade_core::mail::{self, InboxFilter};
 use brigade_core::seat::Seat;
 use brigade_core::store::{Actor, Mark};
 use brigade_files::Durability;
@@ -87,7 +87,7 @@ fn with_history(size: usize) -> TempTeam {
 
 /// Marks all messages as read.
 pub(crate) fn read_all(reader: &Seat) {
-    let unread = block_on(mail::inbox(reader, &reader.name, Which::Unread)).unwrap();
+    let unread = block_on(mail::inbox(reader, &reader.name, InboxFilter::Unread)).unwrap();
     let keys: Vec<MessageKey> = unread.iter().map(|mail| mail.key).collect();
     block_on(mail::mark(reader, &keys, Mark::Read)).unwrap();
 }
@@ -128,7 +128,7 @@ fn unread(report: &mut Report, length: Length) {
     line("send", &ours);
     line("bare: read + temporary file + rename, whole inbox", &least);
     report.check_ratio("send into 10,000 unread to bare", ours.median(), 2.0, least.median());
-    let left = block_on(mail::inbox(&writer, &member(READER), Which::Unread)).unwrap().len();
+    let left = block_on(mail::inbox(&writer, &member(READER), InboxFilter::Unread)).unwrap().len();
     let sent = MANY + 1 + length.pick(20, 100);
     report.check(left == sent, format!("unread messages after the sends: {left} of {sent}"));
 }

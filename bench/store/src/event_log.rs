@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use brigade_core::clock::{Clock, SystemClock};
 use brigade_core::event::{Act, Event, MessageKey, Record, one_line};
 use brigade_core::store::Actor;
-use brigade_files::{Durability, folder_key};
+use brigade_files::{Durability, claude_dir_key};
 
 use crate::Length;
 use crate::children::{ChildProcess, child, say};
@@ -161,7 +161,7 @@ struct JournalWriter {
 
 impl JournalWriter {
     fn new(dirs: &TeamDirs) -> Self {
-        let own = dirs.state.join("files").join(folder_key(&dirs.claude)).join(TEAM);
+        let own = dirs.state.join("files").join(claude_dir_key(&dirs.claude)).join(TEAM);
         Self { own, open: HashMap::new() }
     }
 
@@ -173,7 +173,7 @@ impl JournalWriter {
             let at = start + step * u32::try_from(number).unwrap();
             let (turn, of) = (number / 20, number % 5);
             let to = MEMBERS[(turn * 5 + of) % MEMBERS.len()];
-            let key = MessageKey::of_id(&format!("{turn}-{of}"));
+            let key = MessageKey::from_id(&format!("{turn}-{of}"));
             let (journal, by, event) = match number % 20 {
                 0..=4 => {
                     let from = MEMBERS[(turn + of * 3 + 1) % MEMBERS.len()];

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use brigade_core::mail::{self, Which, Words};
+use brigade_core::mail::{self, InboxFilter, Words};
 use brigade_files::Durability;
 
 use crate::Length;
@@ -68,8 +68,11 @@ fn deep(report: &mut Report) {
     let dirs = &temp.dirs;
     let said = try_send(dirs, &nested);
     report.check(said == Ok(None), format!("a text nested 10,000 levels deep is sent: {said:?}"));
-    let read =
-        block_on(mail::inbox(&dirs.seat(READER, Durability::Process), &member(READER), Which::All));
+    let read = block_on(mail::inbox(
+        &dirs.seat(READER, Durability::Process),
+        &member(READER),
+        InboxFilter::All,
+    ));
     report.check(read.is_ok_and(|all| all.len() == 1), "and read back");
     let entry = |extra: &str| {
         format!(

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use brigade_core::board;
-use brigade_core::mail::{self, Which, Words};
+use brigade_core::mail::{self, InboxFilter, Words};
 use brigade_core::seat::Seat;
 use brigade_core::store::Mark;
 use serde_json::json;
@@ -69,7 +69,7 @@ pub(crate) fn bare(dirs: &TeamDirs, load: Workload, batch: usize) {
 
 /// Marks the unread messages of a member; returns the number of mark operations.
 async fn mark(seat: &Seat) -> usize {
-    let new = mail::inbox(seat, &seat.name, Which::Unread).await.unwrap();
+    let new = mail::inbox(seat, &seat.name, InboxFilter::Unread).await.unwrap();
     let keys: Vec<_> = new.iter().map(|mail| mail.key).collect();
     if keys.is_empty() {
         return 0;

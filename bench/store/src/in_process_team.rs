@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use brigade_agents::driver;
-use brigade_agents::teammate::{self, Plan, Sight};
+use brigade_agents::teammate::{self, Plan, TeammateEvent};
 use brigade_agents::worker::{Desk, Worker, Workers};
 use brigade_core::board::{self, BoardError};
 use brigade_core::event::Event;
-use brigade_core::mail::{self, Which, Words};
+use brigade_core::mail::{self, InboxFilter, Words};
 use brigade_core::seat::Seat;
 use brigade_core::store::Mark;
 use brigade_wire::name::TaskId;
@@ -170,12 +170,12 @@ async fn at_work(dirs: &TeamDirs, load: Workload) -> Value {
         let workers = Workers::new(move || TestWorker { number, shared: hand.clone() });
         let troubled = shared.clone();
         let sights = move |sight| match sight {
-            Sight::Did(driver::Event::Ready { .. }) => drop(tell.send(())),
-            Sight::Trouble(what) => troubled.fault(what),
+            TeammateEvent::Did(driver::Event::Ready { .. }) => drop(tell.send(())),
+            TeammateEvent::Trouble(what) => troubled.fault(what),
             _ => {}
         };
         let (_nobody, typed) = mpsc::unbounded_channel();
-        tokio::spawn(teammate::run_seen(Plan::in_process(seat, workers), typed, sights));
+        tokio::spawn(teammate::run_observed(Plan::in_process(seat, workers), typed, sights));
     }
     for _ in 0..load.members {
         ready.recv().await.unwrap();
@@ -238,7 +238,7 @@ async fn at_work(dirs: &TeamDirs, load: Workload) -> Value {
 async fn read_reports(lead: Seat, reports: Arc<Mutex<usize>>) {
     loop {
         tokio::time::sleep(Duration::from_millis(100)).await;
-        let new = mail::inbox(&lead, &lead.name, Which::Unread).await.unwrap();
+        let new = mail::inbox(&lead, &lead.name, InboxFilter::Unread).await.unwrap();
         let keys: Vec<_> = new.iter().map(|mail| mail.key).collect();
         mail::mark(&lead, &keys, Mark::Read).await.unwrap();
         *reports.lock().unwrap() += keys.len();

@@ -267,7 +267,7 @@ fn compare(said: &ChildOutput, inbox: &[Mail], read: &HashSet<MessageKey>) -> Vi
     }
     let mut violations = Violations::default();
     for id in &said.acked {
-        let key = MessageKey::of_id(id);
+        let key = MessageKey::from_id(id);
         match live.get(&key) {
             None if !read.contains(&key) => violations.lost.push(id.clone()),
             Some((count, _)) if *count > 1 => violations.doubled.push(id.clone()),

@@ -8,9 +8,9 @@ use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant, SystemTime};
 
 use brigade_core::board;
-use brigade_core::mail::{self, Which, Words};
+use brigade_core::mail::{self, InboxFilter, Words};
 use brigade_core::store::Mark;
-use brigade_files::{Durability, LOCK_WAIT};
+use brigade_files::{DEFAULT_LOCK_WAIT, Durability};
 use rustix::process::Signal;
 
 use crate::Length;
@@ -22,7 +22,7 @@ use crate::node;
 use crate::temp_team::{READER, TeamDirs, TempTeam, block_on, text};
 
 /// The limit for a send: the store's lock timeout, and a second.
-const BOUND: Duration = LOCK_WAIT.saturating_add(Duration::from_secs(1));
+const BOUND: Duration = DEFAULT_LOCK_WAIT.saturating_add(Duration::from_secs(1));
 
 /// The result of a case: notes, and checks.
 #[derive(Debug, Default)]
@@ -177,7 +177,7 @@ fn marked() -> LockResult {
     std::fs::write(dirs.lock(), "").unwrap();
     timed_send(dirs, 0, &mut result);
     let reader = dirs.seat(READER, Durability::Process);
-    let unread = || block_on(mail::inbox(&reader, &reader.name, Which::Unread)).unwrap();
+    let unread = || block_on(mail::inbox(&reader, &reader.name, InboxFilter::Unread)).unwrap();
     let shown: Vec<_> = unread().iter().map(|mail| mail.key).collect();
     std::fs::remove_file(dirs.lock()).unwrap();
     block_on(mail::mark(&reader, &shown, Mark::Read)).unwrap();

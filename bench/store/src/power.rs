@@ -171,7 +171,7 @@ fn check(dirs: &TeamDirs, said: &[String], totals: &mut PowerTotals) {
         match words.as_slice() {
             ["acked", _, id, ..] => {
                 totals.acked += 1;
-                let key = MessageKey::of_id(id);
+                let key = MessageKey::from_id(id);
                 if !live.contains_key(&key) && !read.contains(&key) {
                     totals.lost.push((*id).to_owned());
                 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 
 use brigade_core::handshake;
-use brigade_core::mail::{self, Which};
+use brigade_core::mail::{self, InboxFilter};
 use brigade_core::seat::Seat;
 use brigade_files::Durability;
 use brigade_wire::body::Body;
@@ -260,7 +260,7 @@ fn answering(totals: &mut ToolTotals, rng: &mut Rng) {
 
 /// The texts in an inbox; for a plan, its content.
 fn texts(seat: &Seat) -> Vec<String> {
-    let mail = block_on(mail::inbox(seat, &seat.name, Which::All)).unwrap();
+    let mail = block_on(mail::inbox(seat, &seat.name, InboxFilter::All)).unwrap();
     let text = |json: &[u8]| {
         let entry: Value = serde_json::from_slice(json).unwrap();
         let text = string(&entry["text"]);
@@ -274,7 +274,7 @@ fn texts(seat: &Seat) -> Vec<String> {
 
 /// The protocol messages in an inbox.
 fn bodies(seat: &Seat) -> Vec<Value> {
-    let mail = block_on(mail::inbox(seat, &seat.name, Which::All)).unwrap();
+    let mail = block_on(mail::inbox(seat, &seat.name, InboxFilter::All)).unwrap();
     let entry = |json: &[u8]| serde_json::from_slice::<Value>(json).unwrap();
     mail.iter().map(|m| serde_json::from_str(&string(&entry(&m.json)["text"])).unwrap()).collect()
 }

@@ -17,7 +17,7 @@ use brigade_core::hash::Fnv;
 const MAX_TURN_TEXT: usize = 200_000;
 
 /// The prompt for an agent whose program was restarted in the middle of a turn.
-pub(crate) const GO_ON: &str =
+pub(crate) const RESUME_PROMPT: &str =
     "Your program was restarted in the middle of a turn. Continue where you left off.";
 
 /// One message, or one line a person typed, waiting to be shown to the agent.
@@ -361,7 +361,7 @@ impl Delivery {
 }
 
 fn resume_item() -> Item {
-    Item { message: None, text: GO_ON.to_owned() }
+    Item { message: None, text: RESUME_PROMPT.to_owned() }
 }
 
 fn keys(batches: &[Batch]) -> Vec<MessageKey> {

@@ -29,7 +29,7 @@ mod words;
 
 pub(crate) use self::agents::IN_PROCESS;
 pub use self::agents::{AGENTS, Choice, agent};
-pub use self::change::{FileChange, Part};
+pub use self::change::{ChangedPart, FileChange};
 pub use self::event::{Ask, End, Event, Output, Usage, Verdict};
 
 /// One agent CLI.
@@ -51,7 +51,7 @@ pub struct Agent {
     /// Its capabilities.
     pub can: Can,
     /// Creates its driver for one conversation.
-    pub driver: fn(Launch) -> Box<dyn Driver>,
+    pub driver: fn(LaunchOptions) -> Box<dyn Driver>,
 }
 
 /// Capabilities in which agents differ. All agents can be prompted, interrupted and resumed.
@@ -64,12 +64,12 @@ pub struct Can {
     /// How it reports its use of the model.
     pub usage: Told,
     /// When one of its sessions can be resumed.
-    pub resumes: Resumes,
+    pub resumes: ResumeTiming,
 }
 
 /// When a session can be resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resumes {
+pub enum ResumeTiming {
     /// At any time.
     AtOnce,
     /// Not in the clock minute in which it was started: the agent names its session record after the
@@ -111,7 +111,7 @@ pub enum Told {
 /// The settings of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Launch {
+pub struct LaunchOptions {
     /// The agent's working directory.
     pub cwd: String,
     /// The model, unless the agent chooses its own default.
@@ -130,7 +130,7 @@ pub struct Launch {
     pub claude_dir: Option<String>,
 }
 
-impl Launch {
+impl LaunchOptions {
     /// A new conversation in this folder with these tools. The agent asks for permission where its own
     /// rules require it.
     pub fn new(cwd: impl Into<String>, tools: ToolServer) -> Self {

@@ -10,7 +10,7 @@
 //! twice sends one copy, and a copy that is lost as well is followed by another one.
 //!
 //! ```
-//! use brigade_agents::resend::{Heard, Shown, send_again};
+//! use brigade_agents::resend::{Heard, Shown, resend_lost_mail};
 //! use brigade_core::mail;
 //!
 //! # use std::sync::Arc;
@@ -25,7 +25,7 @@
 //! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
 //! mail::send(&lead, "bob", "hello").await?;
 //! // Bob has not taken it out of the inbox yet, so nothing is missing.
-//! let again = send_again(&bob, &Heard::default(), &Shown::default()).await?;
+//! let again = resend_lost_mail(&bob, &Heard::default(), &Shown::default()).await?;
 //! assert!(again.sent.is_empty());
 //! # Ok(())
 //! # }
@@ -41,7 +41,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use uuid::Builder;
 
-use crate::delivery::GO_ON;
+use crate::delivery::RESUME_PROMPT;
 use brigade_core::authority;
 use brigade_core::clock::wire_time;
 use brigade_core::event::{Event, MessageKey, Record};
@@ -122,10 +122,10 @@ pub struct Shown {
     pub beyond: HashSet<MessageKey>,
 }
 
-/// Result of [`send_again`].
+/// Result of [`resend_lost_mail`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Again {
+pub struct ResendReport {
     /// The messages the model has received.
     pub shown: Shown,
     /// The messages that were sent again, by the key of the first copy.
@@ -140,11 +140,15 @@ pub struct Again {
 ///
 /// Call this only while the member's program is not running. `known` is the result of an earlier call, because
 /// Claude Code may have deleted older transcripts since.
-pub async fn send_again(seat: &Seat, heard: &Heard, known: &Shown) -> Result<Again, MailError> {
+pub async fn resend_lost_mail(
+    seat: &Seat,
+    heard: &Heard,
+    known: &Shown,
+) -> Result<ResendReport, MailError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     authority::require_teammate(seat, &team, "have its mail resent")?;
-    let mut again = Again::default();
+    let mut again = ResendReport::default();
     let mailbox = Mailbox::read(seat, &team).await?;
     let mut shown = mailbox.expand(known);
     let turns: Vec<String> = heard.turns.iter().map(|turn| unescape(turn)).collect();
@@ -179,7 +183,7 @@ pub async fn send_again(seat: &Seat, heard: &Heard, known: &Shown) -> Result<Aga
         let message = Outgoing {
             msg_id: derived_id(&[b"go on", turn.as_bytes()]),
             from: lead.into_owned(),
-            text: GO_ON.to_owned(),
+            text: RESUME_PROMPT.to_owned(),
             summary: None,
             timestamp: wire_time(seat.clock.now()),
             color: None,
@@ -256,7 +260,7 @@ impl Mailbox {
                     tracked.copies += 1;
                     tracked.last = (key, record.at);
                 }
-                next.insert(MessageKey::of_id(&tracked.next_id()), at);
+                next.insert(MessageKey::from_id(&tracked.next_id()), at);
             }
         }
         for mail in seat.store.inbox(&seat.team, &seat.name).await? {

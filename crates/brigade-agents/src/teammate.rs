@@ -47,7 +47,7 @@ use self::report::Turn;
 use self::vitals::Vitals;
 use self::work_recorder::WorkRecorder;
 use crate::delivery::{Delivery, SavedState};
-use crate::driver::{Access, AskId, Driver, End, Event, Launch, Resumes};
+use crate::driver::{Access, AskId, Driver, End, Event, LaunchOptions, ResumeTiming};
 use crate::program::Program;
 use crate::worker;
 use brigade_core::authority::Denied;
@@ -58,7 +58,7 @@ use brigade_core::mail::MailError;
 use brigade_core::pulse::BEAT;
 use brigade_core::roster::{Activity, RosterError};
 use brigade_core::seat::Seat;
-use brigade_core::store::{Shelf, StoreError, Watch};
+use brigade_core::store::{NoteKind, StoreError, Watch};
 
 /// How often the inbox is checked when no event announces new mail.
 const INBOX_CHECK_INTERVAL: Duration = Duration::from_secs(10);
@@ -78,7 +78,7 @@ const SUCCESSFUL_RUN: Duration = Duration::from_secs(60);
 /// An observable event of a running member.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Sight {
+pub enum TeammateEvent {
     /// The agent's program was started or restarted.
     Started,
     /// Text was sent to the agent.
@@ -185,12 +185,12 @@ struct Teammate<S> {
 /// the team. Running the member again resumes its session and delivers the mail it has not seen.
 pub async fn run(plan: Plan) -> Result<(), TeammateError> {
     let (_sender, typed) = mpsc::unbounded_channel();
-    run_seen(plan, typed, |_| {}).await
+    run_observed(plan, typed, |_| {}).await
 }
 
 /// Like [`run`], but also passes each event to `observer` and accepts typed lines from `typed`. The
 /// member keeps running when `typed` is closed.
-pub async fn run_seen<S: FnMut(Sight)>(
+pub async fn run_observed<S: FnMut(TeammateEvent)>(
     plan: Plan,
     typed: mpsc::UnboundedReceiver<String>,
     mut observer: S,
@@ -205,12 +205,12 @@ pub async fn run_seen<S: FnMut(Sight)>(
     result
 }
 
-async fn run_until_left<S: FnMut(Sight)>(
+async fn run_until_left<S: FnMut(TeammateEvent)>(
     plan: Plan,
     typed: mpsc::UnboundedReceiver<String>,
     observer: S,
 ) -> Result<(), TeammateError> {
-    let mut watch = plan.seat.store.watch_proceedings(&plan.seat.team).await?;
+    let mut watch = plan.seat.store.watch_without_work(&plan.seat.team).await?;
     wait_for_roster_entry(&plan.seat).await?;
     let mut teammate = Teammate::new(plan, observer).await?;
     let mut typed = Some(typed);
@@ -244,7 +244,7 @@ async fn run_until_left<S: FnMut(Sight)>(
         teammate.beat().await;
         if failed_starts > 1 && teammate.failed_to_start && teammate.delivery.forget_session() {
             let new = "its session cannot be resumed; starting a new one";
-            (teammate.observer)(Sight::Trouble(new.to_owned()));
+            (teammate.observer)(TeammateEvent::Trouble(new.to_owned()));
         }
         if failed_starts < MAX_FAILED_STARTS {
             tokio::time::sleep(FIRST_RESTART_DELAY * 2u32.pow(failed_starts - 1)).await;
@@ -293,7 +293,7 @@ fn with_last_output(why: String, output: &str) -> String {
     }
 }
 
-impl<S: FnMut(Sight)> Teammate<S> {
+impl<S: FnMut(TeammateEvent)> Teammate<S> {
     async fn new(plan: Plan, observer: S) -> Result<Self, TeammateError> {
         let seat = &plan.seat;
         let (team_created, joined, generation, lead) = {
@@ -306,7 +306,7 @@ impl<S: FnMut(Sight)> Teammate<S> {
             let created = team.created_at().unwrap_or_default();
             (created, joined.unwrap_or_default(), team.generation(), lead)
         };
-        let saved = seat.store.kept(&seat.team, &seat.name, Shelf::Memory).await?;
+        let saved = seat.store.kept(&seat.team, &seat.name, NoteKind::Memory).await?;
         let saved: Option<SavedTeammate> =
             saved.and_then(|note| serde_json::from_slice(&note).ok());
         let is_same =
@@ -352,10 +352,10 @@ impl<S: FnMut(Sight)> Teammate<S> {
 
     /// Waits until the agent's session can be resumed.
     async fn wait_to_resume(&mut self) {
-        let waits = self.plan.agent.can.resumes == Resumes::NextMinute
+        let waits = self.plan.agent.can.resumes == ResumeTiming::NextMinute
             && self.delivery.saved().session.is_some();
         if waits && self.this_minute() == self.session_minute {
-            (self.observer)(Sight::Trouble(
+            (self.observer)(TeammateEvent::Trouble(
                 "its session can be resumed in the next minute; waiting".to_owned(),
             ));
             while self.this_minute() == self.session_minute {
@@ -373,7 +373,7 @@ impl<S: FnMut(Sight)> Teammate<S> {
     /// Starts the agent's program and resumes its session if it has one, or creates the next worker.
     fn start(&mut self) -> std::io::Result<RunningAgent> {
         let resume = self.delivery.saved().session.clone();
-        let launch = Launch { access: self.access, resume, ..self.plan.launch.clone() };
+        let launch = LaunchOptions { access: self.access, resume, ..self.plan.launch.clone() };
         self.driver = (self.plan.agent.driver)(launch);
         let agent = match &self.plan.player {
             Player::Program(start) => {
@@ -388,7 +388,7 @@ impl<S: FnMut(Sight)> Teammate<S> {
                 RunningAgent::Worker(worker::RunningWorker::start(workers, &self.plan.seat))
             }
         };
-        (self.observer)(Sight::Started);
+        (self.observer)(TeammateEvent::Started);
         self.ready = false;
         self.failed_to_start = false;
         self.completed_turn = false;
@@ -411,7 +411,7 @@ impl<S: FnMut(Sight)> Teammate<S> {
         let note = serde_json::to_vec(&saved).unwrap_or_default();
         let seat = self.plan.seat.clone();
         while let Err(error) =
-            seat.store.keep(&seat.team, &seat.name, Shelf::Memory, Some(&note)).await
+            seat.store.keep(&seat.team, &seat.name, NoteKind::Memory, Some(&note)).await
         {
             self.trouble("cannot save the member's state", &error);
             tokio::time::sleep(RETRY_DELAY).await;
@@ -422,13 +422,13 @@ impl<S: FnMut(Sight)> Teammate<S> {
     fn trouble(&mut self, what: &str, error: &dyn std::error::Error) {
         let (team, member) = (&self.plan.seat.team, &self.plan.seat.name);
         tracing::warn!(%team, %member, %error, what);
-        (self.observer)(Sight::Trouble(format!("{what}: {error}")));
+        (self.observer)(TeammateEvent::Trouble(format!("{what}: {error}")));
     }
 
     /// Handles the end of the agent's program before it is restarted.
     fn handle_exit(&mut self, why: &str) {
         tracing::warn!(team = %self.plan.seat.team, member = %self.plan.seat.name, why, "the agent's program ended");
-        (self.observer)(Sight::Trouble(why.to_owned()));
+        (self.observer)(TeammateEvent::Trouble(why.to_owned()));
         self.delivery.agent_exited();
         self.ready = false;
         self.asks.clear();

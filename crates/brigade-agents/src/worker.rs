@@ -36,7 +36,7 @@
 //! # let lead = Seat::new(store, "demo".parse()?, "team-lead".parse()?);
 //! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
 //! let echo = lead.of("echo".parse()?);
-//! roster::join(&lead, &echo.name, MemberPlan::new("echo", "/").in_backend(BACKEND)).await?;
+//! roster::join(&lead, &echo.name, MemberPlan::new("echo", "/").with_backend_type(BACKEND)).await?;
 //! let at_work = tokio::spawn(teammate::run(Plan::in_process(echo, Workers::new(|| Echo))));
 //!
 //! mail::send(&lead, "echo", "hello").await?;

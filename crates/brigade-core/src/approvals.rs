@@ -32,8 +32,8 @@ use serde_json::Value;
 use crate::event::{Event, Record};
 use crate::handshake::{self, Answer, Answered, HandshakeError, Kind, Request};
 use crate::mail::{MailError, with_message};
-use crate::policy::{self, Rule, Ruling};
-use crate::seat::{Hand, Seat};
+use crate::policy::{self, Rule, RuleDecision};
+use crate::seat::{Seat, SeatUser};
 
 /// A plan or permission request.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,13 +77,13 @@ pub enum Wanted {
 /// A request that a rule answered.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Ruled {
+pub struct RuleAnswer {
     /// The request.
     pub approval: Approval,
     /// Which of the member's rules, counted from 1.
     pub rule: usize,
     /// The rule's decision.
-    pub ruling: Ruling,
+    pub ruling: RuleDecision,
 }
 
 impl Wanted {
@@ -183,7 +183,7 @@ pub async fn answer(
 pub async fn apply(
     seat: &Seat,
     rules_of: impl Fn(&MemberName) -> Vec<Rule>,
-) -> Result<Vec<Ruled>, HandshakeError> {
+) -> Result<Vec<RuleAnswer>, HandshakeError> {
     handshake::finish(seat).await?;
     let mut ruled = Vec::new();
     for approval in waiting(seat).await? {
@@ -191,15 +191,15 @@ pub async fn apply(
         let rules = rules_of(&approval.from);
         let Some((index, ruling)) = policy::decide(&rules, tool, input) else { continue };
         let rule = index + 1;
-        let hand = Hand::Rule { number: rule, of: approval.from.clone() };
+        let hand = SeatUser::Rule { number: rule, of: approval.from.clone() };
         let why = format!("denied by rule {rule} for {}", approval.from);
         let reply = match ruling {
-            Ruling::Ask => continue,
-            Ruling::Allow => Answer::Yes,
-            Ruling::Deny => Answer::No(&why),
+            RuleDecision::Ask => continue,
+            RuleDecision::Allow => Answer::Yes,
+            RuleDecision::Deny => Answer::No(&why),
         };
         match answer(&Seat { hand, ..seat.clone() }, &approval, reply).await {
-            Ok(_) => ruled.push(Ruled { approval, rule, ruling }),
+            Ok(_) => ruled.push(RuleAnswer { approval, rule, ruling }),
             // Answered elsewhere first, or the asker has left.
             Err(
                 HandshakeError::Answered { .. } | HandshakeError::Send(MailError::NoMember { .. }),

@@ -26,7 +26,7 @@ use brigade_wire::team::Team;
 use thiserror::Error;
 
 use crate::mail::member_names;
-use crate::seat::{Hand, Seat};
+use crate::seat::{Seat, SeatUser};
 use crate::store::StoreError;
 
 /// A member's role in a team, according to `config.json`.
@@ -137,10 +137,10 @@ pub(crate) fn require_answering_lead(
 ) -> Result<(), Denied> {
     require_lead(seat, team, what)?;
     match seat.hand {
-        Hand::Agent { answers: false } => {
+        SeatUser::Agent { answers: false } => {
             Err(Denied::PersonOnly { what, team: seat.team.to_string() })
         }
-        Hand::Agent { answers: true } | Hand::Person | Hand::Rule { .. } => Ok(()),
+        SeatUser::Agent { answers: true } | SeatUser::Person | SeatUser::Rule { .. } => Ok(()),
     }
 }
 

@@ -41,7 +41,7 @@ use brigade_wire::task::{NewTask, Status, Task, TaskChange};
 
 use self::dependency::{add_dependency, open_blockers, with_blocked, without_dependency};
 pub use self::error::BoardError;
-pub use self::plan::{MAX_TASK, TaskPlan, Update};
+pub use self::plan::{MAX_TASK_BYTES, TaskPlan, Update};
 use crate::authority::{self, Role};
 use crate::clock::wire_time;
 use crate::graph::Graph;
@@ -77,7 +77,7 @@ pub async fn add(seat: &Seat, plan: &TaskPlan) -> Result<TaskId, BoardError> {
         return Err(BoardError::NoSubject);
     }
     let len = plan.len();
-    if len > MAX_TASK {
+    if len > MAX_TASK_BYTES {
         return Err(BoardError::TooLong { len });
     }
     is_lead(seat).await?;
@@ -156,7 +156,7 @@ pub async fn update(seat: &Seat, id: TaskId, update: &Update) -> Result<(), Boar
         let edited = task.with(&change).into_owned();
         let len = edited.len();
         // A task that another program made too long may still be shortened or moved.
-        if len > MAX_TASK && grows { Err(BoardError::TooLong { len }) } else { Ok(edited) }
+        if len > MAX_TASK_BYTES && grows { Err(BoardError::TooLong { len }) } else { Ok(edited) }
     });
     let document = document.await?;
     match &update.owner {

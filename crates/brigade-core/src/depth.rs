@@ -26,11 +26,11 @@ use serde::Serialize;
 
 use crate::mail::{is_read, with_message};
 use crate::pulse::Pulse;
-use crate::store::{Mail, Shelf, Store, StoreError, Strain};
+use crate::store::{Mail, NoteKind, Store, StoreError, Strain};
 
 /// Unread mail of a member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Depth {
+pub struct MailBacklog {
     /// The member.
     pub name: MemberName,
     /// Number of unread messages; `None` if the seat may not read this mailbox.
@@ -46,7 +46,7 @@ pub async fn depth(
     store: &dyn Store,
     team: &TeamName,
     name: &MemberName,
-) -> Result<Depth, StoreError> {
+) -> Result<MailBacklog, StoreError> {
     let unread = match store.inbox(team, name).await {
         Err(StoreError::Forbidden { .. }) => None,
         inbox => {
@@ -58,14 +58,14 @@ pub async fn depth(
         Some(oldest) => Some(accepted_at(store, team, name, oldest).await?),
         None => None,
     };
-    let pulse = match store.kept(team, name, Shelf::Pulse).await {
+    let pulse = match store.kept(team, name, NoteKind::Pulse).await {
         Err(StoreError::Forbidden { .. }) => None,
         note => note?,
     };
     let pulse: Option<Pulse> = pulse.and_then(|pulse| serde_json::from_slice(&pulse).ok());
     let strain = pulse.and_then(|pulse| pulse.strain);
     let unread = unread.map(|unread| unread.len());
-    Ok(Depth { name: name.clone(), unread, oldest_unshown, strain })
+    Ok(MailBacklog { name: name.clone(), unread, oldest_unshown, strain })
 }
 
 /// When the store accepted a message, by the store's clock. For a message that another program wrote and that is

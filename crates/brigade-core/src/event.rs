@@ -192,14 +192,14 @@ pub struct MessageKey(u64);
 
 impl MessageKey {
     /// The key of a message with this id.
-    pub fn of_id(msg_id: &str) -> Self {
+    pub fn from_id(msg_id: &str) -> Self {
         Self(Fnv::default().field(msg_id.as_bytes()).finish() & !1)
     }
 
     /// The key of a message in an inbox; `nth` is the number of identical messages before it.
     pub fn of(message: &Message<'_>, nth: usize) -> Self {
         if let Some(id) = message.msg_id() {
-            return Self::of_id(&id);
+            return Self::from_id(&id);
         }
         let hash = Fnv::default()
             .field(message.from().as_bytes())

@@ -1,7 +1,7 @@
 //! The event history of a team followed by live events, without holding all of it in memory.
 //!
 //! A [`Feed`] yields the records in order of time, in batches as long as they are history. A reader keeps only
-//! the [`Spot`] of each record. The [`Library`] returns the record itself for the few that are needed.
+//! the [`Spot`] of each record. The [`RecordLookupHandle`] returns the record itself for the few that are needed.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -89,13 +89,13 @@ impl Feed {
 }
 
 /// Looks up records by position.
-pub trait Shelves: fmt::Debug + Send + Sync {
+pub trait RecordLookup: fmt::Debug + Send + Sync {
     /// Returns the record at that position, if it is still available.
     fn record(&self, spot: Spot) -> Option<Arc<Record>>;
 }
 
 /// Shared handle to look up the records of a stream.
-pub type Library = Arc<dyn Shelves>;
+pub type RecordLookupHandle = Arc<dyn RecordLookup>;
 
 /// Records kept in memory.
 #[derive(Debug, Default)]
@@ -112,7 +112,7 @@ impl Held {
     }
 }
 
-impl Shelves for Held {
+impl RecordLookup for Held {
     fn record(&self, spot: Spot) -> Option<Arc<Record>> {
         let records = self.records.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         records.get(usize::try_from(spot.0).ok()?).cloned()
@@ -131,7 +131,7 @@ pub const BATCHES: usize = 4;
 pub async fn held<S: Store + ?Sized>(
     store: &S,
     team: &TeamName,
-) -> Result<(Feed, Library), StoreError> {
+) -> Result<(Feed, RecordLookupHandle), StoreError> {
     // Start the watch before reading the history, so that no event is missed.
     let watch = match store.watch(team).await {
         Ok(watch) => Some(watch),

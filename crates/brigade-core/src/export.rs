@@ -47,7 +47,7 @@ pub use self::import::{ImportError, Imported, import};
 use crate::event::{Event, MessageKey, Record, one_line};
 use crate::handshake::{Kind, request};
 use crate::mail::with_message;
-use crate::store::{Question, Shelf, Store, StoreError};
+use crate::store::{NoteKind, Question, Store, StoreError};
 
 /// Version of the export format.
 const VERSION: u32 = 1;
@@ -83,7 +83,7 @@ enum ExportLine {
     /// A journal record that is not about a mailbox.
     Record(Record),
     /// Counts of the content. The last line.
-    End(Exported),
+    End(ExportCounts),
 }
 
 /// Identifies an export.
@@ -107,7 +107,7 @@ struct ExportedMessage {
 
 /// Counts of the exported content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Exported {
+pub struct ExportCounts {
     /// Tasks on the board.
     pub tasks: usize,
     /// Messages, read or not.
@@ -141,7 +141,7 @@ pub async fn export(
     team: &TeamName,
     at: Timestamp,
     to: &mut (dyn Write + Send),
-) -> Result<Exported, ExportError> {
+) -> Result<ExportCounts, ExportError> {
     let config = store.team(team).await?.ok_or(StoreError::NoTeam { team: team.clone() })?.bytes;
     let parsed = Team::read(&config)
         .map_err(|damage| StoreError::Damaged { place: "config.json".into(), damage })?;
@@ -155,7 +155,7 @@ pub async fn export(
     )?;
     write_line(to, &ExportLine::Config(into_text(config.clone(), || "config.json".into())?))?;
 
-    let mut exported = Exported::default();
+    let mut exported = ExportCounts::default();
     let mut last = 0;
     for (id, task) in store.tasks(team).await? {
         let text = into_text(task.bytes, || format!("task {id}"))?;
@@ -185,7 +185,7 @@ pub async fn export(
             questions.extend(found.ok().flatten().unwrap_or_default());
             write_line(to, &ExportLine::Message(message))?;
         }
-        if let Some(note) = store.kept(team, &member, Shelf::Memory).await? {
+        if let Some(note) = store.kept(team, &member, NoteKind::Memory).await? {
             let text = into_text(note, || format!("the note of {member}"))?;
             write_line(to, &ExportLine::Note { member: member.to_string(), text })?;
         }

@@ -129,7 +129,7 @@ impl Graph {
     pub fn critical_path(&self) -> Vec<TaskId> {
         let mut best: BTreeMap<TaskId, (usize, Option<TaskId>)> = BTreeMap::new();
         let stuck = self.stuck();
-        for id in self.in_order() {
+        for id in self.topological_order() {
             // Tasks behind a cycle can never finish, so they have no longest path.
             if self.is_done(id) || stuck.contains(&id) {
                 continue;
@@ -155,7 +155,7 @@ impl Graph {
 
     /// The tasks in topological order, ties by number. Tasks in a cycle, which another program may have created,
     /// come last.
-    pub fn in_order(&self) -> Vec<TaskId> {
+    pub fn topological_order(&self) -> Vec<TaskId> {
         let mut waiting: BTreeMap<TaskId, usize> =
             self.nodes.iter().map(|(&id, node)| (id, node.after.len())).collect();
         let mut followers: BTreeMap<TaskId, Vec<TaskId>> = BTreeMap::new();

@@ -44,10 +44,10 @@ use brigade_wire::team::Team;
 use thiserror::Error;
 use uuid::Uuid;
 
-pub use self::past::{farewell, plan_was_approved};
+pub use self::past::{farewell, is_plan_approved};
 pub use self::permission::Leave;
 use self::reply::reply;
-pub use self::reply::{First, TAKEN_BACK};
+pub use self::reply::{First, WITHDRAWN};
 pub use self::request::belongs_to_team;
 pub use self::request::{Kind, Request};
 use crate::authority::{self, Denied};

@@ -3,7 +3,7 @@
 //! ```
 //! use std::time::Duration;
 //!
-//! use brigade_core::mail::{self, Which, Words};
+//! use brigade_core::mail::{self, InboxFilter, Words};
 //! # use std::sync::Arc;
 //! # use brigade_core::roster::{self, MemberPlan, TeamPlan};
 //! # use brigade_core::seat::Seat;
@@ -17,11 +17,11 @@
 //! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
 //! mail::send(&lead, "bob", "please look at the parser").await?;
 //! mail::send(&lead, "bob", Words::from("the tests first").summed_up("order")).await?;
-//! assert_eq!(mail::inbox(&lead, &bob.name, Which::Unread).await?.len(), 2);
+//! assert_eq!(mail::inbox(&lead, &bob.name, InboxFilter::Unread).await?.len(), 2);
 //!
 //! let mail = mail::receive(&bob, Duration::from_secs(60)).await?;
 //! assert_eq!((mail[0].from(), mail[0].text()), ("team-lead".into(), "please look at the parser".into()));
-//! assert_eq!(mail::inbox(&lead, &bob.name, Which::Unread).await?.len(), 0);
+//! assert_eq!(mail::inbox(&lead, &bob.name, InboxFilter::Unread).await?.len(), 0);
 //! # Ok(())
 //! # }
 //! ```
@@ -52,7 +52,7 @@ use crate::signature::Signer;
 use crate::store::{Mail, Mark, Outgoing, Receipt, StoreError};
 
 /// Longest text of a message, in bytes. An inbox of one megabyte stalls Claude Code.
-pub const MAX_TEXT: usize = 1 << 20;
+pub const MAX_TEXT_BYTES: usize = 1 << 20;
 
 /// The text of a message to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +137,7 @@ pub enum MailError {
     #[error("the message is empty")]
     Empty,
     /// The text or the summary is too long.
-    #[error("the message is {len} bytes long; the limit is {MAX_TEXT}")]
+    #[error("the message is {len} bytes long; the limit is {MAX_TEXT_BYTES}")]
     TooLong {
         /// Its length in bytes.
         len: usize,
@@ -291,14 +291,18 @@ pub async fn send_protocol(seat: &Seat, to: &MemberName, text: &str) -> Result<R
 }
 
 /// Returns the messages in a member's inbox.
-pub async fn inbox(seat: &Seat, of: &MemberName, which: Which) -> Result<Vec<Mail>, MailError> {
+pub async fn inbox(
+    seat: &Seat,
+    of: &MemberName,
+    which: InboxFilter,
+) -> Result<Vec<Mail>, MailError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     if team.member(of.as_str()).is_none() {
         return Err(no_member(seat, &team, of.as_str()));
     }
     let mut mail = seat.store.inbox(&seat.team, of).await?;
-    if which == Which::Unread {
+    if which == InboxFilter::Unread {
         mail.retain(Mail::is_unread);
     }
     Ok(mail)
@@ -306,7 +310,7 @@ pub async fn inbox(seat: &Seat, of: &MemberName, which: Which) -> Result<Vec<Mai
 
 /// A filter for the messages of an inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
+pub enum InboxFilter {
     /// All messages.
     All,
     /// Messages not marked read.
@@ -326,9 +330,9 @@ pub async fn mark(seat: &Seat, keys: &[MessageKey], mark: Mark) -> Result<(), St
 pub async fn receive(seat: &Seat, timeout: Duration) -> Result<Vec<Mail>, MailError> {
     let end = Instant::now() + timeout.min(MAX_WAIT);
     // Start the watch before reading the inbox, so that a message in between wakes us.
-    let mut watch = seat.store.watch_proceedings(&seat.team).await?;
+    let mut watch = seat.store.watch_without_work(&seat.team).await?;
     loop {
-        let mail = inbox(seat, &seat.name, Which::Unread).await?;
+        let mail = inbox(seat, &seat.name, InboxFilter::Unread).await?;
         if !mail.is_empty() {
             let keys: Vec<MessageKey> = mail.iter().map(|mail| mail.key).collect();
             mark(seat, &keys, Mark::Read).await?;
@@ -427,7 +431,7 @@ fn outgoing(
 
 fn build_unsigned(seat: &Seat, team: &Team<'_>, text: Words<'_>) -> Result<Outgoing, MailError> {
     let len = text.text.len().max(text.summary.map_or(0, str::len));
-    if len > MAX_TEXT {
+    if len > MAX_TEXT_BYTES {
         return Err(MailError::TooLong { len });
     }
     let from =

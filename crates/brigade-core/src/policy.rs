@@ -6,12 +6,12 @@
 //! agent that hides what it does.
 //!
 //! ```
-//! use brigade_core::policy::{Rule, Ruling, decide};
+//! use brigade_core::policy::{Rule, RuleDecision, decide};
 //! use serde_json::json;
 //!
-//! let rules = [Rule { ruling: Ruling::Allow, tool: None, command: Some("cargo test *".into()) }];
+//! let rules = [Rule { ruling: RuleDecision::Allow, tool: None, command: Some("cargo test *".into()) }];
 //! let decision = |command| decide(&rules, "shell", &json!({ "command": command }));
-//! assert_eq!(decision("cargo test -p core"), Some((0, Ruling::Allow)));
+//! assert_eq!(decision("cargo test -p core"), Some((0, RuleDecision::Allow)));
 //! assert_eq!(decision("cargo test -p core; rm -r ."), None);
 //! ```
 
@@ -28,7 +28,7 @@ use self::line::{is_operator, parts};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
     /// The decision.
-    pub ruling: Ruling,
+    pub ruling: RuleDecision,
     /// Pattern for the tool, by the agent's own name for it; `*` matches any characters. Matches any tool if
     /// missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,7 +42,7 @@ pub struct Rule {
 /// The decision of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Ruling {
+pub enum RuleDecision {
     /// Grant the request.
     Allow,
     /// Wait for an answer.
@@ -52,7 +52,7 @@ pub enum Ruling {
 }
 
 /// Returns the first matching rule's index and decision; `None` if no rule matches.
-pub fn decide(rules: &[Rule], tool: &str, input: &Value) -> Option<(usize, Ruling)> {
+pub fn decide(rules: &[Rule], tool: &str, input: &Value) -> Option<(usize, RuleDecision)> {
     let text = RuleInput::new(input);
     let mut numbered = rules.iter().enumerate();
     numbered
@@ -82,11 +82,11 @@ impl Rule {
 
     fn matches_input(&self, pattern: &str, text: &RuleInput) -> bool {
         match (self.ruling, text) {
-            (Ruling::Allow, RuleInput::Command(line)) => {
+            (RuleDecision::Allow, RuleInput::Command(line)) => {
                 let one_command = |star: &str| !star.contains(is_operator);
                 !leaves_folder(pattern, line) && matches(pattern, line, one_command)
             }
-            (Ruling::Allow, RuleInput::Json(json)) => {
+            (RuleDecision::Allow, RuleInput::Json(json)) => {
                 // A `*` stays within one JSON string, except at the end of the pattern, where it matches the rest.
                 let (pattern, rest) = match pattern.strip_suffix('*') {
                     Some(begin) => (begin, true),
@@ -100,7 +100,10 @@ impl Rule {
                         matches(pattern, json, within)
                     }
             }
-            (Ruling::Ask | Ruling::Deny, RuleInput::Command(text) | RuleInput::Json(text)) => {
+            (
+                RuleDecision::Ask | RuleDecision::Deny,
+                RuleInput::Command(text) | RuleInput::Json(text),
+            ) => {
                 matches(pattern, text, |_| true)
                     || parts(text).iter().any(|part| matches(pattern, part, |_| true))
             }

@@ -15,7 +15,7 @@
 //! # let bob = lead.of("bob".parse()?);
 //! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
 //! handshake::request_shutdown(&lead, "bob", Some("all is done")).await?;
-//! let mail = mail::inbox(&bob, &bob.name, mail::Which::Unread).await?;
+//! let mail = mail::inbox(&bob, &bob.name, mail::InboxFilter::Unread).await?;
 //! if let Some(Body::Protocol(protocol)) = mail[0].look(|message| message.body()) {
 //!     assert_eq!(words::of(&protocol), "asks you to shut down: all is done");
 //! }

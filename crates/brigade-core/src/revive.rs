@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use brigade_core::revive::revive;
-//! use brigade_core::roster::Force;
+//! use brigade_core::roster::SkipChecks;
 //!
 //! # use std::sync::Arc;
 //! # use brigade_core::roster::{self, MemberPlan, TeamPlan};
@@ -17,7 +17,7 @@
 //! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
 //! # let bob = lead.of("bob".parse()?);
 //! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
-//! roster::delete(&lead, Force::Yes).await?;
+//! roster::delete(&lead, SkipChecks::Yes).await?;
 //! let revived = revive(&lead).await?.ok_or("the journal is empty")?;
 //! assert_eq!(revived.members, ["bob"]);
 //! # Ok(())
@@ -38,7 +38,7 @@ use crate::event::{Event, MessageKey, Record};
 use crate::mail::with_message;
 use crate::roster::RosterError;
 use crate::seat::Seat;
-use crate::store::{Outgoing, Shelf};
+use crate::store::{NoteKind, Outgoing};
 
 /// What was restored.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -73,7 +73,7 @@ pub async fn revive(seat: &Seat) -> Result<Option<Revived>, RosterError> {
     let Some(recorded) = last_team(&history) else { return Ok(None) };
     let exists = seat.store.team(&seat.team).await?.is_some();
     let (store, team, me) = (&seat.store, &seat.team, &seat.name);
-    let progress = store.kept(team, me, Shelf::Revival).await?;
+    let progress = store.kept(team, me, NoteKind::Revival).await?;
     let unread: Vec<UnreadMessage> = match progress {
         None if exists => return Ok(Some(Revived::default())),
         Some(progress) => serde_json::from_slice(&progress).unwrap_or_default(),
@@ -82,7 +82,7 @@ pub async fn revive(seat: &Seat) -> Result<Option<Revived>, RosterError> {
             // messages would look like messages that were read.
             let unread = unread(seat, &recorded, &history);
             let note = serde_json::to_vec(&unread).unwrap_or_default();
-            store.keep(team, me, Shelf::Revival, Some(&note)).await?;
+            store.keep(team, me, NoteKind::Revival, Some(&note)).await?;
             unread
         }
     };
@@ -99,7 +99,7 @@ pub async fn revive(seat: &Seat) -> Result<Option<Revived>, RosterError> {
             seat.store.send(&seat.team, &to, &message).await?;
         }
     }
-    store.keep(team, me, Shelf::Revival, None).await?;
+    store.keep(team, me, NoteKind::Revival, None).await?;
     let (members, tasks) = (recorded.members, recorded.tasks.len());
     Ok(Some(Revived { members, tasks, messages: unread.len() }))
 }

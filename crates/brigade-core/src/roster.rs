@@ -3,7 +3,7 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use brigade_core::roster::{self, Force, MemberPlan, TeamPlan};
+//! use brigade_core::roster::{self, SkipChecks, MemberPlan, TeamPlan};
 //! use brigade_core::seat::Seat;
 //! use brigade_core::store::memory::MemoryStore;
 //!
@@ -14,7 +14,7 @@
 //! let bob = "bob".parse()?;
 //! roster::join(&lead, &bob, MemberPlan::new("general-purpose", "/work")).await?;
 //! roster::leave(&lead, &bob).await?;
-//! roster::delete(&lead, Force::No).await?;
+//! roster::delete(&lead, SkipChecks::No).await?;
 //! # Ok(())
 //! # }
 //! ```
@@ -80,7 +80,7 @@ impl<'p> MemberPlan<'p> {
     }
 
     /// The same plan with another backend type.
-    pub fn in_backend(self, backend_type: &'p str) -> Self {
+    pub fn with_backend_type(self, backend_type: &'p str) -> Self {
         Self { backend_type, ..self }
     }
 }
@@ -243,7 +243,7 @@ pub async fn set_activity(
 
 /// Returns whether the lead reads its inbox. A lead of the newer generation does so only while a teammate that it
 /// started itself is running.
-pub async fn lead_listens(seat: &Seat) -> Result<bool, StoreError> {
+pub async fn is_lead_reading(seat: &Seat) -> Result<bool, StoreError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     Ok(lead_reads_inbox(&team))
@@ -261,11 +261,11 @@ pub(crate) fn lead_reads_inbox(team: &Team<'_>) -> bool {
 
 /// Deletes the team. Only the lead may. Unless forced, fails while members are active or a Claude Code session leads
 /// the team.
-pub async fn delete(seat: &Seat, force: Force) -> Result<(), RosterError> {
+pub async fn delete(seat: &Seat, force: SkipChecks) -> Result<(), RosterError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     authority::require_lead(seat, &team, "delete the team")?;
-    if force == Force::No {
+    if force == SkipChecks::No {
         if team.lead_process().is_some() {
             return Err(RosterError::Native { team: seat.team.clone() });
         }
@@ -285,7 +285,7 @@ pub async fn delete(seat: &Seat, force: Force) -> Result<(), RosterError> {
 
 /// Whether to skip safety checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Force {
+pub enum SkipChecks {
     /// Refuse if something could be lost.
     No,
     /// Do it anyway; the person has confirmed.

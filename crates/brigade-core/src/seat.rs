@@ -42,7 +42,7 @@ pub struct Seat {
     /// that key.
     pub lead_key: Option<LeadKey>,
     /// The user of the seat: a person, an agent or a rule.
-    pub hand: Hand,
+    pub hand: SeatUser,
     /// Signs the lead's messages to members that have a key.
     pub signer: Option<Arc<dyn Signer>>,
 }
@@ -50,7 +50,7 @@ pub struct Seat {
 /// The user of a seat. Like the seat's name, it is fixed when the program starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Hand {
+pub enum SeatUser {
     /// A person, on the command line.
     Person,
     /// An agent, through its tools.
@@ -67,7 +67,7 @@ pub enum Hand {
     },
 }
 
-impl fmt::Display for Hand {
+impl fmt::Display for SeatUser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Person => f.write_str("person"),
@@ -81,7 +81,7 @@ impl Seat {
     /// A seat for a person, with the system clock. The member does not have to be on the roster yet; operations that
     /// need a member return an error.
     pub fn new(store: Arc<dyn Store>, team: TeamName, name: MemberName) -> Self {
-        let (clock, hand) = (Arc::new(SystemClock), Hand::Person);
+        let (clock, hand) = (Arc::new(SystemClock), SeatUser::Person);
         Self { store, clock, team, name, lead_key: None, hand, signer: None }
     }
 
@@ -96,7 +96,7 @@ impl Seat {
     }
 
     /// The seat with another user.
-    pub fn with_hand(self, hand: Hand) -> Self {
+    pub fn with_user(self, hand: SeatUser) -> Self {
         Self { hand, ..self }
     }
 
@@ -122,7 +122,7 @@ impl Seat {
     }
 
     /// Returns whether a message is from its claimed sender, as far as the seat can check.
-    pub fn vouches_for(&self, team: &Team<'_>, message: &Message<'_>) -> bool {
+    pub fn is_authentic(&self, team: &Team<'_>, message: &Message<'_>) -> bool {
         let leads = team.lead().is_some_and(|lead| lead.is(&message.from()));
         match &self.lead_key {
             Some(key) if leads => key.verifies(message),

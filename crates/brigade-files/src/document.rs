@@ -8,7 +8,7 @@ use super::lock_id::LockId;
 use super::own::{LockSlot, RecordedLock, SeenGuard};
 use super::state::TempFile;
 use brigade_core::hash::Fnv;
-use brigade_core::store::{Document, Obstacle, Revision, StoreError};
+use brigade_core::store::{Document, Revision, StoreError, WriteObstacle};
 use brigade_wire::Damage;
 
 /// How often a torn document is read again, and the interval between reads. Claude Code writes some
@@ -50,7 +50,7 @@ pub(crate) async fn read(
 /// The result of one attempt to change a document.
 pub(crate) enum TryOutcome<T> {
     Done(T),
-    Wait(Obstacle),
+    Wait(WriteObstacle),
     Retry,
 }
 

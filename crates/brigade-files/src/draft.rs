@@ -12,7 +12,7 @@ use super::lock::LockWaiter;
 use super::mailbox::{FileMailbox, MailboxContext, MailboxWork};
 use super::state::{KnownMessage, MailboxHead};
 use brigade_core::event::{Event, MessageKey, Record};
-use brigade_core::store::{Mark, Obstacle, Outgoing, StoreError};
+use brigade_core::store::{Mark, Outgoing, StoreError, WriteObstacle};
 
 /// Number of read messages at which an inbox is emptied.
 ///
@@ -45,7 +45,7 @@ impl FileMailbox {
         tail: &mut JournalTail,
         waiter: &mut LockWaiter,
         work: MailboxWork<'_>,
-    ) -> Result<Result<InboxDraft, Obstacle>, StoreError> {
+    ) -> Result<Result<InboxDraft, WriteObstacle>, StoreError> {
         let file = self.file();
         let contents = context.inboxes.read(&file)?;
         let found = contents.as_ref().map(|contents| contents.stamp);
@@ -63,7 +63,7 @@ impl FileMailbox {
         }
         let torn = Inbox::read(&bytes).is_err();
         if torn && !waiter.is_torn_for_good(stamp) {
-            return Ok(Err(Obstacle::Torn { path: context.inboxes.path(&file) }));
+            return Ok(Err(WriteObstacle::Torn { path: context.inboxes.path(&file) }));
         }
         let bytes = if torn { self.salvage(context, head, &bytes)? } else { bytes };
         let inbox = read(&file, &bytes)?;
@@ -177,7 +177,7 @@ impl FileMailbox {
                 }
             }
         }
-        let new: Vec<_> = waiting.iter().map(Outgoing::as_new).collect();
+        let new: Vec<_> = waiting.iter().map(Outgoing::to_inbox_entry).collect();
         if !new.is_empty() {
             let damaged = |damage| StoreError::Damaged { place: self.file(), damage };
             inbox::append(&mut draft.bytes, &new).map_err(damaged)?;

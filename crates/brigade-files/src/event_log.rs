@@ -24,12 +24,12 @@ use brigade_wire::name::TeamName;
 use tokio::sync::mpsc::{self, Sender};
 
 use self::place::{FirstLine, JournalSource};
-pub use self::recorded::{RecordedError, of_file};
+pub use self::recorded::{RecordsFileError, stream_records_file};
 use self::round::{JournalIndex, JournalRange, MergeRound};
 use super::own::{TEAM_LOG, TeamStateDir};
 use super::{FileStore, Options, watch};
 use brigade_core::event::Record;
-use brigade_core::event_log::{BATCHES, Batch, Feed, Library, Shelves, Spot};
+use brigade_core::event_log::{BATCHES, Batch, Feed, RecordLookup, RecordLookupHandle, Spot};
 use brigade_core::store::StoreError;
 
 /// Minimum time between two rounds. Thousands of events per second are sent in batches without a
@@ -50,7 +50,7 @@ impl JournalLookup {
     }
 }
 
-impl Shelves for JournalLookup {
+impl RecordLookup for JournalLookup {
     fn record(&self, spot: Spot) -> Option<Arc<Record>> {
         let (number, offset) = JournalIndex::split(spot);
         let source = {
@@ -86,7 +86,10 @@ struct TeamJournals {
 }
 
 impl FileStore {
-    pub(super) fn event_stream(&self, team: &TeamName) -> Result<(Feed, Library), StoreError> {
+    pub(super) fn event_stream(
+        &self,
+        team: &TeamName,
+    ) -> Result<(Feed, RecordLookupHandle), StoreError> {
         // Subscribe first, so that later changes are signalled. Subscribing also records in the
         // journals what other programs did so far.
         let signal = match self.team_dir(team) {

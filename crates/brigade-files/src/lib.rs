@@ -62,7 +62,7 @@ use rustix::fs::{Access, AtFlags, Mode, accessat};
 
 use self::dir::{Dir, FileStamp, Fsync};
 use self::document::TryOutcome;
-pub use self::event_log::{RecordedError, of_file};
+pub use self::event_log::{RecordsFileError, stream_records_file};
 use self::journal::Journal;
 use self::lock::LockWaiter;
 use self::mailbox::{FileMailbox, MailboxContext, MailboxOutcome, MailboxWork};
@@ -70,7 +70,7 @@ use self::own::TeamStateDir;
 use self::state::StateFile;
 use brigade_core::clock::{Clock, SystemClock};
 use brigade_core::hash::Fnv;
-use brigade_core::store::{Obstacle, StoreError};
+use brigade_core::store::{StoreError, WriteObstacle};
 
 /// Failures that an acknowledged message survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl Options {
             claude_dir: claude_dir.into(),
             state_dir: state_dir.into(),
             durability: Durability::default(),
-            lock_wait: LOCK_WAIT,
+            lock_wait: DEFAULT_LOCK_WAIT,
         }
     }
 
@@ -119,10 +119,10 @@ impl Options {
 }
 
 /// Default wait for a lock: slightly longer than an abandoned lock takes to become stale.
-pub const LOCK_WAIT: Duration = Duration::from_secs(12);
+pub const DEFAULT_LOCK_WAIT: Duration = Duration::from_secs(12);
 
 /// Returns an identifier that is unique to a Claude Code folder.
-pub fn folder_key(claude_dir: &Path) -> String {
+pub fn claude_dir_key(claude_dir: &Path) -> String {
     let claude_dir = claude_dir.canonicalize().unwrap_or_else(|_| claude_dir.to_owned());
     let key = Fnv::default().bytes(claude_dir.as_os_str().as_encoded_bytes()).finish();
     format!("{key:016x}")
@@ -167,7 +167,7 @@ impl FileStore {
     pub fn new(options: Options, clock: Arc<dyn Clock>) -> Self {
         // Two Claude Code folders may hold teams of the same name.
         let team_states_path =
-            options.state_dir.join("files").join(folder_key(&options.claude_dir));
+            options.state_dir.join("files").join(claude_dir_key(&options.claude_dir));
         let (native_dirs, team_states, mailboxes) =
             (Mutex::default(), Mutex::default(), Mutex::default());
         Self {
@@ -299,15 +299,17 @@ impl FileStore {
     ///
     /// Removes a lock that such a process left behind, restores messages that it may have
     /// overwritten, and clears the risk that one of them still overwrites the inbox.
-    pub async fn natives_ended(
+    pub async fn recover_after_natives_ended(
         &self,
         team: &TeamName,
         member: &MemberName,
     ) -> Result<(), StoreError> {
         let native = self.native_dirs(team)?;
         let mailbox = self.mailbox(team, member)?;
-        self.retry_step(team, &native, |context, _| lock_mutex(&mailbox).natives_ended(context))
-            .await?;
+        self.retry_step(team, &native, |context, _| {
+            lock_mutex(&mailbox).recover_after_natives_ended(context)
+        })
+        .await?;
         // Restored messages must be in the inbox before the next Claude Code process reads it.
         // Otherwise it would receive them twice.
         self.do_work_on(team, &native, &mailbox, MailboxWork::Refresh).await
@@ -359,7 +361,7 @@ impl FileStore {
             };
             waiter.has_waited = true;
             let unlockable =
-                matches!(obstacle, Obstacle::NotALock { .. } | Obstacle::Filled { .. });
+                matches!(obstacle, WriteObstacle::NotALock { .. } | WriteObstacle::Filled { .. });
             let limit = if unlockable { UNLOCKABLE_WAIT } else { self.options.lock_wait };
             let waited = start.elapsed();
             if waited >= limit {

@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use super::dir::{Dir, FileStamp};
 use super::lock_id::LockId;
 use super::state::TempFile;
-use brigade_core::store::{Obstacle, StoreError};
+use brigade_core::store::{StoreError, WriteObstacle};
 
 /// Age at which Claude Code considers a lock abandoned.
 const STALE_AFTER: Duration = Duration::from_secs(10);
@@ -61,7 +61,7 @@ pub(crate) trait LockRecorder {
 #[derive(Debug)]
 pub(crate) enum LockAttempt<'d> {
     Acquired(HeldLock<'d>),
-    Blocked(Obstacle),
+    Blocked(WriteObstacle),
 }
 
 /// The state of a caller that waits for a lock: its observations so far.
@@ -101,7 +101,7 @@ impl LockWaiter {
                 Err(error) => return Err(dir.io_error("stat", name, error)),
             };
             if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
-                return Ok(LockAttempt::Blocked(Obstacle::NotALock { path }));
+                return Ok(LockAttempt::Blocked(WriteObstacle::NotALock { path }));
             }
             let age = age(stat.st_mtime);
             let stamp = FileStamp::from_stat(&stat);
@@ -117,7 +117,10 @@ impl LockWaiter {
             let stale = age > i64::try_from(STALE_AFTER.as_secs()).unwrap_or_default()
                 || observed_for > STALE_AFTER;
             if !stale {
-                return Ok(LockAttempt::Blocked(Obstacle::Held { path, held_secs: age.max(0) }));
+                return Ok(LockAttempt::Blocked(WriteObstacle::Held {
+                    path,
+                    held_secs: age.max(0),
+                }));
             }
             recorder.record_steal()?;
             // Renaming the directory does not change its modification time.
@@ -125,16 +128,18 @@ impl LockWaiter {
             match remove_if(dir, name, is_same)? {
                 Removal::Removed => {}
                 Removal::Replaced => {
-                    return Ok(LockAttempt::Blocked(Obstacle::Held {
+                    return Ok(LockAttempt::Blocked(WriteObstacle::Held {
                         path,
                         held_secs: age.max(0),
                     }));
                 }
-                Removal::NotEmpty => return Ok(LockAttempt::Blocked(Obstacle::Filled { path })),
+                Removal::NotEmpty => {
+                    return Ok(LockAttempt::Blocked(WriteObstacle::Filled { path }));
+                }
             }
         }
         let path = dir.path(name);
-        Ok(LockAttempt::Blocked(Obstacle::Held { path, held_secs: 0 }))
+        Ok(LockAttempt::Blocked(WriteObstacle::Held { path, held_secs: 0 }))
     }
 }
 

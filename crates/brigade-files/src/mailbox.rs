@@ -20,7 +20,7 @@ use super::lock_id::LockId;
 use super::state::{self, MailboxHead, OverwriteRisk, StateFile};
 use brigade_core::clock::Clock;
 use brigade_core::event::{Event, MessageKey, Record};
-use brigade_core::store::{Mark, Obstacle, Outgoing, StoreError};
+use brigade_core::store::{Mark, Outgoing, StoreError, WriteObstacle};
 
 /// Pause between two writes of brigade to a contended inbox, in nanoseconds, so that native
 /// programs get their turn.
@@ -59,7 +59,7 @@ pub(crate) enum MailboxWork<'w> {
 #[derive(Debug)]
 pub(crate) enum MailboxOutcome {
     Done,
-    Wait(Obstacle),
+    Wait(WriteObstacle),
     /// Another program changed the inbox meanwhile; nothing was done.
     Retry,
 }
@@ -122,7 +122,9 @@ impl FileMailbox {
         waiter: &mut LockWaiter,
     ) -> Result<MailboxOutcome, StoreError> {
         if !self.state.try_lock()? {
-            return Ok(MailboxOutcome::Wait(Obstacle::Busy { path: self.state.path().clone() }));
+            return Ok(MailboxOutcome::Wait(WriteObstacle::Busy {
+                path: self.state.path().clone(),
+            }));
         }
         let _unlock = StateUnlock(&self.state);
         let mut head = match self.state.head()? {
@@ -141,7 +143,7 @@ impl FileMailbox {
                 // message if we hold the lock at that moment.
                 RefreshOutcome::Torn(stamp) if !waiter.is_torn_for_good(stamp) => {
                     let path = context.inboxes.path(&self.file());
-                    return Ok(MailboxOutcome::Wait(Obstacle::Torn { path }));
+                    return Ok(MailboxOutcome::Wait(WriteObstacle::Torn { path }));
                 }
                 RefreshOutcome::Torn(_) => {}
                 RefreshOutcome::Rewound => tail = self.tail(&mut head)?,
@@ -152,7 +154,9 @@ impl FileMailbox {
         // safe in the journal, and the longer they wait, the more of them go into one write.
         let since = nanoseconds(context.clock).wrapping_sub(head.written_at);
         if (waiter.has_waited || head.contended) && (0..NATIVE_TURN_NANOS).contains(&since) {
-            return Ok(MailboxOutcome::Wait(Obstacle::Busy { path: self.state.path().clone() }));
+            return Ok(MailboxOutcome::Wait(WriteObstacle::Busy {
+                path: self.state.path().clone(),
+            }));
         }
         let file = self.file();
         let abandoned = Some(head.lock).filter(|&lock| lock != LockId::default());
@@ -256,12 +260,14 @@ impl FileMailbox {
 
     /// Called when every native program that used this inbox has ended: a remaining lock has no
     /// owner, and no program can still overwrite the inbox with an old copy.
-    pub(crate) fn natives_ended(
+    pub(crate) fn recover_after_natives_ended(
         &self,
         context: &MailboxContext<'_>,
     ) -> Result<MailboxOutcome, StoreError> {
         if !self.state.try_lock()? {
-            return Ok(MailboxOutcome::Wait(Obstacle::Busy { path: self.state.path().clone() }));
+            return Ok(MailboxOutcome::Wait(WriteObstacle::Busy {
+                path: self.state.path().clone(),
+            }));
         }
         let _unlock = StateUnlock(&self.state);
         let Some(head) = self.state.head()? else { return Ok(MailboxOutcome::Done) };
@@ -370,5 +376,5 @@ fn sent_key(record: &Record) -> Option<MessageKey> {
 /// Returns the inbox entry of a pending message, as stored in the journal.
 pub(crate) fn inbox_entry(message: &Outgoing) -> Box<RawValue> {
     // Plain data, so serialization cannot fail.
-    serde_json::value::to_raw_value(&message.as_new()).unwrap_or_default()
+    serde_json::value::to_raw_value(&message.to_inbox_entry()).unwrap_or_default()
 }

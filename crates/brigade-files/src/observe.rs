@@ -92,7 +92,7 @@ impl FileMailbox {
         let name = format!("{}-{}.json", self.member, at.as_nanosecond());
         self.damaged_copies.write_temp(&name, bytes, Some(PRIVATE), Fsync::Yes)?;
         let entries = inbox::salvage(bytes);
-        let kept = inbox::of_entries(&entries);
+        let kept = inbox::from_entries(&entries);
         let present: HashSet<MessageKey> =
             MessageKey::all(read(&name, &kept)?.messages()).iter().map(|(key, _)| *key).collect();
         let missing: HashSet<MessageKey> = self
@@ -123,6 +123,6 @@ impl FileMailbox {
         };
         tracing::warn!(member = %self.member, copy = %self.damaged_copies.path(&name).display(), "salvaged a torn inbox");
         self.journal.append(&[Record { at, by: None, event }], Fsync::No)?;
-        Ok(inbox::of_entries(&all))
+        Ok(inbox::from_entries(&all))
     }
 }

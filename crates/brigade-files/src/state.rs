@@ -291,7 +291,7 @@ impl TempFile {
     }
 
     /// Returns whether the process that created it is dead.
-    fn is_abandoned(self) -> bool {
+    fn is_stdout_closed(self) -> bool {
         let process = i32::try_from(self.process).ok().and_then(rustix::process::Pid::from_raw);
         let alive = process.map(rustix::process::test_kill_process);
         !matches!(alive, Some(Ok(()) | Err(Errno::PERM)))
@@ -304,7 +304,7 @@ pub(crate) fn sweep(dir: &Dir, names: &[String], selects: impl Fn(&str) -> bool)
     for name in names {
         if let Some((file, temp)) = TempFile::parse(name)
             && selects(file)
-            && temp.is_abandoned()
+            && temp.is_stdout_closed()
         {
             dir.remove_quietly(name);
             dir.remove_dir_quietly(name);

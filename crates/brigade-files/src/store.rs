@@ -17,10 +17,10 @@ use super::teams::InitialTasks;
 use super::watch::WatchScope;
 use super::{FileStore, check_team, lock_mutex, state, watch};
 use brigade_core::event::{Event, MessageKey, Record};
-use brigade_core::event_log::{Feed, Library};
+use brigade_core::event_log::{Feed, RecordLookupHandle};
 use brigade_core::store::{
-    Actor, Document, Mail, Mark, Outgoing, Question, Receipt, Revision, Shelf, Store, StoreError,
-    Watch, Written,
+    Actor, Document, Mail, Mark, NoteKind, Outgoing, Question, Receipt, Revision, Store,
+    StoreError, Watch, Written,
 };
 
 /// The folder of final answers: the first answer to a question wins.
@@ -338,7 +338,7 @@ impl Store for FileStore {
         &self,
         team: &TeamName,
         member: &MemberName,
-        kind: Shelf,
+        kind: NoteKind,
         note: Option<&[u8]>,
     ) -> Result<(), StoreError> {
         let dir = self.team_state(team)?.dir.private_child(note_dir(kind))?;
@@ -350,17 +350,17 @@ impl Store for FileStore {
             return Ok(());
         };
         let temp = state::TempFile::next().name(&name);
-        let sync = if kind == Shelf::Pulse { Fsync::No } else { self.sync() };
+        let sync = if kind == NoteKind::Pulse { Fsync::No } else { self.sync() };
         dir.write_temp(&temp, note, Some(PRIVATE), sync)?;
         dir.rename(&temp, &name)?;
-        if kind == Shelf::Pulse { Ok(()) } else { self.sync_if_power_safe(Some(&dir)) }
+        if kind == NoteKind::Pulse { Ok(()) } else { self.sync_if_power_safe(Some(&dir)) }
     }
 
     async fn kept(
         &self,
         team: &TeamName,
         member: &MemberName,
-        kind: Shelf,
+        kind: NoteKind,
     ) -> Result<Option<Vec<u8>>, StoreError> {
         let Some(team_state) = self.existing_team_state(team)? else { return Ok(None) };
         let Some(dir) = team_state.dir.child(note_dir(kind))? else { return Ok(None) };
@@ -394,12 +394,12 @@ impl Store for FileStore {
         watch::start(self, team, WatchScope::All)
     }
 
-    async fn watch_proceedings(&self, team: &TeamName) -> Result<Watch, StoreError> {
+    async fn watch_without_work(&self, team: &TeamName) -> Result<Watch, StoreError> {
         self.team_dir(team)?;
         watch::start(self, team, WatchScope::WithoutWork)
     }
 
-    async fn chronicle(&self, team: &TeamName) -> Result<(Feed, Library), StoreError> {
+    async fn chronicle(&self, team: &TeamName) -> Result<(Feed, RecordLookupHandle), StoreError> {
         self.event_stream(team)
     }
 }
@@ -407,7 +407,7 @@ impl Store for FileStore {
 impl FileStore {
     /// Stores a task from another store under the number it has there. Returns a conflict if that
     /// number is already in use here.
-    pub async fn place_task(
+    pub async fn insert_task(
         &self,
         team: &TeamName,
         id: TaskId,
@@ -450,11 +450,11 @@ fn read_journals(team_state: &TeamStateDir, folders: &[&Dir]) -> Result<Vec<Reco
 }
 
 /// Returns the folder that holds notes of this kind.
-fn note_dir(kind: Shelf) -> &'static str {
+fn note_dir(kind: NoteKind) -> &'static str {
     match kind {
-        Shelf::Memory => "kept",
-        Shelf::Pulse => "pulse",
-        Shelf::Revival => "revival",
-        Shelf::Home => "home",
+        NoteKind::Memory => "kept",
+        NoteKind::Pulse => "pulse",
+        NoteKind::Revival => "revival",
+        NoteKind::Home => "home",
     }
 }

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use brigade_core::authority::Denied;
 use brigade_core::clock::{Clock, SystemClock};
-use brigade_core::seat::{Hand, Seat};
+use brigade_core::seat::{Seat, SeatUser};
 use brigade_core::signature::LeadKey;
 use brigade_core::store::Store;
 use brigade_files::{Durability, FileStore, Options};
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::team::Team;
 
-use crate::error::{HostError, Trouble, failed, members_are};
+use crate::error::{HostError, Trouble, failed, members_hint};
 use crate::host::Host;
 use crate::installed::Programs;
 use crate::keys::KeyRing;
@@ -120,7 +120,7 @@ impl Context {
     }
 
     /// Returns the keys with which members of a team in this host's files verify their lead.
-    pub fn keys_of_files(&self, team: &TeamName) -> KeyRing {
+    pub fn file_store_keys(&self, team: &TeamName) -> KeyRing {
         let key = Location::Files.key(&self.claude_dir);
         Registry::new(self.state_dir.join("host").join(key)).keys(team)
     }
@@ -158,7 +158,7 @@ impl Context {
     }
 
     /// Returns the member the caller claims to be, if it named one.
-    pub fn named_me(&self) -> Option<&MemberName> {
+    pub fn named_member(&self) -> Option<&MemberName> {
         self.me.as_ref()
     }
 
@@ -228,18 +228,18 @@ impl Context {
     pub fn seat_of(&self, team: TeamName, name: MemberName) -> Seat {
         let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
         // A person runs the command line, unless the environment says that an agent does.
-        let hand = self.answers.map_or(Hand::Person, |answers| Hand::Agent { answers });
+        let hand = self.answers.map_or(SeatUser::Person, |answers| SeatUser::Agent { answers });
         // A NATS server verifies the sender itself, and other hosts do not know the keys of this one.
         let keys = self.home.engine().is_none().then(|| self.registry().keys(&team));
-        let mut seat = Seat::new(store, team, name).with_clock(clock).with_hand(hand);
+        let mut seat = Seat::new(store, team, name).with_clock(clock).with_user(hand);
         seat.lead_key.clone_from(&self.lead_key);
         seat.signer = keys.map(|keys| Arc::new(keys) as _);
         seat
     }
 
     /// Returns the hand of an agent that calls the MCP tools.
-    pub fn agent(&self) -> Hand {
-        Hand::Agent { answers: self.answers.unwrap_or(true) }
+    pub fn agent(&self) -> SeatUser {
+        SeatUser::Agent { answers: self.answers.unwrap_or(true) }
     }
 
     /// Returns the member that runs the command.
@@ -263,7 +263,7 @@ impl Context {
             .filter_map(|member| Some(member.name()?.into_owned()))
             .collect();
         let error = error.hint(format!("add `--as NAME`, or set {}", variables::AS));
-        Err(if members.is_empty() { error } else { error.hint(members_are(&members)) })
+        Err(if members.is_empty() { error } else { error.hint(members_hint(&members)) })
     }
 
     async fn teams(&self) -> Result<Vec<String>, HostError> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use brigade_core::board;
 use brigade_core::graph::State;
 use brigade_core::handshake;
-use brigade_core::roster::{self, Force, RosterError};
+use brigade_core::roster::{self, RosterError, SkipChecks};
 use brigade_core::seat::Seat;
 use brigade_core::store::StoreError;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::context::Context;
 use crate::error::{ErrorKind, HostError, Trouble, failed};
-use crate::host::{Host, is_led_from_afar};
+use crate::host::{Host, is_led_remotely};
 use crate::process::send_signal;
 use crate::progress::{Ended, Progress, Report};
 use crate::shutdown::{self, Manner};
@@ -27,12 +27,12 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// For members that have finished their work: they have 15 seconds to agree, because they lose nothing by
 /// stopping.
-pub const AFTER_WORK: Manner<'static> =
+pub const STOP_AFTER_WORK: Manner<'static> =
     Manner { ask: Some(Duration::from_secs(15)), reason: None, may_refuse: false };
 
 /// The result of taking a team down.
 #[derive(Debug)]
-pub struct TakenDown {
+pub struct DownResult {
     /// The team.
     pub team: TeamName,
     /// Its members on this host, and how each ended.
@@ -45,7 +45,7 @@ pub struct TakenDown {
 
 /// How a member was stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stopped {
+pub enum StopResult {
     /// It runs on this host, and this is how it ended.
     Here(Ended),
     /// It does not run on this host and was asked by mail.
@@ -85,13 +85,13 @@ pub async fn stop_or_ask(
     name: &MemberName,
     manner: Manner<'_>,
     report: Report<'_>,
-) -> Result<Stopped, HostError> {
+) -> Result<StopResult, HostError> {
     if context.host()?.registry.member(&seat.team, name)?.is_none() {
         handshake::request_shutdown(seat, name.as_str(), manner.reason).await?;
-        return Ok(Stopped::Asked);
+        return Ok(StopResult::Asked);
     }
     let lead = seat.of(MemberName::lead());
-    stop(context, &lead, name, manner, report).await.map(Stopped::Here)
+    stop(context, &lead, name, manner, report).await.map(StopResult::Here)
 }
 
 /// Stops every member of a team on this host, and deletes the team where brigade leads it.
@@ -100,7 +100,7 @@ pub async fn down(
     named: Option<&TeamName>,
     manner: Manner<'_>,
     report: Report<'_>,
-) -> Result<TakenDown, HostError> {
+) -> Result<DownResult, HostError> {
     let host = context.host()?;
     let team = which(context, &host, named).await?;
     context.refuse_to_lead(&team, "take the team down")?;
@@ -108,8 +108,8 @@ pub async fn down(
     let unfinished = unfinished_tasks(&lead).await;
     let members = take_down(&host, &lead, manner, report).await?;
     let is_deleted = context.store.team(&team).await?.is_none();
-    let elsewhere = host.is_shared || is_led_from_afar(&lead).await?;
-    Ok(TakenDown {
+    let elsewhere = host.is_shared || is_led_remotely(&lead).await?;
+    Ok(DownResult {
         team,
         members,
         lost_tasks: if is_deleted { unfinished } else { 0 },
@@ -157,7 +157,7 @@ pub async fn which(
         }
         let error = HostError::failed(Trouble::NotUp { team: team.to_string() });
         if host.registry.elsewhere().contains(team) {
-            return Err(error.hint(up_elsewhere(team.as_str())));
+            return Err(error.hint(other_store_hint(team.as_str())));
         }
         let stored = context.store.teams().await.unwrap_or_default();
         return Err(match names.as_slice() {
@@ -172,7 +172,7 @@ pub async fn which(
         [team] => Ok(team.clone()),
         [] => {
             let error = HostError::new(ErrorKind::Nothing, Trouble::NoneUp);
-            Err(error.hint(if_none_is_up(context, host)))
+            Err(error.hint(no_team_hint(context, host)))
         }
         teams => match team_file::team_of(&context.cwd).filter(|team| teams.contains(team)) {
             Some(team) => Ok(team),
@@ -182,11 +182,11 @@ pub async fn which(
 }
 
 /// Returns the hint for a person who finds no team up.
-pub fn if_none_is_up(context: &Context, host: &Host) -> String {
+pub fn no_team_hint(context: &Context, host: &Host) -> String {
     let elsewhere: Vec<String> =
         host.registry.elsewhere().iter().map(ToString::to_string).collect();
     if !elsewhere.is_empty() {
-        return up_elsewhere(&elsewhere.join(", "));
+        return other_store_hint(&elsewhere.join(", "));
     }
     match team_file::find_short(&context.cwd) {
         Ok(file) => format!("`brigade up` starts the team in {}", file.display()),
@@ -194,7 +194,7 @@ pub fn if_none_is_up(context: &Context, host: &Host) -> String {
     }
 }
 
-fn up_elsewhere(teams: &str) -> String {
+fn other_store_hint(teams: &str) -> String {
     format!(
         "{teams} runs here but lives in another store; choose it with `--store`, {} or {}",
         variables::STORE,
@@ -219,9 +219,9 @@ pub async fn take_down(
         report(Progress::StaysElsewhere(name.clone(), other.clone(), lead.team.clone()));
     }
     // Do not delete a team that Claude Code leads, or one with members on other hosts.
-    let ours = host.leads(lead).await? && !is_led_from_afar(lead).await?;
+    let ours = host.leads(lead).await? && !is_led_remotely(lead).await?;
     let deleted = match elsewhere.is_empty() && ours {
-        true => roster::delete(lead, Force::Yes).await,
+        true => roster::delete(lead, SkipChecks::Yes).await,
         false => Ok(()),
     };
     match deleted {
@@ -253,7 +253,7 @@ async fn members_elsewhere(
     let mut elsewhere = Vec::new();
     for member in roster.members() {
         let Some(Ok(name)) = member.name().map(|name| name.parse::<MemberName>()) else { continue };
-        if let Some(other) = state::played_afar(host, lead, &name).await? {
+        if let Some(other) = state::remote_host(host, lead, &name).await? {
             elsewhere.push((name, other));
         }
     }

@@ -12,7 +12,7 @@ use brigade_core::export::{ExportError, ImportError};
 use brigade_core::handshake::HandshakeError;
 use brigade_core::mail::MailError;
 use brigade_core::roster::RosterError;
-use brigade_core::store::{Obstacle, Refusal, StoreError};
+use brigade_core::store::{Refusal, StoreError, WriteObstacle};
 use brigade_core::text;
 use brigade_wire::name::NameError;
 use thiserror::Error;
@@ -128,7 +128,7 @@ impl HostError {
     }
 
     /// Renders the error and its hints on one line.
-    pub fn in_one_line(&self) -> String {
+    pub fn to_one_line(&self) -> String {
         let mut text = self.to_string();
         for hint in &self.hints {
             let _infallible = write!(text, "; {hint}");
@@ -145,20 +145,22 @@ pub fn failed(doing: impl Into<String>, source: io::Error) -> HostError {
 impl From<StoreError> for HostError {
     fn from(error: StoreError) -> Self {
         let kind = match &error {
-            StoreError::Locked(Obstacle::Held { .. } | Obstacle::Busy { .. }) => ErrorKind::Locked,
+            StoreError::Locked(WriteObstacle::Held { .. } | WriteObstacle::Busy { .. }) => {
+                ErrorKind::Locked
+            }
             _ => ErrorKind::Failed,
         };
         let hint = match &error {
-            StoreError::Locked(Obstacle::Held { .. }) => Some(
+            StoreError::Locked(WriteObstacle::Held { .. }) => Some(
                 "an abandoned lock is taken over after 10 s, so a running program keeps this one; \
                  try again in a moment"
                     .into(),
             ),
-            StoreError::Locked(Obstacle::Busy { path }) => Some(format!(
+            StoreError::Locked(WriteObstacle::Busy { path }) => Some(format!(
                 "find the process with `fuser -v {}`; if it is stopped, continue it with `kill -CONT PID`",
                 path.display()
             )),
-            StoreError::Locked(Obstacle::NotALock { path }) => {
+            StoreError::Locked(WriteObstacle::NotALock { path }) => {
                 Some(format!("check the file, then remove it with `rm {}`", path.display()))
             }
             StoreError::Refused { why, .. } => Some(refusal_hint(*why).into()),
@@ -202,7 +204,7 @@ impl From<MailError> for HostError {
         match error {
             MailError::Store(error) => error.into(),
             MailError::NoMember { ref members, .. } => {
-                let hint = members_are(members);
+                let hint = members_hint(members);
                 Self::failed(error).hint(hint)
             }
             MailError::Denied(error) => error.into(),
@@ -228,7 +230,7 @@ impl From<Denied> for HostError {
     fn from(error: Denied) -> Self {
         let hints = match &error {
             Denied::NotAMember { who, members, .. } => {
-                vec![members_are(members), format!("to add it: `brigade team join {who}`")]
+                vec![members_hint(members), format!("to add it: `brigade team join {who}`")]
             }
             Denied::PersonOnly { .. } => {
                 vec!["a person answers it with `brigade approvals`".into()]
@@ -243,7 +245,7 @@ impl From<BoardError> for HostError {
     fn from(error: BoardError) -> Self {
         let hint = match &error {
             BoardError::NoTask(_) => "`brigade task list` shows the tasks".into(),
-            BoardError::NoMember { members, .. } => members_are(members),
+            BoardError::NoMember { members, .. } => members_hint(members),
             BoardError::Taken { owner, .. } => {
                 format!("if {owner} is gone, `brigade task release {owner}` releases its tasks")
             }
@@ -268,7 +270,7 @@ impl From<RosterError> for HostError {
             RosterError::Name(NameError::Taken { .. }) => {
                 Some("`brigade team show` lists the members".into())
             }
-            RosterError::NoMember { members, .. } => Some(members_are(members)),
+            RosterError::NoMember { members, .. } => Some(members_hint(members)),
             RosterError::LeadStays => Some("`brigade team delete`".into()),
             RosterError::StillActive { .. } => {
                 Some("wait until they are idle, or delete it anyway with --force".into())
@@ -347,7 +349,7 @@ pub fn output_failed(source: io::Error) -> HostError {
 }
 
 /// Returns the hint that lists the members of a team.
-pub fn members_are(members: &[String]) -> String {
+pub fn members_hint(members: &[String]) -> String {
     format!("members: {}", members.join(", "))
 }
 
@@ -363,16 +365,16 @@ mod tests {
 
     #[test]
     fn a_held_lock_hints_at_trying_again() {
-        let held = Obstacle::Held { path: "/x/bob.json.lock".into(), held_secs: 12 };
+        let held = WriteObstacle::Held { path: "/x/bob.json.lock".into(), held_secs: 12 };
         check(StoreError::from(held.clone()), ErrorKind::Locked, "try again");
         check(MailError::from(StoreError::from(held)), ErrorKind::Locked, "try again");
-        let busy = Obstacle::Busy { path: "/x/bob.state".into() };
+        let busy = WriteObstacle::Busy { path: "/x/bob.state".into() };
         check(StoreError::from(busy), ErrorKind::Locked, "fuser -v /x/bob.state");
     }
 
     #[test]
     fn errors_that_waiting_cannot_fix_are_failures() {
-        let not_a_lock = Obstacle::NotALock { path: "/x/bob.json.lock".into() };
+        let not_a_lock = WriteObstacle::NotALock { path: "/x/bob.json.lock".into() };
         check(StoreError::from(not_a_lock), ErrorKind::Failed, "rm /x/bob.json.lock");
         let refused =
             StoreError::Refused { path: "/x/bob.json".into(), why: Refusal::ForeignOwner };

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 use brigade_core::event::{Act, Ending, Event, MessageKey, Record};
-use brigade_core::handshake::TAKEN_BACK;
+use brigade_core::handshake::WITHDRAWN;
 use brigade_core::mail::with_message;
 use brigade_wire::body::Body;
 use brigade_wire::task::Task;
@@ -31,7 +31,7 @@ type InboxMessage = (String, MessageKey);
 
 /// Formats records in order. Keeps state, because the text of a record depends on earlier ones.
 #[derive(Debug)]
-pub struct Story {
+pub struct LogFormatter {
     /// Time zone of the printed times.
     zone: TimeZone,
     /// Whether to include what agents say and do.
@@ -60,7 +60,7 @@ struct DeliveryTimes {
     shown: Option<Timestamp>,
 }
 
-impl Story {
+impl LogFormatter {
     /// A formatter that prints times of this zone.
     pub fn new(zone: TimeZone) -> Self {
         let (messages, tasks) = (HashMap::new(), HashMap::new());
@@ -276,7 +276,7 @@ pub fn answered(
     (yes, reason): (bool, Option<&str>),
     hand: &str,
 ) -> String {
-    if hand == TAKEN_BACK {
+    if hand == WITHDRAWN {
         return format!("withdrew its {kind} request [{id}]");
     }
     let verb = if yes { "approved" } else { "denied" };

@@ -69,7 +69,7 @@ impl Host {
 
     /// Returns the process of the supervisor, if it runs.
     pub fn supervisor(&self) -> Result<Option<Process>, HostError> {
-        let holder = process_lock::holder(&self.registry.supervisor_place());
+        let holder = process_lock::holder(&self.registry.supervisor_lock());
         holder.map_err(|source| failed("check for the supervisor", source))
     }
 
@@ -97,7 +97,7 @@ impl Host {
 }
 
 /// Whether the lead runs on another host that `brigade link` connects to this one.
-pub async fn is_led_from_afar(seat: &Seat) -> Result<bool, HostError> {
+pub async fn is_led_remotely(seat: &Seat) -> Result<bool, HostError> {
     let Some(config) = seat.store.team(&seat.team).await? else { return Ok(false) };
     Ok(is_mirror(&seat.read(&config)?))
 }

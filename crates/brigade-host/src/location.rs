@@ -8,7 +8,7 @@ use std::sync::Arc;
 use brigade_core::store::Store;
 #[cfg(feature = "nats")]
 use brigade_core::store::StoreError;
-use brigade_files::folder_key;
+use brigade_files::claude_dir_key;
 use brigade_wire::name::{MemberName, TeamName};
 use thiserror::Error;
 
@@ -39,7 +39,7 @@ pub enum Address {
 
 /// The reason a value of `--store` is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum AddressError {
+pub enum StoreAddressError {
     /// It is neither `files` nor a list of server addresses.
     #[error("use `files`, nats://HOST:PORT or tls://HOST:PORT; separate several servers by commas")]
     Form,
@@ -52,9 +52,9 @@ pub enum AddressError {
 }
 
 impl FromStr for Address {
-    type Err = AddressError;
+    type Err = StoreAddressError;
 
-    fn from_str(text: &str) -> Result<Self, AddressError> {
+    fn from_str(text: &str) -> Result<Self, StoreAddressError> {
         if text == FILES {
             return Ok(Self::Files);
         }
@@ -65,16 +65,16 @@ impl FromStr for Address {
     }
 }
 
-fn server_address(text: &str) -> Result<String, AddressError> {
-    let (scheme, rest) = text.split_once("://").ok_or(AddressError::Form)?;
+fn server_address(text: &str) -> Result<String, StoreAddressError> {
+    let (scheme, rest) = text.split_once("://").ok_or(StoreAddressError::Form)?;
     if !matches!(scheme, "nats" | "tls") {
-        return Err(AddressError::Form);
+        return Err(StoreAddressError::Form);
     }
     if rest.contains('@') {
-        return Err(AddressError::Secret);
+        return Err(StoreAddressError::Secret);
     }
     let rest = rest.strip_suffix('/').unwrap_or(rest);
-    let invalid = || AddressError::Host(rest.to_owned());
+    let invalid = || StoreAddressError::Host(rest.to_owned());
     // An IPv6 address is in brackets, because it contains colons itself.
     let (host, port) = match rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((host, "")) => (format!("[{host}]"), None),
@@ -158,7 +158,7 @@ impl Location {
     /// Returns a key that is unique for this location and this folder of Claude Code. Each key has its own
     /// registry on this host.
     pub fn key(&self, claude_dir: &Path) -> String {
-        let files = folder_key(claude_dir);
+        let files = claude_dir_key(claude_dir);
         match self {
             Self::Files => files,
             Self::Nats(nats) => {
@@ -168,7 +168,7 @@ impl Location {
                     .filter_map(|server| Some(server.split_once("://")?.1))
                     .collect();
                 servers.sort_unstable();
-                folder_key(Path::new(&format!("{files} {}", servers.join(","))))
+                claude_dir_key(Path::new(&format!("{files} {}", servers.join(","))))
             }
         }
     }
@@ -180,7 +180,7 @@ impl NatsServers {
     #[cfg(feature = "nats")]
     pub async fn open(&self, lasts: bool, report: Report<'_>) -> Result<Arc<dyn Store>, HostError> {
         let patience =
-            if lasts { brigade_nats::Patience::Long } else { brigade_nats::Patience::Short };
+            if lasts { brigade_nats::RetryLimit::Long } else { brigade_nats::RetryLimit::Short };
         let options = brigade_nats::Options { patience, ..self.words() };
         let mut connecting = std::pin::pin!(brigade_nats::NatsStore::connect(options));
         let store = match tokio::time::timeout(SLOW_AFTER, connecting.as_mut()).await {
@@ -293,7 +293,7 @@ impl NatsServers {
 mod tests {
     use super::*;
 
-    fn servers(text: &str) -> Result<String, AddressError> {
+    fn servers(text: &str) -> Result<String, StoreAddressError> {
         match text.parse()? {
             Address::Files => Ok(FILES.to_owned()),
             Address::Servers(servers) => Ok(servers.join(" ")),
@@ -311,11 +311,11 @@ mod tests {
         good("tls://[::1]", "tls://[::1]:4222");
         let bad = |text: &str, error| assert_eq!(servers(text), Err(error), "{text}");
         for text in ["", "file", "a:4222", "http://a", "nats://a,b"] {
-            bad(text, AddressError::Form);
+            bad(text, StoreAddressError::Form);
         }
-        bad("nats://user:secret@a", AddressError::Secret);
+        bad("nats://user:secret@a", StoreAddressError::Secret);
         for host in ["", ":4222", "a:b", "a:99999", "::1", "a b", "a/b", "a?x=1", "[::1]x"] {
-            bad(&format!("nats://{host}"), AddressError::Host(host.to_owned()));
+            bad(&format!("nats://{host}"), StoreAddressError::Host(host.to_owned()));
         }
     }
 
@@ -328,7 +328,7 @@ mod tests {
     fn each_location_has_its_own_key() {
         let key = |location: &Location| location.key(Path::new("/nowhere"));
         let (ab, ba) = (nats(&["nats://a:1", "tls://b:1"]), nats(&["nats://b:1", "nats://a:1"]));
-        assert_eq!(key(&Location::Files), folder_key(Path::new("/nowhere")));
+        assert_eq!(key(&Location::Files), claude_dir_key(Path::new("/nowhere")));
         assert_eq!(key(&ab), key(&ba));
         assert_ne!(key(&ab), key(&Location::Files));
         assert_ne!(key(&ab), key(&nats(&["nats://a:1"])));

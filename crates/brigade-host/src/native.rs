@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_agents::resend::{self, Heard, Shown};
-use brigade_core::handshake::{self, plan_was_approved};
+use brigade_core::handshake::{self, is_plan_approved};
 use brigade_core::roster;
 use brigade_core::seat::Seat;
-use brigade_core::store::Shelf;
+use brigade_core::store::NoteKind;
 use brigade_files::FileStore;
 use brigade_wire::name::{AgentId, MemberName};
 use brigade_wire::team::Team;
@@ -28,8 +28,8 @@ use crate::error::{HostError, Trouble, failed};
 use crate::installed::Programs;
 use crate::keys::KeyRing;
 use crate::signals::StopSignal;
-use crate::spec::{AccessWord, Answers, MemberSpec};
-use crate::transcript::{self, Whose};
+use crate::spec::{AccessLevel, ApprovalAuthority, MemberSpec};
+use crate::transcript::{self, TranscriptOwner};
 use crate::{native_heartbeat, process_tree, signals, variables};
 
 /// The first version known to accept the lead's key. 2.1.50 exits if it gets one; versions in between were not
@@ -93,9 +93,9 @@ impl NativeStart<'_> {
         }
         match self.spec.access {
             _ if self.plan => push(&["--plan-mode-required"]),
-            AccessWord::Full => push(&["--dangerously-skip-permissions"]),
+            AccessLevel::Full => push(&["--dangerously-skip-permissions"]),
             // Claude Code's own default would be a mode in which it decides without asking.
-            AccessWord::Ask => push(&["--permission-mode", "default"]),
+            AccessLevel::Ask => push(&["--permission-mode", "default"]),
         }
         if let Some(model) = &self.spec.model {
             push(&["--model", model]);
@@ -147,7 +147,7 @@ pub async fn run(
     if let Some(files) = &around.alone_in {
         // This process holds the member's lock, so its previous process has ended and the locks that one left
         // are stale.
-        if let Err(error) = files.natives_ended(&seat.team, &seat.name).await {
+        if let Err(error) = files.recover_after_natives_ended(&seat.team, &seat.name).await {
             // Not fatal: some messages may be sent twice.
             tracing::warn!(member = %seat.name, %error, "cannot release a stale inbox lock");
         }
@@ -164,7 +164,9 @@ pub async fn run(
     }
     // A `brigade` command run from its shell acts as this member, not as the lead.
     command.env(variables::TEAM, seat.team.as_str()).env(variables::AS, seat.name.as_str());
-    command.env(variables::CLAUDE_TEAMS, "1").env(variables::ANSWERS, Answers::Person.word());
+    command
+        .env(variables::CLAUDE_TEAMS, "1")
+        .env(variables::ANSWERS, ApprovalAuthority::Person.word());
     command.args(start.arguments()).current_dir(&spec.cwd);
     command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
     let failed = |source| failed(format!("start {}", program.display()), source);
@@ -197,12 +199,12 @@ pub async fn run(
 
 /// Returns the session to start with, after sending again the messages that the last session lost.
 async fn session(seat: &Seat, claude_dir: &Path) -> Result<NativeSession, HostError> {
-    let kept = seat.store.kept(&seat.team, &seat.name, Shelf::Memory).await?;
+    let kept = seat.store.kept(&seat.team, &seat.name, NoteKind::Memory).await?;
     // An unreadable note was written by another kind of member under this name.
     let note: NativeNote =
         kept.and_then(|kept| serde_json::from_slice(&kept).ok()).unwrap_or_default();
     let since = created(seat).await?;
-    let whose = Whose { team: &seat.team, member: &seat.name, since };
+    let whose = TranscriptOwner { team: &seat.team, member: &seat.name, since };
     let heard = match note.session.as_str() {
         "" => None,
         session => transcript::read(claude_dir, session, whose)
@@ -213,10 +215,10 @@ async fn session(seat: &Seat, claude_dir: &Path) -> Result<NativeSession, HostEr
         None => NativeSession::New(Uuid::new_v4().to_string()),
     };
     let resent =
-        resend::send_again(seat, &heard.unwrap_or_else(Heard::default), &note.shown).await?;
+        resend::resend_lost_mail(seat, &heard.unwrap_or_else(Heard::default), &note.shown).await?;
     let note = NativeNote { session: session.id().to_owned(), shown: resent.shown };
     let note = serde_json::to_vec(&note).map_err(HostError::failed)?;
-    seat.store.keep(&seat.team, &seat.name, Shelf::Memory, Some(&note)).await?;
+    seat.store.keep(&seat.team, &seat.name, NoteKind::Memory, Some(&note)).await?;
     Ok(session)
 }
 
@@ -226,7 +228,7 @@ async fn start<'s>(
     session: NativeSession,
     lead_key: Option<String>,
 ) -> Result<NativeStart<'s>, HostError> {
-    let plan = spec.plan && !plan_was_approved(seat).await?;
+    let plan = spec.plan && !is_plan_approved(seat).await?;
     let config = config(seat).await?;
     let team = Team::read(&config).map_err(HostError::failed)?;
     let member = team.member(seat.name.as_str());
@@ -313,7 +315,7 @@ mod tests {
         let new = || NativeSession::New("s".into());
         let asks = format!("{COMMON_ARGUMENTS} --permission-mode default --session-id s");
         assert_eq!(command_line(|_| {}, false, new()), asks);
-        let full = |spec: &mut MemberSpec| spec.access = AccessWord::Full;
+        let full = |spec: &mut MemberSpec| spec.access = AccessLevel::Full;
         let all = format!("{COMMON_ARGUMENTS} --dangerously-skip-permissions --resume s");
         assert_eq!(command_line(full, false, NativeSession::Old("s".into())), all);
         // A required plan takes precedence over full access.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use brigade_core::approvals;
-use brigade_core::policy::Ruling;
+use brigade_core::policy::RuleDecision;
 use brigade_core::seat::Seat;
 use brigade_wire::name::MemberName;
 
@@ -65,7 +65,7 @@ pub(crate) async fn answer_by_rule(
         spec.map(|spec| spec.rules).unwrap_or_default()
     };
     for ruled in approvals::apply(seat, rules_of).await.map_err(HostError::failed)? {
-        let ruling = if ruled.ruling == Ruling::Allow { "allowed" } else { "denied" };
+        let ruling = if ruled.ruling == RuleDecision::Allow { "allowed" } else { "denied" };
         log(&format!(
             "{} of team {}: {} {ruling} by rule {}",
             ruled.approval.from, seat.team, ruled.approval.request_id, ruled.rule

@@ -10,7 +10,7 @@ use crate::worktree;
 
 /// A program that is not installed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lack {
+pub struct MissingProgram {
     /// The program.
     pub what: String,
     /// How to install it.
@@ -21,15 +21,17 @@ pub struct Lack {
 pub fn lacks<'m>(
     programs: &Programs,
     members: impl IntoIterator<Item = &'m MemberSpec>,
-) -> Vec<Lack> {
-    let mut lacks: Vec<Lack> = Vec::new();
+) -> Vec<MissingProgram> {
+    let mut lacks: Vec<MissingProgram> = Vec::new();
     for member in members {
         let window = (member.place != Place::Headless).then_some("tmux");
         let branch = member.worktree.then_some("git");
         let tools =
-            window.into_iter().chain(branch).filter(|tool| !programs.has(tool)).map(|tool| Lack {
-                what: tool.to_owned(),
-                remedy: format!("install {tool} with your package manager"),
+            window.into_iter().chain(branch).filter(|tool| !programs.has(tool)).map(|tool| {
+                MissingProgram {
+                    what: tool.to_owned(),
+                    remedy: format!("install {tool} with your package manager"),
+                }
             });
         for lack in missing_agent(programs, member).into_iter().chain(tools) {
             if !lacks.contains(&lack) {
@@ -52,17 +54,20 @@ pub fn refuse<'m>(
         return Err(lacks.into_iter().fold(error, |error, lack| error.hint(lack.remedy)));
     }
     for member in members.into_iter().filter(|member| member.worktree) {
-        worktree::can_branch(&member.cwd)?;
+        worktree::check_can_branch(&member.cwd)?;
     }
     Ok(())
 }
 
 /// Returns the program of the member's agent if it is not installed.
-fn missing_agent(programs: &Programs, member: &MemberSpec) -> Option<Lack> {
+fn missing_agent(programs: &Programs, member: &MemberSpec) -> Option<MissingProgram> {
     if let Some(program) = &member.program {
         let what = program.display().to_string();
         let remedy = format!("fix the `program` of {}", member.name);
-        return programs.find(program.as_os_str()).is_none().then_some(Lack { what, remedy });
+        return programs
+            .find(program.as_os_str())
+            .is_none()
+            .then_some(MissingProgram { what, remedy });
     }
     let named = AGENTS.iter().find(|agent| agent.name == member.agent);
     let (is_installed, remedy) = match named {
@@ -72,7 +77,7 @@ fn missing_agent(programs: &Programs, member: &MemberSpec) -> Option<Lack> {
             (programs.has(&choice.program), "install it, or fix its path".to_owned())
         }
     };
-    (!is_installed).then(|| Lack { what: member.agent.clone(), remedy })
+    (!is_installed).then(|| MissingProgram { what: member.agent.clone(), remedy })
 }
 
 /// Returns the hint on how to install an agent.

@@ -52,11 +52,11 @@ impl Registry {
     /// Returns the lock file of the supervisor, and creates its folder.
     pub fn supervisor(&self) -> Result<PathBuf, HostError> {
         create_dir(&self.dir)?;
-        Ok(self.supervisor_place())
+        Ok(self.supervisor_lock())
     }
 
     /// Returns the lock file of the supervisor. Its folder may not exist.
-    pub fn supervisor_place(&self) -> PathBuf {
+    pub fn supervisor_lock(&self) -> PathBuf {
         self.dir.join("supervisor")
     }
 
@@ -69,7 +69,7 @@ impl Registry {
     pub fn remove_if_empty(&self) -> Result<(), HostError> {
         if self.teams()?.is_empty() {
             remove(&self.supervisor_log())?;
-            remove(&self.supervisor_place())?;
+            remove(&self.supervisor_lock())?;
             // Fails if another process brings a team up at this moment; then the folder is needed.
             let _not_empty = fs::remove_dir(&self.dir);
         }
@@ -208,7 +208,7 @@ impl Registry {
     }
 
     /// Marks the member as failed for a reason, or, with `None`, clears the mark so that it is started again.
-    pub fn set_trouble(
+    pub fn set_failure(
         &self,
         team: &TeamName,
         name: &MemberName,

@@ -11,7 +11,7 @@ use crate::down::which;
 use crate::error::{ErrorKind, HostError, Trouble};
 use crate::host::Host;
 use crate::progress::{Progress, Report};
-use crate::spec::{Answers, TeamSpec};
+use crate::spec::{ApprovalAuthority, TeamSpec};
 use crate::{spawn, wait};
 
 /// A team that was restarted.
@@ -53,10 +53,10 @@ pub async fn resume(
         let lead = context.seat_of(team.clone(), MemberName::lead());
         let names = host.registry.members(&team)?;
         for name in &names {
-            host.registry.set_trouble(&team, name, None)?;
+            host.registry.set_failure(&team, name, None)?;
         }
         host.supervised().await?;
-        let failed = wait::until_there(&host, &lead, &names, report).await?;
+        let failed = wait::until_ready(&host, &lead, &names, report).await?;
         let one = Resumed {
             team,
             running: names.len() - failed.len(),
@@ -102,7 +102,7 @@ async fn take_over(
         description: String::new(),
         root: lead_cwd.map_or_else(|| context.cwd.clone(), Into::into),
         lead: None,
-        answers: Answers::Person,
+        answers: ApprovalAuthority::Person,
         members: Vec::new(),
         tasks: Vec::new(),
     })?;

@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use brigade_core::handshake::{self, HandshakeError};
-use brigade_core::mail::{self, Which, with_message};
+use brigade_core::mail::{self, InboxFilter, with_message};
 use brigade_core::pulse::Liveness;
 use brigade_core::roster::{self, RosterError};
 use brigade_core::seat::Seat;
-use brigade_core::store::{Shelf, StoreError};
+use brigade_core::store::{NoteKind, StoreError};
 use brigade_wire::body::Body;
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::protocol::Protocol;
@@ -211,7 +211,7 @@ enum ShutdownReply {
 }
 
 async fn reply(lead: &Seat, request: &str) -> Result<Option<ShutdownReply>, HostError> {
-    for mail in mail::inbox(lead, &lead.name, Which::All).await? {
+    for mail in mail::inbox(lead, &lead.name, InboxFilter::All).await? {
         let reply = with_message(&mail.json, |message| match message?.body() {
             Body::Protocol(Protocol::ShutdownApproved(yes)) if yes.request_id == request => {
                 Some(ShutdownReply::Yes)
@@ -244,7 +244,7 @@ async fn clear_up(host: &Host, lead: &Seat, name: &MemberName) -> Result<(), Hos
         ) => {}
         Err(error) => return Err(error.into()),
     }
-    for shelf in [Shelf::Memory, Shelf::Pulse] {
+    for shelf in [NoteKind::Memory, NoteKind::Pulse] {
         lead.store.keep(&lead.team, name, shelf, None).await?;
     }
     host.registry.remove_member(&lead.team, name)

@@ -10,7 +10,7 @@ use brigade_wire::team::Team;
 
 use crate::error::{HostError, Trouble};
 use crate::progress::{Progress, Report};
-use crate::spec::{AccessWord, Answers, MemberSpec, Place, Restart, TeamSpec};
+use crate::spec::{AccessLevel, ApprovalAuthority, MemberSpec, Place, Restart, TeamSpec};
 use crate::{Host, preflight, state, suggest, up, wait};
 
 /// The result of [`spawn`].
@@ -31,7 +31,7 @@ pub fn plain(name: MemberName, agent: String, cwd: PathBuf) -> MemberSpec {
         model: None,
         prompt: None,
         plan: false,
-        access: AccessWord::Ask,
+        access: AccessLevel::Ask,
         rules: Vec::new(),
         cwd,
         worktree: false,
@@ -42,7 +42,7 @@ pub fn plain(name: MemberName, agent: String, cwd: PathBuf) -> MemberSpec {
 }
 
 /// Refuses the name of the lead, and a name whose inbox would be another member's.
-pub async fn refuse_name(seat: &Seat, name: &MemberName) -> Result<(), HostError> {
+pub async fn check_name(seat: &Seat, name: &MemberName) -> Result<(), HostError> {
     let Some(config) = seat.store.team(&seat.team).await? else { return Ok(()) };
     let team = Team::read(&config.bytes).map_err(HostError::failed)?;
     if team.lead().is_some_and(|lead| lead.is(name.as_str())) {
@@ -66,9 +66,9 @@ pub async fn check(
     name: &MemberName,
     report: Report<'_>,
 ) -> Result<(), HostError> {
-    refuse_elsewhere(host, seat, name).await?;
-    refuse_name(seat, name).await?;
-    if !roster::lead_listens(seat).await? {
+    check_not_elsewhere(host, seat, name).await?;
+    check_name(seat, name).await?;
+    if !roster::is_lead_reading(seat).await? {
         report(Progress::LeadDoesNotListen(seat.team.clone(), name.clone()));
     }
     Ok(())
@@ -76,12 +76,12 @@ pub async fn check(
 
 /// Refuses a member that another host runs. Two processes would work under one name, and when one of them fails,
 /// its tasks would be released although the other still works on them.
-pub async fn refuse_elsewhere(
+pub async fn check_not_elsewhere(
     host: &Host,
     lead: &Seat,
     name: &MemberName,
 ) -> Result<(), HostError> {
-    let Some(other) = state::played_afar(host, lead, name).await? else { return Ok(()) };
+    let Some(other) = state::remote_host(host, lead, name).await? else { return Ok(()) };
     let (name, team) = (name.to_string(), lead.team.to_string());
     Err(HostError::failed(Trouble::Elsewhere { name, team, host: other }))
 }
@@ -107,7 +107,7 @@ pub async fn spawn(
     report: Report<'_>,
 ) -> Result<Spawned, HostError> {
     if host.registry.member(&lead.team, &spec.name)?.is_some() {
-        refuse_elsewhere(host, lead, &spec.name).await?;
+        check_not_elsewhere(host, lead, &spec.name).await?;
     } else {
         check(host, lead, &spec.name, report).await?;
         preflight::refuse(&host.programs, [spec])?;
@@ -118,7 +118,7 @@ pub async fn spawn(
             description: String::new(),
             root: spec.cwd.clone(),
             lead: None,
-            answers: Answers::Person,
+            answers: ApprovalAuthority::Person,
             members: Vec::new(),
             tasks: Vec::new(),
         })?;
@@ -132,7 +132,7 @@ pub async fn spawn(
         let error = HostError::failed(Trouble::OtherMember { name, difference });
         return Err(error.hint("choose another name, or stop it first"));
     }
-    host.registry.set_trouble(&lead.team, &spec.name, None)?;
-    let dead = wait::until_there(host, lead, std::slice::from_ref(&spec.name), report).await?;
+    host.registry.set_failure(&lead.team, &spec.name, None)?;
+    let dead = wait::until_ready(host, lead, std::slice::from_ref(&spec.name), report).await?;
     Ok(Spawned { new, trouble: dead.into_iter().next().map(|(_, why)| why) })
 }

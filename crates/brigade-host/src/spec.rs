@@ -18,7 +18,7 @@ pub struct TeamSpec {
     /// The agent that leads; `None` if a person does.
     pub lead: Option<MemberSpec>,
     /// The party that may answer permission requests and plans.
-    pub answers: Answers,
+    pub answers: ApprovalAuthority,
     /// The members, in the order of the file.
     pub members: Vec<MemberSpec>,
     /// The initial tasks. A task comes after those it depends on.
@@ -28,7 +28,7 @@ pub struct TeamSpec {
 /// The party that may answer permission requests and plans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Answers {
+pub enum ApprovalAuthority {
     /// A person, on the command line or a dashboard.
     #[default]
     Person,
@@ -36,7 +36,7 @@ pub enum Answers {
     Lead,
 }
 
-impl Answers {
+impl ApprovalAuthority {
     /// Returns the value for the environment variable.
     pub fn word(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ pub struct MemberSpec {
     /// Whether it must not change anything before its plan is approved.
     pub plan: bool,
     /// The actions it may take without asking.
-    pub access: AccessWord,
+    pub access: AccessLevel,
     /// The rules that answer its permission requests; the first that matches counts.
     pub rules: Vec<Rule>,
     /// The folder it works in.
@@ -81,7 +81,7 @@ pub struct MemberSpec {
 /// The actions a member may take without asking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum AccessWord {
+pub enum AccessLevel {
     /// Those its agent's own rules allow.
     #[default]
     Ask,

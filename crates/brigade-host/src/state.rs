@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use brigade_core::board;
 use brigade_core::handshake;
-use brigade_core::mail::{self, Which};
+use brigade_core::mail::{self, InboxFilter};
 use brigade_core::pulse::{self, Judged, Liveness, Process, Pulse};
 use brigade_core::seat::Seat;
 use brigade_wire::name::{MemberName, TeamName};
@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::error::{HostError, failed};
 use crate::spec::{MemberSpec, Place};
-use crate::worktree::{Distance, Worktree};
+use crate::worktree::{BranchDistance, Worktree};
 use crate::{Host, process_lock};
 
 /// The state of a team.
@@ -61,7 +61,7 @@ pub struct MemberState {
     /// The number of unread messages in its inbox.
     pub unread: usize,
     /// The state of its branch, if it has one.
-    pub worktree: Option<Distance>,
+    pub worktree: Option<BranchDistance>,
     /// The numbers of its tasks in progress.
     pub tasks: Vec<u64>,
 }
@@ -123,14 +123,16 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
             in_progress: count(Status::InProgress),
         },
         approvals: open.len(),
-        unread: mail::inbox(lead, &lead.name, Which::Unread).await.map_or(0, |mail| mail.len()),
+        unread: mail::inbox(lead, &lead.name, InboxFilter::Unread)
+            .await
+            .map_or(0, |mail| mail.len()),
     })
 }
 
 /// Returns the state of a member of this host.
 pub async fn member(host: &Host, lead: &Seat, spec: MemberSpec) -> Result<MemberState, HostError> {
     let (process, pulse, judged) = liveness(host, lead, &spec.name).await?;
-    let unread = mail::inbox(lead, &spec.name, Which::Unread).await;
+    let unread = mail::inbox(lead, &spec.name, InboxFilter::Unread).await;
     let worktree = host.worktree(&lead.team, &spec).filter(Worktree::is_there);
     Ok(MemberState {
         // A repository that git cannot read must not hide the member.
@@ -168,7 +170,7 @@ async fn remote_members(
             unplayed.extend((name != lead.name).then_some(name));
             continue;
         };
-        let unread = mail::inbox(lead, &name, Which::Unread).await;
+        let unread = mail::inbox(lead, &name, InboxFilter::Unread).await;
         remote.push(MemberState {
             agent: entry.agent_type().map(Cow::into_owned).unwrap_or_default(),
             place: None,
@@ -187,7 +189,7 @@ async fn remote_members(
 }
 
 /// Returns the other host that runs a member now, if one does.
-pub async fn played_afar(
+pub async fn remote_host(
     host: &Host,
     lead: &Seat,
     name: &MemberName,

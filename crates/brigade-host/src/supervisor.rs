@@ -178,7 +178,7 @@ impl Supervisor<'_> {
 
     async fn supervise_team(&self, team: &TeamName) -> Result<SupervisedTeam, HostError> {
         let seat = self.context.seat_of(team.clone(), MemberName::lead());
-        let mut watch = seat.store.watch_proceedings(team).await?;
+        let mut watch = seat.store.watch_without_work(team).await?;
         let woken = Arc::clone(&self.woken);
         // Requests may have arrived while no supervisor was running.
         let asked = Arc::new(AtomicBool::new(true));
@@ -234,7 +234,7 @@ async fn check_member(
         true if member.restarts.is_new() && process.is_none() => {
             member.restarts = Restarts::failed();
         }
-        true if process.is_some() => registry.set_trouble(team, name, None)?,
+        true if process.is_some() => registry.set_failure(team, name, None)?,
         _ => {}
     }
     match member.restarts.step(process.is_some(), spec.restart, now) {
@@ -247,7 +247,7 @@ async fn check_member(
         }
         RestartStep::Fail => {
             log(&format!("{name} of team {team}: marked failed"));
-            registry.set_trouble(team, name, Some(&failure_reason(host, seat, &spec)))?;
+            registry.set_failure(team, name, Some(&failure_reason(host, seat, &spec)))?;
             let acting = host.acting(seat, name).await?;
             board::release(&acting, name).await?;
             roster::set_activity(&acting, name, Activity::Idle).await?;

@@ -43,7 +43,7 @@ const MAX_MISTAKES_SHOWN: usize = 20;
 
 /// The reason a team file cannot be used.
 #[derive(Debug, Error)]
-pub enum FileError {
+pub enum TeamFileError {
     /// No folder from here upwards has a team file.
     #[error("there is no {NAME} here or in any folder above")]
     Nowhere,
@@ -89,19 +89,21 @@ pub enum FileError {
     },
 }
 
-impl From<FileError> for HostError {
-    fn from(error: FileError) -> Self {
-        if let FileError::Foreign { path } = &error {
+impl From<TeamFileError> for HostError {
+    fn from(error: TeamFileError) -> Self {
+        if let TeamFileError::Foreign { path } = &error {
             let hint =
                 format!("read it first; `brigade up --file {}` uses it anyway", path.display());
             return Self::failed(error).hint(hint);
         }
         let hint = match &error {
-            FileError::Nowhere => Some("`brigade new` writes a first one"),
-            FileError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+            TeamFileError::Nowhere => Some("`brigade new` writes a first one"),
+            TeamFileError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 Some("`brigade new` writes a first one")
             }
-            FileError::Mistakes { .. } => Some("nothing was started; fix the file and try again"),
+            TeamFileError::Mistakes { .. } => {
+                Some("nothing was started; fix the file and try again")
+            }
             _ => None,
         };
         hint.into_iter().fold(Self::failed(error), Self::hint)
@@ -130,18 +132,18 @@ fn mistakes_text(path: &Path, mistakes: &[Mistake]) -> String {
 
 /// Finds the team file of this folder or of the nearest folder above. The file names programs to start, so a file
 /// that another user put into a shared folder is refused.
-pub fn find(dir: &Path) -> Result<PathBuf, FileError> {
+pub fn find(dir: &Path) -> Result<PathBuf, TeamFileError> {
     let mut paths = dir.ancestors().map(|dir| dir.join(NAME));
-    let path = paths.find(|path| path.exists()).ok_or(FileError::Nowhere)?;
+    let path = paths.find(|path| path.exists()).ok_or(TeamFileError::Nowhere)?;
     match is_foreign(&path) {
         Ok(false) => Ok(path),
-        Ok(true) => Err(FileError::Foreign { path }),
-        Err(source) => Err(FileError::Io { path, source }),
+        Ok(true) => Err(TeamFileError::Foreign { path }),
+        Err(source) => Err(TeamFileError::Io { path, source }),
     }
 }
 
 /// Like [`find`], but returns a path relative to `dir` if the file is below it.
-pub fn find_short(dir: &Path) -> Result<PathBuf, FileError> {
+pub fn find_short(dir: &Path) -> Result<PathBuf, TeamFileError> {
     let path = find(dir)?;
     Ok(path.strip_prefix(dir).map_or(path.clone(), Path::to_owned))
 }
@@ -167,22 +169,23 @@ pub fn team_of(dir: &Path) -> Option<TeamName> {
 }
 
 /// Reads the team from a file. Relative paths in it start at its folder.
-pub fn read(path: &Path) -> Result<TeamSpec, FileError> {
+pub fn read(path: &Path) -> Result<TeamSpec, TeamFileError> {
     let text = text(path)?;
-    let failed = |source| FileError::Io { path: path.to_owned(), source };
+    let failed = |source| TeamFileError::Io { path: path.to_owned(), source };
     let absolute = std::path::absolute(path).map_err(failed)?;
     let root = absolute.parent().unwrap_or(Path::new("/"));
-    parse(&text, root).map_err(|mistakes| FileError::Mistakes { path: path.to_owned(), mistakes })
+    parse(&text, root)
+        .map_err(|mistakes| TeamFileError::Mistakes { path: path.to_owned(), mistakes })
 }
 
 /// Returns the `store` and `creds` of a file, if it has a `store`. Other parts of the file are not checked.
-pub fn location(path: &Path) -> Result<Option<(Address, Option<PathBuf>)>, FileError> {
+pub fn location(path: &Path) -> Result<Option<(Address, Option<PathBuf>)>, TeamFileError> {
     let text = match text(path) {
         Ok(text) if text.lines().any(|line| line.trim_start().starts_with("store")) => text,
         // The command that needs the file reports its mistakes.
         _ => return Ok(None),
     };
-    let failed = |source| FileError::Io { path: path.to_owned(), source };
+    let failed = |source| TeamFileError::Io { path: path.to_owned(), source };
     let absolute = std::path::absolute(path).map_err(failed)?;
     let root = absolute.parent().unwrap_or(Path::new("/"));
     let mut mistakes = Mistakes::default();
@@ -195,7 +198,7 @@ pub fn location(path: &Path) -> Result<Option<(Address, Option<PathBuf>)>, FileE
     let creds = keys.remove("creds").and_then(|value| form::NonEmpty::read(value, &mut mistakes));
     if !mistakes.is_empty() {
         let mistakes = mistakes.placed(&text);
-        return Err(FileError::Mistakes { path: path.to_owned(), mistakes });
+        return Err(TeamFileError::Mistakes { path: path.to_owned(), mistakes });
     }
     Ok(store.map(|store| (store, creds.map(|creds| root.join(creds.0)))))
 }
@@ -223,19 +226,19 @@ fn parse(text: &str, root: &Path) -> Result<TeamSpec, Vec<Mistake>> {
     }
 }
 
-fn text(path: &Path) -> Result<String, FileError> {
-    let failed = |source| FileError::Io { path: path.to_owned(), source };
+fn text(path: &Path) -> Result<String, TeamFileError> {
+    let failed = |source| TeamFileError::Io { path: path.to_owned(), source };
     // Opening a pipe would wait for its other end.
     if !fs::metadata(path).map_err(failed)?.is_file() {
-        return Err(FileError::NotAFile { path: path.to_owned() });
+        return Err(TeamFileError::NotAFile { path: path.to_owned() });
     }
     let mut bytes = Vec::new();
     let file = fs::File::open(path).map_err(failed)?;
     file.take(MAX_FILE_SIZE + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > MAX_FILE_SIZE {
-        return Err(FileError::TooLong { path: path.to_owned() });
+        return Err(TeamFileError::TooLong { path: path.to_owned() });
     }
-    String::from_utf8(bytes).map_err(|_| FileError::NotText { path: path.to_owned() })
+    String::from_utf8(bytes).map_err(|_| TeamFileError::NotText { path: path.to_owned() })
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ struct Content {
 
 /// The member whose transcripts to read.
 #[derive(Clone, Copy, Debug)]
-pub struct Whose<'w> {
+pub struct TranscriptOwner<'w> {
     /// The team.
     pub team: &'w TeamName,
     /// The member.
@@ -50,7 +50,11 @@ pub struct Whose<'w> {
 
 /// Reads the transcript of a session, and the other transcripts of the same member in the same folder: a person may
 /// have started a new session in its window. `None` if there is no session to resume.
-pub fn read(claude_dir: &Path, session: &str, whose: Whose<'_>) -> io::Result<Option<Heard>> {
+pub fn read(
+    claude_dir: &Path,
+    session: &str,
+    whose: TranscriptOwner<'_>,
+) -> io::Result<Option<Heard>> {
     let Some(own) = find(claude_dir, session)? else { return Ok(None) };
     let mut heard = Heard::default();
     let mut resumable = false;
@@ -101,7 +105,7 @@ fn find(claude_dir: &Path, session: &str) -> io::Result<Option<PathBuf>> {
 
 impl TranscriptRow {
     /// Whether it belongs to the member's own conversation.
-    fn is_of(&self, whose: Whose<'_>) -> bool {
+    fn is_of(&self, whose: TranscriptOwner<'_>) -> bool {
         let team = self.team_name.as_deref() == Some(whose.team.as_str());
         let member = self.agent_name.as_deref() == Some(whose.member.as_str());
         let is_message = matches!(self.kind.as_str(), "user" | "assistant");
@@ -158,7 +162,7 @@ mod tests {
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join(format!("{session}.jsonl")), rows.join("\n")).unwrap();
         let (team, member) = ("own".parse().unwrap(), member.parse().unwrap());
-        let whose = Whose { team: &team, member: &member, since: since.parse().unwrap() };
+        let whose = TranscriptOwner { team: &team, member: &member, since: since.parse().unwrap() };
         read(dir.path(), session, whose).unwrap()
     }
 

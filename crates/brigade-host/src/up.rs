@@ -20,7 +20,7 @@ const KEY: &str = "brigadeKey";
 
 /// The result of bringing a team up.
 #[derive(Debug, Default)]
-pub struct Brought {
+pub struct UpResult {
     /// The members that were added.
     pub new: Vec<MemberName>,
     /// Members that run with other settings than the file has, and the names of these settings.
@@ -35,7 +35,7 @@ pub async fn up(
     lead: &Seat,
     spec: &TeamSpec,
     report: Report<'_>,
-) -> Result<Brought, HostError> {
+) -> Result<UpResult, HostError> {
     refuse_native(host, spec)?;
     check_programs(host, spec, report)?;
     let lock = process_lock::wait_for(&host.registry.up(&lead.team)?).await;
@@ -58,7 +58,8 @@ pub async fn up(
         }
         Err(error) => return Err(error.into()),
     }
-    let mut brought = Brought { tasks: add_tasks(lead, &spec.tasks).await?, ..Brought::default() };
+    let mut brought =
+        UpResult { tasks: add_tasks(lead, &spec.tasks).await?, ..UpResult::default() };
     host.registry.put_team(&TeamSpec { members: Vec::new(), ..spec.clone() })?;
     add_all(host, lead, spec, &mut brought, report).await?;
     Ok(brought)
@@ -102,12 +103,12 @@ async fn join(
     lead: &Seat,
     spec: &TeamSpec,
     report: Report<'_>,
-) -> Result<Brought, HostError> {
+) -> Result<UpResult, HostError> {
     if lead.store.team(&lead.team).await?.is_none() {
         let error = HostError::from(StoreError::NoTeam { team: lead.team.clone() });
         return Err(error.hint("its lead has to create it; these are credentials of a member"));
     }
-    let mut brought = Brought::default();
+    let mut brought = UpResult::default();
     host.registry.put_team(&TeamSpec { members: Vec::new(), ..spec.clone() })?;
     add_all(host, lead, spec, &mut brought, report).await?;
     Ok(brought)
@@ -117,11 +118,11 @@ async fn add_all(
     host: &Host,
     lead: &Seat,
     spec: &TeamSpec,
-    brought: &mut Brought,
+    brought: &mut UpResult,
     report: Report<'_>,
 ) -> Result<(), HostError> {
     for member in spec.members.iter().chain(&spec.lead) {
-        if let Some(other) = state::played_afar(host, lead, &member.name).await? {
+        if let Some(other) = state::remote_host(host, lead, &member.name).await? {
             report(Progress::RunsElsewhere(member.name.clone(), other));
         } else if add(host, lead, member, brought)? {
             brought.new.push(member.name.clone());
@@ -135,7 +136,7 @@ fn add(
     host: &Host,
     lead: &Seat,
     spec: &MemberSpec,
-    brought: &mut Brought,
+    brought: &mut UpResult,
 ) -> Result<bool, HostError> {
     if host.registry.add_member(&lead.team, spec)? {
         return Ok(true);
@@ -146,7 +147,7 @@ fn add(
         brought.differs.push((spec.name.clone(), difference));
     }
     // Start it again if it was marked failed.
-    host.registry.set_trouble(&lead.team, &spec.name, None)?;
+    host.registry.set_failure(&lead.team, &spec.name, None)?;
     Ok(false)
 }
 

@@ -24,7 +24,7 @@ const STARTS_WITHIN: Duration = Duration::from_secs(2);
 
 /// Waits until each of these members is ready, has failed or takes too long. Returns those that are not ready, with
 /// the reason.
-pub async fn until_there(
+pub async fn until_ready(
     host: &Host,
     lead: &Seat,
     names: &[MemberName],

@@ -24,7 +24,7 @@ pub struct Worktree {
 
 /// A worktree's branch compared with the checked-out commit of the repository.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Distance {
+pub struct BranchDistance {
     /// The branch.
     pub branch: String,
     /// The number of commits that only the branch has.
@@ -110,14 +110,14 @@ impl Worktree {
     }
 
     /// Compares its branch with the checked-out commit of the repository.
-    pub fn distance(&self) -> Result<Distance, HostError> {
+    pub fn distance(&self) -> Result<BranchDistance, HostError> {
         let range = format!("HEAD...{}", self.branch);
         let counts = git(&self.repository, &["rev-list", "--left-right", "--count", &range])?;
         let mut counts = counts.split_whitespace().map(|count| count.parse().unwrap_or_default());
         let behind = counts.next().unwrap_or_default();
         let ahead = counts.next().unwrap_or_default();
         let changed = git(&self.dir, &["status", "--porcelain"])?.lines().count();
-        Ok(Distance { branch: self.branch.clone(), ahead, behind, changed })
+        Ok(BranchDistance { branch: self.branch.clone(), ahead, behind, changed })
     }
 
     /// Returns the diff of all changes since the branch was created, committed or not, including new files.
@@ -179,7 +179,7 @@ impl Worktree {
 }
 
 /// Fails with the reason if no branch can be created in the repository of `dir`.
-pub fn can_branch(dir: &Path) -> Result<(), HostError> {
+pub fn check_can_branch(dir: &Path) -> Result<(), HostError> {
     let reason = if git(dir, &["rev-parse", "--show-toplevel"]).is_err() {
         "is not in a git repository"
     } else if git(dir, &["rev-parse", "--verify", "--quiet", "HEAD"]).is_err() {

@@ -11,7 +11,7 @@ use super::memory::SyncedTask;
 use super::pass::PendingSync;
 use super::roster::MemberSides;
 use super::step::{TaskAction, TaskHistory, decide};
-use super::{Link, LinkError, News, link_actor};
+use super::{Link, LinkError, LinkEvent, link_actor};
 use brigade_core::event::Event;
 use brigade_core::store::{Actor, Document, Store as _};
 
@@ -142,7 +142,7 @@ impl Link {
                     Ok(Some(revision)) => {
                         self.state.tasks.insert(number, SyncedTask::new(&local.bytes, revision));
                         self.changed_by.remove(&id);
-                        self.emit(&News::TaskOut { id: number, was: None });
+                        self.emit(&LinkEvent::TaskOut { id: number, was: None });
                     }
                     Ok(None) => self.reject_change(id, local, Some(shared), sides).await?,
                     Err(error) if error.is_forbidden() => {
@@ -160,11 +160,11 @@ impl Link {
             }
             (TaskAction::Create, _, Some(shared)) => {
                 let placed =
-                    ends.local.place_task(&ends.team, id, &shared.bytes, &link_actor()).await;
+                    ends.local.insert_task(&ends.team, id, &shared.bytes, &link_actor()).await;
                 placed.map_err(LinkError::Here)?;
                 self.written_tasks.insert(id, tokio::time::Instant::now());
                 self.set_synced(id, shared);
-                self.emit(&News::TaskIn { id: number });
+                self.emit(&LinkEvent::TaskIn { id: number });
             }
             (TaskAction::DeleteLocal { lost }, Some(local), _) => {
                 if lost {
@@ -192,7 +192,7 @@ impl Link {
                     done => done?,
                 }
                 self.state.tasks.remove(&number);
-                self.emit(&News::TaskGone { id: number });
+                self.emit(&LinkEvent::TaskGone { id: number });
             }
             _ => {
                 self.state.tasks.remove(&number);
@@ -223,7 +223,7 @@ impl Link {
         written.map_err(LinkError::Here)?;
         self.written_tasks.insert(id, tokio::time::Instant::now());
         self.set_synced(id, shared);
-        self.emit(&News::TaskIn { id: id.get() });
+        self.emit(&LinkEvent::TaskIn { id: id.get() });
         Ok(())
     }
 
@@ -234,7 +234,7 @@ impl Link {
             _ => {}
         }
         self.state.tasks.remove(&id.get());
-        self.emit(&News::TaskGone { id: id.get() });
+        self.emit(&LinkEvent::TaskGone { id: id.get() });
         Ok(())
     }
 
@@ -267,7 +267,7 @@ impl Link {
             let at = shared.map_or_else(|| "gone".into(), |shared| shared.revision.0.to_string());
             self.notify(loser, &["lost", &id.to_string(), &at], &text, sides).await?;
         }
-        self.emit(&News::Lost { id: id.get(), told: loser.map(|loser| loser.to_string()) });
+        self.emit(&LinkEvent::Lost { id: id.get(), told: loser.map(|loser| loser.to_string()) });
         Ok(())
     }
 

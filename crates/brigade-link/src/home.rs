@@ -3,9 +3,9 @@
 use brigade_wire::name::MemberName;
 use serde::{Deserialize, Serialize};
 
-use super::{Ends, LinkError};
+use super::{LinkConfig, LinkError};
 use brigade_core::event::Event;
-use brigade_core::store::Shelf;
+use brigade_core::store::NoteKind;
 
 /// The host on which a member runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,10 +19,10 @@ pub struct Home {
     pub joined_at: Option<u64>,
 }
 
-impl Ends {
+impl LinkConfig {
     /// The host of a member, if the shared store knows it.
     pub(super) async fn home(&self, member: &MemberName) -> Result<Option<Home>, LinkError> {
-        let note = self.far(self.far.kept(&self.team, member, Shelf::Home)).await?;
+        let note = self.far(self.far.kept(&self.team, member, NoteKind::Home)).await?;
         // An unreadable note counts as missing.
         Ok(note.and_then(|note| serde_json::from_slice(&note).ok()))
     }
@@ -44,7 +44,7 @@ impl Ends {
 
     /// Whether a process runs the member directly on the shared store.
     pub(super) async fn has_pulse(&self, member: &MemberName) -> Result<bool, LinkError> {
-        let pulse = self.far(self.far.kept(&self.team, member, Shelf::Pulse)).await?;
+        let pulse = self.far(self.far.kept(&self.team, member, NoteKind::Pulse)).await?;
         Ok(pulse.is_some())
     }
 
@@ -56,6 +56,6 @@ impl Ends {
     ) -> Result<(), LinkError> {
         let home = Home { host: self.host.clone(), joined_at };
         let note = serde_json::to_vec(&home).unwrap_or_default();
-        self.far(self.far.keep(&self.team, member, Shelf::Home, Some(&note))).await
+        self.far(self.far.keep(&self.team, member, NoteKind::Home, Some(&note))).await
     }
 }

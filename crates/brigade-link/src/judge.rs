@@ -1,7 +1,7 @@
 //! Decides on which side a member is, and how to synchronize it, from its two roster entries and other
 //! facts. No I/O.
 
-use brigade_wire::member::{Copied, Member};
+use brigade_wire::member::{Member, MemberEntry};
 
 use super::REMOTE;
 use super::home::Home;
@@ -13,9 +13,9 @@ pub(super) struct RosterEntry {
     pub(super) joined: Option<u64>,
     /// Whether a link wrote it, for a member on another host.
     pub(super) remote: bool,
-    pub(super) copied: Copied,
+    pub(super) copied: MemberEntry,
     /// The entry to write on other hosts.
-    pub(super) mirror: Copied,
+    pub(super) mirror: MemberEntry,
 }
 
 impl RosterEntry {

@@ -27,7 +27,7 @@
 //! every error. A message is marked only after it was sent. A link that dies in between therefore finds
 //! the message unmarked, searches, and marks it.
 //!
-//! The link's saved state ([`Notebook`]) is used to distinguish a change from an old state. It may be
+//! The link's saved state ([`LinkStateStore`]) is used to distinguish a change from an old state. It may be
 //! lost: then the shared store wins for all tasks, the authors of lost changes are informed, and no
 //! member is removed from the team.
 //!
@@ -35,7 +35,7 @@
 //! use std::sync::Arc;
 //!
 //! use brigade_core::clock::SystemClock;
-//! use brigade_link::{Ends, Link, LinkError, Notebook, Pace};
+//! use brigade_link::{LinkConfig, Link, LinkError, LinkStateStore, Pace};
 //! use brigade_core::store::Store;
 //! use brigade_files::FileStore;
 //!
@@ -44,7 +44,7 @@
 //!     far: Arc<dyn Store>,
 //!     notebook: Arc<dyn Notebook>,
 //! ) -> Result<(), LinkError> {
-//!     let mut link = Link::new(Ends {
+//!     let mut link = Link::new(LinkConfig {
 //!         local,
 //!         far,
 //!         clock: Arc::new(SystemClock),
@@ -90,8 +90,8 @@ use tokio::time::Instant;
 pub use self::home::Home;
 use self::mail::MailboxSync;
 use self::memory::LinkState;
-pub use self::memory::Notebook;
-pub use self::news::News;
+pub use self::memory::LinkStateStore;
+pub use self::news::LinkEvent;
 pub use self::place::is_mirror;
 use self::roster::MemberSides;
 use brigade_core::clock::Clock;
@@ -112,7 +112,7 @@ const LINK_ACTOR: &str = "link";
 
 /// The two sides of a link, and its settings.
 #[derive(Clone)]
-pub struct Ends {
+pub struct LinkConfig {
     /// The store in the files of this host.
     pub local: Arc<FileStore>,
     /// The store that all hosts share.
@@ -129,14 +129,14 @@ pub struct Ends {
     /// Signs the lead's messages for local members that verify them with a key.
     pub signer: Option<Arc<dyn Signer>>,
     /// Stores the link's state.
-    pub notebook: Arc<dyn Notebook>,
+    pub notebook: Arc<dyn LinkStateStore>,
     /// Receives the link's events.
-    pub hears: Arc<dyn Fn(&News) + Send + Sync>,
+    pub hears: Arc<dyn Fn(&LinkEvent) + Send + Sync>,
     /// The link's timing.
     pub pace: Pace,
 }
 
-impl fmt::Debug for Ends {
+impl fmt::Debug for LinkConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { team, host, .. } = self;
         f.debug_struct("Ends").field("team", team).field("host", host).finish_non_exhaustive()
@@ -227,7 +227,7 @@ impl LinkError {
 
 /// The link of one team.
 pub struct Link {
-    ends: Ends,
+    ends: LinkConfig,
     state: LinkState,
     /// Which members are local and remote, as of the last check.
     sides: Option<MemberSides>,
@@ -258,7 +258,7 @@ impl fmt::Debug for Link {
 
 impl Link {
     /// Creates a link, with the saved state of an earlier one.
-    pub fn new(ends: Ends) -> Result<Self, LinkError> {
+    pub fn new(ends: LinkConfig) -> Result<Self, LinkError> {
         let state = LinkState::load(ends.notebook.as_ref()).map_err(LinkError::Notes)?;
         Ok(Self {
             ends,
@@ -275,14 +275,14 @@ impl Link {
         })
     }
 
-    fn emit(&self, event: &News) {
+    fn emit(&self, event: &LinkEvent) {
         (self.ends.hears)(event);
     }
 
     /// Reports a problem, once.
     fn report_problem(&mut self, why: String) {
         if self.reported.insert(why.clone()) {
-            self.emit(&News::Trouble { why });
+            self.emit(&LinkEvent::Trouble { why });
         }
     }
 
@@ -291,7 +291,7 @@ impl Link {
     }
 }
 
-impl Ends {
+impl LinkConfig {
     /// Runs one call to the shared store with a time limit.
     async fn far<T>(
         &self,

@@ -7,7 +7,7 @@ use brigade_wire::name::MemberName;
 
 use super::roster::MemberSides;
 use super::tell::message_id;
-use super::{Link, LinkError, News};
+use super::{Link, LinkError, LinkEvent};
 use brigade_core::event::{Event, MessageKey, Record};
 use brigade_core::mail::{signed, with_message};
 use brigade_core::store::{Actor, Mark, Outgoing, Store as _, StoreError};
@@ -162,7 +162,7 @@ impl Link {
             ends.local.send(&ends.team, member, &message).await.map_err(LinkError::Here)?;
             mailbox.local.sent.insert(mail.key);
             let Outgoing { from, msg_id: id, .. } = message;
-            self.emit(&News::In { from, to: member.to_string(), id });
+            self.emit(&LinkEvent::In { from, to: member.to_string(), id });
         }
         Ok(())
     }
@@ -285,7 +285,8 @@ impl Link {
         if sent.contains(&message.key()) {
             return Ok(());
         }
-        let refused = |from: String, why: String| News::Refused { from, to: to.to_string(), why };
+        let refused =
+            |from: String, why: String| LinkEvent::Refused { from, to: to.to_string(), why };
         let key = message.key();
         if !sides.is_local(&message.from) {
             self.emit(&refused(message.from, "its sender does not run on this host".into()));
@@ -297,7 +298,7 @@ impl Link {
             Ok(_) => {
                 sent.insert(key);
                 let Outgoing { from, msg_id: id, .. } = message;
-                self.emit(&News::Out { from, to: to.to_string(), id });
+                self.emit(&LinkEvent::Out { from, to: to.to_string(), id });
                 Ok(())
             }
             Err(LinkError::Far(error @ StoreError::Forbidden { .. })) => {

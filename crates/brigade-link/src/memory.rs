@@ -12,7 +12,7 @@ use brigade_core::hash::Fnv;
 use brigade_core::store::Revision;
 
 /// Stores the state of a link: one text, always replaced as a whole.
-pub trait Notebook: fmt::Debug + Send + Sync {
+pub trait LinkStateStore: fmt::Debug + Send + Sync {
     /// The text that was written last.
     fn read(&self) -> io::Result<Option<Vec<u8>>>;
     /// Replaces the text.
@@ -94,7 +94,7 @@ fn hash(bytes: &[u8]) -> u64 {
 }
 
 impl LinkState {
-    pub(super) fn load(notebook: &dyn Notebook) -> io::Result<Self> {
+    pub(super) fn load(notebook: &dyn LinkStateStore) -> io::Result<Self> {
         let text = notebook.read()?;
         // An unreadable text counts as missing.
         let read = text.as_deref().and_then(|text| serde_json::from_slice::<Self>(text).ok());
@@ -105,7 +105,7 @@ impl LinkState {
     }
 
     /// Saves the state if it has changed.
-    pub(super) fn save(&mut self, notebook: &dyn Notebook) -> io::Result<()> {
+    pub(super) fn save(&mut self, notebook: &dyn LinkStateStore) -> io::Result<()> {
         let text = serde_json::to_vec(self)?;
         if text != self.saved_text {
             notebook.write(&text)?;

@@ -11,7 +11,7 @@ use brigade_wire::task::{Task, TaskChange};
 use serde_json::Value;
 
 use super::roster::MemberSides;
-use super::{Link, LinkError, News, link_actor};
+use super::{Link, LinkError, LinkEvent, link_actor};
 use brigade_core::store::{Document, Store as _, StoreError};
 
 /// The metadata key of the mark.
@@ -178,7 +178,7 @@ impl Link {
         self.save()?;
         self.recheck.insert(number);
         let was = (number != id).then_some(id.get());
-        self.emit(&News::TaskOut { id: number.get(), was });
+        self.emit(&LinkEvent::TaskOut { id: number.get(), was });
         Ok(())
     }
 
@@ -208,7 +208,7 @@ impl Link {
         sides: &MemberSides,
     ) -> Result<(), LinkError> {
         let ends = self.ends.clone();
-        let placed = ends.local.place_task(&ends.team, to, complete, &link_actor()).await;
+        let placed = ends.local.insert_task(&ends.team, to, complete, &link_actor()).await;
         if let Err(StoreError::Conflict) = placed {
             let taken = ends.local.task(&ends.team, to).await.map_err(LinkError::Here)?;
             // If it has the mark, it was moved before. Otherwise it was also created here and has a

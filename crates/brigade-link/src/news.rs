@@ -8,7 +8,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "what")]
 #[non_exhaustive]
-pub enum News {
+pub enum LinkEvent {
     /// The team was created on one side from the other.
     Made {
         /// The side.
@@ -96,7 +96,7 @@ pub enum News {
     },
 }
 
-impl fmt::Display for News {
+impl fmt::Display for LinkEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Made { side } => write!(f, "created the team {side}"),

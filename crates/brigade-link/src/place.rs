@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use brigade_wire::member::{Copied, Member};
+use brigade_wire::member::{Member, MemberEntry};
 use brigade_wire::name::MemberName;
 use brigade_wire::team::{NewTeam, Team};
 
 use super::judge::RosterEntry;
-use super::{Link, LinkError, News, REMOTE, link_actor};
+use super::{Link, LinkError, LinkEvent, REMOTE, link_actor};
 use brigade_core::store::{Actor, Document, Store as _, StoreError};
 
 impl Link {
@@ -76,7 +76,7 @@ impl Link {
         }
         match self.ends.far(self.ends.far.create_team(&team, &config, &by)).await {
             Ok(_) => {
-                self.emit(&News::Made { side: "in the NATS store" });
+                self.emit(&LinkEvent::Made { side: "in the NATS store" });
                 Ok(())
             }
             // Another link created it first, or the answer to our call was lost.
@@ -112,7 +112,7 @@ impl Link {
         if let Some(entry) = lead.as_ref().and_then(RosterEntry::new)
             && let Ok(made) = Team::read(&config)
         {
-            config = made.with_entry(MemberName::lead().as_str(), &entry.mirror);
+            config = made.with_copied_member(MemberName::lead().as_str(), &entry.mirror);
         }
         match self.ends.local.create_team(&team, &config, &link_actor()).await {
             Ok(_) => {
@@ -120,7 +120,7 @@ impl Link {
                 // deleted one by one.
                 self.state.tasks.clear();
                 self.state.creating.clear();
-                self.emit(&News::Made { side: "here" });
+                self.emit(&LinkEvent::Made { side: "here" });
                 Ok(())
             }
             Err(StoreError::TeamExists { .. }) => Ok(()),
@@ -139,13 +139,13 @@ impl Link {
     pub(super) async fn write_shared(
         &self,
         name: &MemberName,
-        entry: &Copied,
+        entry: &MemberEntry,
         by: String,
     ) -> Result<(), LinkError> {
         let Some(config) = self.ends.far(self.ends.far.team(&self.ends.team)).await? else {
             return Err(LinkError::Far(StoreError::NoTeam { team: self.ends.team.clone() }));
         };
-        let edited = self.read(&config)?.with_entry(name.as_str(), entry);
+        let edited = self.read(&config)?.with_copied_member(name.as_str(), entry);
         self.replace_shared(&config, &edited, by).await
     }
 
@@ -153,12 +153,12 @@ impl Link {
     pub(super) async fn write_local(
         &self,
         name: &MemberName,
-        entry: &Copied,
+        entry: &MemberEntry,
     ) -> Result<bool, LinkError> {
         let config = self.local_config().await?;
         let (edited, new) = {
             let team = self.read(&config)?;
-            (team.with_entry(name.as_str(), entry), team.member(name.as_str()).is_none())
+            (team.with_copied_member(name.as_str(), entry), team.member(name.as_str()).is_none())
         };
         self.replace_local(&config, &edited).await?;
         Ok(new)

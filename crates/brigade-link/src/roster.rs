@@ -9,7 +9,7 @@ use brigade_wire::team::Team;
 use super::home::Home;
 use super::judge::{MemberFacts, MemberSide, RosterAction, RosterEntry, judge};
 use super::memory::KnownMember;
-use super::{Link, LinkError, News, REMOTE};
+use super::{Link, LinkError, LinkEvent, REMOTE};
 
 /// How many rounds of comparing and changing the rosters, before the rest waits for the next pass.
 const ROUNDS: usize = 10;
@@ -208,12 +208,12 @@ impl Link {
                 self.write_shared(name, &entry.copied, by).await?;
                 self.ends.record_home(name, entry.joined).await?;
                 self.remember(name, true, entry.joined);
-                self.emit(&News::Joined { member: name.to_string() });
+                self.emit(&LinkEvent::Joined { member: name.to_string() });
             }
             RosterAction::RecordHome(joined) => {
                 self.ends.record_home(name, joined).await?;
                 self.remember(name, true, joined);
-                self.emit(&News::Joined { member: name.to_string() });
+                self.emit(&LinkEvent::Joined { member: name.to_string() });
             }
             RosterAction::Update(entry) => {
                 self.write_shared(name, &entry.copied, name.to_string()).await?;
@@ -222,7 +222,7 @@ impl Link {
                 {
                     self.ends.record_home(name, entry.joined).await?;
                     self.remember(name, true, entry.joined);
-                    self.emit(&News::Joined { member: name.to_string() });
+                    self.emit(&LinkEvent::Joined { member: name.to_string() });
                 }
             }
             RosterAction::Mirror(entry) => {
@@ -231,13 +231,13 @@ impl Link {
                 self.remember(name, false, entry.joined);
                 if new {
                     let home = self.ends.home(name).await?.map(|home| home.host);
-                    self.emit(&News::Mirrored { member: name.to_string(), home });
+                    self.emit(&LinkEvent::Mirrored { member: name.to_string(), home });
                 }
             }
             RosterAction::LeaveLocal => {
                 self.remove_local(name).await?;
                 self.state.members.remove(name.as_str());
-                self.emit(&News::Left { member: name.to_string() });
+                self.emit(&LinkEvent::Left { member: name.to_string() });
             }
             RosterAction::LeaveShared => {
                 let by = if self.state.members.get(name.as_str()).is_some_and(|known| known.local) {
@@ -247,7 +247,7 @@ impl Link {
                 };
                 self.remove_shared(name, by).await?;
                 self.state.members.remove(name.as_str());
-                self.emit(&News::Left { member: name.to_string() });
+                self.emit(&LinkEvent::Left { member: name.to_string() });
             }
         }
         Ok(())

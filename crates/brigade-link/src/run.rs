@@ -6,7 +6,7 @@ use std::pin::pin;
 use tokio::time::{Instant, sleep_until};
 
 use super::pass::PendingSync;
-use super::{Link, LinkError, News};
+use super::{Link, LinkError, LinkEvent};
 use brigade_core::event::Record;
 use brigade_core::store::{Store as _, Watch};
 
@@ -76,7 +76,7 @@ impl Link {
                 match result {
                     Ok(()) => {
                         if std::mem::take(&mut unreachable) {
-                            self.emit(&News::Back);
+                            self.emit(&LinkEvent::Back);
                         }
                         retry = self.ends.pace.retry;
                         not_before = Instant::now();
@@ -85,7 +85,7 @@ impl Link {
                     Err(error) => {
                         if error.is_unreachable() {
                             if !std::mem::replace(&mut unreachable, true) {
-                                self.emit(&News::Cut { why: error.to_string() });
+                                self.emit(&LinkEvent::Cut { why: error.to_string() });
                             }
                         } else {
                             self.report_problem(error.to_string());
@@ -139,14 +139,14 @@ impl Link {
             let ends = &self.ends;
             if watches.local.is_none() {
                 let watch =
-                    ends.local.watch_proceedings(&ends.team).await.map_err(LinkError::Here)?;
+                    ends.local.watch_without_work(&ends.team).await.map_err(LinkError::Here)?;
                 watches.local = Some(watch);
                 // Missed events of the shared store only cause repeated work. Missed local events would
                 // be lost, so the mailbox state is rebuilt.
                 self.mailboxes.clear();
             }
             if watches.shared.is_none() {
-                watches.shared = Some(ends.far(ends.far.watch_proceedings(&ends.team)).await?);
+                watches.shared = Some(ends.far(ends.far.watch_without_work(&ends.team)).await?);
             }
             // The new streams do not report earlier events.
             self.sides = None;

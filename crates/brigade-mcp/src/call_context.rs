@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use brigade_core::event::MessageKey;
-use brigade_core::mail::{self, MailError, Which};
+use brigade_core::mail::{self, InboxFilter, MailError};
 use brigade_core::seat::Seat;
 use brigade_core::store::Mail;
 use brigade_wire::name::MemberName;
@@ -65,7 +65,7 @@ impl<'c> Desk<'c> {
     /// The messages the model has not seen, except those in another answer that is being sent.
     pub(super) async fn unseen(&self) -> Result<Vec<Mail>, Refusal> {
         let seat = self.seat()?;
-        let mut mail = mail::inbox(seat, &seat.name, Which::All).await?;
+        let mut mail = mail::inbox(seat, &seat.name, InboxFilter::All).await?;
         let in_unwritten_answers = self.server.read_marks.in_unwritten_answers();
         let unseen = self.server.read_marks.unseen();
         mail.retain(|mail| {

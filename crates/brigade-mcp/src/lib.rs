@@ -41,7 +41,7 @@ pub async fn serve(context: Arc<Context>, seat: Seat, mail: Mail) -> Result<(), 
 }
 
 /// Like `serve`, for the lead of a team that does not exist yet.
-pub async fn serve_founder(
+pub async fn serve_without_team(
     context: Arc<Context>,
     named: Option<TeamName>,
     mail: Mail,

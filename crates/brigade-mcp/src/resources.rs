@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use crate::server::McpServer;
 use crate::team_view;
 use crate::tools::task_lines;
-use brigade_host::history_text::Story;
+use brigade_host::history_text::LogFormatter;
 use jiff::tz::TimeZone;
 
 /// How long to collect changes before notifying the client, so that a burst becomes one notification.
@@ -109,7 +109,8 @@ async fn log(seat: &Seat) -> Result<String, StoreError> {
     let mut records = seat.store.proceedings(&seat.team).await?;
     records.retain(|record| all || concerns(seat, record));
     let start = records.len().saturating_sub(LOG_RECORDS);
-    let text = Story::new(TimeZone::system()).tell(records.get(start..).unwrap_or_default(), None);
+    let text =
+        LogFormatter::new(TimeZone::system()).tell(records.get(start..).unwrap_or_default(), None);
     Ok(anstream::adapter::strip_str(&text).to_string())
 }
 
@@ -173,7 +174,7 @@ pub(super) async fn subscribe(
         std::mem::replace(&mut subscribed.watched, true)
     };
     if !watched {
-        match seat.store.watch_proceedings(&seat.team).await {
+        match seat.store.watch_without_work(&seat.team).await {
             Ok(watch) => {
                 drop(tokio::spawn(notify(seat, watch, server.subscriptions.clone(), peer)));
             }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use brigade_agents::brief::Mail;
 use brigade_core::authority::Role;
 use brigade_core::clock::Clock;
-use brigade_core::seat::{Hand, Seat};
+use brigade_core::seat::{Seat, SeatUser};
 use brigade_core::store::Store;
 use brigade_host::Context;
 use brigade_wire::name::{MemberName, TeamName};
@@ -38,7 +38,12 @@ pub(super) enum ServerIdentity {
     /// A seat in a team.
     Seated(Seat),
     /// The lead of a team that does not exist yet, with its name if the command line fixes it.
-    Founder { store: Arc<dyn Store>, clock: Arc<dyn Clock>, named: Option<TeamName>, hand: Hand },
+    Founder {
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        named: Option<TeamName>,
+        hand: SeatUser,
+    },
 }
 
 /// The server of one client.
@@ -89,7 +94,7 @@ impl McpServer {
             }
             ServerIdentity::Founder { store, clock, hand, .. } => {
                 let lead = Seat::new(Arc::clone(store), name, MemberName::lead());
-                Ok(lead.with_clock(Arc::clone(clock)).with_hand(hand.clone()))
+                Ok(lead.with_clock(Arc::clone(clock)).with_user(hand.clone()))
             }
             ServerIdentity::Seated(seat) => {
                 Err(Refusal::new(format!("you are already in team {}", seat.team)))

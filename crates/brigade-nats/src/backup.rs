@@ -62,12 +62,12 @@ pub struct Manifest {
     /// Number of shards.
     pub shards: u16,
     /// The streams, in the order in which to restore them.
-    pub streams: Vec<Saved>,
+    pub streams: Vec<SavedStream>,
 }
 
 /// A stream in a backup.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Saved {
+pub struct SavedStream {
     /// The stream's name.
     pub name: String,
     /// The stream's settings, as the server describes them.
@@ -270,12 +270,17 @@ struct RestoreTarget {
 }
 
 impl NatsConnection {
-    async fn save(&self, stream: Stream, name: &str, dir: &Path) -> Result<Saved, BackupError> {
+    async fn save(
+        &self,
+        stream: Stream,
+        name: &str,
+        dir: &Path,
+    ) -> Result<SavedStream, BackupError> {
         let doing = format!("take a snapshot of {name}");
         if stream == Stream::Live {
             let info = self.info(name).await?.ok_or(BackupError::NoStreams)?;
             let (config, state) = (info.config, State::default());
-            return Ok(Saved { name: name.to_owned(), config, state, file: None });
+            return Ok(SavedStream { name: name.to_owned(), config, state, file: None });
         }
         let broken = |error: &dyn std::fmt::Display| {
             NatsError::Server(error.to_string()).while_doing(&doing)
@@ -313,16 +318,16 @@ impl NatsConnection {
         file.sync_all().map_err(failed)?;
         let sha256 = HEXLOWER.encode(&hash.finalize());
         let file = Some(Snapshot { name: file_name, bytes, sha256 });
-        Ok(Saved { name: name.to_owned(), config: start.config, state: start.state, file })
+        Ok(SavedStream { name: name.to_owned(), config: start.config, state: start.state, file })
     }
 
     async fn restore_stream(
         &self,
-        saved: &Saved,
+        saved: &SavedStream,
         dir: &Path,
         replicas: Option<usize>,
     ) -> Result<Restored, BackupError> {
-        let Saved { name, state, .. } = saved;
+        let SavedStream { name, state, .. } = saved;
         let doing = format!("restore the stream {name}");
         let mut config = saved.config.clone();
         let is_cluster = self.client.server_info().cluster.is_some();

@@ -93,7 +93,7 @@ impl NatsConnection {
         expected_last: u64,
     ) -> Result<u64, StoreError> {
         let text = number.to_string();
-        let pending = PendingWrite::new(subjects.number_by(&by.0), text.as_bytes())
+        let pending = PendingWrite::new(subjects.last_number_by(&by.0), text.as_bytes())
             .with_header(INCARNATION, incarnation);
         self.write(pending.expect_last(subjects.number(), expected_last), "assign a task number")
             .await

@@ -20,7 +20,7 @@ use crate::engine::NatsConnection;
 use crate::error::NatsError;
 use crate::identity::Role;
 use crate::journal::RecordDecoder;
-use crate::layout::{Place, Stream, Weight, matches, wake};
+use crate::layout::{MessageClass, Place, Stream, matches, wake};
 use crate::letter::MailMessage;
 use crate::mailbox::MailboxCache;
 use crate::read::{ReadRange, StoredMessage};
@@ -263,7 +263,10 @@ impl WatchTask {
         }
         let Some(watched) = self.filters.get(at) else { return };
         for (member, mailbox) in self.mailboxes.of_team(&self.team) {
-            if matches(&watched.filter, &self.subjects.letter(&member, "anybody", Weight::Words)) {
+            if matches(
+                &watched.filter,
+                &self.subjects.letter(&member, "anybody", MessageClass::Words),
+            ) {
                 let generation = self.generation.load(Ordering::Relaxed);
                 mailbox.lock().await.confirm_upto(generation, watched.done);
             }

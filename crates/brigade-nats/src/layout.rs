@@ -21,11 +21,11 @@
 //! there: a subscriber to the subject itself would receive a message before it is stored.
 //!
 //! ```
-//! use brigade_nats::layout::{Place, Weight};
+//! use brigade_nats::layout::{Place, MessageClass};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let place = Place::of(&"demo".parse()?, 1);
-//! assert_eq!(place.letter(&"bob".parse()?, "alice", Weight::Words), "mb.0.demo.bob.alice.w");
+//! assert_eq!(place.letter(&"bob".parse()?, "alice", MessageClass::Words), "mb.0.demo.bob.alice.w");
 //! # Ok(())
 //! # }
 //! ```
@@ -103,14 +103,14 @@ pub fn shard(team: &TeamName, shards: u16) -> u16 {
 
 /// Whether a message is plain text or grants something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Weight {
+pub enum MessageClass {
     /// Text, or a protocol message that any member may send.
     Words,
     /// An answer to a request, or an order.
     Answer,
 }
 
-impl Weight {
+impl MessageClass {
     /// The last token of the message's subject.
     pub fn token(self) -> &'static str {
         match self {
@@ -145,7 +145,7 @@ impl Place {
     }
 
     /// A message from one member to another.
-    pub fn letter(&self, to: &MemberName, from: &str, weight: Weight) -> String {
+    pub fn letter(&self, to: &MemberName, from: &str, weight: MessageClass) -> String {
         self.subject("mb", format_args!("{to}.{from}.{}", weight.token()))
     }
 
@@ -160,7 +160,7 @@ impl Place {
     }
 
     /// All messages sent by a member.
-    pub fn sent_by(&self, from: &MemberName) -> String {
+    pub fn messages_from(&self, from: &MemberName) -> String {
         self.subject("mb", format_args!("*.{from}.*"))
     }
 
@@ -210,7 +210,7 @@ impl Place {
     }
 
     /// The last assigned task number, as written by one author.
-    pub fn number_by(&self, by: &str) -> String {
+    pub fn last_number_by(&self, by: &str) -> String {
         self.subject("bd", format_args!("0.{by}"))
     }
 

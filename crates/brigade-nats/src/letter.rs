@@ -8,7 +8,7 @@ use brigade_core::store::Outgoing;
 use brigade_wire::body::Body;
 use brigade_wire::inbox::Inbox;
 
-use crate::layout::Weight;
+use crate::layout::MessageClass;
 use crate::read::StoredMessage;
 use crate::write::INCARNATION;
 
@@ -26,19 +26,19 @@ const ANSWERS: [&str; 5] = [
 ];
 
 /// Whether a message text is one of [`ANSWERS`].
-pub(crate) fn weight(text: &str) -> Weight {
+pub(crate) fn weight(text: &str) -> MessageClass {
     let answers = |kind: &str| ANSWERS.contains(&kind);
     let is_answer = match Body::parse(text) {
         Body::Text => false,
         Body::Protocol(protocol) => answers(protocol.kind()),
         Body::Unknown { kind } | Body::Malformed { kind, .. } => answers(&kind),
     };
-    if is_answer { Weight::Answer } else { Weight::Words }
+    if is_answer { MessageClass::Answer } else { MessageClass::Words }
 }
 
 /// The inbox entry of an outgoing message, as JSON.
 pub(crate) fn entry(message: &Outgoing) -> String {
-    serde_json::to_string(&message.as_new()).unwrap_or_default()
+    serde_json::to_string(&message.to_inbox_entry()).unwrap_or_default()
 }
 
 /// A mail message from a stream that passed the checks of [`MailMessage::read`].
@@ -71,8 +71,8 @@ impl MailMessage {
             let key = MessageKey::of(&message, 0);
             let is_valid = message.from() == *from
                 && !message.read()
-                && (*weight_token == Weight::Answer.token()
-                    || weight(&message.text()) == Weight::Words);
+                && (*weight_token == MessageClass::Answer.token()
+                    || weight(&message.text()) == MessageClass::Words);
             is_valid.then_some(key)
         });
         let Ok(Some(key)) = checked else {
@@ -116,16 +116,16 @@ impl MailMessage {
 
 #[cfg(test)]
 mod tests {
-    use super::{Weight, weight};
+    use super::{MessageClass, weight};
 
     #[test]
     fn messages_that_grant_something_are_answers() {
         let check = |text: &str, expected| assert_eq!(weight(text), expected, "{text}");
-        check("hello", Weight::Words);
-        check("permission_response", Weight::Words);
-        check(r#"{"type":"permission_response","request_id":"1"}"#, Weight::Answer);
-        check(r#" {"type":"plan_approval_response"}"#, Weight::Answer);
-        check(r#"{"type":"shutdown_request","requestId":"1"}"#, Weight::Words);
-        check(r#"{"type":"mode_set_request","nonsense":[]}"#, Weight::Answer);
+        check("hello", MessageClass::Words);
+        check("permission_response", MessageClass::Words);
+        check(r#"{"type":"permission_response","request_id":"1"}"#, MessageClass::Answer);
+        check(r#" {"type":"plan_approval_response"}"#, MessageClass::Answer);
+        check(r#"{"type":"shutdown_request","requestId":"1"}"#, MessageClass::Words);
+        check(r#"{"type":"mode_set_request","nonsense":[]}"#, MessageClass::Answer);
     }
 }

@@ -52,7 +52,7 @@ mod write;
 
 pub use engine::Metrics;
 pub use identity::Identity;
-pub use options::{Options, Patience, Settings};
+pub use options::{Options, RetryLimit, Settings};
 pub use store::NatsStore;
 
 /// Compiles the example in the README.

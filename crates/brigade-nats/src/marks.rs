@@ -163,7 +163,7 @@ mod tests {
     const ALL: KnownRange = KnownRange { start: 0, complete_upto: u64::MAX };
 
     fn all(count: u64) -> Vec<(u64, MessageKey)> {
-        (1..=count).map(|n| (n * 7, MessageKey::of_id(&n.to_string()))).collect()
+        (1..=count).map(|n| (n * 7, MessageKey::from_id(&n.to_string()))).collect()
     }
 
     #[test]
@@ -182,7 +182,7 @@ mod tests {
     /// one, which made earlier messages unread again, or marked unseen messages as read.
     #[test]
     fn unknown_messages_keep_their_marks_and_do_not_become_read() {
-        let (old, late) = (all(3), (40, MessageKey::of_id("late")));
+        let (old, late) = (all(3), (40, MessageKey::from_id("late")));
         let keys: Vec<MessageKey> = old.iter().map(|(_, key)| *key).collect();
         let marks = MailboxMarks::default().with(ALL, &old, &keys, Mark::Shown).unwrap();
         // This process has received only the last message.
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!((marks.floor, marks.clear), (0, 21));
         assert!(!marks.is_read(30), "an unknown message in the gap must stay unread");
         // Once it has read everything and found no other message, the ranges join.
-        let (mut all, next) = (old, (50, MessageKey::of_id("next")));
+        let (mut all, next) = (old, (50, MessageKey::from_id("next")));
         all.extend([late, next]);
         let known = KnownRange { start: 0, complete_upto: 50 };
         let marks = marks.with(known, &all, &[next.1], Mark::Read).unwrap();
@@ -207,7 +207,7 @@ mod tests {
         let mut all = all(3);
         let keys: Vec<MessageKey> = all.iter().map(|(_, key)| *key).collect();
         let marks = MailboxMarks::default().with(ALL, &all, &keys, Mark::Read).unwrap();
-        let late = (21 + MAX_LAG + 1, MessageKey::of_id("late"));
+        let late = (21 + MAX_LAG + 1, MessageKey::from_id("late"));
         assert_eq!(marks.inbox_start(late.0), 21);
         all.retain(|(seq, _)| *seq > 21);
         all.push(late);

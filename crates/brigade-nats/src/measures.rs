@@ -50,12 +50,12 @@ pub struct Measures {
     /// How long mail is kept, in seconds; `None` if there is no limit.
     pub retention_secs: Option<u64>,
     /// The streams; empty for a seat, which may not list them.
-    pub streams: Vec<StreamMeasures>,
+    pub streams: Vec<StreamMetrics>,
 }
 
 /// Measurements of a stream.
 #[derive(Clone, Debug, Serialize)]
-pub struct StreamMeasures {
+pub struct StreamMetrics {
     /// The stream's name.
     pub name: String,
     /// Number of messages.
@@ -67,12 +67,12 @@ pub struct StreamMeasures {
     /// The server that leads the stream; `None` while there is none and writes fail.
     pub leader: Option<String>,
     /// The replicas that are not up to date.
-    pub behind: Vec<Behind>,
+    pub behind: Vec<LaggingReplica>,
 }
 
 /// A replica that is not up to date.
 #[derive(Clone, Debug, Serialize)]
-pub struct Behind {
+pub struct LaggingReplica {
     /// The server's name.
     pub server: String,
     /// Number of writes the replica is missing.
@@ -174,7 +174,7 @@ impl NatsStore {
                         let shortest = retention.unwrap_or(Duration::MAX).min(info.max_age());
                         retention = Some(shortest);
                     }
-                    streams.push(StreamMeasures::new(name, info));
+                    streams.push(StreamMetrics::new(name, info));
                 }
             }
         }
@@ -214,7 +214,7 @@ impl NatsStore {
     }
 }
 
-impl StreamMeasures {
+impl StreamMetrics {
     fn new(name: String, info: StreamInfo) -> Self {
         let replicas = info.number("num_replicas");
         let State { messages, bytes, .. } = info.state;
@@ -223,7 +223,7 @@ impl StreamMeasures {
             None => (None, Vec::new()),
         };
         let behind = others.into_iter().filter(|other| !other.current || other.offline);
-        let behind = behind.map(|StreamReplica { name, offline, lag, .. }| Behind {
+        let behind = behind.map(|StreamReplica { name, offline, lag, .. }| LaggingReplica {
             server: name,
             lag,
             offline,

@@ -1,7 +1,7 @@
 //! How to connect to a NATS server, and how to create the streams.
 //!
 //! ```
-//! use brigade_nats::{Options, Patience, Settings};
+//! use brigade_nats::{Options, RetryLimit, Settings};
 //!
 //! let options = Options {
 //!     servers: vec!["tls://nats.example.org:4222".to_owned()],
@@ -32,12 +32,12 @@ pub struct Options {
     /// Settings used if the streams have to be created.
     pub settings: Settings,
     /// How long to retry while the server does not answer.
-    pub patience: Patience,
+    pub patience: RetryLimit,
 }
 
 /// How long to retry while the server does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Patience {
+pub enum RetryLimit {
     /// 20 seconds, longer than a leader election takes. For commands that a person waits for.
     #[default]
     Short,
@@ -45,7 +45,7 @@ pub enum Patience {
     Long,
 }
 
-impl Patience {
+impl RetryLimit {
     pub(crate) fn duration(self) -> Duration {
         match self {
             Self::Short => Duration::from_secs(20),

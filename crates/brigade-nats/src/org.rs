@@ -38,6 +38,6 @@ mod rights;
 pub use config::{Address, Cluster, Tls};
 pub use error::OrgError;
 pub use folder::{Folder, Granted};
-pub use push::{PushError, Pushed, push};
+pub use push::{PushError, UpdateResult, push};
 pub use record::{Organisation, Seat};
 pub use rights::{Permissions, rights};

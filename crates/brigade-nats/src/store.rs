@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use brigade_core::event::{Event, MessageKey, Record};
 use brigade_core::store::{
-    Actor, Document, Mail, Mark, Outgoing, Question, Receipt, Revision, Shelf, Store, StoreError,
-    Strain, Watch, Written,
+    Actor, Document, Mail, Mark, NoteKind, Outgoing, Question, Receipt, Revision, Store,
+    StoreError, Strain, Watch, Written,
 };
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 use brigade_wire::task::Task;
@@ -124,12 +124,12 @@ fn check_task(task: &[u8]) -> Result<(), StoreError> {
 }
 
 /// The subject token of a note kind.
-fn note_token(kind: Shelf) -> &'static str {
+fn note_token(kind: NoteKind) -> &'static str {
     match kind {
-        Shelf::Memory => "memory",
-        Shelf::Pulse => "pulse",
-        Shelf::Revival => "revival",
-        Shelf::Home => "home",
+        NoteKind::Memory => "memory",
+        NoteKind::Pulse => "pulse",
+        NoteKind::Revival => "revival",
+        NoteKind::Home => "home",
     }
 }
 
@@ -414,13 +414,13 @@ impl Store for NatsStore {
         &self,
         team: &TeamName,
         member: &MemberName,
-        kind: Shelf,
+        kind: NoteKind,
         note: Option<&[u8]>,
     ) -> Result<(), StoreError> {
         let subjects = self.subjects(team);
         let text = note.unwrap_or_default();
         let pending = match kind {
-            Shelf::Pulse => {
+            NoteKind::Pulse => {
                 let ttl = format!("{}s", PULSE.as_secs());
                 PendingWrite::new(subjects.pulse(member), text).with_header("Nats-TTL", ttl)
             }
@@ -434,11 +434,11 @@ impl Store for NatsStore {
         &self,
         team: &TeamName,
         member: &MemberName,
-        kind: Shelf,
+        kind: NoteKind,
     ) -> Result<Option<Vec<u8>>, StoreError> {
         let subjects = self.subjects(team);
         let (stream, subject) = match kind {
-            Shelf::Pulse => (Stream::Live, subjects.pulse(member)),
+            NoteKind::Pulse => (Stream::Live, subjects.pulse(member)),
             _ => (Stream::Notes, subjects.note(member, note_token(kind))),
         };
         let found = self.connection.last(&subjects.stream(stream), &subject, "read a note").await?;
@@ -481,7 +481,7 @@ impl Store for NatsStore {
         self.follow(&subjects, filters).await
     }
 
-    async fn watch_proceedings(&self, team: &TeamName) -> Result<Watch, StoreError> {
+    async fn watch_without_work(&self, team: &TeamName) -> Result<Watch, StoreError> {
         let subjects = self.subjects(team);
         let filters = self.visible_filters_without_work(&subjects);
         self.follow(&subjects, filters).await

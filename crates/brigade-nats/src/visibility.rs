@@ -30,7 +30,7 @@ impl NatsStore {
                 .flat_map(|me| {
                     [
                         subjects.mailbox(me),
-                        subjects.sent_by(me),
+                        subjects.messages_from(me),
                         subjects.marks(me),
                         subjects.work_by(me.as_str()),
                     ]

@@ -6,11 +6,11 @@ use brigade_core::board::{self, TaskPlan};
 use brigade_core::roster;
 use brigade_core::store::StoreError;
 
-use crate::contract::{AnyStore, actor};
+use crate::contract::{StoreUnderTest, actor};
 use crate::env::{House, member, member_plan, team};
 
 /// The number of a deleted task is not assigned to another task.
-pub async fn task_numbers_are_never_reused(store: AnyStore) {
+pub async fn task_numbers_are_never_reused(store: StoreUnderTest) {
     let env = House::build(store).await;
     let lead = env.seat("team-lead");
     let mut numbers = Vec::new();
@@ -32,7 +32,7 @@ pub async fn task_numbers_are_never_reused(store: AnyStore) {
 }
 
 /// Replacing a task is compare-and-set.
-pub async fn a_task_is_replaced_only_at_its_revision(store: AnyStore) {
+pub async fn a_task_is_replaced_only_at_its_revision(store: StoreUnderTest) {
     let env = House::build(store).await;
     let plan = TaskPlan { subject: "paint".into(), ..TaskPlan::default() };
     let id = board::add(&env.seat("team-lead"), &plan).await.unwrap();
@@ -52,7 +52,7 @@ pub async fn a_task_is_replaced_only_at_its_revision(store: AnyStore) {
 }
 
 /// Tasks that are created at the same time get different numbers.
-pub async fn concurrent_tasks_get_different_numbers(store: AnyStore) {
+pub async fn concurrent_tasks_get_different_numbers(store: StoreUnderTest) {
     let env = House::build(store).await;
     let mut adding = Vec::new();
     for worker in 0..8 {
@@ -76,7 +76,7 @@ pub async fn concurrent_tasks_get_different_numbers(store: AnyStore) {
 }
 
 /// If several members claim a task, exactly one succeeds.
-pub async fn a_task_has_one_claimer(store: AnyStore) {
+pub async fn a_task_has_one_claimer(store: StoreUnderTest) {
     let env = House::build(store).await;
     let lead = env.seat("team-lead");
     let names: Vec<String> = (0..8).map(|number| format!("worker-{number}")).collect();

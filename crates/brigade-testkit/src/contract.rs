@@ -83,7 +83,7 @@ pub fn run(case: impl Future<Output = ()>) {
 }
 
 /// A store under test.
-pub type AnyStore = Arc<dyn Store>;
+pub type StoreUnderTest = Arc<dyn Store>;
 
 pub(crate) fn actor() -> Actor {
     Actor("team-lead".into())
@@ -104,7 +104,7 @@ fn message(id: &str, from: &str, text: &str) -> Outgoing {
 }
 
 /// A team exists from its creation to its deletion, and can be created only once.
-pub async fn a_team_is_created_once_and_deleted(store: AnyStore) {
+pub async fn a_team_is_created_once_and_deleted(store: StoreUnderTest) {
     assert!(store.teams().await.unwrap().is_empty());
     assert!(store.team(&team()).await.unwrap().is_none());
     let env = House::build(Arc::clone(&store)).await;
@@ -120,7 +120,7 @@ pub async fn a_team_is_created_once_and_deleted(store: AnyStore) {
 }
 
 /// Replacing a team is compare-and-set.
-pub async fn a_team_is_replaced_only_at_its_revision(store: AnyStore) {
+pub async fn a_team_is_replaced_only_at_its_revision(store: StoreUnderTest) {
     House::build(Arc::clone(&store)).await;
     let before = store.team(&team()).await.unwrap().unwrap();
     let without = Team::read(&before.bytes).unwrap().without_member("bob").into_owned();
@@ -133,7 +133,7 @@ pub async fn a_team_is_replaced_only_at_its_revision(store: AnyStore) {
 }
 
 /// A late activity update does not put a member back on the roster.
-pub async fn a_late_update_does_not_restore_a_member_that_left(store: AnyStore) {
+pub async fn a_late_update_does_not_restore_a_member_that_left(store: StoreUnderTest) {
     let env = House::build(store).await;
     let (lead, bob) = (env.seat("team-lead"), member("bob"));
     roster::leave(&lead, &bob).await.unwrap();
@@ -144,7 +144,7 @@ pub async fn a_late_update_does_not_restore_a_member_that_left(store: AnyStore) 
 }
 
 /// Messages are stored once, in the order in which they were sent.
-pub async fn messages_arrive_once_and_in_order(store: AnyStore) {
+pub async fn messages_arrive_once_and_in_order(store: StoreUnderTest) {
     let env = House::build(store).await;
     assert!(env.texts("alice").await.is_empty());
     for number in 0..10 {
@@ -156,7 +156,7 @@ pub async fn messages_arrive_once_and_in_order(store: AnyStore) {
 }
 
 /// A message that is sent again with the same id, because the sender got no answer, is stored once.
-pub async fn sending_the_same_id_twice_stores_one_message(store: AnyStore) {
+pub async fn sending_the_same_id_twice_stores_one_message(store: StoreUnderTest) {
     let env = House::build(store).await;
     let config = env.store.team(&team()).await.unwrap().unwrap();
     let team_created = Team::read(&config.bytes).unwrap().created_at().unwrap();
@@ -170,7 +170,7 @@ pub async fn sending_the_same_id_twice_stores_one_message(store: AnyStore) {
 }
 
 /// With concurrent senders, every message is stored once, and the messages of each sender are in order.
-pub async fn concurrent_senders_lose_no_messages(store: AnyStore) {
+pub async fn concurrent_senders_lose_no_messages(store: StoreUnderTest) {
     const SENDERS: usize = 8;
     const EACH: usize = 25;
     let env = House::build(store).await;
@@ -197,7 +197,7 @@ pub async fn concurrent_senders_lose_no_messages(store: AnyStore) {
 }
 
 /// A mark is persistent, is recorded once, and affects no other message.
-pub async fn marks_are_persistent_and_in_the_history(store: AnyStore) {
+pub async fn marks_are_persistent_and_in_the_history(store: StoreUnderTest) {
     let env = House::build(store).await;
     for text in ["one", "two", "three"] {
         env.say("bob", "alice", text).await;
@@ -227,7 +227,7 @@ pub async fn marks_are_persistent_and_in_the_history(store: AnyStore) {
 }
 
 /// Mail and board operations fail without a team.
-pub async fn no_team_is_an_error(store: AnyStore) {
+pub async fn no_team_is_an_error(store: StoreUnderTest) {
     let (team, alice, by) = (team(), member("alice"), actor());
     let id = brigade_wire::name::TaskId::new(1).unwrap();
     let write = |_: brigade_wire::name::TaskId| Vec::new();
@@ -244,7 +244,7 @@ pub async fn no_team_is_an_error(store: AnyStore) {
 }
 
 /// A watch reports changes of mail, board and roster, each once.
-pub async fn a_watch_reports_every_change_once(store: AnyStore) {
+pub async fn a_watch_reports_every_change_once(store: StoreUnderTest) {
     let env = House::build(store).await;
     env.say("bob", "alice", "before").await;
     let mut watch = env.store.watch(&team()).await.unwrap();

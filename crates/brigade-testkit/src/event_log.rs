@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_core::event::{Event, Record};
-use brigade_core::event_log::{Feed, Library, Spot};
+use brigade_core::event_log::{Feed, RecordLookupHandle, Spot};
 use brigade_core::mail::with_message;
 use brigade_core::store::{Actor, Store};
 
@@ -43,7 +43,7 @@ impl Received {
     }
 
     /// Checks that every record can be looked up by its spot.
-    fn check_lookup(&self, library: &Library) {
+    fn check_lookup(&self, library: &RecordLookupHandle) {
         for (spot, record) in &self.0 {
             let found = library.record(*spot).expect("a record");
             assert_eq!(line(&found), line(record));

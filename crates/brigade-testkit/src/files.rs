@@ -87,7 +87,7 @@ impl Files {
 }
 
 /// A lock that its holder left a minute ago.
-pub fn leave_locked(lock: &Path) {
+pub fn create_stale_lock(lock: &Path) {
     fs::create_dir(lock).unwrap();
     let old = SystemTime::now() - Duration::from_secs(60);
     fs::File::open(lock).unwrap().set_modified(old).unwrap();

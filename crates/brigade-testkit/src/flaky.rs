@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use brigade_core::event::{Event, MessageKey, Record};
 use brigade_core::store::{
-    Actor, Document, Mail, Mark, Outgoing, Question, Receipt, Revision, Shelf, Store, StoreError,
-    Watch, Written,
+    Actor, Document, Mail, Mark, NoteKind, Outgoing, Question, Receipt, Revision, Store,
+    StoreError, Watch, Written,
 };
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 
@@ -250,7 +250,7 @@ impl Store for FlakyStore {
         &self,
         team: &TeamName,
         of: &MemberName,
-        shelf: Shelf,
+        shelf: NoteKind,
         note: Option<&[u8]>,
     ) -> Result<(), StoreError> {
         call!(self, self.inner.keep(team, of, shelf, note))
@@ -260,7 +260,7 @@ impl Store for FlakyStore {
         &self,
         team: &TeamName,
         of: &MemberName,
-        shelf: Shelf,
+        shelf: NoteKind,
     ) -> Result<Option<Vec<u8>>, StoreError> {
         call!(self, self.inner.kept(team, of, shelf))
     }

@@ -7,14 +7,14 @@ use brigade_core::board::{self, TaskPlan};
 use brigade_core::event::{Event, Record};
 use brigade_core::mail;
 use brigade_core::revive;
-use brigade_core::store::{Mark, Question, Shelf, StoreError};
+use brigade_core::store::{Mark, NoteKind, Question, StoreError};
 use brigade_wire::team::Team;
 
-use crate::contract::{AnyStore, actor};
+use crate::contract::{StoreUnderTest, actor};
 use crate::env::{House, member, team};
 
 /// The messages of a deleted team can still be read.
-pub async fn history_outlives_the_team(store: AnyStore) {
+pub async fn history_outlives_the_team(store: StoreUnderTest) {
     let env = House::build(store).await;
     env.say("bob", "alice", "remember me").await;
     env.store.delete_team(&team(), &actor()).await.unwrap();
@@ -28,7 +28,7 @@ pub async fn history_outlives_the_team(store: AnyStore) {
 }
 
 /// If several processes decide at the same time, one decision is stored and all receive it.
-pub async fn a_question_has_one_decision(store: AnyStore) {
+pub async fn a_question_has_one_decision(store: StoreUnderTest) {
     let env = House::build(store).await;
     let question = Question::new(&member("alice"), "plan/../1@alice: \u{e9}");
     assert_eq!(env.store.decided(&team(), &question).await.unwrap(), None);
@@ -54,13 +54,13 @@ pub async fn a_question_has_one_decision(store: AnyStore) {
 }
 
 /// The history of a mailbox contains only that mailbox, including marks of its messages.
-pub async fn a_mailbox_has_its_own_history(store: AnyStore) {
+pub async fn a_mailbox_has_its_own_history(store: StoreUnderTest) {
     let env = House::build(store).await;
     env.say("bob", "alice", "one").await;
     env.say("alice", "bob", "not this").await;
     env.say("bob", "alice", "two").await;
     let alice = env.seat("alice");
-    let mail = mail::inbox(&alice, &alice.name, mail::Which::All).await.unwrap();
+    let mail = mail::inbox(&alice, &alice.name, mail::InboxFilter::All).await.unwrap();
     mail::mark(&alice, &[mail.first().unwrap().key], Mark::Read).await.unwrap();
     let records = env.store.mailbox_history(&team(), &alice.name).await.unwrap();
     let events: Vec<&str> = records
@@ -76,13 +76,13 @@ pub async fn a_mailbox_has_its_own_history(store: AnyStore) {
 }
 
 /// A note belongs to one member and one kind, survives the deletion of the team, and can be replaced and removed.
-pub async fn a_note_is_stored_until_it_is_replaced(store: AnyStore) {
+pub async fn a_note_is_stored_until_it_is_replaced(store: StoreUnderTest) {
     let env = House::build(store).await;
-    let memory = Shelf::Memory;
+    let memory = NoteKind::Memory;
     let note_of =
         async |name: &str, shelf| env.store.kept(&team(), &member(name), shelf).await.unwrap();
     let set_note = async |note: Option<&[u8]>| {
-        env.store.keep(&team(), &member("alice"), Shelf::Memory, note).await.unwrap();
+        env.store.keep(&team(), &member("alice"), NoteKind::Memory, note).await.unwrap();
     };
     assert_eq!(note_of("alice", memory).await, None);
     set_note(None).await;
@@ -92,7 +92,7 @@ pub async fn a_note_is_stored_until_it_is_replaced(store: AnyStore) {
     }
     set_note(Some(b"last")).await;
     assert_eq!(note_of("bob", memory).await, None);
-    assert_eq!(note_of("alice", Shelf::Pulse).await, None);
+    assert_eq!(note_of("alice", NoteKind::Pulse).await, None);
     env.store.delete_team(&team(), &actor()).await.unwrap();
     assert_eq!(note_of("alice", memory).await.as_deref(), Some(b"last".as_slice()));
     set_note(None).await;
@@ -101,7 +101,7 @@ pub async fn a_note_is_stored_until_it_is_replaced(store: AnyStore) {
 
 /// A deleted team is restored from its journal: members, tasks with their numbers, and unread messages. Messages
 /// that were read are not delivered again.
-pub async fn a_deleted_team_is_restored_from_its_journal(store: AnyStore) {
+pub async fn a_deleted_team_is_restored_from_its_journal(store: StoreUnderTest) {
     let env = House::build(store).await;
     let lead = env.seat("team-lead");
     let plan = |subject: &str| TaskPlan { subject: subject.to_owned(), ..TaskPlan::default() };
@@ -136,7 +136,7 @@ pub async fn a_deleted_team_is_restored_from_its_journal(store: AnyStore) {
     let third = board::add(&lead, &plan("three")).await.unwrap();
     assert!(third > second);
     let texts = async || -> Vec<String> {
-        let inbox = mail::inbox(&lead, &member("alice"), mail::Which::Unread).await.unwrap();
+        let inbox = mail::inbox(&lead, &member("alice"), mail::InboxFilter::Unread).await.unwrap();
         let text = |mail: &brigade_core::store::Mail| {
             mail::with_message(&mail.json, |message| message.unwrap().text().into_owned()).unwrap()
         };
@@ -149,7 +149,7 @@ pub async fn a_deleted_team_is_restored_from_its_journal(store: AnyStore) {
 }
 
 /// An event that is in no document is reported to watches and stored, with its author.
-pub async fn a_recorded_event_is_reported_and_in_the_history(store: AnyStore) {
+pub async fn a_recorded_event_is_reported_and_in_the_history(store: StoreUnderTest) {
     let env = House::build(store).await;
     let mut watch = env.store.watch(&team()).await.unwrap();
     let event = Event::Answered {

@@ -13,7 +13,7 @@ use crate::env::{House, member, team};
 pub async fn work_events_are_reported_in_order(store: Arc<dyn Store>) {
     let env = House::build(store).await;
     let mut watch = env.store.watch(&team()).await.unwrap();
-    let mut mail = env.store.watch_proceedings(&team()).await.unwrap();
+    let mut mail = env.store.watch_without_work(&team()).await.unwrap();
     let said = |text: &str| Act::Said { text: text.to_owned() };
     let acts = [
         Act::Started {},

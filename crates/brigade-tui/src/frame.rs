@@ -1,6 +1,6 @@
 //! Draws the parts around the view: title line, tabs, and the bottom line with key hints or a notice.
 
-use brigade_core::projection::{Doing, Person};
+use brigade_core::projection::{MemberActivity, Person};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
@@ -35,7 +35,7 @@ fn title(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let members = screen.picture.members();
     let is = |person: &&&Person, doing| person.doing() == doing && !screen.is_dead(person);
     let count = |doing| members.iter().filter(|person| is(person, doing)).count();
-    let (working, limited) = (count(Doing::Working), count(Doing::Limited));
+    let (working, limited) = (count(MemberActivity::Working), count(MemberActivity::Limited));
     let dead = members.iter().filter(|person| screen.is_dead(person)).count();
     let (mut done, mut all) = (0, 0);
     for card in screen.picture.cards() {
@@ -116,8 +116,8 @@ fn bottom(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     }
     let is_of_view = |key: &&&KeyBinding| key.scope != KeyScope::Everywhere;
     let is_replay = screen.replay.is_some();
-    let keys =
-        bindings_for(screen.view, is_replay).filter(|key| !(is_replay && key.command.is_order()));
+    let keys = bindings_for(screen.view, is_replay)
+        .filter(|key| !(is_replay && key.command.acts_on_team()));
     // A finished replay cannot be paused.
     let over = screen.replay.is_some_and(|replay| replay.over);
     let keys = keys.filter(|key| !(over && key.scope == KeyScope::Replay));

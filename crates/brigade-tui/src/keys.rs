@@ -55,7 +55,7 @@ pub(crate) enum Command {
 
 impl Command {
     /// Whether the command acts on the team. A replay cannot run these.
-    pub(crate) fn is_order(self) -> bool {
+    pub(crate) fn acts_on_team(self) -> bool {
         matches!(
             self,
             Self::Send

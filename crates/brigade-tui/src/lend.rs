@@ -19,9 +19,9 @@ pub(crate) fn window(
 ) -> Result<Command, String> {
     let name = &person.name;
     let none = || format!("{name} has no window; view 6 shows its activity");
-    let host = context.host().map_err(|error| error.in_one_line())?;
+    let host = context.host().map_err(|error| error.to_one_line())?;
     let member = person.member_name().ok_or_else(none)?;
-    let spec = host.registry.member(team, &member).map_err(|error| error.in_one_line())?;
+    let spec = host.registry.member(team, &member).map_err(|error| error.to_one_line())?;
     if let Some(spec) = spec {
         if spec.place == Place::Headless {
             return Err(none());
@@ -48,9 +48,9 @@ pub(crate) fn shell(
     team: &TeamName,
     person: &Person,
 ) -> Result<Command, String> {
-    let host = context.host().map_err(|error| error.in_one_line())?;
+    let host = context.host().map_err(|error| error.to_one_line())?;
     let spec = person.member_name().map(|name| host.registry.member(team, &name));
-    let spec = spec.transpose().map_err(|error| error.in_one_line())?.flatten();
+    let spec = spec.transpose().map_err(|error| error.to_one_line())?.flatten();
     let worktree = spec.and_then(|spec| host.worktree(team, &spec)).map(|worktree| worktree.dir);
     let cwd = person.entry.as_ref().and_then(|entry| entry.cwd.clone()).map(PathBuf::from);
     let folder = worktree.filter(|dir| dir.is_dir()).or(cwd);

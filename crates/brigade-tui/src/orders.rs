@@ -7,7 +7,7 @@ use brigade_core::board::{self, TaskPlan, Update};
 use brigade_core::handshake::Answer;
 use brigade_core::mail::{self, Words};
 use brigade_core::seat::Seat;
-use brigade_host::down::{self, Stopped};
+use brigade_host::down::{self, StopResult};
 use brigade_host::progress::{Ended, Progress, silent};
 use brigade_host::shutdown::Manner;
 use brigade_host::spec::{MemberSpec, Place};
@@ -20,7 +20,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// An action on the team.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum TeamAction {
     Send {
         to: String,
         text: String,
@@ -69,7 +69,7 @@ pub(crate) enum Order {
     },
 }
 
-impl Order {
+impl TeamAction {
     /// The text shown while the action runs.
     pub(crate) fn doing(&self) -> String {
         match self {
@@ -93,16 +93,16 @@ pub(crate) async fn carry_out(
     context: &Context,
     team: &TeamName,
     me: &MemberName,
-    order: Order,
+    order: TeamAction,
 ) -> Result<String, HostError> {
     let seat = context.seat_of(team.clone(), me.clone());
     Ok(match order {
-        Order::Send { to, text } => {
+        TeamAction::Send { to, text } => {
             let sent = mail::send(&seat, &to, message_text(&text)).await?;
             let caveat = sent.caveat().map(|why| format!("; {why}")).unwrap_or_default();
             format!("sent to {}{caveat}", sent.to)
         }
-        Order::Broadcast { text } => {
+        TeamAction::Broadcast { text } => {
             let sent = mail::broadcast(&seat, message_text(&text)).await?;
             let to: Vec<&str> = sent.iter().map(|sent| sent.to.as_str()).collect();
             if to.is_empty() {
@@ -111,7 +111,7 @@ pub(crate) async fn carry_out(
                 format!("sent to {}", to.join(", "))
             }
         }
-        Order::AddTask { subject, description, after, owner } => {
+        TeamAction::AddTask { subject, description, after, owner } => {
             let plan = TaskPlan {
                 subject,
                 description,
@@ -125,27 +125,27 @@ pub(crate) async fn carry_out(
             }
             format!("added task {id}")
         }
-        Order::Assign { id, owner } => {
+        TeamAction::Assign { id, owner } => {
             let to = owner.as_ref().map_or("nobody".to_owned(), ToString::to_string);
             let owner = owner.map_or(Change::Clear, Change::Set);
             board::update(&seat, id, &owned(owner)).await?;
             format!("task {id} is assigned to {to}")
         }
-        Order::Claim { id } => {
+        TeamAction::Claim { id } => {
             board::claim(&seat, id).await?;
             format!("claimed task {id}")
         }
-        Order::Finish { id } => {
+        TeamAction::Finish { id } => {
             board::done(&seat, id).await?;
             format!("task {id} is done")
         }
-        Order::Spawn { name, agent, prompt, worktree, plan } => {
+        TeamAction::Spawn { name, agent, prompt, worktree, plan } => {
             let plain = spawn::plain(name, agent, context.cwd.clone());
             let spec = MemberSpec { prompt, worktree, plan, place: Place::Headless, ..plain };
             start(context, &seat, &spec).await?
         }
-        Order::Stop { name, now } => stop(context, &seat, &name, now).await?,
-        Order::Answer { request_id, no } => {
+        TeamAction::Stop { name, now } => stop(context, &seat, &name, now).await?,
+        TeamAction::Answer { request_id, no } => {
             let reply = no.as_deref().map_or(Answer::Yes, Answer::No);
             let outcomes = answer::answer(&seat, &[request_id], reply).await?;
             let word = if no.is_some() { "denied" } else { "approved" };
@@ -156,7 +156,7 @@ pub(crate) async fn carry_out(
             text
         }
         // These need the terminal; the event loop runs them.
-        Order::Pane { .. } | Order::Worktree { .. } => String::new(),
+        TeamAction::Pane { .. } | TeamAction::Worktree { .. } => String::new(),
     })
 }
 
@@ -199,9 +199,9 @@ async fn stop(
     let manner = Manner { ask: (!now).then_some(STOP_TIMEOUT), reason: None, may_refuse: !now };
     Ok(match down::stop_or_ask(context, seat, name, manner, &silent).await? {
         // Another host or a Claude Code lead runs it; all we can do is ask it to stop.
-        Stopped::Asked => format!("asked {name} to stop"),
-        Stopped::Here(Ended::Refused(why)) => format!("{name} refused to stop: {why}"),
-        Stopped::Here(Ended::WasGone) => format!("{name} had already stopped"),
-        Stopped::Here(Ended::Agreed | Ended::Forced) => format!("{name} stopped"),
+        StopResult::Asked => format!("asked {name} to stop"),
+        StopResult::Here(Ended::Refused(why)) => format!("{name} refused to stop: {why}"),
+        StopResult::Here(Ended::WasGone) => format!("{name} had already stopped"),
+        StopResult::Here(Ended::Agreed | Ended::Forced) => format!("{name} stopped"),
     })
 }

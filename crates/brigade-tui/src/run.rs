@@ -13,7 +13,7 @@ use std::time::Duration;
 use brigade_core::approvals;
 use brigade_core::event_log::{Batch, Feed};
 use brigade_core::pulse::{BEAT, State};
-use brigade_files::of_file;
+use brigade_files::stream_records_file;
 use brigade_host::error::failed;
 use brigade_host::{Context, HostError, state, team_file};
 use brigade_wire::name::{MemberName, TeamName};
@@ -28,9 +28,9 @@ use tokio::time::{Instant, interval, sleep_until};
 
 use super::keys::Command;
 use super::lend;
-use super::orders::{self, Order};
+use super::orders::{self, TeamAction};
 use super::replay::Player;
-use super::screen::{Effect, Happening, Replay, Screen, Vital};
+use super::screen::{Effect, ProcessHealth, Replay, Screen, ScreenEvent};
 use super::style::Theme;
 use super::terminal::Terminal;
 use super::views::View;
@@ -115,8 +115,8 @@ struct EventLoop<'c> {
     /// Terminal input; `None` while another program has the terminal.
     keys: Option<EventStream>,
     /// Results of background tasks, and the sender that the tasks use.
-    answers: mpsc::UnboundedReceiver<Happening>,
-    answer: mpsc::UnboundedSender<Happening>,
+    answers: mpsc::UnboundedReceiver<ScreenEvent>,
+    answer: mpsc::UnboundedSender<ScreenEvent>,
     fetching_approvals: bool,
     fetch_again: bool,
 }
@@ -182,7 +182,7 @@ async fn open(
     let mut screen = Screen::new(team.to_string(), library, theme, context.clock.now());
     // Without an identity on this team, the dashboard is view-only.
     screen.me = context.identity(&team).await.ok();
-    if let Some(me) = context.named_me() {
+    if let Some(me) = context.named_member() {
         let seat = context.seat_of(team.clone(), me.clone());
         if context.store.team(&team).await?.is_some() && seat.role().await?.is_none() {
             return Err(seat.absent().await?.into());
@@ -193,7 +193,7 @@ async fn open(
 }
 
 async fn open_replay(path: &Path, speed: f64, theme: Theme) -> Result<(Screen, Source), HostError> {
-    let (feed, library) = of_file(path).map_err(HostError::failed)?;
+    let (feed, library) = stream_records_file(path).map_err(HostError::failed)?;
     let player = Player::start(feed, speed).await;
     let name = path.file_stem().map(|name| name.to_string_lossy().into_owned());
     let mut screen = Screen::new(name.unwrap_or_default(), library, theme, player.now());
@@ -226,12 +226,12 @@ impl EventLoop<'_> {
                 },
                 Some(answer) = self.answers.recv() => Some(answer),
                 () = sleep_until(drawn + frame), if stale => None,
-                _ = second.tick() => Some(Happening::Time(self.now())),
+                _ = second.tick() => Some(ScreenEvent::Time(self.now())),
                 batch = self.source.next(), if is_feeding => match batch {
-                    Some(batch) => Some(Happening::Records(batch)),
+                    Some(batch) => Some(ScreenEvent::Records(batch)),
                     None => {
                         is_feeding = false;
-                        Some(Happening::Records(Batch { records: Vec::new(), caught_up: true }))
+                        Some(ScreenEvent::Records(Batch { records: Vec::new(), caught_up: true }))
                     }
                 },
                 _ = beat.tick() => { self.check_processes(); None }
@@ -239,17 +239,17 @@ impl EventLoop<'_> {
             if let Some(happening) = happening {
                 stale = true;
                 let was_loading = self.is_loading();
-                if matches!(happening, Happening::Records(_)) {
+                if matches!(happening, ScreenEvent::Records(_)) {
                     self.sync_clock();
                 }
-                if matches!(happening, Happening::Approvals(_)) {
+                if matches!(happening, ScreenEvent::Approvals(_)) {
                     self.fetching_approvals = false;
                     if std::mem::take(&mut self.fetch_again) {
                         self.fetch_approvals();
                     }
                 }
                 // Redraw immediately after a key press, and once the history has loaded.
-                let is_key = matches!(happening, Happening::Key(_) | Happening::Paste(_));
+                let is_key = matches!(happening, ScreenEvent::Key(_) | ScreenEvent::Paste(_));
                 for effect in self.screen.update(happening) {
                     if effect == Effect::Quit {
                         return Ok(());
@@ -295,8 +295,8 @@ impl EventLoop<'_> {
     fn sync_clock(&mut self) {
         if let Source::Replay(player) = &self.source {
             let (now, state) = (player.now(), player.state());
-            self.screen.update(Happening::Time(now));
-            self.screen.update(Happening::Replay(state));
+            self.screen.update(ScreenEvent::Time(now));
+            self.screen.update(ScreenEvent::Replay(state));
         }
     }
 
@@ -316,7 +316,7 @@ impl EventLoop<'_> {
 
     async fn carry_out(&mut self, effect: Effect) -> io::Result<()> {
         match effect {
-            Effect::Do(order @ (Order::Pane { .. } | Order::Worktree { .. })) => {
+            Effect::Do(order @ (TeamAction::Pane { .. } | TeamAction::Worktree { .. })) => {
                 self.lend(&order).await?;
             }
             Effect::Do(order) => self.order(order),
@@ -325,7 +325,7 @@ impl EventLoop<'_> {
                 let (context, answer) = (Arc::clone(self.context), self.answer.clone());
                 tokio::spawn(async move {
                     if let Ok(teams) = context.store.teams().await {
-                        let _ignored = answer.send(Happening::Teams(teams));
+                        let _ignored = answer.send(ScreenEvent::Teams(teams));
                     }
                 });
             }
@@ -346,15 +346,15 @@ impl EventLoop<'_> {
     }
 
     /// Carries out an order in the background.
-    fn order(&mut self, order: Order) {
+    fn order(&mut self, order: TeamAction) {
         let Ok(team) = self.screen.team.parse::<TeamName>() else { return };
         let Some(me) = self.screen.me.clone() else { return };
-        self.screen.say_doing(order.doing());
+        self.screen.show_progress(order.doing());
         let (context, answer) = (Arc::clone(self.context), self.answer.clone());
         tokio::spawn(async move {
             let result = orders::carry_out(&context, &team, &me, order).await;
             let _ignored =
-                answer.send(Happening::Done(result.map_err(|error| error.in_one_line())));
+                answer.send(ScreenEvent::Done(result.map_err(|error| error.to_one_line())));
         });
     }
 
@@ -370,7 +370,7 @@ impl EventLoop<'_> {
         let answer = self.answer.clone();
         tokio::spawn(async move {
             let waiting = approvals::waiting(&seat).await.map_err(|error| error.to_string());
-            let _ignored = answer.send(Happening::Approvals(waiting));
+            let _ignored = answer.send(ScreenEvent::Approvals(waiting));
         });
     }
 
@@ -403,10 +403,10 @@ impl EventLoop<'_> {
                         Some(State::Working { retries }) => retries,
                         _ => None,
                     };
-                    vitals.insert(name.to_string(), Vital { judged, host, retries });
+                    vitals.insert(name.to_string(), ProcessHealth { judged, host, retries });
                 }
             }
-            let _ignored = answer.send(Happening::Vitals(vitals));
+            let _ignored = answer.send(ScreenEvent::Vitals(vitals));
         });
     }
 
@@ -431,7 +431,7 @@ impl EventLoop<'_> {
     }
 
     /// Hands the terminal to a member's window, or to a shell in the member's folder.
-    async fn lend(&mut self, order: &Order) -> io::Result<()> {
+    async fn lend(&mut self, order: &TeamAction) -> io::Result<()> {
         let program = match self.program(order) {
             Ok(program) => program,
             Err(why) => {
@@ -451,14 +451,14 @@ impl EventLoop<'_> {
     }
 
     /// Builds the command that `lend` runs.
-    fn program(&self, order: &Order) -> Result<std::process::Command, String> {
-        let (Order::Pane { name } | Order::Worktree { name }) = order else {
+    fn program(&self, order: &TeamAction) -> Result<std::process::Command, String> {
+        let (TeamAction::Pane { name } | TeamAction::Worktree { name }) = order else {
             return Err("this action does not need the terminal".into());
         };
         let team: TeamName = self.screen.team.parse().map_err(|_| "no team".to_owned())?;
         let person = self.screen.picture.called(name.as_str()).ok_or("no such member")?;
         match order {
-            Order::Pane { .. } => lend::window(self.context, self.options, &team, person),
+            TeamAction::Pane { .. } => lend::window(self.context, self.options, &team, person),
             _ => lend::shell(self.context, self.options, &team, person),
         }
     }
@@ -484,11 +484,11 @@ async fn next_key(keys: &mut Option<EventStream>) -> Option<io::Result<Event>> {
 }
 
 /// Translates a terminal event; `None` for an event that only needs a redraw.
-fn translate_event(event: Event) -> Option<Happening> {
+fn translate_event(event: Event) -> Option<ScreenEvent> {
     match event {
-        Event::Key(key) if key.kind != KeyEventKind::Release => Some(Happening::Key(key)),
-        Event::Mouse(mouse) => Some(Happening::Mouse(mouse)),
-        Event::Paste(text) => Some(Happening::Paste(text)),
+        Event::Key(key) if key.kind != KeyEventKind::Release => Some(ScreenEvent::Key(key)),
+        Event::Mouse(mouse) => Some(ScreenEvent::Mouse(mouse)),
+        Event::Paste(text) => Some(ScreenEvent::Paste(text)),
         _ => None,
     }
 }

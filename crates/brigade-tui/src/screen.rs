@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use brigade_core::approvals::Approval;
 use brigade_core::event::Record;
-use brigade_core::event_log::{Batch, Library};
-use brigade_core::projection::{Kind, Person, Picture};
+use brigade_core::event_log::{Batch, RecordLookupHandle};
+use brigade_core::projection::{Kind, Person, TeamProjection};
 use brigade_core::pulse::{Judged, Liveness};
 use brigade_wire::name::{MemberName, TeamName};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
@@ -17,19 +17,19 @@ use ratatui::layout::Position;
 use super::canvas::{ClickTarget, FrameInfo};
 use super::dialog::{self, Dialog};
 use super::keys::{self, Command};
-use super::orders::Order;
+use super::orders::TeamAction;
 use super::style::Theme;
 use super::views::{self, View};
 
 /// An input to [`Screen::update`].
 #[derive(Debug)]
-pub(crate) enum Happening {
+pub(crate) enum ScreenEvent {
     /// New records of the team.
     Records(Batch),
     /// The open approval requests, or why they could not be fetched.
     Approvals(Result<Vec<Approval>, String>),
     /// The liveness of the members' processes, by member name.
-    Vitals(HashMap<String, Vital>),
+    Vitals(HashMap<String, ProcessHealth>),
     /// The teams in the store.
     Teams(Vec<TeamName>),
     /// The result of an order, as text.
@@ -47,7 +47,7 @@ pub(crate) enum Happening {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Effect {
     /// Carry out an order.
-    Do(Order),
+    Do(TeamAction),
     /// Fetch the open approval requests.
     LookForApprovals,
     /// Copy this to the clipboard.
@@ -69,7 +69,7 @@ pub(crate) enum Effect {
 
 /// The liveness of a member's process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Vital {
+pub(crate) struct ProcessHealth {
     pub(crate) judged: Judged,
     /// The host it runs on, if the process reported one.
     pub(crate) host: Option<String>,
@@ -99,8 +99,8 @@ const NOTICE_DURATION: jiff::SignedDuration = jiff::SignedDuration::from_secs(8)
 /// The state of the dashboard.
 #[derive(Debug)]
 pub(crate) struct Screen {
-    pub(crate) picture: Picture,
-    pub(crate) library: Library,
+    pub(crate) picture: TeamProjection,
+    pub(crate) library: RecordLookupHandle,
     pub(crate) theme: Theme,
     /// The team's name; in a replay, the name of the journal file.
     pub(crate) team: String,
@@ -113,7 +113,7 @@ pub(crate) struct Screen {
     pub(crate) caught_up: bool,
     pub(crate) approvals: Vec<Approval>,
     approvals_loaded: bool,
-    pub(crate) vitals: HashMap<String, Vital>,
+    pub(crate) vitals: HashMap<String, ProcessHealth>,
     pub(crate) view: View,
     /// The selected items, by identity and not by index, so that new records do not move the selection.
     pub(crate) member: Option<String>,
@@ -127,9 +127,14 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    pub(crate) fn new(team: String, library: Library, theme: Theme, now: Timestamp) -> Self {
+    pub(crate) fn new(
+        team: String,
+        library: RecordLookupHandle,
+        theme: Theme,
+        now: Timestamp,
+    ) -> Self {
         Self {
-            picture: Picture::default(),
+            picture: TeamProjection::default(),
             library,
             theme,
             team,
@@ -154,44 +159,44 @@ impl Screen {
     }
 
     /// Applies an event and returns the effects for the event loop.
-    pub(crate) fn update(&mut self, happening: Happening) -> Vec<Effect> {
+    pub(crate) fn update(&mut self, happening: ScreenEvent) -> Vec<Effect> {
         match happening {
-            Happening::Records(batch) => self.apply_records(&batch),
-            Happening::Approvals(Ok(approvals)) => self.set_approvals(approvals),
-            Happening::Approvals(Err(why)) => {
+            ScreenEvent::Records(batch) => self.apply_records(&batch),
+            ScreenEvent::Approvals(Ok(approvals)) => self.set_approvals(approvals),
+            ScreenEvent::Approvals(Err(why)) => {
                 self.say(why, true);
                 Vec::new()
             }
-            Happening::Vitals(vitals) => {
+            ScreenEvent::Vitals(vitals) => {
                 self.vitals = vitals;
                 Vec::new()
             }
-            Happening::Teams(teams) => {
+            ScreenEvent::Teams(teams) => {
                 self.teams = teams;
                 dialog::refresh_team_list(self);
                 Vec::new()
             }
-            Happening::Done(result) => {
+            ScreenEvent::Done(result) => {
                 let is_error = result.is_err();
                 let (Ok(text) | Err(text)) = result;
                 self.say(text, is_error);
                 Vec::new()
             }
-            Happening::Key(key) => self.key(&key),
-            Happening::Paste(text) => {
+            ScreenEvent::Key(key) => self.key(&key),
+            ScreenEvent::Paste(text) => {
                 if let Some(dialog) = &mut self.dialog {
                     dialog.paste(&text);
                 }
                 Vec::new()
             }
-            Happening::Mouse(mouse) => self.mouse(mouse),
-            Happening::Time(now) => {
+            ScreenEvent::Mouse(mouse) => self.mouse(mouse),
+            ScreenEvent::Time(now) => {
                 self.now = now;
                 let is_old = |notice: &Notice| now.duration_since(notice.at) > NOTICE_DURATION;
                 self.notice = self.notice.take().filter(|notice| !is_old(notice));
                 Vec::new()
             }
-            Happening::Replay(replay) => {
+            ScreenEvent::Replay(replay) => {
                 self.replay = Some(replay);
                 Vec::new()
             }
@@ -199,7 +204,7 @@ impl Screen {
     }
 
     /// Shows a notice that stays until the next one replaces it.
-    pub(crate) fn say_doing(&mut self, text: String) {
+    pub(crate) fn show_progress(&mut self, text: String) {
         self.notice = Some(Notice { text, is_error: false, at: Timestamp::MAX });
     }
 
@@ -209,13 +214,13 @@ impl Screen {
     }
 
     fn apply_records(&mut self, batch: &Batch) -> Vec<Effect> {
-        let asked = self.picture.asked_so_far();
+        let asked = self.picture.request_counts();
         for (spot, record) in &batch.records {
             self.picture.update(*spot, record);
         }
         let was_caught_up = self.caught_up;
         self.caught_up |= batch.caught_up;
-        let is_news = self.picture.asked_so_far() != asked;
+        let is_news = self.picture.request_counts() != asked;
         if !self.caught_up || (was_caught_up && !is_news) {
             return Vec::new();
         }

@@ -1,7 +1,7 @@
 //! Colours. Only the terminal's own sixteen colours are used, so that the dashboard works on light and dark
 //! backgrounds. Colour never carries information that the text does not.
 
-use brigade_core::projection::Doing;
+use brigade_core::projection::MemberActivity;
 use ratatui::style::{Color, Modifier, Style};
 
 /// The colour theme.
@@ -51,13 +51,13 @@ impl Theme {
     }
 
     /// The style of a member's state.
-    pub(crate) fn doing(self, doing: Doing) -> Style {
+    pub(crate) fn doing(self, doing: MemberActivity) -> Style {
         match doing {
-            Doing::Working => self.busy(),
-            Doing::Waiting => self.urgent(),
-            Doing::Limited => self.error(),
-            Doing::Starting => self.success(),
-            Doing::Idle | Doing::Unknown | Doing::Gone => self.faint(),
+            MemberActivity::Working => self.busy(),
+            MemberActivity::Waiting => self.urgent(),
+            MemberActivity::Limited => self.error(),
+            MemberActivity::Starting => self.success(),
+            MemberActivity::Idle | MemberActivity::Unknown | MemberActivity::Gone => self.faint(),
         }
     }
 
@@ -77,14 +77,14 @@ impl Theme {
 }
 
 /// A member's state as a symbol and a word. The symbol is enough without colour.
-pub(crate) fn state_label(doing: Doing) -> (&'static str, &'static str) {
+pub(crate) fn state_label(doing: MemberActivity) -> (&'static str, &'static str) {
     match doing {
-        Doing::Starting => ("◌", "starting"),
-        Doing::Working => ("●", "working"),
-        Doing::Waiting => ("▲", "waiting for you"),
-        Doing::Limited => ("■", "rate-limited"),
-        Doing::Idle => ("○", "idle"),
-        Doing::Unknown => ("·", "present"),
-        Doing::Gone => ("–", "gone"),
+        MemberActivity::Starting => ("◌", "starting"),
+        MemberActivity::Working => ("●", "working"),
+        MemberActivity::Waiting => ("▲", "waiting for you"),
+        MemberActivity::Limited => ("■", "rate-limited"),
+        MemberActivity::Idle => ("○", "idle"),
+        MemberActivity::Unknown => ("·", "present"),
+        MemberActivity::Gone => ("–", "gone"),
     }
 }

@@ -16,7 +16,7 @@ use ratatui::style::Color;
 
 use super::frame;
 use super::keys::KEYS;
-use super::screen::{Happening, Screen, Vital};
+use super::screen::{ProcessHealth, Screen, ScreenEvent};
 use super::style::Theme;
 use super::views::View;
 
@@ -39,7 +39,7 @@ fn screen_with(records: &[Arc<Record>], now: Timestamp, theme: Theme) -> Screen 
         records.iter().map(|record| (library.keep(Arc::clone(record)), Arc::clone(record)));
     let batch = Batch { records: records.collect(), caught_up: true };
     let mut screen = Screen::new("orbit".into(), library, theme, now);
-    screen.update(Happening::Records(batch));
+    screen.update(ScreenEvent::Records(batch));
     screen
 }
 
@@ -70,12 +70,12 @@ pub(crate) fn press(screen: &mut Screen, keys: &[&str]) {
             key => {
                 for character in key.chars() {
                     let key = KeyEvent::new(KeyCode::Char(character), KeyModifiers::NONE);
-                    screen.update(Happening::Key(key));
+                    screen.update(ScreenEvent::Key(key));
                 }
                 continue;
             }
         };
-        screen.update(Happening::Key(KeyEvent::new(code, KeyModifiers::NONE)));
+        screen.update(ScreenEvent::Key(KeyEvent::new(code, KeyModifiers::NONE)));
     }
 }
 
@@ -241,12 +241,12 @@ fn problems_are_shown() {
     assert!(limited.contains("You have exhausted your capacity"), "{limited}");
     let evidence = "its process 4711 is gone".to_owned();
     let judged = Judged { liveness: Liveness::Dead, evidence };
-    let vital = Vital { judged, host: Some("atlas".into()), retries: None };
+    let vital = ProcessHealth { judged, host: Some("atlas".into()), retries: None };
     let judged = Judged { liveness: Liveness::Working, evidence: String::new() };
     let again = Some("Reconnecting... 2/5".to_owned());
-    let retries = Vital { judged, host: None, retries: again };
+    let retries = ProcessHealth { judged, host: None, retries: again };
     let vitals = [("ada".to_owned(), vital), ("cleo".to_owned(), retries)];
-    screen.update(Happening::Vitals(vitals.into()));
+    screen.update(ScreenEvent::Vitals(vitals.into()));
     press(&mut screen, &["down"]);
     let down = text(&drawn(&mut screen, 80, 24));
     assert!(down.contains("✕ ada        down"), "{down}");
@@ -284,14 +284,14 @@ fn escape_and_a_key_reported_together_are_two_keys() {
         let mut screen = played(END);
         press(&mut screen, &[before]);
         let together = KeyEvent::new(KeyCode::Char('2'), KeyModifiers::ALT);
-        screen.update(Happening::Key(together));
+        screen.update(ScreenEvent::Key(together));
         assert!(screen.dialog.is_none(), "{before}");
         assert_eq!(screen.view, View::Mail, "{before}");
     }
     // A form binds keys with Alt and must not be closed by them.
     let mut screen = played(END);
     press(&mut screen, &["s", "one two"]);
-    screen.update(Happening::Key(KeyEvent::new(KeyCode::Char('b'), KeyModifiers::ALT)));
+    screen.update(ScreenEvent::Key(KeyEvent::new(KeyCode::Char('b'), KeyModifiers::ALT)));
     assert!(screen.dialog.is_some());
 }
 
@@ -384,7 +384,7 @@ proptest! {
         let add_records = |screen: &mut Screen, records: &[Arc<Record>]| {
             let store = |record: &Arc<Record>| (library.keep(Arc::clone(record)), Arc::clone(record));
             let records = records.iter().map(store).collect();
-            screen.update(Happening::Records(Batch { records, caught_up: true }));
+            screen.update(ScreenEvent::Records(Batch { records, caught_up: true }));
         };
         screen.view = view;
         add_records(&mut screen, &records[..started]);

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use brigade_wire::inbox::{self, Inbox};
-use brigade_wire::message::{NewMessage, Stamp};
+use brigade_wire::message::{GenerationFields, NewMessage};
 
 const MESSAGES: usize = 10_000;
 const ROUNDS: usize = 200;
@@ -23,7 +23,10 @@ fn main() -> ExitCode {
         timestamp: "2026-11-15T00:00:29.290Z",
         color: None,
         read: true,
-        stamp: Stamp::New { msg_id: "56d568aa-6291-4f20-8a6c-349d8adefbd7", lead_sig: None },
+        stamp: GenerationFields::New {
+            msg_id: "56d568aa-6291-4f20-8a6c-349d8adefbd7",
+            lead_sig: None,
+        },
     };
     let mut image = inbox::EMPTY.to_vec();
     inbox::append(&mut image, &vec![message.clone(); MESSAGES]).expect("an inbox");

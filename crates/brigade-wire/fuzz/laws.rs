@@ -9,7 +9,7 @@ use brigade_wire::color::Color;
 use brigade_wire::envelope::{Envelope, Sender};
 use brigade_wire::inbox::{self, Inbox};
 use brigade_wire::member::{MemberChange, NewMember};
-use brigade_wire::message::{NewMessage, Stamp};
+use brigade_wire::message::{GenerationFields, NewMessage};
 use brigade_wire::name::{self, AgentId, MemberName, TaskId, TeamName};
 use brigade_wire::request_id::RequestId;
 use brigade_wire::settings::{Place, SettingChange, Settings};
@@ -30,7 +30,7 @@ pub(crate) const INVARIANTS: [Invariant; 7] = [
     ("names", names),
 ];
 
-fn new_message(stamp: Stamp<'_>) -> NewMessage<'_> {
+fn new_message(stamp: GenerationFields<'_>) -> NewMessage<'_> {
     NewMessage {
         from: "alice",
         text: "line\nline \"quoted\" \\ \u{1f600}",
@@ -45,8 +45,8 @@ fn new_message(stamp: Stamp<'_>) -> NewMessage<'_> {
 /// Marking, removing and appending messages changes nothing else in the inbox.
 pub(crate) fn inbox(bytes: &[u8]) {
     let more = [
-        new_message(Stamp::Old { msg_id: None }),
-        new_message(Stamp::New { msg_id: "i", lead_sig: Some("g") }),
+        new_message(GenerationFields::Old { msg_id: None }),
+        new_message(GenerationFields::New { msg_id: "i", lead_sig: Some("g") }),
     ];
     let mut spliced = bytes.to_vec();
     let appended = inbox::append(&mut spliced, &more);

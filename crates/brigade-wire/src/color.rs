@@ -76,12 +76,12 @@ impl Serialize for Color {
 /// The error for text that names none of the eight colours.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("not a teammate colour; use blue, green, yellow, purple, orange, pink, cyan or red")]
-pub struct NotAColor;
+pub struct InvalidColor;
 
 impl FromStr for Color {
-    type Err = NotAColor;
+    type Err = InvalidColor;
 
-    fn from_str(text: &str) -> Result<Self, NotAColor> {
-        Self::ALL.into_iter().find(|color| color.as_str() == text).ok_or(NotAColor)
+    fn from_str(text: &str) -> Result<Self, InvalidColor> {
+        Self::ALL.into_iter().find(|color| color.as_str() == text).ok_or(InvalidColor)
     }
 }

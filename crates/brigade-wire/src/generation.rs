@@ -23,7 +23,7 @@ pub enum Generation {
 impl Generation {
     /// Returns the generation that a team's name alone suggests. The new generation names teams after
     /// sessions; a user is unlikely to choose such a name.
-    pub fn of_team_name(name: &str) -> Option<Self> {
+    pub fn from_team_name(name: &str) -> Option<Self> {
         let digits = name.strip_prefix("session-")?;
         let hex = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
         (digits.len() == 8 && digits.bytes().all(hex)).then_some(Self::New)

@@ -128,7 +128,7 @@ pub fn salvage(bytes: &[u8]) -> Vec<&[u8]> {
 }
 
 /// Returns the bytes of an inbox with these entries.
-pub fn of_entries(entries: &[&[u8]]) -> Vec<u8> {
+pub fn from_entries(entries: &[&[u8]]) -> Vec<u8> {
     if entries.is_empty() {
         return EMPTY.to_vec();
     }

@@ -118,18 +118,18 @@ impl<'t> Member<'t> {
     }
 
     /// Copies the entry, to be put into another team's file; `None` if it is not valid JSON.
-    pub fn copied(&self) -> Option<Copied> {
+    pub fn copied(&self) -> Option<MemberEntry> {
         serde_json::from_slice(self.json()).ok()
     }
 }
 
 /// A copy of a member's entry for another team's file: every field as written, in the same order.
 #[derive(Clone, Debug)]
-pub struct Copied {
+pub struct MemberEntry {
     fields: Vec<(String, Box<RawValue>)>,
 }
 
-impl Copied {
+impl MemberEntry {
     /// Sets a field, in its position or, if it is new, at the end.
     pub fn set(&mut self, key: &str, value: &impl Serialize) {
         let Ok(value) = to_raw_value(value) else { return };
@@ -145,28 +145,28 @@ impl Copied {
     }
 }
 
-impl Serialize for Copied {
+impl Serialize for MemberEntry {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.fields.iter().map(|(key, value)| (key, value)))
     }
 }
 
-impl<'de> Deserialize<'de> for Copied {
+impl<'de> Deserialize<'de> for MemberEntry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct EntryVisitor;
         impl<'de> Visitor<'de> for EntryVisitor {
-            type Value = Copied;
+            type Value = MemberEntry;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a member")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Copied, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<MemberEntry, A::Error> {
                 let mut fields = Vec::new();
                 while let Some(pair) = map.next_entry()? {
                     fields.push(pair);
                 }
-                Ok(Copied { fields })
+                Ok(MemberEntry { fields })
             }
         }
         deserializer.deserialize_map(EntryVisitor)

@@ -1,7 +1,7 @@
 //! One entry of an inbox: a view of an existing one, and a new one to be written.
 //!
 //! ```
-//! use brigade_wire::message::{NewMessage, Stamp};
+//! use brigade_wire::message::{NewMessage, GenerationFields};
 //!
 //! let message = NewMessage {
 //!     from: "bob",
@@ -169,12 +169,12 @@ pub struct NewMessage<'m> {
     /// Whether it is marked read from the start.
     pub read: bool,
     /// The fields that differ between the generations.
-    pub stamp: Stamp<'m>,
+    pub stamp: GenerationFields<'m>,
 }
 
 /// The fields of a message that differ between the generations.
 #[derive(Clone, Debug)]
-pub enum Stamp<'m> {
+pub enum GenerationFields<'m> {
     /// The old generation writes no message id, but keeps an existing one. It is written last.
     Old {
         /// The id, if brigade adds one.
@@ -202,8 +202,8 @@ impl Serialize for NewMessage<'_> {
             map.serialize_entry("color", &color)?;
         }
         let last = match self.stamp {
-            Stamp::Old { msg_id } => ("msg_id", msg_id),
-            Stamp::New { msg_id, lead_sig } => {
+            GenerationFields::Old { msg_id } => ("msg_id", msg_id),
+            GenerationFields::New { msg_id, lead_sig } => {
                 map.serialize_entry("msgV", &1)?;
                 map.serialize_entry("msg_id", msg_id)?;
                 map.serialize_entry("type", "message")?;

@@ -50,14 +50,14 @@ impl Status {
 /// The error for text that is no status. Claude Code does not show a task with an unknown status.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("not a task status; use pending, in_progress or completed")]
-pub struct NotAStatus;
+pub struct InvalidTaskStatus;
 
 impl FromStr for Status {
-    type Err = NotAStatus;
+    type Err = InvalidTaskStatus;
 
-    fn from_str(text: &str) -> Result<Self, NotAStatus> {
+    fn from_str(text: &str) -> Result<Self, InvalidTaskStatus> {
         let all = [Self::Pending, Self::InProgress, Self::Completed];
-        all.into_iter().find(|status| status.as_str() == text).ok_or(NotAStatus)
+        all.into_iter().find(|status| status.as_str() == text).ok_or(InvalidTaskStatus)
     }
 }
 

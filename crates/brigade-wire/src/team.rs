@@ -19,7 +19,7 @@ use crate::change::Change;
 use crate::document::{Array, Damage, JsonDocument, Object, ObjectFields};
 use crate::generation::Generation;
 use crate::layout::{JsonLayout, pretty};
-use crate::member::{Copied, Member, MemberChange, NewMember};
+use crate::member::{Member, MemberChange, MemberEntry, NewMember};
 use crate::name::{AgentId, LEAD, NameError, TeamName};
 use crate::patch::{ObjectEdit, Patch};
 
@@ -123,7 +123,7 @@ impl<'a> Team<'a> {
     /// The generation that wrote the file. The new one writes a lead process and no description. The name alone
     /// is weaker evidence, because users can choose it.
     pub fn generation(&self) -> Generation {
-        let by_name = || self.name().and_then(|name| Generation::of_team_name(&name));
+        let by_name = || self.name().and_then(|name| Generation::from_team_name(&name));
         if self.lead_process().is_some() {
             Generation::New
         } else if self.field("description").is_some() {
@@ -212,7 +212,7 @@ impl<'a> Team<'a> {
 
     /// Returns the file with this entry from another file. It replaces the member with this name, or is added at
     /// the end.
-    pub fn with_entry(&self, name: &str, entry: &Copied) -> Vec<u8> {
+    pub fn with_copied_member(&self, name: &str, entry: &MemberEntry) -> Vec<u8> {
         let mut patch = Patch::default();
         let existing = self.members.iter().find(|(_, object)| self.view(object).is(name));
         match (&self.array, existing) {

@@ -9,7 +9,7 @@ use brigade_agents::driver;
 use brigade_agents::program::Brigade;
 use brigade_agents::teammate::{self, Plan};
 use brigade_core::mail;
-use brigade_core::roster::{self, Force, MemberPlan, TeamPlan};
+use brigade_core::roster::{self, MemberPlan, SkipChecks, TeamPlan};
 use brigade_core::seat::Seat;
 use brigade_core::store::Mail;
 use brigade_files::{FileStore, Options};
@@ -43,7 +43,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let remarks = ask(&lead, "reviewer", &format!("What should be better? {draft}")).await?;
     ask(&lead, "writer", &format!("Rewrite it with these remarks in mind: {remarks}")).await?;
     members.shutdown().await;
-    Ok(roster::delete(&lead, Force::Yes).await?)
+    Ok(roster::delete(&lead, SkipChecks::Yes).await?)
 }
 
 /// Sends mail to an agent, which becomes a turn, and waits for its answer, which comes back as mail.

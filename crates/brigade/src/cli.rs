@@ -474,7 +474,7 @@ pub(crate) struct Spawn {
     pub(crate) prompt: Option<String>,
     /// Where it runs
     #[arg(long, value_name = "PLACE", default_value = "headless")]
-    pub(crate) place: Where,
+    pub(crate) place: SpawnPlace,
     /// Start in plan mode: no changes until the lead approves a plan
     #[arg(long)]
     pub(crate) plan: bool,
@@ -482,7 +482,7 @@ pub(crate) struct Spawn {
 
 /// Where an agent runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Where {
+pub(crate) enum SpawnPlace {
     /// In the background; its output goes to a file
     Headless,
     /// In a tmux window

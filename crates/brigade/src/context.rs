@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade_files::LOCK_WAIT;
+use brigade_files::DEFAULT_LOCK_WAIT;
 use brigade_host::Host;
 use brigade_host::context::{self, Settings};
 use brigade_wire::name::TeamName;
@@ -38,12 +38,12 @@ impl Deref for Context {
 impl Context {
     /// For commands that change something.
     pub(crate) async fn new(global: Global) -> Result<Self, CliError> {
-        Self::open(global, LOCK_WAIT, false).await
+        Self::open(global, DEFAULT_LOCK_WAIT, false).await
     }
 
     /// For processes that keep running while the NATS server cannot be reached.
     pub(crate) async fn lasting(global: Global) -> Result<Self, CliError> {
-        Self::open(global, LOCK_WAIT, true).await
+        Self::open(global, DEFAULT_LOCK_WAIT, true).await
     }
 
     /// For commands that only read.

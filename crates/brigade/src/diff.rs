@@ -84,7 +84,7 @@ fn signed(change: &Change<&str>) -> (Style, String) {
 
 #[cfg(test)]
 mod tests {
-    use brigade_agents::driver::Part;
+    use brigade_agents::driver::ChangedPart;
 
     use super::*;
 
@@ -109,7 +109,7 @@ mod tests {
 
     #[track_caller]
     fn check(path: &str, parts: &[(&str, &str)], expected: &[&str]) {
-        let part = |&(before, after): &(&str, &str)| Part {
+        let part = |&(before, after): &(&str, &str)| ChangedPart {
             before: before.to_owned(),
             after: after.to_owned(),
         };
@@ -158,7 +158,7 @@ mod tests {
     fn diff_of_unrelated_texts_finishes_in_time() {
         let text = |from: u32| (from..from + 40_000).map(|n| format!("{n}\n")).collect::<String>();
         let began = std::time::Instant::now();
-        let parts = vec![Part { before: text(0), after: text(1_000_000) }];
+        let parts = vec![ChangedPart { before: text(0), after: text(1_000_000) }];
         let text = short(&FileChange { path: "a".to_owned(), parts });
         assert!(
             anstream::adapter::strip_str(&text).to_string().starts_with("  a  +40000 -40000\n")

@@ -14,7 +14,7 @@ pub(crate) use self::text::text;
 
 /// A board laid out as a forest: each task appears once, below one of the tasks it waits for.
 #[derive(Debug)]
-pub(crate) struct Drawing<'g> {
+pub(crate) struct TaskTree<'g> {
     graph: &'g Graph,
     /// The longest chain of unfinished tasks, first to last.
     critical: Vec<TaskId>,
@@ -24,14 +24,14 @@ pub(crate) struct Drawing<'g> {
     parents: BTreeMap<TaskId, TaskId>,
 }
 
-impl<'g> Drawing<'g> {
+impl<'g> TaskTree<'g> {
     pub(crate) fn of(graph: &'g Graph) -> Self {
         let critical = graph.critical_path();
         let steps: BTreeSet<(TaskId, TaskId)> =
             critical.windows(2).filter_map(|pair| Some((*pair.first()?, *pair.get(1)?))).collect();
         let mut depths: BTreeMap<TaskId, usize> = BTreeMap::new();
         let mut parents = BTreeMap::new();
-        for id in graph.in_order() {
+        for id in graph.topological_order() {
             let Some(node) = graph.node(id) else { continue };
             // Choose only tasks that are drawn already, to avoid cycles. Prefer the critical path, then
             // unfinished tasks, then the end of the longest chain.

@@ -65,7 +65,7 @@ pub(crate) fn print_array<'d>(
 }
 
 /// Whether the reader of standard output has closed it. A write would only notice on the next attempt.
-pub(crate) fn is_abandoned() -> bool {
+pub(crate) fn is_stdout_closed() -> bool {
     let out = io::stdout();
     let mut fds = [PollFd::new(&out, PollFlags::empty())];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };

@@ -6,7 +6,7 @@
 use std::io::{BufRead, IsTerminal};
 
 use brigade_agents::driver::{Agent, End, Event, Usage};
-use brigade_agents::teammate::Sight;
+use brigade_agents::teammate::TeammateEvent;
 use brigade_core::seat::Seat;
 use brigade_core::text;
 use tokio::sync::mpsc;
@@ -52,31 +52,31 @@ impl Pane {
     }
 
     /// Shows an event.
-    pub(crate) fn show(&mut self, sight: &Sight) {
+    pub(crate) fn show(&mut self, sight: &TeammateEvent) {
         match sight {
-            Sight::Started => self.state("starting"),
-            Sight::Given(text) => {
+            TeammateEvent::Started => self.state("starting"),
+            TeammateEvent::Given(text) => {
                 for (from, text) in messages(text) {
                     let text = text::cut(&text::plain(&text).replace('\n', " "), MESSAGE_WIDTH);
                     let from = text::one_line(&from);
                     self.print_line(&format!("{STRONG}← {from}{STRONG:#} {FAINT}{text}{FAINT:#}"));
                 }
             }
-            Sight::Did(event) => self.event(event),
-            Sight::Waits { request_id, what } => {
+            TeammateEvent::Did(event) => self.event(event),
+            TeammateEvent::Waits { request_id, what } => {
                 let what = text::one_line(what);
                 self.print_line(&format!(
                     "{HINT}? {what}{HINT:#}  {FAINT}waiting for the lead: {request_id}{FAINT:#}"
                 ));
             }
-            Sight::Answered { request_id, yes } => {
+            TeammateEvent::Answered { request_id, yes } => {
                 let word = if *yes { "approved" } else { "denied" };
                 self.print_line(&format!(
                     "{HINT}! {word}{HINT:#}  {FAINT}{}{FAINT:#}",
                     text::one_line(request_id)
                 ));
             }
-            Sight::Trouble(what) => {
+            TeammateEvent::Trouble(what) => {
                 self.print_line(&format!("{HINT}! {}{HINT:#}", text::one_line(what)));
             }
             _ => {}

@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use brigade_files::LOCK_WAIT;
+use brigade_files::DEFAULT_LOCK_WAIT;
 
 use crate::output;
 
@@ -12,7 +12,7 @@ const NOTICE_DELAY: Duration = Duration::from_secs(1);
 
 /// Runs an operation that may wait for a file lock, and prints a notice if it waits long.
 pub(crate) async fn patiently<T>(work: impl Future<Output = T>) -> T {
-    let secs = LOCK_WAIT.as_secs();
+    let secs = DEFAULT_LOCK_WAIT.as_secs();
     saying(&format!("waiting: another program holds a lock (for up to {secs} s)"), work).await
 }
 

@@ -9,7 +9,9 @@ use super::asks::OpenAsks;
 use super::limit;
 use super::rpc::{RpcError, RpcMessage, RpcPeer};
 use super::words::text;
-use super::{Access, AskId, Driver, End, Event, Invocation, Launch, Note, Output, Usage, Verdict};
+use super::{
+    Access, AskId, Driver, End, Event, Invocation, LaunchOptions, Note, Output, Usage, Verdict,
+};
 
 mod calls;
 mod opening;
@@ -26,7 +28,7 @@ use quirks::{Quirks, Replay, Servers};
 #[derive(Debug)]
 pub(super) struct Acp {
     quirks: &'static Quirks,
-    launch: Launch,
+    launch: LaunchOptions,
     peer: RpcPeer<AcpRequest>,
     asks: OpenAsks<AcpPermission>,
     calls: ToolCalls,
@@ -65,7 +67,7 @@ enum AcpRequest {
 }
 
 impl Acp {
-    pub(super) fn new(quirks: &'static Quirks, launch: Launch) -> Self {
+    pub(super) fn new(quirks: &'static Quirks, launch: LaunchOptions) -> Self {
         Self {
             quirks,
             access: launch.access,

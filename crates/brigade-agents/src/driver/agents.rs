@@ -1,6 +1,6 @@
 //! The table of agents.
 
-use super::{Agent, Can, MidTurn, ReadOnly, Resumes, Told, acp, claude, codex, in_process};
+use super::{Agent, Can, MidTurn, ReadOnly, ResumeTiming, Told, acp, claude, codex, in_process};
 
 /// The known agents. Each row contains everything about an agent that its driver does not.
 pub const AGENTS: &[Agent] = &[
@@ -15,7 +15,7 @@ pub const AGENTS: &[Agent] = &[
             mid_turn: MidTurn::Steered,
             read_only: ReadOnly::Sandbox,
             usage: Told::Tokens,
-            resumes: Resumes::AtOnce,
+            resumes: ResumeTiming::AtOnce,
         },
         driver: |launch| Box::new(codex::Codex::new(launch)),
     },
@@ -30,7 +30,7 @@ pub const AGENTS: &[Agent] = &[
             mid_turn: MidTurn::Steered,
             read_only: ReadOnly::PlanMode,
             usage: Told::TokensAndCost,
-            resumes: Resumes::AtOnce,
+            resumes: ResumeTiming::AtOnce,
         },
         driver: |launch| Box::new(claude::Claude::new(launch)),
     },
@@ -45,7 +45,7 @@ pub const AGENTS: &[Agent] = &[
             mid_turn: MidTurn::Held,
             read_only: ReadOnly::PlanMode,
             usage: Told::Tokens,
-            resumes: Resumes::NextMinute,
+            resumes: ResumeTiming::NextMinute,
         },
         driver: |launch| Box::new(acp::Acp::new(&acp::GEMINI, launch)),
     },
@@ -60,7 +60,7 @@ pub const AGENTS: &[Agent] = &[
             mid_turn: MidTurn::Held,
             read_only: ReadOnly::PlanMode,
             usage: Told::TokensAndCost,
-            resumes: Resumes::AtOnce,
+            resumes: ResumeTiming::AtOnce,
         },
         driver: |launch| Box::new(acp::Acp::new(&acp::OPENCODE, launch)),
     },
@@ -75,7 +75,7 @@ pub const AGENTS: &[Agent] = &[
             mid_turn: MidTurn::Held,
             read_only: ReadOnly::PlanMode,
             usage: Told::Tokens,
-            resumes: Resumes::AtOnce,
+            resumes: ResumeTiming::AtOnce,
         },
         driver: |launch| Box::new(acp::Acp::new(&acp::COPILOT, launch)),
     },
@@ -91,7 +91,7 @@ pub const AGENTS: &[Agent] = &[
             mid_turn: MidTurn::Held,
             read_only: ReadOnly::PlanMode,
             usage: Told::Nothing,
-            resumes: Resumes::AtOnce,
+            resumes: ResumeTiming::AtOnce,
         },
         driver: |launch| Box::new(acp::Acp::new(&acp::QWEN, launch)),
     },
@@ -110,7 +110,7 @@ const GENERIC_ACP: Agent = Agent {
         mid_turn: MidTurn::Held,
         read_only: ReadOnly::Asking,
         usage: Told::Tokens,
-        resumes: Resumes::AtOnce,
+        resumes: ResumeTiming::AtOnce,
     },
     driver: |launch| Box::new(acp::Acp::new(&acp::GENERIC, launch)),
 };
@@ -128,7 +128,7 @@ pub(crate) const IN_PROCESS: Agent = Agent {
         mid_turn: MidTurn::Held,
         read_only: ReadOnly::Asking,
         usage: Told::Nothing,
-        resumes: Resumes::AtOnce,
+        resumes: ResumeTiming::AtOnce,
     },
     driver: |launch| Box::new(in_process::InProcess::new(&launch)),
 };
@@ -140,7 +140,7 @@ pub struct Choice {
     pub agent: Agent,
     /// Its program.
     pub program: String,
-    /// The program's arguments, for [`Launch::arguments`](super::Launch::arguments).
+    /// The program's arguments, for [`LaunchOptions::arguments`](super::Launch::arguments).
     pub arguments: Vec<String>,
 }
 

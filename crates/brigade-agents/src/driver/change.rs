@@ -15,7 +15,7 @@ pub struct FileChange {
     /// The file, as the agent names it. For a moved file, its new path.
     pub path: String,
     /// The parts that changed, in order. They may include unchanged lines around the change.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ChangedPart>,
 }
 
 impl FileChange {
@@ -39,14 +39,14 @@ impl FileChange {
 
 /// A part of a file. `before` is empty for new text, `after` for deleted text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Part {
+pub struct ChangedPart {
     /// The old text.
     pub before: String,
     /// The new text.
     pub after: String,
 }
 
-impl Part {
+impl ChangedPart {
     /// The part described by a hunk: lines that begin with a space, a minus or a plus.
     fn from_hunk<'a>(lines: impl IntoIterator<Item = &'a str>) -> Self {
         let mut part = Self::default();
@@ -71,7 +71,7 @@ impl Part {
 }
 
 /// Parses a diff into parts, one for each hunk.
-pub(super) fn parts_of_diff(diff: &str) -> Vec<Part> {
+pub(super) fn parts_of_diff(diff: &str) -> Vec<ChangedPart> {
     let mut hunks: Vec<Vec<&str>> = Vec::new();
     for line in diff.split_inclusive('\n') {
         if line.starts_with("@@") {
@@ -81,14 +81,14 @@ pub(super) fn parts_of_diff(diff: &str) -> Vec<Part> {
             hunk.push(line);
         }
     }
-    hunks.into_iter().map(Part::from_hunk).collect()
+    hunks.into_iter().map(ChangedPart::from_hunk).collect()
 }
 
 /// Parses a diff in JSON form, where each hunk has an array of lines.
-pub(super) fn parts_of_hunks(hunks: &[Value]) -> Vec<Part> {
+pub(super) fn parts_of_hunks(hunks: &[Value]) -> Vec<ChangedPart> {
     let lines = |hunk: &Value| {
         let lines = hunk.get("lines").and_then(Value::as_array);
-        Part::from_hunk(lines.into_iter().flatten().filter_map(Value::as_str))
+        ChangedPart::from_hunk(lines.into_iter().flatten().filter_map(Value::as_str))
     };
     hunks.iter().map(lines).collect()
 }
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     fn check(diff: &str, expected: &[(&str, &str)]) {
-        let part = |&(before, after): &(&str, &str)| Part {
+        let part = |&(before, after): &(&str, &str)| ChangedPart {
             before: before.to_owned(),
             after: after.to_owned(),
         };

@@ -17,7 +17,7 @@ use super::asks::OpenAsks;
 use super::lines::{JsonLines, line};
 use super::words::{brief, brief_input, text};
 use super::{
-    Access, Ask, AskId, Driver, End, Event, Invocation, Launch, Note, Output, TOOLS, Verdict,
+    Access, Ask, AskId, Driver, End, Event, Invocation, LaunchOptions, Note, Output, TOOLS, Verdict,
 };
 use brigade_core::hash::Fnv;
 
@@ -31,7 +31,7 @@ const EXIT_PLAN: &str = "ExitPlanMode";
 /// One session of Claude Code.
 #[derive(Debug)]
 pub(super) struct Claude {
-    launch: Launch,
+    launch: LaunchOptions,
     session: String,
     lines: JsonLines,
     out: VecDeque<Output>,
@@ -78,7 +78,7 @@ enum ClaudeTurn {
 }
 
 impl Claude {
-    pub(super) fn new(launch: Launch) -> Self {
+    pub(super) fn new(launch: LaunchOptions) -> Self {
         Self {
             // An id chosen by Claude Code would be known only after the first turn.
             session: launch.resume.clone().unwrap_or_else(|| Uuid::new_v4().to_string()),

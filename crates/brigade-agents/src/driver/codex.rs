@@ -12,7 +12,8 @@ use super::asks::OpenAsks;
 use super::rpc::{RpcError, RpcMessage, RpcPeer};
 use super::words::{count, text};
 use super::{
-    Access, Ask, AskId, Driver, End, Event, Invocation, Launch, Note, Output, TOOLS, Usage, Verdict,
+    Access, Ask, AskId, Driver, End, Event, Invocation, LaunchOptions, Note, Output, TOOLS, Usage,
+    Verdict,
 };
 
 mod approval;
@@ -25,7 +26,7 @@ use item::Items;
 /// One thread of Codex.
 #[derive(Debug)]
 pub(super) struct Codex {
-    launch: Launch,
+    launch: LaunchOptions,
     peer: RpcPeer<CodexRequest>,
     asks: OpenAsks<Approval>,
     thread: Option<String>,
@@ -60,7 +61,7 @@ enum CodexTurn {
 }
 
 impl Codex {
-    pub(super) fn new(launch: Launch) -> Self {
+    pub(super) fn new(launch: LaunchOptions) -> Self {
         Self {
             thread_access: launch.access,
             access: launch.access,

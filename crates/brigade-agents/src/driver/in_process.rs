@@ -8,7 +8,9 @@ use serde_json::Value;
 use super::asks::OpenAsks;
 use super::limit;
 use super::lines::{JsonLines, line};
-use super::{Access, Ask, AskId, Driver, End, Event, Invocation, Launch, Note, Output, Verdict};
+use super::{
+    Access, Ask, AskId, Driver, End, Event, Invocation, LaunchOptions, Note, Output, Verdict,
+};
 
 /// A message to a worker.
 #[derive(Debug, Serialize, Deserialize)]
@@ -53,7 +55,7 @@ pub(super) struct InProcess {
 }
 
 impl InProcess {
-    pub(super) fn new(launch: &Launch) -> Self {
+    pub(super) fn new(launch: &LaunchOptions) -> Self {
         Self {
             access: launch.access,
             lines: JsonLines::default(),
@@ -165,7 +167,7 @@ mod tests {
 
     fn driver(access: Access) -> InProcess {
         let tools = ToolServer { command: String::new(), args: Vec::new(), env: Vec::new() };
-        InProcess::new(&Launch {
+        InProcess::new(&LaunchOptions {
             cwd: String::new(),
             model: None,
             instructions: String::new(),

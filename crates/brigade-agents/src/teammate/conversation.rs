@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use super::life::RunningAgent;
-use super::{INBOX_CHECK_INTERVAL, Sight, Teammate, TeammateError};
+use super::{INBOX_CHECK_INTERVAL, Teammate, TeammateError, TeammateEvent};
 use crate::delivery::{Action, Item};
 use crate::driver::{Access, Ask, End, Event, Output, Verdict};
 use brigade_core::event;
@@ -23,7 +23,7 @@ pub(super) enum ConversationEnd {
     Died(String),
 }
 
-impl<S: FnMut(Sight)> Teammate<S> {
+impl<S: FnMut(TeammateEvent)> Teammate<S> {
     /// Handles events until the agent's program ends or the member leaves the team.
     pub(super) async fn converse(
         &mut self,
@@ -132,7 +132,7 @@ impl<S: FnMut(Sight)> Teammate<S> {
             }
             _ => {}
         }
-        (self.observer)(Sight::Did(event));
+        (self.observer)(TeammateEvent::Did(event));
         // Let the recorder run first, so that the journal shows an event before its consequences.
         tokio::task::yield_now().await;
         self.carry_out(actions).await;
@@ -160,11 +160,11 @@ impl<S: FnMut(Sight)> Teammate<S> {
                 Action::Persist(_) => self.save().await,
                 Action::StartTurn(note, text) => {
                     self.driver.prompt(note, &text);
-                    (self.observer)(Sight::Given(text));
+                    (self.observer)(TeammateEvent::Given(text));
                 }
                 Action::Steer(note, text) => {
                     self.driver.steer(note, &text);
-                    (self.observer)(Sight::Given(text));
+                    (self.observer)(TeammateEvent::Given(text));
                 }
                 Action::MarkShown(keys) => {
                     self.shown.extend(keys);
@@ -221,7 +221,7 @@ impl<S: FnMut(Sight)> Teammate<S> {
         };
         self.asks.insert(forward_request.request_id.clone(), (kind, ask.id));
         let what = format!("{}: {}", ask.tool, ask.description);
-        (self.observer)(Sight::Waits { request_id: forward_request.request_id, what });
+        (self.observer)(TeammateEvent::Waits { request_id: forward_request.request_id, what });
         Ok(())
     }
 

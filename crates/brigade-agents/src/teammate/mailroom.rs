@@ -9,12 +9,12 @@ use brigade_wire::permission::{PermissionResponse, Verdict as Answer};
 use brigade_wire::protocol::{PlanApprovalResponse, Protocol};
 use brigade_wire::team::Team;
 
-use super::{Sight, Teammate, TeammateError};
+use super::{Teammate, TeammateError, TeammateEvent};
 use crate::delivery::Item;
 use crate::driver::{Access, Verdict};
 use brigade_core::event::{Event, MessageKey};
 use brigade_core::handshake::{self, Kind};
-use brigade_core::mail::{self, Which};
+use brigade_core::mail::{self, InboxFilter};
 use brigade_core::protocol_text;
 use brigade_core::seat::Seat;
 use brigade_core::store::Mark;
@@ -36,7 +36,7 @@ enum SortedMail {
     Plan(PlanApprovalResponse, Item),
 }
 
-impl<S: FnMut(Sight)> Teammate<S> {
+impl<S: FnMut(TeammateEvent)> Teammate<S> {
     /// Checks the inbox and handles new messages. Returns whether the member is still on the team.
     pub(super) async fn check_inbox(&mut self) -> Result<bool, TeammateError> {
         let seat = self.plan.seat.clone();
@@ -44,7 +44,7 @@ impl<S: FnMut(Sight)> Teammate<S> {
             return Ok(false);
         }
         self.mark_shown().await;
-        let mut new = mail::inbox(&seat, &seat.name, Which::Unread).await?;
+        let mut new = mail::inbox(&seat, &seat.name, InboxFilter::Unread).await?;
         new.retain(|mail| !self.delivery.contains(mail.key) && !self.shown.contains(&mail.key));
         if new.is_empty() {
             let actions = self.delivery.enqueue([]);
@@ -97,7 +97,7 @@ impl<S: FnMut(Sight)> Teammate<S> {
     fn sort(&self, team: &Team<'_>, key: MessageKey, json: &[u8]) -> Option<SortedMail> {
         let sorted = mail::with_message(json, |message| {
             let message = message?;
-            let verified = self.plan.seat.vouches_for(team, &message);
+            let verified = self.plan.seat.is_authentic(team, &message);
             let from_lead = self.lead.as_ref().is_some_and(|lead| message.from() == lead.as_str());
             let body = message.body();
             let sender = message.from().into_owned();
@@ -145,7 +145,7 @@ impl<S: FnMut(Sight)> Teammate<S> {
         };
         self.driver.answer(ask, &verdict);
         let yes = verdict == Verdict::Allow;
-        (self.observer)(Sight::Answered { request_id: id.clone(), yes });
+        (self.observer)(TeammateEvent::Answered { request_id: id.clone(), yes });
         Ok(())
     }
 
@@ -176,7 +176,7 @@ impl<S: FnMut(Sight)> Teammate<S> {
             };
             self.driver.answer(ask, &verdict);
         }
-        (self.observer)(Sight::Answered { request_id: id.clone(), yes: answer.approved });
+        (self.observer)(TeammateEvent::Answered { request_id: id.clone(), yes: answer.approved });
         Ok(true)
     }
 }

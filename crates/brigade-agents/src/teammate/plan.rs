@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::life::Player;
 use crate::brief::{self, Mail};
-use crate::driver::{Agent, Choice, IN_PROCESS, Launch, ToolServer};
+use crate::driver::{Agent, Choice, IN_PROCESS, LaunchOptions, ToolServer};
 use crate::program::Brigade;
 use crate::worker::Workers;
 use brigade_core::authority::Role;
@@ -23,7 +23,7 @@ pub struct Plan {
     /// The program or worker that runs it.
     pub player: Player,
     /// The settings of the conversation.
-    pub launch: Launch,
+    pub launch: LaunchOptions,
     /// The process that runs it, published in its pulse.
     pub process: Process,
     /// The host of that process.
@@ -41,7 +41,7 @@ impl Plan {
         cwd: impl Into<PathBuf>,
     ) -> Result<Self, StoreError> {
         let cwd = cwd.into();
-        let mut launch = Launch::new(cwd.to_string_lossy(), brigade.tools(&seat));
+        let mut launch = LaunchOptions::new(cwd.to_string_lossy(), brigade.tools(&seat));
         launch.instructions = match seat.role().await? {
             Some(Role::Lead) => brief::leading(&seat, Mail::Delivered).await?,
             _ => brief::joining(&seat, Mail::Delivered).await?,
@@ -54,12 +54,12 @@ impl Plan {
 
     /// A member run by workers in this process.
     pub fn in_process(seat: Seat, workers: Workers) -> Self {
-        let launch = Launch::new("", ToolServer::default());
+        let launch = LaunchOptions::new("", ToolServer::default());
         Self::new(seat, IN_PROCESS, Player::Workers(workers), launch)
     }
 
     /// A member with these parts, run by the current process.
-    pub fn new(seat: Seat, agent: Agent, player: Player, launch: Launch) -> Self {
+    pub fn new(seat: Seat, agent: Agent, player: Player, launch: LaunchOptions) -> Self {
         let process = Process { pid: std::process::id(), began: String::new() };
         Self { seat, agent, player, launch, process, host: String::new() }
     }

@@ -5,7 +5,7 @@ use brigade_wire::name::MemberName;
 use brigade_wire::protocol::{IdleNotification, IdleReason, Protocol};
 use brigade_wire::task::{Status, Task};
 
-use super::{Sight, Teammate, TeammateError};
+use super::{Teammate, TeammateError, TeammateEvent};
 use crate::driver::{End, Event};
 use brigade_core::clock::wire_time;
 use brigade_core::event::{self, Record};
@@ -64,7 +64,7 @@ impl Turn {
     }
 }
 
-impl<S: FnMut(Sight)> Teammate<S> {
+impl<S: FnMut(TeammateEvent)> Teammate<S> {
     /// Informs the lead that the member is idle, and why.
     pub(super) async fn report(&mut self, end: &End) -> Result<(), TeammateError> {
         let seat = &self.plan.seat;

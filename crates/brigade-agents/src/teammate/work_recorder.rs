@@ -11,7 +11,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::Sight;
+use super::TeammateEvent;
 use crate::driver::{self, End, Usage};
 use brigade_core::event::Event;
 use brigade_core::event::{Act, Ending};
@@ -47,7 +47,7 @@ impl WorkRecorder {
     }
 
     /// Queues an event.
-    pub(super) fn observe(&self, observed: &Sight) {
+    pub(super) fn observe(&self, observed: &TeammateEvent) {
         self.queue.pending().observe(observed);
         self.queue.changed.notify_one();
     }
@@ -94,15 +94,15 @@ struct PendingWork {
 }
 
 impl PendingWork {
-    fn observe(&mut self, observed: &Sight) {
+    fn observe(&mut self, observed: &TeammateEvent) {
         match observed {
-            Sight::Started => self.note(Act::Started {}),
-            Sight::Did(event) => self.observe_agent(event),
-            Sight::Waits { .. } => self.end_speech(),
-            Sight::Trouble(why) => {
+            TeammateEvent::Started => self.note(Act::Started {}),
+            TeammateEvent::Did(event) => self.observe_agent(event),
+            TeammateEvent::Waits { .. } => self.end_speech(),
+            TeammateEvent::Trouble(why) => {
                 self.note_problem(Act::Trouble { why: truncate(why, MAX_FIELD) });
             }
-            Sight::Given(_) | Sight::Answered { .. } => {}
+            TeammateEvent::Given(_) | TeammateEvent::Answered { .. } => {}
         }
     }
 
@@ -285,12 +285,12 @@ mod tests {
         Act::Said { text: text.to_owned() }
     }
 
-    fn saying(text: &str) -> Sight {
-        Sight::Did(AgentEvent::Said(text.to_owned()))
+    fn saying(text: &str) -> TeammateEvent {
+        TeammateEvent::Did(AgentEvent::Said(text.to_owned()))
     }
 
     /// The events written after some observations.
-    fn events(observed: impl IntoIterator<Item = Sight>) -> Vec<Act> {
+    fn events(observed: impl IntoIterator<Item = TeammateEvent>) -> Vec<Act> {
         let mut pending = PendingWork::default();
         observed.into_iter().for_each(|observed| pending.observe(&observed));
         pending.finished = true;
@@ -305,12 +305,13 @@ mod tests {
     fn uninterrupted_text_is_one_event() {
         let tool =
             || AgentEvent::ToolStarted { id: "1".into(), tool: "Bash".into(), about: "ls".into() };
-        let mut observed = vec![Sight::Started, Sight::Did(AgentEvent::TurnStarted)];
+        let mut observed =
+            vec![TeammateEvent::Started, TeammateEvent::Did(AgentEvent::TurnStarted)];
         observed.extend((0..50).map(|number| saying(&format!("{number} "))));
-        observed.push(Sight::Did(tool()));
-        observed.push(Sight::Did(AgentEvent::ToolEnded { id: "1".into(), ok: false }));
+        observed.push(TeammateEvent::Did(tool()));
+        observed.push(TeammateEvent::Did(AgentEvent::ToolEnded { id: "1".into(), ok: false }));
         observed.extend(["Do", "ne."].map(saying));
-        observed.push(Sight::Did(AgentEvent::TurnEnded(End::Failed("tired".into()))));
+        observed.push(TeammateEvent::Did(AgentEvent::TurnEnded(End::Failed("tired".into()))));
         // Whitespace alone is not recorded.
         observed.push(saying("\n"));
         let counted: String = (0..50).map(|number| format!("{number} ")).collect();
@@ -356,8 +357,9 @@ mod tests {
 
     #[test]
     fn usage_is_recorded_at_the_end_of_a_turn_if_it_changed() {
-        let used = |input| Sight::Did(AgentEvent::Used(Usage { input, ..Usage::default() }));
-        let ended = || Sight::Did(AgentEvent::TurnEnded(End::Done));
+        let used =
+            |input| TeammateEvent::Did(AgentEvent::Used(Usage { input, ..Usage::default() }));
+        let ended = || TeammateEvent::Did(AgentEvent::TurnEnded(End::Done));
         let is = |input| Act::Used { input, output: 0, cost: None };
         let end = || Act::TurnEnded { end: Ending::Done, why: None };
         let events =
@@ -367,7 +369,7 @@ mod tests {
 
     #[test]
     fn repeated_trouble_is_recorded_once() {
-        let trouble = || Sight::Trouble("no disk".into());
+        let trouble = || TeammateEvent::Trouble("no disk".into());
         let is = || Act::Trouble { why: "no disk".into() };
         assert_eq!(events([trouble(), trouble(), trouble()]), [is()]);
         let events = events([trouble(), saying("I try."), trouble(), trouble()]);
@@ -378,8 +380,10 @@ mod tests {
     fn a_full_queue_keeps_the_newest_events() {
         let mut pending = PendingWork::default();
         for number in 0..MAX_QUEUED + 10 {
-            pending
-                .observe(&Sight::Did(AgentEvent::ToolEnded { id: number.to_string(), ok: true }));
+            pending.observe(&TeammateEvent::Did(AgentEvent::ToolEnded {
+                id: number.to_string(),
+                ok: true,
+            }));
         }
         let first = Act::ToolEnded { id: "10".into(), ok: true };
         assert_eq!(pending.next(Instant::now()), WriterStep::Write(first, 10));

@@ -6,7 +6,7 @@ use brigade_core::event::MessageKey;
 use proptest::prelude::*;
 
 fn item(number: u64) -> Item {
-    let message = Some(MessageKey::of_id(&format!("message {number}")));
+    let message = Some(MessageKey::from_id(&format!("message {number}")));
     Item { message, text: format!("<message {number}>") }
 }
 

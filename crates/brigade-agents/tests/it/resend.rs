@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use brigade_agents::resend::{Again, Heard, Shown, send_again};
+use brigade_agents::resend::{Heard, ResendReport, Shown, resend_lost_mail};
 use brigade_core::handshake;
 use brigade_core::mail::with_message;
 use brigade_core::seat::Seat;
@@ -56,8 +56,8 @@ impl NativeBob for Files {
     }
 }
 
-async fn start(house: &House, heard: &Heard) -> Again {
-    send_again(&house.seat("bob"), heard, &Shown::default()).await.unwrap()
+async fn start(house: &House, heard: &Heard) -> ResendReport {
+    resend_lost_mail(&house.seat("bob"), heard, &Shown::default()).await.unwrap()
 }
 
 fn heard(turns: &[&str]) -> Heard {
@@ -174,10 +174,12 @@ fn messages_known_to_be_shown_need_no_transcript() {
         assert_eq!(again.sent.len(), 1);
         // All up to the second, plus the fourth: the saved state does not grow with the mailbox.
         assert!(again.shown.upto.is_some() && again.shown.beyond.len() == 1, "{again:?}");
-        let later = send_again(&house.seat("bob"), &Heard::default(), &again.shown).await.unwrap();
+        let later =
+            resend_lost_mail(&house.seat("bob"), &Heard::default(), &again.shown).await.unwrap();
         assert_eq!((&later.shown, later.sent), (&again.shown, vec![]));
         let lost = files.take(TakeMode::Out);
-        let all = send_again(&house.seat("bob"), &heard(&[&lost]), &later.shown).await.unwrap();
+        let all =
+            resend_lost_mail(&house.seat("bob"), &heard(&[&lost]), &later.shown).await.unwrap();
         assert_eq!((all.shown.beyond.len(), all.sent), (0, vec![]));
     });
 }
@@ -212,7 +214,7 @@ fn only_messages_signed_by_the_lead_are_signed_again() {
         house.say("team-lead", "bob", "a forged order").await;
         files.take(TakeMode::Out);
         let bob = keyed(&house, &keys);
-        let again = send_again(&bob, &Heard::default(), &Shown::default()).await.unwrap();
+        let again = resend_lost_mail(&bob, &Heard::default(), &Shown::default()).await.unwrap();
         assert_eq!(again.sent.len(), 2);
         let mail = house.store.inbox(&team(), &member("bob")).await.unwrap();
         let signed = mail.iter().map(|mail| {
@@ -236,11 +238,11 @@ fn an_order_with_an_old_signature_is_signed_again() {
         brigade_core::mail::send(&lead, "bob", message).await.unwrap();
         let now = keyed(&house, &keys);
         let none = Shown::default();
-        assert_eq!(send_again(&now, &Heard::default(), &none).await.unwrap().sent, []);
+        assert_eq!(resend_lost_mail(&now, &Heard::default(), &none).await.unwrap().sent, []);
         let hour = jiff::SignedDuration::from_hours(1);
         let later = brigade_core::clock::SteppingClock::from(jiff::Timestamp::now() + hour);
         let later = now.with_clock(Arc::new(later));
-        assert_eq!(send_again(&later, &Heard::default(), &none).await.unwrap().sent.len(), 1);
+        assert_eq!(resend_lost_mail(&later, &Heard::default(), &none).await.unwrap().sent.len(), 1);
         assert_eq!(files.waiting().await, ["an order"]);
     });
 }

@@ -64,7 +64,7 @@ fn work_has_its_own_journal() {
 fn work_does_not_wake_watchers_without_interest_in_it() {
     Files::run(async |files| {
         let reader = files.anew();
-        let mut watch = reader.store.watch_proceedings(&team()).await.unwrap();
+        let mut watch = reader.store.watch_without_work(&team()).await.unwrap();
         for house in [&files.house, &reader] {
             record_text(house, "alice", "hello").await;
             house.say("bob", "alice", "mail").await;
@@ -117,7 +117,7 @@ impl Worker for ByteCounter {
 async fn work_and_leave(house: &House, texts: &[&str]) {
     let plan = Plan::in_process(house.seat("bob"), Workers::new(|| ByteCounter));
     let (_sender, typed) = mpsc::unbounded_channel();
-    let bob = tokio::spawn(teammate::run_seen(plan, typed, |_| {}));
+    let bob = tokio::spawn(teammate::run_observed(plan, typed, |_| {}));
     let lead = house.seat("team-lead");
     for text in texts {
         let before = reports(house).await;

@@ -78,7 +78,7 @@ fn start<W: Worker>(
 ) -> MemberTask {
     let plan = Plan::in_process(house.seat(name), Workers::new(make));
     let (_sender, typed) = mpsc::unbounded_channel();
-    tokio::spawn(teammate::run_seen(plan, typed, |_| {}))
+    tokio::spawn(teammate::run_observed(plan, typed, |_| {}))
 }
 
 /// Waits until a condition holds.

@@ -3,7 +3,7 @@
 use brigade_wire::name::{MemberName, TaskId};
 use thiserror::Error;
 
-use super::MAX_TASK;
+use super::MAX_TASK_BYTES;
 use crate::authority::Denied;
 use crate::mail::MailError;
 use crate::store::StoreError;
@@ -49,7 +49,7 @@ pub enum BoardError {
     #[error("the subject is empty")]
     NoSubject,
     /// The task is too large.
-    #[error("the task is {len} bytes long; the limit is {MAX_TASK}")]
+    #[error("the task is {len} bytes long; the limit is {MAX_TASK_BYTES}")]
     TooLong {
         /// Its length in bytes.
         len: usize,

@@ -6,7 +6,7 @@ use brigade_wire::task::Status;
 use serde_json::Value;
 
 /// Largest size of a task in bytes. Listing the board reads every task, and assigning a task sends it in a message.
-pub const MAX_TASK: usize = 1 << 18;
+pub const MAX_TASK_BYTES: usize = 1 << 18;
 
 /// A new task.
 #[derive(Clone, Debug, Default)]

@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use uuid::Uuid;
 
-use super::{ExportHeader, ExportLine, Exported, ExportedMessage, VERSION};
+use super::{ExportCounts, ExportHeader, ExportLine, ExportedMessage, VERSION};
 use crate::event::{Event, MessageKey, Record};
 use crate::hash::Fnv;
 use crate::mail::with_message;
-use crate::store::{Actor, Mark, Outgoing, Question, Shelf, Store, StoreError};
+use crate::store::{Actor, Mark, NoteKind, Outgoing, Question, Store, StoreError};
 
 /// Member name under which the progress of an import is saved.
 const IMPORT: &str = "import";
@@ -28,7 +28,7 @@ pub struct Imported {
     /// The name of the new team.
     pub team: TeamName,
     /// Counts of the imported content.
-    pub exported: Exported,
+    pub exported: ExportCounts,
 }
 
 /// Why an import failed.
@@ -65,9 +65,9 @@ pub enum ImportError {
     #[error("the export is damaged: its last line counts {said:?}, but it contains {found:?}")]
     Counts {
         /// The counts in the last line.
-        said: Exported,
+        said: ExportCounts,
         /// The actual counts.
-        found: Exported,
+        found: ExportCounts,
     },
     /// An embedded document cannot be parsed.
     #[error("{place} of the export cannot be read: {damage}")]
@@ -85,7 +85,7 @@ struct CheckedExport {
     config: String,
     tasks: Vec<(TaskId, Vec<u8>)>,
     last_task: u64,
-    exported: Exported,
+    exported: ExportCounts,
 }
 
 /// Progress note, saved while an import runs so that an interrupted import can be resumed.
@@ -119,7 +119,7 @@ pub async fn import<R: BufRead + Seek + Send>(
     let no_name = |_| ImportError::NotAnExport;
     let import_name: MemberName = IMPORT.parse().map_err(no_name)?;
 
-    let note = store.kept(&team, &import_name, Shelf::Revival).await?;
+    let note = store.kept(&team, &import_name, NoteKind::Revival).await?;
     let note: Option<ImportProgress> = note.and_then(|note| serde_json::from_slice(&note).ok());
     let history = store.proceedings(&team).await?;
     let progress = match (store.team(&team).await?, note) {
@@ -129,7 +129,7 @@ pub async fn import<R: BufRead + Seek + Send>(
             let progress =
                 ImportProgress { export: checked.header.id.clone(), new_ids: !history.is_empty() };
             let note = serde_json::to_vec(&progress).unwrap_or_default();
-            store.keep(&team, &import_name, Shelf::Revival, Some(&note)).await?;
+            store.keep(&team, &import_name, NoteKind::Revival, Some(&note)).await?;
             let tasks = checked.tasks_with_placeholder();
             store.revive_team(&team, &config, &tasks, &by).await?;
             progress
@@ -154,7 +154,7 @@ pub async fn import<R: BufRead + Seek + Send>(
         writer.import_line(line.map_err(|source| ImportError::Line { number, source })?).await?;
     }
     writer.mark().await?;
-    store.keep(&team, &import_name, Shelf::Revival, None).await?;
+    store.keep(&team, &import_name, NoteKind::Revival, None).await?;
     Ok(Imported { team, exported: checked.exported })
 }
 
@@ -164,7 +164,7 @@ fn check<R: BufRead + Seek>(from: &mut R) -> Result<CheckedExport, ImportError> 
     let (mut header, mut config, mut end) = (None, None, None);
     let mut last_task = 0;
     let mut tasks = Vec::new();
-    let mut found = Exported::default();
+    let mut found = ExportCounts::default();
     for (index, line) in from.lines().enumerate() {
         let number = index + 1;
         let line = match serde_json::from_str::<ExportLine>(&line?) {
@@ -289,7 +289,7 @@ impl ImportWriter<'_> {
             ExportLine::Note { member, text } => {
                 if let Ok(member) = member.parse() {
                     let note = Some(text.as_bytes());
-                    self.store.keep(self.team, &member, Shelf::Memory, note).await?;
+                    self.store.keep(self.team, &member, NoteKind::Memory, note).await?;
                 }
                 Ok(())
             }

@@ -41,7 +41,7 @@ pub async fn farewell(seat: &Seat) -> Result<Vec<MemberName>, HandshakeError> {
 
 /// Returns whether the lead has approved a plan of the seat. A restarted agent has forgotten the approval and does
 /// not need to ask again.
-pub async fn plan_was_approved(seat: &Seat) -> Result<bool, StoreError> {
+pub async fn is_plan_approved(seat: &Seat) -> Result<bool, StoreError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     let records = seat.store.mailbox_history(&seat.team, &seat.name).await?;
@@ -54,7 +54,7 @@ pub async fn plan_was_approved(seat: &Seat) -> Result<bool, StoreError> {
             let leads = team.lead().is_some_and(|lead| lead.is(&message.from()));
             match message.body() {
                 Body::Protocol(Protocol::PlanApprovalResponse(answer)) if leads => {
-                    Some(answer.approved && seat.vouches_for(&team, &message))
+                    Some(answer.approved && seat.is_authentic(&team, &message))
                 }
                 _ => None,
             }

@@ -23,7 +23,7 @@ use crate::store::{Actor, Outgoing};
 const IN_PROGRESS_WINDOW: SignedDuration = SignedDuration::from_secs(5);
 
 /// Recorded instead of who decided, if the asker withdrew the request.
-pub const TAKEN_BACK: &str = "taken back";
+pub const WITHDRAWN: &str = "taken back";
 
 /// The first answer to a request, which is the one that counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ async fn finish(
     request: &Request,
     first: &Decision,
 ) -> Result<(), HandshakeError> {
-    let key = MessageKey::of_id(&first.message.msg_id);
+    let key = MessageKey::from_id(&first.message.msg_id);
     let records = seat.store.mailbox_history(&seat.team, &request.from).await?;
     if !records.iter().any(|record| record.event.message() == Some(key)) {
         let team_created = team.created_at().unwrap_or_default();
@@ -175,7 +175,7 @@ impl First {
         let request_id = request.id.clone();
         let answer =
             PermissionResponse { request_id, tool_use_id: None, approved_request: None, verdict };
-        Self { answer: answer.into(), hand: TAKEN_BACK.to_owned(), at }
+        Self { answer: answer.into(), hand: WITHDRAWN.to_owned(), at }
     }
 
     /// Whether it answers this request.
@@ -207,7 +207,7 @@ impl First {
 impl fmt::Display for First {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let who = match self.hand.as_str() {
-            TAKEN_BACK => return write!(f, "it was withdrawn at {}", self.at),
+            WITHDRAWN => return write!(f, "it was withdrawn at {}", self.at),
             "" => "another program",
             "person" => "a person",
             "agent" => "an agent",

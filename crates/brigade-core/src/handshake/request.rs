@@ -78,7 +78,7 @@ impl Request {
         number: usize,
     ) -> Option<Self> {
         let from: MemberName = message.from().parse().ok()?;
-        if !seat.vouches_for(team, message) {
+        if !seat.is_authentic(team, message) {
             return None;
         }
         let Body::Protocol(body) = message.body() else { return None };

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{At, Kind, Who};
+use super::{At, Kind, MemberIndex};
 use crate::event_log::Spot;
 
 /// A request: a plan, a permission request, or a shutdown request.
@@ -14,9 +14,9 @@ pub struct Asked {
     /// The type of request.
     pub kind: Kind,
     /// The member who asks.
-    pub from: Who,
+    pub from: MemberIndex,
     /// The member asked.
-    pub to: Who,
+    pub to: MemberIndex,
     /// When it was made.
     pub at: At,
     /// Position of the record with its text.
@@ -78,9 +78,9 @@ impl RequestLog {
     pub(super) fn answer(
         &mut self,
         id: &str,
-        asker: Option<Who>,
+        asker: Option<MemberIndex>,
         reply: Reply,
-    ) -> Option<(Who, Kind)> {
+    ) -> Option<(MemberIndex, Kind)> {
         let indexes = self.by_id.get(id)?;
         let is_open = |index: &&usize| {
             self.all.get(**index).is_some_and(|asked| {
@@ -95,7 +95,7 @@ impl RequestLog {
     }
 
     /// Closes the open requests of a member that left. Returns how many of them were plan or permission requests.
-    pub(super) fn close_requests_of(&mut self, who: Who, at: At) -> usize {
+    pub(super) fn close_requests_of(&mut self, who: MemberIndex, at: At) -> usize {
         let mut open = 0;
         for asked in self.all.iter_mut().filter(|asked| asked.from == who && asked.reply.is_none())
         {

@@ -9,7 +9,7 @@ use brigade_wire::task::{Status, Task};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{At, Hold};
+use super::{At, BlockReason};
 use crate::event_log::Spot;
 use crate::graph::{Graph, Node};
 
@@ -74,7 +74,7 @@ struct TaskFields<'t> {
 pub(super) struct TaskCards {
     cards: BTreeMap<u64, Card>,
     graph: OnceCell<Graph>,
-    holds: OnceCell<BTreeMap<TaskId, Hold>>,
+    holds: OnceCell<BTreeMap<TaskId, BlockReason>>,
     revision: u64,
 }
 
@@ -166,7 +166,7 @@ impl TaskCards {
     }
 
     /// Why a task makes no progress. Computed for all tasks at once, on first use after a change.
-    pub(super) fn hold(&self, id: u64, is_member: impl Fn(&str) -> bool) -> Option<&Hold> {
+    pub(super) fn hold(&self, id: u64, is_member: impl Fn(&str) -> bool) -> Option<&BlockReason> {
         let holds = self.holds.get_or_init(|| super::hold::block_reasons(self.graph(), is_member));
         holds.get(&TaskId::new(id)?)
     }

@@ -10,7 +10,7 @@ use crate::graph::{Graph, State};
 
 /// Why a task makes no progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Hold {
+pub enum BlockReason {
     /// It is in a dependency cycle, or depends on a task in one. Lists the cycle.
     Circle(Arc<[TaskId]>),
     /// It depends on these unfinished tasks, and a member works on one of them or on one of their dependencies.
@@ -25,7 +25,7 @@ pub enum Hold {
 pub(super) fn block_reasons(
     graph: &Graph,
     is_member: impl Fn(&str) -> bool,
-) -> BTreeMap<TaskId, Hold> {
+) -> BTreeMap<TaskId, BlockReason> {
     let followers = graph.followers();
     let mut cycle_of: BTreeMap<TaskId, usize> = BTreeMap::new();
     let circles: Vec<Arc<[TaskId]>> = graph.circles().into_iter().map(Arc::from).collect();
@@ -42,15 +42,19 @@ pub(super) fn block_reasons(
         State::Done | State::Ready => None,
         State::Taken => {
             let gone = owner.filter(|owner| !is_member(owner))?;
-            Some(Hold::Orphan(gone.to_owned()))
+            Some(BlockReason::Orphan(gone.to_owned()))
         }
         State::Blocked => {
             let circle = cycle_of.get(&id).and_then(|&number| circles.get(number));
             if let Some(circle) = circle {
-                return Some(Hold::Circle(Arc::clone(circle)));
+                return Some(BlockReason::Circle(Arc::clone(circle)));
             }
             let waits = graph.waits_for(id);
-            Some(if progressing.contains(&id) { Hold::Waits(waits) } else { Hold::Idle(waits) })
+            Some(if progressing.contains(&id) {
+                BlockReason::Waits(waits)
+            } else {
+                BlockReason::Idle(waits)
+            })
         }
     };
     graph.nodes().filter_map(|(id, node)| Some((id, reason(id, node.owner.as_deref())?))).collect()

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{At, Who};
+use super::{At, MemberIndex};
 use crate::event::MessageKey;
 use crate::event_log::Spot;
 
@@ -15,9 +15,9 @@ pub struct Letter {
     /// Position of the record with its text.
     pub spot: Spot,
     /// The sender.
-    pub from: Who,
+    pub from: MemberIndex,
     /// The recipient.
-    pub to: Who,
+    pub to: MemberIndex,
     /// The type of message.
     pub kind: Kind,
     read: At,
@@ -29,7 +29,7 @@ const NEVER: At = At(i64::MIN);
 
 /// How far a message has been delivered, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum DeliveryStatus {
     /// In the inbox, unread.
     Written,
     /// Read by the recipient's program.
@@ -40,11 +40,11 @@ pub enum Fate {
 
 impl Letter {
     /// The delivery status.
-    pub fn fate(&self) -> Fate {
+    pub fn fate(&self) -> DeliveryStatus {
         match (self.shown != NEVER, self.read != NEVER) {
-            (true, _) => Fate::Shown(self.shown),
-            (false, true) => Fate::Read(self.read),
-            (false, false) => Fate::Written,
+            (true, _) => DeliveryStatus::Shown(self.shown),
+            (false, true) => DeliveryStatus::Read(self.read),
+            (false, false) => DeliveryStatus::Written,
         }
     }
 
@@ -105,7 +105,7 @@ kinds! {
 #[derive(Clone, Debug, Default)]
 pub(super) struct MessageLog {
     messages: Vec<Letter>,
-    by_key: HashMap<(Who, MessageKey), u32>,
+    by_key: HashMap<(MemberIndex, MessageKey), u32>,
 }
 
 impl MessageLog {
@@ -118,7 +118,7 @@ impl MessageLog {
         &mut self,
         at: At,
         spot: Spot,
-        (from, to): (Who, Who),
+        (from, to): (MemberIndex, MemberIndex),
         key: MessageKey,
         kind: Kind,
     ) -> Option<u32> {
@@ -132,7 +132,7 @@ impl MessageLog {
     }
 
     /// Marks it read. Returns whether it was unread until now.
-    pub(super) fn read(&mut self, to: Who, key: MessageKey, at: At) -> bool {
+    pub(super) fn read(&mut self, to: MemberIndex, key: MessageKey, at: At) -> bool {
         let Some(message) = self.message_mut(to, key) else { return false };
         let is_news = message.read == NEVER;
         if is_news {
@@ -142,7 +142,7 @@ impl MessageLog {
     }
 
     /// Marks it shown. Returns whether it was unread until now.
-    pub(super) fn shown(&mut self, to: Who, key: MessageKey, at: At) -> bool {
+    pub(super) fn shown(&mut self, to: MemberIndex, key: MessageKey, at: At) -> bool {
         let Some(message) = self.message_mut(to, key) else { return false };
         let was_unread = message.read == NEVER && message.shown == NEVER;
         if message.shown == NEVER {
@@ -156,7 +156,7 @@ impl MessageLog {
         self.by_key.clear();
     }
 
-    fn message_mut(&mut self, to: Who, key: MessageKey) -> Option<&mut Letter> {
+    fn message_mut(&mut self, to: MemberIndex, key: MessageKey) -> Option<&mut Letter> {
         let number = *self.by_key.get(&(to, key))?;
         self.messages.get_mut(usize::try_from(number).ok()?)
     }

@@ -1,11 +1,11 @@
 //! The state of a team, computed from its events.
 //!
-//! A [`Picture`] is updated with one record after the other. It uses no clock and no store, so a live team and a
+//! A [`TeamProjection`] is updated with one record after the other. It uses no clock and no store, so a live team and a
 //! recorded journal give the same result. It keeps positions of texts, not the texts: a journal may have a million
 //! records, and a screen shows forty.
 //!
 //! ```
-//! use brigade_core::projection::Picture;
+//! use brigade_core::projection::TeamProjection;
 //!
 //! # use std::sync::Arc;
 //! # use brigade_core::roster::{self, MemberPlan, TeamPlan};
@@ -18,7 +18,7 @@
 //! # let bob = lead.of("bob".parse()?);
 //! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
 //! let (mut feed, _) = lead.store.chronicle(&lead.team).await?;
-//! let mut picture = Picture::default();
+//! let mut picture = TeamProjection::default();
 //! while let Some(batch) = feed.next().await {
 //!     for (spot, record) in &batch.records {
 //!         picture.update(*spot, record);
@@ -51,16 +51,16 @@ use serde_json::value::RawValue;
 pub use self::asked::{Asked, Reply};
 pub use self::board::Card;
 use self::face::{MessageFields, MessageSummary};
-pub use self::hold::Hold;
-pub use self::mail::{Fate, Kind, Letter};
-pub use self::person::{Act, Doing, Entry, Person, Span, Stretch};
+pub use self::hold::BlockReason;
+pub use self::mail::{DeliveryStatus, Kind, Letter};
+pub use self::person::{Act, ActivitySpan, Entry, MemberActivity, Person, Span};
 use crate::event::{Act as WorkEvent, Ending, Event, Record};
 use crate::event_log::Spot;
 use crate::graph::Graph;
 
 /// Identifies a member, numbered by first appearance in the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Who(pub(crate) u16);
+pub struct MemberIndex(pub(crate) u16);
 
 /// A time in milliseconds since 1970. Compact, because there can be millions of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -81,10 +81,10 @@ impl From<Timestamp> for At {
 
 /// The state of a team.
 #[derive(Clone, Debug, Default)]
-pub struct Picture {
+pub struct TeamProjection {
     people: Vec<Person>,
-    by_name: HashMap<Box<str>, Who>,
-    lead: Option<Who>,
+    by_name: HashMap<Box<str>, MemberIndex>,
+    lead: Option<MemberIndex>,
     title: String,
     description: String,
     is_there: bool,
@@ -98,7 +98,7 @@ pub struct Picture {
     last: Option<At>,
 }
 
-impl Picture {
+impl TeamProjection {
     /// Applies one record. Records should be roughly in order of time.
     pub fn update(&mut self, spot: Spot, record: &Arc<Record>) {
         let at = At::from(record.at);
@@ -155,13 +155,13 @@ impl Picture {
     }
 
     /// Returns the index for a name, adding it if it is new.
-    fn index_of(&mut self, name: &str) -> Who {
+    fn index_of(&mut self, name: &str) -> MemberIndex {
         if let Some(&who) = self.by_name.get(name) {
             return who;
         }
         // Names beyond the maximum share one index; real teams are far smaller.
         let next = u16::try_from(self.people.len()).unwrap_or(u16::MAX);
-        let who = Who(next);
+        let who = MemberIndex(next);
         if next < u16::MAX {
             self.people.push(Person::new(who, name));
         }
@@ -169,7 +169,7 @@ impl Picture {
         who
     }
 
-    fn person_mut(&mut self, who: Who) -> Option<&mut Person> {
+    fn person_mut(&mut self, who: MemberIndex) -> Option<&mut Person> {
         self.people.get_mut(usize::from(who.0))
     }
 
@@ -177,7 +177,7 @@ impl Picture {
         &mut self,
         at: At,
         spot: Spot,
-        to: Who,
+        to: MemberIndex,
         key: crate::event::MessageKey,
         by: Option<&str>,
         message: &RawValue,
@@ -233,7 +233,7 @@ impl Picture {
     }
 
     /// Applies an answer; `asker` is the member who made the request, if the answer names it.
-    fn apply_answer(&mut self, id: &str, asker: Option<Who>, reply: Reply) {
+    fn apply_answer(&mut self, id: &str, asker: Option<MemberIndex>, reply: Reply) {
         let at = reply.at;
         let Some((from, kind)) = self.asked.answer(id, asker, reply) else { return };
         if kind != Kind::ShutdownRequest
@@ -277,13 +277,13 @@ impl Picture {
         for person in &mut self.people {
             person.unread = 0;
         }
-        let all: Vec<Who> = self.people.iter().map(|person| person.who).collect();
+        let all: Vec<MemberIndex> = self.people.iter().map(|person| person.who).collect();
         for who in all {
             self.apply_left(at, who);
         }
     }
 
-    fn apply_member(&mut self, at: At, who: Who, member: &RawValue, joined: bool) {
+    fn apply_member(&mut self, at: At, who: MemberIndex, member: &RawValue, joined: bool) {
         // A journal may start in the middle of a team's history.
         self.is_there = true;
         if let Some(person) = self.person_mut(who) {
@@ -295,7 +295,7 @@ impl Picture {
         }
     }
 
-    fn apply_left(&mut self, at: At, who: Who) {
+    fn apply_left(&mut self, at: At, who: MemberIndex) {
         self.board.invalidate_roster();
         let open = self.asked.close_requests_of(who, at);
         if let Some(person) = self.person_mut(who) {
@@ -306,7 +306,7 @@ impl Picture {
 }
 
 /// Queries.
-impl Picture {
+impl TeamProjection {
     /// Whether the team exists, as far as the events show.
     pub fn is_there(&self) -> bool {
         self.is_there
@@ -323,12 +323,12 @@ impl Picture {
     }
 
     /// Returns a member by index.
-    pub fn person(&self, who: Who) -> Option<&Person> {
+    pub fn person(&self, who: MemberIndex) -> Option<&Person> {
         self.people.get(usize::from(who.0))
     }
 
     /// Returns a member's name.
-    pub fn name(&self, who: Who) -> &str {
+    pub fn name(&self, who: MemberIndex) -> &str {
         self.person(who).map_or("?", |person| &person.name)
     }
 
@@ -351,7 +351,7 @@ impl Picture {
     }
 
     /// Whether this member is the lead.
-    pub fn leads(&self, who: Who) -> bool {
+    pub fn leads(&self, who: MemberIndex) -> bool {
         self.lead == Some(who)
     }
 
@@ -372,7 +372,7 @@ impl Picture {
 
     /// The number of requests and the number of answered requests. While neither changes, the open requests are the
     /// same.
-    pub fn asked_so_far(&self) -> (usize, usize) {
+    pub fn request_counts(&self) -> (usize, usize) {
         (self.asked.all().len(), self.asked.answered())
     }
 
@@ -392,7 +392,7 @@ impl Picture {
     }
 
     /// Why a task makes no progress; `None` if it does, or is completed.
-    pub fn hold(&self, id: u64) -> Option<&Hold> {
+    pub fn hold(&self, id: u64) -> Option<&BlockReason> {
         self.board.hold(id, |owner| self.called(owner).is_some_and(|person| person.entry.is_some()))
     }
 

@@ -4,7 +4,7 @@ use brigade_wire::name::MemberName;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{At, Ending, Who, WorkEvent};
+use super::{At, Ending, MemberIndex, WorkEvent};
 use crate::event_log::Spot;
 
 /// A member of a team, or another name that occurred in the events.
@@ -12,7 +12,7 @@ use crate::event_log::Spot;
 #[non_exhaustive]
 pub struct Person {
     /// Its index.
-    pub who: Who,
+    pub who: MemberIndex,
     /// Its name.
     pub name: Box<str>,
     /// Its entry on the roster, while it has one.
@@ -36,7 +36,7 @@ pub struct Person {
     /// The messages it sent or received, by number.
     pub letters: Vec<u32>,
     /// The periods in which it was busy, in order; it was idle between them.
-    pub stretches: Vec<Stretch>,
+    pub stretches: Vec<ActivitySpan>,
     in_turn: bool,
     limited: bool,
     starting: bool,
@@ -79,7 +79,7 @@ pub struct Act {
 
 /// A member's current activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Doing {
+pub enum MemberActivity {
     /// Its agent is being started.
     Starting,
     /// In a turn.
@@ -110,7 +110,7 @@ pub enum Span {
 /// A period of time in which a member was busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Stretch {
+pub struct ActivitySpan {
     /// The start.
     pub from: At,
     /// The end; `None` if it is still going on.
@@ -120,7 +120,7 @@ pub struct Stretch {
 }
 
 impl Person {
-    pub(super) fn new(who: Who, name: &str) -> Self {
+    pub(super) fn new(who: MemberIndex, name: &str) -> Self {
         Self {
             who,
             name: name.into(),
@@ -150,17 +150,17 @@ impl Person {
     }
 
     /// The member's current activity.
-    pub fn doing(&self) -> Doing {
+    pub fn doing(&self) -> MemberActivity {
         let is_known =
             self.reports_work || self.entry.as_ref().is_some_and(|entry| entry.is_active.is_some());
         match self.current_span() {
-            _ if self.entry.is_none() => Doing::Gone,
-            Some(Span::Waiting) => Doing::Waiting,
-            Some(Span::Limited) => Doing::Limited,
-            Some(Span::Working) => Doing::Working,
-            None if self.starting => Doing::Starting,
-            None if is_known => Doing::Idle,
-            None => Doing::Unknown,
+            _ if self.entry.is_none() => MemberActivity::Gone,
+            Some(Span::Waiting) => MemberActivity::Waiting,
+            Some(Span::Limited) => MemberActivity::Limited,
+            Some(Span::Working) => MemberActivity::Working,
+            None if self.starting => MemberActivity::Starting,
+            None if is_known => MemberActivity::Idle,
+            None => MemberActivity::Unknown,
         }
     }
 
@@ -182,7 +182,7 @@ impl Person {
     }
 
     /// Call after a change: starts a new period if the member is now doing something else.
-    fn update_periods(&mut self, at: At, before: Doing) {
+    fn update_periods(&mut self, at: At, before: MemberActivity) {
         let now = self.current_span();
         let open = self.stretches.last_mut().filter(|stretch| stretch.to.is_none());
         if open.as_ref().map(|stretch| stretch.span) != now {
@@ -190,7 +190,7 @@ impl Person {
                 open.to = Some(at);
             }
             if let Some(span) = now {
-                self.stretches.push(Stretch { from: at, to: None, span });
+                self.stretches.push(ActivitySpan { from: at, to: None, span });
             }
         }
         if self.doing() != before || self.since.is_none() {

@@ -9,7 +9,7 @@ use thiserror::Error;
 /// The reason why a write is blocked.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Obstacle {
+pub enum WriteObstacle {
     /// Another program holds the lock.
     #[error("another program holds the lock {path} (for {held_secs} s so far)")]
     Held {
@@ -97,7 +97,7 @@ pub enum StoreError {
     },
     /// Another program blocks the write and did not finish in time.
     #[error(transparent)]
-    Locked(#[from] Obstacle),
+    Locked(#[from] WriteObstacle),
     /// The store refuses to use a file.
     #[error("refusing to use {path}: {why}")]
     Refused {

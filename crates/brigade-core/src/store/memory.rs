@@ -23,8 +23,8 @@ use brigade_wire::team::Team;
 use tokio::sync::mpsc;
 
 use super::{
-    Actor, Document, Mail, Mark, Outgoing, Question, Receipt, Revision, Shelf, Store, StoreError,
-    Watch, Written,
+    Actor, Document, Mail, Mark, NoteKind, Outgoing, Question, Receipt, Revision, Store,
+    StoreError, Watch, Written,
 };
 use crate::clock::{Clock, SystemClock};
 use crate::event::{Event, MessageKey, Record};
@@ -45,7 +45,7 @@ struct MemoryState {
     /// Recorded events, also of deleted teams.
     journal: BTreeMap<TeamName, Vec<Record>>,
     decisions: BTreeMap<(TeamName, Question), Vec<u8>>,
-    notes: BTreeMap<(TeamName, MemberName, Shelf), Vec<u8>>,
+    notes: BTreeMap<(TeamName, MemberName, NoteKind), Vec<u8>>,
     watchers: Vec<(TeamName, mpsc::UnboundedSender<Arc<Record>>)>,
 }
 
@@ -211,7 +211,7 @@ impl Store for MemoryStore {
         if MessageKey::all(read_inbox(bytes)?.messages()).iter().any(|(k, _)| *k == message.key()) {
             return Ok(receipt);
         }
-        let new = message.as_new();
+        let new = message.to_inbox_entry();
         let damaged = |damage| StoreError::Damaged { place: "an inbox".into(), damage };
         inbox::append(bytes, std::slice::from_ref(&new)).map_err(damaged)?;
         let event = Event::Sent {
@@ -366,7 +366,7 @@ impl Store for MemoryStore {
         &self,
         team: &TeamName,
         member: &MemberName,
-        shelf: Shelf,
+        shelf: NoteKind,
         note: Option<&[u8]>,
     ) -> Result<(), StoreError> {
         let key = (team.clone(), member.clone(), shelf);
@@ -381,7 +381,7 @@ impl Store for MemoryStore {
         &self,
         team: &TeamName,
         member: &MemberName,
-        shelf: Shelf,
+        shelf: NoteKind,
     ) -> Result<Option<Vec<u8>>, StoreError> {
         Ok(self.state().notes.get(&(team.clone(), member.clone(), shelf)).cloned())
     }

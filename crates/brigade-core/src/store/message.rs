@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use brigade_wire::body::Body;
 use brigade_wire::color::Color;
 use brigade_wire::generation::Generation;
-use brigade_wire::message::{Message, NewMessage, Stamp};
+use brigade_wire::message::{GenerationFields, Message, NewMessage};
 use serde::{Deserialize, Serialize};
 
 use super::StoreError;
@@ -41,10 +41,12 @@ pub struct Outgoing {
 
 impl Outgoing {
     /// The message as an entry of an inbox.
-    pub fn as_new(&self) -> NewMessage<'_> {
+    pub fn to_inbox_entry(&self) -> NewMessage<'_> {
         let stamp = match self.msg_v {
-            Some(_) => Stamp::New { msg_id: &self.msg_id, lead_sig: self.lead_sig.as_deref() },
-            None => Stamp::Old { msg_id: Some(&self.msg_id) },
+            Some(_) => {
+                GenerationFields::New { msg_id: &self.msg_id, lead_sig: self.lead_sig.as_deref() }
+            }
+            None => GenerationFields::Old { msg_id: Some(&self.msg_id) },
         };
         NewMessage {
             from: &self.from,
@@ -74,7 +76,7 @@ impl Outgoing {
 
     /// The key that identifies the message in its mailbox.
     pub fn key(&self) -> MessageKey {
-        MessageKey::of_id(&self.msg_id)
+        MessageKey::from_id(&self.msg_id)
     }
 
     /// The value of `msgV` for a team of this generation.

@@ -32,11 +32,11 @@ use async_trait::async_trait;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 use serde::{Deserialize, Serialize};
 
-pub use self::error::{Obstacle, Refusal, StoreError};
+pub use self::error::{Refusal, StoreError, WriteObstacle};
 pub use self::message::{Mail, Mark, Outgoing, Receipt};
 pub use self::question::Question;
 use crate::event::{Event, MessageKey, Record};
-use crate::event_log::{self, Feed, Library};
+use crate::event_log::{self, Feed, RecordLookupHandle};
 
 /// Stores teams: in files, in memory, or on a NATS server.
 #[async_trait]
@@ -154,7 +154,7 @@ pub trait Store: fmt::Debug + Send + Sync {
         &self,
         team: &TeamName,
         member: &MemberName,
-        shelf: Shelf,
+        shelf: NoteKind,
         note: Option<&[u8]>,
     ) -> Result<(), StoreError>;
 
@@ -163,7 +163,7 @@ pub trait Store: fmt::Debug + Send + Sync {
         &self,
         team: &TeamName,
         member: &MemberName,
-        shelf: Shelf,
+        shelf: NoteKind,
     ) -> Result<Option<Vec<u8>>, StoreError>;
 
     /// Returns the recorded events of one member's mailbox, in order.
@@ -187,12 +187,12 @@ pub trait Store: fmt::Debug + Send + Sync {
     async fn watch(&self, team: &TeamName) -> Result<Watch, StoreError>;
 
     /// Like [`Store::watch`], for readers that ignore work events and need not be woken by them.
-    async fn watch_proceedings(&self, team: &TeamName) -> Result<Watch, StoreError> {
+    async fn watch_without_work(&self, team: &TeamName) -> Result<Watch, StoreError> {
         self.watch(team).await
     }
 
     /// Streams the history of the team followed by live events; for a deleted team, only the history.
-    async fn chronicle(&self, team: &TeamName) -> Result<(Feed, Library), StoreError> {
+    async fn chronicle(&self, team: &TeamName) -> Result<(Feed, RecordLookupHandle), StoreError> {
         event_log::held(self, team).await
     }
 
@@ -227,7 +227,7 @@ impl std::ops::Add for Strain {
 
 /// The kinds of notes a member's program can save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Shelf {
+pub enum NoteKind {
     /// State needed after a crash.
     Memory,
     /// The member's last report about itself, for other processes. A power failure may lose it.

@@ -6,9 +6,9 @@ use brigade_core::approvals::{self, Wanted};
 use brigade_core::authority::Denied;
 use brigade_core::event::Event;
 use brigade_core::handshake::{self, Answer, HandshakeError, Leave};
-use brigade_core::policy::{Rule, Ruling};
+use brigade_core::policy::{Rule, RuleDecision};
 use brigade_core::roster;
-use brigade_core::seat::Hand;
+use brigade_core::seat::SeatUser;
 use brigade_core::store::Question;
 use brigade_testkit::env::{House, member, team};
 use brigade_wire::name::MemberName;
@@ -29,13 +29,13 @@ async fn ask(house: &House, who: &str, command: &str) -> String {
     handshake::request_permission(&house.seat(who), &permission).await.unwrap().request_id
 }
 
-fn rule(ruling: Ruling, command: &str) -> Rule {
+fn rule(ruling: RuleDecision, command: &str) -> Rule {
     Rule { ruling, tool: None, command: Some(command.to_owned()) }
 }
 
 fn rules(of: &MemberName) -> Vec<Rule> {
     match of.as_str() {
-        "bob" => vec![rule(Ruling::Deny, "rm *"), rule(Ruling::Allow, "git *")],
+        "bob" => vec![rule(RuleDecision::Deny, "rm *"), rule(RuleDecision::Allow, "git *")],
         _ => Vec::new(),
     }
 }
@@ -88,7 +88,7 @@ fn rules_answer_matching_requests_and_keep_the_rest_waiting() {
         let ruled = approvals::apply(&lead, rules).await.unwrap();
         let ruled: Vec<_> =
             ruled.iter().map(|found| (found.approval.number, found.rule, found.ruling)).collect();
-        assert_eq!(ruled, [(1, 2, Ruling::Allow), (3, 1, Ruling::Deny)]);
+        assert_eq!(ruled, [(1, 2, RuleDecision::Allow), (3, 1, RuleDecision::Deny)]);
         assert_eq!(approvals::apply(&lead, rules).await.unwrap(), []);
         let waiting = approvals::waiting(&lead).await.unwrap();
         assert_eq!(waiting.iter().map(|found| found.number).collect::<Vec<_>>(), [2, 4, 5, 6]);
@@ -142,7 +142,7 @@ fn each_request_is_answered_once() {
 #[test]
 fn a_late_answer_reports_the_first_one() {
     in_memory(async |house| {
-        let agent = house.seat("team-lead").with_hand(Hand::Agent { answers: true });
+        let agent = house.seat("team-lead").with_user(SeatUser::Agent { answers: true });
         let id = ask(&house, "bob", "make").await;
         handshake::answer_permission(&agent, &id, Answer::No("not now")).await.unwrap();
         let lead = house.seat("team-lead");
@@ -164,7 +164,7 @@ fn an_agent_without_the_right_cannot_answer() {
     in_memory(async |house| {
         let id = ask(&house, "bob", "make").await;
         let plan = handshake::submit_plan(&house.seat("bob"), "p", None).await.unwrap().request_id;
-        let agent = house.seat("team-lead").with_hand(Hand::Agent { answers: false });
+        let agent = house.seat("team-lead").with_user(SeatUser::Agent { answers: false });
         for refused in [
             handshake::answer_permission(&agent, &id, Answer::Yes).await,
             handshake::answer_permission(&agent, &id, Answer::No("no")).await,
@@ -178,7 +178,10 @@ fn an_agent_without_the_right_cannot_answer() {
         let lead = house.seat("team-lead");
         assert_eq!(approvals::waiting(&lead).await.unwrap().len(), 2);
         assert_eq!(
-            approvals::apply(&lead, |_| vec![rule(Ruling::Allow, "make")]).await.unwrap().len(),
+            approvals::apply(&lead, |_| vec![rule(RuleDecision::Allow, "make")])
+                .await
+                .unwrap()
+                .len(),
             1
         );
         handshake::answer_plan(&lead, &plan, Answer::Yes).await.unwrap();

@@ -3,7 +3,7 @@
 use brigade_core::board::{self, TaskPlan, Update};
 use brigade_core::handshake::{self, Answer};
 use brigade_core::mail::{self, Words};
-use brigade_core::roster::{self, Activity, Force};
+use brigade_core::roster::{self, Activity, SkipChecks};
 use brigade_core::seat::Seat;
 use brigade_testkit::env::{House, member};
 use brigade_wire::change::Change;
@@ -37,7 +37,7 @@ async fn perform(seat: &Seat, what: &str) -> Result<(), String> {
         "release bob's tasks" => board::release(seat, &bob).await.map(drop).map_err(text),
         "take bob off" => roster::leave(seat, &bob).await.map(drop).map_err(text),
         "say bob is idle" => roster::set_activity(seat, &bob, Activity::Idle).await.map_err(text),
-        "delete the team" => roster::delete(seat, Force::Yes).await.map_err(text),
+        "delete the team" => roster::delete(seat, SkipChecks::Yes).await.map_err(text),
         "ask alice to stop" => {
             handshake::request_shutdown(seat, "alice", None).await.map(drop).map_err(text)
         }

@@ -230,7 +230,7 @@ fn strangers_cannot_change_the_board() {
 fn the_size_limit_applies_to_new_and_changed_tasks() {
     in_memory(async |house| {
         let alice = house.seat("alice");
-        let share = |parts: usize| "x".repeat(board::MAX_TASK / parts);
+        let share = |parts: usize| "x".repeat(board::MAX_TASK_BYTES / parts);
         let plan = |description: &str| TaskPlan {
             subject: "dig".into(),
             description: description.into(),

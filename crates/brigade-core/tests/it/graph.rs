@@ -82,7 +82,7 @@ fn cycles_by_other_programs_are_reported_and_do_not_hang() {
     let graph = graph("1 p 2\n2 p 1\n3 p 2\n4 p");
     let circles: Vec<Vec<u64>> = graph.circles().into_iter().map(numbers).collect();
     assert_eq!(circles, [[1, 2]], "3 is only downstream");
-    assert_eq!(numbers(graph.in_order()), [4, 1, 2, 3]);
+    assert_eq!(numbers(graph.topological_order()), [4, 1, 2, 3]);
     assert_eq!(numbers(graph.critical_path()), [4]);
 }
 
@@ -116,7 +116,7 @@ proptest! {
             .collect();
         let graph = graph(&lines.join("\n"));
         prop_assert!(graph.circles().is_empty());
-        let order = graph.in_order();
+        let order = graph.topological_order();
         let place = |id: TaskId| order.iter().position(|&other| other == id).unwrap();
         for (id, node) in graph.nodes() {
             for &blocker in &node.after {

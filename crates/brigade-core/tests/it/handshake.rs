@@ -261,7 +261,7 @@ fn requests_end_with_their_team() {
     in_memory(async |house| {
         let (lead, bob) = (house.seat("team-lead"), house.seat("bob"));
         let asked = handshake::submit_plan(&bob, "p", None).await.unwrap();
-        roster::delete(&lead, roster::Force::Yes).await.unwrap();
+        roster::delete(&lead, roster::SkipChecks::Yes).await.unwrap();
         roster::create(&lead, team_plan()).await.unwrap();
         let answer = handshake::answer_plan(&lead, &asked.request_id, Answer::Yes);
         assert!(refusal(answer).await.starts_with("no plan request"));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use brigade_core::depth;
-use brigade_core::mail::{self, MAX_TEXT, Which, Words};
+use brigade_core::mail::{self, InboxFilter, MAX_TEXT_BYTES, Words};
 use brigade_core::store::Mark;
 use brigade_testkit::env::{member, team};
 
@@ -17,7 +17,7 @@ fn with_summary(text: &str) -> Words<'_> {
 fn a_message_says_who_sent_it_and_when() {
     in_memory(async |house| {
         mail::send(&house.seat("alice"), "bob", with_summary("hello")).await.unwrap();
-        let mail = mail::inbox(&house.seat("bob"), &member("bob"), Which::All).await.unwrap();
+        let mail = mail::inbox(&house.seat("bob"), &member("bob"), InboxFilter::All).await.unwrap();
         mail::with_message(&mail[0].json, |message| {
             let message = message.unwrap();
             assert_eq!(message.from(), "alice");
@@ -93,7 +93,7 @@ fn rejected_messages_say_why() {
             "cannot send a message to yourself (alice)"
         );
         assert_eq!(refused(&alice, "bob", "").await, "the message is empty");
-        let long = "x".repeat(MAX_TEXT + 1);
+        let long = "x".repeat(MAX_TEXT_BYTES + 1);
         let expected = "the message is 1048577 bytes long; the limit is 1048576";
         assert_eq!(refused(&alice, "bob", &long).await, expected);
         let mallory = house.seat("mallory");
@@ -108,9 +108,9 @@ fn unread_excludes_marked_messages() {
         house.say("alice", "bob", "one").await;
         house.say("alice", "bob", "two").await;
         let bob = house.seat("bob");
-        let all = mail::inbox(&bob, &bob.name, Which::All).await.unwrap();
+        let all = mail::inbox(&bob, &bob.name, InboxFilter::All).await.unwrap();
         mail::mark(&bob, &[all[0].key], Mark::Read).await.unwrap();
-        let unread = mail::inbox(&bob, &bob.name, Which::Unread).await.unwrap();
+        let unread = mail::inbox(&bob, &bob.name, InboxFilter::Unread).await.unwrap();
         assert_eq!(unread, [all[1].clone()]);
     });
 }

@@ -1,10 +1,10 @@
 //! Rules applied to permission requests.
 
-use brigade_core::policy::{Rule, Ruling, decide};
+use brigade_core::policy::{Rule, RuleDecision, decide};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-fn rule(ruling: Ruling, command: &str) -> Rule {
+fn rule(ruling: RuleDecision, command: &str) -> Rule {
     Rule { ruling, tool: None, command: Some(command.to_owned()) }
 }
 
@@ -13,7 +13,7 @@ fn run(command: &str) -> Value {
 }
 
 /// Whether a rule matches a command.
-fn fits(ruling: Ruling, pattern: &str, command: &str) -> bool {
+fn fits(ruling: RuleDecision, pattern: &str, command: &str) -> bool {
     decide(&[rule(ruling, pattern)], "shell", &run(command)).is_some()
 }
 
@@ -49,7 +49,7 @@ fn an_allowing_rule_matches_a_single_command() {
         ("echo *", "/bin/bash -lc 'echo one; rm x'", false),
         ("/bin/bash -lc *", "/bin/bash -lc 'rm x'", false),
     ] {
-        assert_eq!(fits(Ruling::Allow, pattern, command), yes, "{pattern:?} {command:?}");
+        assert_eq!(fits(RuleDecision::Allow, pattern, command), yes, "{pattern:?} {command:?}");
     }
 }
 
@@ -69,7 +69,7 @@ fn a_denying_rule_checks_every_part_of_a_line() {
         ("rm *", "rmdir x", false),
         ("*secret*", "cat a/secret/b", true),
     ] {
-        for ruling in [Ruling::Deny, Ruling::Ask] {
+        for ruling in [RuleDecision::Deny, RuleDecision::Ask] {
             assert_eq!(fits(ruling, pattern, command), no, "{pattern:?} {command:?}");
         }
     }
@@ -78,21 +78,25 @@ fn a_denying_rule_checks_every_part_of_a_line() {
 #[test]
 fn the_first_matching_rule_counts() {
     let rules = [
-        rule(Ruling::Ask, "git push*"),
-        rule(Ruling::Allow, "git *"),
-        Rule { ruling: Ruling::Deny, tool: Some("mcp__*".into()), command: None },
-        Rule { ruling: Ruling::Allow, tool: Some("read".into()), command: None },
+        rule(RuleDecision::Ask, "git push*"),
+        rule(RuleDecision::Allow, "git *"),
+        Rule { ruling: RuleDecision::Deny, tool: Some("mcp__*".into()), command: None },
+        Rule { ruling: RuleDecision::Allow, tool: Some("read".into()), command: None },
     ];
     for (tool, input, expected) in [
-        ("shell", run("git status"), Some((1, Ruling::Allow))),
-        ("shell", run("git push"), Some((0, Ruling::Ask))),
-        ("shell", run("git status; git push"), Some((0, Ruling::Ask))),
+        ("shell", run("git status"), Some((1, RuleDecision::Allow))),
+        ("shell", run("git push"), Some((0, RuleDecision::Ask))),
+        ("shell", run("git status; git push"), Some((0, RuleDecision::Ask))),
         ("shell", run("git status; ls"), None),
-        ("mcp__x__y", json!({}), Some((2, Ruling::Deny))),
-        ("read", run("anything; at all"), Some((3, Ruling::Allow))),
+        ("mcp__x__y", json!({}), Some((2, RuleDecision::Deny))),
+        ("read", run("anything; at all"), Some((3, RuleDecision::Allow))),
         ("reader", json!({}), None),
         ("shell", json!(["git", "status"]), None),
-        ("shell", json!({ "command": ["bash", "-lc", "git status"] }), Some((1, Ruling::Allow))),
+        (
+            "shell",
+            json!({ "command": ["bash", "-lc", "git status"] }),
+            Some((1, RuleDecision::Allow)),
+        ),
     ] {
         assert_eq!(decide(&rules, tool, &input), expected, "{tool} {input}");
     }
@@ -102,7 +106,7 @@ fn the_first_matching_rule_counts() {
 #[test]
 fn other_tools_are_matched_by_their_json_input() {
     let allow = |pattern: &str, input: &Value| {
-        decide(&[rule(Ruling::Allow, pattern)], "write", input).is_some()
+        decide(&[rule(RuleDecision::Allow, pattern)], "write", input).is_some()
     };
     let inside = json!({ "content": "a \"b\"; c", "path": "src/a.rs" });
     let outside = json!({ "content": "src/a.rs", "path": "/etc/x.rs" });
@@ -114,11 +118,11 @@ fn other_tools_are_matched_by_their_json_input() {
     assert!(!allow(r#"{"path":"src/*.rs"}"#, &only_path));
     assert!(!allow(r#"{"content":"*","path":"src/*"}"#, &outside));
     assert!(!allow(r#"{"content":"","path":"src/*"}"#, &up));
-    assert!(fits_json(Ruling::Deny, "/etc/*", &outside));
-    assert!(!fits_json(Ruling::Deny, "/etc/*", &inside));
+    assert!(fits_json(RuleDecision::Deny, "/etc/*", &outside));
+    assert!(!fits_json(RuleDecision::Deny, "/etc/*", &inside));
 }
 
-fn fits_json(ruling: Ruling, pattern: &str, input: &Value) -> bool {
+fn fits_json(ruling: RuleDecision, pattern: &str, input: &Value) -> bool {
     decide(&[rule(ruling, pattern)], "write", input).is_some()
 }
 
@@ -143,7 +147,7 @@ fn operator() -> impl Strategy<Value = &'static str> {
 proptest! {
     #[test]
     fn a_star_matches_any_characters(pattern in "[ab*é]{0,8}", text in "[abé]{0,10}") {
-        let rule = Rule { ruling: Ruling::Deny, tool: Some(pattern.clone()), command: None };
+        let rule = Rule { ruling: RuleDecision::Deny, tool: Some(pattern.clone()), command: None };
         let (pattern, characters): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
         let fits = decide(&[rule], &text, &json!({})).is_some();
         prop_assert_eq!(fits, matches_simply(&pattern, &characters));
@@ -160,7 +164,7 @@ proptest! {
         let line = format!("{before}{operator}{after}");
         // A line break at either end is trimmed and not part of the line.
         prop_assume!(line.trim().contains(operator));
-        prop_assert!(!fits(Ruling::Allow, &pattern, &line));
+        prop_assert!(!fits(RuleDecision::Allow, &pattern, &line));
     }
 
     /// A pattern that would allow a command by itself denies it anywhere in a line.
@@ -172,16 +176,16 @@ proptest! {
         (one, two) in (operator(), operator()),
         after in "[a-c ]{0,6}",
     ) {
-        let alone = fits(Ruling::Allow, &pattern, &command);
+        let alone = fits(RuleDecision::Allow, &pattern, &command);
         let line = format!("{before}{one} {command}\t{two}{after}");
-        prop_assert!(!alone || fits(Ruling::Deny, &pattern, &line), "{pattern:?} {line:?}");
-        prop_assert!(!alone || fits(Ruling::Deny, &pattern, &command));
+        prop_assert!(!alone || fits(RuleDecision::Deny, &pattern, &line), "{pattern:?} {line:?}");
+        prop_assert!(!alone || fits(RuleDecision::Deny, &pattern, &command));
     }
 
     /// Any input and any rule give a decision, without a panic.
     #[test]
     fn arbitrary_input_is_handled(pattern in "\\PC{0,40}", line in any::<String>(), tool in any::<String>()) {
-        for ruling in [Ruling::Allow, Ruling::Ask, Ruling::Deny] {
+        for ruling in [RuleDecision::Allow, RuleDecision::Ask, RuleDecision::Deny] {
             let decision = decide(&[rule(ruling, &pattern)], &tool, &run(&line));
             prop_assert!(decision.is_none() || decision == Some((0, ruling)));
         }
@@ -193,7 +197,7 @@ proptest! {
 fn matching_takes_polynomial_time() {
     let began = std::time::Instant::now();
     let (pattern, line) = ("*a".repeat(40) + "b", "a".repeat(5_000));
-    assert!(!fits(Ruling::Deny, &pattern, &line));
-    assert!(!fits(Ruling::Allow, &pattern, &line));
+    assert!(!fits(RuleDecision::Deny, &pattern, &line));
+    assert!(!fits(RuleDecision::Allow, &pattern, &line));
     assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
 }

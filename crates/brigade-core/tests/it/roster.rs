@@ -1,7 +1,7 @@
 //! Roster operations.
 
 use brigade_core::board::{self, TaskPlan};
-use brigade_core::roster::{self, Activity, Force, Left};
+use brigade_core::roster::{self, Activity, Left, SkipChecks};
 use brigade_testkit::env::{member, member_plan, team};
 use brigade_wire::color::Color;
 use brigade_wire::team::Team;
@@ -57,10 +57,10 @@ fn a_team_with_active_members_is_not_deleted() {
     in_memory(async |house| {
         let (lead, bob) = (house.seat("team-lead"), member("bob"));
         roster::set_activity(&lead, &bob, Activity::Active).await.unwrap();
-        let error = roster::delete(&lead, Force::No).await.unwrap_err();
+        let error = roster::delete(&lead, SkipChecks::No).await.unwrap_err();
         assert_eq!(error.to_string(), "team demo still has active members: bob");
         roster::set_activity(&lead, &bob, Activity::Idle).await.unwrap();
-        roster::delete(&lead, Force::No).await.unwrap();
+        roster::delete(&lead, SkipChecks::No).await.unwrap();
         assert!(house.store.team(&team()).await.unwrap().is_none());
     });
 }

@@ -55,7 +55,7 @@ const PUBLIC: &str = "1794730000000.MCowBQYDK2VwAyEAA6EHv_POEL4dcN0Y50vAmWfk1jCb
 
 fn verifies(key: &LeadKey, message: &Outgoing) -> bool {
     let mut bytes = inbox::EMPTY.to_vec();
-    inbox::append(&mut bytes, &[message.as_new()]).unwrap();
+    inbox::append(&mut bytes, &[message.to_inbox_entry()]).unwrap();
     let inbox = Inbox::read(&bytes).unwrap();
     key.verifies(&inbox.messages().next().unwrap())
 }

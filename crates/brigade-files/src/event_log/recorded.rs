@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::place::JournalSource;
 use super::round::{JournalRange, MergeRound};
 use super::{JournalLookup, spawn_reader};
-use brigade_core::event_log::{BATCHES, Feed, Library};
+use brigade_core::event_log::{BATCHES, Feed, RecordLookupHandle};
 
 /// The first line of a team export begins with this.
 const EXPORT_PREFIX: &[u8] = b"{\"brigade_team\":";
@@ -20,7 +20,7 @@ const EXPORT_PREFIX: &[u8] = b"{\"brigade_team\":";
 /// Why a file of records cannot be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum RecordedError {
+pub enum RecordsFileError {
     /// Reading failed.
     #[error("cannot read {path}")]
     Io {
@@ -57,30 +57,30 @@ pub enum RecordedError {
 
 /// Streams the records of a file as it is now, in file order. Lines that are not records are
 /// skipped.
-pub fn of_file(path: &Path) -> Result<(Feed, Library), RecordedError> {
-    let io_error = |error: io::Error| RecordedError::Io { path: path.to_owned(), source: error };
+pub fn stream_records_file(path: &Path) -> Result<(Feed, RecordLookupHandle), RecordsFileError> {
+    let io_error = |error: io::Error| RecordsFileError::Io { path: path.to_owned(), source: error };
     // Without `NONBLOCK`, opening a pipe that has no writer would block.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let fd =
         rustix::fs::open(path, flags, Mode::empty()).map_err(|error| io_error(error.into()))?;
     let stat = fstat(&fd).map_err(|error| io_error(error.into()))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return Err(RecordedError::NotAFile { path: path.to_owned() });
+        return Err(RecordsFileError::NotAFile { path: path.to_owned() });
     }
     let upto = u64::try_from(stat.st_size).unwrap_or_default();
     if upto == 0 {
-        return Err(RecordedError::Empty { path: path.to_owned() });
+        return Err(RecordsFileError::Empty { path: path.to_owned() });
     }
     let source = Arc::new(JournalSource::open(fd, path.to_owned()));
     let lookup = Arc::<JournalLookup>::default();
-    let no_record = || RecordedError::NoRecord { path: path.to_owned() };
+    let no_record = || RecordsFileError::NoRecord { path: path.to_owned() };
     let index = lookup.add(Arc::clone(&source)).ok_or_else(no_record)?;
     let round = || {
         let source = Arc::clone(&source);
         MergeRound::new(vec![JournalRange { source, index, from: 0, upto }])
     };
     if source.begins_with(EXPORT_PREFIX) {
-        return Err(RecordedError::Export { path: path.to_owned() });
+        return Err(RecordsFileError::Export { path: path.to_owned() });
     }
     if !round().has_record() {
         return Err(no_record());

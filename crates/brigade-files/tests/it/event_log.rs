@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_core::event::{Event, Record};
-use brigade_core::event_log::{Feed, Library, Spot};
+use brigade_core::event_log::{Feed, RecordLookupHandle, Spot};
 use brigade_core::store::Store;
-use brigade_files::{folder_key, of_file};
+use brigade_files::{claude_dir_key, stream_records_file};
 use brigade_testkit::contract::run;
 use brigade_testkit::env::team;
 use proptest::prelude::*;
@@ -47,7 +47,7 @@ async fn read_history(feed: &mut Feed) -> Vec<(Spot, Arc<Record>)> {
 }
 
 /// Checks that each record can be looked up by its position.
-fn check_lookup(library: &Library, records: &[(Spot, Arc<Record>)]) {
+fn check_lookup(library: &RecordLookupHandle, records: &[(Spot, Arc<Record>)]) {
     for (spot, record) in records {
         let line = |record: &Record| serde_json::to_string(record).unwrap();
         assert_eq!(line(&library.record(*spot).unwrap()), line(record));
@@ -58,7 +58,7 @@ fn check_lookup(library: &Library, records: &[(Spot, Arc<Record>)]) {
 fn deleted_team() -> (TempDir, PathBuf) {
     let home = tempfile::tempdir().unwrap();
     let files = home.path().join("state/brigade/files");
-    let own = files.join(folder_key(&home.path().join("claude"))).join("demo");
+    let own = files.join(claude_dir_key(&home.path().join("claude"))).join("demo");
     for folder in ["mail", "work"] {
         fs::create_dir_all(own.join(folder)).unwrap();
     }
@@ -275,7 +275,7 @@ fn a_file_of_records_is_streamed_in_file_order() {
     ];
     fs::write(&path, lines.join("\n") + "\r\n" + &record(&second(3), "three")).unwrap();
     run(async {
-        let (mut feed, library) = of_file(&path).unwrap();
+        let (mut feed, library) = stream_records_file(&path).unwrap();
         let records = read_history(&mut feed).await;
         assert_eq!(records.iter().map(name).collect::<Vec<_>>(), ["one", "two", "three"]);
         assert!(feed.next().await.is_none());
@@ -289,7 +289,7 @@ fn a_file_without_records_is_rejected() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("x");
     let error_for = |path: &Path| {
-        let error = of_file(path).unwrap_err().to_string();
+        let error = stream_records_file(path).unwrap_err().to_string();
         error.replace(&home.path().display().to_string(), "")
     };
     assert_eq!(error_for(&path), "cannot read /x");

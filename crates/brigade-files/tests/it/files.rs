@@ -9,7 +9,7 @@ use brigade_core::board::{self, TaskPlan};
 use brigade_core::event::Event;
 use brigade_core::mail;
 use brigade_core::roster;
-use brigade_core::store::{Actor, Mark, Question, Shelf, Watch};
+use brigade_core::store::{Actor, Mark, NoteKind, Question, Watch};
 use brigade_testkit::env::{House, member, member_plan, team};
 use brigade_wire::message::Message;
 use brigade_wire::name::TaskId;
@@ -255,7 +255,7 @@ fn leftover_temporary_files_are_removed() {
             files.own().join("pulse/bob.json.tmp.brigade-99999999-3"),
         ];
         let pulse = async |note| {
-            house.store.keep(&team(), &member("bob"), Shelf::Pulse, note).await.unwrap();
+            house.store.keep(&team(), &member("bob"), NoteKind::Pulse, note).await.unwrap();
         };
         pulse(Some(b"{}".as_slice())).await;
         // A temporary file of Claude Code, which may still be in use.

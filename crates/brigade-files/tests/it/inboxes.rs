@@ -10,7 +10,7 @@ use brigade_core::mail;
 use brigade_core::store::{Mark, Receipt};
 use brigade_testkit::env::{House, member, team};
 
-use brigade_testkit::files::{Files, leave_locked};
+use brigade_testkit::files::{Files, create_stale_lock};
 
 /// An inbox entry as Claude Code 2.1.50 writes it.
 fn native_entry(text: &str, read: bool) -> String {
@@ -302,7 +302,7 @@ fn messages_overwritten_by_a_stale_copy_are_restored() {
     Files::run(async |files| {
         fs::write(files.inbox("bob"), inbox_of(&[native_entry("old", false)])).unwrap();
         let lock = files.lock("bob");
-        leave_locked(&lock);
+        create_stale_lock(&lock);
         files.house.say("alice", "bob", "one").await;
         files.house.say("alice", "bob", "two").await;
         let stale = inbox_of(&[native_entry("old", false), native_entry("slept", false)]);
@@ -318,7 +318,7 @@ fn messages_overwritten_by_a_stale_copy_are_restored() {
 fn after_a_stolen_lock_a_message_is_redelivered_at_most_once() {
     Files::run(async |files| {
         let lock = files.lock("bob");
-        leave_locked(&lock);
+        create_stale_lock(&lock);
         files.house.say("alice", "bob", "one").await;
         fs::write(files.inbox("bob"), "[]").unwrap();
         assert_eq!(texts(&files.anew(), "bob").await, ["one"]);
@@ -336,15 +336,15 @@ fn natives_ended_frees_the_lock_and_clears_the_risk() {
         let lock = files.lock("bob");
         fs::create_dir(&lock).unwrap();
         files.impatient(Duration::ZERO).say("alice", "bob", "one").await;
-        store.natives_ended(&team(), &bob).await.unwrap();
+        store.recover_after_natives_ended(&team(), &bob).await.unwrap();
         assert!(!lock.exists());
         assert_eq!(texts(&files.anew(), "bob").await, ["one"]);
 
         // The lock is stale, so brigade takes it.
-        leave_locked(&lock);
+        create_stale_lock(&lock);
         files.house.say("alice", "bob", "two").await;
         fs::write(files.inbox("bob"), "[]").unwrap();
-        store.natives_ended(&team(), &bob).await.unwrap();
+        store.recover_after_natives_ended(&team(), &bob).await.unwrap();
         // The message may have been overwritten, and is in the inbox before any program reads it.
         assert!(fs::read_to_string(files.inbox("bob")).unwrap().contains("two"));
         assert_eq!(texts(&files.anew(), "bob").await, ["two"]);

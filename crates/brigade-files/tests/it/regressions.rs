@@ -12,7 +12,7 @@ use brigade_testkit::contract::run;
 use brigade_testkit::env::{House, member, team};
 use brigade_wire::change::Change;
 
-use brigade_testkit::files::{Files, leave_locked};
+use brigade_testkit::files::{Files, create_stale_lock};
 
 async fn texts(house: &House, member_name: &str) -> Vec<String> {
     house.texts(member_name).await.into_iter().map(|(text, _)| text).collect()
@@ -111,7 +111,7 @@ fn read_messages_are_not_delivered_again_after_a_lock() {
     Files::run(async |files| {
         let house = &files.house;
         let lock = files.lock("bob");
-        leave_locked(&lock);
+        create_stale_lock(&lock);
         house.say("alice", "bob", "one").await; // takes the lock
         mark_all(house, Mark::Read).await;
         // The suspended program resumes, writes its old copy, and takes the lock again.
@@ -189,7 +189,7 @@ fn claim_and_graph_agree_on_what_is_blocked() {
 async fn recreate_team(house: &House) {
     use brigade_testkit::env::{member_plan, team_plan};
     let lead = house.seat("team-lead");
-    brigade_core::roster::delete(&lead, brigade_core::roster::Force::Yes).await.unwrap();
+    brigade_core::roster::delete(&lead, brigade_core::roster::SkipChecks::Yes).await.unwrap();
     brigade_core::roster::create(&lead, team_plan()).await.unwrap();
     for name in ["alice", "bob"] {
         brigade_core::roster::join(&lead, &member(name), member_plan()).await.unwrap();

@@ -66,7 +66,7 @@ fn rewind(rules: &ProtocolRules, state: &ModelState, merged: u8, next: &mut Mode
 /// All native processes are known to be dead. Removes their lock, compares the inbox once more,
 /// restores overwritten messages, and clears the risk. This is one step, because no native process
 /// starts before it ends.
-pub(crate) fn natives_ended(state: &mut ModelState, rules: &ProtocolRules) {
+pub(crate) fn recover_after_natives_ended(state: &mut ModelState, rules: &ProtocolRules) {
     let before = state.header;
     let mut header = ModelHeader { tmp: 0, ..before };
     if before.tmp != 0 && before.tmp == state.tmp {

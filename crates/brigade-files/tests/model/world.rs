@@ -176,7 +176,7 @@ impl ModelState {
                         *this = NativeProcess::finished();
                     }
                 }
-                merge::natives_ended(&mut state, rules);
+                merge::recover_after_natives_ended(&mut state, rules);
                 state.processes[READER] = ModelProcess::Native(NativeProcess::reader(1));
                 state.delivered_before = state.delivered_before.followed_by(state.delivered);
                 state.delivered = Ids::default();

@@ -27,7 +27,7 @@ pub(super) fn tasks(
             circle.into_iter().filter_map(|id| tasks.get(task_index(id)?)).collect();
         report_cycle(&circle, mistakes);
     }
-    let order = graph.in_order().into_iter();
+    let order = graph.topological_order().into_iter();
     order.filter_map(|id| specs.get(task_index(id)?).cloned()).collect()
 }
 

@@ -2,7 +2,7 @@
 //! show.
 
 use brigade_agents::driver::{self, AGENTS};
-use brigade_core::policy::Ruling;
+use brigade_core::policy::RuleDecision;
 use brigade_wire::name::TeamName;
 use serde_json::{Map, Value, json};
 use toml::Spanned;
@@ -10,10 +10,11 @@ use toml::de::DeValue;
 
 use super::mistake::Mistakes;
 use super::shape::{
-    At, Field, Named, TomlTable, TomlValue, doc_text, key_name, keywords, tables, with_entry,
+    At, Field, Named, TomlTable, TomlValue, doc_text, key_name, keywords, tables,
+    with_copied_member,
 };
-use crate::location::{Address, AddressError};
-use crate::spec::{AccessWord, Answers, Place, Restart};
+use crate::location::{Address, StoreAddressError};
+use crate::spec::{AccessLevel, ApprovalAuthority, Place, Restart};
 
 tables! {
     /// A team of coding agents, for `brigade up`.
@@ -51,7 +52,7 @@ tables! {
         model: NonEmpty,
         /// The actions it may take without asking: `ask` (the default) for those the agent's own
         /// rules allow, `full` for all.
-        access: AccessWord,
+        access: AccessLevel,
         /// The environment variables it inherits, by name, in addition to those every program
         /// needs; all of them by default.
         env: Vec<EnvName>,
@@ -102,13 +103,13 @@ tables! {
         prompt_file: NonEmpty,
         /// The party that answers plans and permission requests: `person` (the default) for a
         /// person only, `lead` for the agent that leads as well.
-        answers: Answers,
+        answers: ApprovalAuthority,
     }
 
     /// A rule that answers permission requests.
     RuleTable needs "ruling" {
         /// The answer: `allow`, `ask` or `deny`.
-        ruling: Ruling,
+        ruling: RuleDecision,
         /// The tool, as its agent names it; any tool by default. `*` matches any text.
         tool: NonEmpty,
         /// The command, or the JSON input of a tool that runs no command; any by default. `*`
@@ -130,13 +131,13 @@ tables! {
 }
 
 keywords! {
-    "access" AccessWord { "ask" => Self::Ask, "full" => Self::Full, }
+    "access" AccessLevel { "ask" => Self::Ask, "full" => Self::Full, }
     "place" Place {
         "headless" => Self::Headless, "tmux" => Self::Tmux, "native" => Self::Native,
     }
     "restart" Restart { "always" => Self::Always, "never" => Self::Never, }
-    "answers" Answers { "person" => Self::Person, "lead" => Self::Lead, }
-    "ruling" Ruling { "allow" => Self::Allow, "ask" => Self::Ask, "deny" => Self::Deny, }
+    "answers" ApprovalAuthority { "person" => Self::Person, "lead" => Self::Lead, }
+    "ruling" RuleDecision { "allow" => Self::Allow, "ask" => Self::Ask, "deny" => Self::Deny, }
 }
 
 /// Text that is not blank.
@@ -177,7 +178,7 @@ impl TomlValue for Address {
     fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
         let span = value.span();
         let parsed = String::read(value, mistakes)?.parse();
-        parsed.map_err(|error: AddressError| mistakes.add(&span, error.to_string())).ok()
+        parsed.map_err(|error: StoreAddressError| mistakes.add(&span, error.to_string())).ok()
     }
 
     fn schema() -> Value {
@@ -242,6 +243,6 @@ impl TomlValue for EnvName {
 
 /// Returns the JSON Schema of the file, for editors.
 pub fn schema() -> Value {
-    let schema = with_entry(File::schema(), "title", "brigade.toml");
-    with_entry(schema, "$schema", "https://json-schema.org/draft/2020-12/schema")
+    let schema = with_copied_member(File::schema(), "title", "brigade.toml");
+    with_copied_member(schema, "$schema", "https://json-schema.org/draft/2020-12/schema")
 }

@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use brigade_core::policy::{Rule, Ruling};
+use brigade_core::policy::{Rule, RuleDecision};
 use brigade_wire::name::MemberName;
 use proptest::collection::{btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
 
 use super::parse;
-use crate::spec::{AccessWord, Answers, MemberSpec, Place, Restart, TaskSpec, TeamSpec};
+use crate::spec::{AccessLevel, ApprovalAuthority, MemberSpec, Place, Restart, TaskSpec, TeamSpec};
 
 const ROOT: &str = "/";
 
@@ -93,14 +93,15 @@ fn non_blank() -> impl Strategy<Value = String> {
 }
 
 fn rules() -> impl Strategy<Value = Vec<Rule>> {
-    let ruling = prop_oneof![Just(Ruling::Allow), Just(Ruling::Ask), Just(Ruling::Deny)];
+    let ruling =
+        prop_oneof![Just(RuleDecision::Allow), Just(RuleDecision::Ask), Just(RuleDecision::Deny)];
     let rule = (ruling, option::of(non_blank()), option::of(non_blank()));
     vec(rule.prop_map(|(ruling, tool, command)| Rule { ruling, tool, command }), 0..3)
 }
 
 fn member(name: MemberName) -> impl Strategy<Value = MemberSpec> {
     let agent = prop_oneof![Just("claude".to_owned()), Just("acp:my agent".to_owned())];
-    let access = prop_oneof![Just(AccessWord::Ask), Just(AccessWord::Full)];
+    let access = prop_oneof![Just(AccessLevel::Ask), Just(AccessLevel::Full)];
     let place = prop_oneof![Just(Place::Headless), Just(Place::Tmux), Just(Place::Native)];
     let restart = prop_oneof![Just(Restart::Always), Just(Restart::Never)];
     let env = option::of(vec("[A-Z_][A-Z0-9_]{0,5}", 0..3));
@@ -160,8 +161,8 @@ fn team() -> impl Strategy<Value = TeamSpec> {
             description,
             root: ROOT.into(),
             answers: match &lead {
-                Some((_, true)) => Answers::Lead,
-                _ => Answers::Person,
+                Some((_, true)) => ApprovalAuthority::Lead,
+                _ => ApprovalAuthority::Person,
             },
             lead: lead.map(|(lead, _)| MemberSpec { plan: false, worktree: false, ..lead }),
             members,

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use brigade_agents::driver::{self, AGENTS};
-use brigade_core::policy::{Rule, Ruling};
+use brigade_core::policy::{Rule, RuleDecision};
 use brigade_wire::name::{LEAD, MemberName};
 
 use super::board;
@@ -181,7 +181,7 @@ fn inherited<T: Clone>(own: &Field<T>, default: &Field<T>) -> Option<T> {
 
 /// Returns all rules in the order they are checked. `deny` comes first, so that nothing overrides it.
 fn rules(own: &Common, default: &Common, mistakes: &mut Mistakes) -> Vec<Rule> {
-    let short = |ruling: Ruling, lists: [&Field<Vec<NonEmpty>>; 2]| {
+    let short = |ruling: RuleDecision, lists: [&Field<Vec<NonEmpty>>; 2]| {
         let commands = lists.into_iter().filter_map(Field::get).flatten();
         let rule = move |command: &NonEmpty| {
             let NonEmpty(command) = command.clone();
@@ -189,13 +189,13 @@ fn rules(own: &Common, default: &Common, mistakes: &mut Mistakes) -> Vec<Rule> {
         };
         commands.map(rule).collect::<Vec<_>>()
     };
-    let mut rules = short(Ruling::Deny, [&own.deny, &default.deny]);
+    let mut rules = short(RuleDecision::Deny, [&own.deny, &default.deny]);
     for table in [&own.rules, &default.rules] {
         let table = table.get().into_iter().flatten();
         rules.extend(table.filter_map(|rule| full_rule(rule, mistakes)));
     }
-    rules.extend(short(Ruling::Ask, [&own.ask, &default.ask]));
-    rules.extend(short(Ruling::Allow, [&own.allow, &default.allow]));
+    rules.extend(short(RuleDecision::Ask, [&own.ask, &default.ask]));
+    rules.extend(short(RuleDecision::Allow, [&own.allow, &default.allow]));
     rules
 }
 

@@ -231,7 +231,7 @@ macro_rules! tables {
             fn properties(properties: &mut Map<String, Value>) {
                 $($base::properties(properties);)?
                 $(
-                    let schema = with_entry(<$type>::schema(), "description", &doc_text(&[$($doc),*]));
+                    let schema = with_copied_member(<$type>::schema(), "description", &doc_text(&[$($doc),*]));
                     properties.insert(key_name(stringify!($field)), schema);
                 )*
             }
@@ -254,7 +254,7 @@ pub(super) fn key_name(field: &str) -> String {
 }
 
 /// Adds an entry to a schema.
-pub(super) fn with_entry(mut schema: Value, key: &str, what: &str) -> Value {
+pub(super) fn with_copied_member(mut schema: Value, key: &str, what: &str) -> Value {
     if let Some(schema) = schema.as_object_mut() {
         schema.insert(key.to_owned(), what.into());
     }

@@ -1,7 +1,7 @@
 //! Tests of one task board on several hosts.
 
 use brigade_core::store::Store as _;
-use brigade_link::News;
+use brigade_link::LinkEvent;
 use brigade_testkit::contract::run;
 use brigade_testkit::env::team;
 use brigade_wire::change::Change;
@@ -102,7 +102,7 @@ fn the_first_of_two_claims_wins_and_the_other_member_is_informed() {
             ["Your claim of task 1 was rejected: alice claimed it first. It is in_progress."]
         );
         assert!(a.texts("alice").await.is_empty());
-        let lost = News::Lost { id: 1, told: Some("bob".into()) };
+        let lost = LinkEvent::Lost { id: 1, told: Some("bob".into()) };
         assert_eq!(b.drain_events().iter().filter(|event| **event == lost).count(), 1);
     });
 }

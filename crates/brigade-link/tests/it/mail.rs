@@ -4,7 +4,7 @@ use brigade_core::event::Event;
 use brigade_core::mail::with_message;
 use brigade_core::signature::{LeadKey, Signer, SigningKey};
 use brigade_core::store::{Outgoing, Store as _};
-use brigade_link::News;
+use brigade_link::LinkEvent;
 use brigade_testkit::contract::run;
 use brigade_testkit::env::{member, team};
 use brigade_wire::generation::Generation::{New, Old};
@@ -72,8 +72,11 @@ fn only_mail_of_local_members_is_forwarded() {
             b.write(New, from, "alice", from);
         }
         sync(&[&b, &a]).await;
-        let refused =
-            b.drain_events().iter().filter(|event| matches!(event, News::Refused { .. })).count();
+        let refused = b
+            .drain_events()
+            .iter()
+            .filter(|event| matches!(event, LinkEvent::Refused { .. }))
+            .count();
         assert_eq!(refused, 3);
         assert_eq!(a.texts("alice").await, ["bob"]);
         assert_eq!(shared_store.inbox(&team(), &member("alice")).await.unwrap().len(), 1);

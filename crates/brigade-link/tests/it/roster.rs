@@ -1,8 +1,8 @@
 //! Tests of which members are local and which are remote.
 
 use brigade_core::roster;
-use brigade_core::store::{Shelf, Store as _};
-use brigade_link::News;
+use brigade_core::store::{NoteKind, Store as _};
+use brigade_link::LinkEvent;
 use brigade_testkit::contract::run;
 use brigade_testkit::env::{member, team};
 use brigade_wire::team::Team;
@@ -31,7 +31,7 @@ fn both_sides_get_the_team_and_all_members() {
         );
         for (name, host) in [("alice", "a"), ("bob", "b"), ("team-lead", "a")] {
             let note =
-                shared_store.kept(&team(), &member(name), Shelf::Home).await.unwrap().unwrap();
+                shared_store.kept(&team(), &member(name), NoteKind::Home).await.unwrap().unwrap();
             let note: serde_json::Value = serde_json::from_slice(&note).unwrap();
             assert_eq!(note["host"], host, "{name}");
         }
@@ -158,7 +158,8 @@ fn the_first_of_two_members_with_one_name_wins() {
         sync(&[&a, &b]).await;
         assert_eq!(names(shared_store.as_ref()).await.len(), 4);
         let events = b.drain_events();
-        let trouble = |event: &News| matches!(event, News::Trouble { why } if why.contains("dora"));
+        let trouble =
+            |event: &LinkEvent| matches!(event, LinkEvent::Trouble { why } if why.contains("dora"));
         assert!(events.iter().any(trouble), "{events:?}");
         // The mail belongs to the member on host a.
         b.write(brigade_wire::generation::Generation::New, "bob", "dora", "hers");

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use brigade_link::News;
+use brigade_link::LinkEvent;
 use brigade_testkit::contract::run;
 use brigade_wire::change::Change;
 use brigade_wire::generation::Generation::{New, Old};
@@ -89,12 +89,12 @@ fn a_disconnection_is_reported_once_and_waiting_mail_is_sent_afterwards() {
         until("the waiting messages arrive", || async { a.texts("alice").await.len() == 6 }).await;
         assert_eq!(a.texts("alice").await, ["before", "0", "1", "2", "3", "4"]);
         until("the reconnection is reported", || async {
-            b.events.lock().unwrap().contains(&News::Back)
+            b.events.lock().unwrap().contains(&LinkEvent::Back)
         })
         .await;
         let events = b.drain_events();
         assert_eq!(
-            events.iter().filter(|event| matches!(event, News::Cut { .. })).count(),
+            events.iter().filter(|event| matches!(event, LinkEvent::Cut { .. })).count(),
             1,
             "{events:?}"
         );
@@ -113,12 +113,12 @@ fn a_hanging_store_counts_as_unreachable() {
         b.flaky.hang(true);
         b.write(New, "bob", "alice", "waiting");
         let is_cut = || async {
-            b.events.lock().unwrap().iter().any(|event| matches!(event, News::Cut { .. }))
+            b.events.lock().unwrap().iter().any(|event| matches!(event, LinkEvent::Cut { .. }))
         };
         until("the disconnection is reported", is_cut).await;
         b.flaky.hang(false);
         until("the reconnection is reported", || async {
-            b.events.lock().unwrap().contains(&News::Back)
+            b.events.lock().unwrap().contains(&LinkEvent::Back)
         })
         .await;
         link.end().await;
@@ -142,7 +142,7 @@ fn reconnecting_does_not_read_the_whole_history_again() {
         b.write(New, "bob", "alice", "before");
         until("the first message arrives", has_arrived(1)).await;
         let before = b.flaky.history_reads();
-        let count_events = |is: fn(&News) -> bool| {
+        let count_events = |is: fn(&LinkEvent) -> bool| {
             let events = b.events.lock().unwrap();
             events.iter().filter(|event| is(event)).count()
         };
@@ -150,14 +150,14 @@ fn reconnecting_does_not_read_the_whole_history_again() {
             b.flaky.cut(true);
             b.write(Old, "bob", "alice", &format!("{cut}"));
             let is_cut =
-                || async { count_events(|event| matches!(event, News::Cut { .. })) == cut };
+                || async { count_events(|event| matches!(event, LinkEvent::Cut { .. })) == cut };
             until("the disconnection is reported", is_cut).await;
             b.flaky.cut(false);
             until("the waiting message arrives", has_arrived(cut + 1)).await;
             // The message arrives before the full check has finished. Only after that does the next
             // disconnection count as a new one.
             until("the reconnection is reported", || async {
-                count_events(|event| *event == News::Back) == cut
+                count_events(|event| *event == LinkEvent::Back) == cut
             })
             .await;
         }

@@ -13,11 +13,11 @@ use brigade_core::signature::Signer;
 use brigade_core::store::Store;
 use brigade_core::store::memory::MemoryStore;
 use brigade_files::FileStore;
-use brigade_link::{Ends, Link, News, Notebook, Pace};
+use brigade_link::{Link, LinkConfig, LinkEvent, LinkStateStore, Pace};
 use brigade_testkit::env::{member, member_plan, team, team_plan};
 use brigade_wire::generation::Generation;
 use brigade_wire::inbox::{self, Inbox};
-use brigade_wire::message::{NewMessage, Stamp};
+use brigade_wire::message::{GenerationFields, NewMessage};
 use brigade_wire::name::MemberName;
 use brigade_wire::task::{NewTask, Status, Task, TaskChange};
 use tempfile::TempDir;
@@ -36,7 +36,7 @@ impl LosableNotebook {
     }
 }
 
-impl Notebook for LosableNotebook {
+impl LinkStateStore for LosableNotebook {
     fn read(&self) -> std::io::Result<Option<Vec<u8>>> {
         Ok(self.0.lock().unwrap().clone())
     }
@@ -54,7 +54,7 @@ pub(crate) struct TestHost {
     pub(crate) store: Arc<FileStore>,
     pub(crate) notebook: Arc<LosableNotebook>,
     pub(crate) flaky: Arc<FlakyStore>,
-    pub(crate) events: Arc<Mutex<Vec<News>>>,
+    pub(crate) events: Arc<Mutex<Vec<LinkEvent>>>,
     pub(crate) signer: Option<Arc<dyn Signer>>,
     pub(crate) speaks_for: BTreeSet<MemberName>,
     /// The texts native members read, by member.
@@ -85,7 +85,7 @@ impl TestHost {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         // A separate store, as in another process, so that nothing is cached in memory.
         let local = Arc::new(FileStore::new(options(&self.home), Arc::clone(&clock)));
-        Link::new(Ends {
+        Link::new(LinkConfig {
             local,
             far: Arc::clone(&self.flaky) as _,
             clock,
@@ -94,7 +94,7 @@ impl TestHost {
             speaks_for: self.speaks_for.clone(),
             signer: self.signer.clone(),
             notebook: Arc::clone(&self.notebook) as _,
-            hears: Arc::new(move |event: &News| events.lock().unwrap().push(event.clone())),
+            hears: Arc::new(move |event: &LinkEvent| events.lock().unwrap().push(event.clone())),
             pace,
         })
         .unwrap()
@@ -141,8 +141,8 @@ impl TestHost {
     pub(crate) fn write(&self, generation: Generation, from: &str, to: &str, text: &str) {
         let id = Uuid::new_v4().to_string();
         let stamp = match generation {
-            Generation::Old => Stamp::Old { msg_id: None },
-            Generation::New => Stamp::New { msg_id: &id, lead_sig: None },
+            Generation::Old => GenerationFields::Old { msg_id: None },
+            Generation::New => GenerationFields::New { msg_id: &id, lead_sig: None },
         };
         let now = brigade_core::clock::wire_time(SystemClock.now());
         let message = NewMessage {
@@ -246,7 +246,7 @@ impl TestHost {
     }
 
     /// The link's events since the last call.
-    pub(crate) fn drain_events(&self) -> Vec<News> {
+    pub(crate) fn drain_events(&self) -> Vec<LinkEvent> {
         std::mem::take(&mut self.events.lock().unwrap())
     }
 }

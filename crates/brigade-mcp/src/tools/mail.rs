@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use brigade_core::event::Event;
-use brigade_core::mail::{self, Which, Words};
+use brigade_core::mail::{self, InboxFilter, Words};
 use brigade_core::protocol_text;
 use brigade_core::store::Mail;
 use brigade_wire::body::Body;
@@ -144,7 +144,7 @@ pub(super) async fn broadcast(desk: &Desk<'_>, args: Broadcast) -> Result<Reply,
 pub(super) async fn read_messages(desk: &Desk<'_>, args: ReadMessages) -> Result<Reply, Refusal> {
     let seat = desk.seat()?;
     if args.all {
-        return Ok(deliver(desk, &mail::inbox(seat, &seat.name, Which::All).await?));
+        return Ok(deliver(desk, &mail::inbox(seat, &seat.name, InboxFilter::All).await?));
     }
     Ok(deliver(desk, &desk.unseen().await?))
 }
@@ -163,7 +163,7 @@ pub(super) async fn wait_for_messages(
     let seconds = args.timeout_seconds.unwrap_or(DEFAULT_WAIT).min(MAX_WAIT);
     let end = began + Duration::from_secs(seconds);
     // Watch first, then read, so that a message in between is not missed.
-    let mut watch = seat.store.watch_proceedings(&seat.team).await?;
+    let mut watch = seat.store.watch_without_work(&seat.team).await?;
     let mut next_progress = began + PROGRESS_INTERVAL;
     loop {
         let unseen = desk.unseen().await?;

@@ -1,6 +1,6 @@
 //! Team tools: list members, create and delete the team.
 
-use brigade_core::roster::{self, Force, TeamPlan};
+use brigade_core::roster::{self, SkipChecks, TeamPlan};
 use brigade_wire::name::TeamName;
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
@@ -92,7 +92,7 @@ pub(super) async fn team_create(desk: &Desk<'_>, args: TeamCreate) -> Result<Rep
 
 pub(super) async fn team_delete(desk: &Desk<'_>, _: TeamDelete) -> Result<Reply, Refusal> {
     let seat = desk.seat()?;
-    roster::delete(seat, Force::No).await?;
+    roster::delete(seat, SkipChecks::No).await?;
     let message = format!("Team {} deleted", seat.team);
     Ok(Reply::done(message))
 }

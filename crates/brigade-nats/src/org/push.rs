@@ -18,7 +18,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A server's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Pushed {
+pub struct UpdateResult {
     /// The server's name.
     pub server: String,
     /// The account's public key.
@@ -50,7 +50,7 @@ pub async fn push(
     folder: &Folder,
     options: &Options,
     now: jiff::Timestamp,
-) -> Result<Vec<Pushed>, PushError> {
+) -> Result<Vec<UpdateResult>, PushError> {
     let client = login(folder, options, now).await?;
     let mut pushed = Vec::new();
     for (_, jwt) in folder.accounts()? {
@@ -106,7 +106,7 @@ async fn push_account(
     client: &Client,
     jwt: String,
     servers: usize,
-) -> Result<Vec<Pushed>, PushError> {
+) -> Result<Vec<UpdateResult>, PushError> {
     let unreachable =
         |error: Box<dyn std::error::Error + Send + Sync>| PushError::Unreachable(error);
     let inbox = client.new_inbox();
@@ -121,7 +121,7 @@ async fn push_account(
         let taken = answer.error.is_none();
         let Some(outcome) = answer.error.or(answer.data) else { continue };
         let (server, account, said) = (answer.server.name, outcome.account, outcome.message);
-        pushed.push(Pushed { server, account, taken, said });
+        pushed.push(UpdateResult { server, account, taken, said });
     }
     Ok(pushed)
 }

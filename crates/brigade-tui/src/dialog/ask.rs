@@ -6,7 +6,7 @@ use brigade_core::policy;
 use brigade_wire::name::{MemberName, TaskId};
 
 use super::super::keys::Command;
-use super::super::orders::Order;
+use super::super::orders::TeamAction;
 use super::super::screen::{Effect, Screen};
 use super::super::views::{self, View, mail};
 use super::form::{FormDialog, FormField, FormPurpose};
@@ -28,7 +28,7 @@ pub(crate) fn ask(screen: &mut Screen, command: Command) -> Vec<Effect> {
             None => screen.say("nothing is selected", true),
         },
         Command::Link => return link(screen),
-        command if command.is_order() => {
+        command if command.acts_on_team() => {
             if screen.replay.is_some() {
                 screen.say("actions are not available in a replay", true);
             } else if screen.me.is_none() {
@@ -116,7 +116,7 @@ fn order(screen: &Screen, command: Command) -> Result<Dialog, &'static str> {
                 return Err("the lead cannot be stopped here; `brigade down` stops the team");
             }
             let name = person.member_name().ok_or("this member's name is not valid")?;
-            let order = |now| Effect::Do(Order::Stop { name: name.clone(), now });
+            let order = |now| Effect::Do(TeamAction::Stop { name: name.clone(), now });
             Dialog::Confirm(ConfirmDialog {
                 question: format!("Ask {name} to stop?"),
                 lines: vec![
@@ -134,7 +134,10 @@ fn order(screen: &Screen, command: Command) -> Result<Dialog, &'static str> {
                 ListChoice {
                     label: owner.unwrap_or_else(|| "no owner".into()),
                     hint: String::new(),
-                    action: ChoiceAction::Effect(Effect::Do(Order::Assign { id, owner: parsed })),
+                    action: ChoiceAction::Effect(Effect::Do(TeamAction::Assign {
+                        id,
+                        owner: parsed,
+                    })),
                     search_terms: String::new(),
                 }
             };
@@ -147,13 +150,13 @@ fn order(screen: &Screen, command: Command) -> Result<Dialog, &'static str> {
             let (question, order, means) = if command == Command::Claim {
                 (
                     format!("Claim task {id}?"),
-                    Order::Claim { id },
+                    TeamAction::Claim { id },
                     "You become its owner and it is marked in progress.",
                 )
             } else {
                 (
                     format!("Mark task {id} as done?"),
-                    Order::Finish { id },
+                    TeamAction::Finish { id },
                     "Tasks that wait only for it become ready.",
                 )
             };
@@ -177,7 +180,7 @@ fn order(screen: &Screen, command: Command) -> Result<Dialog, &'static str> {
             Dialog::Confirm(ConfirmDialog {
                 question: format!("Approve {from}'s {kind}?"),
                 lines,
-                yes: Effect::Do(Order::Answer {
+                yes: Effect::Do(TeamAction::Answer {
                     request_id: approval.request_id.clone(),
                     no: None,
                 }),
@@ -199,13 +202,13 @@ fn order(screen: &Screen, command: Command) -> Result<Dialog, &'static str> {
             let (question, order, lines) = if command == Command::Pane {
                 (
                     format!("Open {name}'s window?"),
-                    Order::Pane { name },
+                    TeamAction::Pane { name },
                     "Press ctrl-b d to come back.",
                 )
             } else {
                 (
                     format!("Open a shell in {name}'s folder?"),
-                    Order::Worktree { name },
+                    TeamAction::Worktree { name },
                     "Type exit to come back.",
                 )
             };

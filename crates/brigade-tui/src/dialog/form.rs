@@ -6,7 +6,7 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use tui_input::Input;
 use tui_input::backend::crossterm::EventHandler;
 
-use super::super::orders::Order;
+use super::super::orders::TeamAction;
 use super::super::screen::Effect;
 
 /// The action that a form collects input for.
@@ -149,13 +149,13 @@ impl FormDialog {
         self.value(label) == "yes"
     }
 
-    fn order(&self) -> Result<Order, String> {
+    fn order(&self) -> Result<TeamAction, String> {
         Ok(match &self.purpose {
             FormPurpose::Send => {
-                Order::Send { to: self.required("to")?, text: self.required("text")? }
+                TeamAction::Send { to: self.required("to")?, text: self.required("text")? }
             }
-            FormPurpose::Broadcast => Order::Broadcast { text: self.required("text")? },
-            FormPurpose::AddTask => Order::AddTask {
+            FormPurpose::Broadcast => TeamAction::Broadcast { text: self.required("text")? },
+            FormPurpose::AddTask => TeamAction::AddTask {
                 subject: self.required("subject")?,
                 description: self.value("description").to_owned(),
                 after: tasks(self.value("after"))?,
@@ -169,11 +169,12 @@ impl FormDialog {
                 let name = self.member("name")?.ok_or("name is missing")?;
                 let prompt = Some(self.value("prompt").to_owned()).filter(|text| !text.is_empty());
                 let (worktree, plan) = (self.yes("worktree"), self.yes("plan first"));
-                Order::Spawn { name, agent, prompt, worktree, plan }
+                TeamAction::Spawn { name, agent, prompt, worktree, plan }
             }
-            FormPurpose::Deny { request_id } => {
-                Order::Answer { request_id: request_id.clone(), no: Some(self.required("reason")?) }
-            }
+            FormPurpose::Deny { request_id } => TeamAction::Answer {
+                request_id: request_id.clone(),
+                no: Some(self.required("reason")?),
+            },
         })
     }
 }

@@ -111,7 +111,8 @@ pub(crate) fn palette(screen: &mut Screen) -> Vec<Effect> {
     let omitted = [Command::Palette, Command::Up, Command::Down, Command::Left, Command::Right];
     let (current, is_replay) = (screen.view, screen.replay.is_some());
     let offered = |key: &&KeyBinding| {
-        let is_omitted = omitted.contains(&key.command) || (is_replay && key.command.is_order());
+        let is_omitted =
+            omitted.contains(&key.command) || (is_replay && key.command.acts_on_team());
         !is_omitted && (key.scope != KeyScope::Replay || is_replay)
     };
     let (of_this_view, of_other_views): (Vec<&KeyBinding>, Vec<&KeyBinding>) =

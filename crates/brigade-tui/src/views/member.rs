@@ -4,7 +4,7 @@ mod item;
 mod tape;
 
 use brigade_core::event::{Act, Event};
-use brigade_core::projection::{Kind, Person, Who};
+use brigade_core::projection::{Kind, MemberIndex, Person};
 use brigade_wire::task::Status;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
@@ -23,7 +23,7 @@ use brigade_core::text::{cut, one_line};
 #[derive(Debug, Default)]
 pub(crate) struct MemberViewState {
     /// The scroll position and the member it belongs to; `None` follows the latest activity.
-    at: Option<(Who, ActivityPosition)>,
+    at: Option<(MemberIndex, ActivityPosition)>,
 }
 
 pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {

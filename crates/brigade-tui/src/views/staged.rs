@@ -13,7 +13,7 @@ use serde_json::value::to_raw_value;
 use super::View;
 use crate::frame;
 use crate::keys::Command;
-use crate::screen::{Happening, Screen};
+use crate::screen::{Screen, ScreenEvent};
 use crate::style::Theme;
 
 /// A screen whose records the test provides.
@@ -42,8 +42,8 @@ impl ScriptedTeam {
         let record = Arc::new(Record { at: at(milliseconds), by: None, event });
         let spot = self.stored.keep(Arc::clone(&record));
         let batch = Batch { records: vec![(spot, record)], caught_up: true };
-        self.screen.update(Happening::Records(batch));
-        self.screen.update(Happening::Time(at(milliseconds)));
+        self.screen.update(ScreenEvent::Records(batch));
+        self.screen.update(ScreenEvent::Time(at(milliseconds)));
     }
 
     pub(crate) fn join(&mut self, milliseconds: i64, name: &str) {
@@ -68,7 +68,7 @@ impl ScriptedTeam {
         text: &str,
     ) -> MessageKey {
         self.message_count += 1;
-        let key = MessageKey::of_id(&self.message_count.to_string());
+        let key = MessageKey::from_id(&self.message_count.to_string());
         let timestamp = at(milliseconds).to_string();
         let message = json!({"from": from, "text": text, "timestamp": timestamp, "read": false});
         let message = to_raw_value(&message).unwrap();

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use brigade_core::event::{Act, Event};
 use brigade_core::mail::with_message;
-use brigade_core::projection::{Card, Doing, Person};
+use brigade_core::projection::{Card, MemberActivity, Person};
 use brigade_wire::task::Status;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
@@ -224,7 +224,7 @@ pub(crate) fn state(screen: &Screen, person: &Person) -> (&'static str, &'static
     let doing = person.doing();
     let (sign, word) = style::state_label(doing);
     // A human lead reports no activity.
-    let leads = doing == Doing::Unknown && screen.picture.leads(person.who);
+    let leads = doing == MemberActivity::Unknown && screen.picture.leads(person.who);
     (sign, if leads { "lead" } else { word }, screen.theme.doing(doing))
 }
 

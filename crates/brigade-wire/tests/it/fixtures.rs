@@ -8,7 +8,7 @@ use brigade_wire::change::Change;
 use brigade_wire::generation::Generation;
 use brigade_wire::inbox::{self, Inbox};
 use brigade_wire::member::{Member, MemberChange, NewMember};
-use brigade_wire::message::{Entry, NewMessage, Stamp};
+use brigade_wire::message::{Entry, GenerationFields, NewMessage};
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 use brigade_wire::task::{NewTask, Status, Task, TaskChange};
 use brigade_wire::team::{NewTeam, Team, TeamChange};
@@ -131,7 +131,7 @@ fn inbox(bytes: &[u8]) -> Result<Option<Vec<u8>>, Damage> {
         timestamp: "t",
         color: None,
         read: false,
-        stamp: Stamp::Old { msg_id: None },
+        stamp: GenerationFields::Old { msg_id: None },
     };
     check_change_and_undo(
         bytes,
@@ -157,8 +157,8 @@ fn inbox(bytes: &[u8]) -> Result<Option<Vec<u8>>, Damage> {
         let (from, text, timestamp) = (message.from(), message.text(), message.timestamp());
         let (summary, msg_id, lead_sig) = (message.summary(), message.msg_id(), message.lead_sig());
         let stamp = match msg_id.as_deref() {
-            Some(msg_id) => Stamp::New { msg_id, lead_sig: lead_sig.as_deref() },
-            None => Stamp::Old { msg_id: None },
+            Some(msg_id) => GenerationFields::New { msg_id, lead_sig: lead_sig.as_deref() },
+            None => GenerationFields::Old { msg_id: None },
         };
         let new = NewMessage {
             from: &from,

@@ -3,7 +3,7 @@
 use brigade_wire::color::Color;
 use brigade_wire::generation::Generation;
 use brigade_wire::inbox::{self, Inbox};
-use brigade_wire::message::{Entry, NewMessage, Stamp};
+use brigade_wire::message::{Entry, GenerationFields, NewMessage};
 use brigade_wire::task::Task;
 use brigade_wire::team::Team;
 use brigade_wire::{Damage, Kind};
@@ -18,7 +18,7 @@ fn message(text: &str) -> NewMessage<'_> {
         timestamp: "2026-11-15T00:00:29.290Z",
         color: None,
         read: false,
-        stamp: Stamp::Old { msg_id: None },
+        stamp: GenerationFields::Old { msg_id: None },
     }
 }
 
@@ -139,9 +139,9 @@ fn new_messages_have_the_bytes_that_claude_code_writes() {
         json(&old),
         r#"{"from":"alice","text":"t","summary":"s","timestamp":"2026-11-15T00:00:29.290Z","color":"blue","read":false}"#
     );
-    let marked = NewMessage { stamp: Stamp::Old { msg_id: Some("i") }, ..old.clone() };
+    let marked = NewMessage { stamp: GenerationFields::Old { msg_id: Some("i") }, ..old.clone() };
     assert!(json(&marked).ends_with(r#""read":false,"msg_id":"i"}"#));
-    let signed = Stamp::New { msg_id: "i", lead_sig: Some("g") };
+    let signed = GenerationFields::New { msg_id: "i", lead_sig: Some("g") };
     assert_eq!(
         json(&NewMessage { stamp: signed, ..old }),
         r#"{"from":"alice","text":"t","summary":"s","timestamp":"2026-11-15T00:00:29.290Z","color":"blue","msgV":1,"msg_id":"i","type":"message","read":false,"lead_sig":"g"}"#

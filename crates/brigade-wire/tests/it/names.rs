@@ -178,8 +178,8 @@ fn colours_are_assigned_in_order() {
 
 #[test]
 fn only_session_names_indicate_the_generation() {
-    assert_eq!(Generation::of_team_name("session-e04d42a1"), Some(Generation::New));
+    assert_eq!(Generation::from_team_name("session-e04d42a1"), Some(Generation::New));
     for name in ["labtui", "session-", "session-e04d42a", "session-E04D42A1", "session-e04d42a12"] {
-        assert_eq!(Generation::of_team_name(name), None, "{name}");
+        assert_eq!(Generation::from_team_name(name), None, "{name}");
     }
 }

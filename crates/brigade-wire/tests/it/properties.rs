@@ -1,7 +1,7 @@
 //! Checks the invariants on generated documents: any JSON, in any layout.
 
 use brigade_wire::inbox::{self, EMPTY, Inbox};
-use brigade_wire::message::{NewMessage, Stamp};
+use brigade_wire::message::{GenerationFields, NewMessage};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -175,7 +175,7 @@ proptest! {
                 timestamp: "t",
                 color: None,
                 read: true,
-                stamp: Stamp::New { msg_id: "i", lead_sig: None },
+                stamp: GenerationFields::New { msg_id: "i", lead_sig: None },
             };
             inbox::append(&mut spliced, std::slice::from_ref(&message)).expect("an inbox");
             all.push(message);

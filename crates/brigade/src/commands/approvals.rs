@@ -7,7 +7,7 @@ use brigade_core::approvals::{self, Approval};
 use brigade_core::event::{Event, Record};
 use brigade_core::seat::Seat;
 use brigade_core::store::Watch;
-use brigade_host::history_text::Story;
+use brigade_host::history_text::LogFormatter;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
@@ -24,7 +24,7 @@ pub(crate) async fn run(context: &Context, follow: bool) -> Result<u8, CliError>
     let seat = context.seat().await?;
     // Start the watch before reading the waiting requests, so that no later request is missed.
     let watch =
-        if follow { Some(context.store.watch_proceedings(&seat.team).await?) } else { None };
+        if follow { Some(context.store.watch_without_work(&seat.team).await?) } else { None };
     let waiting = patiently(approvals::waiting(&seat)).await?;
     let now = context.clock.now();
     if let Some(watch) = watch {
@@ -87,7 +87,7 @@ impl Follower<'_> {
             let record = match tokio::time::timeout(POLL_INTERVAL, watch.next()).await {
                 Ok(Some(record)) => record,
                 Ok(None) => break,
-                Err(_) if output::is_abandoned() => break,
+                Err(_) if output::is_stdout_closed() => break,
                 Err(_) => continue,
             };
             match &record.event {
@@ -113,7 +113,7 @@ impl Follower<'_> {
         if self.context.json {
             output::print_json(&record)?;
         } else {
-            output::print(&Story::new(TimeZone::system()).go_on(record, output::width()))?;
+            output::print(&LogFormatter::new(TimeZone::system()).go_on(record, output::width()))?;
         }
         Ok(())
     }

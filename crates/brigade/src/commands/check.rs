@@ -10,12 +10,12 @@ use serde_json::json;
 
 use crate::context::current_dir;
 use crate::error::CliError;
-use crate::graph::{self, Drawing};
+use crate::graph::{self, TaskTree};
 use crate::output::{self, Cell, FAINT, STRONG, Table};
 use crate::{env, exit};
 use brigade_host::preflight;
-use brigade_host::spec::{AccessWord, MemberSpec, Place, TeamSpec};
-use brigade_host::team_file::{self, FileError};
+use brigade_host::spec::{AccessLevel, MemberSpec, Place, TeamSpec};
+use brigade_host::team_file::{self, TeamFileError};
 
 /// Maximum number of tasks to draw. A larger graph would be unreadable.
 const MAX_DRAWN: usize = 200;
@@ -24,7 +24,7 @@ const MAX_DRAWN: usize = 200;
 pub(crate) fn check(json: bool, file: Option<&Path>) -> Result<u8, CliError> {
     let path = file.map_or_else(found, |file| Ok(file.to_owned()))?;
     let team = match team_file::read(&path) {
-        Err(FileError::Mistakes { path, mistakes }) if json => {
+        Err(TeamFileError::Mistakes { path, mistakes }) if json => {
             output::print_json(&json!({ "valid": false, "file": path, "mistakes": mistakes }))?;
             return Ok(exit::FAILED);
         }
@@ -93,7 +93,7 @@ fn text(path: &Path, team: &TeamSpec) -> String {
         1..=MAX_DRAWN => {
             let graph = team_file::graph(&team.tasks);
             text.push('\n');
-            text.push_str(&graph::text(&Drawing::of(&graph), output::width()));
+            text.push_str(&graph::text(&TaskTree::of(&graph), output::width()));
         }
         many => {
             let _infallible = writeln!(text, "\n{many} tasks, too many to draw.");
@@ -109,10 +109,10 @@ fn row(member: &MemberSpec, team: &TeamSpec) -> [Cell; 7] {
         Place::Native => "native",
     };
     let access = match (member.access, member.plan) {
-        (AccessWord::Ask, false) => "ask",
-        (AccessWord::Ask, true) => "plan, then ask",
-        (AccessWord::Full, false) => "everything",
-        (AccessWord::Full, true) => "plan, then everything",
+        (AccessLevel::Ask, false) => "ask",
+        (AccessLevel::Ask, true) => "plan, then ask",
+        (AccessLevel::Full, false) => "everything",
+        (AccessLevel::Full, true) => "plan, then everything",
     };
     let dir = member.cwd.strip_prefix(&team.root).unwrap_or(&member.cwd);
     let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use brigade_core::text;
-use brigade_host::down::{self, TakenDown};
+use brigade_host::down::{self, DownResult};
 use brigade_host::progress::Ended;
 use brigade_host::shutdown::Manner;
 use brigade_wire::name::MemberName;
@@ -42,7 +42,7 @@ pub(crate) async fn stop(context: &Context, stop: &Stop) -> Result<u8, CliError>
 pub(crate) async fn run(context: &Context, down: &Down) -> Result<u8, CliError> {
     let manner = manner(&down.how, false);
     let taken = down::down(context, down.which.as_ref(), manner, &progress::print).await?;
-    let TakenDown { team, members, lost_tasks, stays_elsewhere } = taken;
+    let DownResult { team, members, lost_tasks, stays_elsewhere } = taken;
     if lost_tasks > 0 {
         let tasks = text::count(lost_tasks, "unfinished task");
         output::note(&format!("team deleted with {tasks}; `brigade log --team {team}` shows them"));
@@ -79,7 +79,7 @@ pub(crate) async fn without_store(
     output::note(&format!(
         "{}; killed the members of team {team} on this host; the team still exists on the NATS server: run \
          `brigade down {team}` when the server is reachable",
-        unreachable.in_one_line()
+        unreachable.to_one_line()
     ));
     if global.json {
         let ended: Vec<(MemberName, Ended)> =

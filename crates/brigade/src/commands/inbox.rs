@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use brigade_core::mail::{self, Which};
+use brigade_core::mail::{self, InboxFilter};
 use brigade_core::protocol_text;
 use brigade_core::store::{Mail, Mark};
 use brigade_core::text;
@@ -38,7 +38,7 @@ pub(crate) async fn run(
         let error = CliTrouble::NotYours { of: of.to_string(), me: seat.name.to_string() };
         return Err(CliError::failed(error).hint(format!("if you are {of}, add `--as {of}`")));
     }
-    let which = if options.unread { Which::Unread } else { Which::All };
+    let which = if options.unread { InboxFilter::Unread } else { InboxFilter::All };
     let mail = patiently(mail::inbox(&seat, &of, which)).await?;
     if context.json {
         output::print_array(mail.iter().map(|mail| mail.json.as_slice()))?;

@@ -12,7 +12,7 @@ use brigade_core::clock::Clock;
 use brigade_core::store::Store;
 use brigade_core::text;
 use brigade_files::FileStore;
-use brigade_link::{Ends, Link, LinkError, News, Notebook, Pace};
+use brigade_link::{Link, LinkConfig, LinkError, LinkEvent, LinkStateStore, Pace};
 use brigade_wire::name::{MemberName, TeamName};
 use serde::Serialize;
 use tokio::task::JoinSet;
@@ -138,7 +138,7 @@ impl HostLinks {
                 }
                 () = tokio::time::sleep(POLL_INTERVAL) => {}
             }
-            if output::is_abandoned() {
+            if output::is_stdout_closed() {
                 return Ok(exit::DONE);
             }
         }
@@ -155,16 +155,16 @@ impl HostLinks {
             CliError::failed(CliTrouble::LinkedAlready { team: team.to_string() })
         })?;
         let (json, name) = (self.context.json, team.clone());
-        let ends = Ends {
+        let ends = LinkConfig {
             local: Arc::clone(&self.local),
             far: Arc::clone(&self.context.store) as Arc<dyn Store>,
             clock: Arc::clone(&self.context.clock) as Arc<dyn Clock>,
             host: self.host.clone(),
             team: team.clone(),
             speaks_for: self.speaks_for.clone(),
-            signer: Some(Arc::new(self.context.keys_of_files(team)) as _),
+            signer: Some(Arc::new(self.context.file_store_keys(team)) as _),
             notebook: Arc::new(StateFile { path: self.folder.join(format!("{team}.json")) }),
-            hears: Arc::new(move |news: &News| show(json, &name, news)),
+            hears: Arc::new(move |news: &LinkEvent| show(json, &name, news)),
             pace: Pace::default(),
         };
         Ok((Link::new(ends).map_err(failed)?, held))
@@ -176,11 +176,11 @@ impl HostLinks {
 struct NewsDocument<'l> {
     team: &'l TeamName,
     #[serde(flatten)]
-    news: &'l News,
+    news: &'l LinkEvent,
 }
 
 /// Prints an action of a link. The main loop notices if standard output was closed.
-fn show(json: bool, team: &TeamName, news: &News) {
+fn show(json: bool, team: &TeamName, news: &LinkEvent) {
     let _abandoned = if json {
         output::print_json(&NewsDocument { team, news })
     } else {
@@ -194,7 +194,7 @@ struct StateFile {
     path: PathBuf,
 }
 
-impl Notebook for StateFile {
+impl LinkStateStore for StateFile {
     fn read(&self) -> io::Result<Option<Vec<u8>>> {
         match fs::read(&self.path) {
             Ok(text) => Ok(Some(text)),

@@ -9,7 +9,7 @@ use brigade_wire::name::TeamName;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::{exit, output};
-use brigade_host::history_text::Story;
+use brigade_host::history_text::LogFormatter;
 use jiff::tz::TimeZone;
 
 /// How often to check whether standard output is still open while there are no events.
@@ -18,8 +18,11 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 pub(crate) async fn run(context: &Context, follow: bool, work: bool) -> Result<u8, CliError> {
     let team = team(context).await?;
     let (mut feed, _) = context.store.chronicle(&team).await?;
-    let mut story =
-        if work { Story::with_work(TimeZone::system()) } else { Story::new(TimeZone::system()) };
+    let mut story = if work {
+        LogFormatter::with_work(TimeZone::system())
+    } else {
+        LogFormatter::new(TimeZone::system())
+    };
     // In text output, the line of a message includes when it was read, so collect the whole history first.
     let mut past = Vec::new();
     let mut empty = true;
@@ -48,7 +51,7 @@ pub(crate) async fn run(context: &Context, follow: bool, work: bool) -> Result<u
     loop {
         let batch = match tokio::time::timeout(POLL_INTERVAL, feed.next()).await {
             Ok(Some(batch)) => batch,
-            Err(_) if !output::is_abandoned() => continue,
+            Err(_) if !output::is_stdout_closed() => continue,
             // A deleted team has no further events.
             Ok(None) | Err(_) => return Ok(exit::DONE),
         };

@@ -15,7 +15,7 @@ use crate::{env, exit};
 pub(crate) async fn run(context: Context) -> Result<u8, CliError> {
     let context = Arc::new(context.into_host());
     let mail = if env::read(env::DELIVERED).is_some() { Mail::Delivered } else { Mail::Fetched };
-    let (team, me) = (context.named_team(), context.named_me());
+    let (team, me) = (context.named_team(), context.named_member());
     let leads = me.is_none_or(|me| *me == MemberName::lead());
     match team {
         Some(team) if context.store.team(team).await?.is_some() => {
@@ -24,7 +24,7 @@ pub(crate) async fn run(context: Context) -> Result<u8, CliError> {
                 return Err(error.hint(format!("add `--as NAME`, or set {}", env::AS)));
             };
             let seat = context.seat_of(team.clone(), me.clone());
-            let seat = seat.with_hand(context.agent());
+            let seat = seat.with_user(context.agent());
             brigade_mcp::serve(Arc::clone(&context), seat, mail).await?;
         }
         Some(team) if !leads => {
@@ -36,7 +36,7 @@ pub(crate) async fn run(context: Context) -> Result<u8, CliError> {
             return Err(error.hint(format!("say `--team TEAM`, or set {}", env::TEAM)));
         }
         named => {
-            brigade_mcp::serve_founder(Arc::clone(&context), named.cloned(), mail).await?;
+            brigade_mcp::serve_without_team(Arc::clone(&context), named.cloned(), mail).await?;
         }
     }
     Ok(exit::DONE)

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use brigade_core::board;
 use brigade_core::graph::Graph;
-use brigade_core::mail::{self, Which};
+use brigade_core::mail::{self, InboxFilter};
 use brigade_core::pulse::Liveness;
 use brigade_core::seat::Seat;
 use brigade_core::text;
@@ -100,7 +100,7 @@ async fn read_overview(host: &Host, seat: &Seat) -> Result<TeamOverview, CliErro
         let Some(name) = member.name() else { continue };
         let (unread, liveness) = match name.parse::<MemberName>() {
             Ok(name) => {
-                let unread = mail::inbox(seat, &name, Which::Unread).await?.len();
+                let unread = mail::inbox(seat, &name, InboxFilter::Unread).await?.len();
                 (Some(unread), local_liveness(host, seat, &name).await?)
             }
             Err(_) => (None, None),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use brigade_agents::driver::{self, Access};
 use brigade_core::roster;
 use brigade_core::seat::Seat;
-use brigade_core::store::Shelf;
+use brigade_core::store::NoteKind;
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::team::Team;
 use rustix::process::setsid;
@@ -18,13 +18,13 @@ use crate::error::{CliError, CliTrouble, Trouble};
 use crate::{env, exit};
 use brigade_host::error::failed;
 use brigade_host::native::{self, Surroundings};
-use brigade_host::spec::{AccessWord, MemberSpec, Place};
+use brigade_host::spec::{AccessLevel, MemberSpec, Place};
 use brigade_host::{Host, process_lock, spawn};
 
 pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
     let missing = |what| CliError::usage(CliTrouble::NativeArgument { what });
     let team = context.named_team().ok_or_else(|| missing("--team"))?;
-    let name = context.named_me().ok_or_else(|| missing("--as"))?;
+    let name = context.named_member().ok_or_else(|| missing("--as"))?;
     let host = context.host()?;
     let Some(spec) = host.registry.member(team, name)? else {
         let (name, team) = (name.to_string(), team.to_string());
@@ -40,7 +40,7 @@ pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
         return Ok(exit::DONE);
     };
     let seat = context.seat_of(team.clone(), name.clone());
-    spawn::refuse_elsewhere(&host, &seat, name).await?;
+    spawn::check_not_elsewhere(&host, &seat, name).await?;
     let cwd = match host.worktree(team, &spec) {
         Some(worktree) => worktree.make(&spec.cwd)?,
         None => spec.cwd.clone(),
@@ -80,10 +80,10 @@ async fn play(
     };
     let access = match spec.access {
         _ if spec.plan => Access::ReadOnly,
-        AccessWord::Ask => Access::Ask,
-        AccessWord::Full => Access::Full,
+        AccessLevel::Ask => Access::Ask,
+        AccessLevel::Full => Access::Full,
     };
-    let first = seat.store.kept(team, name, Shelf::Memory).await?.is_none();
+    let first = seat.store.kept(team, name, NoteKind::Memory).await?.is_none();
     let ours = host.leads(&seat).await?;
     // In a NATS store the server authenticates senders, so messages need no signature.
     let is_signed = ours && context.home().engine().is_none();

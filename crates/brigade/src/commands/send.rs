@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use brigade_core::mail::{self, MAX_TEXT, Words};
+use brigade_core::mail::{self, MAX_TEXT_BYTES, Words};
 use serde::Serialize;
 
 use super::waits;
@@ -43,13 +43,13 @@ pub(super) fn text(given: String) -> Result<String, CliError> {
     }
     let mut bytes = Vec::new();
     // Read slightly more than the limit, enough to notice a text that is too long without holding all of it.
-    let limit = u64::try_from(MAX_TEXT).unwrap_or(u64::MAX).saturating_add(2);
+    let limit = u64::try_from(MAX_TEXT_BYTES).unwrap_or(u64::MAX).saturating_add(2);
     std::io::stdin().lock().take(limit).read_to_end(&mut bytes).map_err(|source| {
         let doing = "read standard input".into();
         CliError::failed(Trouble::Io { doing, source })
     })?;
     // A long text may be cut within a character: report it as too long, not as invalid UTF-8.
-    if bytes.len() > MAX_TEXT + 1 {
+    if bytes.len() > MAX_TEXT_BYTES + 1 {
         return Ok(String::from_utf8_lossy(&bytes).into_owned());
     }
     let mut text = String::from_utf8(bytes).map_err(|_| CliError::failed(CliTrouble::NotText))?;

@@ -4,12 +4,12 @@ use brigade_agents::driver::{Access, Choice};
 use brigade_core::roster::{self, MemberPlan};
 use brigade_core::seat::Seat;
 use brigade_host::spawn;
-use brigade_host::spec::{Answers, MemberSpec, Place};
+use brigade_host::spec::{ApprovalAuthority, MemberSpec, Place};
 use brigade_wire::name::MemberName;
 use serde_json::json;
 
 use super::teammate::{Wanted, play};
-use crate::cli::{Spawn, Where};
+use crate::cli::{Spawn, SpawnPlace};
 use crate::context::{Context, cwd};
 use crate::error::{CliError, Trouble};
 use crate::output::{self, STRONG};
@@ -23,9 +23,9 @@ pub(crate) async fn run(context: &Context, asked: &Spawn) -> Result<u8, CliError
     let choice = spawn::known_agent(&asked.agent)?;
     let seat = context.seat_of(context.team().await?, asked.name.clone());
     match asked.place {
-        Where::Here => here(context, seat, choice, asked).await,
-        Where::Headless => there(context, &seat, asked, Place::Headless).await,
-        Where::Tmux => there(context, &seat, asked, Place::Tmux).await,
+        SpawnPlace::Here => here(context, seat, choice, asked).await,
+        SpawnPlace::Headless => there(context, &seat, asked, Place::Headless).await,
+        SpawnPlace::Tmux => there(context, &seat, asked, Place::Tmux).await,
     }
 }
 
@@ -56,7 +56,7 @@ async fn here(
         prompt: prompt.clone(),
         cwd: cwd(),
         inherits: None,
-        answers: Answers::Person,
+        answers: ApprovalAuthority::Person,
         home: context.home().clone(),
         comes_back: false,
     };

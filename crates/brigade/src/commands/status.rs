@@ -9,10 +9,10 @@ use crate::error::CliError;
 use crate::output::{self, BUSY, Cell, FAINT, STRONG, Table};
 use crate::{exit, progress};
 use brigade_host::Host;
-use brigade_host::down::{if_none_is_up, which};
+use brigade_host::down::{no_team_hint, which};
 use brigade_host::spec::Place;
 use brigade_host::state::{self, TeamState};
-use brigade_host::worktree::Distance;
+use brigade_host::worktree::BranchDistance;
 
 pub(crate) async fn run(context: &Context, only_metrics: bool) -> Result<u8, CliError> {
     if only_metrics {
@@ -57,7 +57,7 @@ pub(crate) async fn run(context: &Context, only_metrics: bool) -> Result<u8, Cli
 async fn hint(context: &Context, host: &Host) -> Result<String, CliError> {
     let stored = context.store.teams().await?;
     Ok(match stored.as_slice() {
-        [] => if_none_is_up(context, host),
+        [] => no_team_hint(context, host),
         teams => {
             let names: Vec<&str> = teams.iter().map(TeamName::as_str).collect();
             let (were, it) = if names.len() == 1 { ("was", "it") } else { ("were", "them") };
@@ -102,7 +102,7 @@ fn render(host: &Host, state: &TeamState) -> String {
     }
     text.push_str(&table.render("  ", output::width()));
     for member in &state.members {
-        if let Some(Distance { branch, ahead, behind, changed }) = &member.worktree {
+        if let Some(BranchDistance { branch, ahead, behind, changed }) = &member.worktree {
             text.push_str(&format!(
                 "  {FAINT}{branch}: {ahead} ahead, {behind} behind, {changed} files uncommitted{FAINT:#}\n"
             ));

@@ -4,7 +4,7 @@ mod carry;
 mod list;
 pub(super) mod show;
 
-use brigade_core::roster::{self, Force, MemberPlan, TeamPlan};
+use brigade_core::roster::{self, MemberPlan, SkipChecks, TeamPlan};
 use brigade_wire::name::{MemberName, TeamName};
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use brigade_core::task_view;
 
 use crate::cli::{ActivityWord, Global, TeamCommand, TeamJoin};
 use crate::context::{Context, cwd};
-use crate::error::{CliError, Trouble, members_are};
+use crate::error::{CliError, Trouble, members_hint};
 use crate::exit;
 use crate::output::{self, STRONG};
 use crate::slow_notice::{patiently, saying};
@@ -28,7 +28,7 @@ pub(crate) async fn run(global: Global, command: TeamCommand) -> Result<u8, CliE
         TeamCommand::List => list::run(&Context::reading(global).await?).await,
         TeamCommand::Show { name } => show::run(&Context::reading(global).await?.on(name)).await,
         TeamCommand::Delete { name, force } => {
-            let force = if force { Force::Yes } else { Force::No };
+            let force = if force { SkipChecks::Yes } else { SkipChecks::No };
             delete(&Context::new(global).await?.on(name), force).await
         }
         TeamCommand::Export { name, file } => {
@@ -60,7 +60,7 @@ async fn create(context: &Context, name: TeamName, description: &str) -> Result<
     Ok(exit::DONE)
 }
 
-async fn delete(context: &Context, force: Force) -> Result<u8, CliError> {
+async fn delete(context: &Context, force: SkipChecks) -> Result<u8, CliError> {
     let seat = context.seat().await?;
     patiently(roster::delete(&seat, force)).await?;
     let team = &seat.team;
@@ -96,7 +96,7 @@ async fn leave(context: &Context, name: &MemberName) -> Result<u8, CliError> {
     let team = &seat.team;
     if released.is_empty() && !was_there {
         let error = Trouble::NoMember { name: name.to_string(), team: team.to_string() };
-        return Err(CliError::failed(error).hint(members_are(&members)));
+        return Err(CliError::failed(error).hint(members_hint(&members)));
     }
     if context.json {
         let released = task_view::texts(released);

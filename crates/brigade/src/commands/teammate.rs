@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use brigade_agents::brief::{self, Mail};
-use brigade_agents::driver::{self, Access, Choice, Launch, ToolServer};
+use brigade_agents::driver::{self, Access, Choice, LaunchOptions, ToolServer};
 use brigade_agents::program::Start;
 use brigade_agents::teammate::{self, Plan, Player};
 use brigade_core::authority::Role;
@@ -23,7 +23,7 @@ use brigade_host::location::Location;
 use brigade_host::process;
 use brigade_host::process_tree;
 use brigade_host::signals::{self, StopSignal};
-use brigade_host::spec::Answers;
+use brigade_host::spec::ApprovalAuthority;
 
 use crate::{env, exit};
 
@@ -33,7 +33,7 @@ pub(crate) async fn run(global: Global, arguments: Vec<OsString>) -> Result<u8, 
     let choice = native.agent_type.as_deref().and_then(driver::agent);
     let Some(choice) = choice.filter(|choice| !choice.agent.native) else {
         let claude_dir = global.claude_dir.or_else(env::claude_dir);
-        return step_aside(claude_dir.as_deref(), &arguments);
+        return exec_claude(claude_dir.as_deref(), &arguments);
     };
     let missing = |what| CliError::usage(CliTrouble::NativeArgument { what });
     let name = native.name().ok_or_else(|| missing("--agent-name"))?;
@@ -55,7 +55,7 @@ pub(crate) async fn run(global: Global, arguments: Vec<OsString>) -> Result<u8, 
         cwd: cwd(),
         inherits: None,
         // Its lead is Claude Code, which answers requests.
-        answers: Answers::Lead,
+        answers: ApprovalAuthority::Lead,
         home: context.home().clone(),
         comes_back: false,
     };
@@ -80,7 +80,7 @@ pub(crate) struct Wanted {
     /// The environment variables it inherits; `None` means all.
     pub(crate) inherits: Option<Vec<(OsString, OsString)>>,
     /// Whether a person or the lead answers its plans and permission requests.
-    pub(crate) answers: Answers,
+    pub(crate) answers: ApprovalAuthority,
     /// Where its team lives.
     pub(crate) home: Location,
     /// Whether somebody starts it again, in another terminal, when its own is gone.
@@ -101,7 +101,7 @@ pub(crate) async fn play(seat: Seat, choice: Choice, wanted: Wanted) -> Result<u
         _ => brief::joining(&seat, Mail::Delivered).await?,
     };
     let tools = tools(&seat, &itself, &wanted);
-    let mut launch = Launch::new(wanted.cwd.clone(), tools);
+    let mut launch = LaunchOptions::new(wanted.cwd.clone(), tools);
     launch.model = wanted.model;
     launch.instructions = instructions;
     launch.access = wanted.access;
@@ -129,7 +129,7 @@ pub(crate) async fn play(seat: Seat, choice: Choice, wanted: Wanted) -> Result<u
     plan.process = process::this();
     plan.host = env::host_name();
     let ended = tokio::select! {
-        ended = teammate::run_seen(plan, lines, |sight| pane.show(&sight)) => ended,
+        ended = teammate::run_observed(plan, lines, |sight| pane.show(&sight)) => ended,
         told = signals::stop_signal() => {
             if told? == StopSignal::HungUp && wanted.comes_back {
                 pane.close();
@@ -182,7 +182,7 @@ fn tools(seat: &Seat, itself: &Path, wanted: &Wanted) -> ToolServer {
 }
 
 /// Replaces this process with the real Claude Code, with the same arguments.
-fn step_aside(claude_dir: Option<&Path>, arguments: &[OsString]) -> Result<u8, CliError> {
+fn exec_claude(claude_dir: Option<&Path>, arguments: &[OsString]) -> Result<u8, CliError> {
     let claude = env::programs().claude(claude_dir).ok_or_else(|| {
         let error = CliError::failed(Trouble::NoClaude);
         error.hint(format!("put it on the PATH, or set {}", env::CLAUDE))

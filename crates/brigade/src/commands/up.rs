@@ -22,7 +22,7 @@ use crate::context::Context;
 use crate::error::{CliError, CliTrouble, Trouble};
 use crate::output::{self, FAINT, STRONG};
 use crate::{exit, progress};
-use brigade_host::history_text::Story;
+use brigade_host::history_text::LogFormatter;
 use brigade_host::spec::{Place, TeamSpec};
 use brigade_host::state::TeamState;
 use brigade_host::{Host, state, wait};
@@ -30,7 +30,7 @@ use brigade_host::{Host, state, wait};
 /// How often to read the board again even if the watch reports nothing.
 const LOOK: Duration = Duration::from_secs(1);
 /// How long all members must be idle before a note reports it.
-const AT_REST: Duration = Duration::from_secs(60);
+const IDLE_NOTE_DELAY: Duration = Duration::from_secs(60);
 /// After this long without an event, all earlier events have arrived.
 const REST: Duration = Duration::from_millis(200);
 
@@ -51,7 +51,7 @@ pub(crate) async fn run(context: &Context, up: &Up) -> Result<u8, CliError> {
     host.supervised().await?;
     let names: Vec<MemberName> =
         spec.members.iter().chain(&spec.lead).map(|member| member.name.clone()).collect();
-    let there = wait::until_there(&host, &lead, &names, &progress::print);
+    let there = wait::until_ready(&host, &lead, &names, &progress::print);
     let there = async {
         match end {
             // The timeout is reported below.
@@ -133,7 +133,7 @@ async fn until_done(
     end: Option<Instant>,
 ) -> Result<u8, CliError> {
     let mut watch = lead.store.watch(&lead.team).await?;
-    let mut story = Story::new(TimeZone::system());
+    let mut story = LogFormatter::new(TimeZone::system());
     let history = lead.store.history(&lead.team).await?;
     // Prime the formatter with older records; print only newer ones.
     let (before, since): (Vec<_>, Vec<_>) =
@@ -145,7 +145,7 @@ async fn until_done(
         show(context, &mut story, record)?;
     }
     let mut told_to_end = std::pin::pin!(brigade_host::signals::stop_signal());
-    let mut rest = Rest::default();
+    let mut rest = IdleDetector::default();
     let trouble = loop {
         let state = state::team(host, lead).await?;
         if state.tasks.done == state.tasks.total {
@@ -172,7 +172,7 @@ async fn until_done(
                 told = &mut told_to_end => {
                     told?;
                     // Whoever interrupts it wants it to end, and the team with it.
-                    let ended = down::take_down(host, lead, down::AFTER_WORK, &progress::print).await;
+                    let ended = down::take_down(host, lead, down::STOP_AFTER_WORK, &progress::print).await;
                     ended?;
                     return Ok(exit::FAILED);
                 }
@@ -191,7 +191,7 @@ async fn until_done(
         show_once(context, &mut story, &mut told, &record)?;
     }
     let state = state::team(host, lead).await?;
-    down::take_down(host, lead, down::AFTER_WORK, &progress::print).await?;
+    down::take_down(host, lead, down::STOP_AFTER_WORK, &progress::print).await?;
     if context.json {
         output::print_json(&json!({ "done": trouble.is_none(), "tasks": state.tasks }))?;
     }
@@ -203,12 +203,12 @@ async fn until_done(
 
 /// Detects that all members have been idle for a while, which may never change by itself. Notes it once each time.
 #[derive(Default)]
-struct Rest {
+struct IdleDetector {
     since: Option<Instant>,
     told: bool,
 }
 
-impl Rest {
+impl IdleDetector {
     fn look(&mut self, state: &TeamState, left: usize) -> Option<String> {
         let rests =
             |liveness| matches!(liveness, Liveness::Idle | Liveness::Waiting | Liveness::Dead);
@@ -217,7 +217,7 @@ impl Rest {
             return None;
         }
         let since = *self.since.get_or_insert_with(Instant::now);
-        if self.told || since.elapsed() < AT_REST {
+        if self.told || since.elapsed() < IDLE_NOTE_DELAY {
             return None;
         }
         self.told = true;
@@ -242,7 +242,7 @@ impl Rest {
 /// two overlap.
 fn show_once(
     context: &Context,
-    story: &mut Story,
+    story: &mut LogFormatter,
     told: &mut HashSet<Vec<u8>>,
     record: &Record,
 ) -> Result<(), CliError> {
@@ -252,7 +252,7 @@ fn show_once(
     show(context, story, record)
 }
 
-fn show(context: &Context, story: &mut Story, record: &Record) -> Result<(), CliError> {
+fn show(context: &Context, story: &mut LogFormatter, record: &Record) -> Result<(), CliError> {
     if context.json {
         output::print_json(record)?;
     } else {

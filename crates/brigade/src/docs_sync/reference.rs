@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use brigade_agents::driver::{self, AGENTS, Resumes};
+use brigade_agents::driver::{self, AGENTS, ResumeTiming};
 use clap::{Arg, ArgAction, Command, CommandFactory as _};
 use serde_json::{Map, Value};
 
@@ -259,8 +259,8 @@ pub(super) fn agents(common_sh: &str) -> String {
         };
         let (mail, read_only, usage) = commands::agent_capability_text(agent.can);
         let resumes = match agent.can.resumes {
-            Resumes::AtOnce => "immediately",
-            Resumes::NextMinute => "within a minute",
+            ResumeTiming::AtOnce => "immediately",
+            ResumeTiming::NextMinute => "within a minute",
         };
         let can = [mail, read_only, usage, resumes].join(" | ");
         let _infallible = writeln!(text, "| {title} | `{name}` | {seen} | {can} |");

@@ -12,7 +12,7 @@ use brigade_host::installed;
 
 use crate::env;
 use brigade_host::spec::{MemberSpec, Place};
-use brigade_host::team_file::{self, FileError};
+use brigade_host::team_file::{self, TeamFileError};
 
 pub(super) fn outdated(_: &DoctorSnapshot, found: &mut Findings) {
     for agent in AGENTS {
@@ -112,7 +112,7 @@ pub(super) fn no_tmux(snapshot: &DoctorSnapshot, found: &mut Findings) {
 pub(super) fn team_file(_: &DoctorSnapshot, found: &mut Findings) {
     let Some(path) = file() else { return };
     match team_file::read(&path) {
-        Err(FileError::Mistakes { mistakes, .. }) => {
+        Err(TeamFileError::Mistakes { mistakes, .. }) => {
             let what = format!("it has mistakes: {}", mistakes.len());
             found.advise(path.as_path(), what, "`brigade up --check` shows them");
         }

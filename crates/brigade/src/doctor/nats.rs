@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use brigade_core::approvals;
-use brigade_core::mail::MAX_TEXT;
+use brigade_core::mail::MAX_TEXT_BYTES;
 use brigade_core::pulse::{self, State};
 use brigade_core::seat::Seat;
 use brigade_wire::name::{MemberName, TeamName};
@@ -162,7 +162,7 @@ async fn servers(engine: &NatsServers) -> Result<Vec<NatsFinding>, CliError> {
     let health = health::examine(&engine.words()).await?;
     let servers = engine.servers.join(", ");
     let mut findings: Vec<NatsFinding> = Vec::new();
-    if health.max_payload < 2 * MAX_TEXT {
+    if health.max_payload < 2 * MAX_TEXT_BYTES {
         findings.push(NatsFinding {
             check: "small-payload",
             place: servers.clone(),
@@ -237,6 +237,6 @@ fn stream_finding(stream: &str, ailment: &brigade_nats::health::Ailment) -> Nats
 /// Never called without NATS support.
 #[cfg(not(feature = "nats"))]
 async fn servers(_: &NatsServers) -> Result<Vec<NatsFinding>, CliError> {
-    let _unused = (MAX_TEXT, MAX_CLOCK_SKEW);
+    let _unused = (MAX_TEXT_BYTES, MAX_CLOCK_SKEW);
     Ok(Vec::new())
 }

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use brigade_core::event::Record;
 use brigade_core::pulse::{Process, Pulse};
-use brigade_files::folder_key;
+use brigade_files::claude_dir_key;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 use brigade_wire::team::Team;
 use rustix::process::{Pid, geteuid, test_kill_process};
@@ -100,7 +100,7 @@ impl DoctorSnapshot {
     /// Reads everything.
     pub(crate) async fn read(context: &Context) -> Result<Self, CliError> {
         let (claude_dir, state_dir) = context.folders();
-        let own = state_dir.join("files").join(folder_key(claude_dir));
+        let own = state_dir.join("files").join(claude_dir_key(claude_dir));
         let host = context.host()?;
         let teams_dir = claude_dir.join("teams");
         // A folder that is being deleted is no longer a team.
@@ -119,7 +119,7 @@ impl DoctorSnapshot {
             let members = members.map(|name| HostedMember::read(&host, &team, name)).collect();
             hosted.push(HostedTeam { members, team });
         }
-        let supervisor = process_lock::holder(&host.registry.supervisor_place()).ok().flatten();
+        let supervisor = process_lock::holder(&host.registry.supervisor_lock()).ok().flatten();
         Ok(Self {
             claude_dir: claude_dir.to_owned(),
             state_dir: state_dir.to_owned(),

@@ -7,10 +7,10 @@ use brigade_core::text;
 use brigade_wire::name::TaskId;
 use serde_json::{Value, json};
 
-use super::Drawing;
+use super::TaskTree;
 use brigade_core::task_view::{self, Look};
 
-fn label(drawing: &Drawing<'_>, id: TaskId, node: &Node) -> String {
+fn label(drawing: &TaskTree<'_>, id: TaskId, node: &Node) -> String {
     let state = Look::of(drawing.graph, id);
     let star = if drawing.is_critical(id) { " *" } else { "" };
     let ready = if drawing.is_ready(id) { " (ready)" } else { "" };
@@ -18,13 +18,13 @@ fn label(drawing: &Drawing<'_>, id: TaskId, node: &Node) -> String {
     text::one_line(&format!("{} {id}{star} {}{owner}{ready}", state.symbol(), node.subject))
 }
 
-fn edges<'d>(drawing: &'d Drawing<'_>) -> impl Iterator<Item = (TaskId, TaskId)> + 'd {
+fn edges<'d>(drawing: &'d TaskTree<'_>) -> impl Iterator<Item = (TaskId, TaskId)> + 'd {
     let edges = |(id, node): (TaskId, &'d Node)| node.after.iter().map(move |&after| (after, id));
     drawing.graph.nodes().flat_map(edges)
 }
 
 /// The graph in Graphviz's DOT language.
-pub(crate) fn dot(drawing: &Drawing<'_>) -> String {
+pub(crate) fn dot(drawing: &TaskTree<'_>) -> String {
     let mut text = String::from("digraph board {\n  rankdir=LR;\n  node [shape=box];\n");
     for (id, node) in drawing.graph.nodes() {
         let label = label(drawing, id, node).replace('\\', "\\\\").replace('"', "\\\"");
@@ -47,7 +47,7 @@ pub(crate) fn dot(drawing: &Drawing<'_>) -> String {
 }
 
 /// The graph as a Mermaid flowchart.
-pub(crate) fn mermaid(drawing: &Drawing<'_>) -> String {
+pub(crate) fn mermaid(drawing: &TaskTree<'_>) -> String {
     let mut text = String::from("flowchart LR\n");
     for (id, node) in drawing.graph.nodes() {
         let label = label(drawing, id, node)
@@ -77,7 +77,7 @@ pub(crate) fn mermaid(drawing: &Drawing<'_>) -> String {
 }
 
 /// The graph as JSON.
-pub(crate) fn json(drawing: &Drawing<'_>) -> Value {
+pub(crate) fn json(drawing: &TaskTree<'_>) -> Value {
     let tasks = drawing.graph.nodes().map(|(id, node)| {
         let state = match Look::of(drawing.graph, id) {
             // The JSON name of this state differs from the word shown to people.

@@ -6,12 +6,12 @@ use brigade_core::text;
 use brigade_wire::name::TaskId;
 use unicode_width::UnicodeWidthStr;
 
-use super::Drawing;
+use super::TaskTree;
 use crate::output::{self, FAINT, STRONG};
 use brigade_core::task_view::{self, Look};
 
 /// The graph as a tree with a legend. Symbols repeat everything that the colours show.
-pub(crate) fn text(drawing: &Drawing<'_>, width: Option<usize>) -> String {
+pub(crate) fn text(drawing: &TaskTree<'_>, width: Option<usize>) -> String {
     let mut lines = Vec::new();
     for root in drawing.children(None) {
         branch(drawing, root, "", "", &mut lines);
@@ -38,7 +38,7 @@ pub(crate) fn text(drawing: &Drawing<'_>, width: Option<usize>) -> String {
     text
 }
 
-fn legend(drawing: &Drawing<'_>) -> String {
+fn legend(drawing: &TaskTree<'_>) -> String {
     let states = [Look::Ready, Look::InProgress, Look::Done, Look::Blocked];
     let mut parts: Vec<String> = states
         .iter()
@@ -98,7 +98,7 @@ impl TreeLine {
 }
 
 /// Adds the line of a task and, below it, those of its children.
-fn branch(drawing: &Drawing<'_>, id: TaskId, stem: &str, below: &str, lines: &mut Vec<TreeLine>) {
+fn branch(drawing: &TaskTree<'_>, id: TaskId, stem: &str, below: &str, lines: &mut Vec<TreeLine>) {
     let Some(node) = drawing.graph.node(id) else { return };
     lines.push(TreeLine {
         critical: drawing.is_critical(id),
@@ -117,7 +117,7 @@ fn branch(drawing: &Drawing<'_>, id: TaskId, stem: &str, below: &str, lines: &mu
     }
 }
 
-fn notes(drawing: &Drawing<'_>, id: TaskId) -> String {
+fn notes(drawing: &TaskTree<'_>, id: TaskId) -> String {
     let Some(node) = drawing.graph.node(id) else { return String::new() };
     let mut notes = Vec::new();
     if drawing.is_ready(id) {

@@ -57,7 +57,7 @@ pub(crate) fn agent_type(agent: &Agent) -> String {
 
 #[cfg(test)]
 mod tests {
-    use brigade_agents::driver::{Can, ReadOnly, Resumes, Told};
+    use brigade_agents::driver::{Can, ReadOnly, ResumeTiming, Told};
 
     use super::*;
 
@@ -73,7 +73,7 @@ mod tests {
                 mid_turn,
                 read_only: ReadOnly::Asking,
                 usage: Told::Nothing,
-                resumes: Resumes::AtOnce,
+                resumes: ResumeTiming::AtOnce,
             },
             driver: |_| unreachable!("never started"),
         }

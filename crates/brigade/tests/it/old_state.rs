@@ -37,8 +37,8 @@ impl OldState {
         let cli = CliEnv::new();
         unpack("files.tar.gz", &cli.root);
         relocate(&cli.root, &cli.root);
-        let made_in = folder_key(&Path::new(MADE_IN).join("claude"));
-        let key = folder_key(&cli.path("claude"));
+        let made_in = claude_dir_key(&Path::new(MADE_IN).join("claude"));
+        let key = claude_dir_key(&cli.path("claude"));
         for dir in ["files", "host"] {
             let dir = cli.path("state/brigade").join(dir);
             std::fs::rename(dir.join(&made_in), dir.join(&key)).unwrap();
@@ -48,13 +48,13 @@ impl OldState {
 
     /// The path of a file that brigade keeps about team `demo`.
     fn demo_file(&self, name: &str) -> PathBuf {
-        let key = folder_key(&self.cli.path("claude"));
+        let key = claude_dir_key(&self.cli.path("claude"));
         self.cli.path("state/brigade/files").join(key).join("demo").join(name)
     }
 
     /// The path of a file about team `demo` among those of the processes of this host.
     fn host_file(&self, name: &str) -> PathBuf {
-        let key = folder_key(&self.cli.path("claude"));
+        let key = claude_dir_key(&self.cli.path("claude"));
         self.cli.path("state/brigade/host").join(key).join("demo").join(name)
     }
 
@@ -65,7 +65,7 @@ impl OldState {
 }
 
 /// The name of brigade's folder for a Claude Code folder: the FNV-1a hash of its path.
-fn folder_key(claude_dir: &Path) -> String {
+fn claude_dir_key(claude_dir: &Path) -> String {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = claude_dir.as_os_str().as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, step);
     format!("{hash:016x}")

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::super::Event;
-use super::super::change::{FileChange, Part};
+use super::super::change::{ChangedPart, FileChange};
 use super::super::words::{brief, text};
 
 /// The tool uses in the running turn.
@@ -120,7 +120,10 @@ fn changes(update: &Value) -> Vec<FileChange> {
     let change = |diff: &Value| {
         let (before, after) =
             (text(diff, "/oldText").to_owned(), text(diff, "/newText").to_owned());
-        FileChange { path: text(diff, "/path").to_owned(), parts: vec![Part { before, after }] }
+        FileChange {
+            path: text(diff, "/path").to_owned(),
+            parts: vec![ChangedPart { before, after }],
+        }
     };
     diffs.map(change).collect()
 }

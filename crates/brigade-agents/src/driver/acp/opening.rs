@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::words::text;
-use super::super::{Launch, TOOLS, ToolServer};
+use super::super::{LaunchOptions, TOOLS, ToolServer};
 
 /// The server for the team's tools, in the protocol's format.
 pub(super) fn server(tools: &ToolServer) -> Value {
@@ -37,7 +37,7 @@ pub(super) fn mode(result: &Value) -> Option<&str> {
 
 /// The text before the first prompt of a session that describes the agent's role on the team. The
 /// protocol has no other field for it.
-pub(super) fn introduction(launch: &Launch) -> String {
+pub(super) fn introduction(launch: &LaunchOptions) -> String {
     format!("{}\n\n", launch.instructions)
 }
 

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::super::{Access, Launch, TOOLS};
+use super::super::{Access, LaunchOptions, TOOLS};
 
 /// The arguments that start or resume the session with this id.
-pub(super) fn args(launch: &Launch, session: &str) -> Vec<String> {
+pub(super) fn args(launch: &LaunchOptions, session: &str) -> Vec<String> {
     let tools = &launch.tools;
     let env: Value = tools.env.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
     let server = json!({ "command": tools.command, "args": tools.args, "env": env });

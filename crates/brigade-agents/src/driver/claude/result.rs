@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::super::change::{FileChange, Part, parts_of_hunks};
+use super::super::change::{ChangedPart, FileChange, parts_of_hunks};
 use super::super::limit::is_limit_status;
 use super::super::words::{count, text};
 use super::super::{End, Event, Usage};
@@ -46,7 +46,7 @@ pub(super) fn change(message: &Value) -> Option<FileChange> {
     let parts = match text(result, "/type") {
         // For a new file, `content` is the whole file.
         "create" => {
-            vec![Part { before: String::new(), after: text(result, "/content").to_owned() }]
+            vec![ChangedPart { before: String::new(), after: text(result, "/content").to_owned() }]
         }
         _ => parts_of_hunks(hunks),
     };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::super::change::{FileChange, Part, parts_of_diff};
+use super::super::change::{ChangedPart, FileChange, parts_of_diff};
 use super::super::words::{brief, brief_input, text};
 use super::super::{Event, Note};
 
@@ -95,8 +95,8 @@ fn changes(item: &Value) -> Vec<FileChange> {
         let diff = text(change, "/diff");
         // For an added or deleted file, `diff` contains the whole file.
         let parts = match text(change, "/kind/type") {
-            "add" => vec![Part { before: String::new(), after: diff.to_owned() }],
-            "delete" => vec![Part { before: diff.to_owned(), after: String::new() }],
+            "add" => vec![ChangedPart { before: String::new(), after: diff.to_owned() }],
+            "delete" => vec![ChangedPart { before: diff.to_owned(), after: String::new() }],
             _ => parts_of_diff(diff),
         };
         let path = match text(change, "/kind/move_path") {

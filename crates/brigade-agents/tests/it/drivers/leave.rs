@@ -1,6 +1,8 @@
 //! Tests which calls need no permission, whatever a model names them.
 
-use brigade_agents::driver::{Access, Driver, Event, Launch, Note, Output, ToolServer, agent};
+use brigade_agents::driver::{
+    Access, Driver, Event, LaunchOptions, Note, Output, ToolServer, agent,
+};
 use serde_json::{Value, json};
 
 /// A driver in the middle of a turn, after it received these lines. Its output so far is discarded.
@@ -13,7 +15,7 @@ fn in_a_turn(name: &str, access: Access, lines_before: &[Value]) -> Box<dyn Driv
 /// A prompted driver with all its output still to be read.
 pub(super) fn prompted(name: &str, access: Access, lines_before: &[Value]) -> Box<dyn Driver> {
     let tools = ToolServer { command: "b".to_owned(), args: Vec::new(), env: Vec::new() };
-    let mut launch = Launch::new("/", tools);
+    let mut launch = LaunchOptions::new("/", tools);
     launch.access = access;
     let mut driver = (agent(name).unwrap().agent.driver)(launch);
     driver.start();

@@ -16,7 +16,7 @@ mod qwen;
 mod record;
 mod transcript;
 
-use brigade_agents::driver::{Access, Launch, ToolServer};
+use brigade_agents::driver::{Access, LaunchOptions, ToolServer};
 
 use play::play;
 use transcript::ReplayedProcess;
@@ -61,13 +61,13 @@ fn scenarios() -> impl Iterator<Item = &'static Scenario> {
     agents.into_iter().flatten()
 }
 
-fn launch(scenario: &Scenario, resume: Option<String>) -> Launch {
+fn launch(scenario: &Scenario, resume: Option<String>) -> LaunchOptions {
     let tools = ToolServer {
         command: "/home/dev/bin/brigade".to_owned(),
         args: ["mcp", "--team", "demo", "--as", "bob"].map(str::to_owned).to_vec(),
         env: vec![("HOME".to_owned(), "/home/dev".to_owned())],
     };
-    let mut launch = Launch::new("/home/dev/project", tools);
+    let mut launch = LaunchOptions::new("/home/dev/project", tools);
     launch.model = scenario.model.map(str::to_owned);
     launch.instructions = "You are bob, a member of the team demo.".to_owned();
     launch.access = scenario.access;

@@ -49,10 +49,10 @@ fn check_holds(board: &[&str], expected: &str) {
     let text = |ids: &[TaskId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join("+");
     let found = |card: &Card| {
         Some(match script.picture.hold(card.id)? {
-            Hold::Circle(ids) => format!("{}:circle {}", card.id, text(ids)),
-            Hold::Waits(ids) => format!("{}:waits {}", card.id, text(ids)),
-            Hold::Idle(ids) => format!("{}:idle {}", card.id, text(ids)),
-            Hold::Orphan(name) => format!("{}:orphan {name}", card.id),
+            BlockReason::Circle(ids) => format!("{}:circle {}", card.id, text(ids)),
+            BlockReason::Waits(ids) => format!("{}:waits {}", card.id, text(ids)),
+            BlockReason::Idle(ids) => format!("{}:idle {}", card.id, text(ids)),
+            BlockReason::Orphan(name) => format!("{}:orphan {name}", card.id),
         })
     };
     let found: Vec<String> = script.picture.cards().filter_map(found).collect();
@@ -100,7 +100,7 @@ fn tasks_behind_a_cycle_are_blocked_by_it() {
 fn holds_follow_the_roster() {
     let mut script = Script::new(&["ada"]);
     script.task(1, "1 i eli");
-    assert_eq!(script.picture.hold(1), Some(&Hold::Orphan("eli".into())));
+    assert_eq!(script.picture.hold(1), Some(&BlockReason::Orphan("eli".into())));
     let before = script.picture.board_revision();
     script.joins(2, "eli");
     assert_eq!(script.picture.hold(1), None);
@@ -111,7 +111,7 @@ fn holds_follow_the_roster() {
     script.works(4, "ada", WorkEvent::TurnStarted {});
     assert_eq!(script.picture.board_revision(), before);
     script.leaves(5, "eli");
-    assert_eq!(script.picture.hold(1), Some(&Hold::Orphan("eli".into())));
+    assert_eq!(script.picture.hold(1), Some(&BlockReason::Orphan("eli".into())));
     assert_ne!(script.picture.board_revision(), before);
 }
 
@@ -125,7 +125,7 @@ fn reasons_of_many_tasks_are_computed_once() {
         script.task(1, &format!("{id} p - {}", id - 1));
     }
     let begun = std::time::Instant::now();
-    let is_circle = |id: &u64| matches!(script.picture.hold(*id), Some(Hold::Circle(_)));
+    let is_circle = |id: &u64| matches!(script.picture.hold(*id), Some(BlockReason::Circle(_)));
     assert_eq!((1..5_000).filter(is_circle).count(), 4_999);
     // Traversing all tasks for each task would take minutes.
     assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());

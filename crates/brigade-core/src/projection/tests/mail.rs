@@ -1,11 +1,11 @@
 //! Delivery status of messages, and requests with their answers.
 
 use super::*;
-use crate::event_log::Shelves;
+use crate::event_log::RecordLookup;
 
 #[test]
 fn delivery_status_of_messages() {
-    let check = |steps: &[Step<'_>], fate: Fate, unread: usize| {
+    let check = |steps: &[Step<'_>], fate: DeliveryStatus, unread: usize| {
         let mut script = Script::new(&["lead", "ada"]);
         script.writes(1, "lead", "ada", "hello");
         for step in steps {
@@ -22,23 +22,23 @@ fn delivery_status_of_messages() {
         assert!(matches!(&words.event, Event::Seen { to, .. } if to == "ada"));
     };
     let at = |second: i64| At(second * 1000);
-    check(&[], Fate::Written, 1);
-    check(&[&|s| s.reads(2, "lead", "ada", "hello")], Fate::Read(at(2)), 0);
-    check(&[&|s| s.is_shown(3, "lead", "ada", "hello")], Fate::Shown(at(3)), 0);
+    check(&[], DeliveryStatus::Written, 1);
+    check(&[&|s| s.reads(2, "lead", "ada", "hello")], DeliveryStatus::Read(at(2)), 0);
+    check(&[&|s| s.is_shown(3, "lead", "ada", "hello")], DeliveryStatus::Shown(at(3)), 0);
     let both: &[Step<'_>] = &[&|s| s.reads(2, "lead", "ada", "hello"), &|s| {
         s.is_shown(3, "lead", "ada", "hello");
     }];
-    check(both, Fate::Shown(at(3)), 0);
+    check(both, DeliveryStatus::Shown(at(3)), 0);
     // Shown before it was marked read: counted once, and the first time stays.
     let turned: &[Step<'_>] = &[
         &|s| s.is_shown(3, "lead", "ada", "hello"),
         &|s| s.reads(4, "lead", "ada", "hello"),
         &|s| s.is_shown(9, "lead", "ada", "hello"),
     ];
-    check(turned, Fate::Shown(at(3)), 0);
+    check(turned, DeliveryStatus::Shown(at(3)), 0);
     // Recorded twice, it is one message. Reading an unknown message changes nothing.
-    check(&[&|s| s.writes(5, "lead", "ada", "hello")], Fate::Written, 1);
-    check(&[&|s| s.reads(5, "lead", "ada", "another")], Fate::Written, 1);
+    check(&[&|s| s.writes(5, "lead", "ada", "hello")], DeliveryStatus::Written, 1);
+    check(&[&|s| s.reads(5, "lead", "ada", "another")], DeliveryStatus::Written, 1);
 }
 
 #[test]
@@ -54,8 +54,8 @@ fn a_new_team_of_the_same_name_starts_empty() {
     script.reads(4, "lead", "ada", "hello");
     script.task(4, "1 p -");
     script.writes(5, "lead", "ada", "again");
-    let fates: Vec<Fate> = script.picture.letters().iter().map(Letter::fate).collect();
-    assert_eq!(fates, [Fate::Written, Fate::Written], "both are unread");
+    let fates: Vec<DeliveryStatus> = script.picture.letters().iter().map(Letter::fate).collect();
+    assert_eq!(fates, [DeliveryStatus::Written, DeliveryStatus::Written], "both are unread");
     assert_eq!(script.picture.called("ada").unwrap().unread, 1);
     assert_eq!(script.picture.cards().map(|card| card.id).collect::<Vec<_>>(), [1]);
 }

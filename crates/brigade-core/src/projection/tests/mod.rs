@@ -13,7 +13,7 @@ use crate::event_log::Held;
 /// Builds the state of a team from events at given seconds.
 #[derive(Default)]
 struct Script {
-    picture: Picture,
+    picture: TeamProjection,
     held: Held,
 }
 
@@ -62,18 +62,18 @@ impl Script {
     }
 
     fn writes(&mut self, at: i64, from: &str, to: &str, text: &str) {
-        let key = MessageKey::of_id(&format!("{from} {to} {text}"));
+        let key = MessageKey::from_id(&format!("{from} {to} {text}"));
         let message = raw(&json!({"from": from, "text": text, "timestamp": "", "read": false}));
         self.record(at, Event::Seen { to: to.into(), key, message });
     }
 
     fn reads(&mut self, at: i64, from: &str, to: &str, text: &str) {
-        let key = MessageKey::of_id(&format!("{from} {to} {text}"));
+        let key = MessageKey::from_id(&format!("{from} {to} {text}"));
         self.record(at, Event::Read { to: to.into(), key, gone: false });
     }
 
     fn is_shown(&mut self, at: i64, from: &str, to: &str, text: &str) {
-        let key = MessageKey::of_id(&format!("{from} {to} {text}"));
+        let key = MessageKey::from_id(&format!("{from} {to} {text}"));
         self.record(at, Event::Shown { to: to.into(), key });
     }
 

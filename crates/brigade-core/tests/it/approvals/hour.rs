@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_agents::driver::{
-    Access, Agent, Ask, AskId, Can, Driver, End, Event, Invocation, Launch, MidTurn, Note, Output,
-    ReadOnly, Resumes, Told, ToolServer, Verdict,
+    Access, Agent, Ask, AskId, Can, Driver, End, Event, Invocation, LaunchOptions, MidTurn, Note,
+    Output, ReadOnly, ResumeTiming, Told, ToolServer, Verdict,
 };
 use brigade_agents::program::Start;
-use brigade_agents::teammate::{self, Plan, Player, Sight};
+use brigade_agents::teammate::{self, Plan, Player, TeammateEvent};
 use brigade_core::approvals::{self, Approval, Wanted};
 use brigade_core::clock::Clock;
 use brigade_core::handshake::{Answer, Kind};
@@ -80,7 +80,7 @@ impl Driver for Asker {
 }
 
 /// Creates the agent; it asks for approval of its model's name as a plan, or else for a permission.
-fn asker(launch: Launch) -> Box<dyn Driver> {
+fn asker(launch: LaunchOptions) -> Box<dyn Driver> {
     let ask = Ask {
         id: AskId(1),
         tool: "shell".into(),
@@ -97,7 +97,7 @@ fn plan(house: &House, name: &str, plan: Option<&str>) -> Plan {
         mid_turn: MidTurn::Held,
         read_only: ReadOnly::Asking,
         usage: Told::Nothing,
-        resumes: Resumes::AtOnce,
+        resumes: ResumeTiming::AtOnce,
     };
     let agent = Agent {
         name: "asker",
@@ -112,7 +112,7 @@ fn plan(house: &House, name: &str, plan: Option<&str>) -> Plan {
     // `cat` prints nothing and exits when its input is closed.
     let mut start = Start::new(Vec::new(), "cat", "/");
     start.sweep = |_| {};
-    let mut launch = Launch::new("/work", ToolServer::default());
+    let mut launch = LaunchOptions::new("/work", ToolServer::default());
     launch.model = plan.map(str::to_owned);
     launch.access = if plan.is_some() { Access::ReadOnly } else { Access::Ask };
     let mut plan = Plan::new(house.seat(name), agent, Player::Program(start), launch);
@@ -152,7 +152,7 @@ fn a_request_is_withdrawn_when_its_process_dies() {
             approvals::waiting(&lead).await.unwrap().iter().any(|waiting| waiting.number == 1)
         };
         let run =
-            || teammate::run_seen(plan(&house, "bob", None), mpsc::unbounded_channel().1, drop);
+            || teammate::run_observed(plan(&house, "bob", None), mpsc::unbounded_channel().1, drop);
         house.say("team-lead", "bob", "go").await;
         tokio::select! {
             ended = run() => panic!("bob has ended: {ended:?}"),
@@ -170,11 +170,11 @@ fn a_request_is_withdrawn_when_its_process_dies() {
 fn a_plan_and_a_permission_wait_for_an_hour() {
     with_paused_clock(async |house| {
         let sights = RefCell::new(Vec::new());
-        let see = |sight: Sight| sights.borrow_mut().push(sight);
+        let see = |sight: TeammateEvent| sights.borrow_mut().push(sight);
         let no_input = || mpsc::unbounded_channel().1;
         let alice =
-            teammate::run_seen(plan(&house, "alice", Some("First, look.")), no_input(), see);
-        let bob = teammate::run_seen(plan(&house, "bob", None), no_input(), see);
+            teammate::run_observed(plan(&house, "alice", Some("First, look.")), no_input(), see);
+        let bob = teammate::run_observed(plan(&house, "bob", None), no_input(), see);
         tokio::select! {
             ended = alice => panic!("alice has ended: {ended:?}"),
             ended = bob => panic!("bob has ended: {ended:?}"),
@@ -183,7 +183,7 @@ fn a_plan_and_a_permission_wait_for_an_hour() {
     });
 }
 
-async fn hour(house: &House, sights: &RefCell<Vec<Sight>>) {
+async fn hour(house: &House, sights: &RefCell<Vec<TeammateEvent>>) {
     let lead = house.seat("team-lead");
     for name in ["alice", "bob"] {
         house.say("team-lead", name, "go").await;
@@ -211,7 +211,7 @@ async fn hour(house: &House, sights: &RefCell<Vec<Sight>>) {
         let texts = house.texts(name).await;
         assert_eq!(texts, [("go".to_owned(), true)], "{name} got another message");
     }
-    let was_answered = |sight: &Sight| matches!(sight, Sight::Answered { .. });
+    let was_answered = |sight: &TeammateEvent| matches!(sight, TeammateEvent::Answered { .. });
     assert!(!sights.borrow().iter().any(was_answered), "{:?}", sights.borrow());
 
     let request = |kind: Kind| -> &Approval {
@@ -222,7 +222,7 @@ async fn hour(house: &House, sights: &RefCell<Vec<Sight>>) {
     approvals::answer(&lead, request(Kind::Plan), Answer::Yes).await.unwrap();
     approvals::answer(&lead, request(Kind::Permission), Answer::No("not now")).await.unwrap();
     let said = async |text: &str| {
-        let said = Sight::Did(Event::Said(text.to_owned()));
+        let said = TeammateEvent::Did(Event::Said(text.to_owned()));
         sights.borrow().contains(&said)
     };
     until("alice may go on", async || said("Allow").await).await;

@@ -1,7 +1,7 @@
 //! Answered requests, newest first.
 
 use brigade_core::approvals::Approval;
-use brigade_core::handshake::TAKEN_BACK;
+use brigade_core::handshake::WITHDRAWN;
 use brigade_core::projection::{Asked, Kind, Reply};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
@@ -79,7 +79,7 @@ fn answer_text(asked: &Asked, reply: &Reply) -> String {
 pub(crate) fn answered_by(hand: Option<&str>) -> String {
     match hand {
         Some("left") => "member left the team".into(),
-        Some(hand) if hand == TAKEN_BACK => "request withdrawn".into(),
+        Some(hand) if hand == WITHDRAWN => "request withdrawn".into(),
         Some("person") => "by a person".into(),
         Some("agent") => "by an agent".into(),
         Some(hand) => format!("by {}", one_line(hand)),

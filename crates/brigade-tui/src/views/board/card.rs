@@ -1,6 +1,6 @@
 //! A task card: subject, owner, age, and what blocks it.
 
-use brigade_core::projection::{At, Card, Hold};
+use brigade_core::projection::{At, BlockReason, Card};
 use brigade_core::pulse;
 use brigade_wire::name::TaskId;
 use ratatui::style::Style;
@@ -107,17 +107,17 @@ pub(super) fn since(screen: &Screen, card: &Card) -> At {
 pub(super) fn blocked_reason(screen: &Screen, card: &Card, look: Look) -> Option<(String, bool)> {
     let hold = screen.picture.hold(card.id)?;
     let text = match hold {
-        Hold::Circle(circle) => {
+        BlockReason::Circle(circle) => {
             let is_in = circle.iter().any(|id| id.get() == card.id);
             let cycle = cycle_text(circle);
             if is_in { format!("cycle {cycle}") } else { format!("waits for the cycle {cycle}") }
         }
-        Hold::Waits(ids) if look == Look::InProgress => {
+        BlockReason::Waits(ids) if look == Look::InProgress => {
             format!("started before {} was done", task_list(ids))
         }
-        Hold::Waits(ids) => format!("waits for {}", task_list(ids)),
-        Hold::Idle(ids) => format!("waits for {}; no member works on it", task_list(ids)),
-        Hold::Orphan(owner) => format!("{} is not on the team", one_line(owner)),
+        BlockReason::Waits(ids) => format!("waits for {}", task_list(ids)),
+        BlockReason::Idle(ids) => format!("waits for {}; no member works on it", task_list(ids)),
+        BlockReason::Orphan(owner) => format!("{} is not on the team", one_line(owner)),
     };
     Some((text, super::is_stuck(Some(hold))))
 }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use brigade_core::projection::{Hold, Picture};
+use brigade_core::projection::{BlockReason, TeamProjection};
 use brigade_wire::name::TaskId;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
@@ -31,7 +31,7 @@ const TITLES: [&str; 4] = ["Ready", "In progress", "Blocked", "Done"];
 const IN_PROGRESS: usize = 1;
 
 impl Columns {
-    pub(super) fn new(picture: &Picture) -> Self {
+    pub(super) fn new(picture: &TeamProjection) -> Self {
         let mut lists: [Vec<_>; 4] = Default::default();
         let [ready, in_progress, blocked, done] = &mut lists;
         let mut stuck = 0;
@@ -39,7 +39,7 @@ impl Columns {
             let Some(id) = TaskId::new(card.id) else { continue };
             let hold = picture.hold(card.id);
             stuck += usize::from(super::is_stuck(hold));
-            let is_wrong = matches!(hold, Some(Hold::Circle(_) | Hold::Orphan(_)));
+            let is_wrong = matches!(hold, Some(BlockReason::Circle(_) | BlockReason::Orphan(_)));
             // Tasks in a cycle or with a missing owner come first: they need a person.
             let first = |rank: u8| (if is_wrong { 0 } else { rank }, Reverse(0));
             match Look::of(picture.graph(), id) {

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use brigade_core::projection::{Hold, Picture};
+use brigade_core::projection::{BlockReason, TeamProjection};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 
@@ -59,22 +59,22 @@ impl<K: PartialEq, T> Cached<K, T> {
 }
 
 /// The tasks on the longest unfinished chain; empty if no task waits for another.
-fn critical(picture: &Picture) -> BTreeSet<u64> {
+fn critical(picture: &TeamProjection) -> BTreeSet<u64> {
     let path = picture.graph().critical_path();
     if path.len() < 2 { BTreeSet::new() } else { path.iter().map(|id| id.get()).collect() }
 }
 
 /// Whether a task is stuck: it will not proceed by itself.
-fn is_stuck(hold: Option<&Hold>) -> bool {
-    matches!(hold, Some(Hold::Circle(_) | Hold::Idle(_) | Hold::Orphan(_)))
+fn is_stuck(hold: Option<&BlockReason>) -> bool {
+    matches!(hold, Some(BlockReason::Circle(_) | BlockReason::Idle(_) | BlockReason::Orphan(_)))
 }
 
 impl BoardState {
-    fn columns(&self, picture: &Picture) -> Arc<Columns> {
+    fn columns(&self, picture: &TeamProjection) -> Arc<Columns> {
         self.columns.get(picture.board_revision(), || Columns::new(picture))
     }
 
-    fn graph(&self, picture: &Picture, area: Rect) -> Arc<graph::GraphLayout> {
+    fn graph(&self, picture: &TeamProjection, area: Rect) -> Arc<graph::GraphLayout> {
         let key = (picture.board_revision(), area.width, area.height);
         self.graph.get(key, || graph::GraphLayout::new(picture, area.width, area.height))
     }

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::columns::{ColumnWindow, visible_cards};
 use super::*;
 use crate::frame;
-use crate::screen::Happening;
+use crate::screen::ScreenEvent;
 use crate::style::Theme;
 use crate::tests::{END, played, snapshots};
 use crate::views::View;
@@ -65,7 +65,7 @@ pub(super) fn screen(members: &[&str], board: &str) -> Screen {
     let now = now.checked_add(SignedDuration::from_mins(30)).unwrap();
     let mut screen = Screen::new("orbit".into(), stored, Theme { color: true }, now);
     screen.view = View::Board;
-    screen.update(Happening::Records(Batch { records, caught_up: true }));
+    screen.update(ScreenEvent::Records(Batch { records, caught_up: true }));
     screen
 }
 

@@ -1,6 +1,6 @@
 //! The delivery state of messages, as a symbol and text.
 
-use brigade_core::projection::{Fate, Letter};
+use brigade_core::projection::{DeliveryStatus, Letter};
 use brigade_core::pulse;
 use jiff::Timestamp;
 use ratatui::style::Style;
@@ -19,11 +19,11 @@ pub(super) enum DeliveryStage {
 }
 
 impl DeliveryStage {
-    pub(super) fn new(fate: Fate) -> Self {
+    pub(super) fn new(fate: DeliveryStatus) -> Self {
         match fate {
-            Fate::Written => Self::Written,
-            Fate::Read(_) => Self::Read,
-            Fate::Shown(_) => Self::Shown,
+            DeliveryStatus::Written => Self::Written,
+            DeliveryStatus::Read(_) => Self::Read,
+            DeliveryStatus::Shown(_) => Self::Shown,
         }
     }
 
@@ -67,8 +67,10 @@ pub(super) fn describe<'l>(
         read += usize::from(stage >= DeliveryStage::Read);
         shown += usize::from(stage == DeliveryStage::Shown);
         match fate {
-            Fate::Written => oldest = oldest.min(message.at.0),
-            Fate::Read(at) | Fate::Shown(at) => slowest = slowest.max(at.0 - message.at.0),
+            DeliveryStatus::Written => oldest = oldest.min(message.at.0),
+            DeliveryStatus::Read(at) | DeliveryStatus::Shown(at) => {
+                slowest = slowest.max(at.0 - message.at.0)
+            }
         }
         least = least.min(stage);
     }

@@ -1,6 +1,6 @@
 //! Renders a mail entry as lines.
 
-use brigade_core::projection::{Kind, Letter, Person, Who};
+use brigade_core::projection::{Kind, Letter, MemberIndex, Person};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -110,14 +110,14 @@ fn indented(indent: usize, text: String, style: Style) -> Line<'static> {
     Line::from(vec![Span::raw(" ".repeat(indent)), Span::styled(text, style)])
 }
 
-fn name(list: &MessageList<'_>, who: Who, theme: Theme) -> Span<'static> {
+fn name(list: &MessageList<'_>, who: MemberIndex, theme: Theme) -> Span<'static> {
     let person = list.picture().person(who);
     let color = person.and_then(|person| person.entry.as_ref()?.color.as_deref());
     Span::styled(one_line(list.picture().name(who)), theme.member(color))
 }
 
 /// The recipients of a message sent to several members.
-fn recipients(list: &MessageList<'_>, message: &Letter, to: &[Who]) -> String {
+fn recipients(list: &MessageList<'_>, message: &Letter, to: &[MemberIndex]) -> String {
     let was_member = |person: &&Person| {
         person.joined.is_some_and(|joined| joined <= message.at)
             && person.left.is_none_or(|left| left > message.at)

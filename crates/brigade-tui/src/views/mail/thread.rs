@@ -6,7 +6,7 @@
 
 use brigade_core::event::Event;
 use brigade_core::mail::with_message;
-use brigade_core::projection::{Kind, Letter, Picture};
+use brigade_core::projection::{Kind, Letter, TeamProjection};
 use brigade_wire::message::Message;
 
 use crate::screen::Screen;
@@ -49,7 +49,7 @@ impl<'s> MessageList<'s> {
         self.numbers.map_or(self.picture().letters().len(), <[u32]>::len)
     }
 
-    pub(super) fn picture(&self) -> &'s Picture {
+    pub(super) fn picture(&self) -> &'s TeamProjection {
         &self.screen.picture
     }
 

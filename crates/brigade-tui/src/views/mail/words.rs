@@ -1,7 +1,7 @@
 //! Describes protocol messages in plain text.
 
 use brigade_core::policy;
-use brigade_core::projection::{Letter, Picture};
+use brigade_core::projection::{Letter, TeamProjection};
 use brigade_wire::body::Body;
 use brigade_wire::permission::Verdict;
 use brigade_wire::protocol::{IdleNotification, IdleReason, Protocol};
@@ -16,7 +16,7 @@ pub(super) struct ProtocolSummary {
 }
 
 /// Describes a protocol message. Sender and recipient come from its envelope, not from its text.
-pub(super) fn describe(picture: &Picture, message: &Letter, text: &str) -> ProtocolSummary {
+pub(super) fn describe(picture: &TeamProjection, message: &Letter, text: &str) -> ProtocolSummary {
     let (from, to) = (picture.name(message.from), picture.name(message.to));
     let protocol = match Body::parse(text) {
         Body::Protocol(protocol) => protocol,

@@ -6,7 +6,7 @@ use brigade_core::approvals::{Approval, Wanted};
 use brigade_core::event::{Act, Ending, Event, Record};
 use brigade_core::event_log::Spot;
 use brigade_core::mail::with_message;
-use brigade_core::projection::{self, At, Doing, Fate, Kind, Letter, Person};
+use brigade_core::projection::{self, At, DeliveryStatus, Kind, Letter, MemberActivity, Person};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use serde_json::value::RawValue;
@@ -128,7 +128,7 @@ fn tool_line(
             ("✗", format!("failed{}", duration(at, act_ref.at)), theme.error())
         }
         // The call has not run yet: it waits for permission.
-        ToolOutcome::Running if person.doing() == Doing::Waiting => {
+        ToolOutcome::Running if person.doing() == MemberActivity::Waiting => {
             ("▲", format!("waiting, {}", since(screen.now, act_ref.at)), theme.urgent())
         }
         ToolOutcome::Running => {
@@ -240,9 +240,9 @@ fn message_lines(
     let style = theme.member(color.and_then(|entry| entry.color.as_deref()));
     let who = vec![Span::raw(format!("{sign} ")), Span::styled(name, style)];
     let state = match message.fate() {
-        Fate::Shown(_) => "",
-        Fate::Read(_) => ", read",
-        Fate::Written => ", unread",
+        DeliveryStatus::Shown(_) => "",
+        DeliveryStatus::Read(_) => ", read",
+        DeliveryStatus::Written => ", unread",
     };
     if message.kind == Kind::Words {
         let mut lines = vec![prepend(who, Line::styled(state, theme.urgent()))];

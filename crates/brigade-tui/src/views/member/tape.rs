@@ -1,7 +1,7 @@
 //! A member's events and messages, merged in time order. There may be a million of them, so the code steps
 //! from item to neighbouring item and never walks over all of them.
 
-use brigade_core::projection::{Act, Letter, Person, Picture};
+use brigade_core::projection::{Act, Letter, Person, TeamProjection};
 
 /// One entry of the activity list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(super) struct ActivityList<'t> {
 }
 
 impl<'t> ActivityList<'t> {
-    pub(super) fn new(picture: &'t Picture, person: &'t Person) -> Self {
+    pub(super) fn new(picture: &'t TeamProjection, person: &'t Person) -> Self {
         Self { acts: &person.acts, numbers: &person.letters, messages: picture.letters() }
     }
 

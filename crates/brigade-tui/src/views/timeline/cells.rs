@@ -1,6 +1,6 @@
 //! The activity of a member, column by column.
 
-use brigade_core::projection::{Doing, Person, Span, Stretch};
+use brigade_core::projection::{ActivitySpan, MemberActivity, Person, Span};
 
 use super::axis::Axis;
 
@@ -57,7 +57,7 @@ impl TimeSpent {
 }
 
 /// The stretches that overlap a time range.
-pub(super) fn within(stretches: &[Stretch], from: i64, to: i64) -> &[Stretch] {
+pub(super) fn within(stretches: &[ActivitySpan], from: i64, to: i64) -> &[ActivitySpan] {
     let first = stretches
         .partition_point(|stretch| stretch.to.is_some_and(|stretch_end| stretch_end.0 <= from));
     let last = stretches.partition_point(|stretch| stretch.from.0 < to);
@@ -65,7 +65,7 @@ pub(super) fn within(stretches: &[Stretch], from: i64, to: i64) -> &[Stretch] {
 }
 
 /// Time spent per activity in a range. An unfinished stretch lasts until `to`.
-pub(super) fn time_spent(stretches: &[Stretch], from: i64, to: i64) -> TimeSpent {
+pub(super) fn time_spent(stretches: &[ActivitySpan], from: i64, to: i64) -> TimeSpent {
     let mut spent = TimeSpent::default();
     for stretch in within(stretches, from, to) {
         let end = stretch.to.map_or(to, |end| end.0.min(to));
@@ -75,7 +75,7 @@ pub(super) fn time_spent(stretches: &[Stretch], from: i64, to: i64) -> TimeSpent
 }
 
 /// The same, estimated from a sample if there are many stretches.
-fn estimated(stretches: &[Stretch], from: i64, to: i64) -> TimeSpent {
+fn estimated(stretches: &[ActivitySpan], from: i64, to: i64) -> TimeSpent {
     let inside = within(stretches, from, to);
     let every = inside.len().div_ceil(MAX_SAMPLES);
     if every < 2 {
@@ -123,7 +123,8 @@ pub(super) fn cells(person: &Person, axis: &Axis, end: i64) -> Vec<TimelineCell>
 
 /// Whether the member reports its activity at all.
 pub(super) fn reports_activity(person: &Person) -> bool {
-    !person.stretches.is_empty() || !matches!(person.doing(), Doing::Unknown | Doing::Gone)
+    !person.stretches.is_empty()
+        || !matches!(person.doing(), MemberActivity::Unknown | MemberActivity::Gone)
 }
 
 /// The character of a cell. The height of a block is the share of the time.
@@ -151,7 +152,7 @@ pub(super) fn symbol(cell: TimelineCell, reports_activity: bool) -> &'static str
 }
 
 /// Number of turns started in a range. Work after an answered request continues the same turn.
-pub(super) fn count_turns(stretches: &[Stretch], from: i64, to: i64) -> usize {
+pub(super) fn count_turns(stretches: &[ActivitySpan], from: i64, to: i64) -> usize {
     let inside = within(stretches, from, to);
     let before = stretches.partition_point(|stretch| stretch.from.0 < from);
     let mut last = before.checked_sub(1).and_then(|index| stretches.get(index));

@@ -1,6 +1,6 @@
 //! Summary of what the selected member did in the visible time.
 
-use brigade_core::projection::{Kind, Letter, Person, Who};
+use brigade_core::projection::{Kind, Letter, MemberIndex, Person};
 use brigade_core::pulse;
 use jiff::SignedDuration;
 use ratatui::layout::Rect;
@@ -76,7 +76,7 @@ fn messages(screen: &Screen, person: &Person, (from, to): (i64, i64), most: usiz
 /// A message with all its recipients.
 struct ListedMessage<'p> {
     message: &'p Letter,
-    to: Vec<Who>,
+    to: Vec<MemberIndex>,
     text: String,
 }
 
@@ -89,7 +89,7 @@ impl ListedMessage<'_> {
     fn line(&self, screen: &Screen, person: &Person) -> String {
         let Self { message, to, text } = self;
         let at = local(message.at.timestamp()).strftime("%H:%M:%S");
-        let name = |who: &Who| one_line(screen.picture.name(*who));
+        let name = |who: &MemberIndex| one_line(screen.picture.name(*who));
         let sign = if message.from == person.who { "↑" } else { "↓" };
         match (message.kind, message.from == person.who) {
             (Kind::Words, true) => {

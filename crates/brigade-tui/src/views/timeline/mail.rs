@@ -1,6 +1,6 @@
 //! The mail row of a lane: when a member sent and received messages.
 
-use brigade_core::projection::{Kind, Letter, Person, Picture, Who};
+use brigade_core::projection::{Kind, Letter, MemberIndex, Person, TeamProjection};
 
 use super::axis::Axis;
 
@@ -41,7 +41,7 @@ pub(super) enum MailCount {
 }
 
 /// The message numbers within a time range. Messages are nearly in time order.
-fn within<'p>(picture: &Picture, person: &'p Person, from: i64, to: i64) -> &'p [u32] {
+fn within<'p>(picture: &TeamProjection, person: &'p Person, from: i64, to: i64) -> &'p [u32] {
     let is_before = |number: &u32, time: i64| {
         message(picture, *number).is_some_and(|message| message.at.0 < time)
     };
@@ -50,13 +50,13 @@ fn within<'p>(picture: &Picture, person: &'p Person, from: i64, to: i64) -> &'p 
     person.letters.get(first..last).unwrap_or_default()
 }
 
-fn message(picture: &Picture, number: u32) -> Option<&Letter> {
+fn message(picture: &TeamProjection, number: u32) -> Option<&Letter> {
     picture.letters().get(usize::try_from(number).ok()?)
 }
 
 /// The messages without idle notices, which the lane itself shows.
 fn without_idle_notices<'p>(
-    picture: &'p Picture,
+    picture: &'p TeamProjection,
     numbers: &'p [u32],
 ) -> impl DoubleEndedIterator<Item = &'p Letter> {
     let letters = numbers.iter().filter_map(move |number| message(picture, *number));
@@ -65,9 +65,9 @@ fn without_idle_notices<'p>(
 
 /// The mail row of a lane. Messages from or to the selected member are highlighted.
 pub(super) fn marks(
-    picture: &Picture,
+    picture: &TeamProjection,
     person: &Person,
-    selected: Who,
+    selected: MemberIndex,
     axis: &Axis,
 ) -> Vec<MailMark> {
     let mark = |column| {
@@ -85,7 +85,7 @@ pub(super) fn marks(
 }
 
 /// Counts the messages of a member in a time range.
-pub(super) fn count(picture: &Picture, person: &Person, from: i64, to: i64) -> MailCount {
+pub(super) fn count(picture: &TeamProjection, person: &Person, from: i64, to: i64) -> MailCount {
     let numbers = within(picture, person, from, to);
     if numbers.len() > MAX_COUNTED {
         return MailCount::Many(numbers.len());
@@ -100,7 +100,7 @@ pub(super) fn count(picture: &Picture, person: &Person, from: i64, to: i64) -> M
 
 /// The messages of a time range, latest first.
 pub(super) fn latest<'p>(
-    picture: &'p Picture,
+    picture: &'p TeamProjection,
     person: &'p Person,
     from: i64,
     to: i64,

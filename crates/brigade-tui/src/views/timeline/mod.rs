@@ -8,7 +8,7 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-use brigade_core::projection::{Person, Picture};
+use brigade_core::projection::{Person, TeamProjection};
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 use unicode_width::UnicodeWidthStr;
@@ -85,7 +85,7 @@ impl RowPlan {
 }
 
 /// The members with a lane: current members first, then those who left.
-fn lanes(picture: &Picture) -> Vec<&Person> {
+fn lanes(picture: &TeamProjection) -> Vec<&Person> {
     let has_left = |person: &&Person| person.entry.is_none() && person.left.is_some();
     let mut former: Vec<&Person> = picture.people().iter().filter(has_left).collect();
     former.sort_by_key(|person| (person.joined, person.who));

@@ -1,6 +1,6 @@
 //! `brigade org revoke`
 
-use brigade_nats::org::{Folder, Pushed, push};
+use brigade_nats::org::{Folder, UpdateResult, push};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -51,7 +51,7 @@ pub(super) async fn run(json: bool, asked: &OrgRevoke) -> Result<u8, CliError> {
 }
 
 /// Reports which servers accepted the update.
-pub(super) fn report(json: bool, pushed: &[Pushed]) -> Result<(), CliError> {
+pub(super) fn report(json: bool, pushed: &[UpdateResult]) -> Result<(), CliError> {
     for push in pushed.iter().filter(|push| !push.taken) {
         output::note(&format!("server {} refused: {}", push.server, push.said));
     }

@@ -1,7 +1,7 @@
 //! `brigade status --metrics`: figures for operators about mailboxes, boards and the NATS server.
 
 use brigade_core::board;
-use brigade_core::depth::{self, Depth};
+use brigade_core::depth::{self, MailBacklog};
 use brigade_core::store::Strain;
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::task::{Status, Task};
@@ -46,7 +46,7 @@ struct TaskCounts {
 #[derive(Debug, Serialize)]
 struct Mailbox {
     #[serde(flatten)]
-    depth: Depth,
+    depth: MailBacklog,
     /// Age in seconds of the oldest message that was not yet shown to the member's model.
     oldest_unshown_secs: Option<u64>,
     /// Whether that message will soon reach the retention limit and be deleted.
@@ -127,7 +127,7 @@ impl TeamMetrics {
 }
 
 impl Mailbox {
-    fn new(depth: Depth, now: Timestamp, retention: Option<u64>) -> Self {
+    fn new(depth: MailBacklog, now: Timestamp, retention: Option<u64>) -> Self {
         let age = depth.oldest_unshown.map(|at| now.duration_since(at).as_secs());
         let age = age.map(|age| u64::try_from(age).unwrap_or_default());
         #[expect(clippy::cast_precision_loss, reason = "a share of a time need not be exact")]
@@ -229,7 +229,7 @@ mod tests {
             let now = Timestamp::from_second(1_000_000).unwrap();
             let at = Timestamp::from_second(1_000_000 - age).unwrap();
             let (name, strain) = ("bob".parse().unwrap(), None);
-            let depth = Depth { name, unread: Some(1), oldest_unshown: Some(at), strain };
+            let depth = MailBacklog { name, unread: Some(1), oldest_unshown: Some(at), strain };
             assert_eq!(
                 Mailbox::new(depth, now, retention).ends_soon,
                 soon,

@@ -5,13 +5,13 @@ use brigade_core::board;
 use crate::cli::GraphFormat;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::graph::{self, Drawing};
+use crate::graph::{self, TaskTree};
 use crate::{exit, output};
 
 pub(crate) async fn run(context: &Context, format: GraphFormat) -> Result<u8, CliError> {
     let seat = context.reader().await?;
     let (_, graph) = board::list(&seat).await?;
-    let drawing = Drawing::of(&graph);
+    let drawing = TaskTree::of(&graph);
     let empty = graph.nodes().next().is_none();
     match format {
         _ if context.json => output::print_json(&graph::json(&drawing))?,

@@ -5,7 +5,7 @@ use std::io::{self, BufReader, BufWriter, Cursor, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use brigade_core::export::{self, Exported, Imported};
+use brigade_core::export::{self, ExportCounts, Imported};
 use brigade_wire::name::TeamName;
 use serde_json::json;
 
@@ -79,8 +79,8 @@ pub(super) async fn import(
     Ok(exit::DONE)
 }
 
-fn summary(exported: &Exported) -> String {
-    let Exported { tasks, messages, unread } = exported;
+fn summary(exported: &ExportCounts) -> String {
+    let ExportCounts { tasks, messages, unread } = exported;
     format!("{tasks} tasks, {messages} messages, {unread} unread")
 }
 

@@ -1,6 +1,6 @@
 //! Draws the visible part of a laid-out board.
 
-use brigade_core::projection::{Card, Hold};
+use brigade_core::projection::{BlockReason, Card};
 use brigade_core::pulse;
 use brigade_wire::name::TaskId;
 use ratatui::layout::Rect;
@@ -292,14 +292,14 @@ impl GraphLayout {
 fn note(screen: &Screen, card: &Card, look: Look) -> Option<String> {
     let age = || pulse::words(screen.now.duration_since(card::since(screen, card).timestamp()));
     Some(match (screen.picture.hold(card.id), look) {
-        (Some(Hold::Circle(_)), _) => "! cycle".to_owned(),
-        (Some(Hold::Orphan(owner)), _) => format!("! {} gone", one_line(owner)),
-        (Some(Hold::Idle(ids)), _) => {
+        (Some(BlockReason::Circle(_)), _) => "! cycle".to_owned(),
+        (Some(BlockReason::Orphan(owner)), _) => format!("! {} gone", one_line(owner)),
+        (Some(BlockReason::Idle(ids)), _) => {
             format!("! idle: {}", task_view::join(ids.iter().copied().take(3)))
         }
         (_, Look::Ready) => "ready".to_owned(),
         (_, Look::Kept) => "assigned".to_owned(),
         (_, Look::InProgress) => age(),
-        (Some(Hold::Waits(_)) | None, Look::Blocked | Look::Done) => return None,
+        (Some(BlockReason::Waits(_)) | None, Look::Blocked | Look::Done) => return None,
     })
 }

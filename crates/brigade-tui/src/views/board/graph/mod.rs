@@ -13,7 +13,7 @@ mod strokes;
 use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_core::graph::Graph;
-use brigade_core::projection::Picture;
+use brigade_core::projection::TeamProjection;
 
 use self::flow::{LayoutItem, RowLayout};
 use self::plan::GraphPlan;
@@ -61,7 +61,7 @@ pub(super) struct GraphLayout {
 }
 
 impl GraphLayout {
-    pub(super) fn new(picture: &Picture, width: u16, height: u16) -> Self {
+    pub(super) fn new(picture: &TeamProjection, width: u16, height: u16) -> Self {
         let critical = super::critical(picture);
         let (width, height) = (usize::from(width), usize::from(height));
         Self::compute(picture.graph(), critical, width, height)

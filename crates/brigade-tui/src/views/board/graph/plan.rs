@@ -39,7 +39,7 @@ pub(super) struct GraphPlan {
 
 impl GraphPlan {
     pub(super) fn new(graph: &Graph) -> Self {
-        let order = graph.in_order();
+        let order = graph.topological_order();
         let indexes: BTreeMap<TaskId, usize> =
             order.iter().enumerate().map(|(index, id)| (*id, index)).collect();
         // Lines that would close a cycle are left out; the tasks of a cycle are marked instead.
