@@ -5,7 +5,7 @@
 //! - [`worker`]: a Rust value as a member, in this process, in place of a program;
 //! - [`delivery`]: turns unread mail into agent turns, exactly once as the model sees it;
 //! - [`teammate`]: runs an agent, or a worker, as a member until it leaves the team;
-//! - [`brief`]: what a model is told about its team when it starts;
+//! - [`brief`]: the instructions a model gets about its team;
 //! - [`resend`]: sends mail again that a native Claude Code read and its model never saw.
 //!
 //! The crate reads no environment, prints nothing and does not depend on a particular store.

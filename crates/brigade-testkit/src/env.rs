@@ -81,7 +81,7 @@ pub fn member_plan() -> MemberPlan<'static> {
     }
 }
 
-/// Puts a message into an inbox without asking anybody, as a program of somebody else's would.
+/// Puts a message into an inbox without any check, as another program could.
 pub async fn write(house: &House, from: &str, to: &str, text: &str) {
     let config = house.store.team(&team()).await.unwrap().unwrap();
     let message = Outgoing {

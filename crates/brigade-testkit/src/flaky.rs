@@ -38,7 +38,7 @@ enum CallOutcome {
 }
 
 impl FlakyStore {
-    /// A store that works until it is told to fail.
+    /// A store that works until a test makes it fail.
     pub fn new(inner: Arc<dyn Store>) -> Self {
         let off = || AtomicBool::new(false);
         let zero = || AtomicU64::new(0);

@@ -35,7 +35,7 @@ use super::style::Theme;
 use super::terminal::Terminal;
 use super::views::View;
 
-/// What a person chose, and what the terminal is like.
+/// The person's choices, and facts about the terminal.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The view to begin with.

@@ -117,7 +117,7 @@ pub(crate) fn named_team(global: &Global) -> Result<Option<TeamName>, CliError> 
     }
 }
 
-/// What runs on this host, for a command that cannot reach the store of its teams.
+/// The host of a command that cannot reach the store of its teams.
 pub(crate) fn host_alone(global: &Global) -> Result<Host, CliError> {
     let (claude_dir, state_dir) = dirs(global)?;
     let programs = Arc::new(env::programs());

@@ -1,10 +1,10 @@
 //! Diagnoses problems with teams and with the members of this host: detects them, explains the consequence
 //! and proposes a fix.
 //!
-//! - `house`: a read-only snapshot of all files and processes, taken once;
-//! - `locks`, `papers`, `members`, `tasks`, `hosted`, `machine`: the checks (`papers` checks files);
+//! - `snapshot`: a read-only snapshot of all files and processes, taken once;
+//! - `locks`, `file_checks`, `members`, `tasks`, `hosted`, `machine`: the checks (`file_checks` checks files);
 //! - `engine`: checks for teams in a NATS store, and for the NATS server;
-//! - `deed`: the automatic fixes, one safe step each; `aside`: backups of changed files.
+//! - `fix`: the automatic fixes, one safe step each; `backup`: backups of changed files.
 //!
 //! To add a check, add a row to [`CHECKS`] and a function that reads the snapshot and reports findings. The
 //! checks read files directly instead of through the file store, because the store repairs and records things

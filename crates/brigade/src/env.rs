@@ -51,7 +51,7 @@ pub(crate) fn agent_arguments(agent: &str) -> Vec<String> {
     args.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Where programs are looked for, as the environment has it.
+/// The search path and the programs that the environment names.
 pub(crate) fn programs() -> Programs {
     let named =
         AGENTS.iter().filter_map(|agent| Some((agent.name.to_owned(), agent_program(agent.name)?)));

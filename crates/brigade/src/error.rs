@@ -15,15 +15,15 @@ use crate::{env, exit};
 /// An error of the command line itself.
 #[derive(Debug, Error)]
 pub(crate) enum CliTrouble {
-    #[error("whose tools are these? nobody of team {team} was named")]
+    #[error("no member of team {team} was named for these tools")]
     WhoAmI { team: String },
-    #[error("which team is it?")]
+    #[error("no team was named")]
     WhichTeam,
     #[error("the argument {what} is missing or not valid")]
     NativeArgument { what: &'static str },
     #[error("the window it was in is gone")]
     WindowGone,
-    #[error("nobody else is on team {team}")]
+    #[error("team {team} has no other member")]
     NobodyElse { team: String },
     #[error("only {of} marks the messages of {of} read; you are {me}")]
     NotYours { of: String, me: String },
@@ -35,7 +35,7 @@ pub(crate) enum CliTrouble {
     NotText,
     #[error("nothing to change")]
     NoChange,
-    #[error("there is nobody to ask whether to make this change")]
+    #[error("cannot ask for confirmation: standard input is not a terminal")]
     NobodyToAsk,
     #[error("nothing was changed")]
     NotApplied,
@@ -56,7 +56,7 @@ pub(crate) enum CliTrouble {
     WhichEngine,
     #[error("a client's certificate and its key go together: --cert and --key")]
     HalfClient,
-    /// Who is told of the server by a file does not show it what the environment has.
+    /// A server that a file chose does not get the credentials of the environment.
     #[error(
         "the server is named in a brigade.toml, and the credentials in {}, which are not shown to it",
         env::CREDS

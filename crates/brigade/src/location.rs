@@ -15,13 +15,13 @@ use crate::error::{CliError, CliTrouble, Trouble};
 pub(crate) enum Look<'l> {
     /// None.
     Nowhere,
-    /// That of the current folder, or of the nearest above.
+    /// The file of the current folder, or of the nearest folder above it.
     Here,
     /// This one.
     In(&'l Path),
 }
 
-/// What the command line says, or else the variables, or else a `brigade.toml`.
+/// The store named on the command line, else in the environment, else in a `brigade.toml`.
 pub(crate) fn location(global: &Global, look: Look<'_>) -> Result<Location, CliError> {
     let said = match &global.store {
         Some(address) => Some(address.clone()),
@@ -42,8 +42,8 @@ pub(crate) fn location(global: &Global, look: Look<'_>) -> Result<Location, CliE
         (None, None) => None,
         _ => return Err(CliError::usage(CliTrouble::HalfClient)),
     };
-    // A server that a file of some repository chose could hand on what it is shown, and so be
-    // somebody elsewhere: what this person has in its environment is not for it.
+    // A server that a repository's file chose could reuse credentials that it receives, so it does not get those
+    // of the environment.
     let creds = match (&global.creds, creds) {
         (None, creds) if !is_said => {
             if creds.is_none() && env::read(env::CREDS).is_some() {
@@ -61,7 +61,7 @@ pub(crate) fn location(global: &Global, look: Look<'_>) -> Result<Location, CliE
     Ok(Location::Nats(NatsServers { servers, creds, ca, client }))
 }
 
-/// What the file says: where they live, and the credentials for it.
+/// The store and the credentials that the file names.
 fn looked_up(look: Look<'_>) -> Result<Option<(Address, Option<PathBuf>)>, CliError> {
     let file = match look {
         Look::Nowhere => None,

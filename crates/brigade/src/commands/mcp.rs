@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::error::{CliError, CliTrouble};
 use crate::{env, exit};
 
-/// Whoever starts the server says who it is for. Nothing is guessed here, where the command line
+/// The caller names the seat of the server. Nothing is guessed here, where the command line
 /// would: behind this stands a model, which must not find itself in a seat by accident.
 pub(crate) async fn run(context: Context) -> Result<u8, CliError> {
     let context = Arc::new(context.into_host());

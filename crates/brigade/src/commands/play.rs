@@ -36,7 +36,7 @@ pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
     }
     let taken = process_lock::take(&host.registry.seat(team, name)).await;
     let Some(_held) = taken.map_err(|source| failed("take the seat", source))? else {
-        // Somebody plays it already.
+        // Another process runs it already.
         return Ok(exit::DONE);
     };
     let seat = context.seat_of(team.clone(), name.clone());

@@ -83,7 +83,7 @@ pub(crate) struct Wanted {
     pub(crate) answers: ApprovalAuthority,
     /// Where its team lives.
     pub(crate) home: Location,
-    /// Whether somebody starts it again, in another terminal, when its own is gone.
+    /// Whether the supervisor starts it again, in another terminal, when its own is gone.
     pub(crate) comes_back: bool,
 }
 

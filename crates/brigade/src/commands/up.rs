@@ -171,7 +171,7 @@ async fn until_done(
             let record = tokio::select! {
                 told = &mut told_to_end => {
                     told?;
-                    // Whoever interrupts it wants it to end, and the team with it.
+                    // An interrupt stops the team as well.
                     let ended = down::take_down(host, lead, down::STOP_AFTER_WORK, &progress::print).await;
                     ended?;
                     return Ok(exit::FAILED);

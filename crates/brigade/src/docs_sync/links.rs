@@ -80,7 +80,7 @@ fn the_book_lists_every_page_once() {
     }
 }
 
-/// The parts of the repository that papers name.
+/// The folders of the repository that the documentation names.
 const PARTS: &[&str] = &["crates/", "docs/", "fixtures/", "packaging/", "e2e/", "bench/", ".ci/"];
 
 #[test]

@@ -238,7 +238,7 @@ fn description(schema: &Value) -> String {
     cell(schema.get("description").and_then(Value::as_str).unwrap_or_default())
 }
 
-/// What each agent can do, with the versions that the end-to-end tests run.
+/// The capabilities of each agent, with the versions that the end-to-end tests run.
 pub(super) fn agents(common_sh: &str) -> String {
     let headings = "| agent | name | tested | new messages | plan mode enforced by | reports usage | resumes |";
     let mut text = format!("{headings}\n|---|---|---|---|---|---|---|\n");

@@ -28,7 +28,7 @@ const LIBRARIES: &[&str] = &[
     "brigade-host",
 ];
 
-/// What each crate may depend on, of the crates of the product.
+/// The crates of the product that each crate may depend on.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("brigade-wire", &[]),
     ("brigade-core", &["wire"]),

@@ -79,7 +79,7 @@ fn a_broadcast_reaches_all_other_members() {
     alone.run_ok(&["team", "create", "alone"]);
     assert_snapshot!(alone.run(&["broadcast", "hello?"]), @"
     --- stderr
-    error: nobody else is on team alone
+    error: team alone has no other member
     hint: add a member with `brigade team join NAME`
     --- exit 4
     ");

@@ -315,13 +315,13 @@ fn the_identity_is_fixed_at_startup() {
     let cli = CliEnv::with_team();
     assert_snapshot!(cli.run(&["mcp", "--team", "demo"]), @"
     --- stderr
-    error: whose tools are these? nobody of team demo was named
+    error: no member of team demo was named for these tools
     hint: add `--as NAME`, or set BRIGADE_AS
     --- exit 2
     ");
     assert_snapshot!(cli.run(&["mcp", "--as", "bob"]), @"
     --- stderr
-    error: which team is it?
+    error: no team was named
     hint: say `--team TEAM`, or set BRIGADE_TEAM
     --- exit 2
     ");

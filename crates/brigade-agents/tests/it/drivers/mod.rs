@@ -1,8 +1,9 @@
 //! Tests the drivers against recorded output of the real programs.
 //!
 //! `fixtures/agents` has a transcript of each scenario, recorded with the real program on a scripted
-//! model. A driver is given the program's side of it again, has to write its own side again, and what it
-//! tells of it is under snapshot. `e2e/drivers/record` records them anew, with these same scenarios.
+//! model. A test feeds the program's side of it to the driver, compares what the driver writes with the
+//! recording, and compares its events with a snapshot. `e2e/drivers/record` makes new recordings of the
+//! same scenarios.
 
 mod claude;
 mod codex;

@@ -1,5 +1,5 @@
-//! Transcripts of real programs. `e2e/drivers/record` makes the house for it and says so in variables;
-//! without them nothing here runs.
+//! Records transcripts of real programs. `e2e/drivers/record` makes the environment and passes it in
+//! variables; without them these tests do nothing.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

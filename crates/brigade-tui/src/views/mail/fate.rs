@@ -69,7 +69,7 @@ pub(super) fn describe<'l>(
         match fate {
             DeliveryStatus::Written => oldest = oldest.min(message.at.0),
             DeliveryStatus::Read(at) | DeliveryStatus::Shown(at) => {
-                slowest = slowest.max(at.0 - message.at.0)
+                slowest = slowest.max(at.0 - message.at.0);
             }
         }
         least = least.min(stage);
