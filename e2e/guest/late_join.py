@@ -10,8 +10,8 @@ from lib.scripted_model import say, team_tool
 from lib.util import eventually
 
 # Part of the warnings that brigade prints, and that its tool returns, when the lead does not read its inbox.
-WARNING = "reads its mail only while a teammate that it started itself is there"
-TOOL_WARNING = "it reads only while a teammate"
+WARNING = "reads its mail only while a teammate that it started itself is running"
+TOOL_WARNING = "reads it only while a teammate"
 
 
 class Outsider:

@@ -44,7 +44,7 @@ def permissions(env, report, mate):
             done = eventually(file.exists, 20)
             report.check(f"{name}: runs an allowed command", done, env.calls(vendor, name)[-1:])
         else:
-            answered = eventually(lambda: "! no" in env.pane(name), 20)
+            answered = eventually(lambda: "! denied" in env.pane(name), 20)
             idle = env.becomes_idle(name)
             report.check(f"{name}: does not run a denied command", answered and idle and not file.exists(), answered)
         env.becomes_idle(name)

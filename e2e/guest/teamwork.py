@@ -113,7 +113,7 @@ def tasks(env, report, mates):
     last, task = mates[-1], chain[-1]
     env.order(last.name, "Try it now.", team_tool("task_claim", taskId=task), say("It is not free."))
     results = eventually(lambda: tool_texts(env, last, "task_claim"), 20)
-    refused = bool(results) and "waits for" in results[-1]
+    refused = bool(results) and "is blocked by" in results[-1]
     report.check(f"{last.name}: cannot claim a blocked task", refused, results)
     for mate, task in zip(mates, chain):
         done = team_tool("task_update", taskId=task, status="completed")

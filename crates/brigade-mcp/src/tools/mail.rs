@@ -265,7 +265,7 @@ fn names(sent: &[mail::Sent]) -> Vec<String> {
 /// Why stored messages did not reach their inbox yet.
 fn waiting(sent: &[mail::Sent]) -> String {
     let why = sent.iter().find_map(mail::Sent::caveat);
-    why.map(|why| format!(" (stored, but {why})")).unwrap_or_default()
+    why.map(|why| format!(" (stored; {why})")).unwrap_or_default()
 }
 
 fn routing(desk: &Desk<'_>, target: String, text: Words<'_>) -> Result<MessageRouting, Refusal> {
