@@ -42,7 +42,7 @@
 //! async fn link(
 //!     local: Arc<FileStore>,
 //!     far: Arc<dyn Store>,
-//!     notebook: Arc<dyn Notebook>,
+//!     notebook: Arc<dyn LinkStateStore>,
 //! ) -> Result<(), LinkError> {
 //!     let mut link = Link::new(LinkConfig {
 //!         local,

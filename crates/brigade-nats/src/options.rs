@@ -7,7 +7,7 @@
 //!     servers: vec!["tls://nats.example.org:4222".to_owned()],
 //!     creds: Some("bob.creds".into()),
 //!     settings: Settings { replicas: Some(3), ..Settings::default() },
-//!     patience: Patience::Long,
+//!     patience: RetryLimit::Long,
 //!     ..Options::default()
 //! };
 //! assert_eq!(options.settings.shards, 1);

@@ -10,7 +10,7 @@
 //!     timestamp: "2026-11-15T12:00:00.000Z",
 //!     color: None,
 //!     read: false,
-//!     stamp: Stamp::Old { msg_id: None },
+//!     stamp: GenerationFields::Old { msg_id: None },
 //! };
 //! let mut inbox = brigade_wire::inbox::EMPTY.to_vec();
 //! brigade_wire::inbox::append(&mut inbox, &[message]).expect("an inbox");
