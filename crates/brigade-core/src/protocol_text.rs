@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use brigade_core::wire::body::Body;
-//! use brigade_core::{handshake, mail, words};
+//! use brigade_core::{handshake, mail, protocol_text};
 //!
 //! # use std::sync::Arc;
 //! # use brigade_core::roster::{self, MemberPlan, TeamPlan};
@@ -17,7 +17,7 @@
 //! handshake::request_shutdown(&lead, "bob", Some("all is done")).await?;
 //! let mail = mail::inbox(&bob, &bob.name, mail::InboxFilter::Unread).await?;
 //! if let Some(Body::Protocol(protocol)) = mail[0].look(|message| message.body()) {
-//!     assert_eq!(words::of(&protocol), "asks you to shut down: all is done");
+//!     assert_eq!(protocol_text::of(&protocol), "asks you to shut down: all is done");
 //! }
 //! # Ok(())
 //! # }
