@@ -140,7 +140,7 @@ pub struct Choice {
     pub agent: Agent,
     /// Its program.
     pub program: String,
-    /// The program's arguments, for [`LaunchOptions::arguments`](super::Launch::arguments).
+    /// The program's arguments, for [`LaunchOptions::arguments`](super::LaunchOptions::arguments).
     pub arguments: Vec<String>,
 }
 
