@@ -10,7 +10,7 @@ default:
 check:
     .ci/check
 
-# What a change must pass: the checks, and one real run of each kind of benchmark and end-to-end test. Needs root.
+# Everything a change must pass: the checks, and one real run of each kind of benchmark and end-to-end test. Needs root.
 ci:
     .ci/run
 

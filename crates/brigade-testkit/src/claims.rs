@@ -7,11 +7,11 @@ use brigade_core::roster;
 use brigade_core::store::StoreError;
 
 use crate::contract::{StoreUnderTest, actor};
-use crate::env::{House, member, member_plan, team};
+use crate::env::{TestEnv, member, member_plan, team};
 
 /// The number of a deleted task is not assigned to another task.
 pub async fn task_numbers_are_never_reused(store: StoreUnderTest) {
-    let env = House::build(store).await;
+    let env = TestEnv::build(store).await;
     let lead = env.seat("team-lead");
     let mut numbers = Vec::new();
     for round in 0..5 {
@@ -33,7 +33,7 @@ pub async fn task_numbers_are_never_reused(store: StoreUnderTest) {
 
 /// Replacing a task is compare-and-set.
 pub async fn a_task_is_replaced_only_at_its_revision(store: StoreUnderTest) {
-    let env = House::build(store).await;
+    let env = TestEnv::build(store).await;
     let plan = TaskPlan { subject: "paint".into(), ..TaskPlan::default() };
     let id = board::add(&env.seat("team-lead"), &plan).await.unwrap();
     let store = &env.store;
@@ -53,7 +53,7 @@ pub async fn a_task_is_replaced_only_at_its_revision(store: StoreUnderTest) {
 
 /// Tasks that are created at the same time get different numbers.
 pub async fn concurrent_tasks_get_different_numbers(store: StoreUnderTest) {
-    let env = House::build(store).await;
+    let env = TestEnv::build(store).await;
     let mut adding = Vec::new();
     for worker in 0..8 {
         let seat = env.seat("team-lead");
@@ -77,7 +77,7 @@ pub async fn concurrent_tasks_get_different_numbers(store: StoreUnderTest) {
 
 /// If several members claim a task, exactly one succeeds.
 pub async fn a_task_has_one_claimer(store: StoreUnderTest) {
-    let env = House::build(store).await;
+    let env = TestEnv::build(store).await;
     let lead = env.seat("team-lead");
     let names: Vec<String> = (0..8).map(|number| format!("worker-{number}")).collect();
     for name in &names {

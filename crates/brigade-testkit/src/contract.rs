@@ -17,7 +17,7 @@ pub use crate::claims::{
     a_task_has_one_claimer, a_task_is_replaced_only_at_its_revision,
     concurrent_tasks_get_different_numbers, task_numbers_are_never_reused,
 };
-use crate::env::{House, member, member_plan, team, team_plan};
+use crate::env::{TestEnv, member, member_plan, team, team_plan};
 pub use crate::event_log::{
     a_chronicle_has_past_and_new_records, the_chronicle_of_a_deleted_team_ends,
 };
@@ -107,7 +107,7 @@ fn message(id: &str, from: &str, text: &str) -> Outgoing {
 pub async fn a_team_is_created_once_and_deleted(store: StoreUnderTest) {
     assert!(store.teams().await.unwrap().is_empty());
     assert!(store.team(&team()).await.unwrap().is_none());
-    let env = House::build(Arc::clone(&store)).await;
+    let env = TestEnv::build(Arc::clone(&store)).await;
     assert_eq!(store.teams().await.unwrap(), [team()]);
     let repeated = roster::create(&env.seat("team-lead"), team_plan()).await;
     let exists = roster::RosterError::Store(StoreError::TeamExists { team: team() });
@@ -116,12 +116,12 @@ pub async fn a_team_is_created_once_and_deleted(store: StoreUnderTest) {
     assert!(store.teams().await.unwrap().is_empty());
     assert!(store.team(&team()).await.unwrap().is_none());
     assert!(matches!(store.delete_team(&team(), &actor()).await, Err(StoreError::NoTeam { .. })));
-    House::build(store).await;
+    TestEnv::build(store).await;
 }
 
 /// Replacing a team is compare-and-set.
 pub async fn a_team_is_replaced_only_at_its_revision(store: StoreUnderTest) {
-    House::build(Arc::clone(&store)).await;
+    TestEnv::build(Arc::clone(&store)).await;
     let before = store.team(&team()).await.unwrap().unwrap();
     let without = Team::read(&before.bytes).unwrap().without_member("bob").into_owned();
     let at = before.revision;
@@ -134,7 +134,7 @@ pub async fn a_team_is_replaced_only_at_its_revision(store: StoreUnderTest) {
 
 /// A late activity update does not put a member back on the roster.
 pub async fn a_late_update_does_not_restore_a_member_that_left(store: StoreUnderTest) {
-    let env = House::build(store).await;
+    let env = TestEnv::build(store).await;
     let (lead, bob) = (env.seat("team-lead"), member("bob"));
     roster::leave(&lead, &bob).await.unwrap();
     let late = roster::set_activity(&lead, &bob, roster::Activity::Idle).await;
@@ -145,7 +145,7 @@ pub async fn a_late_update_does_not_restore_a_member_that_left(store: StoreUnder
 
 /// Messages are stored once, in the order in which they were sent.
 pub async fn messages_arrive_once_and_in_order(store: StoreUnderTest) {
-    let env = House::build(store).await;
+    let env = TestEnv::build(store).await;
     assert!(env.texts("alice").await.is_empty());
     for number in 0..10 {
         env.say("bob", "alice", &format!("{number}\n\u{2028}\"ü")).await;
@@ -157,7 +157,7 @@ pub async fn messages_arrive_once_and_in_order(store: StoreUnderTest) {
 
 /// A message that is sent again with the same id, because the sender got no answer, is stored once.
 pub async fn sending_the_same_id_twice_stores_one_message(store: StoreUnderTest) {
-    let env = House::build(store).await;
+    let env = TestEnv::build(store).await;
     let config = env.store.team(&team()).await.unwrap().unwrap();
     let team_created = Team::read(&config.bytes).unwrap().created_at().unwrap();
     let id = uuid::Uuid::new_v4().to_string();
@@ -173,7 +173,7 @@ pub async fn sending_the_same_id_twice_stores_one_message(store: StoreUnderTest)
 pub async fn concurrent_senders_lose_no_messages(store: StoreUnderTest) {
     const SENDERS: usize = 8;
     const EACH: usize = 25;
-    let env = House::build(store).await;
+    let env = TestEnv::build(store).await;
     let mut sending = Vec::new();
     for sender in 0..SENDERS {
         let env = env.clone();
@@ -198,7 +198,7 @@ pub async fn concurrent_senders_lose_no_messages(store: StoreUnderTest) {
 
 /// A mark is persistent, is recorded once, and affects no other message.
 pub async fn marks_are_persistent_and_in_the_history(store: StoreUnderTest) {
-    let env = House::build(store).await;
+    let env = TestEnv::build(store).await;
     for text in ["one", "two", "three"] {
         env.say("bob", "alice", text).await;
     }
@@ -245,7 +245,7 @@ pub async fn no_team_is_an_error(store: StoreUnderTest) {
 
 /// A watch reports changes of mail, board and roster, each once.
 pub async fn a_watch_reports_every_change_once(store: StoreUnderTest) {
-    let env = House::build(store).await;
+    let env = TestEnv::build(store).await;
     env.say("bob", "alice", "before").await;
     let mut watch = env.store.watch(&team()).await.unwrap();
     let lead = env.seat("team-lead");

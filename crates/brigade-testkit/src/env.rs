@@ -18,14 +18,14 @@ pub fn clock() -> Arc<dyn Clock> {
 
 /// A store with a team `demo`: the lead, `alice` and `bob`.
 #[derive(Clone, Debug)]
-pub struct House {
+pub struct TestEnv {
     /// The store.
     pub store: Arc<dyn Store>,
     /// The clock that its seats use.
     pub clock: Arc<dyn Clock>,
 }
 
-impl House {
+impl TestEnv {
     /// Creates the team in this store.
     pub async fn build(store: Arc<dyn Store>) -> Self {
         let env = Self { store, clock: clock() };
@@ -82,7 +82,7 @@ pub fn member_plan() -> MemberPlan<'static> {
 }
 
 /// Puts a message into an inbox without any check, as another program could.
-pub async fn write(house: &House, from: &str, to: &str, text: &str) {
+pub async fn write(house: &TestEnv, from: &str, to: &str, text: &str) {
     let config = house.store.team(&team()).await.unwrap().unwrap();
     let message = Outgoing {
         msg_id: Uuid::new_v4().to_string(),

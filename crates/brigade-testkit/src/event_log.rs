@@ -9,7 +9,7 @@ use brigade_core::event_log::{Feed, RecordLookupHandle, Spot};
 use brigade_core::mail::with_message;
 use brigade_core::store::{Actor, Store};
 
-use crate::env::{House, team};
+use crate::env::{TestEnv, team};
 
 /// The records that a feed delivered, in order.
 #[derive(Default)]
@@ -58,7 +58,7 @@ fn line(record: &Record) -> String {
 /// A chronicle delivers past and new records while other processes write: nothing is missing or duplicated, and
 /// the messages of each sender are in order.
 pub async fn a_chronicle_has_past_and_new_records(store: Arc<dyn Store>) {
-    let env = House::build(store).await;
+    let env = TestEnv::build(store).await;
     for number in 0..20 {
         env.say("team-lead", "alice", &format!("past {number}")).await;
     }
@@ -118,7 +118,7 @@ pub async fn a_chronicle_has_past_and_new_records(store: Arc<dyn Store>) {
 
 /// The chronicle of a deleted team delivers its records and then ends.
 pub async fn the_chronicle_of_a_deleted_team_ends(store: Arc<dyn Store>) {
-    let env = House::build(store).await;
+    let env = TestEnv::build(store).await;
     env.say("alice", "bob", "good bye").await;
     env.store.delete_team(&team(), &Actor("team-lead".into())).await.unwrap();
     let (mut feed, library) = env.store.chronicle(&team()).await.unwrap();

@@ -14,12 +14,12 @@ use brigade_wire::name::TeamName;
 use brigade_wire::team::Team;
 use serde_json::Value;
 
-use crate::env::{House, clock, member, member_plan, team};
+use crate::env::{TestEnv, clock, member, member_plan, team};
 
 /// Creates a team with some data of every kind: a gap in the task numbers, mail in every state, a member that left,
 /// a note, an answered request and a waiting one.
-async fn build_full_team(store: Arc<dyn Store>) -> House {
-    let env = House::build(store).await;
+async fn build_full_team(store: Arc<dyn Store>) -> TestEnv {
+    let env = TestEnv::build(store).await;
     let (lead, alice) = (env.seat("team-lead"), env.seat("alice"));
     for subject in ["one", "two\u{2028}\"ü", "three", "four"] {
         let plan = TaskPlan { subject: subject.into(), ..TaskPlan::default() };

@@ -11,18 +11,18 @@ use brigade_files::{FileStore, Options};
 use tempfile::TempDir;
 
 use crate::contract::run;
-use crate::env::{House, clock};
+use crate::env::{TestEnv, clock};
 
 /// Runs a test on a team in memory.
-pub fn in_memory<F: Future<Output = ()>>(test: impl FnOnce(House) -> F) {
-    run(async { test(House::build(Arc::new(MemoryStore::new(clock()))).await).await });
+pub fn in_memory<F: Future<Output = ()>>(test: impl FnOnce(TestEnv) -> F) {
+    run(async { test(TestEnv::build(Arc::new(MemoryStore::new(clock()))).await).await });
 }
 
 /// A team in files, and where they are.
 #[derive(Debug)]
 pub struct Files {
     /// The team.
-    pub house: House,
+    pub house: TestEnv,
     /// The folder they are in.
     pub home: TempDir,
 }
@@ -32,14 +32,14 @@ impl Files {
     pub fn run<F: Future<Output = ()>>(test: impl FnOnce(Self) -> F) {
         run(async {
             let home = tempfile::tempdir().unwrap();
-            let house = House::build(Arc::new(store(&home))).await;
+            let house = TestEnv::build(Arc::new(store(&home))).await;
             test(Self { house, home }).await;
         });
     }
 
     /// The same team as another process would have it.
-    pub fn anew(&self) -> House {
-        House { store: Arc::new(store(&self.home)), clock: Arc::new(SystemClock) }
+    pub fn reopen(&self) -> TestEnv {
+        TestEnv { store: Arc::new(store(&self.home)), clock: Arc::new(SystemClock) }
     }
 
     /// Claude Code's lock of an inbox.
@@ -48,9 +48,9 @@ impl Files {
     }
 
     /// The same again, with little patience for locks.
-    pub fn impatient(&self, lock_wait: Duration) -> House {
+    pub fn impatient(&self, lock_wait: Duration) -> TestEnv {
         let store = FileStore::open(options(&self.home).with_lock_wait(lock_wait));
-        House { store: Arc::new(store), clock: Arc::new(SystemClock) }
+        TestEnv { store: Arc::new(store), clock: Arc::new(SystemClock) }
     }
 
     /// The inbox of a member.

@@ -11,11 +11,11 @@ use brigade_core::store::{Mark, NoteKind, Question, StoreError};
 use brigade_wire::team::Team;
 
 use crate::contract::{StoreUnderTest, actor};
-use crate::env::{House, member, team};
+use crate::env::{TestEnv, member, team};
 
 /// The messages of a deleted team can still be read.
 pub async fn history_outlives_the_team(store: StoreUnderTest) {
-    let env = House::build(store).await;
+    let env = TestEnv::build(store).await;
     env.say("bob", "alice", "remember me").await;
     env.store.delete_team(&team(), &actor()).await.unwrap();
     let history = env.store.history(&team()).await.unwrap();
@@ -29,7 +29,7 @@ pub async fn history_outlives_the_team(store: StoreUnderTest) {
 
 /// If several processes decide at the same time, one decision is stored and all receive it.
 pub async fn a_question_has_one_decision(store: StoreUnderTest) {
-    let env = House::build(store).await;
+    let env = TestEnv::build(store).await;
     let question = Question::new(&member("alice"), "plan/../1@alice: \u{e9}");
     assert_eq!(env.store.decided(&team(), &question).await.unwrap(), None);
     let mut deciding = Vec::new();
@@ -55,7 +55,7 @@ pub async fn a_question_has_one_decision(store: StoreUnderTest) {
 
 /// The history of a mailbox contains only that mailbox, including marks of its messages.
 pub async fn a_mailbox_has_its_own_history(store: StoreUnderTest) {
-    let env = House::build(store).await;
+    let env = TestEnv::build(store).await;
     env.say("bob", "alice", "one").await;
     env.say("alice", "bob", "not this").await;
     env.say("bob", "alice", "two").await;
@@ -77,7 +77,7 @@ pub async fn a_mailbox_has_its_own_history(store: StoreUnderTest) {
 
 /// A note belongs to one member and one kind, survives the deletion of the team, and can be replaced and removed.
 pub async fn a_note_is_stored_until_it_is_replaced(store: StoreUnderTest) {
-    let env = House::build(store).await;
+    let env = TestEnv::build(store).await;
     let memory = NoteKind::Memory;
     let note_of =
         async |name: &str, shelf| env.store.kept(&team(), &member(name), shelf).await.unwrap();
@@ -102,7 +102,7 @@ pub async fn a_note_is_stored_until_it_is_replaced(store: StoreUnderTest) {
 /// A deleted team is restored from its journal: members, tasks with their numbers, and unread messages. Messages
 /// that were read are not delivered again.
 pub async fn a_deleted_team_is_restored_from_its_journal(store: StoreUnderTest) {
-    let env = House::build(store).await;
+    let env = TestEnv::build(store).await;
     let lead = env.seat("team-lead");
     let plan = |subject: &str| TaskPlan { subject: subject.to_owned(), ..TaskPlan::default() };
     let first = board::add(&lead, &plan("one")).await.unwrap();
@@ -150,7 +150,7 @@ pub async fn a_deleted_team_is_restored_from_its_journal(store: StoreUnderTest) 
 
 /// An event that is in no document is reported to watches and stored, with its author.
 pub async fn a_recorded_event_is_reported_and_in_the_history(store: StoreUnderTest) {
-    let env = House::build(store).await;
+    let env = TestEnv::build(store).await;
     let mut watch = env.store.watch(&team()).await.unwrap();
     let event = Event::Answered {
         request_id: "perm-1-abcdefg".into(),

@@ -6,12 +6,12 @@ use std::time::Duration;
 use brigade_core::event::{Act, Ending, Event, Record};
 use brigade_core::store::{Actor, Store};
 
-use crate::env::{House, member, team};
+use crate::env::{TestEnv, member, team};
 
 /// Work events are reported and stored in order, with their author. They are in no mailbox, and not in the
 /// history without work.
 pub async fn work_events_are_reported_in_order(store: Arc<dyn Store>) {
-    let env = House::build(store).await;
+    let env = TestEnv::build(store).await;
     let mut watch = env.store.watch(&team()).await.unwrap();
     let mut mail = env.store.watch_without_work(&team()).await.unwrap();
     let said = |text: &str| Act::Said { text: text.to_owned() };

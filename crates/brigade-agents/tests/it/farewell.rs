@@ -9,14 +9,14 @@ use brigade_core::roster;
 use brigade_core::store::Outgoing;
 use brigade_core::store::memory::MemoryStore;
 use brigade_testkit::contract::run;
-use brigade_testkit::env::{House, member, member_plan, team, team_plan};
+use brigade_testkit::env::{TestEnv, member, member_plan, team, team_plan};
 use brigade_wire::team::Team;
 
 /// Runs a test on a team whose store uses the system clock.
-fn with_team<F: Future<Output = ()>>(test: impl FnOnce(House) -> F) {
+fn with_team<F: Future<Output = ()>>(test: impl FnOnce(TestEnv) -> F) {
     run(async {
         let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
-        let house = House { store, clock: Arc::new(SystemClock) };
+        let house = TestEnv { store, clock: Arc::new(SystemClock) };
         let lead = house.seat("team-lead");
         roster::create(&lead, team_plan()).await.unwrap();
         for name in ["alice", "bob"] {
@@ -27,7 +27,7 @@ fn with_team<F: Future<Output = ()>>(test: impl FnOnce(House) -> F) {
 }
 
 /// Writes the message by which a native teammate agrees to stop.
-async fn agree(house: &House, writer: &str, from: &str, id: &str) {
+async fn agree(house: &TestEnv, writer: &str, from: &str, id: &str) {
     let config = house.store.team(&team()).await.unwrap().unwrap();
     let text = format!(
         r#"{{"type":"shutdown_approved","requestId":"{id}","from":"{from}","timestamp":"2026-11-15T10:04:14.758Z"}}"#

@@ -8,7 +8,7 @@ use brigade_core::handshake;
 use brigade_core::mail::with_message;
 use brigade_core::seat::Seat;
 use brigade_core::store::Outgoing;
-use brigade_testkit::env::{House, member, team};
+use brigade_testkit::env::{TestEnv, member, team};
 use brigade_wire::color::Color;
 use brigade_wire::inbox::Inbox;
 use brigade_wire::team::Team;
@@ -51,12 +51,12 @@ impl NativeBob for Files {
     }
 
     async fn waiting(&self) -> Vec<String> {
-        let texts = self.anew().texts("bob").await;
+        let texts = self.reopen().texts("bob").await;
         texts.into_iter().filter(|(_, read)| !read).map(|(text, _)| text).collect()
     }
 }
 
-async fn start(house: &House, heard: &Heard) -> ResendReport {
+async fn start(house: &TestEnv, heard: &Heard) -> ResendReport {
     resend_lost_mail(&house.seat("bob"), heard, &Shown::default()).await.unwrap()
 }
 
@@ -68,7 +68,7 @@ fn heard(turns: &[&str]) -> Heard {
 fn mail_taken_but_not_shown_is_resent_until_it_is_shown() {
     for takes in [TakeMode::Out, TakeMode::Read] {
         Files::run(async |files| {
-            let house = files.anew();
+            let house = files.reopen();
             house.say("alice", "bob", "first").await;
             house.say("team-lead", "bob", "second").await;
             let shown = files.take(takes);
@@ -96,7 +96,7 @@ fn mail_taken_but_not_shown_is_resent_until_it_is_shown() {
 #[test]
 fn the_same_text_sent_twice_is_two_messages() {
     Files::run(async |files| {
-        let house = files.anew();
+        let house = files.reopen();
         house.say("alice", "bob", "again!").await;
         let once = files.take(TakeMode::Out);
         house.say("alice", "bob", "again!").await;
@@ -110,7 +110,7 @@ fn the_same_text_sent_twice_is_two_messages() {
 #[test]
 fn a_copy_has_the_same_text_and_sender() {
     Files::run(async |files| {
-        let house = files.anew();
+        let house = files.reopen();
         let config = house.store.team(&team()).await.unwrap().unwrap();
         // Written by another program; brigade would reject the tag in the text.
         let message = Outgoing {
@@ -148,7 +148,7 @@ fn a_copy_has_the_same_text_and_sender() {
 #[test]
 fn shutdown_requests_are_resent_and_answers_are_not() {
     Files::run(async |files| {
-        let house = files.anew();
+        let house = files.reopen();
         let (lead, bob) = (house.seat("team-lead"), house.seat("bob"));
         let plan = handshake::submit_plan(&bob, "a plan", None).await.unwrap();
         handshake::answer_plan(&lead, &plan.request_id, handshake::Answer::Yes).await.unwrap();
@@ -163,7 +163,7 @@ fn shutdown_requests_are_resent_and_answers_are_not() {
 #[test]
 fn messages_known_to_be_shown_need_no_transcript() {
     Files::run(async |files| {
-        let house = files.anew();
+        let house = files.reopen();
         let mut envelopes = Vec::new();
         for text in ["one", "two", "lost", "four"] {
             house.say("alice", "bob", text).await;
@@ -187,7 +187,7 @@ fn messages_known_to_be_shown_need_no_transcript() {
 #[test]
 fn an_unfinished_turn_is_continued_once() {
     Files::run(async |files| {
-        let house = files.anew();
+        let house = files.reopen();
         let cut = Heard { turns: Vec::new(), unfinished: Some("row 7".to_owned()) };
         assert!(start(&house, &cut).await.go_on);
         assert!(!start(&house, &cut).await.go_on);
@@ -198,14 +198,14 @@ fn an_unfinished_turn_is_continued_once() {
 }
 
 /// Bob's seat with the lead's public key, and with a signer.
-fn keyed(house: &House, keys: &Arc<Keys>) -> Seat {
+fn keyed(house: &TestEnv, keys: &Arc<Keys>) -> Seat {
     house.seat("bob").with_lead_key(keys.lead_key("bob")).with_signer(Arc::clone(keys) as _)
 }
 
 #[test]
 fn only_messages_signed_by_the_lead_are_signed_again() {
     Files::run(async |files| {
-        let house = files.anew();
+        let house = files.reopen();
         let keys = Keys::of(&["bob"]);
         let lead = house.seat("team-lead").with_signer(Arc::clone(&keys) as _);
         let message = |text| brigade_core::mail::Words { text, summary: None };
@@ -232,7 +232,7 @@ fn only_messages_signed_by_the_lead_are_signed_again() {
 fn an_order_with_an_old_signature_is_signed_again() {
     Files::run(async |files| {
         let keys = Keys::of(&["bob"]);
-        let house = files.anew();
+        let house = files.reopen();
         let lead = house.seat("team-lead").with_signer(Arc::clone(&keys) as _);
         let message = brigade_core::mail::Words { text: "an order", summary: None };
         brigade_core::mail::send(&lead, "bob", message).await.unwrap();

@@ -11,13 +11,13 @@ use brigade_core::handshake::{self, Answer};
 use brigade_core::store::memory::MemoryStore;
 use brigade_core::store::{Actor, Watch};
 use brigade_testkit::contract::run;
-use brigade_testkit::env::{House, clock, team};
+use brigade_testkit::env::{TestEnv, clock, team};
 use tokio::sync::mpsc;
 
 use brigade_testkit::files::Files;
 use brigade_testkit::flaky::FlakyStore;
 
-async fn record_text(house: &House, name: &str, text: &str) {
+async fn record_text(house: &TestEnv, name: &str, text: &str) {
     let event = Event::Worked { name: name.to_owned(), act: Act::Said { text: text.to_owned() } };
     house.store.record(&team(), event, &Actor(name.to_owned())).await.unwrap();
 }
@@ -35,7 +35,7 @@ async fn next_text(watch: &mut Watch) -> String {
     tokio::time::timeout(Duration::from_secs(10), next).await.unwrap()
 }
 
-async fn recorded_texts(house: &House) -> Vec<String> {
+async fn recorded_texts(house: &TestEnv) -> Vec<String> {
     let history = house.store.history(&team()).await.unwrap();
     let said = |event| match event {
         Event::Worked { act: Act::Said { text }, .. } => Some(text),
@@ -63,7 +63,7 @@ fn work_has_its_own_journal() {
 #[test]
 fn work_does_not_wake_watchers_without_interest_in_it() {
     Files::run(async |files| {
-        let reader = files.anew();
+        let reader = files.reopen();
         let mut watch = reader.store.watch_without_work(&team()).await.unwrap();
         for house in [&files.house, &reader] {
             record_text(house, "alice", "hello").await;
@@ -79,7 +79,7 @@ fn work_does_not_wake_watchers_without_interest_in_it() {
 #[test]
 fn recording_continues_after_the_files_were_removed() {
     Files::run(async |files| {
-        let (writer, reader) = (&files.house, files.anew());
+        let (writer, reader) = (&files.house, files.reopen());
         let mut watch = reader.store.watch(&team()).await.unwrap();
         record_text(writer, "alice", "one").await;
         assert_eq!(next_text(&mut watch).await, "one");
@@ -114,7 +114,7 @@ impl Worker for ByteCounter {
 }
 
 /// Runs a member for some turns until it leaves.
-async fn work_and_leave(house: &House, texts: &[&str]) {
+async fn work_and_leave(house: &TestEnv, texts: &[&str]) {
     let plan = Plan::in_process(house.seat("bob"), Workers::new(|| ByteCounter));
     let (_sender, typed) = mpsc::unbounded_channel();
     let bob = tokio::spawn(teammate::run_observed(plan, typed, |_| {}));
@@ -131,7 +131,7 @@ async fn work_and_leave(house: &House, texts: &[&str]) {
 }
 
 /// How many idle notifications the lead has received.
-async fn reports(house: &House) -> usize {
+async fn reports(house: &TestEnv) -> usize {
     let texts = house.texts("team-lead").await;
     texts.iter().filter(|(text, _)| text.contains("idle_notification")).count()
 }
@@ -140,7 +140,7 @@ async fn reports(house: &House) -> usize {
 fn work_is_recorded_in_order() {
     Files::run(async |files| {
         work_and_leave(&files.house, &["begin", "fail"]).await;
-        let history = files.anew().store.history(&team()).await.unwrap();
+        let history = files.reopen().store.history(&team()).await.unwrap();
         let events = history.into_iter().filter_map(|record| match record.event {
             Event::Worked { name, act } => {
                 assert_eq!((name.as_str(), record.by.as_deref()), ("bob", Some("bob")));
@@ -175,7 +175,7 @@ fn a_hanging_store_does_not_block_the_agent() {
     run(async {
         let memory = Arc::new(MemoryStore::new(clock()));
         let store = Arc::new(FlakyStore::new(memory));
-        let house = House::build(Arc::<FlakyStore>::clone(&store)).await;
+        let house = TestEnv::build(Arc::<FlakyStore>::clone(&store)).await;
         store.hang_work();
         let began = Instant::now();
         // More events than fit into the queue.

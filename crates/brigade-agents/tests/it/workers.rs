@@ -13,7 +13,7 @@ use brigade_core::graph::State as Ready;
 use brigade_core::handshake::{self, Answer, HandshakeError};
 use brigade_core::pulse::{self, State};
 use brigade_core::store::memory::MemoryStore;
-use brigade_testkit::env::{House, clock, member};
+use brigade_testkit::env::{TestEnv, clock, member};
 use brigade_wire::task::{Status, Task};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -35,19 +35,19 @@ impl Clock for TokioClock {
 }
 
 /// Runs a test on a team in memory, and on one in files.
-fn check<F: Future<Output = ()>>(test: impl Fn(House) -> F) {
-    let run = |house: &dyn Fn() -> House| {
+fn check<F: Future<Output = ()>>(test: impl Fn(TestEnv) -> F) {
+    let run = |house: &dyn Fn() -> TestEnv| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
-            let House { store, .. } = House::build(house().store).await;
+            let TestEnv { store, .. } = TestEnv::build(house().store).await;
             let began = "2026-11-15T13:00:00Z".parse().unwrap();
             let clock = Arc::new(TokioClock(began, Instant::now()));
-            timeout(Duration::from_secs(20_000), test(House { store, clock })).await.unwrap();
+            timeout(Duration::from_secs(20_000), test(TestEnv { store, clock })).await.unwrap();
         });
     };
-    run(&|| House { store: Arc::new(MemoryStore::new(clock())), clock: clock() });
+    run(&|| TestEnv { store: Arc::new(MemoryStore::new(clock())), clock: clock() });
     let home = tempfile::tempdir().unwrap();
-    run(&|| House { store: Arc::new(store(&home)), clock: clock() });
+    run(&|| TestEnv { store: Arc::new(store(&home)), clock: clock() });
 }
 
 /// The lines that workers wrote.
@@ -72,7 +72,7 @@ type MemberTask = JoinHandle<Result<(), TeammateError>>;
 
 /// Starts a member.
 fn start<W: Worker>(
-    house: &House,
+    house: &TestEnv,
     name: &str,
     make: impl Fn() -> W + Send + Sync + 'static,
 ) -> MemberTask {
@@ -91,7 +91,7 @@ async fn until(what: &str, is: impl AsyncFn() -> bool) {
 }
 
 /// Whether the lead received a message with this text.
-async fn lead_received(house: &House, needle: &str) -> bool {
+async fn lead_received(house: &TestEnv, needle: &str) -> bool {
     house.texts("team-lead").await.iter().any(|(text, _)| text.contains(needle))
 }
 
@@ -145,7 +145,7 @@ fn the_history_of_a_mailbox_is_read_once() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(async {
         let store = Arc::new(FlakyStore::new(Arc::new(MemoryStore::new(clock()))));
-        let house = House::build(Arc::<FlakyStore>::clone(&store)).await;
+        let house = TestEnv::build(Arc::<FlakyStore>::clone(&store)).await;
         let log = WorkLog::default();
         let log_copy = log.clone();
         let bob = start(&house, "bob", move || InputRecorder(log_copy.clone()));
@@ -272,7 +272,7 @@ impl Worker for AsksFirst {
 }
 
 /// The only request waiting for the lead.
-async fn request(house: &House) -> String {
+async fn request(house: &TestEnv) -> String {
     let lead = house.seat("team-lead");
     until("it asks", async || !handshake::open(&lead).await.unwrap().is_empty()).await;
     let open = handshake::open(&lead).await.unwrap();

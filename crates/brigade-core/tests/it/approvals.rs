@@ -10,7 +10,7 @@ use brigade_core::policy::{Rule, RuleDecision};
 use brigade_core::roster;
 use brigade_core::seat::SeatUser;
 use brigade_core::store::Question;
-use brigade_testkit::env::{House, member, team};
+use brigade_testkit::env::{TestEnv, member, team};
 use brigade_wire::name::MemberName;
 use brigade_wire::team::Team;
 use serde_json::json;
@@ -18,7 +18,7 @@ use serde_json::json;
 use brigade_testkit::files::{Files, in_memory};
 
 /// Asks for permission to run a command and returns the request id.
-async fn ask(house: &House, who: &str, command: &str) -> String {
+async fn ask(house: &TestEnv, who: &str, command: &str) -> String {
     let permission = Leave {
         tool: "commandExecution",
         tool_use_id: "t",
@@ -41,7 +41,7 @@ fn rules(of: &MemberName) -> Vec<Rule> {
 }
 
 /// The recorded answers: who decided, for which request, and the outcome.
-async fn answers(house: &House) -> Vec<String> {
+async fn answers(house: &TestEnv) -> Vec<String> {
     let history = house.store.history(&team()).await.unwrap();
     let answers = history.into_iter().filter_map(|record| match record.event {
         Event::Answered { kind, to, yes, reason, hand, .. } => {
@@ -112,11 +112,11 @@ fn each_request_is_answered_once() {
         for _ in 0..10 {
             ask(&files.house, "bob", "git status").await;
         }
-        let ruling = |house: House| async move {
+        let ruling = |house: TestEnv| async move {
             let ruled = approvals::apply(&house.seat("team-lead"), rules).await.unwrap();
             ruled.len()
         };
-        let person = |house: House| async move {
+        let person = |house: TestEnv| async move {
             let lead = house.seat("team-lead");
             let mut given = 0;
             for waiting in approvals::waiting(&lead).await.unwrap() {
@@ -125,9 +125,9 @@ fn each_request_is_answered_once() {
             given
         };
         let all = [
-            tokio::spawn(ruling(files.anew())),
-            tokio::spawn(ruling(files.anew())),
-            tokio::spawn(person(files.anew())),
+            tokio::spawn(ruling(files.reopen())),
+            tokio::spawn(ruling(files.reopen())),
+            tokio::spawn(person(files.reopen())),
         ];
         let mut given = 0;
         for one in all {

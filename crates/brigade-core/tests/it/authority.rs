@@ -5,7 +5,7 @@ use brigade_core::handshake::{self, Answer};
 use brigade_core::mail::{self, Words};
 use brigade_core::roster::{self, Activity, SkipChecks};
 use brigade_core::seat::Seat;
-use brigade_testkit::env::{House, member};
+use brigade_testkit::env::{TestEnv, member};
 use brigade_wire::change::Change;
 use brigade_wire::name::TaskId;
 use brigade_wire::task::Status;
@@ -13,7 +13,7 @@ use brigade_wire::task::Status;
 use brigade_testkit::files::in_memory;
 
 /// The error that `who` gets when it tries `what`; `"done"` if it succeeds.
-async fn attempt(house: &House, who: &str, what: &str) -> String {
+async fn attempt(house: &TestEnv, who: &str, what: &str) -> String {
     let seat = house.seat(who);
     let outcome = perform(&seat, what).await;
     outcome.map_or_else(|refusal| refusal, |()| "done".to_owned())

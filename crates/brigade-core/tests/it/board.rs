@@ -3,7 +3,7 @@
 use brigade_core::board::{self, TaskPlan, Update};
 use brigade_core::mail;
 use brigade_core::seat::Seat;
-use brigade_testkit::env::{House, member};
+use brigade_testkit::env::{TestEnv, member};
 use brigade_wire::body::Body;
 use brigade_wire::change::Change;
 use brigade_wire::name::TaskId;
@@ -23,7 +23,7 @@ async fn add(seat: &Seat, subject: &str, after: &[u64]) -> TaskId {
 }
 
 /// A task in one line: owner, status, what it blocks and what blocks it.
-async fn line(house: &House, number: u64) -> String {
+async fn line(house: &TestEnv, number: u64) -> String {
     let document = board::show(&house.seat("team-lead"), id(number)).await.unwrap();
     let task = Task::read(&document.bytes).unwrap();
     let owner = task.owner().unwrap_or("-".into()).into_owned();

@@ -9,7 +9,7 @@ use brigade_core::mail;
 use brigade_core::roster;
 use brigade_core::store::Outgoing;
 use brigade_testkit::contract::run;
-use brigade_testkit::env::{House, member, team, team_plan};
+use brigade_testkit::env::{TestEnv, member, team, team_plan};
 use brigade_wire::body::Body;
 use brigade_wire::protocol::Protocol;
 use brigade_wire::team::Team;
@@ -17,7 +17,7 @@ use brigade_wire::team::Team;
 use brigade_testkit::files::{Files, in_memory, store};
 
 /// Puts a message into an inbox without any checks, as another program would.
-pub(crate) async fn write(house: &House, from: &str, to: &str, text: &str) {
+pub(crate) async fn write(house: &TestEnv, from: &str, to: &str, text: &str) {
     let config = house.store.team(&team()).await.unwrap().unwrap();
     let message = Outgoing {
         msg_id: uuid::Uuid::new_v4().to_string(),
@@ -40,7 +40,7 @@ fn permission(id: &str, agent: &str) -> String {
 }
 
 /// The last text in an inbox.
-async fn last(house: &House, of: &str) -> String {
+async fn last(house: &TestEnv, of: &str) -> String {
     house.texts(of).await.pop().map(|(text, _)| text).unwrap_or_default()
 }
 
@@ -214,7 +214,7 @@ fn of_concurrent_answers_only_one_is_sent() {
             let answering: Vec<_> = [Answer::Yes, Answer::No("no"), Answer::Yes, Answer::No("no")]
                 .into_iter()
                 .map(|answer| {
-                    let (lead, id) = (files.anew().seat("team-lead"), asked.request_id.clone());
+                    let (lead, id) = (files.reopen().seat("team-lead"), asked.request_id.clone());
                     tokio::spawn(
                         async move { handshake::answer_plan(&lead, &id, answer).await.is_ok() },
                     )
@@ -237,7 +237,7 @@ fn of_concurrent_answers_only_one_is_sent() {
 fn a_decided_answer_is_sent_by_the_next_attempt() {
     run(async {
         let home = tempfile::tempdir().unwrap();
-        let house = House::build(Arc::new(store(&home))).await;
+        let house = TestEnv::build(Arc::new(store(&home))).await;
         let (lead, bob) = (house.seat("team-lead"), house.seat("bob"));
         let asked = handshake::submit_plan(&bob, "p", None).await.unwrap();
         // Sending fails because a directory is in the place of bob's inbox.
@@ -337,7 +337,7 @@ impl Clock for FixedClock {
 #[test]
 fn requests_in_the_same_millisecond_get_different_ids() {
     in_memory(async |house| {
-        let fixed = House { clock: Arc::new(FixedClock), ..house.clone() };
+        let fixed = TestEnv { clock: Arc::new(FixedClock), ..house.clone() };
         let (lead, bob) = (fixed.seat("team-lead"), fixed.seat("bob"));
         for plan in ["one", "two", "three"] {
             let asked = handshake::submit_plan(&bob, plan, None).await.unwrap();

@@ -7,7 +7,7 @@ use brigade_core::handshake::{self, Answer};
 use brigade_core::mail::{self, Words, with_message};
 use brigade_core::signature::{LeadKey, Signer, SigningKey};
 use brigade_core::store::Outgoing;
-use brigade_testkit::env::{House, member, team};
+use brigade_testkit::env::{TestEnv, member, team};
 use brigade_wire::color::Color;
 use brigade_wire::inbox::{self, Inbox};
 use brigade_wire::name::MemberName;
@@ -106,7 +106,7 @@ fn a_damaged_key_file_is_rejected() {
 }
 
 /// Whether the last message in an inbox is signed by the lead with this key.
-async fn last_is_signed(house: &House, of: &str, key: &LeadKey) -> bool {
+async fn last_is_signed(house: &TestEnv, of: &str, key: &LeadKey) -> bool {
     let mail = house.store.inbox(&team(), &member(of)).await.unwrap();
     with_message(&mail.last().unwrap().json, |message| key.verifies(&message.unwrap())).unwrap()
 }

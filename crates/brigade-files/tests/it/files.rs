@@ -10,7 +10,7 @@ use brigade_core::event::Event;
 use brigade_core::mail;
 use brigade_core::roster;
 use brigade_core::store::{Actor, Mark, NoteKind, Question, Watch};
-use brigade_testkit::env::{House, member, member_plan, team};
+use brigade_testkit::env::{TestEnv, member, member_plan, team};
 use brigade_wire::message::Message;
 use brigade_wire::name::TaskId;
 use brigade_wire::team::Team;
@@ -180,7 +180,7 @@ fn task_numbers_continue_after_those_of_claude_code() {
 fn a_watch_reports_changes_by_claude_code() {
     Files::run(async |files| {
         let house = &files.house;
-        let mut watch = files.anew().store.watch(&team()).await.unwrap();
+        let mut watch = files.reopen().store.watch(&team()).await.unwrap();
         let entry = r#"[{"from":"team-lead","text":"native","timestamp":"2026-11-15T00:00:00.000Z","read":false}]"#;
         fs::write(files.inbox("bob"), entry).unwrap();
         fs::write(files.task(1), r#"{"id":"1","subject":"s","description":"d","status":"pending","blocks":[],"blockedBy":[]}"#).unwrap();
@@ -244,7 +244,7 @@ fn each_watch_reports_events_from_its_start() {
 #[test]
 fn leftover_temporary_files_are_removed() {
     Files::run(async |files| {
-        let house: &House = &files.house;
+        let house: &TestEnv = &files.house;
         let plan = TaskPlan { subject: "ours".into(), ..TaskPlan::default() };
         board::add(&house.seat("team-lead"), &plan).await.unwrap();
         house.say("alice", "bob", "one").await;

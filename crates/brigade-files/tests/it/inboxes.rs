@@ -8,7 +8,7 @@ use std::time::Duration;
 use brigade_core::event::{Event, Record};
 use brigade_core::mail;
 use brigade_core::store::{Mark, Receipt};
-use brigade_testkit::env::{House, member, team};
+use brigade_testkit::env::{TestEnv, member, team};
 
 use brigade_testkit::files::{Files, create_stale_lock};
 
@@ -23,12 +23,12 @@ fn inbox_of(entries: &[String]) -> String {
     if entries.is_empty() { "[]".into() } else { format!("[\n{}\n]", entries.join(",\n")) }
 }
 
-async fn history(house: &House) -> Vec<Record> {
+async fn history(house: &TestEnv) -> Vec<Record> {
     house.store.history(&team()).await.unwrap()
 }
 
 /// Returns the message events of the history as short strings.
-async fn message_events(house: &House) -> Vec<String> {
+async fn message_events(house: &TestEnv) -> Vec<String> {
     let text = |json: &str| {
         mail::with_message(json.as_bytes(), |m| m.unwrap().text().into_owned()).unwrap()
     };
@@ -53,7 +53,7 @@ async fn message_events(house: &House) -> Vec<String> {
     events
 }
 
-async fn texts(house: &House, member_name: &str) -> Vec<String> {
+async fn texts(house: &TestEnv, member_name: &str) -> Vec<String> {
     house.texts(member_name).await.into_iter().map(|(text, _)| text).collect()
 }
 
@@ -221,7 +221,7 @@ fn an_unfinished_rename_is_finished_once() {
         let name = format!("bob.json.tmp.brigade-{}-{}", temp >> 32, temp & 0xffff_ffff);
         fs::rename(files.inbox("bob"), files.inbox("bob").with_file_name(&name)).unwrap();
         fs::write(files.inbox("bob"), &before).unwrap();
-        let reopened = files.anew();
+        let reopened = files.reopen();
         assert_eq!(texts(&reopened, "bob").await, ["one", "two"]);
         reopened.say("alice", "bob", "three").await;
         assert_eq!(texts(&reopened, "bob").await, ["one", "two", "three"]);
@@ -241,7 +241,7 @@ fn a_lost_state_loses_no_message() {
         mail::mark(&house.seat("bob"), &[mail[0].key], Mark::Read).await.unwrap();
         fs::write(files.own().join("mail/bob.state"), "").unwrap();
         fs::write(files.inbox("bob"), "[]").unwrap();
-        let reopened = files.anew();
+        let reopened = files.reopen();
         reopened.say("alice", "bob", "three").await;
         assert_eq!(texts(&reopened, "bob").await, ["two", "three"]);
     });
@@ -262,7 +262,7 @@ fn messages_pending_behind_a_lock_are_shown_and_delivered() {
         assert!(!files.inbox("bob").exists());
         assert_eq!(texts(&impatient, "bob").await, ["hello"], "should be shown from the outbox");
         fs::remove_dir(&lock).unwrap();
-        assert_eq!(texts(&files.anew(), "bob").await, ["hello"]);
+        assert_eq!(texts(&files.reopen(), "bob").await, ["hello"]);
         assert!(fs::read_to_string(files.inbox("bob")).unwrap().contains("hello"));
     });
 }
@@ -289,7 +289,7 @@ fn the_lock_of_a_dead_brigade_process_is_taken_immediately() {
         state[152..160].copy_from_slice(&sum.to_le_bytes());
         fs::write(&path, state).unwrap();
         let start = std::time::Instant::now();
-        files.anew().say("alice", "bob", "two").await;
+        files.reopen().say("alice", "bob", "two").await;
         assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
         assert_eq!(texts(&files.house, "bob").await, ["one", "two"]);
     });
@@ -307,7 +307,7 @@ fn messages_overwritten_by_a_stale_copy_are_restored() {
         files.house.say("alice", "bob", "two").await;
         let stale = inbox_of(&[native_entry("old", false), native_entry("slept", false)]);
         fs::write(files.inbox("bob"), stale).unwrap();
-        assert_eq!(texts(&files.anew(), "bob").await, ["old", "slept", "one", "two"]);
+        assert_eq!(texts(&files.reopen(), "bob").await, ["old", "slept", "one", "two"]);
     });
 }
 
@@ -321,9 +321,9 @@ fn after_a_stolen_lock_a_message_is_redelivered_at_most_once() {
         create_stale_lock(&lock);
         files.house.say("alice", "bob", "one").await;
         fs::write(files.inbox("bob"), "[]").unwrap();
-        assert_eq!(texts(&files.anew(), "bob").await, ["one"]);
+        assert_eq!(texts(&files.reopen(), "bob").await, ["one"]);
         fs::write(files.inbox("bob"), "[]").unwrap();
-        assert!(texts(&files.anew(), "bob").await.is_empty());
+        assert!(texts(&files.reopen(), "bob").await.is_empty());
     });
 }
 
@@ -338,7 +338,7 @@ fn natives_ended_frees_the_lock_and_clears_the_risk() {
         files.impatient(Duration::ZERO).say("alice", "bob", "one").await;
         store.recover_after_natives_ended(&team(), &bob).await.unwrap();
         assert!(!lock.exists());
-        assert_eq!(texts(&files.anew(), "bob").await, ["one"]);
+        assert_eq!(texts(&files.reopen(), "bob").await, ["one"]);
 
         // The lock is stale, so brigade takes it.
         create_stale_lock(&lock);
@@ -347,10 +347,10 @@ fn natives_ended_frees_the_lock_and_clears_the_risk() {
         store.recover_after_natives_ended(&team(), &bob).await.unwrap();
         // The message may have been overwritten, and is in the inbox before any program reads it.
         assert!(fs::read_to_string(files.inbox("bob")).unwrap().contains("two"));
-        assert_eq!(texts(&files.anew(), "bob").await, ["two"]);
+        assert_eq!(texts(&files.reopen(), "bob").await, ["two"]);
         files.house.say("alice", "bob", "three").await;
         fs::write(files.inbox("bob"), "[]").unwrap();
-        assert!(texts(&files.anew(), "bob").await.is_empty());
+        assert!(texts(&files.reopen(), "bob").await.is_empty());
     });
 }
 
@@ -365,7 +365,7 @@ fn a_truncated_journal_hides_no_later_message() {
         files.house.say("alice", "bob", "two").await;
         // The disk kept the state and lost the last record. The next record is exactly as long.
         fs::write(&journal, &whole).unwrap();
-        let reopened = files.anew();
+        let reopened = files.reopen();
         reopened.say("alice", "bob", "six").await;
         assert_eq!(texts(&reopened, "bob").await, ["one", "two", "six"]);
     });

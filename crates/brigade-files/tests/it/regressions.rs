@@ -9,16 +9,16 @@ use brigade_core::event::Event;
 use brigade_core::mail;
 use brigade_core::store::{Actor, Mark};
 use brigade_testkit::contract::run;
-use brigade_testkit::env::{House, member, team};
+use brigade_testkit::env::{TestEnv, member, team};
 use brigade_wire::change::Change;
 
 use brigade_testkit::files::{Files, create_stale_lock};
 
-async fn texts(house: &House, member_name: &str) -> Vec<String> {
+async fn texts(house: &TestEnv, member_name: &str) -> Vec<String> {
     house.texts(member_name).await.into_iter().map(|(text, _)| text).collect()
 }
 
-async fn mark_all(house: &House, mark: Mark) {
+async fn mark_all(house: &TestEnv, mark: Mark) {
     let mail = house.store.inbox(&team(), &member("bob")).await.unwrap();
     let keys: Vec<_> = mail.iter().map(|mail| mail.key).collect();
     mail::mark(&house.seat("bob"), &keys, mark).await.unwrap();
@@ -83,7 +83,7 @@ fn one_bad_inbox_does_not_stop_a_watch() {
 fn the_deleter_of_a_watched_team_is_recorded() {
     for _ in 0..10 {
         Files::run(async |files| {
-            let store = files.anew().store;
+            let store = files.reopen().store;
             let (sender, ready) = std::sync::mpsc::channel();
             let watching = std::thread::spawn(move || {
                 let mut by = None;
@@ -146,11 +146,11 @@ fn a_kill_before_the_lock_check_delivers_nothing_twice() {
         let lock = files.lock("bob");
         fs::rename(files.own().join("mail/bob.lock"), &lock).unwrap();
         // A brigade process reads the inbox and removes the lock of the dead process.
-        assert_eq!(texts(&files.anew(), "bob").await, ["one"]);
+        assert_eq!(texts(&files.reopen(), "bob").await, ["one"]);
         assert!(!lock.exists());
         // Claude Code 2.1.325 removes the message.
         fs::write(files.inbox("bob"), "[]").unwrap();
-        assert!(texts(&files.anew(), "bob").await.is_empty());
+        assert!(texts(&files.reopen(), "bob").await.is_empty());
     });
 }
 
@@ -186,7 +186,7 @@ fn claim_and_graph_agree_on_what_is_blocked() {
     });
 }
 
-async fn recreate_team(house: &House) {
+async fn recreate_team(house: &TestEnv) {
     use brigade_testkit::env::{member_plan, team_plan};
     let lead = house.seat("team-lead");
     brigade_core::roster::delete(&lead, brigade_core::roster::SkipChecks::Yes).await.unwrap();

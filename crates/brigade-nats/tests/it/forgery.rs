@@ -10,7 +10,7 @@ use brigade_core::mail;
 use brigade_core::store::{Actor, Store};
 use brigade_nats::identity::Role;
 use brigade_nats::{NatsStore, Options};
-use brigade_testkit::env::{House, member, team};
+use brigade_testkit::env::{TestEnv, member, team};
 use serde_json::json;
 
 use crate::served::OrgServers;
@@ -41,7 +41,7 @@ fn forged_headers(incarnation: &str) -> HeaderMap {
 async fn forged_authors_are_not_believed() {
     let servers = OrgServers::start(1);
     let mut acme = servers.organisation("acme").await;
-    let env = House::build(store(&servers, &servers.folder.admin(&acme.name)).await).await;
+    let env = TestEnv::build(store(&servers, &servers.folder.admin(&acme.name)).await).await;
     let seats = [
         ("team-lead", (Role::Lead, true)),
         ("alice", (Role::Member, false)),
@@ -119,7 +119,7 @@ async fn forged_authors_are_not_believed() {
 async fn an_empty_message_hides_nothing_that_comes_after_it() {
     let servers = OrgServers::start(1);
     let mut acme = servers.organisation("acme").await;
-    let env = House::build(store(&servers, &servers.folder.admin(&acme.name)).await).await;
+    let env = TestEnv::build(store(&servers, &servers.folder.admin(&acme.name)).await).await;
     let member_seat = (Role::Member, false);
     let alice = servers.grant(&mut acme, "demo", &["alice"], member_seat).file;
     let bob = servers.grant(&mut acme, "demo", &["bob"], member_seat).file;
@@ -143,7 +143,7 @@ async fn an_empty_message_hides_nothing_that_comes_after_it() {
 async fn a_member_cannot_record_work_of_another() {
     let servers = OrgServers::start(1);
     let mut acme = servers.organisation("acme").await;
-    let env = House::build(store(&servers, &servers.folder.admin(&acme.name)).await).await;
+    let env = TestEnv::build(store(&servers, &servers.folder.admin(&acme.name)).await).await;
     let alice = servers.grant(&mut acme, "demo", &["alice"], (Role::Member, false)).file;
     let (raw, alice) = (servers.raw(&alice).await.client, store(&servers, &alice).await);
     let mut watch = env.store.watch(&team()).await.unwrap();

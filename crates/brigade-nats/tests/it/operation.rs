@@ -11,7 +11,7 @@ use brigade_core::store::{Mark, NoteKind, Store, StoreError};
 use brigade_nats::backup::{self, BackupError, backup, restore};
 use brigade_nats::identity::Role;
 use brigade_nats::{NatsStore, Options};
-use brigade_testkit::env::{House, member, team};
+use brigade_testkit::env::{TestEnv, member, team};
 use brigade_testkit::nats_server::Engine;
 use jiff::Timestamp;
 use tempfile::TempDir;
@@ -32,8 +32,8 @@ async fn open(server: &Engine) -> Arc<NatsStore> {
 }
 
 /// Creates a team with mail in every state, tasks and a note.
-async fn create_team(store: Arc<dyn Store>) -> House {
-    let env = House::build(store).await;
+async fn create_team(store: Arc<dyn Store>) -> TestEnv {
+    let env = TestEnv::build(store).await;
     for text in ["read", "shown", "neither"] {
         env.say("bob", "alice", text).await;
     }
@@ -89,7 +89,7 @@ fn a_restored_team_is_complete_and_can_continue() {
         }
         let store = open(&server).await;
         assert_eq!(snapshot_of(store.as_ref()).await, before);
-        let env = House { store, clock: brigade_testkit::env::clock() };
+        let env = TestEnv { store, clock: brigade_testkit::env::clock() };
         env.say("alice", "bob", "hello again").await;
         let plan = TaskPlan { subject: "three".into(), ..TaskPlan::default() };
         assert_eq!(board::add(&env.seat("team-lead"), &plan).await.unwrap().get(), 3);
@@ -179,7 +179,7 @@ fn a_backup_under_load_includes_what_was_acknowledged_before_it() {
         let dir = TempDir::new().unwrap();
         let folder = dir.path().join("backup");
         let server = Engine::single();
-        let env = House::build(open(&server).await).await;
+        let env = TestEnv::build(open(&server).await).await;
         let (sent, stop) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         let mut senders = Vec::new();
         for sender in 0..4 {
@@ -211,7 +211,7 @@ fn a_backup_under_load_includes_what_was_acknowledged_before_it() {
         }
         let target = Engine::single();
         restore(&options(&target), &folder).await.unwrap();
-        let env = House { store: open(&target).await, clock: env.clock };
+        let env = TestEnv { store: open(&target).await, clock: env.clock };
         let restored_texts = env.texts("alice").await;
         println!(
             "{before} acknowledged before, {meanwhile} meanwhile, {} saved",
@@ -239,7 +239,7 @@ fn a_backup_under_load_includes_what_was_acknowledged_before_it() {
 fn mail_expires_after_the_retention() {
     run(async {
         let server = Engine::single();
-        let env = House::build(open(&server).await).await;
+        let env = TestEnv::build(open(&server).await).await;
         let store = open(&server).await;
         assert_eq!(store.measures().await.unwrap().retention_secs, Some(30 * 24 * 60 * 60));
         env.say("bob", "alice", "soon gone").await;
@@ -263,7 +263,7 @@ fn conflicts_and_reconnects_are_counted() {
     run(async {
         let mut server = Engine::single();
         let store = open(&server).await;
-        let env = House::build(Arc::clone(&store) as _).await;
+        let env = TestEnv::build(Arc::clone(&store) as _).await;
         let plan = TaskPlan { subject: "one".into(), ..TaskPlan::default() };
         let id = board::add(&env.seat("team-lead"), &plan).await.unwrap();
         let task = store.task(&team(), id).await.unwrap().unwrap();
@@ -302,7 +302,7 @@ fn a_seat_sees_only_its_own_mail_and_cannot_administer() {
             ..Options::default()
         };
         let admin = NatsStore::connect(options(servers.folder.admin(&acme.name))).await.unwrap();
-        let env = House::build(Arc::new(admin)).await;
+        let env = TestEnv::build(Arc::new(admin)).await;
         env.say("team-lead", "alice", "for alice").await;
         env.say("team-lead", "bob", "for bob").await;
 

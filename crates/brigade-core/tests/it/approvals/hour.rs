@@ -16,7 +16,7 @@ use brigade_core::clock::Clock;
 use brigade_core::handshake::{Answer, Kind};
 use brigade_core::pulse::Process;
 use brigade_core::store::memory::MemoryStore;
-use brigade_testkit::env::House;
+use brigade_testkit::env::TestEnv;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -92,7 +92,7 @@ fn asker(launch: LaunchOptions) -> Box<dyn Driver> {
     Box::new(Asker { ask: Some(ask), out: VecDeque::new() })
 }
 
-fn plan(house: &House, name: &str, plan: Option<&str>) -> Plan {
+fn plan(house: &TestEnv, name: &str, plan: Option<&str>) -> Plan {
     let can = Can {
         mid_turn: MidTurn::Held,
         read_only: ReadOnly::Asking,
@@ -133,11 +133,11 @@ async fn until(what: &str, condition: impl AsyncFn() -> bool) {
 }
 
 /// Runs a test on a team that uses the runtime's paused clock.
-fn with_paused_clock<F: Future<Output = ()>>(test: impl FnOnce(House) -> F) {
+fn with_paused_clock<F: Future<Output = ()>>(test: impl FnOnce(TestEnv) -> F) {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     runtime.enable_all().start_paused(true).build().unwrap().block_on(async {
         let clock: Arc<dyn Clock> = Arc::new(PausedClock(Instant::now()));
-        let mut house = House::build(Arc::new(MemoryStore::new(Arc::clone(&clock)))).await;
+        let mut house = TestEnv::build(Arc::new(MemoryStore::new(Arc::clone(&clock)))).await;
         house.clock = clock;
         test(house).await;
     });
@@ -183,7 +183,7 @@ fn a_plan_and_a_permission_wait_for_an_hour() {
     });
 }
 
-async fn hour(house: &House, sights: &RefCell<Vec<TeammateEvent>>) {
+async fn hour(house: &TestEnv, sights: &RefCell<Vec<TeammateEvent>>) {
     let lead = house.seat("team-lead");
     for name in ["alice", "bob"] {
         house.say("team-lead", name, "go").await;
