@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use brigade_agents::worker::BACKEND;
+use brigade_core::wire::backend;
 use brigade_core::board::{self, TaskPlan};
 use brigade_core::roster::{self, MemberPlan, TeamPlan};
 use brigade_core::seat::Seat;
@@ -119,7 +119,7 @@ pub(crate) async fn join(lead: &Seat, number: usize) -> Seat {
         model: "none",
         prompt: "none",
         cwd: "/",
-        backend_type: BACKEND,
+        backend_type: backend::IN_PROCESS,
     };
     let name = member(&name(number));
     roster::join(lead, &name, plan).await.unwrap();

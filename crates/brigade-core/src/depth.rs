@@ -20,13 +20,12 @@
 //! # }
 //! ```
 
+use crate::pulse::Pulse;
+use crate::store::{Mail, NoteKind, Store, StoreError, Strain};
+use brigade_wire::inbox::{is_read, with_message};
 use brigade_wire::name::{MemberName, TeamName};
 use jiff::Timestamp;
 use serde::Serialize;
-
-use crate::mail::{is_read, with_message};
-use crate::pulse::Pulse;
-use crate::store::{Mail, NoteKind, Store, StoreError, Strain};
 
 /// Unread mail of a member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

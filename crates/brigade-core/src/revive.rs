@@ -27,6 +27,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
+use brigade_wire::inbox::with_message;
 use brigade_wire::name::{MemberName, TaskId};
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap as _;
@@ -35,7 +36,6 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use crate::event::{Event, MessageKey, Record};
-use crate::mail::with_message;
 use crate::roster::RosterError;
 use crate::seat::Seat;
 use crate::store::{NoteKind, Outgoing};

@@ -7,9 +7,9 @@ use std::time::Duration;
 use brigade_core::authority::Role;
 use brigade_core::board;
 use brigade_core::event::{Event, Record};
-use brigade_core::mail::with_message;
 use brigade_core::seat::Seat;
 use brigade_core::store::{StoreError, Watch};
+use brigade_core::wire::inbox::with_message;
 use rmcp::RoleServer;
 use rmcp::model::{
     ErrorData, ReadResourceResponse, ReadResourceResult, Resource, ResourceContents,

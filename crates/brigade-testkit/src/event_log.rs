@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use brigade_core::event::{Event, Record};
 use brigade_core::event_log::{Feed, RecordLookupHandle, Spot};
-use brigade_core::mail::with_message;
 use brigade_core::store::{Actor, Store};
+use brigade_core::wire::inbox::with_message;
 
 use crate::env::{TestEnv, team};
 

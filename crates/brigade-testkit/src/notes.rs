@@ -8,6 +8,7 @@ use brigade_core::event::{Event, Record};
 use brigade_core::mail;
 use brigade_core::revive;
 use brigade_core::store::{Mark, NoteKind, Question, StoreError};
+use brigade_core::wire::inbox::with_message;
 use brigade_wire::team::Team;
 
 use crate::contract::{StoreUnderTest, actor};
@@ -138,7 +139,7 @@ pub async fn a_deleted_team_is_restored_from_its_journal(store: StoreUnderTest) 
     let texts = async || -> Vec<String> {
         let inbox = mail::inbox(&lead, &member("alice"), mail::InboxFilter::Unread).await.unwrap();
         let text = |mail: &brigade_core::store::Mail| {
-            mail::with_message(&mail.json, |message| message.unwrap().text().into_owned()).unwrap()
+            with_message(&mail.json, |message| message.unwrap().text().into_owned()).unwrap()
         };
         inbox.iter().map(text).collect()
     };

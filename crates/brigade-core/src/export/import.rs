@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::io::{self, BufRead, Seek, SeekFrom};
 
 use brigade_wire::Damage;
+use brigade_wire::inbox::with_message;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 use brigade_wire::task::{NewTask, Status};
 use brigade_wire::team::Team;
@@ -14,7 +15,6 @@ use uuid::Uuid;
 use super::{ExportCounts, ExportHeader, ExportLine, ExportedMessage, VERSION};
 use crate::event::{Event, MessageKey, Record};
 use crate::hash::Fnv;
-use crate::mail::with_message;
 use crate::store::{Actor, Mark, NoteKind, Outgoing, Question, Store, StoreError};
 
 /// Member name under which the progress of an import is saved.

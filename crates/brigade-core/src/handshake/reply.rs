@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fmt;
 
 use brigade_wire::body::Body;
+use brigade_wire::inbox::with_message;
 use brigade_wire::message::Message;
 use brigade_wire::name::MemberName;
 use brigade_wire::permission::{PermissionResponse, Verdict};
@@ -15,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::{Answered, HandshakeError, Kind, Request, request};
 use crate::clock::wire_time;
 use crate::event::{Event, MessageKey};
-use crate::mail::{self, with_message};
+use crate::mail;
 use crate::seat::Seat;
 use crate::store::{Actor, Outgoing};
 

@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use brigade_agents::driver::{self, Access};
-use brigade_core::roster;
 use brigade_core::seat::Seat;
 use brigade_core::store::NoteKind;
+use brigade_core::wire::backend;
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::team::Team;
 use rustix::process::setsid;
@@ -123,7 +123,7 @@ async fn is_alone(host: &Host, seat: &Seat) -> Result<bool, CliError> {
         match host.registry.member(&seat.team, &name)? {
             Some(spec) if spec.place != Place::Native => {}
             // A member without a process writes through brigade commands.
-            None if other.backend_type().as_deref() == Some(roster::BACKEND) => {}
+            None if other.backend_type().as_deref() == Some(backend::PROCESS) => {}
             _ => return Ok(false),
         }
     }
