@@ -3,10 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use brigade_core::wire::backend;
 use brigade_core::board::{self, TaskPlan};
 use brigade_core::roster::{self, MemberPlan, TeamPlan};
 use brigade_core::seat::Seat;
+use brigade_core::wire::backend;
 use brigade_files::Durability;
 use brigade_wire::name::TaskId;
 use serde_json::Value;

@@ -185,7 +185,7 @@ pub async fn export(
             questions.extend(found.ok().flatten().unwrap_or_default());
             write_line(to, &ExportLine::Message(message))?;
         }
-        if let Some(note) = store.kept(team, &member, NoteKind::Memory).await? {
+        if let Some(note) = store.get_note(team, &member, NoteKind::Memory).await? {
             let text = into_text(note, || format!("the note of {member}"))?;
             write_line(to, &ExportLine::Note { member: member.to_string(), text })?;
         }

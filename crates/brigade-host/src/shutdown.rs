@@ -246,7 +246,7 @@ async fn clear_up(host: &Host, lead: &Seat, name: &MemberName) -> Result<(), Hos
         Err(error) => return Err(error.into()),
     }
     for shelf in [NoteKind::Memory, NoteKind::Pulse] {
-        lead.store.keep(&lead.team, name, shelf, None).await?;
+        lead.store.put_note(&lead.team, name, shelf, None).await?;
     }
     host.registry.remove_member(&lead.team, name)
 }

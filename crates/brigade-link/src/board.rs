@@ -13,7 +13,7 @@ use super::roster::MemberSides;
 use super::step::{TaskAction, TaskHistory, decide};
 use super::{Link, LinkError, LinkEvent, link_actor};
 use brigade_core::event::Event;
-use brigade_core::store::{Actor, Document, Store as _};
+use brigade_core::store::{Actor, BoardStore, Document, EventLog, TeamStore};
 
 /// How many attempts to synchronize one task, before it waits for the next pass.
 const MAX_ATTEMPTS: usize = 10;
@@ -72,7 +72,7 @@ impl Link {
             return Ok(());
         }
         let ends = &self.ends;
-        let history = ends.local.proceedings(&ends.team).await.map_err(LinkError::Here)?;
+        let history = ends.local.history_without_work(&ends.team).await.map_err(LinkError::Here)?;
         let mut synced = std::collections::HashSet::new();
         for record in history {
             match record.event {

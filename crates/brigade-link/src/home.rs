@@ -22,14 +22,14 @@ pub struct Home {
 impl LinkConfig {
     /// The host of a member, if the shared store knows it.
     pub(super) async fn home(&self, member: &MemberName) -> Result<Option<Home>, LinkError> {
-        let note = self.far(self.far.kept(&self.team, member, NoteKind::Home)).await?;
+        let note = self.far(self.far.get_note(&self.team, member, NoteKind::Home)).await?;
         // An unreadable note counts as missing.
         Ok(note.and_then(|note| serde_json::from_slice(&note).ok()))
     }
 
     /// Whether the member's last roster event in the shared journal is that it left.
     pub(super) async fn has_left(&self, member: &MemberName) -> Result<bool, LinkError> {
-        let history = self.far(self.far.proceedings(&self.team)).await?;
+        let history = self.far(self.far.history_without_work(&self.team)).await?;
         let mut left = false;
         for record in history {
             match record.event {
@@ -44,7 +44,7 @@ impl LinkConfig {
 
     /// Whether a process runs the member directly on the shared store.
     pub(super) async fn has_pulse(&self, member: &MemberName) -> Result<bool, LinkError> {
-        let pulse = self.far(self.far.kept(&self.team, member, NoteKind::Pulse)).await?;
+        let pulse = self.far(self.far.get_note(&self.team, member, NoteKind::Pulse)).await?;
         Ok(pulse.is_some())
     }
 
@@ -56,6 +56,6 @@ impl LinkConfig {
     ) -> Result<(), LinkError> {
         let home = Home { host: self.host.clone(), joined_at };
         let note = serde_json::to_vec(&home).unwrap_or_default();
-        self.far(self.far.keep(&self.team, member, NoteKind::Home, Some(&note))).await
+        self.far(self.far.put_note(&self.team, member, NoteKind::Home, Some(&note))).await
     }
 }

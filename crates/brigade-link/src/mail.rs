@@ -11,7 +11,7 @@ use super::tell::message_id;
 use super::{Link, LinkError, LinkEvent};
 use brigade_core::event::{Event, MessageKey, Record};
 use brigade_core::mail::signed;
-use brigade_core::store::{Actor, Mark, Outgoing, Store as _, StoreError};
+use brigade_core::store::{Actor, MailStore, Mark, Outgoing, StoreError};
 
 /// The inbox of a remote member is emptied when it has this many messages. Each write to it rewrites
 /// the whole file.

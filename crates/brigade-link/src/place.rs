@@ -8,7 +8,7 @@ use brigade_wire::team::{NewTeam, Team};
 
 use super::judge::RosterEntry;
 use super::{Link, LinkError, LinkEvent, link_actor};
-use brigade_core::store::{Actor, Document, Store as _, StoreError};
+use brigade_core::store::{Actor, Document, StoreError, TeamStore};
 
 impl Link {
     /// The configurations of both sides. A missing one is created from the other, unless it existed

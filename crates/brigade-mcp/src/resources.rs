@@ -106,7 +106,7 @@ fn failed(error: impl std::fmt::Display) -> ErrorData {
 /// others.
 async fn log(seat: &Seat) -> Result<String, StoreError> {
     let all = seat.role().await? == Some(Role::Lead);
-    let mut records = seat.store.proceedings(&seat.team).await?;
+    let mut records = seat.store.history_without_work(&seat.team).await?;
     records.retain(|record| all || concerns(seat, record));
     let start = records.len().saturating_sub(LOG_RECORDS);
     let text =

@@ -81,9 +81,9 @@ pub async fn a_note_is_stored_until_it_is_replaced(store: StoreUnderTest) {
     let env = TestEnv::build(store).await;
     let memory = NoteKind::Memory;
     let note_of =
-        async |name: &str, shelf| env.store.kept(&team(), &member(name), shelf).await.unwrap();
+        async |name: &str, shelf| env.store.get_note(&team(), &member(name), shelf).await.unwrap();
     let set_note = async |note: Option<&[u8]>| {
-        env.store.keep(&team(), &member("alice"), NoteKind::Memory, note).await.unwrap();
+        env.store.put_note(&team(), &member("alice"), NoteKind::Memory, note).await.unwrap();
     };
     assert_eq!(note_of("alice", memory).await, None);
     set_note(None).await;

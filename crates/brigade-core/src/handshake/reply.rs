@@ -136,7 +136,7 @@ async fn finish(
 
 /// The ids of the requests whose answers are recorded.
 async fn recorded_answers(seat: &Seat) -> Result<HashSet<String>, HandshakeError> {
-    let history = seat.store.proceedings(&seat.team).await?;
+    let history = seat.store.history_without_work(&seat.team).await?;
     let ids = history.into_iter().filter_map(|record| match record.event {
         Event::Answered { request_id, .. } => Some(request_id),
         _ => None,

@@ -256,7 +256,7 @@ fn leftover_temporary_files_are_removed() {
             files.own().join("pulse/bob.json.tmp.brigade-99999999-3"),
         ];
         let pulse = async |note| {
-            house.store.keep(&team(), &member("bob"), NoteKind::Pulse, note).await.unwrap();
+            house.store.put_note(&team(), &member("bob"), NoteKind::Pulse, note).await.unwrap();
         };
         pulse(Some(b"{}".as_slice())).await;
         // A temporary file of Claude Code, which may still be in use.

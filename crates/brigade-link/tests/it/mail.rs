@@ -2,7 +2,7 @@
 
 use brigade_core::event::Event;
 use brigade_core::signature::{LeadKey, Signer, SigningKey};
-use brigade_core::store::{Outgoing, Store as _};
+use brigade_core::store::{MailStore, Outgoing};
 use brigade_core::wire::inbox::with_message;
 use brigade_link::LinkEvent;
 use brigade_testkit::contract::run;

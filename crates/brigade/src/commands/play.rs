@@ -83,7 +83,7 @@ async fn play(
         AccessLevel::Ask => Access::Ask,
         AccessLevel::Full => Access::Full,
     };
-    let first = seat.store.kept(team, name, NoteKind::Memory).await?.is_none();
+    let first = seat.store.get_note(team, name, NoteKind::Memory).await?.is_none();
     let ours = host.leads(&seat).await?;
     // In a NATS store the server authenticates senders, so messages need no signature.
     let is_signed = ours && context.home().engine().is_none();
