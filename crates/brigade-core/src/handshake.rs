@@ -48,7 +48,6 @@ pub use self::past::{farewell, is_plan_approved};
 pub use self::permission::Leave;
 use self::reply::reply;
 pub use self::reply::{First, WITHDRAWN};
-pub use self::request::belongs_to_team;
 pub use self::request::{Kind, Request};
 use crate::authority::{self, Denied};
 use crate::clock::wire_time;

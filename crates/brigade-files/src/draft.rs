@@ -197,8 +197,7 @@ pub(super) fn read<'b>(file: &str, bytes: &'b [u8]) -> Result<Inbox<'b>, StoreEr
 /// is unknown.
 pub(super) fn is_for_team(record: &Record, created: Option<u64>) -> bool {
     match (&record.event, created) {
-        (Event::Sent { team_created: 0, .. }, _) | (_, None) => true,
-        (Event::Sent { team_created, .. }, Some(created)) => *team_created == created,
+        (Event::Sent { team_created: 1.., .. }, Some(created)) => record.belongs_to_team(created),
         _ => true,
     }
 }

@@ -287,8 +287,12 @@ async fn on_roster(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<bool, 
     if let Some(prompt) = &spec.prompt
         && acting.name == seat.name
     {
+        // The join time is part of the id: a later member of the same name gets its own prompt.
+        let config = seat.config().await?;
+        let joined = seat.read(&config)?.member(spec.name.as_str()).and_then(|m| m.joined_at());
+        let prompt_id = format!("prompt {}", joined.unwrap_or_default());
         let text = Words { text: prompt, summary: None };
-        mail::send_once(seat, &spec.name, "prompt", text).await?;
+        mail::send_once(seat, &spec.name, &prompt_id, text).await?;
     }
     host.registry.set_joined(&seat.team, &spec.name)?;
     Ok(true)

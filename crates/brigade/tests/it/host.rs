@@ -120,6 +120,20 @@ fn a_second_up_changes_nothing() {
 }
 
 #[test]
+fn a_member_spawned_again_gets_its_prompt_again() {
+    let team = HostedTeam::new();
+    team.cli.json(&["up"]);
+    let agent = format!("acp:{FAKE}");
+    for times in 1..=2 {
+        let spawn = ["spawn", "carl", "--agent", &agent, "--prompt", "hello carl"];
+        team.cli.json(&spawn);
+        let prompts = || team.received(".").matches("hello carl").count();
+        wait_until("the prompt", || prompts() == times);
+        team.cli.json(&["stop", "carl", "--now"]);
+    }
+}
+
+#[test]
 fn concurrent_ups_start_one_team() {
     let team = HostedTeam::new();
     let ups: Vec<_> = (0..2).map(|_| team.cli.command(&["up"]).spawn().unwrap()).collect();
