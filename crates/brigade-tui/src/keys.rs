@@ -3,7 +3,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::views::View;
+use super::screen::views::View;
 
 /// An action bound to a key or listed in the command palette.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,24 +7,19 @@
 
 #![forbid(unsafe_code)]
 
+mod actions;
 mod canvas;
-mod dialog;
-mod frame;
 mod keys;
-mod lend;
 mod markdown;
-mod orders;
-mod prose;
+mod programs;
 mod replay;
 mod run;
 mod screen;
 mod style;
 mod terminal;
-#[cfg(test)]
-mod tests;
+mod text_layout;
 mod time;
-mod views;
 
 pub use self::keys::documented as key_table;
 pub use self::run::{Options, run};
-pub use self::views::View;
+pub use self::screen::views::View;

@@ -26,14 +26,14 @@ use tokio::signal::unix::{self, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, interval, sleep_until};
 
+use super::actions::{self, TeamAction};
 use super::keys::Command;
-use super::lend;
-use super::orders::{self, TeamAction};
+use super::programs;
 use super::replay::Player;
+use super::screen::views::View;
 use super::screen::{Effect, ProcessHealth, Replay, Screen, ScreenEvent};
 use super::style::Theme;
 use super::terminal::Terminal;
-use super::views::View;
 
 /// The person's choices, and facts about the terminal.
 #[derive(Clone, Debug)]
@@ -352,7 +352,7 @@ impl EventLoop<'_> {
         self.screen.show_progress(order.doing());
         let (context, answer) = (Arc::clone(self.context), self.answer.clone());
         tokio::spawn(async move {
-            let result = orders::carry_out(&context, &team, &me, order).await;
+            let result = actions::carry_out(&context, &team, &me, order).await;
             let _ignored =
                 answer.send(ScreenEvent::Done(result.map_err(|error| error.to_one_line())));
         });
@@ -458,8 +458,8 @@ impl EventLoop<'_> {
         let team: TeamName = self.screen.team.parse().map_err(|_| "no team".to_owned())?;
         let person = self.screen.picture.called(name.as_str()).ok_or("no such member")?;
         match order {
-            TeamAction::Pane { .. } => lend::window(self.context, self.options, &team, person),
-            _ => lend::shell(self.context, self.options, &team, person),
+            TeamAction::Pane { .. } => programs::window(self.context, self.options, &team, person),
+            _ => programs::shell(self.context, self.options, &team, person),
         }
     }
 

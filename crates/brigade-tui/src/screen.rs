@@ -2,6 +2,14 @@
 //!
 //! Nothing here reads a clock, a file or a terminal. Work to be done outside is returned as [`Effect`]s.
 
+pub(crate) mod dialog;
+pub(crate) mod frame;
+#[cfg(test)]
+mod test_support;
+#[cfg(test)]
+mod tests;
+pub(crate) mod views;
+
 use std::collections::HashMap;
 
 use brigade_core::approvals::Approval;
@@ -14,12 +22,12 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent,
 use jiff::Timestamp;
 use ratatui::layout::Position;
 
+use self::dialog::Dialog;
+use self::views::View;
+use super::actions::TeamAction;
 use super::canvas::{ClickTarget, FrameInfo};
-use super::dialog::{self, Dialog};
 use super::keys::{self, Command};
-use super::orders::TeamAction;
 use super::style::Theme;
-use super::views::{self, View};
 
 /// An input to [`Screen::update`].
 #[derive(Debug)]

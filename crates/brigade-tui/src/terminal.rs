@@ -16,8 +16,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use super::canvas::FrameInfo;
-use super::frame;
-use super::screen::Screen;
+use super::screen::{Screen, frame};
 
 /// Limit for copied text, in bytes. Terminals drop longer sequences, some together with all following
 /// output.

@@ -1,0 +1,114 @@
+//! The views. Each module draws one view and handles its keys.
+
+pub(crate) mod approvals;
+pub(crate) mod board;
+pub(crate) mod mail;
+pub(crate) mod member;
+pub(crate) mod team;
+pub(crate) mod timeline;
+
+use ratatui::layout::Rect;
+
+use crate::canvas::Canvas;
+use crate::keys::Command;
+use crate::screen::{Effect, Screen};
+
+/// A view of the dashboard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum View {
+    /// Members and what each one does
+    Team,
+    /// All messages and whether they were read
+    Mail,
+    /// The task board
+    Board,
+    /// Plans and permission requests waiting for an answer
+    Approvals,
+    /// When each member worked
+    Timeline,
+    /// Activity of one member
+    Member,
+}
+
+impl View {
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Team, Self::Mail, Self::Board, Self::Approvals, Self::Timeline, Self::Member];
+
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Team => "Team",
+            Self::Mail => "Mail",
+            Self::Board => "Board",
+            Self::Approvals => "Approvals",
+            Self::Timeline => "Timeline",
+            Self::Member => "Member",
+        }
+    }
+
+    /// The next or previous view.
+    pub(crate) fn beside(self, next: bool) -> Self {
+        let index = Self::ALL.iter().position(|view| *view == self).unwrap_or_default();
+        let step = if next { 1 } else { Self::ALL.len() - 1 };
+        Self::ALL.get((index + step) % Self::ALL.len()).copied().unwrap_or(self)
+    }
+}
+
+/// The state of each view.
+#[derive(Debug, Default)]
+pub(crate) struct ViewStates {
+    pub(crate) mail: mail::MailState,
+    pub(crate) board: board::BoardState,
+    pub(crate) approvals: approvals::ApprovalsState,
+    pub(crate) timeline: timeline::TimelineState,
+    pub(crate) member: member::MemberViewState,
+}
+
+/// Draws the current view.
+pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
+    match screen.view {
+        View::Team => team::draw(screen, canvas, area),
+        View::Mail => mail::draw(screen, canvas, area),
+        View::Board => board::draw(screen, canvas, area),
+        View::Approvals => approvals::draw(screen, canvas, area),
+        View::Timeline => timeline::draw(screen, canvas, area),
+        View::Member => member::draw(screen, canvas, area),
+    }
+}
+
+/// Lets the current view handle a command; `None` if it does not.
+pub(crate) fn act(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> {
+    match screen.view {
+        View::Team => team::act(screen, command),
+        View::Mail => mail::act(screen, command),
+        View::Board => board::act(screen, command),
+        View::Approvals => approvals::act(screen, command),
+        View::Timeline => timeline::act(screen, command),
+        View::Member => member::act(screen, command),
+    }
+}
+
+/// The selected text of the current view, for copying.
+pub(crate) fn selected_text(screen: &Screen) -> Option<String> {
+    match screen.view {
+        View::Team => Some(screen.selected_member()?.name.to_string()),
+        View::Timeline => timeline::selected_text(screen),
+        View::Mail => mail::selected_text(screen),
+        View::Board => board::selected_text(screen),
+        View::Approvals => approvals::selected_text(screen),
+        View::Member => member::selected_text(screen),
+    }
+}
+
+/// The index in a list after a movement command; the list may be empty.
+pub(crate) fn step(index: usize, total: usize, page: usize, command: Command) -> Option<usize> {
+    let last = total.saturating_sub(1);
+    Some(match command {
+        Command::Down => (index + 1).min(last),
+        Command::Up => index.saturating_sub(1).min(last),
+        Command::PageDown => (index + page.max(1)).min(last),
+        Command::PageUp => index.saturating_sub(page.max(1)).min(last),
+        Command::First => 0,
+        Command::Last => last,
+        _ => return None,
+    })
+}
