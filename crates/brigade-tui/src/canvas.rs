@@ -6,8 +6,8 @@ use ratatui::style::Style;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use super::screen::views::View;
 use super::style::Theme;
+use crate::view::View;
 
 /// Something that can be clicked.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::screen::views::View;
+use crate::view::View;
 
 /// An action bound to a key or listed in the command palette.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,7 +19,8 @@ mod style;
 mod terminal;
 mod text_layout;
 mod time;
+mod view;
 
 pub use self::keys::documented as key_table;
 pub use self::run::{Options, run};
-pub use self::screen::views::View;
+pub use self::view::View;

@@ -1,5 +1,6 @@
 //! Programs that get the terminal for a while: a member's tmux window, or a shell in its folder.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -8,12 +9,10 @@ use brigade_host::Context;
 use brigade_host::spec::Place;
 use brigade_wire::name::TeamName;
 
-use crate::run::Options;
-
 /// The command that shows a member's tmux window.
 pub(crate) fn window(
     context: &Context,
-    options: &Options,
+    in_tmux: bool,
     team: &TeamName,
     person: &Person,
 ) -> Result<Command, String> {
@@ -32,10 +31,8 @@ pub(crate) fn window(
     let pane = person.entry.as_ref().and_then(|entry| entry.tmux_pane_id.as_deref());
     let pane = pane.filter(|pane| pane.starts_with('%')).ok_or_else(none)?;
     let mut tmux = Command::new("tmux");
-    if options.in_tmux {
-        tmux.args(["select-window", "-t", pane, ";", "select-pane", "-t", pane]);
-    } else {
-        tmux.args(["select-window", "-t", pane, ";", "select-pane", "-t", pane]);
+    tmux.args(["select-window", "-t", pane, ";", "select-pane", "-t", pane]);
+    if !in_tmux {
         tmux.args([";", "attach-session", "-t", pane]);
     }
     Ok(tmux)
@@ -44,7 +41,7 @@ pub(crate) fn window(
 /// The command that starts a shell in a member's folder.
 pub(crate) fn shell(
     context: &Context,
-    options: &Options,
+    shell: &OsStr,
     team: &TeamName,
     person: &Person,
 ) -> Result<Command, String> {
@@ -56,7 +53,7 @@ pub(crate) fn shell(
     let folder = worktree.filter(|dir| dir.is_dir()).or(cwd);
     let folder = folder.filter(|dir| dir.is_dir());
     let folder = folder.ok_or_else(|| format!("{}'s folder is not on this host", person.name))?;
-    let mut shell = Command::new(&options.shell);
+    let mut shell = Command::new(shell);
     shell.current_dir(folder);
     Ok(shell)
 }

@@ -30,10 +30,10 @@ use super::actions::{self, TeamAction};
 use super::keys::Command;
 use super::programs;
 use super::replay::Player;
-use super::screen::views::View;
 use super::screen::{Effect, ProcessHealth, Replay, Screen, ScreenEvent};
 use super::style::Theme;
 use super::terminal::Terminal;
+use crate::view::View;
 
 /// The person's choices, and facts about the terminal.
 #[derive(Clone, Debug)]
@@ -458,8 +458,10 @@ impl EventLoop<'_> {
         let team: TeamName = self.screen.team.parse().map_err(|_| "no team".to_owned())?;
         let person = self.screen.picture.called(name.as_str()).ok_or("no such member")?;
         match order {
-            TeamAction::Pane { .. } => programs::window(self.context, self.options, &team, person),
-            _ => programs::shell(self.context, self.options, &team, person),
+            TeamAction::Pane { .. } => {
+                programs::window(self.context, self.options.in_tmux, &team, person)
+            }
+            _ => programs::shell(self.context, &self.options.shell, &team, person),
         }
     }
 

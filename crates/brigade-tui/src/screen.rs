@@ -2,13 +2,13 @@
 //!
 //! Nothing here reads a clock, a file or a terminal. Work to be done outside is returned as [`Effect`]s.
 
-pub(crate) mod dialog;
-pub(crate) mod frame;
+mod dialog;
+mod frame;
 #[cfg(test)]
 mod test_support;
 #[cfg(test)]
 mod tests;
-pub(crate) mod views;
+mod views;
 
 use std::collections::HashMap;
 
@@ -20,14 +20,15 @@ use brigade_core::pulse::{Judged, Liveness};
 use brigade_wire::name::{MemberName, TeamName};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use jiff::Timestamp;
+use ratatui::buffer::Buffer;
 use ratatui::layout::Position;
 
 use self::dialog::Dialog;
-use self::views::View;
 use super::actions::TeamAction;
 use super::canvas::{ClickTarget, FrameInfo};
 use super::keys::{self, Command};
 use super::style::Theme;
+use crate::view::View;
 
 /// An input to [`Screen::update`].
 #[derive(Debug)]
@@ -209,6 +210,11 @@ impl Screen {
                 Vec::new()
             }
         }
+    }
+
+    /// Draws the whole screen and returns its click targets and scroll limits.
+    pub(crate) fn draw(&self, buffer: &mut Buffer) -> FrameInfo {
+        frame::draw(self, buffer)
     }
 
     /// Shows a notice that stays until the next one replaces it.

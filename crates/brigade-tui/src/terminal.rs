@@ -16,7 +16,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use super::canvas::FrameInfo;
-use super::screen::{Screen, frame};
+use super::screen::Screen;
 
 /// Limit for copied text, in bytes. Terminals drop longer sequences, some together with all following
 /// output.
@@ -68,7 +68,7 @@ impl Terminal {
     pub(crate) fn draw(&mut self, screen: &Screen) -> io::Result<FrameInfo> {
         let mut drawn = FrameInfo::default();
         self.tui.draw(|frame| {
-            drawn = frame::draw(screen, frame.buffer_mut());
+            drawn = screen.draw(frame.buffer_mut());
             if let Some(cursor) = drawn.cursor {
                 frame.set_cursor_position(cursor);
             }

@@ -7,11 +7,11 @@ use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
 use super::Screen;
-use super::views::View;
 use super::{dialog, views};
 use crate::canvas::{Canvas, ClickTarget, FrameInfo};
 use crate::keys::{Command, KeyBinding, KeyScope, bindings_for};
 use crate::time::local;
+use crate::view::View;
 use brigade_core::text::{self, cut, one_line};
 
 /// Draws the whole screen and returns its click targets and scroll limits.

@@ -1,20 +1,113 @@
-//! A scripted team for tests: each call adds one record.
+//! Screens for tests: a recorded team, and a scripted team where each call adds one record.
+//!
+//! The recording is `fixtures/ui/demo.jsonl`; each line is a record as `brigade log --json` prints it.
 
 use std::sync::Arc;
 
 use brigade_core::event::{Act, Event, MessageKey, Record};
 use brigade_core::event_log::{Batch, Held};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use jiff::Timestamp;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use serde_json::json;
 use serde_json::value::to_raw_value;
 
-use super::views::View;
+use super::{Screen, ScreenEvent};
 use crate::keys::Command;
-use crate::screen::frame;
-use crate::screen::{Screen, ScreenEvent};
 use crate::style::Theme;
+use crate::view::View;
+
+/// The recording.
+pub(crate) const RECORDING: &str = include_str!("../../../../fixtures/ui/demo.jsonl");
+/// The time at the end of the recording.
+pub(crate) const END: &str = "2026-11-09T09:45:00Z";
+
+/// The records of the recording.
+pub(crate) fn records() -> Vec<Arc<Record>> {
+    let read = |line| Arc::new(serde_json::from_str::<Record>(line).expect(line));
+    RECORDING.lines().map(read).collect()
+}
+
+/// A screen with these records at this time.
+pub(crate) fn screen_with(records: &[Arc<Record>], now: Timestamp, theme: Theme) -> Screen {
+    let library = Arc::new(Held::default());
+    let records =
+        records.iter().map(|record| (library.keep(Arc::clone(record)), Arc::clone(record)));
+    let batch = Batch { records: records.collect(), caught_up: true };
+    let mut screen = Screen::new("orbit".into(), library, theme, now);
+    screen.update(ScreenEvent::Records(batch));
+    screen
+}
+
+/// The recording up to a time, seen by the lead.
+pub(crate) fn recorded_screen(until: &str) -> Screen {
+    let until = until.parse().expect("a time");
+    let records: Vec<_> = records().into_iter().filter(|record| record.at <= until).collect();
+    let mut screen = screen_with(&records, until, Theme { color: true });
+    screen.me = Some("team-lead".parse().expect("a name"));
+    screen
+}
+
+/// Presses keys by their names in the key table; other text is typed character by character.
+pub(crate) fn press(screen: &mut Screen, keys: &[&str]) {
+    for key in keys {
+        let code = match *key {
+            "enter" => KeyCode::Enter,
+            "esc" => KeyCode::Esc,
+            "tab" => KeyCode::Tab,
+            "up" => KeyCode::Up,
+            "down" => KeyCode::Down,
+            "left" => KeyCode::Left,
+            "right" => KeyCode::Right,
+            "home" => KeyCode::Home,
+            "end" => KeyCode::End,
+            "pgup" => KeyCode::PageUp,
+            "pgdn" => KeyCode::PageDown,
+            key => {
+                for character in key.chars() {
+                    let key = KeyEvent::new(KeyCode::Char(character), KeyModifiers::NONE);
+                    screen.update(ScreenEvent::Key(key));
+                }
+                continue;
+            }
+        };
+        screen.update(ScreenEvent::Key(KeyEvent::new(code, KeyModifiers::NONE)));
+    }
+}
+
+/// Draws the screen as the event loop does, so that the next key sees its scroll limits.
+pub(crate) fn draw(screen: &mut Screen, width: u16, height: u16) -> Buffer {
+    let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+    screen.drawn = screen.draw(&mut buffer);
+    buffer
+}
+
+/// Draws the screen and returns its text, without trailing spaces.
+pub(crate) fn draw_text(screen: &mut Screen, width: u16, height: u16) -> String {
+    buffer_text(&draw(screen, width, height))
+}
+
+/// The text of a buffer, without trailing spaces.
+pub(crate) fn buffer_text(buffer: &Buffer) -> String {
+    let mut text = String::new();
+    for y in buffer.area.top()..buffer.area.bottom() {
+        let mut line = String::new();
+        let mut cells_left = 0;
+        for x in buffer.area.left()..buffer.area.right() {
+            let Some(cell) = buffer.cell((x, y)) else { continue };
+            // Skip the second cell of a wide character.
+            if cells_left == 0 {
+                line.push_str(cell.symbol());
+                cells_left = unicode_width::UnicodeWidthStr::width(cell.symbol()).max(1);
+            }
+            cells_left -= 1;
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
 
 /// A screen whose records the test provides.
 pub(crate) struct ScriptedTeam {
@@ -31,8 +124,8 @@ pub(crate) fn at(milliseconds: i64) -> Timestamp {
 impl ScriptedTeam {
     pub(crate) fn new(view: View) -> Self {
         let stored = Arc::new(Held::default());
-        let library = Arc::<Held>::clone(&stored);
-        let mut screen = Screen::new("team".into(), library, Theme { color: false }, at(0));
+        let mut screen =
+            Screen::new("team".into(), Arc::clone(&stored) as _, Theme { color: false }, at(0));
         screen.view = view;
         screen.caught_up = true;
         Self { screen, stored, message_count: 0 }
@@ -96,13 +189,9 @@ impl ScriptedTeam {
 
     /// Draws the screen and returns the lines of the view, without trailing spaces.
     pub(crate) fn drawn(&mut self, width: u16, height: u16) -> Vec<String> {
-        let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
-        self.screen.drawn = frame::draw(&self.screen, &mut buffer);
-        let line = |y: u16| {
-            let cells = (0..width).map(|x| buffer[(x, y)].symbol());
-            cells.collect::<String>().trim_end().to_owned()
-        };
-        (2..height.saturating_sub(1)).map(line).collect()
+        let text = draw_text(&mut self.screen, width, height);
+        let lines = text.lines().take(usize::from(height.saturating_sub(1))).skip(2);
+        lines.map(str::to_owned).collect()
     }
 
     pub(crate) fn press(&mut self, commands: &[Command]) {

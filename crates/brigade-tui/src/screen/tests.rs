@@ -1,6 +1,4 @@
 //! Snapshot tests of the views, and tests of the whole screen, with a recorded team.
-//!
-//! The recording is `fixtures/ui/demo.jsonl`; each line is a record as `brigade log --json` prints it.
 
 use std::sync::Arc;
 
@@ -8,116 +6,32 @@ use brigade_core::event::Record;
 use brigade_core::event_log::{Batch, Held};
 use brigade_core::pulse::{Judged, Liveness};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use jiff::Timestamp;
 use proptest::prelude::*;
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
 use ratatui::style::Color;
 
-use super::frame;
-use super::views::View;
+use super::test_support::{
+    END, RECORDING, buffer_text, draw, draw_text, press, recorded_screen, records, screen_with,
+};
 use super::{ProcessHealth, Screen, ScreenEvent};
 use crate::keys::KEYS;
 use crate::style::Theme;
+use crate::view::View;
 
-/// The recording.
-const DEMO: &str = include_str!("../../../../fixtures/ui/demo.jsonl");
-/// The time at the end of the recording.
-pub(crate) const END: &str = "2026-11-09T09:45:00Z";
 /// Terminal sizes of the snapshots.
 const SIZES: [(u16, u16); 2] = [(80, 24), (120, 40)];
-
-fn records() -> Vec<Arc<Record>> {
-    let read = |line| Arc::new(serde_json::from_str::<Record>(line).expect(line));
-    DEMO.lines().map(read).collect()
-}
-
-/// A screen with these records at this time.
-fn screen_with(records: &[Arc<Record>], now: Timestamp, theme: Theme) -> Screen {
-    let library = Arc::new(Held::default());
-    let records =
-        records.iter().map(|record| (library.keep(Arc::clone(record)), Arc::clone(record)));
-    let batch = Batch { records: records.collect(), caught_up: true };
-    let mut screen = Screen::new("orbit".into(), library, theme, now);
-    screen.update(ScreenEvent::Records(batch));
-    screen
-}
-
-/// The recording up to a time, seen by the lead.
-pub(crate) fn played(until: &str) -> Screen {
-    let until = until.parse().expect("a time");
-    let records: Vec<_> = records().into_iter().filter(|record| record.at <= until).collect();
-    let mut screen = screen_with(&records, until, Theme { color: true });
-    screen.me = Some("team-lead".parse().expect("a name"));
-    screen
-}
-
-/// Presses keys by their names in the key table; other text is typed character by character.
-pub(crate) fn press(screen: &mut Screen, keys: &[&str]) {
-    for key in keys {
-        let code = match *key {
-            "enter" => KeyCode::Enter,
-            "esc" => KeyCode::Esc,
-            "tab" => KeyCode::Tab,
-            "up" => KeyCode::Up,
-            "down" => KeyCode::Down,
-            "left" => KeyCode::Left,
-            "right" => KeyCode::Right,
-            "home" => KeyCode::Home,
-            "end" => KeyCode::End,
-            "pgup" => KeyCode::PageUp,
-            "pgdn" => KeyCode::PageDown,
-            key => {
-                for character in key.chars() {
-                    let key = KeyEvent::new(KeyCode::Char(character), KeyModifiers::NONE);
-                    screen.update(ScreenEvent::Key(key));
-                }
-                continue;
-            }
-        };
-        screen.update(ScreenEvent::Key(KeyEvent::new(code, KeyModifiers::NONE)));
-    }
-}
-
-/// Draws the screen as the event loop does, so that the next key sees its scroll limits.
-pub(crate) fn drawn(screen: &mut Screen, width: u16, height: u16) -> Buffer {
-    let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
-    screen.drawn = frame::draw(screen, &mut buffer);
-    buffer
-}
-
-/// The drawn text, without trailing spaces.
-pub(crate) fn text(buffer: &Buffer) -> String {
-    let mut text = String::new();
-    for y in buffer.area.top()..buffer.area.bottom() {
-        let mut line = String::new();
-        let mut cells_left = 0;
-        for x in buffer.area.left()..buffer.area.right() {
-            let Some(cell) = buffer.cell((x, y)) else { continue };
-            // Skip the second cell of a wide character.
-            if cells_left == 0 {
-                line.push_str(cell.symbol());
-                cells_left = unicode_width::UnicodeWidthStr::width(cell.symbol()).max(1);
-            }
-            cells_left -= 1;
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
-}
 
 #[test]
 fn hidden_members_are_counted() {
     let mut records = records();
-    let ada = DEMO.lines().find(|line| line.contains(r#""member":{"name":"ada""#)).expect("ada");
+    let ada =
+        RECORDING.lines().find(|line| line.contains(r#""member":{"name":"ada""#)).expect("ada");
     let crowd = (0..60).map(|number| ada.replace("ada", &format!("m-{number}")));
     let crowd: Vec<_> =
         crowd.map(|line| Arc::new(serde_json::from_str(&line).expect("one"))).collect();
     records.truncate(1);
     records.extend(crowd);
     let mut screen = screen_with(&records, END.parse().expect("a time"), Theme { color: true });
-    let shown = text(&drawn(&mut screen, 80, 24));
+    let shown = draw_text(&mut screen, 80, 24);
     let is_one =
         |line: &&str| line.split_whitespace().nth(1).is_some_and(|word| word.starts_with("m-"));
     let seen = shown.lines().filter(is_one).count();
@@ -125,14 +39,16 @@ fn hidden_members_are_counted() {
     assert!(shown.contains(&format!("… {} more", 60 - seen)), "{shown}");
 }
 
-/// Compares the screen with its snapshot at both sizes.
-pub(crate) fn snapshots(name: &str, screen: &mut Screen, keys: &[&str]) {
+/// Compares the screen with its snapshots. Draws after each key, as the event loop does.
+fn snapshots(name: &str, screen: &mut Screen, keys: &[&str]) {
+    let [(width, height), _] = SIZES;
+    for key in keys {
+        press(screen, &[key]);
+        draw(screen, width, height);
+    }
     for (width, height) in SIZES {
-        drawn(screen, width, height);
-        if width == SIZES[0].0 {
-            press(screen, keys);
-        }
-        let text = text(&drawn(screen, width, height));
+        draw(screen, width, height);
+        let text = draw_text(screen, width, height);
         insta::assert_snapshot!(format!("{name}-{width}x{height}"), text);
     }
 }
@@ -141,7 +57,7 @@ pub(crate) fn snapshots(name: &str, screen: &mut Screen, keys: &[&str]) {
 fn the_recording_round_trips() {
     let records = records();
     assert!(records.len() > 220, "{}", records.len());
-    for (record, line) in records.iter().zip(DEMO.lines()) {
+    for (record, line) in records.iter().zip(RECORDING.lines()) {
         let again: serde_json::Value = serde_json::to_value(&**record).expect("serializes");
         let before: serde_json::Value = serde_json::from_str(line).expect("valid JSON");
         assert_eq!(again["event"], before["event"]);
@@ -150,42 +66,39 @@ fn the_recording_round_trips() {
 }
 
 #[test]
-fn team() {
-    snapshots("team", &mut played(END), &["1", "down"]);
-}
-
-#[test]
-fn mail() {
-    snapshots("mail", &mut played(END), &["2"]);
-}
-
-#[test]
-fn board() {
-    snapshots("board", &mut played(END), &["3"]);
-}
-
-#[test]
-fn approvals() {
-    snapshots("approvals", &mut played(END), &["4"]);
-}
-
-#[test]
-fn permission_request() {
-    snapshots("permission", &mut played(END), &["4", "down"]);
+fn views_and_dialogs_match_their_snapshots() {
+    let check = |name, keys: &[&str]| snapshots(name, &mut recorded_screen(END), keys);
+    check("team", &["1", "down"]);
+    check("member", &["down", "6"]);
+    check("native", &["6", "right", "right", "right"]);
+    check("mail", &["2"]);
+    check("mail-beginning", &["2", "home", "down"]);
+    check("mail-of-one", &["2", "f", "ada", "enter", "p", "up", "up", "up", "enter"]);
+    check("board", &["3"]);
+    check("board-graph", &["3", "v"]);
+    check("board-task", &["3", "right", "enter"]);
+    check("approvals", &["4"]);
+    check("permission", &["4", "down"]);
+    check("timeline", &["5"]);
+    check("timeline-closer", &["5", "down", "down", "+", "+", "left", "left"]);
+    check("help", &["?"]);
+    check("palette", &[":", "the"]);
+    check("confirm", &["4", "a"]);
+    check("send", &["down", "s", "When is 0.4.0 out?"]);
 }
 
 #[test]
 fn no_open_requests() {
-    snapshots("answered", &mut played("2026-11-09T09:36:00Z"), &["4"]);
+    snapshots("answered", &mut recorded_screen("2026-11-09T09:36:00Z"), &["4"]);
 }
 
 #[test]
 fn a_plan_can_be_scrolled_to_its_end() {
-    let mut screen = played(END);
+    let mut screen = recorded_screen(END);
     screen.view = View::Approvals;
     let mut seen = |keys: &[&str]| {
         press(&mut screen, keys);
-        text(&drawn(&mut screen, 80, 24))
+        draw_text(&mut screen, 80, 24)
     };
     let spec = "docs/spec/import.md).";
     assert!(!seen(&[]).contains(spec));
@@ -199,28 +112,13 @@ fn a_plan_can_be_scrolled_to_its_end() {
 }
 
 #[test]
-fn timeline() {
-    snapshots("timeline", &mut played(END), &["5"]);
-}
-
-#[test]
-fn member() {
-    snapshots("member", &mut played(END), &["down", "6"]);
-}
-
-#[test]
-fn native_member_with_mail_only() {
-    snapshots("native", &mut played(END), &["6", "right", "right", "right"]);
-}
-
-#[test]
 fn activity_can_be_scrolled() {
-    let mut screen = played(END);
+    let mut screen = recorded_screen(END);
     press(&mut screen, &["6", "right"]);
-    drawn(&mut screen, 80, 24);
+    draw(&mut screen, 80, 24);
     let mut seen = |keys: &[&str]| {
         press(&mut screen, keys);
-        text(&drawn(&mut screen, 80, 24))
+        draw_text(&mut screen, 80, 24)
     };
     let end = seen(&[]);
     assert!(end.contains("unread") && !end.contains("newer"), "{end}");
@@ -235,8 +133,8 @@ fn activity_can_be_scrolled() {
 
 #[test]
 fn problems_are_shown() {
-    let mut screen = played("2026-11-09T09:19:00Z");
-    let limited = text(&drawn(&mut screen, 80, 24));
+    let mut screen = recorded_screen("2026-11-09T09:19:00Z");
+    let limited = draw_text(&mut screen, 80, 24);
     assert!(limited.contains("■ ben        rate-limited"), "{limited}");
     assert!(limited.contains("You have exhausted your capacity"), "{limited}");
     let evidence = "its process 4711 is gone".to_owned();
@@ -248,32 +146,22 @@ fn problems_are_shown() {
     let vitals = [("ada".to_owned(), vital), ("cleo".to_owned(), retries)];
     screen.update(ScreenEvent::Vitals(vitals.into()));
     press(&mut screen, &["down"]);
-    let down = text(&drawn(&mut screen, 80, 24));
+    let down = draw_text(&mut screen, 80, 24);
     assert!(down.contains("✕ ada        down"), "{down}");
     assert!(down.contains("codex      its process 4711 is gone"), "{down}");
     assert!(down.contains("agent is retrying: Reconnecting... 2/5"), "{down}");
-    let down = text(&drawn(&mut screen, 120, 40));
+    let down = draw_text(&mut screen, 120, 40);
     assert!(down.contains("as a separate process on atlas"), "{down}");
 }
 
 #[test]
 fn small_screens_show_one_line_per_member() {
-    let mut screen = played(END);
-    let low = text(&drawn(&mut screen, 80, 12));
+    let mut screen = recorded_screen(END);
+    let low = draw_text(&mut screen, 80, 12);
     assert!(low.contains("● dora") && !low.contains("opencode"), "{low}");
     press(&mut screen, &["end"]);
-    let lower = text(&drawn(&mut screen, 80, 7));
+    let lower = draw_text(&mut screen, 80, 7);
     assert!(lower.contains("● dora") && !lower.contains("ada"), "{lower}");
-}
-
-#[test]
-fn help() {
-    snapshots("help", &mut played(END), &["?"]);
-}
-
-#[test]
-fn palette() {
-    snapshots("palette", &mut played(END), &[":", "the"]);
 }
 
 /// On a slow line the terminal reports both as one key with Alt; the palette then stayed open with the key
@@ -281,7 +169,7 @@ fn palette() {
 #[test]
 fn escape_and_a_key_reported_together_are_two_keys() {
     for before in [":", "?", "1"] {
-        let mut screen = played(END);
+        let mut screen = recorded_screen(END);
         press(&mut screen, &[before]);
         let together = KeyEvent::new(KeyCode::Char('2'), KeyModifiers::ALT);
         screen.update(ScreenEvent::Key(together));
@@ -289,20 +177,10 @@ fn escape_and_a_key_reported_together_are_two_keys() {
         assert_eq!(screen.view, View::Mail, "{before}");
     }
     // A form binds keys with Alt and must not be closed by them.
-    let mut screen = played(END);
+    let mut screen = recorded_screen(END);
     press(&mut screen, &["s", "one two"]);
     screen.update(ScreenEvent::Key(KeyEvent::new(KeyCode::Char('b'), KeyModifiers::ALT)));
     assert!(screen.dialog.is_some());
-}
-
-#[test]
-fn confirmation_dialog() {
-    snapshots("confirm", &mut played(END), &["4", "a"]);
-}
-
-#[test]
-fn send_dialog() {
-    snapshots("send", &mut played(END), &["down", "s", "When is 0.4.0 out?"]);
 }
 
 #[test]
@@ -310,12 +188,12 @@ fn without_colour_the_text_is_the_same() {
     let views = [["1", ""], ["2", ""], ["3", ""], ["4", ""], ["5", ""], ["6", ""]];
     let dialogs = [["1", "?"], ["1", ":"], ["1", "s"], ["3", "v"], ["4", "a"], ["4", "d"]];
     for keys in views.into_iter().chain(dialogs) {
-        let mut screen = played(END);
+        let mut screen = recorded_screen(END);
         press(&mut screen, &keys);
-        let in_colour = text(&drawn(&mut screen, 120, 40));
+        let in_colour = draw_text(&mut screen, 120, 40);
         screen.theme = Theme { color: false };
-        let plain = drawn(&mut screen, 120, 40);
-        assert_eq!(text(&plain), in_colour, "{keys:?}");
+        let plain = draw(&mut screen, 120, 40);
+        assert_eq!(buffer_text(&plain), in_colour, "{keys:?}");
         let is_plain =
             |cell: &ratatui::buffer::Cell| (cell.fg, cell.bg) == (Color::Reset, Color::Reset);
         assert!(plain.content().iter().all(is_plain), "{keys:?}");
@@ -324,11 +202,11 @@ fn without_colour_the_text_is_the_same() {
 
 #[test]
 fn every_view_can_be_drawn_at_any_size() {
-    let mut screen = played(END);
+    let mut screen = recorded_screen(END);
     for view in View::ALL {
         screen.view = view;
         for (width, height) in [(0, 0), (1, 1), (20, 5), (20, 60), (200, 5), (200, 60)] {
-            drawn(&mut screen, width, height);
+            draw(&mut screen, width, height);
         }
     }
 }
@@ -338,7 +216,7 @@ fn an_empty_team_can_be_drawn() {
     let mut screen = screen_with(&[], END.parse().expect("a time"), Theme { color: true });
     for view in View::ALL {
         screen.view = view;
-        drawn(&mut screen, 80, 24);
+        draw(&mut screen, 80, 24);
     }
 }
 
@@ -388,11 +266,11 @@ proptest! {
         };
         screen.view = view;
         add_records(&mut screen, &records[..started]);
-        drawn(&mut screen, 80, 24);
+        draw(&mut screen, 80, 24);
         for step in steps {
             match step {
                 ScreenInput::Record(index) => add_records(&mut screen, &records[index % records.len()..][..1]),
-                ScreenInput::Draw(width, height) => drop(drawn(&mut screen, width, height)),
+                ScreenInput::Draw(width, height) => drop(draw(&mut screen, width, height)),
                 ScreenInput::Key(key) => {
                     let before = read_model_text(&screen);
                     press(&mut screen, &[key]);
@@ -404,7 +282,7 @@ proptest! {
                     prop_assert_eq!(&read_model_text(&screen), &before);
                 }
             }
-            drawn(&mut screen, 80, 24);
+            draw(&mut screen, 80, 24);
         }
     }
 }

@@ -8,8 +8,9 @@ use tui_input::backend::crossterm::EventHandler;
 use super::Dialog;
 use super::form::insert_at_cursor;
 use crate::keys::{Command, KEYS, KeyBinding, KeyScope};
-use crate::screen::views::{View, step};
+use crate::screen::views::step;
 use crate::screen::{Effect, Screen};
+use crate::view::View;
 
 /// The effect of choosing an entry.
 #[derive(Clone, Debug, PartialEq)]

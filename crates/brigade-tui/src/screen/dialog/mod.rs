@@ -9,9 +9,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 pub(crate) use self::draw::draw;
 pub(crate) use self::form::FormDialog;
-pub(crate) use self::list::{
-    ChoiceAction, ListChoice, ListDialog, palette, refresh_team_list, teams,
-};
+pub(crate) use self::list::{ListDialog, palette, refresh_team_list, teams};
 pub(crate) use self::open::ask;
 use crate::keys::Command;
 use crate::screen::{Effect, Screen};

@@ -10,8 +10,9 @@ use super::list::{ChoiceAction, ListChoice, ListDialog};
 use super::{ConfirmDialog, Dialog};
 use crate::actions::TeamAction;
 use crate::keys::Command;
-use crate::screen::views::{self, View, mail};
+use crate::screen::views::{self, mail};
 use crate::screen::{Effect, Screen};
+use crate::view::View;
 use brigade_core::text;
 
 /// Maximum number of lines of a shell command shown in a confirmation.
@@ -28,6 +29,7 @@ pub(crate) fn ask(screen: &mut Screen, command: Command) -> Vec<Effect> {
             None => screen.say("nothing is selected", true),
         },
         Command::Link => return link(screen),
+        Command::Filter => screen.dialog = Some(Dialog::List(mail_filter(screen))),
         command if command.acts_on_team() => {
             if screen.replay.is_some() {
                 screen.say("actions are not available in a replay", true);
@@ -252,6 +254,26 @@ fn default_recipient(screen: &Screen) -> Option<String> {
 
 fn selected_task(screen: &Screen) -> Result<TaskId, &'static str> {
     views::board::selected(screen).and_then(TaskId::new).ok_or("no task is selected")
+}
+
+/// The dialog to choose whose mail to show.
+fn mail_filter(screen: &Screen) -> ListDialog {
+    let members = screen.picture.members();
+    let former = screen.picture.people().iter().filter(|person| person.entry.is_none());
+    let people = members.into_iter().chain(former).filter(|person| !person.letters.is_empty());
+    let all_members = ListChoice {
+        label: "all members".to_owned(),
+        hint: text::count(screen.picture.letters().len(), "message"),
+        action: ChoiceAction::Filter(None),
+        search_terms: String::new(),
+    };
+    let one = people.map(|person| ListChoice {
+        label: text::one_line(&person.name),
+        hint: text::count(person.letters.len(), "message"),
+        action: ChoiceAction::Filter(Some(person.name.to_string())),
+        search_terms: String::new(),
+    });
+    ListDialog::new("Show the mail of", std::iter::once(all_members).chain(one).collect())
 }
 
 /// Opens a link in the selected text. With several links, asks which one.

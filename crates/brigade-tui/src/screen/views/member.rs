@@ -11,7 +11,7 @@ use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
 use self::activity::{ActivityItem, ActivityList, ActivityPosition};
-use super::team;
+use super::member_status;
 use crate::canvas::{Canvas, ClickTarget};
 use crate::keys::Command;
 use crate::screen::views::step;
@@ -86,7 +86,7 @@ fn names(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person: &Person) 
     let members = screen.picture.members();
     let selected = members.iter().position(|other| other.who == person.who).unwrap_or_default();
     let label = |other: &&Person| {
-        let (sign, _, style) = team::state(screen, other);
+        let (sign, _, style) = member_status::state(screen, other);
         (format!(" {sign} {} ", cut(&one_line(&other.name), 20)), style)
     };
     // Start with as many names before the current one as fit.
@@ -116,14 +116,14 @@ fn names(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person: &Person) 
 /// The status line: state, problem, task, unread messages and tokens.
 fn head(screen: &Screen, person: &Person) -> Line<'static> {
     let theme = screen.theme;
-    let (sign, word, style) = team::state(screen, person);
+    let (sign, word, style) = member_status::state(screen, person);
     let since = person.since().map(|at| format!(", {}", since(screen.now, at)));
     let mut spans =
         vec![Span::styled(format!("{sign} {word}{}", since.unwrap_or_default()), style)];
     let mut part = |text: String, style| {
         spans.extend([Span::raw("   "), Span::styled(text, style)]);
     };
-    if let Some(why) = team::problem(screen, person) {
+    if let Some(why) = member_status::problem(screen, person) {
         part(why, theme.error());
     }
     let mut cards = screen.picture.cards();

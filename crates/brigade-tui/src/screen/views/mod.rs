@@ -1,57 +1,19 @@
 //! The views. Each module draws one view and handles its keys.
 
-pub(crate) mod approvals;
+mod approvals;
 pub(crate) mod board;
 pub(crate) mod mail;
-pub(crate) mod member;
-pub(crate) mod team;
-pub(crate) mod timeline;
+mod member;
+mod member_status;
+mod team;
+mod timeline;
 
 use ratatui::layout::Rect;
 
 use crate::canvas::Canvas;
 use crate::keys::Command;
 use crate::screen::{Effect, Screen};
-
-/// A view of the dashboard.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum View {
-    /// Members and what each one does
-    Team,
-    /// All messages and whether they were read
-    Mail,
-    /// The task board
-    Board,
-    /// Plans and permission requests waiting for an answer
-    Approvals,
-    /// When each member worked
-    Timeline,
-    /// Activity of one member
-    Member,
-}
-
-impl View {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Team, Self::Mail, Self::Board, Self::Approvals, Self::Timeline, Self::Member];
-
-    pub(crate) fn title(self) -> &'static str {
-        match self {
-            Self::Team => "Team",
-            Self::Mail => "Mail",
-            Self::Board => "Board",
-            Self::Approvals => "Approvals",
-            Self::Timeline => "Timeline",
-            Self::Member => "Member",
-        }
-    }
-
-    /// The next or previous view.
-    pub(crate) fn beside(self, next: bool) -> Self {
-        let index = Self::ALL.iter().position(|view| *view == self).unwrap_or_default();
-        let step = if next { 1 } else { Self::ALL.len() - 1 };
-        Self::ALL.get((index + step) % Self::ALL.len()).copied().unwrap_or(self)
-    }
-}
+use crate::view::View;
 
 /// The state of each view.
 #[derive(Debug, Default)]

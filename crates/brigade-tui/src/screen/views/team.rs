@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use brigade_core::event::{Act, Event};
 use brigade_core::mail::with_message;
-use brigade_core::projection::{Card, MemberActivity, Person};
+use brigade_core::projection::{Card, Person};
 use brigade_wire::task::Status;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
@@ -15,10 +15,11 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::canvas::{Canvas, ClickTarget, first_visible};
 use crate::keys::Command;
-use crate::screen::views::{View, approvals, step};
+use crate::screen::views::{approvals, member_status, step};
 use crate::screen::{Effect, Screen};
-use crate::style::{self, Theme};
+use crate::style::Theme;
 use crate::text_layout::{abbreviate, since};
+use crate::view::View;
 use brigade_core::text::{cut, one_line};
 
 /// Minimum width to show the agent column.
@@ -152,7 +153,7 @@ impl<'t> MemberTable<'t> {
     /// First line: name, agent, state, duration, task, unread messages and tokens.
     fn first(&self, person: &Person) -> Line<'static> {
         let (screen, theme) = (self.screen, self.screen.theme);
-        let (sign, word, style) = state(screen, person);
+        let (sign, word, style) = member_status::state(screen, person);
         let color = person.entry.as_ref().and_then(|entry| entry.color.as_deref());
         let task = match self.tasks.get(&*person.name) {
             None => String::new(),
@@ -216,18 +217,6 @@ fn agent_label(person: &Person) -> String {
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// A member's state: symbol, word and style.
-pub(crate) fn state(screen: &Screen, person: &Person) -> (&'static str, &'static str, Style) {
-    if screen.is_dead(person) {
-        return ("✕", "down", screen.theme.error());
-    }
-    let doing = person.doing();
-    let (sign, word) = style::state_label(doing);
-    // A human lead reports no activity.
-    let leads = doing == MemberActivity::Unknown && screen.picture.leads(person.who);
-    (sign, if leads { "lead" } else { word }, screen.theme.doing(doing))
-}
-
 /// The most important fact about a member, in one line.
 enum Remark {
     Problem(String),
@@ -236,7 +225,7 @@ enum Remark {
 }
 
 fn remark(screen: &Screen, person: &Person) -> Remark {
-    if let Some(why) = problem(screen, person) {
+    if let Some(why) = member_status::problem(screen, person) {
         return Remark::Problem(why);
     }
     let asks = screen.approvals.iter().find(|approval| approval.from.as_str() == &*person.name);
@@ -244,16 +233,6 @@ fn remark(screen: &Screen, person: &Person) -> Remark {
         return Remark::Request(approvals::describe_request(approval));
     }
     Remark::Text(last_text(screen, person).map(|words| one_line(&words)).unwrap_or_default())
-}
-
-/// A member's current problem: a dead process, a retrying agent, or a reported error.
-pub(crate) fn problem(screen: &Screen, person: &Person) -> Option<String> {
-    let vital = screen.vitals.get(&*person.name);
-    let dead = vital.filter(|_| screen.is_dead(person));
-    let evidence = dead.map(|vital| one_line(&vital.judged.evidence));
-    let retries = vital.and_then(|vital| vital.retries.as_deref());
-    let retries = || retries.map(|why| format!("agent is retrying: {}", one_line(why)));
-    evidence.or_else(retries).or_else(|| person.trouble.as_deref().map(one_line))
 }
 
 /// The last text that a member said or sent.

@@ -1,23 +1,14 @@
 use std::sync::Arc;
 
 use brigade_core::event::{Event, Record};
-use brigade_core::event_log::{Batch, Held};
 use jiff::{SignedDuration, Timestamp};
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
 use serde_json::value::RawValue;
 
 use super::columns::{ColumnWindow, visible_cards};
 use super::*;
-use crate::screen::ScreenEvent;
-use crate::screen::frame;
-use crate::screen::tests::{END, played, snapshots};
-use crate::screen::views::View;
+use crate::screen::test_support::{draw_text, screen_with};
 use crate::style::Theme;
-
-pub(super) fn start() -> Timestamp {
-    "2026-11-09T09:00:00Z".parse().unwrap()
-}
+use crate::view::View;
 
 fn raw(value: &serde_json::Value) -> Box<RawValue> {
     serde_json::value::to_raw_value(value).unwrap()
@@ -49,35 +40,21 @@ fn task(line: &str) -> Event {
 
 /// A screen with a board, half an hour after its last task was added. Records are a minute apart.
 pub(super) fn screen(members: &[&str], board: &str) -> Screen {
-    let stored = Arc::new(Held::default());
     let members = members.iter().map(|name| Event::Member {
         name: (*name).to_owned(),
         member: raw(&serde_json::json!({"name": name, "agentType": "codex", "color": "blue"})),
         joined: true,
     });
-    let mut now = start();
+    let mut now: Timestamp = "2026-11-09T09:00:00Z".parse().unwrap();
     let mut records = Vec::new();
     for event in members.chain(board.lines().filter(|line| !line.is_empty()).map(task)) {
         now = now.checked_add(SignedDuration::from_mins(1)).unwrap();
-        let record = Arc::new(Record { at: now, by: None, event });
-        records.push((stored.keep(Arc::clone(&record)), record));
+        records.push(Arc::new(Record { at: now, by: None, event }));
     }
     let now = now.checked_add(SignedDuration::from_mins(30)).unwrap();
-    let mut screen = Screen::new("orbit".into(), stored, Theme { color: true }, now);
+    let mut screen = screen_with(&records, now, Theme { color: true });
     screen.view = View::Board;
-    screen.update(ScreenEvent::Records(Batch { records, caught_up: true }));
     screen
-}
-
-/// Draws the screen and stores its click targets.
-pub(super) fn drawn(screen: &mut Screen, width: u16, height: u16) -> String {
-    let mut buffer = Buffer::empty(Rect { x: 0, y: 0, width, height });
-    screen.drawn = frame::draw(screen, &mut buffer);
-    let row = |y: u16| -> String {
-        let line: String = (0..width).map(|x| buffer[(x, y)].symbol()).collect();
-        line.trim_end().to_owned()
-    };
-    (0..height).map(row).collect::<Vec<_>>().join("\n")
 }
 
 pub(super) const BOARD: &str = "
@@ -131,7 +108,7 @@ fn keys_move_between_cards() {
         let mut screen = screen(&["ada", "ben", "cleo"], BOARD);
         screen.task = Some(from);
         for key in keys {
-            drawn(&mut screen, 120, 40);
+            draw_text(&mut screen, 120, 40);
             act(&mut screen, *key);
         }
         assert_eq!(selected(&screen), Some(to), "{from} {keys:?}");
@@ -157,9 +134,9 @@ fn keys_move_between_cards() {
 fn a_task_can_be_opened_and_closed() {
     let mut screen = screen(&["ada"], BOARD);
     screen.task = Some(5);
-    drawn(&mut screen, 80, 24);
+    draw_text(&mut screen, 80, 24);
     act(&mut screen, Command::Open);
-    let text = drawn(&mut screen, 80, 24);
+    let text = draw_text(&mut screen, 80, 24);
     assert!(text.contains("Task 5: Write rows in batches"), "{text}");
     assert!(text.contains("- then that"), "{text}");
     assert!(!text.contains("In progress"), "{text}");
@@ -168,7 +145,7 @@ fn a_task_can_be_opened_and_closed() {
     act(&mut screen, Command::Last);
     assert_eq!((screen.states.board.open, selected(&screen)), (Some(0), Some(5)));
     act(&mut screen, Command::Back);
-    assert!(drawn(&mut screen, 80, 24).contains("In progress"));
+    assert!(draw_text(&mut screen, 80, 24).contains("In progress"));
 }
 
 #[test]
@@ -178,13 +155,13 @@ fn the_whole_task_is_copied() {
         selected_text(&screen).unwrap(),
         "task 1: Sweep \\u{1b}[31mall\n\nAll about 1.\n\n- first this\n- then that"
     );
-    assert!(!drawn(&mut screen, 80, 24).contains('\u{1b}'));
+    assert!(!draw_text(&mut screen, 80, 24).contains('\u{1b}'));
 }
 
 #[test]
 fn an_empty_board_has_a_hint() {
     let mut screen = screen(&["ada"], "");
-    assert!(drawn(&mut screen, 80, 24).contains("No tasks yet"));
+    assert!(draw_text(&mut screen, 80, 24).contains("No tasks yet"));
     assert_eq!(act(&mut screen, Command::Down), None);
     assert_eq!((selected(&screen), selected_text(&screen)), (None, None));
 }
@@ -194,28 +171,16 @@ fn an_empty_board_has_a_hint() {
 fn stuck_tasks_are_explained() {
     let check = |board: &str, card: &str, label: &str| {
         let mut screen = screen(&["ada"], board);
-        let text = drawn(&mut screen, 160, 24);
+        let text = draw_text(&mut screen, 160, 24);
         assert!(text.contains(card) && text.contains("stuck"), "{text}");
         act(&mut screen, Command::Graph);
-        let text = drawn(&mut screen, 160, 24);
+        let text = draw_text(&mut screen, 160, 24);
         assert!(text.contains(label), "{text}");
     };
     check("1 p - a < 2\n2 p - b < 1", "! cycle 1 → 2 → 1", "! cycle");
     check("1 p - a < 2\n2 p - b < 1\n3 p - c < 2", "! waits for the cycle 1 → 2 → 1", "! cycle");
     check("1 p - a\n2 p - b < 1", "! waits for 1; no member works on it", "! idle: 1");
     check("1 i eli a", "! eli is not on the team", "! eli gone");
-}
-
-#[test]
-fn graph_of_the_recording() {
-    let mut screen = played(END);
-    snapshots("board-graph", &mut screen, &["3", "v"]);
-}
-
-#[test]
-fn task_of_the_recording() {
-    let mut screen = played(END);
-    snapshots("board-task", &mut screen, &["3", "right", "enter"]);
 }
 
 #[test]
@@ -226,13 +191,13 @@ fn any_size_can_be_drawn() {
         {
             let mut screen = screen(&["ada"], BOARD);
             for command in commands {
-                drawn(&mut screen, width, height);
+                draw_text(&mut screen, width, height);
                 act(&mut screen, *command);
             }
             for command in
                 [Command::Down, Command::Right, Command::PageDown, Command::Last, Command::Left]
             {
-                drawn(&mut screen, width, height);
+                draw_text(&mut screen, width, height);
                 act(&mut screen, command);
             }
         }

@@ -17,11 +17,10 @@ use self::entries::{MAX_COUNTED, MailEntry, MessageList};
 use self::window::{EntryBlock, MailWindow};
 use crate::canvas::{Canvas, ClickTarget};
 use crate::keys::Command;
-use crate::screen::dialog::{ChoiceAction, Dialog, ListChoice, ListDialog};
 use crate::screen::views::step;
 use crate::screen::{Effect, Screen};
 use crate::time::local;
-use brigade_core::text::{cut, one_line};
+use brigade_core::text::{self, cut, one_line};
 
 /// The state of the view.
 #[derive(Debug, Default)]
@@ -77,7 +76,7 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
 fn head(list: &MessageList<'_>, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
     let state = &list.screen().states.mail;
-    let count = messages(list.len());
+    let count = text::count(list.len(), "message");
     let (owner, back) = match &state.filter {
         Some(name) => (format!("Mail of {}", one_line(name)), ", esc: show all"),
         None => ("All mail".to_owned(), ""),
@@ -94,10 +93,6 @@ fn head(list: &MessageList<'_>, canvas: &mut Canvas<'_>, area: Rect) {
         let right = Rect { x: area.right() - width, width, ..area };
         canvas.line(right, Line::styled(delivery::LEGEND, theme.faint()));
     }
-}
-
-fn messages(count: usize) -> String {
-    if count == 1 { "1 message".to_owned() } else { format!("{count} messages") }
 }
 
 /// The date line above the first message of a day.
@@ -169,7 +164,6 @@ fn selected(list: &MessageList<'_>) -> Option<MailEntry> {
 
 pub(crate) fn act(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> {
     match command {
-        Command::Filter => screen.dialog = Some(Dialog::List(filter(screen))),
         Command::Protocol => {
             screen.states.mail.hides_protocol = !screen.states.mail.hides_protocol;
         }
@@ -228,26 +222,6 @@ fn move_selection(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> 
     }
     screen.message = number;
     Some(Vec::new())
-}
-
-/// The dialog to choose whose mail to show.
-fn filter(screen: &Screen) -> ListDialog {
-    let members = screen.picture.members();
-    let former = screen.picture.people().iter().filter(|person| person.entry.is_none());
-    let people = members.into_iter().chain(former).filter(|person| !person.letters.is_empty());
-    let all_members = ListChoice {
-        label: "all members".to_owned(),
-        hint: messages(screen.picture.letters().len()),
-        action: ChoiceAction::Filter(None),
-        search_terms: String::new(),
-    };
-    let one = people.map(|person| ListChoice {
-        label: one_line(&person.name),
-        hint: messages(person.letters.len()),
-        action: ChoiceAction::Filter(Some(person.name.to_string())),
-        search_terms: String::new(),
-    });
-    ListDialog::new("Show the mail of", std::iter::once(all_members).chain(one).collect())
 }
 
 /// The selected message; the last one while the view follows new mail.

@@ -6,9 +6,8 @@ use super::entries::{MailEntry, MessageList};
 use super::lines::wrap_text;
 use super::protocol::idle_notices;
 use crate::keys::Command;
-use crate::screen::test_support::ScriptedTeam;
-use crate::screen::tests::{END, drawn, played, snapshots};
-use crate::screen::views::View;
+use crate::screen::test_support::{ScriptedTeam, draw};
+use crate::view::View;
 
 fn new_team() -> ScriptedTeam {
     let mut team = ScriptedTeam::new(View::Mail);
@@ -275,7 +274,7 @@ fn message_text_has_no_style() {
     let mut team = new_team();
     team.write(0, "ada", "lead", "words");
     team.write(1_000, "ada", "lead", "other words");
-    let buffer = drawn(&mut team.screen, 80, 24);
+    let buffer = draw(&mut team.screen, 80, 24);
     let at = |text: &str| {
         let line = |y: u16| (0..80).map(|x| buffer[(x, y)].symbol()).collect::<String>();
         (0..24).find(|y| line(*y).trim_matches([' ', '▌']) == text).unwrap()
@@ -283,17 +282,6 @@ fn message_text_has_no_style() {
     for text in ["words", "other words"] {
         assert_eq!(buffer[(11, at(text))].modifier, Modifier::empty(), "{text}");
     }
-}
-
-#[test]
-fn start_of_the_recording() {
-    snapshots("mail-beginning", &mut played(END), &["2", "home", "down"]);
-}
-
-#[test]
-fn mail_of_one_member_without_protocol() {
-    let keys = ["2", "f", "ada", "enter", "p", "up", "up", "up", "enter"];
-    snapshots("mail-of-one", &mut played(END), &keys);
 }
 
 #[test]

@@ -169,7 +169,7 @@ impl<'t> ActivityList<'t> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::screen::tests::{END, played};
+    use crate::screen::test_support::{END, recorded_screen};
 
     /// Every third item has no lines, the others have two.
     fn height(item: ActivityItem) -> usize {
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn forward_and_backward_visit_the_same_items() {
-        let screen = played(END);
+        let screen = recorded_screen(END);
         for person in screen.picture.people() {
             let activity = ActivityList::new(&screen.picture, person);
             let (mut position, mut backward) = (activity.end(), Vec::new());
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn down_undoes_up_and_neither_leaves_the_list() {
-        let screen = played(END);
+        let screen = recorded_screen(END);
         let ada = screen.picture.called("ada").unwrap();
         let activity = ActivityList::new(&screen.picture, ada);
         let mut places = vec![activity.end()];

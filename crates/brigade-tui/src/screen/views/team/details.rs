@@ -6,11 +6,11 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
-use super::{MIN_AGENT_WIDTH, agent_label, last_text, problem};
+use super::{MIN_AGENT_WIDTH, agent_label, last_text};
 use crate::canvas::Canvas;
 use crate::markdown;
 use crate::screen::Screen;
-use crate::screen::views::{approvals, member};
+use crate::screen::views::{approvals, member, member_status};
 use crate::text_layout::{abbreviate, age, prepend, since, wrap};
 use crate::time::local;
 use brigade_core::text::one_line;
@@ -93,7 +93,7 @@ fn labelled(screen: &Screen, label: &'static str, lines: Vec<Line<'static>>) -> 
 fn current_state(screen: &Screen, person: &Person, width: usize) -> Vec<Line<'static>> {
     let (theme, room) = (screen.theme, width.saturating_sub(LABEL_WIDTH));
     let mut lines = Vec::new();
-    if let Some(why) = problem(screen, person) {
+    if let Some(why) = member_status::problem(screen, person) {
         lines.extend(labelled(screen, "problem", wrap(&[Span::styled(why, theme.error())], room)));
     }
     for approval in &screen.approvals {

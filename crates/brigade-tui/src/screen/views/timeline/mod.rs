@@ -17,8 +17,9 @@ use self::axis::{Axis, STEPS, fitting_step};
 use self::rows::LaneLayout;
 use crate::canvas::{Canvas, first_visible};
 use crate::keys::Command;
-use crate::screen::views::{View, step};
+use crate::screen::views::step;
 use crate::screen::{Effect, Screen};
+use crate::view::View;
 use brigade_core::text::one_line;
 
 /// The state of the view.

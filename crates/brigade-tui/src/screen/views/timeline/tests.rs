@@ -7,8 +7,7 @@ use super::details::shares;
 use super::{MailRows, RowPlan, axis};
 use crate::keys::Command;
 use crate::screen::test_support::{ScriptedTeam, at};
-use crate::screen::tests::{END, played, snapshots};
-use crate::screen::views::View;
+use crate::view::View;
 
 const DONE: Act = Act::TurnEnded { end: Ending::Done, why: None };
 
@@ -241,13 +240,6 @@ fn up_and_down_select_a_lane_and_enter_opens_it() {
     assert_eq!(team.screen.member.as_deref(), Some("ben"), "members who left come last");
     team.press(&[Command::Up, Command::Open]);
     assert_eq!((team.screen.view, team.screen.member.as_deref()), (View::Member, Some("cy")));
-}
-
-#[test]
-fn zoomed_in() {
-    let mut screen = played(END);
-    screen.view = View::Timeline;
-    snapshots("timeline-closer", &mut screen, &["down", "down", "+", "+", "left", "left"]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The dependency graph, from left to right: each task is placed to the right of all tasks it waits for.
 //!
-//! The layout has three steps: `plan` assigns layers and selects the lines, `flow` assigns rows, and
+//! The layout has three steps: `plan` assigns layers and selects the lines, `rows` assigns rows, and
 //! `routes` routes the lines. It is computed once for a board and a size; `draw` then draws the visible
 //! part.
 

@@ -2,14 +2,15 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use super::super::act;
-use super::super::tests::{BOARD, drawn, screen};
+use super::super::tests::{BOARD, screen};
 use super::*;
+use crate::screen::test_support::draw_text;
 
 /// The drawn graph, without the title, tabs and bottom lines.
 fn seen(board: &str, width: u16, height: u16) -> String {
     let mut screen = screen(&["ada", "ben", "cleo"], board);
     act(&mut screen, Command::Graph);
-    let text = drawn(&mut screen, width, height);
+    let text = draw_text(&mut screen, width, height);
     let lines: Vec<&str> = text.lines().skip(2).take(usize::from(height) - 4).collect();
     lines.join("\n").trim_end().to_owned()
 }
@@ -72,7 +73,7 @@ fn the_graph_scrolls_to_the_selected_task() {
         act(&mut screen, Command::Graph);
         for id in [1, 7, 100, 1100, 199] {
             screen.task = Some(id);
-            let text = drawn(&mut screen, width, height);
+            let text = draw_text(&mut screen, width, height);
             assert!(text.contains(&format!(" {id} ")), "{id} at {width}x{height}\n{text}");
         }
     }
@@ -118,13 +119,13 @@ fn five_thousand_tasks_are_drawn_quickly() {
         let mut screen = screen(&["ada"], &board);
         act(&mut screen, Command::Graph);
         let begun = Instant::now();
-        drawn(&mut screen, 120, 40);
+        draw_text(&mut screen, 120, 40);
         let first = begun.elapsed();
         let begun = Instant::now();
         for command in [Command::Right, Command::Down, Command::Last, Command::Left, Command::First]
         {
             act(&mut screen, command);
-            drawn(&mut screen, 120, 40);
+            draw_text(&mut screen, 120, 40);
         }
         let again = begun.elapsed() / 5;
         // Generous limits: debug build on a busy machine.
