@@ -57,21 +57,21 @@ pub(crate) enum TeamAction {
     },
     Answer {
         request_id: String,
-        no: Option<String>,
+        denial: Option<String>,
     },
     /// Opens a member's window in place of the dashboard until the person leaves it.
-    Pane {
+    OpenWindow {
         name: MemberName,
     },
     /// Opens a shell in the member's folder.
-    Worktree {
+    OpenShell {
         name: MemberName,
     },
 }
 
 impl TeamAction {
     /// The text shown while the action runs.
-    pub(crate) fn doing(&self) -> String {
+    pub(crate) fn progress_text(&self) -> String {
         match self {
             Self::Send { to, .. } => format!("sending to {to} …"),
             Self::Broadcast { .. } => "sending to all members …".into(),
@@ -83,20 +83,20 @@ impl TeamAction {
             Self::Stop { name, now: true } => format!("stopping {name} …"),
             Self::Stop { name, .. } => format!("waiting for {name} to stop …"),
             Self::Answer { .. } => "answering …".into(),
-            Self::Pane { name } | Self::Worktree { name } => format!("opening {name} …"),
+            Self::OpenWindow { name } | Self::OpenShell { name } => format!("opening {name} …"),
         }
     }
 }
 
-/// Carries out an order as the member `me` and returns the text to show.
+/// Carries out an action as the member `me` and returns the text to show.
 pub(crate) async fn carry_out(
     context: &Context,
     team: &TeamName,
     me: &MemberName,
-    order: TeamAction,
+    action: TeamAction,
 ) -> Result<String, HostError> {
     let seat = context.seat_of(team.clone(), me.clone());
-    Ok(match order {
+    Ok(match action {
         TeamAction::Send { to, text } => {
             let sent = mail::send(&seat, &to, message_text(&text)).await?;
             let caveat = sent.caveat().map(|why| format!("; {why}")).unwrap_or_default();
@@ -121,14 +121,14 @@ pub(crate) async fn carry_out(
             };
             let id = board::add(&seat, &plan).await?;
             if let Some(owner) = owner {
-                board::update(&seat, id, &owned(Change::Set(owner))).await?;
+                board::update(&seat, id, &with_owner(Change::Set(owner))).await?;
             }
             format!("added task {id}")
         }
         TeamAction::Assign { id, owner } => {
             let to = owner.as_ref().map_or("nobody".to_owned(), ToString::to_string);
             let owner = owner.map_or(Change::Clear, Change::Set);
-            board::update(&seat, id, &owned(owner)).await?;
+            board::update(&seat, id, &with_owner(owner)).await?;
             format!("task {id} is assigned to {to}")
         }
         TeamAction::Claim { id } => {
@@ -142,13 +142,13 @@ pub(crate) async fn carry_out(
         TeamAction::Spawn { name, agent, prompt, worktree, plan } => {
             let plain = spawn::plain(name, agent, context.cwd.clone());
             let spec = MemberSpec { prompt, worktree, plan, place: Place::Headless, ..plain };
-            start(context, &seat, &spec).await?
+            spawn_member(context, &seat, &spec).await?
         }
-        TeamAction::Stop { name, now } => stop(context, &seat, &name, now).await?,
-        TeamAction::Answer { request_id, no } => {
-            let reply = no.as_deref().map_or(Answer::Yes, Answer::No);
+        TeamAction::Stop { name, now } => stop_member(context, &seat, &name, now).await?,
+        TeamAction::Answer { request_id, denial } => {
+            let reply = denial.as_deref().map_or(Answer::Yes, Answer::No);
             let outcomes = answer::answer(&seat, &[request_id], reply).await?;
-            let word = if no.is_some() { "denied" } else { "approved" };
+            let word = if denial.is_some() { "denied" } else { "approved" };
             let mut text = String::new();
             for (approval, answered) in outcomes {
                 text = format!("{word} {}'s {}", answered?.to, approval.wanted.kind());
@@ -156,7 +156,7 @@ pub(crate) async fn carry_out(
             text
         }
         // These need the terminal; the event loop runs them.
-        TeamAction::Pane { .. } | TeamAction::Worktree { .. } => String::new(),
+        TeamAction::OpenWindow { .. } | TeamAction::OpenShell { .. } => String::new(),
     })
 }
 
@@ -164,21 +164,25 @@ fn message_text(text: &str) -> Words<'_> {
     Words { text, summary: None }
 }
 
-fn owned(owner: Change<MemberName>) -> Update {
+fn with_owner(owner: Change<MemberName>) -> Update {
     Update { owner, ..Update::default() }
 }
 
-async fn start(context: &Context, seat: &Seat, spec: &MemberSpec) -> Result<String, HostError> {
+async fn spawn_member(
+    context: &Context,
+    seat: &Seat,
+    spec: &MemberSpec,
+) -> Result<String, HostError> {
     let host = context.host()?;
     let lead = seat.of(MemberName::lead());
-    let is_unread = AtomicBool::new(false);
+    let lead_does_not_listen = AtomicBool::new(false);
     let report = |progress| {
         if matches!(progress, Progress::LeadDoesNotListen(..)) {
-            is_unread.store(true, Ordering::Relaxed);
+            lead_does_not_listen.store(true, Ordering::Relaxed);
         }
     };
     let spawned = spawn::spawn(&host, &lead, spec, &report).await?;
-    let note = if is_unread.load(Ordering::Relaxed) {
+    let note = if lead_does_not_listen.load(Ordering::Relaxed) {
         "; the lead reads mail only while it has a teammate that it started"
     } else {
         ""
@@ -190,7 +194,7 @@ async fn start(context: &Context, seat: &Seat, spec: &MemberSpec) -> Result<Stri
     })
 }
 
-async fn stop(
+async fn stop_member(
     context: &Context,
     seat: &Seat,
     name: &MemberName,

@@ -21,6 +21,6 @@ mod text_layout;
 mod time;
 mod view;
 
-pub use self::keys::documented as key_table;
-pub use self::run::{Options, run};
+pub use self::keys::key_table;
+pub use self::run::{UiOptions, run};
 pub use self::view::View;

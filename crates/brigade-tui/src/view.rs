@@ -33,7 +33,7 @@ impl View {
     }
 
     /// The next or previous view.
-    pub(crate) fn beside(self, next: bool) -> Self {
+    pub(crate) fn adjacent(self, next: bool) -> Self {
         let index = Self::ALL.iter().position(|view| *view == self).unwrap_or_default();
         let step = if next { 1 } else { Self::ALL.len() - 1 };
         Self::ALL.get((index + step) % Self::ALL.len()).copied().unwrap_or(self)

@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 use super::Screen;
 use super::{dialog, views};
 use crate::canvas::{Canvas, ClickTarget, FrameInfo};
-use crate::keys::{Command, KeyBinding, KeyScope, bindings_for};
+use crate::keys::{KeyBinding, KeyCommand, KeyScope, bindings_for};
 use crate::time::local;
 use crate::view::View;
 use brigade_core::text::{self, cut, one_line};
@@ -26,24 +26,24 @@ pub(crate) fn draw(screen: &Screen, buffer: &mut Buffer) -> FrameInfo {
     views::draw(screen, &mut canvas, body);
     self::bottom(screen, &mut canvas, bottom);
     dialog::draw(screen, &mut canvas, area);
-    canvas.drawn
+    canvas.frame
 }
 
 /// The title line: the team and a summary of its state on the left, the time on the right.
 fn title(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
-    let members = screen.picture.members();
+    let members = screen.projection.members();
     let is = |person: &&&Person, doing| person.doing() == doing && !screen.is_dead(person);
     let count = |doing| members.iter().filter(|person| is(person, doing)).count();
     let (working, limited) = (count(MemberActivity::Working), count(MemberActivity::Limited));
     let dead = members.iter().filter(|person| screen.is_dead(person)).count();
     let (mut done, mut all) = (0, 0);
-    for card in screen.picture.cards() {
+    for card in screen.projection.cards() {
         all += 1;
         done += usize::from(card.done.is_some());
     }
     // In a replay `screen.team` is the file name; show the team's name from the journal.
-    let title = screen.replay.and_then(|_| screen.picture.title()).unwrap_or(&screen.team);
+    let title = screen.replay.and_then(|_| screen.projection.title()).unwrap_or(&screen.team);
     let mut spans = vec![Span::styled(one_line(title), theme.strong())];
     let mut part = |text: String, style| spans.extend([Span::raw("  "), Span::styled(text, style)]);
     part(text::count(members.len(), "member"), theme.faint());
@@ -63,13 +63,13 @@ fn title(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     if dead > 0 {
         part(format!("✕ {dead} down"), theme.error());
     }
-    if !screen.picture.is_there() && screen.caught_up {
+    if !screen.projection.is_there() && screen.caught_up {
         part("team deleted".into(), theme.error());
     }
     canvas.line(area, Line::from(spans));
     let time = local(screen.now).strftime("%H:%M:%S").to_string();
     let right = match screen.replay {
-        _ if !screen.caught_up => format!("loading … {}", screen.picture.records()),
+        _ if !screen.caught_up => format!("loading … {}", screen.projection.records()),
         None => time,
         Some(replay) if replay.over => format!("replay over  {time}"),
         Some(replay) if replay.paused => format!("replay paused  {time}"),
@@ -127,7 +127,7 @@ fn bottom(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let name = |key: &KeyBinding| key.keys.first().copied().unwrap_or_default();
     let width = |key: &KeyBinding| name(key).width() + key.label.width() + 3;
     // Help and quit are always shown, even on a narrow screen.
-    let is_required = |key: &KeyBinding| matches!(key.command, Command::Help | Command::Quit);
+    let is_required = |key: &KeyBinding| matches!(key.command, KeyCommand::Help | KeyCommand::Quit);
     let required: usize =
         bindings.iter().filter(|key| is_required(key)).map(|key| width(key)).sum();
     let mut room = usize::from(area.width).saturating_sub(required);

@@ -14,7 +14,7 @@ use serde_json::json;
 use serde_json::value::to_raw_value;
 
 use super::{Screen, ScreenEvent};
-use crate::keys::Command;
+use crate::keys::KeyCommand;
 use crate::style::Theme;
 use crate::view::View;
 
@@ -31,11 +31,11 @@ pub(crate) fn records() -> Vec<Arc<Record>> {
 
 /// A screen with these records at this time.
 pub(crate) fn screen_with(records: &[Arc<Record>], now: Timestamp, theme: Theme) -> Screen {
-    let library = Arc::new(Held::default());
+    let stored = Arc::new(Held::default());
     let records =
-        records.iter().map(|record| (library.keep(Arc::clone(record)), Arc::clone(record)));
+        records.iter().map(|record| (stored.keep(Arc::clone(record)), Arc::clone(record)));
     let batch = Batch { records: records.collect(), caught_up: true };
-    let mut screen = Screen::new("orbit".into(), library, theme, now);
+    let mut screen = Screen::new("orbit".into(), stored, theme, now);
     screen.update(ScreenEvent::Records(batch));
     screen
 }
@@ -79,7 +79,7 @@ pub(crate) fn press(screen: &mut Screen, keys: &[&str]) {
 /// Draws the screen as the event loop does, so that the next key sees its scroll limits.
 pub(crate) fn draw(screen: &mut Screen, width: u16, height: u16) -> Buffer {
     let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
-    screen.drawn = screen.draw(&mut buffer);
+    screen.frame = screen.draw(&mut buffer);
     buffer
 }
 
@@ -194,9 +194,9 @@ impl ScriptedTeam {
         lines.map(str::to_owned).collect()
     }
 
-    pub(crate) fn press(&mut self, commands: &[Command]) {
+    pub(crate) fn press(&mut self, commands: &[KeyCommand]) {
         for command in commands {
-            self.screen.command(*command);
+            self.screen.run_command(*command);
         }
     }
 }

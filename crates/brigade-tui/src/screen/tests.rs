@@ -139,12 +139,12 @@ fn problems_are_shown() {
     assert!(limited.contains("You have exhausted your capacity"), "{limited}");
     let evidence = "its process 4711 is gone".to_owned();
     let judged = Judged { liveness: Liveness::Dead, evidence };
-    let vital = ProcessHealth { judged, host: Some("atlas".into()), retries: None };
+    let health = ProcessHealth { judged, host: Some("atlas".into()), retries: None };
     let judged = Judged { liveness: Liveness::Working, evidence: String::new() };
     let again = Some("Reconnecting... 2/5".to_owned());
     let retries = ProcessHealth { judged, host: None, retries: again };
-    let vitals = [("ada".to_owned(), vital), ("cleo".to_owned(), retries)];
-    screen.update(ScreenEvent::Vitals(vitals.into()));
+    let health = [("ada".to_owned(), health), ("cleo".to_owned(), retries)];
+    screen.update(ScreenEvent::Health(health.into()));
     press(&mut screen, &["down"]);
     let down = draw_text(&mut screen, 80, 24);
     assert!(down.contains("✕ ada        down"), "{down}");
@@ -241,7 +241,7 @@ fn screen_input() -> impl Strategy<Value = ScreenInput> {
 
 /// The read model as text, for comparison.
 fn read_model_text(screen: &Screen) -> String {
-    format!("{:?}", screen.picture)
+    format!("{:?}", screen.projection)
 }
 
 proptest! {
@@ -256,11 +256,11 @@ proptest! {
         let records = records();
         let now = END.parse().expect("a time");
         let started = started.min(records.len());
-        let library = Arc::new(Held::default());
-        let mut screen = Screen::new("orbit".into(), Arc::clone(&library) as _, Theme { color: true }, now);
+        let stored = Arc::new(Held::default());
+        let mut screen = Screen::new("orbit".into(), Arc::clone(&stored) as _, Theme { color: true }, now);
         screen.me = Some("team-lead".parse().expect("a name"));
         let add_records = |screen: &mut Screen, records: &[Arc<Record>]| {
-            let store = |record: &Arc<Record>| (library.keep(Arc::clone(record)), Arc::clone(record));
+            let store = |record: &Arc<Record>| (stored.keep(Arc::clone(record)), Arc::clone(record));
             let records = records.iter().map(store).collect();
             screen.update(ScreenEvent::Records(Batch { records, caught_up: true }));
         };

@@ -35,7 +35,7 @@ fn draw_frame(canvas: &mut Canvas<'_>, area: Rect, title: &str, size: (u16, u16)
     canvas.draw(Clear, outside);
     canvas.draw(block, outside);
     // Items behind the dialog cannot be clicked.
-    canvas.drawn.click_targets.clear();
+    canvas.frame.click_targets.clear();
     inside
 }
 
@@ -88,7 +88,7 @@ fn list(list: &ListDialog, canvas: &mut Canvas<'_>, area: Rect) {
         canvas.line(typed, one_line(list.filter.value()));
     }
     let column = u16::try_from(list.filter.visual_cursor()).unwrap_or(0).min(typed.width);
-    canvas.drawn.cursor = Some(Position { x: typed.x + column, y: typed.y });
+    canvas.frame.cursor = Some(Position { x: typed.x + column, y: typed.y });
     let height = usize::from(entries.height);
     let from = first_visible(shown.len(), height, list.selected);
     if shown.is_empty() {
@@ -138,7 +138,7 @@ fn form(form: &FormDialog, canvas: &mut Canvas<'_>, area: Rect) {
             let row = u16::try_from(before.len().saturating_sub(1 + skip)).unwrap_or(0);
             let column = before.last().map_or(0, |line| line.width());
             let column = u16::try_from(column).unwrap_or(0).min(value.width);
-            canvas.drawn.cursor = Some(Position {
+            canvas.frame.cursor = Some(Position {
                 x: value.x + column,
                 y: value.y + row.min(height.saturating_sub(1)),
             });

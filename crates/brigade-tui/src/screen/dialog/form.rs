@@ -94,12 +94,12 @@ impl FormDialog {
     }
 
     /// Handles a key. Returns the effect of a submitted form, or why it cannot be submitted.
-    pub(super) fn key(&mut self, key: &KeyEvent) -> Option<Result<Effect, String>> {
+    pub(super) fn handle_key(&mut self, key: &KeyEvent) -> Option<Result<Effect, String>> {
         let last = self.fields.len().saturating_sub(1);
         let newline = key.modifiers.intersects(KeyModifiers::ALT | KeyModifiers::SHIFT);
         match key.code {
             KeyCode::Enter if newline => self.paste("\n"),
-            KeyCode::Enter if self.current == last => return Some(self.order().map(Effect::Do)),
+            KeyCode::Enter if self.current == last => return Some(self.action().map(Effect::Run)),
             KeyCode::Enter | KeyCode::Tab => {
                 self.current = if self.current == last { 0 } else { self.current + 1 }
             }
@@ -145,11 +145,11 @@ impl FormDialog {
         }
     }
 
-    fn yes(&self, label: &str) -> bool {
+    fn is_yes(&self, label: &str) -> bool {
         self.value(label) == "yes"
     }
 
-    fn order(&self) -> Result<TeamAction, String> {
+    fn action(&self) -> Result<TeamAction, String> {
         Ok(match &self.purpose {
             FormPurpose::Send => {
                 TeamAction::Send { to: self.required("to")?, text: self.required("text")? }
@@ -158,7 +158,7 @@ impl FormDialog {
             FormPurpose::AddTask => TeamAction::AddTask {
                 subject: self.required("subject")?,
                 description: self.value("description").to_owned(),
-                after: tasks(self.value("after"))?,
+                after: parse_task_ids(self.value("after"))?,
                 owner: self.member("owner")?,
             },
             FormPurpose::Spawn => {
@@ -168,12 +168,12 @@ impl FormDialog {
                 }
                 let name = self.member("name")?.ok_or("name is missing")?;
                 let prompt = Some(self.value("prompt").to_owned()).filter(|text| !text.is_empty());
-                let (worktree, plan) = (self.yes("worktree"), self.yes("plan first"));
+                let (worktree, plan) = (self.is_yes("worktree"), self.is_yes("plan first"));
                 TeamAction::Spawn { name, agent, prompt, worktree, plan }
             }
             FormPurpose::Deny { request_id } => TeamAction::Answer {
                 request_id: request_id.clone(),
-                no: Some(self.required("reason")?),
+                denial: Some(self.required("reason")?),
             },
         })
     }
@@ -190,7 +190,7 @@ pub(super) fn insert_at_cursor(input: &Input, text: impl Iterator<Item = char>) 
 }
 
 /// Parses task numbers separated by commas or spaces.
-fn tasks(text: &str) -> Result<Vec<TaskId>, String> {
+fn parse_task_ids(text: &str) -> Result<Vec<TaskId>, String> {
     let words = text.split([',', ' ']).filter(|word| !word.is_empty());
     words.map(|word| word.parse().map_err(|_| format!("{word} is not a task number"))).collect()
 }

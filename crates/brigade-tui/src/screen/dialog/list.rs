@@ -7,7 +7,7 @@ use tui_input::backend::crossterm::EventHandler;
 
 use super::Dialog;
 use super::form::insert_at_cursor;
-use crate::keys::{Command, KEYS, KeyBinding, KeyScope};
+use crate::keys::{KEYS, KeyBinding, KeyCommand, KeyScope};
 use crate::screen::views::step;
 use crate::screen::{Effect, Screen};
 use crate::view::View;
@@ -16,7 +16,7 @@ use crate::view::View;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ChoiceAction {
     /// Run a command, after switching to the view it belongs to, if any.
-    Command(Command, Option<View>),
+    Command(KeyCommand, Option<View>),
     Effect(Effect),
     /// Show the mail of this member only, or all mail.
     Filter(Option<String>),
@@ -65,22 +65,22 @@ impl ListDialog {
         self.selected = 0;
     }
 
-    pub(super) fn move_selection(&mut self, command: Command) {
+    pub(super) fn move_selection(&mut self, command: KeyCommand) {
         let total = self.matches().count();
         self.selected = step(self.selected, total, 10, command).unwrap_or(self.selected);
     }
 
     /// Handles a key. `None` keeps the dialog open; `Some(None)` closes it because no entry matched.
-    pub(super) fn key(&mut self, key: &KeyEvent) -> Option<Option<ListChoice>> {
+    pub(super) fn handle_key(&mut self, key: &KeyEvent) -> Option<Option<ListChoice>> {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
             KeyCode::Enter => return Some(self.matches().nth(self.selected).cloned()),
-            KeyCode::Down => self.move_selection(Command::Down),
-            KeyCode::Up => self.move_selection(Command::Up),
-            KeyCode::PageDown => self.move_selection(Command::PageDown),
-            KeyCode::PageUp => self.move_selection(Command::PageUp),
-            KeyCode::Char('n') if control => self.move_selection(Command::Down),
-            KeyCode::Char('p') if control => self.move_selection(Command::Up),
+            KeyCode::Down => self.move_selection(KeyCommand::Down),
+            KeyCode::Up => self.move_selection(KeyCommand::Up),
+            KeyCode::PageDown => self.move_selection(KeyCommand::PageDown),
+            KeyCode::PageUp => self.move_selection(KeyCommand::PageUp),
+            KeyCode::Char('n') if control => self.move_selection(KeyCommand::Down),
+            KeyCode::Char('p') if control => self.move_selection(KeyCommand::Up),
             _ => {
                 self.filter.handle_event(&Event::Key(*key));
                 self.selected = 0;
@@ -95,7 +95,7 @@ pub(super) fn choose(screen: &mut Screen, choice: ListChoice) -> Vec<Effect> {
     match choice.action {
         ChoiceAction::Command(command, view) => {
             screen.view = view.unwrap_or(screen.view);
-            screen.command(command)
+            screen.run_command(command)
         }
         ChoiceAction::Effect(effect) => vec![effect],
         ChoiceAction::Filter(member) => {
@@ -109,7 +109,13 @@ pub(super) fn choose(screen: &mut Screen, choice: ListChoice) -> Vec<Effect> {
 /// Opens the command palette: commands of the current view first, then those of other views, which switch
 /// to that view.
 pub(crate) fn palette(screen: &mut Screen) -> Vec<Effect> {
-    let omitted = [Command::Palette, Command::Up, Command::Down, Command::Left, Command::Right];
+    let omitted = [
+        KeyCommand::Palette,
+        KeyCommand::Up,
+        KeyCommand::Down,
+        KeyCommand::Left,
+        KeyCommand::Right,
+    ];
     let (current, is_replay) = (screen.view, screen.replay.is_some());
     let offered = |key: &&KeyBinding| {
         let is_omitted =
@@ -140,12 +146,12 @@ pub(crate) fn palette(screen: &mut Screen) -> Vec<Effect> {
 /// Opens the list of teams.
 pub(crate) fn teams(screen: &mut Screen) -> Vec<Effect> {
     if screen.replay.is_some() {
-        screen.say("a replay shows one team", true);
+        screen.show_error("a replay shows one team");
         return Vec::new();
     }
     let choices = team_choices(screen);
     screen.dialog = Some(Dialog::List(ListDialog::new(TEAMS, choices)));
-    vec![Effect::LookForTeams]
+    vec![Effect::FetchTeams]
 }
 
 /// Title of the team list.
@@ -155,7 +161,7 @@ fn team_choices(screen: &Screen) -> Vec<ListChoice> {
     let choice = |team: &TeamName| ListChoice {
         label: team.to_string(),
         hint: if team.as_str() == screen.team { "current".to_owned() } else { String::new() },
-        action: ChoiceAction::Effect(Effect::Switch(team.clone())),
+        action: ChoiceAction::Effect(Effect::SwitchTeam(team.clone())),
         search_terms: String::new(),
     };
     screen.teams.iter().map(choice).collect()

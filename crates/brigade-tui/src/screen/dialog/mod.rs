@@ -10,8 +10,8 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 pub(crate) use self::draw::draw;
 pub(crate) use self::form::FormDialog;
 pub(crate) use self::list::{ListDialog, palette, refresh_team_list, teams};
-pub(crate) use self::open::ask;
-use crate::keys::Command;
+pub(crate) use self::open::open_for;
+use crate::keys::KeyCommand;
 use crate::screen::{Effect, Screen};
 
 /// An open dialog.
@@ -51,7 +51,7 @@ impl Dialog {
 }
 
 /// Handles a key while a dialog is open.
-pub(crate) fn key(screen: &mut Screen, key: &KeyEvent) -> Vec<Effect> {
+pub(crate) fn handle_key(screen: &mut Screen, key: &KeyEvent) -> Vec<Effect> {
     let is_end = key.code == KeyCode::Esc
         || (key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL));
     let Some(mut dialog) = screen.dialog.take().filter(|_| !is_end) else { return Vec::new() };
@@ -73,12 +73,12 @@ pub(crate) fn key(screen: &mut Screen, key: &KeyEvent) -> Vec<Effect> {
                 }
             };
         }
-        Dialog::List(list) => match list.key(key) {
+        Dialog::List(list) => match list.handle_key(key) {
             Some(Some(choice)) => return list::choose(screen, choice),
             Some(None) => return Vec::new(),
             None => {}
         },
-        Dialog::Form(form) => match form.key(key) {
+        Dialog::Form(form) => match form.handle_key(key) {
             Some(Ok(effect)) => return vec![effect],
             Some(Err(why)) => form.error = Some(why),
             None => {}
@@ -89,7 +89,7 @@ pub(crate) fn key(screen: &mut Screen, key: &KeyEvent) -> Vec<Effect> {
 }
 
 /// Handles the mouse wheel while a dialog is open.
-pub(crate) fn command(screen: &mut Screen, command: Command) -> Vec<Effect> {
+pub(crate) fn scroll(screen: &mut Screen, command: KeyCommand) -> Vec<Effect> {
     if let Some(Dialog::List(list)) = &mut screen.dialog {
         list.move_selection(command);
     }
@@ -97,7 +97,7 @@ pub(crate) fn command(screen: &mut Screen, command: Command) -> Vec<Effect> {
 }
 
 /// Handles a click on an entry of a list dialog.
-pub(crate) fn clicked(screen: &mut Screen, number: usize) -> Vec<Effect> {
+pub(crate) fn click(screen: &mut Screen, number: usize) -> Vec<Effect> {
     let Some(Dialog::List(list)) = &screen.dialog else { return Vec::new() };
     let Some(choice) = list.matches().nth(number).cloned() else { return Vec::new() };
     screen.dialog = None;

@@ -9,7 +9,7 @@ use super::form::{FormDialog, FormField, FormPurpose};
 use super::list::{ChoiceAction, ListChoice, ListDialog};
 use super::{ConfirmDialog, Dialog};
 use crate::actions::TeamAction;
-use crate::keys::Command;
+use crate::keys::KeyCommand;
 use crate::screen::views::{self, mail};
 use crate::screen::{Effect, Screen};
 use crate::view::View;
@@ -19,29 +19,27 @@ use brigade_core::text;
 const MAX_COMMAND_LINES: usize = 8;
 
 /// Runs a command that no view handled: most open a dialog for input or confirmation.
-pub(crate) fn ask(screen: &mut Screen, command: Command) -> Vec<Effect> {
+pub(crate) fn open_for(screen: &mut Screen, command: KeyCommand) -> Vec<Effect> {
     match command {
-        Command::Copy => match views::selected_text(screen) {
+        KeyCommand::Copy => match views::selected_text(screen) {
             Some(text) => {
-                screen.say("copied", false);
+                screen.show_notice("copied");
                 return vec![Effect::Copy(text)];
             }
-            None => screen.say("nothing is selected", true),
+            None => screen.show_error("nothing is selected"),
         },
-        Command::Link => return link(screen),
-        Command::Filter => screen.dialog = Some(Dialog::List(mail_filter(screen))),
+        KeyCommand::Link => return open_link(screen),
+        KeyCommand::Filter => screen.dialog = Some(Dialog::List(mail_filter(screen))),
         command if command.acts_on_team() => {
             if screen.replay.is_some() {
-                screen.say("actions are not available in a replay", true);
+                screen.show_error("actions are not available in a replay");
             } else if screen.me.is_none() {
-                screen.say(
-                    "view only: Claude Code leads this team; start with --as NAME to act as a member",
-                    true,
-                );
+                screen.show_error(
+                    "view only: Claude Code leads this team; start with --as NAME to act as a member");
             } else {
-                match order(screen, command) {
+                match dialog_for(screen, command) {
                     Ok(dialog) => screen.dialog = Some(dialog),
-                    Err(why) => screen.say(why, true),
+                    Err(why) => screen.show_error(why),
                 }
             }
         }
@@ -50,16 +48,16 @@ pub(crate) fn ask(screen: &mut Screen, command: Command) -> Vec<Effect> {
     Vec::new()
 }
 
-fn order(screen: &Screen, command: Command) -> Result<Dialog, &'static str> {
+fn dialog_for(screen: &Screen, command: KeyCommand) -> Result<Dialog, &'static str> {
     let names = || -> Vec<String> {
-        screen.picture.members().iter().map(|person| person.name.to_string()).collect()
+        screen.projection.members().iter().map(|person| person.name.to_string()).collect()
     };
     let me = screen.me.as_ref().map(ToString::to_string);
     let others = || -> Vec<String> {
         names().into_iter().filter(|name| Some(name) != me.as_ref()).collect()
     };
     Ok(match command {
-        Command::Send => {
+        KeyCommand::Send => {
             let to = default_recipient(screen).filter(|to| Some(to) != me.as_ref());
             let to = to.or_else(|| others().into_iter().next()).unwrap_or_default();
             Dialog::Form(FormDialog::new(
@@ -73,12 +71,12 @@ fn order(screen: &Screen, command: Command) -> Result<Dialog, &'static str> {
                 ],
             ))
         }
-        Command::Broadcast => Dialog::Form(FormDialog::new(
+        KeyCommand::Broadcast => Dialog::Form(FormDialog::new(
             format!("Send to all members ({})", others().len()),
             FormPurpose::Broadcast,
             vec![FormField::new("text", "every member reads it, which costs tokens")],
         )),
-        Command::AddTask => Dialog::Form(FormDialog::new(
+        KeyCommand::AddTask => Dialog::Form(FormDialog::new(
             "Add a task",
             FormPurpose::AddTask,
             vec![
@@ -88,7 +86,7 @@ fn order(screen: &Screen, command: Command) -> Result<Dialog, &'static str> {
                 FormField::new("owner", "optional; ↑↓ to choose").with_choices(names()),
             ],
         )),
-        Command::Spawn => {
+        KeyCommand::Spawn => {
             let agents = driver::AGENTS.iter().map(|agent| agent.name.to_owned()).collect();
             let yes_no = || vec!["no".to_owned(), "yes".to_owned()];
             Dialog::Form(FormDialog::new(
@@ -112,31 +110,31 @@ fn order(screen: &Screen, command: Command) -> Result<Dialog, &'static str> {
                 ],
             ))
         }
-        Command::Stop => {
+        KeyCommand::Stop => {
             let person = screen.selected_member().ok_or("no member is selected")?;
-            if screen.picture.leads(person.who) {
+            if screen.projection.leads(person.who) {
                 return Err("the lead cannot be stopped here; `brigade down` stops the team");
             }
             let name = person.member_name().ok_or("this member's name is not valid")?;
-            let order = |now| Effect::Do(TeamAction::Stop { name: name.clone(), now });
+            let stop = |now| Effect::Run(TeamAction::Stop { name: name.clone(), now });
             Dialog::Confirm(ConfirmDialog {
                 question: format!("Ask {name} to stop?"),
                 lines: vec![
                     "It finishes what it is doing, releases its tasks and leaves.".into(),
                     "Press n to keep it running, or e to stop it without asking.".into(),
                 ],
-                yes: order(false),
-                other: Some(('e', "stop it now", order(true))),
+                yes: stop(false),
+                other: Some(('e', "stop it now", stop(true))),
             })
         }
-        Command::Assign => {
+        KeyCommand::Assign => {
             let id = selected_task(screen)?;
             let give = |owner: Option<String>| {
                 let parsed = owner.as_deref().and_then(|owner| owner.parse().ok());
                 ListChoice {
                     label: owner.unwrap_or_else(|| "no owner".into()),
                     hint: String::new(),
-                    action: ChoiceAction::Effect(Effect::Do(TeamAction::Assign {
+                    action: ChoiceAction::Effect(Effect::Run(TeamAction::Assign {
                         id,
                         owner: parsed,
                     })),
@@ -146,10 +144,11 @@ fn order(screen: &Screen, command: Command) -> Result<Dialog, &'static str> {
             let choices = names().into_iter().map(Some).chain([None]).map(give).collect();
             Dialog::List(ListDialog::new(format!("Assign task {id} to"), choices))
         }
-        Command::Claim | Command::Finish => {
+        KeyCommand::Claim | KeyCommand::Finish => {
             let id = selected_task(screen)?;
-            let subject = screen.picture.card(id.get()).map(|card| text::one_line(&card.subject));
-            let (question, order, means) = if command == Command::Claim {
+            let subject =
+                screen.projection.card(id.get()).map(|card| text::one_line(&card.subject));
+            let (question, action, means) = if command == KeyCommand::Claim {
                 (
                     format!("Claim task {id}?"),
                     TeamAction::Claim { id },
@@ -163,9 +162,14 @@ fn order(screen: &Screen, command: Command) -> Result<Dialog, &'static str> {
                 )
             };
             let lines = vec![subject.unwrap_or_default(), means.to_owned()];
-            Dialog::Confirm(ConfirmDialog { question, lines, yes: Effect::Do(order), other: None })
+            Dialog::Confirm(ConfirmDialog {
+                question,
+                lines,
+                yes: Effect::Run(action),
+                other: None,
+            })
         }
-        Command::Approve => {
+        KeyCommand::Approve => {
             let approval = screen.selected_request().ok_or("no request is waiting")?;
             let (from, kind) = (&approval.from, approval.wanted.kind());
             let lines = match &approval.wanted {
@@ -182,14 +186,14 @@ fn order(screen: &Screen, command: Command) -> Result<Dialog, &'static str> {
             Dialog::Confirm(ConfirmDialog {
                 question: format!("Approve {from}'s {kind}?"),
                 lines,
-                yes: Effect::Do(TeamAction::Answer {
+                yes: Effect::Run(TeamAction::Answer {
                     request_id: approval.request_id.clone(),
-                    no: None,
+                    denial: None,
                 }),
                 other: None,
             })
         }
-        Command::Deny => {
+        KeyCommand::Deny => {
             let approval = screen.selected_request().ok_or("no request is waiting")?;
             let request_id = approval.request_id.clone();
             Dialog::Form(FormDialog::new(
@@ -198,26 +202,26 @@ fn order(screen: &Screen, command: Command) -> Result<Dialog, &'static str> {
                 vec![FormField::new("reason", "sent to the member")],
             ))
         }
-        Command::Pane | Command::Worktree => {
+        KeyCommand::Pane | KeyCommand::Worktree => {
             let person = screen.selected_member().ok_or("no member is selected")?;
             let name = person.member_name().ok_or("this member's name is not valid")?;
-            let (question, order, lines) = if command == Command::Pane {
+            let (question, action, means) = if command == KeyCommand::Pane {
                 (
                     format!("Open {name}'s window?"),
-                    TeamAction::Pane { name },
+                    TeamAction::OpenWindow { name },
                     "Press ctrl-b d to come back.",
                 )
             } else {
                 (
                     format!("Open a shell in {name}'s folder?"),
-                    TeamAction::Worktree { name },
+                    TeamAction::OpenShell { name },
                     "Type exit to come back.",
                 )
             };
             Dialog::Confirm(ConfirmDialog {
                 question,
-                lines: vec![lines.into()],
-                yes: Effect::Do(order),
+                lines: vec![means.into()],
+                yes: Effect::Run(action),
                 other: None,
             })
         }
@@ -246,7 +250,7 @@ fn default_recipient(screen: &Screen) -> Option<String> {
         && let Some(message) = mail::selected_message(screen)
     {
         let me = screen.me.as_ref().map(MemberName::as_str);
-        let (from, to) = (screen.picture.name(message.from), screen.picture.name(message.to));
+        let (from, to) = (screen.projection.name(message.from), screen.projection.name(message.to));
         return Some(if Some(from) == me { to } else { from }.to_owned());
     }
     screen.selected_member().map(|person| person.name.to_string())
@@ -258,12 +262,12 @@ fn selected_task(screen: &Screen) -> Result<TaskId, &'static str> {
 
 /// The dialog to choose whose mail to show.
 fn mail_filter(screen: &Screen) -> ListDialog {
-    let members = screen.picture.members();
-    let former = screen.picture.people().iter().filter(|person| person.entry.is_none());
+    let members = screen.projection.members();
+    let former = screen.projection.people().iter().filter(|person| person.entry.is_none());
     let people = members.into_iter().chain(former).filter(|person| !person.letters.is_empty());
     let all_members = ListChoice {
         label: "all members".to_owned(),
-        hint: text::count(screen.picture.letters().len(), "message"),
+        hint: text::count(screen.projection.letters().len(), "message"),
         action: ChoiceAction::Filter(None),
         search_terms: String::new(),
     };
@@ -277,23 +281,23 @@ fn mail_filter(screen: &Screen) -> ListDialog {
 }
 
 /// Opens a link in the selected text. With several links, asks which one.
-fn link(screen: &mut Screen) -> Vec<Effect> {
+fn open_link(screen: &mut Screen) -> Vec<Effect> {
     let text = views::selected_text(screen).unwrap_or_default();
     let mut links = links(&text);
     match (links.len(), links.pop()) {
-        (1, Some(link)) => return vec![Effect::Browse(link)],
+        (1, Some(link)) => return vec![Effect::OpenLink(link)],
         (_, Some(last)) => {
             links.push(last);
             let choice = |link: String| ListChoice {
                 label: link.clone(),
                 hint: String::new(),
-                action: ChoiceAction::Effect(Effect::Browse(link)),
+                action: ChoiceAction::Effect(Effect::OpenLink(link)),
                 search_terms: String::new(),
             };
             let choices = links.into_iter().map(choice).collect();
             screen.dialog = Some(Dialog::List(ListDialog::new("Open", choices)));
         }
-        (_, None) => screen.say("no link in the selected text", true),
+        (_, None) => screen.show_error("no link in the selected text"),
     }
     Vec::new()
 }

@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthStr;
 
 pub(crate) use self::history::answered_by;
 use crate::canvas::{Canvas, ClickTarget, first_visible};
-use crate::keys::Command;
+use crate::keys::KeyCommand;
 use crate::screen::views::step;
 use crate::screen::{Effect, Screen};
 use crate::text_layout::age;
@@ -172,19 +172,19 @@ pub(crate) fn describe_request(approval: &Approval) -> String {
     }
 }
 
-pub(crate) fn act(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> {
+pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<Vec<Effect>> {
     let selected = screen.selected_request().map(|approval| approval.request_id.clone());
     let (page, max_scroll, total) =
-        (screen.drawn.page, screen.drawn.max_scroll, screen.approvals.len());
+        (screen.frame.page, screen.frame.max_scroll, screen.approvals.len());
     let state = &mut screen.states.approvals;
     match command {
-        Command::Open => state.is_full = selected.is_some() && !state.is_full,
-        Command::Back => state.is_full = false,
-        Command::Up | Command::Down if !state.is_full && total > 1 => {
+        KeyCommand::Open => state.is_full = selected.is_some() && !state.is_full,
+        KeyCommand::Back => state.is_full = false,
+        KeyCommand::Up | KeyCommand::Down if !state.is_full && total > 1 => {
             move_selection(screen, command);
         }
-        Command::Left => move_selection(screen, Command::Up),
-        Command::Right => move_selection(screen, Command::Down),
+        KeyCommand::Left => move_selection(screen, KeyCommand::Up),
+        KeyCommand::Right => move_selection(screen, KeyCommand::Down),
         _ => {
             if state.scrolled_request != selected {
                 (state.scrolled_request, state.scroll) = (selected, 0);
@@ -197,7 +197,7 @@ pub(crate) fn act(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> 
 }
 
 /// Selects the next or previous request.
-fn move_selection(screen: &mut Screen, command: Command) {
+fn move_selection(screen: &mut Screen, command: KeyCommand) {
     let selected = screen.selected_request().map(|approval| &approval.request_id);
     let is_selected_request = |approval: &Approval| Some(&approval.request_id) == selected;
     let index = screen.approvals.iter().position(is_selected_request).unwrap_or_default();

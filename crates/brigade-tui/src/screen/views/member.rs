@@ -13,7 +13,7 @@ use unicode_width::UnicodeWidthStr;
 use self::activity::{ActivityItem, ActivityList, ActivityPosition};
 use super::member_status;
 use crate::canvas::{Canvas, ClickTarget};
-use crate::keys::Command;
+use crate::keys::KeyCommand;
 use crate::screen::views::step;
 use crate::screen::{Effect, Screen};
 use crate::text_layout::{abbreviate, since};
@@ -34,26 +34,26 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let rows = [Constraint::Length(1), Constraint::Length(1), Constraint::Min(0)];
     let [names, head, body] = Layout::vertical(rows).areas(area);
     self::names(screen, canvas, names, person);
-    canvas.line(head, self::head(screen, person));
+    canvas.line(head, status_line(screen, person));
     let position = position(screen, person);
     let parts = [Constraint::Min(0), Constraint::Length(u16::from(position.is_some()))];
     let [body, below] = Layout::vertical(parts).areas(body);
-    canvas.drawn.page = usize::from(body.height);
-    canvas.drawn.columns = usize::from(body.width);
-    tail(screen, canvas, body, person, position);
+    canvas.frame.page = usize::from(body.height);
+    canvas.frame.columns = usize::from(body.width);
+    draw_activity(screen, canvas, body, person, position);
     let more = "▼ newer activity below; press end to follow";
     canvas.line(below, Line::styled(more, canvas.theme.urgent()));
 }
 
 /// Draws a member's activity up to a position, or the latest.
-pub(crate) fn tail(
+pub(crate) fn draw_activity(
     screen: &Screen,
     canvas: &mut Canvas<'_>,
     area: Rect,
     person: &Person,
     position: Option<ActivityPosition>,
 ) {
-    let activity = ActivityList::new(&screen.picture, person);
+    let activity = ActivityList::new(&screen.projection, person);
     let (width, height) = (usize::from(area.width), usize::from(area.height));
     let mut at = position.unwrap_or_else(|| activity.end());
     let hidden = at.hidden;
@@ -83,7 +83,7 @@ fn position(screen: &Screen, person: &Person) -> Option<ActivityPosition> {
 
 /// The row of member names with the current one highlighted.
 fn names(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person: &Person) {
-    let members = screen.picture.members();
+    let members = screen.projection.members();
     let selected = members.iter().position(|other| other.who == person.who).unwrap_or_default();
     let label = |other: &&Person| {
         let (sign, _, style) = member_status::state(screen, other);
@@ -114,7 +114,7 @@ fn names(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person: &Person) 
 }
 
 /// The status line: state, problem, task, unread messages and tokens.
-fn head(screen: &Screen, person: &Person) -> Line<'static> {
+fn status_line(screen: &Screen, person: &Person) -> Line<'static> {
     let theme = screen.theme;
     let (sign, word, style) = member_status::state(screen, person);
     let since = person.since().map(|at| format!(", {}", since(screen.now, at)));
@@ -126,7 +126,7 @@ fn head(screen: &Screen, person: &Person) -> Line<'static> {
     if let Some(why) = member_status::problem(screen, person) {
         part(why, theme.error());
     }
-    let mut cards = screen.picture.cards();
+    let mut cards = screen.projection.cards();
     let task = cards.find(|card| {
         card.status() == Some(Status::InProgress) && card.owner.as_deref() == Some(&*person.name)
     });
@@ -140,35 +140,35 @@ fn head(screen: &Screen, person: &Person) -> Line<'static> {
     if read + written > 0 {
         part(format!("{} tokens", abbreviate(read + written)), theme.faint());
     }
-    if person.acts.is_empty() && !screen.picture.leads(person.who) {
+    if person.acts.is_empty() && !screen.projection.leads(person.who) {
         part("its agent reports no activity; only its mail is shown".into(), theme.faint());
     }
     Line::from(spans)
 }
 
-pub(crate) fn act(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> {
-    if let Command::Left | Command::Right = command {
-        let members = screen.picture.members();
+pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<Vec<Effect>> {
+    if let KeyCommand::Left | KeyCommand::Right = command {
+        let members = screen.projection.members();
         let selected = screen.selected_member().map(|person| person.who);
         let current =
             members.iter().position(|person| Some(person.who) == selected).unwrap_or_default();
-        let way = if command == Command::Right { Command::Down } else { Command::Up };
+        let way = if command == KeyCommand::Right { KeyCommand::Down } else { KeyCommand::Up };
         let target = step(current, members.len(), 1, way)?;
         screen.member = members.get(target).map(|person| person.name.to_string());
         return Some(Vec::new());
     }
     let person = screen.selected_member()?;
-    let (page, width) = (screen.drawn.page.max(1), screen.drawn.columns);
-    let activity = ActivityList::new(&screen.picture, person);
+    let (page, width) = (screen.frame.page.max(1), screen.frame.columns);
+    let activity = ActivityList::new(&screen.projection, person);
     let height = |item: ActivityItem| item::lines(screen, person, item, width).len();
     let current = position(screen, person).unwrap_or_else(|| activity.end());
     let target = match command {
-        Command::Up => activity.up(current, 1, page, height),
-        Command::Down => activity.down(current, 1, height),
-        Command::PageUp => activity.up(current, page.saturating_sub(1).max(1), page, height),
-        Command::PageDown => activity.down(current, page.saturating_sub(1).max(1), height),
-        Command::First => activity.first(page, height),
-        Command::Last | Command::Back => None,
+        KeyCommand::Up => activity.up(current, 1, page, height),
+        KeyCommand::Down => activity.down(current, 1, height),
+        KeyCommand::PageUp => activity.up(current, page.saturating_sub(1).max(1), page, height),
+        KeyCommand::PageDown => activity.down(current, page.saturating_sub(1).max(1), height),
+        KeyCommand::First => activity.first(page, height),
+        KeyCommand::Last | KeyCommand::Back => None,
         _ => return None,
     };
     screen.states.member.at = target.map(|target| (person.who, target));
@@ -180,7 +180,7 @@ pub(crate) fn selected_text(screen: &Screen) -> Option<String> {
     /// Maximum number of items to search.
     const MAX_SEARCH: usize = 200;
     let person = screen.selected_member()?;
-    let activity = ActivityList::new(&screen.picture, person);
+    let activity = ActivityList::new(&screen.projection, person);
     let mut at = position(screen, person).unwrap_or_else(|| activity.end());
     for _ in 0..MAX_SEARCH {
         let (before, item) = activity.previous(at)?;

@@ -11,7 +11,7 @@ mod timeline;
 use ratatui::layout::Rect;
 
 use crate::canvas::Canvas;
-use crate::keys::Command;
+use crate::keys::KeyCommand;
 use crate::screen::{Effect, Screen};
 use crate::view::View;
 
@@ -38,14 +38,14 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
 }
 
 /// Lets the current view handle a command; `None` if it does not.
-pub(crate) fn act(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> {
+pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<Vec<Effect>> {
     match screen.view {
-        View::Team => team::act(screen, command),
-        View::Mail => mail::act(screen, command),
-        View::Board => board::act(screen, command),
-        View::Approvals => approvals::act(screen, command),
-        View::Timeline => timeline::act(screen, command),
-        View::Member => member::act(screen, command),
+        View::Team => team::handle(screen, command),
+        View::Mail => mail::handle(screen, command),
+        View::Board => board::handle(screen, command),
+        View::Approvals => approvals::handle(screen, command),
+        View::Timeline => timeline::handle(screen, command),
+        View::Member => member::handle(screen, command),
     }
 }
 
@@ -62,15 +62,15 @@ pub(crate) fn selected_text(screen: &Screen) -> Option<String> {
 }
 
 /// The index in a list after a movement command; the list may be empty.
-pub(crate) fn step(index: usize, total: usize, page: usize, command: Command) -> Option<usize> {
+pub(crate) fn step(index: usize, total: usize, page: usize, command: KeyCommand) -> Option<usize> {
     let last = total.saturating_sub(1);
     Some(match command {
-        Command::Down => (index + 1).min(last),
-        Command::Up => index.saturating_sub(1).min(last),
-        Command::PageDown => (index + page.max(1)).min(last),
-        Command::PageUp => index.saturating_sub(page.max(1)).min(last),
-        Command::First => 0,
-        Command::Last => last,
+        KeyCommand::Down => (index + 1).min(last),
+        KeyCommand::Up => index.saturating_sub(1).min(last),
+        KeyCommand::PageDown => (index + page.max(1)).min(last),
+        KeyCommand::PageUp => index.saturating_sub(page.max(1)).min(last),
+        KeyCommand::First => 0,
+        KeyCommand::Last => last,
         _ => return None,
     })
 }

@@ -14,7 +14,7 @@ use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
 use crate::canvas::{Canvas, ClickTarget, first_visible};
-use crate::keys::Command;
+use crate::keys::KeyCommand;
 use crate::screen::views::{approvals, member_status, step};
 use crate::screen::{Effect, Screen};
 use crate::style::Theme;
@@ -28,10 +28,10 @@ const MIN_AGENT_WIDTH: u16 = 110;
 const MIN_DETAILS_HEIGHT: u16 = 5;
 
 pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
-    let members = screen.picture.members();
+    let members = screen.projection.members();
     if members.is_empty() {
-        let words = if screen.caught_up { "this team has no members" } else { "" };
-        canvas.line(area, Line::styled(words, canvas.theme.faint()));
+        let text = if screen.caught_up { "this team has no members" } else { "" };
+        canvas.line(area, Line::styled(text, canvas.theme.faint()));
         return;
     }
     let [head, body] = Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
@@ -59,9 +59,9 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
         let mut row = |y, line| {
             canvas.row(Rect { y, height: 1, ..list }, line, is_selected, hit.clone());
         };
-        row(y, table.first(person));
+        row(y, table.first_line(person));
         if lines_each == 2 {
-            row(y + 1, table.second(person));
+            row(y + 1, table.second_line(person));
         }
         y += lines_each;
     }
@@ -110,7 +110,7 @@ impl<'t> MemberTable<'t> {
         let task = width.saturating_sub(taken).min(MAX_TASK_WIDTH);
         let mut tasks: HashMap<&str, (&Card, usize)> = HashMap::new();
         let is_in_progress = |card: &&Card| card.status() == Some(Status::InProgress);
-        for card in screen.picture.cards().filter(is_in_progress) {
+        for card in screen.projection.cards().filter(is_in_progress) {
             let Some(owner) = card.owner.as_deref() else { continue };
             tasks.entry(owner).and_modify(|entry| entry.1 += 1).or_insert((card, 0));
         }
@@ -151,7 +151,7 @@ impl<'t> MemberTable<'t> {
     }
 
     /// First line: name, agent, state, duration, task, unread messages and tokens.
-    fn first(&self, person: &Person) -> Line<'static> {
+    fn first_line(&self, person: &Person) -> Line<'static> {
         let (screen, theme) = (self.screen, self.screen.theme);
         let (sign, word, style) = member_status::state(screen, person);
         let color = person.entry.as_ref().and_then(|entry| entry.color.as_deref());
@@ -182,12 +182,12 @@ impl<'t> MemberTable<'t> {
     }
 
     /// Second line: a problem, an open request, or the last message.
-    fn second(&self, person: &Person) -> Line<'static> {
+    fn second_line(&self, person: &Person) -> Line<'static> {
         let theme = self.screen.theme;
         let (text, style) = match remark(self.screen, person) {
             Remark::Problem(why) => (why, theme.error()),
             Remark::Request(what) => (what, theme.urgent()),
-            Remark::Text(words) => (words, Style::new()),
+            Remark::Text(text) => (text, Style::new()),
         };
         let before = if self.agent > 0 { self.name + 2 + self.agent } else { self.name };
         let short =
@@ -213,8 +213,8 @@ fn agent_type(person: &Person) -> String {
 /// The agent type with the model, if known.
 fn agent_label(person: &Person) -> String {
     let model = person.entry.as_ref().and_then(|entry| entry.model.as_deref());
-    let words = [agent_type(person), one_line(model.unwrap_or_default())];
-    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
+    let parts = [agent_type(person), one_line(model.unwrap_or_default())];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
 /// The most important fact about a member, in one line.
@@ -232,7 +232,7 @@ fn remark(screen: &Screen, person: &Person) -> Remark {
     if let Some(approval) = asks {
         return Remark::Request(approvals::describe_request(approval));
     }
-    Remark::Text(last_text(screen, person).map(|words| one_line(&words)).unwrap_or_default())
+    Remark::Text(last_text(screen, person).map(|text| one_line(&text)).unwrap_or_default())
 }
 
 /// The last text that a member said or sent.
@@ -249,16 +249,16 @@ pub(crate) fn last_text(screen: &Screen, person: &Person) -> Option<String> {
     }
 }
 
-pub(crate) fn act(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> {
-    if command == Command::Open {
+pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<Vec<Effect>> {
+    if command == KeyCommand::Open {
         screen.member = Some(screen.selected_member()?.name.to_string());
         screen.view = View::Member;
         return Some(Vec::new());
     }
-    let members = screen.picture.members();
+    let members = screen.projection.members();
     let selected = screen.selected_member().map(|person| person.who);
     let index = members.iter().position(|person| Some(person.who) == selected).unwrap_or_default();
-    let index = step(index, members.len(), screen.drawn.page, command)?;
+    let index = step(index, members.len(), screen.frame.page, command)?;
     screen.member = members.get(index).map(|person| person.name.to_string());
     Some(Vec::new())
 }

@@ -26,7 +26,7 @@ pub(super) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
 /// Draws the latest answers, two lines each.
 pub(super) fn draw_recent(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
-    let asked = screen.picture.asked().iter().rev();
+    let asked = screen.projection.asked().iter().rev();
     let room = usize::from(area.height.saturating_sub(1) / 2);
     let mut answers = asked.filter(|asked| asked.kind != Kind::ShutdownRequest);
     let mut y = area.y;
@@ -50,7 +50,7 @@ pub(super) fn draw_recent(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) 
             true => ("✓ yes", theme.success()),
             false => ("✗ no ", theme.error()),
         };
-        let name = one_line(screen.picture.name(asked.from));
+        let name = one_line(screen.projection.name(asked.from));
         let record = screen.record(asked.spot);
         let what =
             record.and_then(|record| Approval::told(&record, 0)).map(|approval| subject(&approval));

@@ -21,8 +21,8 @@ pub(super) struct CardBlock {
 /// Renders a task, at most `width` wide.
 pub(super) fn block(screen: &Screen, id: u64, critical: bool, width: usize) -> Option<CardBlock> {
     let theme = screen.theme;
-    let card = screen.picture.card(id)?;
-    let look = Look::of(screen.picture.graph(), TaskId::new(id)?);
+    let card = screen.projection.card(id)?;
+    let look = Look::of(screen.projection.graph(), TaskId::new(id)?);
     let sign = if critical { "◆" } else { look.symbol() };
     let (plain, sign_style) = match look {
         Look::Done => (theme.faint(), theme.faint()),
@@ -87,16 +87,16 @@ fn owner_line(screen: &Screen, card: &Card, look: Look, room: usize) -> Option<L
 
 /// The colour of the task's owner.
 pub(super) fn owner_style(screen: &Screen, card: &Card) -> Style {
-    let owner = card.owner.as_deref().and_then(|owner| screen.picture.called(owner));
+    let owner = card.owner.as_deref().and_then(|owner| screen.projection.called(owner));
     let entry = owner.and_then(|person| person.entry.as_ref());
     entry.map_or(Style::new(), |entry| screen.theme.member(entry.color.as_deref()))
 }
 
 /// Since when a task has its current state. A ready task became ready when its last dependency was done.
 pub(super) fn since(screen: &Screen, card: &Card) -> At {
-    let graph = screen.picture.graph();
+    let graph = screen.projection.graph();
     let Some(node) = TaskId::new(card.id).and_then(|id| graph.node(id)) else { return card.since };
-    let done = node.after.iter().filter_map(|id| screen.picture.card(id.get())?.done);
+    let done = node.after.iter().filter_map(|id| screen.projection.card(id.get())?.done);
     if card.begun.is_some() || card.done.is_some() {
         return card.since;
     }
@@ -105,7 +105,7 @@ pub(super) fn since(screen: &Screen, card: &Card) -> At {
 
 /// The reason why a task is blocked, and whether it is stuck.
 pub(super) fn blocked_reason(screen: &Screen, card: &Card, look: Look) -> Option<(String, bool)> {
-    let hold = screen.picture.hold(card.id)?;
+    let hold = screen.projection.hold(card.id)?;
     let text = match hold {
         BlockReason::Circle(circle) => {
             let is_in = circle.iter().any(|id| id.get() == card.id);

@@ -12,7 +12,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::card::{self, CardBlock};
 use crate::canvas::{Canvas, ClickTarget};
-use crate::keys::Command;
+use crate::keys::KeyCommand;
 use crate::screen::Screen;
 use crate::screen::views::step;
 use brigade_core::task_view::Look;
@@ -31,18 +31,18 @@ const TITLES: [&str; 4] = ["Ready", "In progress", "Blocked", "Done"];
 const IN_PROGRESS: usize = 1;
 
 impl Columns {
-    pub(super) fn new(picture: &TeamProjection) -> Self {
+    pub(super) fn new(projection: &TeamProjection) -> Self {
         let mut lists: [Vec<_>; 4] = Default::default();
         let [ready, in_progress, blocked, done] = &mut lists;
         let mut stuck = 0;
-        for card in picture.cards() {
+        for card in projection.cards() {
             let Some(id) = TaskId::new(card.id) else { continue };
-            let hold = picture.hold(card.id);
+            let hold = projection.hold(card.id);
             stuck += usize::from(super::is_stuck(hold));
             let is_wrong = matches!(hold, Some(BlockReason::Circle(_) | BlockReason::Orphan(_)));
             // Tasks in a cycle or with a missing owner come first: they need a person.
             let first = |rank: u8| (if is_wrong { 0 } else { rank }, Reverse(0));
-            match Look::of(picture.graph(), id) {
+            match Look::of(projection.graph(), id) {
                 Look::Ready => ready.push((first(1), card.id)),
                 Look::InProgress => in_progress.push((first(1), card.id)),
                 Look::Kept => in_progress.push((first(2), card.id)),
@@ -57,7 +57,7 @@ impl Columns {
             list.sort_unstable();
             list.into_iter().map(|(_, id)| id).collect()
         };
-        Self { lists: lists.map(sorted), critical: super::critical(picture), stuck }
+        Self { lists: lists.map(sorted), critical: super::critical_tasks(projection), stuck }
     }
 
     /// The most relevant task: one in progress, else the first of any column.
@@ -76,12 +76,12 @@ impl Columns {
     }
 
     /// The task after a movement command.
-    pub(super) fn step(&self, from: u64, page: usize, command: Command) -> Option<u64> {
+    pub(super) fn step(&self, from: u64, page: usize, command: KeyCommand) -> Option<u64> {
         let (column, row) = self.position(from)?;
         let list = self.lists.get(column)?;
         let beside = match command {
-            Command::Left => self.lists.iter().take(column).rfind(|list| !list.is_empty()),
-            Command::Right => self.lists.iter().skip(column + 1).find(|list| !list.is_empty()),
+            KeyCommand::Left => self.lists.iter().take(column).rfind(|list| !list.is_empty()),
+            KeyCommand::Right => self.lists.iter().skip(column + 1).find(|list| !list.is_empty()),
             _ => return list.get(step(row, list.len(), page, command)?).copied(),
         };
         let beside = beside.unwrap_or(list);
@@ -116,8 +116,8 @@ impl Columns {
             ];
             canvas.line(head, Line::from(title_spans.to_vec()));
             if row.is_some() {
-                canvas.drawn.page = shown.len();
-                canvas.drawn.max_scroll = list.len().saturating_sub(shown.len());
+                canvas.frame.page = shown.len();
+                canvas.frame.max_scroll = list.len().saturating_sub(shown.len());
             }
         }
     }

@@ -23,7 +23,7 @@ pub(super) fn draw(
     id: u64,
     from: Option<usize>,
 ) {
-    let Some(card) = screen.picture.card(id) else { return };
+    let Some(card) = screen.projection.card(id) else { return };
     if area.height == 0 {
         return;
     }
@@ -55,7 +55,7 @@ pub(super) fn draw(
 fn lines(screen: &Screen, card: &Card, width: usize) -> Vec<Line<'static>> {
     let theme = screen.theme;
     let Some(id) = TaskId::new(card.id) else { return Vec::new() };
-    let graph = screen.picture.graph();
+    let graph = screen.projection.graph();
     let look = Look::of(graph, id);
     let mut lines: Vec<Line<'static>> = Vec::new();
     let subject = format!("Task {}: {}", card.id, one_line(&card.subject));
@@ -126,8 +126,8 @@ fn task_lines(screen: &Screen, title: &str, ids: &[TaskId], lines: &mut Vec<Line
     const MAX_SHOWN: usize = 20;
     let theme = screen.theme;
     for (row, id) in ids.iter().take(MAX_SHOWN).enumerate() {
-        let Some(card) = screen.picture.card(id.get()) else { continue };
-        let look = Look::of(screen.picture.graph(), *id);
+        let Some(card) = screen.projection.card(id.get()) else { continue };
+        let look = Look::of(screen.projection.graph(), *id);
         let title = if row == 0 { title } else { "" };
         let owner = card.owner.as_deref().map(|owner| format!(", {}", one_line(owner)));
         lines.push(Line::from(vec![

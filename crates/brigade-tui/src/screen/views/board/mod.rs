@@ -15,7 +15,7 @@ use ratatui::text::{Line, Span};
 
 use self::columns::Columns;
 use crate::canvas::Canvas;
-use crate::keys::Command;
+use crate::keys::KeyCommand;
 use crate::screen::views::step;
 use crate::screen::{Effect, Screen};
 use brigade_core::text;
@@ -59,8 +59,8 @@ impl<K: PartialEq, T> Cached<K, T> {
 }
 
 /// The tasks on the longest unfinished chain; empty if no task waits for another.
-fn critical(picture: &TeamProjection) -> BTreeSet<u64> {
-    let path = picture.graph().critical_path();
+fn critical_tasks(projection: &TeamProjection) -> BTreeSet<u64> {
+    let path = projection.graph().critical_path();
     if path.len() < 2 { BTreeSet::new() } else { path.iter().map(|id| id.get()).collect() }
 }
 
@@ -70,20 +70,20 @@ fn is_stuck(hold: Option<&BlockReason>) -> bool {
 }
 
 impl BoardState {
-    fn columns(&self, picture: &TeamProjection) -> Arc<Columns> {
-        self.columns.get(picture.board_revision(), || Columns::new(picture))
+    fn columns(&self, projection: &TeamProjection) -> Arc<Columns> {
+        self.columns.get(projection.board_revision(), || Columns::new(projection))
     }
 
-    fn graph(&self, picture: &TeamProjection, area: Rect) -> Arc<graph::GraphLayout> {
-        let key = (picture.board_revision(), area.width, area.height);
-        self.graph.get(key, || graph::GraphLayout::new(picture, area.width, area.height))
+    fn graph(&self, projection: &TeamProjection, area: Rect) -> Arc<graph::GraphLayout> {
+        let key = (projection.board_revision(), area.width, area.height);
+        self.graph.get(key, || graph::GraphLayout::new(projection, area.width, area.height))
     }
 }
 
 /// The selected task, or the most relevant one.
 pub(crate) fn selected(screen: &Screen) -> Option<u64> {
-    let selected = screen.task.filter(|id| screen.picture.card(*id).is_some());
-    selected.or_else(|| screen.states.board.columns(&screen.picture).first())
+    let selected = screen.task.filter(|id| screen.projection.card(*id).is_some());
+    selected.or_else(|| screen.states.board.columns(&screen.projection).first())
 }
 
 pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
@@ -99,9 +99,9 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let details = if area.height < MIN_HEIGHT_WITH_DETAILS { 0 } else { area.height / 4 + 2 };
     let rows = [Constraint::Min(0), Constraint::Length(1), Constraint::Length(details)];
     let [board, legend, details] = Layout::vertical(rows).areas(area);
-    let columns = screen.states.board.columns(&screen.picture);
+    let columns = screen.states.board.columns(&screen.projection);
     if screen.states.board.is_graph {
-        let layout = screen.states.board.graph(&screen.picture, board);
+        let layout = screen.states.board.graph(&screen.projection, board);
         layout.draw(screen, canvas, board, selected);
     } else {
         columns.draw(screen, canvas, board, selected);
@@ -135,28 +135,28 @@ fn legend(screen: &Screen, columns: &Columns, canvas: &mut Canvas<'_>, area: Rec
     canvas.line(area, Line::from(spans));
 }
 
-pub(crate) fn act(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> {
+pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<Vec<Effect>> {
     let selected = selected(screen);
-    let (page, max_scroll) = (screen.drawn.page, screen.drawn.max_scroll);
+    let (page, max_scroll) = (screen.frame.page, screen.frame.max_scroll);
     let state = &mut screen.states.board;
     if let Some(from) = state.open {
         state.open = match command {
-            Command::Open | Command::Back => None,
-            Command::Left | Command::Right => state.open,
+            KeyCommand::Open | KeyCommand::Back => None,
+            KeyCommand::Left | KeyCommand::Right => state.open,
             _ => Some(step(from, max_scroll + 1, page, command)?),
         };
         return Some(Vec::new());
     }
     match command {
-        Command::Graph => state.is_graph = !state.is_graph,
-        Command::Open => state.open = selected.map(|_| 0),
-        Command::Back => {}
+        KeyCommand::Graph => state.is_graph = !state.is_graph,
+        KeyCommand::Open => state.open = selected.map(|_| 0),
+        KeyCommand::Back => {}
         _ => {
             let to = if state.is_graph {
                 let layout = state.graph.0.borrow().as_ref().map(|(_, value)| Arc::clone(value));
                 layout.and_then(|layout| layout.step(selected?, page, command))
             } else {
-                state.columns(&screen.picture).step(selected.unwrap_or_default(), page, command)
+                state.columns(&screen.projection).step(selected.unwrap_or_default(), page, command)
             };
             screen.task = Some(to?);
         }
@@ -168,7 +168,7 @@ pub(crate) fn act(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> 
 
 /// The selected task's full text.
 pub(crate) fn selected_text(screen: &Screen) -> Option<String> {
-    let card = screen.picture.card(selected(screen)?)?;
+    let card = screen.projection.card(selected(screen)?)?;
     let (subject, description) = (text::plain(&card.subject), card.description());
     Some(format!("task {}: {subject}\n\n{}", card.id, text::plain(&description)))
 }

@@ -104,30 +104,30 @@ fn long_subjects_are_cut_in_the_last_line() {
 
 #[test]
 fn keys_move_between_cards() {
-    let check = |from: u64, keys: &[Command], to: u64| {
+    let check = |from: u64, keys: &[KeyCommand], to: u64| {
         let mut screen = screen(&["ada", "ben", "cleo"], BOARD);
         screen.task = Some(from);
         for key in keys {
             draw_text(&mut screen, 120, 40);
-            act(&mut screen, *key);
+            handle(&mut screen, *key);
         }
         assert_eq!(selected(&screen), Some(to), "{from} {keys:?}");
     };
     // The task of a missing owner comes first, then started tasks.
-    check(10, &[Command::Down], 3);
-    check(10, &[Command::Down, Command::Down, Command::Down], 4);
-    check(4, &[Command::Right], 7);
-    check(7, &[Command::Right], 1);
-    check(5, &[Command::Right, Command::Down], 1);
-    check(5, &[Command::Left, Command::Left], 9);
-    check(9, &[Command::Left], 9);
-    check(5, &[Command::Last], 12);
+    check(10, &[KeyCommand::Down], 3);
+    check(10, &[KeyCommand::Down, KeyCommand::Down, KeyCommand::Down], 4);
+    check(4, &[KeyCommand::Right], 7);
+    check(7, &[KeyCommand::Right], 1);
+    check(5, &[KeyCommand::Right, KeyCommand::Down], 1);
+    check(5, &[KeyCommand::Left, KeyCommand::Left], 9);
+    check(9, &[KeyCommand::Left], 9);
+    check(5, &[KeyCommand::Last], 12);
     // Along the lines of the graph, forwards and back.
-    check(3, &[Command::Graph, Command::Right, Command::Right], 7);
-    check(11, &[Command::Graph, Command::Left], 7);
-    check(4, &[Command::Graph, Command::Down], 10);
-    check(3, &[Command::Graph, Command::First], 1);
-    check(3, &[Command::Graph, Command::Last], 12);
+    check(3, &[KeyCommand::Graph, KeyCommand::Right, KeyCommand::Right], 7);
+    check(11, &[KeyCommand::Graph, KeyCommand::Left], 7);
+    check(4, &[KeyCommand::Graph, KeyCommand::Down], 10);
+    check(3, &[KeyCommand::Graph, KeyCommand::First], 1);
+    check(3, &[KeyCommand::Graph, KeyCommand::Last], 12);
 }
 
 #[test]
@@ -135,16 +135,16 @@ fn a_task_can_be_opened_and_closed() {
     let mut screen = screen(&["ada"], BOARD);
     screen.task = Some(5);
     draw_text(&mut screen, 80, 24);
-    act(&mut screen, Command::Open);
+    handle(&mut screen, KeyCommand::Open);
     let text = draw_text(&mut screen, 80, 24);
     assert!(text.contains("Task 5: Write rows in batches"), "{text}");
     assert!(text.contains("- then that"), "{text}");
     assert!(!text.contains("In progress"), "{text}");
     // Scroll keys do not change the selection, and there is nothing to scroll.
-    act(&mut screen, Command::Down);
-    act(&mut screen, Command::Last);
+    handle(&mut screen, KeyCommand::Down);
+    handle(&mut screen, KeyCommand::Last);
     assert_eq!((screen.states.board.open, selected(&screen)), (Some(0), Some(5)));
-    act(&mut screen, Command::Back);
+    handle(&mut screen, KeyCommand::Back);
     assert!(draw_text(&mut screen, 80, 24).contains("In progress"));
 }
 
@@ -162,7 +162,7 @@ fn the_whole_task_is_copied() {
 fn an_empty_board_has_a_hint() {
     let mut screen = screen(&["ada"], "");
     assert!(draw_text(&mut screen, 80, 24).contains("No tasks yet"));
-    assert_eq!(act(&mut screen, Command::Down), None);
+    assert_eq!(handle(&mut screen, KeyCommand::Down), None);
     assert_eq!((selected(&screen), selected_text(&screen)), (None, None));
 }
 
@@ -173,7 +173,7 @@ fn stuck_tasks_are_explained() {
         let mut screen = screen(&["ada"], board);
         let text = draw_text(&mut screen, 160, 24);
         assert!(text.contains(card) && text.contains("stuck"), "{text}");
-        act(&mut screen, Command::Graph);
+        handle(&mut screen, KeyCommand::Graph);
         let text = draw_text(&mut screen, 160, 24);
         assert!(text.contains(label), "{text}");
     };
@@ -186,19 +186,26 @@ fn stuck_tasks_are_explained() {
 #[test]
 fn any_size_can_be_drawn() {
     for (width, height) in [(1, 1), (3, 4), (20, 5), (33, 9), (80, 24), (200, 60)] {
-        for commands in
-            [&[][..], &[Command::Graph], &[Command::Open], &[Command::Graph, Command::Open]]
-        {
+        for commands in [
+            &[][..],
+            &[KeyCommand::Graph],
+            &[KeyCommand::Open],
+            &[KeyCommand::Graph, KeyCommand::Open],
+        ] {
             let mut screen = screen(&["ada"], BOARD);
             for command in commands {
                 draw_text(&mut screen, width, height);
-                act(&mut screen, *command);
+                handle(&mut screen, *command);
             }
-            for command in
-                [Command::Down, Command::Right, Command::PageDown, Command::Last, Command::Left]
-            {
+            for command in [
+                KeyCommand::Down,
+                KeyCommand::Right,
+                KeyCommand::PageDown,
+                KeyCommand::Last,
+                KeyCommand::Left,
+            ] {
                 draw_text(&mut screen, width, height);
-                act(&mut screen, command);
+                handle(&mut screen, command);
             }
         }
     }

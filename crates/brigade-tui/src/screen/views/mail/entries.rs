@@ -39,18 +39,19 @@ impl<'s> MessageList<'s> {
     /// The messages that match the screen's filter.
     pub(super) fn new(screen: &'s Screen) -> Self {
         let state = &screen.states.mail;
-        let numbers_of = |name: &String| screen.picture.called(name).map(|person| &*person.letters);
+        let numbers_of =
+            |name: &String| screen.projection.called(name).map(|person| &*person.letters);
         let numbers = state.filter.as_ref().map(|name| numbers_of(name).unwrap_or_default());
         Self { screen, numbers, hides_protocol: state.hides_protocol }
     }
 
     /// The number of messages, including hidden protocol messages.
     pub(super) fn len(&self) -> usize {
-        self.numbers.map_or(self.picture().letters().len(), <[u32]>::len)
+        self.numbers.map_or(self.projection().letters().len(), <[u32]>::len)
     }
 
-    pub(super) fn picture(&self) -> &'s TeamProjection {
-        &self.screen.picture
+    pub(super) fn projection(&self) -> &'s TeamProjection {
+        &self.screen.projection
     }
 
     pub(super) fn screen(&self) -> &'s Screen {
@@ -66,7 +67,7 @@ impl<'s> MessageList<'s> {
     }
 
     pub(super) fn message(&self, index: usize) -> Option<&'s Letter> {
-        self.picture().letters().get(usize::try_from(self.number(index)?).ok()?)
+        self.projection().letters().get(usize::try_from(self.number(index)?).ok()?)
     }
 
     /// The messages of an entry.

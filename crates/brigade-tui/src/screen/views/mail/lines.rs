@@ -39,13 +39,13 @@ pub(super) fn lines(
     let is_many = entry.to - entry.from > 1;
     if message.kind != Kind::Words {
         let ProtocolSummary { line, details } = if is_many {
-            let names = list.messages(entry).map(|message| list.picture().name(message.from));
+            let names = list.messages(entry).map(|message| list.projection().name(message.from));
             ProtocolSummary {
                 line: idle_notices(names),
                 details: delivery_states(list, entry, is_unfolded),
             }
         } else {
-            describe(list.picture(), message, &message_text())
+            describe(list.projection(), message, &message_text())
         };
         let parts = vec![Span::styled(one_line(&line), theme.faint())];
         let mut lines = vec![heading(&time, parts, (&state, theme.faint()), width, theme)];
@@ -111,9 +111,9 @@ fn indented(indent: usize, text: String, style: Style) -> Line<'static> {
 }
 
 fn name(list: &MessageList<'_>, who: MemberIndex, theme: Theme) -> Span<'static> {
-    let person = list.picture().person(who);
+    let person = list.projection().person(who);
     let color = person.and_then(|person| person.entry.as_ref()?.color.as_deref());
-    Span::styled(one_line(list.picture().name(who)), theme.member(color))
+    Span::styled(one_line(list.projection().name(who)), theme.member(color))
 }
 
 /// The recipients of a message sent to several members.
@@ -122,14 +122,14 @@ fn recipients(list: &MessageList<'_>, message: &Letter, to: &[MemberIndex]) -> S
         person.joined.is_some_and(|joined| joined <= message.at)
             && person.left.is_none_or(|left| left > message.at)
     };
-    let people = list.picture().people().iter().filter(was_member);
+    let people = list.projection().people().iter().filter(was_member);
     let others = people.filter(|person| person.who != message.from).count();
     if to.len() >= others {
         return format!("all members ({})", to.len());
     }
     match to {
         [one, other] => {
-            let name = |who| one_line(list.picture().name(who));
+            let name = |who| one_line(list.projection().name(who));
             format!("{}, {}", name(*one), name(*other))
         }
         _ => format!("{} members", to.len()),
@@ -146,8 +146,8 @@ fn delivery_states(list: &MessageList<'_>, entry: MailEntry, is_unfolded: bool) 
         let time = local(message.at.timestamp()).strftime("%H:%M:%S");
         let (_, state) = delivery::describe(std::iter::once(message), now);
         match message.kind {
-            Kind::Words => format!("{}: {state}", one_line(list.picture().name(message.to))),
-            _ => format!("{time} {}: {state}", one_line(list.picture().name(message.from))),
+            Kind::Words => format!("{}: {state}", one_line(list.projection().name(message.to))),
+            _ => format!("{time} {}: {state}", one_line(list.projection().name(message.from))),
         }
     };
     list.messages(entry).map(line).collect::<Vec<_>>().join("\n")

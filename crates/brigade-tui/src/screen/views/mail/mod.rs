@@ -16,7 +16,7 @@ use unicode_width::UnicodeWidthStr;
 use self::entries::{MAX_COUNTED, MailEntry, MessageList};
 use self::window::{EntryBlock, MailWindow};
 use crate::canvas::{Canvas, ClickTarget};
-use crate::keys::Command;
+use crate::keys::KeyCommand;
 use crate::screen::views::step;
 use crate::screen::{Effect, Screen};
 use crate::time::local;
@@ -66,8 +66,8 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
         let bottom = Rect { y: rows.bottom(), height: 1, ..entries };
         canvas.line(bottom, Line::styled(below_note(&list, &visible), theme.busy()));
     }
-    canvas.drawn.max_scroll = visible.hidden;
-    canvas.drawn.page =
+    canvas.frame.max_scroll = visible.hidden;
+    canvas.frame.page =
         if visible.hidden > 0 { usize::from(rows.height) } else { visible.blocks.len() };
     draw_rows(&list, canvas, rows, &visible, selected);
 }
@@ -162,12 +162,12 @@ fn selected(list: &MessageList<'_>) -> Option<MailEntry> {
     }
 }
 
-pub(crate) fn act(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> {
+pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<Vec<Effect>> {
     match command {
-        Command::Protocol => {
+        KeyCommand::Protocol => {
             screen.states.mail.hides_protocol = !screen.states.mail.hides_protocol;
         }
-        Command::Open => {
+        KeyCommand::Open => {
             let list = MessageList::new(screen);
             let number = selected(&list).and_then(|entry| list.number(entry.from));
             let was = screen.states.mail.unfolded;
@@ -176,44 +176,44 @@ pub(crate) fn act(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> 
             // Stop following new mail, so that the opened message stays on the screen.
             screen.message = number.or(screen.message);
         }
-        Command::Back if screen.states.mail.unfolded.is_some() => {
+        KeyCommand::Back if screen.states.mail.unfolded.is_some() => {
             screen.states.mail.unfolded = None;
             screen.states.mail.scrolled = 0;
         }
-        Command::Back if screen.states.mail.filter.is_some() => {
+        KeyCommand::Back if screen.states.mail.filter.is_some() => {
             screen.states.mail.filter = None;
         }
-        Command::Back => screen.message = None,
+        KeyCommand::Back => screen.message = None,
         _ => return move_selection(screen, command),
     }
     Some(Vec::new())
 }
 
 /// Moves to another entry, or scrolls within an entry that is higher than the screen.
-fn move_selection(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> {
-    let (max_scroll, page) = (screen.drawn.max_scroll, screen.drawn.page.max(1));
+fn move_selection(screen: &mut Screen, command: KeyCommand) -> Option<Vec<Effect>> {
+    let (max_scroll, page) = (screen.frame.max_scroll, screen.frame.page.max(1));
     let scrolled = screen.states.mail.scrolled.min(max_scroll);
     let within = step(scrolled, max_scroll + 1, page, command)?;
-    let is_step = !matches!(command, Command::First | Command::Last);
+    let is_step = !matches!(command, KeyCommand::First | KeyCommand::Last);
     if max_scroll > 0 && is_step && within != scrolled {
         screen.states.mail.scrolled = within;
         return Some(Vec::new());
     }
     let list = MessageList::new(screen);
     let current = selected(&list)?;
-    let steps = if matches!(command, Command::PageUp | Command::PageDown) { page } else { 1 };
+    let steps = if matches!(command, KeyCommand::PageUp | KeyCommand::PageDown) { page } else { 1 };
     let mut target = current;
     for _ in 0..steps {
         let next = match command {
-            Command::Up | Command::PageUp => list.before(target.from),
-            Command::Down | Command::PageDown => list.after(target.to),
-            Command::First => list.after(0),
+            KeyCommand::Up | KeyCommand::PageUp => list.before(target.from),
+            KeyCommand::Down | KeyCommand::PageDown => list.after(target.to),
+            KeyCommand::First => list.after(0),
             _ => list.last(),
         };
         let Some(next) = next else { break };
         target = next;
     }
-    let goes_down = !matches!(command, Command::Up | Command::PageUp | Command::First);
+    let goes_down = !matches!(command, KeyCommand::Up | KeyCommand::PageUp | KeyCommand::First);
     let is_end = goes_down && list.last() == Some(target);
     let number = list.number(target.from).filter(|_| !is_end);
     // The opened message stays open until the selection leaves it.
@@ -240,6 +240,6 @@ pub(crate) fn one_line_text(screen: &Screen, message: &Letter) -> String {
     let text = entries::text(screen, message).unwrap_or_default();
     one_line(&match message.kind {
         Kind::Words => text,
-        _ => protocol::describe(&screen.picture, message, &text).line,
+        _ => protocol::describe(&screen.projection, message, &text).line,
     })
 }

@@ -16,8 +16,12 @@ pub(super) struct ProtocolSummary {
 }
 
 /// Describes a protocol message. Sender and recipient come from its envelope, not from its text.
-pub(super) fn describe(picture: &TeamProjection, message: &Letter, text: &str) -> ProtocolSummary {
-    let (from, to) = (picture.name(message.from), picture.name(message.to));
+pub(super) fn describe(
+    projection: &TeamProjection,
+    message: &Letter,
+    text: &str,
+) -> ProtocolSummary {
+    let (from, to) = (projection.name(message.from), projection.name(message.to));
     let protocol = match Body::parse(text) {
         Body::Protocol(protocol) => protocol,
         Body::Text => {

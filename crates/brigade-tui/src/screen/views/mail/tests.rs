@@ -5,7 +5,7 @@ use ratatui::style::Modifier;
 use super::entries::{MailEntry, MessageList};
 use super::lines::wrap_text;
 use super::protocol::idle_notices;
-use crate::keys::Command;
+use crate::keys::KeyCommand;
 use crate::screen::test_support::{ScriptedTeam, draw};
 use crate::view::View;
 
@@ -124,7 +124,7 @@ fn new_mail_is_followed_until_scrolling_up_and_again_at_the_end() {
     assert!(sees(&mut team, 29));
     team.write(60_000, "ada", "lead", "words 30");
     assert!(sees(&mut team, 30));
-    team.press(&[Command::Up]);
+    team.press(&[KeyCommand::Up]);
     assert_eq!(team.screen.message, Some(29));
     for number in 31..60 {
         team.write(number * 2_000, "ada", "lead", &format!("words {number}"));
@@ -133,14 +133,14 @@ fn new_mail_is_followed_until_scrolling_up_and_again_at_the_end() {
     assert_eq!(team.screen.message, Some(29), "new mail does not move the selection");
     let last = team.drawn(80, 24).pop().unwrap();
     assert_eq!(last, " ↓ 25 newer below, end: follow");
-    team.press(&[Command::Last]);
+    team.press(&[KeyCommand::Last]);
     assert_eq!(team.screen.message, None);
     assert!(sees(&mut team, 59));
-    team.press(&[Command::First, Command::Down]);
+    team.press(&[KeyCommand::First, KeyCommand::Down]);
     assert_eq!(team.screen.message, Some(1));
-    team.press(&[Command::PageDown]);
+    team.press(&[KeyCommand::PageDown]);
     assert!(team.screen.message.unwrap() > 8);
-    team.press(&[Command::Last, Command::Up, Command::Down]);
+    team.press(&[KeyCommand::Last, KeyCommand::Up, KeyCommand::Down]);
     assert_eq!(team.screen.message, None, "moving down to the last message follows again");
 }
 
@@ -151,16 +151,16 @@ fn hidden_protocol_messages_are_skipped() {
     team.idle(1_000, "ada", "lead");
     team.write(2_000, "ben", "lead", "two");
     team.idle(3_000, "ben", "lead");
-    team.press(&[Command::Up, Command::Up]);
+    team.press(&[KeyCommand::Up, KeyCommand::Up]);
     assert_eq!(team.screen.message, Some(1));
-    team.press(&[Command::Protocol]);
+    team.press(&[KeyCommand::Protocol]);
     assert_eq!(entries(&team), [(0, 1), (2, 3)]);
     let drawn = team.drawn(80, 24).join("\n");
     assert!(!drawn.contains("idle"), "{drawn}");
     // The selected message is now hidden; the one before it is selected instead.
-    team.press(&[Command::Down]);
+    team.press(&[KeyCommand::Down]);
     assert_eq!(team.screen.message, None);
-    team.press(&[Command::Up]);
+    team.press(&[KeyCommand::Up]);
     assert_eq!(team.screen.message, Some(0));
 }
 
@@ -175,11 +175,11 @@ fn the_filter_shows_mail_from_and_to_the_member() {
     assert!(drawn.contains("from ada") && drawn.contains("to ada"), "{drawn}");
     assert!(!drawn.contains("from ben"), "{drawn}");
     assert!(drawn.contains("Mail of ada, 2 messages, esc: show all"), "{drawn}");
-    team.press(&[Command::Up]);
+    team.press(&[KeyCommand::Up]);
     assert_eq!(team.screen.message, Some(0));
-    team.press(&[Command::Back]);
+    team.press(&[KeyCommand::Back]);
     assert_eq!(team.screen.states.mail.filter, None);
-    team.press(&[Command::Filter]);
+    team.press(&[KeyCommand::Filter]);
     assert!(team.screen.dialog.is_some());
 }
 
@@ -191,15 +191,15 @@ fn a_long_message_is_folded_and_scrolls_when_opened() {
     let drawn = team.drawn(80, 24);
     assert_eq!(drawn[8].trim_start_matches(['▌', ' ']), "line 5");
     assert_eq!(drawn[9].trim_start_matches(['▌', ' ']), "… 44 more lines, enter: show all");
-    team.press(&[Command::Open]);
+    team.press(&[KeyCommand::Open]);
     let drawn = team.drawn(80, 24);
     assert_eq!(drawn[19].trim_start_matches(['▌', ' ']), "line 16");
     assert_eq!(drawn[20], " ↓ 33 more lines of the message");
-    team.press(&[Command::Down, Command::PageDown, Command::PageDown]);
+    team.press(&[KeyCommand::Down, KeyCommand::PageDown, KeyCommand::PageDown]);
     assert_eq!(team.drawn(80, 24)[20], " end of the message");
-    team.press(&[Command::Up]);
+    team.press(&[KeyCommand::Up]);
     assert_eq!(team.drawn(80, 24)[20], " ↓ 1 more line of the message");
-    team.press(&[Command::Back]);
+    team.press(&[KeyCommand::Back]);
     assert_eq!(team.drawn(80, 24)[8].trim_start_matches(['▌', ' ']), "line 5");
 }
 
@@ -291,9 +291,9 @@ fn any_size_can_be_drawn() {
         team.write(number * 2_000, "ada", "lead", &"many words ".repeat(40));
         team.idle(number * 2_000, "ada", "lead");
     }
-    team.press(&[Command::Up, Command::Up, Command::Open]);
+    team.press(&[KeyCommand::Up, KeyCommand::Up, KeyCommand::Open]);
     for (width, height) in [(20, 5), (1, 1), (3, 4), (200, 60), (80, 3), (5, 50)] {
         team.drawn(width, height);
-        team.press(&[Command::Down, Command::PageUp, Command::PageDown]);
+        team.press(&[KeyCommand::Down, KeyCommand::PageUp, KeyCommand::PageDown]);
     }
 }

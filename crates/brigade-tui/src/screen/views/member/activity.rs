@@ -27,8 +27,8 @@ pub(super) struct ActivityList<'t> {
 }
 
 impl<'t> ActivityList<'t> {
-    pub(super) fn new(picture: &'t TeamProjection, person: &'t Person) -> Self {
-        Self { acts: &person.acts, numbers: &person.letters, messages: picture.letters() }
+    pub(super) fn new(projection: &'t TeamProjection, person: &'t Person) -> Self {
+        Self { acts: &person.acts, numbers: &person.letters, messages: projection.letters() }
     }
 
     fn message(&self, index: usize) -> Option<Letter> {
@@ -183,8 +183,8 @@ mod tests {
     #[test]
     fn forward_and_backward_visit_the_same_items() {
         let screen = recorded_screen(END);
-        for person in screen.picture.people() {
-            let activity = ActivityList::new(&screen.picture, person);
+        for person in screen.projection.people() {
+            let activity = ActivityList::new(&screen.projection, person);
             let (mut position, mut backward) = (activity.end(), Vec::new());
             while let Some((before, item)) = activity.previous(position) {
                 (position, _) = (before, backward.push(item));
@@ -203,8 +203,8 @@ mod tests {
     #[test]
     fn down_undoes_up_and_neither_leaves_the_list() {
         let screen = recorded_screen(END);
-        let ada = screen.picture.called("ada").unwrap();
-        let activity = ActivityList::new(&screen.picture, ada);
+        let ada = screen.projection.called("ada").unwrap();
+        let activity = ActivityList::new(&screen.projection, ada);
         let mut places = vec![activity.end()];
         let first = activity.first(10, height).unwrap();
         while let Some(position) = activity.up(*places.last().unwrap(), 1, 10, height) {

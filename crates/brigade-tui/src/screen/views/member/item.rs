@@ -235,8 +235,8 @@ fn message_lines(
     let Some(text) = text(raw) else { return Vec::new() };
     let (sign, other) =
         if is_outgoing { ("→ to", message.to) } else { ("← from", message.from) };
-    let name = one_line(screen.picture.name(other));
-    let color = screen.picture.person(other).and_then(|other| other.entry.as_ref());
+    let name = one_line(screen.projection.name(other));
+    let color = screen.projection.person(other).and_then(|other| other.entry.as_ref());
     let style = theme.member(color.and_then(|entry| entry.color.as_deref()));
     let who = vec![Span::raw(format!("{sign} ")), Span::styled(name, style)];
     let state = match message.fate() {
@@ -274,7 +274,7 @@ fn message_lines(
 /// A request and its answer.
 fn request_text(screen: &Screen, spot: Spot, at: At, record: &Arc<Record>) -> (Style, String) {
     let theme = screen.theme;
-    let all = screen.picture.asked();
+    let all = screen.projection.asked();
     let from = all.partition_point(|asked| asked.at < at);
     let near = all.get(from..).unwrap_or_default().iter().take(MAX_LOOKAHEAD);
     let (style, result) = match near.into_iter().find(|asked| asked.spot == spot) {

@@ -76,7 +76,7 @@ fn recent_activity(
     }
     let head = Rect { y: head.bottom().saturating_sub(1), height: 1, ..head };
     canvas.line(head, Line::styled("RECENT ACTIVITY", canvas.theme.faint()));
-    member::tail(screen, canvas, rest, person, None);
+    member::draw_activity(screen, canvas, rest, person, None);
 }
 
 /// Puts a label before the first line and indents the others.
@@ -123,7 +123,7 @@ fn current_state(screen: &Screen, person: &Person, width: usize) -> Vec<Line<'st
 fn tasks(screen: &Screen, person: &Person) -> Vec<Line<'static>> {
     let theme = screen.theme;
     let mut cards: Vec<_> = screen
-        .picture
+        .projection
         .cards()
         .filter(|card| card.owner.as_deref() == Some(&*person.name))
         .collect();
@@ -176,7 +176,7 @@ fn facts(screen: &Screen, person: &Person, width: usize) -> Vec<Line<'static>> {
         let cost = person.cost.map(|cost| format!(", ${cost:.2}")).unwrap_or_default();
         part("tokens", format!("{} input, {} output{cost}", abbreviate(read), abbreviate(written)));
     }
-    let messages = screen.picture.letters();
+    let messages = screen.projection.letters();
     if !person.letters.is_empty() {
         // Only recent messages are searched: scanning all of them on each redraw would be slow.
         let is_text = |number: &&u32| {
@@ -186,7 +186,8 @@ fn facts(screen: &Screen, person: &Person, width: usize) -> Vec<Line<'static>> {
         let last = person.letters.iter().rev().take(100).find(is_text);
         let last = last.and_then(|number| messages.get(usize::try_from(*number).ok()?));
         let last = last.map(|message| {
-            let (from, to) = (screen.picture.name(message.from), screen.picture.name(message.to));
+            let (from, to) =
+                (screen.projection.name(message.from), screen.projection.name(message.to));
             format!(
                 ", last: {} → {} {} ago",
                 one_line(from),
@@ -214,8 +215,8 @@ fn process_text(screen: &Screen, person: &Person) -> String {
         Some("process") => "as a separate process".into(),
         other => one_line(other.unwrap_or_default()),
     };
-    let vital = screen.vitals.get(&*person.name);
-    match vital.and_then(|vital| vital.host.as_deref()) {
+    let health = screen.health.get(&*person.name);
+    match health.and_then(|health| health.host.as_deref()) {
         Some(host) => format!("{backend} on {}", one_line(host)),
         None => backend,
     }

@@ -58,7 +58,7 @@ pub(super) fn draw(
 /// The latest messages of the period, oldest first, at most `most` lines.
 fn messages(screen: &Screen, person: &Person, (from, to): (i64, i64), most: usize) -> Vec<String> {
     let mut lines: Vec<ListedMessage> = Vec::new();
-    for message in mail::latest(&screen.picture, person, from, to) {
+    for message in mail::latest(&screen.projection, person, from, to) {
         let text = one_line_text(screen, message);
         let is_full = lines.len() >= most;
         match lines.last_mut() {
@@ -89,7 +89,7 @@ impl ListedMessage<'_> {
     fn line(&self, screen: &Screen, person: &Person) -> String {
         let Self { message, to, text } = self;
         let at = local(message.at.timestamp()).strftime("%H:%M:%S");
-        let name = |who: &MemberIndex| one_line(screen.picture.name(*who));
+        let name = |who: &MemberIndex| one_line(screen.projection.name(*who));
         let sign = if message.from == person.who { "↑" } else { "↓" };
         match (message.kind, message.from == person.who) {
             (Kind::Words, true) => {
@@ -146,7 +146,7 @@ fn totals(screen: &Screen, person: &Person, from: i64, to: i64) -> String {
         1 => "1 turn, ".to_owned(),
         turns => format!("{turns} turns, "),
     };
-    let message_counts = match mail::count(&screen.picture, person, from, to) {
+    let message_counts = match mail::count(&screen.projection, person, from, to) {
         MailCount::Exact { sent, received } => {
             format!("sent {sent} and received {received} messages")
         }

@@ -41,40 +41,40 @@ pub(super) enum MailCount {
 }
 
 /// The message numbers within a time range. Messages are nearly in time order.
-fn within<'p>(picture: &TeamProjection, person: &'p Person, from: i64, to: i64) -> &'p [u32] {
+fn within<'p>(projection: &TeamProjection, person: &'p Person, from: i64, to: i64) -> &'p [u32] {
     let is_before = |number: &u32, time: i64| {
-        message(picture, *number).is_some_and(|message| message.at.0 < time)
+        message(projection, *number).is_some_and(|message| message.at.0 < time)
     };
     let first = person.letters.partition_point(|number| is_before(number, from));
     let last = person.letters.partition_point(|number| is_before(number, to));
     person.letters.get(first..last).unwrap_or_default()
 }
 
-fn message(picture: &TeamProjection, number: u32) -> Option<&Letter> {
-    picture.letters().get(usize::try_from(number).ok()?)
+fn message(projection: &TeamProjection, number: u32) -> Option<&Letter> {
+    projection.letters().get(usize::try_from(number).ok()?)
 }
 
 /// The messages without idle notices, which the lane itself shows.
 fn without_idle_notices<'p>(
-    picture: &'p TeamProjection,
+    projection: &'p TeamProjection,
     numbers: &'p [u32],
 ) -> impl DoubleEndedIterator<Item = &'p Letter> {
-    let letters = numbers.iter().filter_map(move |number| message(picture, *number));
+    let letters = numbers.iter().filter_map(move |number| message(projection, *number));
     letters.filter(|message| message.kind != Kind::Idle)
 }
 
 /// The mail row of a lane. Messages from or to the selected member are highlighted.
 pub(super) fn marks(
-    picture: &TeamProjection,
+    projection: &TeamProjection,
     person: &Person,
     selected: MemberIndex,
     axis: &Axis,
 ) -> Vec<MailMark> {
     let mark = |column| {
-        let numbers = within(picture, person, axis.start(column), axis.start(column + 1));
+        let numbers = within(projection, person, axis.start(column), axis.start(column + 1));
         let mut mark = MailMark::default();
         let numbers = numbers.get(..MAX_EXAMINED).unwrap_or(numbers);
-        for message in without_idle_notices(picture, numbers) {
+        for message in without_idle_notices(projection, numbers) {
             mark.sent |= message.from == person.who;
             mark.received |= message.to == person.who;
             mark.involves_selected |= message.from == selected || message.to == selected;
@@ -85,13 +85,13 @@ pub(super) fn marks(
 }
 
 /// Counts the messages of a member in a time range.
-pub(super) fn count(picture: &TeamProjection, person: &Person, from: i64, to: i64) -> MailCount {
-    let numbers = within(picture, person, from, to);
+pub(super) fn count(projection: &TeamProjection, person: &Person, from: i64, to: i64) -> MailCount {
+    let numbers = within(projection, person, from, to);
     if numbers.len() > MAX_COUNTED {
         return MailCount::Many(numbers.len());
     }
     let (mut sent, mut received) = (0, 0);
-    for message in without_idle_notices(picture, numbers) {
+    for message in without_idle_notices(projection, numbers) {
         sent += usize::from(message.from == person.who);
         received += usize::from(message.to == person.who);
     }
@@ -100,12 +100,12 @@ pub(super) fn count(picture: &TeamProjection, person: &Person, from: i64, to: i6
 
 /// The messages of a time range, latest first.
 pub(super) fn latest<'p>(
-    picture: &'p TeamProjection,
+    projection: &'p TeamProjection,
     person: &'p Person,
     from: i64,
     to: i64,
 ) -> impl Iterator<Item = &'p Letter> {
-    let numbers = within(picture, person, from, to);
+    let numbers = within(projection, person, from, to);
     let recent = numbers.get(numbers.len().saturating_sub(MAX_COUNTED)..);
-    without_idle_notices(picture, recent.unwrap_or_default()).rev()
+    without_idle_notices(projection, recent.unwrap_or_default()).rev()
 }

@@ -16,7 +16,7 @@ use unicode_width::UnicodeWidthStr;
 use self::axis::{Axis, STEPS, fitting_step};
 use self::rows::LaneLayout;
 use crate::canvas::{Canvas, first_visible};
-use crate::keys::Command;
+use crate::keys::KeyCommand;
 use crate::screen::views::step;
 use crate::screen::{Effect, Screen};
 use crate::view::View;
@@ -86,11 +86,11 @@ impl RowPlan {
 }
 
 /// The members with a lane: current members first, then those who left.
-fn lanes(picture: &TeamProjection) -> Vec<&Person> {
+fn lanes(projection: &TeamProjection) -> Vec<&Person> {
     let has_left = |person: &&Person| person.entry.is_none() && person.left.is_some();
-    let mut former: Vec<&Person> = picture.people().iter().filter(has_left).collect();
+    let mut former: Vec<&Person> = projection.people().iter().filter(has_left).collect();
     former.sort_by_key(|person| (person.joined, person.who));
-    let mut lanes = picture.members();
+    let mut lanes = projection.members();
     lanes.extend(former);
     lanes
 }
@@ -103,9 +103,9 @@ fn selected(screen: &Screen, lanes: &[&Person]) -> usize {
 
 /// Start and end of the drawn time. The end includes the last record; a deleted team's time stops there.
 fn times(screen: &Screen) -> Option<(i64, i64)> {
-    let (first, last) = screen.picture.span()?;
+    let (first, last) = screen.projection.span()?;
     let now = screen.now.as_millisecond();
-    let end = if screen.picture.is_there() { now.max(last.0) } else { last.0 };
+    let end = if screen.projection.is_there() { now.max(last.0) } else { last.0 };
     Some((first.0, end.saturating_add(1)))
 }
 
@@ -126,7 +126,7 @@ fn axis(screen: &Screen, columns: usize) -> Axis {
 }
 
 pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
-    let lanes = lanes(&screen.picture);
+    let lanes = lanes(&screen.projection);
     let row = |y: u16| Rect { y: area.y.saturating_add(y), height: 1, ..area }.intersection(area);
     let Some((_, end)) = times(screen).filter(|_| !lanes.is_empty()) else {
         canvas.line(row(0), Line::raw(" No members yet."));
@@ -147,7 +147,7 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     );
     let plan = RowPlan::new(lanes.len(), below.height);
     let selected = selected(screen, &lanes);
-    canvas.drawn.columns = columns;
+    canvas.frame.columns = columns;
     canvas.set_scroll(lanes.len(), u16::try_from(plan.lanes).unwrap_or(u16::MAX));
     let from = first_visible(lanes.len(), plan.lanes, selected);
     let shown = lanes.iter().enumerate().skip(from).take(plan.lanes);
@@ -159,7 +159,7 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
         rows::lane(screen, canvas, row(y), person, is_selected, layout);
         y += 1;
         if plan.mail == MailRows::All || (plan.mail == MailRows::Selected && is_selected) {
-            let marks = mail::marks(&screen.picture, person, who, &axis);
+            let marks = mail::marks(&screen.projection, person, who, &axis);
             rows::mail_row(canvas, row(y), left, &marks, &person.name);
             y += 1;
         }
@@ -172,33 +172,35 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-pub(crate) fn act(screen: &mut Screen, command: Command) -> Option<Vec<Effect>> {
-    let columns = screen.drawn.columns.max(1);
+pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<Vec<Effect>> {
+    let columns = screen.frame.columns.max(1);
     let at = step_of(screen, columns);
     match command {
-        Command::ZoomIn => {
+        KeyCommand::ZoomIn => {
             let smaller = STEPS.iter().rfind(|step| **step < at).or(STEPS.first());
             zoom(screen, columns, *smaller?);
         }
-        Command::ZoomOut => {
+        KeyCommand::ZoomOut => {
             let larger = STEPS.iter().find(|step| **step > at);
             zoom(screen, columns, *larger.unwrap_or(&at));
         }
-        Command::ZoomAll => screen.states.timeline = TimelineState { zoom: Zoom::All, right: None },
-        Command::Left => scroll(screen, columns, -1),
-        Command::Right => scroll(screen, columns, 1),
-        Command::First => scroll_to(screen, columns, i64::MIN),
-        Command::Last | Command::Back => screen.states.timeline.right = None,
-        Command::Open => {
-            let lanes = lanes(&screen.picture);
+        KeyCommand::ZoomAll => {
+            screen.states.timeline = TimelineState { zoom: Zoom::All, right: None }
+        }
+        KeyCommand::Left => scroll(screen, columns, -1),
+        KeyCommand::Right => scroll(screen, columns, 1),
+        KeyCommand::First => scroll_to(screen, columns, i64::MIN),
+        KeyCommand::Last | KeyCommand::Back => screen.states.timeline.right = None,
+        KeyCommand::Open => {
+            let lanes = lanes(&screen.projection);
             let name = lanes.get(selected(screen, &lanes))?.name.to_string();
             screen.member = Some(name);
             screen.view = View::Member;
         }
         _ => {
-            let lanes = lanes(&screen.picture);
+            let lanes = lanes(&screen.projection);
             let index = selected(screen, &lanes);
-            let index = step(index, lanes.len(), screen.drawn.page, command)?;
+            let index = step(index, lanes.len(), screen.frame.page, command)?;
             screen.member = lanes.get(index).map(|person| person.name.to_string());
         }
     }
@@ -236,6 +238,6 @@ fn scroll_to(screen: &mut Screen, columns: usize, right: i64) {
 
 /// The name of the selected member.
 pub(crate) fn selected_text(screen: &Screen) -> Option<String> {
-    let lanes = lanes(&screen.picture);
+    let lanes = lanes(&screen.projection);
     Some(lanes.get(selected(screen, &lanes))?.name.to_string())
 }

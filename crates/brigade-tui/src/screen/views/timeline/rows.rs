@@ -34,7 +34,7 @@ pub(super) fn heading(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, axis
     let column = format!(", {} per column", format_step(axis.step));
     let follows = match screen.states.timeline.right {
         Some(_) => ", end: back to now",
-        None if screen.picture.is_there() => ", following now",
+        None if screen.projection.is_there() => ", following now",
         None => "",
     };
     canvas.line(

@@ -5,14 +5,14 @@ use super::axis::Axis;
 use super::cells::{TimelineCell, cells, count_turns, symbol, time_spent};
 use super::details::shares;
 use super::{MailRows, RowPlan, axis};
-use crate::keys::Command;
+use crate::keys::KeyCommand;
 use crate::screen::test_support::{ScriptedTeam, at};
 use crate::view::View;
 
 const DONE: Act = Act::TurnEnded { end: Ending::Done, why: None };
 
 /// A team with ada, who joined at noon, and her activity by second.
-fn ada(activity: &[(i64, Act)]) -> ScriptedTeam {
+fn team_with_ada(activity: &[(i64, Act)]) -> ScriptedTeam {
     let mut team = ScriptedTeam::new(View::Timeline);
     team.join(0, "ada");
     for (second, act) in activity {
@@ -28,10 +28,10 @@ fn noon() -> i64 {
 #[test]
 fn block_height_is_the_share_of_the_column() {
     let check = |activity: &[(i64, Act)], end: i64, expected: &str| {
-        let team = ada(activity);
+        let team = team_with_ada(activity);
         let end = noon() + end * 1000;
         let axis = Axis { left: noon() - 8_000, step: 8_000, columns: 8 };
-        let cells = cells(team.screen.picture.called("ada").unwrap(), &axis, end);
+        let cells = cells(team.screen.projection.called("ada").unwrap(), &axis, end);
         let signs: String = cells.iter().map(|cell| symbol(*cell, true)).collect();
         assert_eq!(signs, expected, "{activity:?}");
     };
@@ -56,10 +56,10 @@ fn block_height_is_the_share_of_the_column() {
 
 #[test]
 fn a_lane_ends_when_the_member_leaves() {
-    let mut team = ada(&[(10, Act::TurnStarted {}), (20, DONE)]);
+    let mut team = team_with_ada(&[(10, Act::TurnStarted {}), (20, DONE)]);
     team.leave(44_000, "ada");
     let axis = Axis { left: noon(), step: 10_000, columns: 7 };
-    let person = team.screen.picture.called("ada").unwrap();
+    let person = team.screen.projection.called("ada").unwrap();
     let cells = cells(person, &axis, noon() + 60_000);
     let at_work = TimelineCell::Spent(Span::Working, 8);
     assert_eq!(
@@ -82,9 +82,9 @@ fn a_lane_ends_when_the_member_leaves() {
 fn sampled_columns_are_estimated_well() {
     let activity: Vec<(i64, Act)> =
         (0..400).flat_map(|turn| [(turn * 4, Act::TurnStarted {}), (turn * 4 + 2, DONE)]).collect();
-    let team = ada(&activity);
+    let team = team_with_ada(&activity);
     let axis = Axis { left: noon(), step: 1_600_000, columns: 1 };
-    let person = team.screen.picture.called("ada").unwrap();
+    let person = team.screen.projection.called("ada").unwrap();
     assert_eq!(cells(person, &axis, axis.right()), [TimelineCell::Spent(Span::Working, 4)]);
     let all = time_spent(&person.stretches, noon(), axis.right());
     assert_eq!((all.working, all.waiting, all.limited), (800_000, 0, 0));
@@ -95,8 +95,8 @@ fn sampled_columns_are_estimated_well() {
 
 #[test]
 fn shares_are_relative_to_the_time_on_the_team() {
-    let team = ada(&[(60, Act::TurnStarted {}), (90, DONE)]);
-    let person = team.screen.picture.called("ada").unwrap();
+    let team = team_with_ada(&[(60, Act::TurnStarted {}), (90, DONE)]);
+    let person = team.screen.projection.called("ada").unwrap();
     let check = |from: i64, to: i64, expected: &str| {
         let time = (noon() + from * 1000, noon() + to * 1000);
         assert_eq!(shares(person, time, 80), expected);
@@ -120,7 +120,7 @@ fn a_turn_continues_after_an_answered_request() {
         r#"{"type":"permission_response","request_id":"q","subtype":"success","response":{}}"#;
     team.write(5_000, "lead", "ada", grant);
     team.work(7_000, "ada", DONE);
-    let person = team.screen.picture.called("ada").unwrap();
+    let person = team.screen.projection.called("ada").unwrap();
     let spent = time_spent(&person.stretches, noon(), noon() + 10_000);
     assert_eq!((spent.working, spent.waiting), (3_000, 3_000));
     assert_eq!(count_turns(&person.stretches, noon(), noon() + 10_000), 1);
@@ -144,59 +144,59 @@ fn lanes_get_rows_first() {
 
 #[test]
 fn current_time_is_followed_until_scrolling_and_again_at_the_end() {
-    let mut team = ada(&[(0, Act::TurnStarted {}), (36_000, DONE)]);
+    let mut team = team_with_ada(&[(0, Act::TurnStarted {}), (36_000, DONE)]);
     let right = |team: &mut ScriptedTeam| {
         team.drawn(80, 24);
-        axis(&team.screen, team.screen.drawn.columns).right() - noon()
+        axis(&team.screen, team.screen.frame.columns).right() - noon()
     };
     let minutes = |minutes: i64| minutes * 60_000;
     // The current minute is the last column.
     assert_eq!(right(&mut team), minutes(601));
     team.work(minutes(610), "ada", Act::TurnStarted {});
     assert_eq!(right(&mut team), minutes(611));
-    assert_eq!(team.screen.drawn.columns, 73);
-    team.press(&[Command::Left]);
+    assert_eq!(team.screen.frame.columns, 73);
+    team.press(&[KeyCommand::Left]);
     assert_eq!(right(&mut team), minutes(611 - 18), "a quarter of the columns");
     team.work(minutes(620), "ada", DONE);
     assert_eq!(right(&mut team), minutes(611 - 18), "the visible part stays");
-    team.press(&[Command::Right, Command::Right]);
+    team.press(&[KeyCommand::Right, KeyCommand::Right]);
     assert_eq!(right(&mut team), minutes(621));
     assert_eq!(team.screen.states.timeline.right, None);
-    team.press(&[Command::First]);
+    team.press(&[KeyCommand::First]);
     assert_eq!(right(&mut team), minutes(73), "the first column is the start of the history");
-    team.press(&[Command::Left]);
+    team.press(&[KeyCommand::Left]);
     assert_eq!(right(&mut team), minutes(73), "scrolling stops there");
-    team.press(&[Command::Last]);
+    team.press(&[KeyCommand::Last]);
     assert_eq!(right(&mut team), minutes(621));
 }
 
 #[test]
 fn zooming_keeps_the_middle_in_place() {
-    let mut team = ada(&[(0, Act::TurnStarted {}), (36_000, DONE)]);
+    let mut team = team_with_ada(&[(0, Act::TurnStarted {}), (36_000, DONE)]);
     let drawn = |team: &mut ScriptedTeam| {
         team.drawn(80, 24);
-        axis(&team.screen, team.screen.drawn.columns)
+        axis(&team.screen, team.screen.frame.columns)
     };
     drawn(&mut team);
-    team.press(&[Command::Left, Command::Left]);
+    team.press(&[KeyCommand::Left, KeyCommand::Left]);
     let before = drawn(&mut team);
-    team.press(&[Command::ZoomIn]);
+    team.press(&[KeyCommand::ZoomIn]);
     let after = drawn(&mut team);
     assert_eq!((before.step, after.step), (60_000, 45_000));
     let middle = |axis: &Axis| (axis.left + axis.right()) / 2;
     assert!(middle(&before).abs_diff(middle(&after)) <= 45_000);
-    team.press(&[Command::ZoomAll]);
+    team.press(&[KeyCommand::ZoomAll]);
     let all = drawn(&mut team);
     assert!(all.left <= noon() && all.right() >= noon() + 36_000_000);
     // Zooming keeps following the current time.
-    team.press(&[Command::ZoomIn]);
+    team.press(&[KeyCommand::ZoomIn]);
     assert_eq!(team.screen.states.timeline.right, None);
     for _ in 0..50 {
-        team.press(&[Command::ZoomIn]);
+        team.press(&[KeyCommand::ZoomIn]);
     }
     assert_eq!(drawn(&mut team).step, 100);
     for _ in 0..50 {
-        team.press(&[Command::ZoomOut]);
+        team.press(&[KeyCommand::ZoomOut]);
     }
     assert_eq!(drawn(&mut team).step, 7 * 24 * 3_600_000);
 }
@@ -234,22 +234,22 @@ fn up_and_down_select_a_lane_and_enter_opens_it() {
     }
     team.leave(1_000, "ben");
     team.drawn(80, 24);
-    team.press(&[Command::Down]);
+    team.press(&[KeyCommand::Down]);
     assert_eq!(team.screen.member.as_deref(), Some("cy"));
-    team.press(&[Command::Down]);
+    team.press(&[KeyCommand::Down]);
     assert_eq!(team.screen.member.as_deref(), Some("ben"), "members who left come last");
-    team.press(&[Command::Up, Command::Open]);
+    team.press(&[KeyCommand::Up, KeyCommand::Open]);
     assert_eq!((team.screen.view, team.screen.member.as_deref()), (View::Member, Some("cy")));
 }
 
 #[test]
 fn any_size_can_be_drawn() {
-    let mut team = ada(&[(0, Act::TurnStarted {}), (36_000, DONE)]);
+    let mut team = team_with_ada(&[(0, Act::TurnStarted {}), (36_000, DONE)]);
     for name in ["ben", "cy", "dora", "a-member-with-a-very-long-name-indeed"] {
         team.join(36_000_000, name);
     }
     for (width, height) in [(20, 5), (1, 1), (3, 4), (200, 60), (80, 3), (5, 50), (9, 9)] {
         team.drawn(width, height);
-        team.press(&[Command::Left, Command::ZoomOut, Command::Down, Command::ZoomIn]);
+        team.press(&[KeyCommand::Left, KeyCommand::ZoomOut, KeyCommand::Down, KeyCommand::ZoomIn]);
     }
 }

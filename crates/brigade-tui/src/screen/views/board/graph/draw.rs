@@ -33,9 +33,9 @@ impl Pen<'_, '_> {
         let mut blank = 0;
         while hidden > 0 {
             let Some(c) = text.next() else { return };
-            let wide = c.width().unwrap_or(0);
-            blank = wide.saturating_sub(hidden);
-            hidden = hidden.saturating_sub(wide);
+            let char_width = c.width().unwrap_or(0);
+            blank = char_width.saturating_sub(hidden);
+            hidden = hidden.saturating_sub(char_width);
         }
         let x = x.max(self.frame.x) - self.frame.x + blank;
         let room = self.frame.width.saturating_sub(x);
@@ -82,7 +82,7 @@ impl GraphLayout {
             width,
             height,
         };
-        canvas.drawn.page = (height / self.size.1).max(1);
+        canvas.frame.page = (height / self.size.1).max(1);
         let mut pen = Pen { canvas, area, frame };
         self.lines(&mut pen);
         if let Some(row) = self.isolated {
@@ -204,12 +204,12 @@ impl GraphLayout {
         is_selected: bool,
     ) {
         let theme = screen.theme;
-        let Some(card) = screen.picture.card(id) else { return };
+        let Some(card) = screen.projection.card(id) else { return };
         let Some(task) = TaskId::new(id) else { return };
-        let (wide, tall) = self.size;
-        let look = Look::of(screen.picture.graph(), task);
+        let (box_width, box_height) = self.size;
+        let look = Look::of(screen.projection.graph(), task);
         let is_critical = self.critical.contains(&id);
-        let stuck = is_stuck(screen.picture.hold(id));
+        let stuck = is_stuck(screen.projection.hold(id));
         let (border, subject) = match look {
             _ if is_selected => (Style::new(), Style::new()),
             Look::Done => (theme.faint(), theme.faint()),
@@ -218,27 +218,28 @@ impl GraphLayout {
             _ => (Style::new(), Style::new()),
         };
         let thick = if is_critical { 2 } else { 1 };
-        let rule = shape([0, thick, 0, thick]).to_string().repeat(wide.saturating_sub(2));
-        let (top, bottom) = (y, y + tall - 1);
+        let rule = shape([0, thick, 0, thick]).to_string().repeat(box_width.saturating_sub(2));
+        let (top, bottom) = (y, y + box_height - 1);
         let corners = |left, right| format!("{}{rule}{}", shape(left), shape(right));
         pen.text(x, top, &corners([0, thick, thick, 0], [0, 0, thick, thick]), border);
         pen.text(x, bottom, &corners([thick, thick, 0, 0], [thick, 0, 0, thick]), border);
-        let mut parts = wrap_to_lines(&one_line(&card.subject), wide.saturating_sub(3), tall - 2);
-        parts.resize(tall - 2, String::new());
+        let mut parts =
+            wrap_to_lines(&one_line(&card.subject), box_width.saturating_sub(3), box_height - 2);
+        parts.resize(box_height - 2, String::new());
         let side = shape([thick, 0, thick, 0]).to_string();
         let out = self.exit_thickness(id, look == Look::Done);
         for (row, part) in parts.iter().enumerate() {
             let y = top + 1 + row;
-            let fill = " ".repeat(wide.saturating_sub(3).saturating_sub(part.width()));
+            let fill = " ".repeat(box_width.saturating_sub(3).saturating_sub(part.width()));
             pen.text(x, y, &side, border);
             pen.text(x + 1, y, &format!(" {part}{fill}"), subject);
             let end = match (row, out) {
                 (0, Some(line)) => shape([thick, line, thick, 0]).to_string(),
                 _ => side.clone(),
             };
-            pen.text(x + wide - 1, y, &end, border);
+            pen.text(x + box_width - 1, y, &end, border);
         }
-        let room = wide.saturating_sub(4);
+        let room = box_width.saturating_sub(4);
         let head = format!("{} {id}", look.symbol());
         let sign = if is_selected { Style::new() } else { card::style(theme, look) };
         pen.text(
@@ -269,7 +270,7 @@ impl GraphLayout {
             let gap = if note.width() > room { "" } else { " " };
             pen.text(x + 1, bottom, &format!(" {note}{gap}"), style);
         }
-        let visible_area = pen.visible_area(x, y, wide, tall);
+        let visible_area = pen.visible_area(x, y, box_width, box_height);
         if is_selected {
             pen.canvas.style(visible_area, theme.selected());
         }
@@ -291,7 +292,7 @@ impl GraphLayout {
 /// A short note about a task, for the bottom border.
 fn note(screen: &Screen, card: &Card, look: Look) -> Option<String> {
     let age = || pulse::words(screen.now.duration_since(card::since(screen, card).timestamp()));
-    Some(match (screen.picture.hold(card.id), look) {
+    Some(match (screen.projection.hold(card.id), look) {
         (Some(BlockReason::Circle(_)), _) => "! cycle".to_owned(),
         (Some(BlockReason::Orphan(owner)), _) => format!("! {} gone", one_line(owner)),
         (Some(BlockReason::Idle(ids)), _) => {

@@ -18,7 +18,7 @@ use brigade_core::projection::TeamProjection;
 use self::plan::GraphPlan;
 use self::routes::Net;
 use self::rows::{LayoutItem, RowLayout};
-use crate::keys::Command;
+use crate::keys::KeyCommand;
 use crate::screen::views::step;
 
 /// Minimum and maximum width of a box, and a comfortable width.
@@ -61,10 +61,10 @@ pub(super) struct GraphLayout {
 }
 
 impl GraphLayout {
-    pub(super) fn new(picture: &TeamProjection, width: u16, height: u16) -> Self {
-        let critical = super::critical(picture);
+    pub(super) fn new(projection: &TeamProjection, width: u16, height: u16) -> Self {
+        let critical = super::critical_tasks(projection);
         let (width, height) = (usize::from(width), usize::from(height));
-        Self::compute(picture.graph(), critical, width, height)
+        Self::compute(projection.graph(), critical, width, height)
     }
 
     fn compute(graph: &Graph, critical: BTreeSet<u64>, width: usize, height: usize) -> Self {
@@ -73,7 +73,8 @@ impl GraphLayout {
         let is_small =
             graph.nodes().take(MAX_TASKS_FOR_TALL_BOXES + 1).count() <= MAX_TASKS_FOR_TALL_BOXES;
         let heights = if is_small { [5, 4].as_slice() } else { &[] };
-        let candidates = heights.iter().map(|tall| Self::from_plan(&plan, width, *tall));
+        let candidates =
+            heights.iter().map(|box_height| Self::from_plan(&plan, width, *box_height));
         let fits = |layout: &Self| {
             // A wide box needs no third text line.
             layout.total.1 <= height && (layout.size.0 <= COMFORTABLE_WIDTH || layout.size.1 < 5)
@@ -84,11 +85,11 @@ impl GraphLayout {
         layout
     }
 
-    fn from_plan(plan: &GraphPlan, width: usize, tall: usize) -> Self {
+    fn from_plan(plan: &GraphPlan, width: usize, box_height: usize) -> Self {
         let mut layout = Self::default();
         let mut gaps = vec![MIN_GAP; plan.depth.saturating_sub(1)];
         for part in &plan.parts {
-            let flow = RowLayout::new(part, tall);
+            let rows = RowLayout::new(part, box_height);
             let id = |index: usize| part.tasks.get(index).map_or(0, |task| task.id);
             for (a, b, _) in &part.links {
                 let (a, b) = (id(*a), id(*b));
@@ -97,7 +98,7 @@ impl GraphLayout {
                 let [left, _] = layout.neighbours.entry(b).or_default();
                 left.push(a);
             }
-            for (layer, nets) in routes::nets(&flow).into_iter().enumerate() {
+            for (layer, nets) in routes::nets(&rows).into_iter().enumerate() {
                 let most = nets.iter().filter_map(|net| net.track).max();
                 if let (Some(gap), Some(most)) = (gaps.get_mut(layer), most) {
                     // Space for a line, the tracks and the arrow head.
@@ -105,25 +106,25 @@ impl GraphLayout {
                 }
                 layout.add_nets(layer, nets);
             }
-            layout.add_items(&flow);
+            layout.add_items(&rows);
         }
         let room = width.saturating_sub(gaps.iter().sum());
-        let wide = match room.checked_div(plan.depth) {
+        let box_width = match room.checked_div(plan.depth) {
             None => WIDTH_RANGE.1.min(width.max(WIDTH_RANGE.0)),
-            Some(wide) if wide >= WIDTH_RANGE.0 => wide.min(WIDTH_RANGE.1),
+            Some(box_width) if box_width >= WIDTH_RANGE.0 => box_width.min(WIDTH_RANGE.1),
             // If the board must scroll anyway, use readable boxes.
             Some(_) => COMFORTABLE_WIDTH,
         };
-        layout.size = (wide, tall);
+        layout.size = (box_width, box_height);
         let mut next = 0;
         for layer in 0..plan.depth {
             layout.columns.push(next);
-            next += wide + gaps.get(layer).copied().unwrap_or(MIN_GAP);
+            next += box_width + gaps.get(layer).copied().unwrap_or(MIN_GAP);
         }
         layout.add_isolated(&plan.isolated, width);
         let mut columns = layout.columns.iter().zip(&layout.boxes);
         let last = columns.rfind(|(_, boxes)| !boxes.is_empty());
-        layout.total.0 = last.map_or(0, |(column, _)| column + wide);
+        layout.total.0 = last.map_or(0, |(column, _)| column + box_width);
         layout
     }
 
@@ -135,10 +136,10 @@ impl GraphLayout {
         }
     }
 
-    fn add_items(&mut self, flow: &RowLayout) {
-        for (layer, items) in flow.layers.iter().enumerate() {
+    fn add_items(&mut self, rows: &RowLayout) {
+        for (layer, items) in rows.layers.iter().enumerate() {
             self.bends.resize_with(self.bends.len().max(layer + 1), Vec::new);
-            for item in items.iter().filter_map(|index| flow.items.get(*index)) {
+            for item in items.iter().filter_map(|index| rows.items.get(*index)) {
                 let row = item.row + self.total.1;
                 match item.task {
                     Some(id) => self.add(id, layer, row),
@@ -150,8 +151,8 @@ impl GraphLayout {
                 }
             }
         }
-        self.total.1 += flow.height;
-        self.hidden += flow.hidden;
+        self.total.1 += rows.height;
+        self.hidden += rows.hidden;
     }
 
     fn add(&mut self, id: u64, layer: usize, row: usize) {
@@ -164,9 +165,10 @@ impl GraphLayout {
 
     /// Places the tasks without dependencies below, as many per row as fit.
     fn add_isolated(&mut self, isolated: &[u64], width: usize) {
-        let (wide, tall) = self.size;
-        let end = self.columns.last().map_or(0, |last| last + wide + MIN_GAP);
-        let more = (0..).map(|n| end + n * (wide + MIN_GAP)).take_while(|x| x + wide <= width);
+        let (box_width, box_height) = self.size;
+        let end = self.columns.last().map_or(0, |last| last + box_width + MIN_GAP);
+        let more =
+            (0..).map(|n| end + n * (box_width + MIN_GAP)).take_while(|x| x + box_width <= width);
         self.columns.extend(more);
         if self.columns.is_empty() {
             self.columns.push(0);
@@ -178,24 +180,24 @@ impl GraphLayout {
             self.isolated = Some(self.total.1);
             self.total.1 += 1;
         }
-        let fits = self.columns.iter().filter(|x| *x + wide <= width).count().max(1);
+        let fits = self.columns.iter().filter(|x| *x + box_width <= width).count().max(1);
         for (index, id) in isolated.iter().enumerate() {
-            let row = self.total.1 + index / fits * tall + 1;
+            let row = self.total.1 + index / fits * box_height + 1;
             self.add(*id, index % fits, row);
         }
-        self.total.1 += isolated.len().div_ceil(fits) * tall;
+        self.total.1 += isolated.len().div_ceil(fits) * box_height;
     }
 
     /// The task after a movement command.
-    pub(super) fn step(&self, from: u64, page: usize, command: Command) -> Option<u64> {
+    pub(super) fn step(&self, from: u64, page: usize, command: KeyCommand) -> Option<u64> {
         let &(layer, row) = self.positions.get(&from)?;
         let boxes = self.boxes.get(layer)?;
         let index = boxes.partition_point(|(other_row, _)| *other_row < row);
         let to = match command {
-            Command::Left => self.nearest_beside(from, layer.checked_sub(1), row, 0),
-            Command::Right => self.nearest_beside(from, Some(layer + 1), row, 1),
-            Command::First => self.boxes.first()?.first().map(|(_, id)| *id),
-            Command::Last => self.boxes.last()?.last().map(|(_, id)| *id),
+            KeyCommand::Left => self.nearest_beside(from, layer.checked_sub(1), row, 0),
+            KeyCommand::Right => self.nearest_beside(from, Some(layer + 1), row, 1),
+            KeyCommand::First => self.boxes.first()?.first().map(|(_, id)| *id),
+            KeyCommand::Last => self.boxes.last()?.last().map(|(_, id)| *id),
             _ => {
                 let to = step(index, boxes.len(), page, command)?;
                 let inside = boxes.get(to).map(|(_, id)| *id);
@@ -226,8 +228,8 @@ impl GraphLayout {
     }
 
     /// From the top or bottom of a layer: the nearest task of another layer in that direction.
-    fn nearest_in_other_layer(&self, layer: usize, row: usize, command: Command) -> Option<u64> {
-        let is_down = matches!(command, Command::Down | Command::PageDown);
+    fn nearest_in_other_layer(&self, layer: usize, row: usize, command: KeyCommand) -> Option<u64> {
+        let is_down = matches!(command, KeyCommand::Down | KeyCommand::PageDown);
         let nearest = |(other, boxes): (usize, &Vec<(usize, u64)>)| {
             let index =
                 boxes.partition_point(|(other_row, _)| *other_row < row + usize::from(is_down));

@@ -58,12 +58,12 @@ impl GraphPlan {
             .collect();
         let path = graph.critical_path();
         let index = |id: Option<&TaskId>| indexes.get(id?).copied();
-        let steps: BTreeSet<(usize, usize)> = path
+        let critical_steps: BTreeSet<(usize, usize)> = path
             .windows(2)
             .filter_map(|pair| Some((index(pair.first())?, index(pair.get(1))?)))
             .collect();
         if order.len() <= MAX_TASKS_TO_REDUCE {
-            reduce(&mut before, &steps);
+            reduce(&mut before, &critical_steps);
         }
         let mut layers: Vec<usize> = Vec::with_capacity(order.len());
         for before in &before {
@@ -94,7 +94,7 @@ impl GraphPlan {
             let mut links = Vec::new();
             for (to, index) in group.iter().enumerate() {
                 for b in before.get(*index).into_iter().flatten() {
-                    let heavy = steps.contains(&(*b, *index));
+                    let heavy = critical_steps.contains(&(*b, *index));
                     links.extend(local.get(b).map(|from| (*from, to, heavy)));
                 }
             }
@@ -114,7 +114,7 @@ impl GraphPlan {
 
 /// Removes redundant lines (transitive reduction): a task that waits for the end of a chain waits for all
 /// of it. The dependencies of each task are in descending order.
-fn reduce(before: &mut [Vec<usize>], steps: &BTreeSet<(usize, usize)>) {
+fn reduce(before: &mut [Vec<usize>], critical_steps: &BTreeSet<(usize, usize)>) {
     let word_count = before.len().div_ceil(64);
     let mut ancestors: Vec<Vec<u64>> = Vec::with_capacity(before.len());
     for (index, before) in before.iter_mut().enumerate() {
@@ -129,7 +129,7 @@ fn reduce(before: &mut [Vec<usize>], steps: &BTreeSet<(usize, usize)>) {
                     *word |= bit;
                 }
             }
-            !is_known || steps.contains(&(*b, index))
+            !is_known || critical_steps.contains(&(*b, index))
         });
         ancestors.push(all);
     }

@@ -64,22 +64,22 @@ impl Net {
 }
 
 /// The nets to the right of each layer.
-pub(super) fn nets(flow: &RowLayout) -> Vec<Vec<Net>> {
+pub(super) fn nets(layout: &RowLayout) -> Vec<Vec<Net>> {
     let mut to: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (a, b, _) in &flow.links {
+    for (a, b, _) in &layout.links {
         to.entry(*a).or_default().push(*b);
     }
     // Lines with the same targets share a net; otherwise many lines into one task would each need a track.
     let mut groups: BTreeMap<(usize, Vec<usize>), Net> = BTreeMap::new();
     let mut net_of: BTreeMap<usize, (usize, Vec<usize>)> = BTreeMap::new();
-    let row = |index: usize| flow.items.get(index).map_or(0, |item| item.row);
+    let row = |index: usize| layout.items.get(index).map_or(0, |item| item.row);
     for (from, mut to) in to {
-        let Some(item) = flow.items.get(from) else { continue };
+        let Some(item) = layout.items.get(from) else { continue };
         to.sort_unstable();
         let key = (item.layer, to);
         let net = groups.entry(key.clone()).or_default();
         if net.to.is_empty() {
-            let is_task = |index: usize| flow.items.get(index).is_some_and(|i| i.task.is_some());
+            let is_task = |index: usize| layout.items.get(index).is_some_and(|i| i.task.is_some());
             net.to = key.1.iter().map(|index| (row(*index), is_task(*index))).collect();
             net.to.sort_unstable();
         }
@@ -87,12 +87,12 @@ pub(super) fn nets(flow: &RowLayout) -> Vec<Vec<Net>> {
         net.live |= !item.done;
         net_of.insert(from, key);
     }
-    for (a, b, _) in flow.links.iter().filter(|(_, _, heavy)| *heavy) {
+    for (a, b, _) in layout.links.iter().filter(|(_, _, heavy)| *heavy) {
         if let Some(net) = net_of.get(a).and_then(|key| groups.get_mut(key)) {
             net.heavy = Some((row(*a), row(*b)));
         }
     }
-    let mut channels = vec![Vec::new(); flow.layers.len()];
+    let mut channels = vec![Vec::new(); layout.layers.len()];
     for ((layer, _), mut net) in groups {
         net.from.sort_unstable();
         net.rows = net.from.iter().copied().chain(net.to.iter().map(|(row, _)| *row)).collect();

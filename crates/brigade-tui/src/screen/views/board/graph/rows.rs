@@ -38,25 +38,25 @@ pub(super) struct RowLayout {
 }
 
 impl RowLayout {
-    /// Lays out tasks as boxes of height `tall`; lines attach to a box's second row.
-    pub(super) fn new(part: &GraphPart, tall: usize) -> Self {
-        let mut flow = Self::default();
+    /// Lays out tasks as boxes of height `box_height`; lines attach to a box's second row.
+    pub(super) fn new(part: &GraphPart, box_height: usize) -> Self {
+        let mut layout = Self::default();
         for task in &part.tasks {
             let (task, layer, done) = (Some(task.id), task.layer, task.done);
-            flow.items.push(LayoutItem { task, layer, done, ..LayoutItem::default() });
+            layout.items.push(LayoutItem { task, layer, done, ..LayoutItem::default() });
         }
-        flow.add_links(part);
-        let depth = flow.items.iter().map(|item| item.layer + 1).max().unwrap_or(0);
-        flow.layers = vec![Vec::new(); depth];
-        for (index, item) in flow.items.iter().enumerate() {
-            if let Some(layer) = flow.layers.get_mut(item.layer) {
+        layout.add_links(part);
+        let depth = layout.items.iter().map(|item| item.layer + 1).max().unwrap_or(0);
+        layout.layers = vec![Vec::new(); depth];
+        for (index, item) in layout.items.iter().enumerate() {
+            if let Some(layer) = layout.layers.get_mut(item.layer) {
                 layer.push(index);
             }
         }
-        let neighbours = flow.neighbours();
-        flow.order_layers(&neighbours);
-        flow.assign_rows(&neighbours, tall);
-        flow
+        let neighbours = layout.neighbours();
+        layout.order_layers(&neighbours);
+        layout.assign_rows(&neighbours, box_height);
+        layout
     }
 
     /// Splits long lines into one link per layer. Lines from the same task share points as far as possible.
@@ -176,9 +176,9 @@ impl RowLayout {
     }
 
     /// Assigns rows: each item as close as possible to its neighbours, in order and without overlap.
-    fn assign_rows(&mut self, [left, right]: &[Vec<Vec<(usize, f64)>>; 2], tall: usize) {
+    fn assign_rows(&mut self, [left, right]: &[Vec<Vec<(usize, f64)>>; 2], box_height: usize) {
         let mut rows = vec![0.0; self.items.len()];
-        let offsets = self.offsets(tall);
+        let offsets = self.offsets(box_height);
         let depth = self.layers.len();
         for sweep in 0..2 * SWEEPS + 1 {
             for step in 0..depth {
@@ -212,13 +212,13 @@ impl RowLayout {
         let first = tops.fold(f64::INFINITY, f64::min);
         for (item, row) in self.items.iter_mut().zip(rows) {
             item.row = to_row(row - first);
-            let below = if item.task.is_some() { tall.saturating_sub(2) } else { 0 };
+            let below = if item.task.is_some() { box_height.saturating_sub(2) } else { 0 };
             self.height = self.height.max(item.row + below + 1);
         }
     }
 
     /// The minimum distance of each item from the top of its layer.
-    fn offsets(&self, tall: usize) -> Vec<f64> {
+    fn offsets(&self, box_height: usize) -> Vec<f64> {
         let is_task = |item: usize| self.items.get(item).is_some_and(|item| item.task.is_some());
         let mut offsets = vec![0.0; self.items.len()];
         for layer in &self.layers {
@@ -226,7 +226,7 @@ impl RowLayout {
             let mut next = 0;
             for item in layer {
                 let (above, below) =
-                    if is_task(*item) { (1, tall.saturating_sub(2)) } else { (0, 0) };
+                    if is_task(*item) { (1, box_height.saturating_sub(2)) } else { (0, 0) };
                 if let Some(offset) = offsets.get_mut(*item) {
                     *offset = to_f64(next + above);
                 }
@@ -316,51 +316,51 @@ mod tests {
     }
 
     /// The tasks of each layer with their rows, top to bottom.
-    fn rows(flow: &RowLayout) -> Vec<Vec<(u64, usize)>> {
+    fn rows(layout: &RowLayout) -> Vec<Vec<(u64, usize)>> {
         let task_row = |item: &usize| {
-            let item = flow.items[*item];
+            let item = layout.items[*item];
             Some((item.task?, item.row))
         };
-        flow.layers.iter().map(|layer| layer.iter().filter_map(task_row).collect()).collect()
+        layout.layers.iter().map(|layer| layer.iter().filter_map(task_row).collect()).collect()
     }
 
     #[test]
     fn a_chain_is_straight() {
-        let flow = RowLayout::new(&part(&[(1, 0), (2, 1), (3, 2)], &[(0, 1), (1, 2)]), 3);
-        assert_eq!(rows(&flow), [[(1, 1)], [(2, 1)], [(3, 1)]]);
-        assert_eq!(flow.height, 3);
+        let layout = RowLayout::new(&part(&[(1, 0), (2, 1), (3, 2)], &[(0, 1), (1, 2)]), 3);
+        assert_eq!(rows(&layout), [[(1, 1)], [(2, 1)], [(3, 1)]]);
+        assert_eq!(layout.height, 3);
     }
 
     #[test]
     fn a_diamond_is_symmetric() {
         let links = [(0, 1), (0, 2), (1, 3), (2, 3)];
-        let flow = RowLayout::new(&part(&[(1, 0), (2, 1), (3, 1), (4, 2)], &links), 3);
-        assert_eq!(rows(&flow)[1], [(2, 1), (3, 4)]);
+        let layout = RowLayout::new(&part(&[(1, 0), (2, 1), (3, 1), (4, 2)], &links), 3);
+        assert_eq!(rows(&layout)[1], [(2, 1), (3, 4)]);
         assert_eq!(
-            rows(&flow)[0],
-            rows(&flow)[2].iter().map(|&(_, row)| (1, row)).collect::<Vec<_>>()
+            rows(&layout)[0],
+            rows(&layout)[2].iter().map(|&(_, row)| (1, row)).collect::<Vec<_>>()
         );
-        assert_eq!(flow.height, 6);
+        assert_eq!(layout.height, 6);
     }
 
     #[test]
     fn avoidable_crossings_are_removed() {
         // Links 1–4 and 2–3 would cross if tasks were ordered by number.
-        let flow = RowLayout::new(&part(&[(1, 0), (2, 0), (3, 1), (4, 1)], &[(0, 3), (1, 2)]), 3);
+        let layout = RowLayout::new(&part(&[(1, 0), (2, 0), (3, 1), (4, 1)], &[(0, 3), (1, 2)]), 3);
         let mut positions = vec![0.0; 4];
-        number_positions(&flow.layers, &mut positions);
-        assert_eq!(flow.crossings(&positions), Some(0));
+        number_positions(&layout.layers, &mut positions);
+        assert_eq!(layout.crossings(&positions), Some(0));
     }
 
     #[test]
     fn a_long_line_passes_through_intermediate_layers() {
         let links = [(0, 1), (1, 2), (0, 2)];
-        let flow = RowLayout::new(&part(&[(1, 0), (2, 1), (3, 2)], &links), 3);
-        assert_eq!(flow.items.len(), 4, "one bend beside 2");
-        let (two, bend) = (flow.items[1], flow.items[3]);
+        let layout = RowLayout::new(&part(&[(1, 0), (2, 1), (3, 2)], &links), 3);
+        assert_eq!(layout.items.len(), 4, "one bend beside 2");
+        let (two, bend) = (layout.items[1], layout.items[3]);
         assert_eq!((two.layer, bend.layer), (1, 1));
         assert!(two.row.abs_diff(bend.row) > 1, "{two:?} {bend:?}");
-        assert_eq!(flow.hidden, 0);
+        assert_eq!(layout.hidden, 0);
     }
 
     /// Boxes keep their order and never overlap.
@@ -371,10 +371,10 @@ mod tests {
             .flat_map(|a| [(a, (a * 7 + 3) % 60), (a, (a * 11 + 5) % 60)])
             .filter(|&(a, b)| a % 5 < b % 5)
             .collect();
-        let flow = RowLayout::new(&part(&tasks, &links), 4);
-        for layer in &flow.layers {
+        let layout = RowLayout::new(&part(&tasks, &links), 4);
+        for layer in &layout.layers {
             for pair in layer.windows(2) {
-                let (above, below) = (flow.items[pair[0]], flow.items[pair[1]]);
+                let (above, below) = (layout.items[pair[0]], layout.items[pair[1]]);
                 let end = above.row + if above.task.is_some() { 3 } else { 1 };
                 let start = below.row - usize::from(below.task.is_some());
                 assert!(end <= start, "{above:?} {below:?}");

@@ -1,7 +1,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use super::super::act;
+use super::super::handle;
 use super::super::tests::{BOARD, screen};
 use super::*;
 use crate::screen::test_support::draw_text;
@@ -9,7 +9,7 @@ use crate::screen::test_support::draw_text;
 /// The drawn graph, without the title, tabs and bottom lines.
 fn seen(board: &str, width: u16, height: u16) -> String {
     let mut screen = screen(&["ada", "ben", "cleo"], board);
-    act(&mut screen, Command::Graph);
+    handle(&mut screen, KeyCommand::Graph);
     let text = draw_text(&mut screen, width, height);
     let lines: Vec<&str> = text.lines().skip(2).take(usize::from(height) - 4).collect();
     lines.join("\n").trim_end().to_owned()
@@ -70,7 +70,7 @@ fn the_graph_scrolls_to_the_selected_task() {
     }
     for (width, height) in [(80, 24), (120, 40), (30, 12)] {
         let mut screen = screen(&[], &board);
-        act(&mut screen, Command::Graph);
+        handle(&mut screen, KeyCommand::Graph);
         for id in [1, 7, 100, 1100, 199] {
             screen.task = Some(id);
             let text = draw_text(&mut screen, width, height);
@@ -117,14 +117,19 @@ fn five_thousand_tasks_are_drawn_quickly() {
     ];
     for (name, board) in boards {
         let mut screen = screen(&["ada"], &board);
-        act(&mut screen, Command::Graph);
+        handle(&mut screen, KeyCommand::Graph);
         let begun = Instant::now();
         draw_text(&mut screen, 120, 40);
         let first = begun.elapsed();
         let begun = Instant::now();
-        for command in [Command::Right, Command::Down, Command::Last, Command::Left, Command::First]
-        {
-            act(&mut screen, command);
+        for command in [
+            KeyCommand::Right,
+            KeyCommand::Down,
+            KeyCommand::Last,
+            KeyCommand::Left,
+            KeyCommand::First,
+        ] {
+            handle(&mut screen, command);
             draw_text(&mut screen, 120, 40);
         }
         let again = begun.elapsed() / 5;
