@@ -35,20 +35,20 @@ use super::style::Theme;
 use super::terminal::Terminal;
 use crate::view::View;
 
-/// The person's choices, and facts about the terminal.
+/// How to show the dashboard: the person's choices, and facts about the terminal.
 #[derive(Clone, Debug)]
 pub struct UiOptions {
-    /// The view to begin with.
+    /// The view to start in.
     pub view: View,
-    /// A journal to play, in place of a team.
+    /// A journal to replay instead of showing a team.
     pub replay: Option<PathBuf>,
-    /// How many times as fast as it was; 0 shows its end.
+    /// Speed of the replay, as a multiple of the original; 0 shows the end immediately.
     pub speed: f64,
-    /// Whether the mouse is left to the terminal.
+    /// Whether to leave the mouse to the terminal.
     pub no_mouse: bool,
     /// Whether to draw in colour.
     pub color: bool,
-    /// Whether the terminal cannot move its cursor.
+    /// Whether the terminal cannot move its cursor, so that nothing can be drawn.
     pub is_dumb: bool,
     /// Whether the person works over ssh, where no browser can be opened.
     pub is_remote: bool,
