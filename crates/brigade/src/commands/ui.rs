@@ -1,6 +1,6 @@
 //! `brigade ui`
 
-use brigade_tui::Options;
+use brigade_tui::UiOptions;
 
 use crate::cli::Ui;
 use crate::context::Context;
@@ -8,7 +8,7 @@ use crate::error::CliError;
 use crate::{env, exit};
 
 pub(crate) async fn run(context: Context, ui: Ui) -> Result<u8, CliError> {
-    let options = Options {
+    let options = UiOptions {
         view: ui.view,
         replay: ui.replay,
         speed: ui.speed,
