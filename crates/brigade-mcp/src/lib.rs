@@ -7,8 +7,10 @@
 
 #![forbid(unsafe_code)]
 
+mod board_view;
 mod call_context;
 mod framing;
+mod handler;
 mod prompts;
 mod read_marks;
 mod reply;

@@ -7,8 +7,6 @@ mod mail;
 mod staff;
 mod team;
 
-pub(super) use self::board::task_lines;
-
 use std::pin::Pin;
 use std::sync::Arc;
 

@@ -1,7 +1,6 @@
 //! Task board tools.
 
 use brigade_core::board::{self, TaskPlan, Update};
-use brigade_core::graph::Graph;
 use brigade_wire::change::Change;
 use brigade_wire::name::TaskId;
 use brigade_wire::task::Status;
@@ -9,10 +8,10 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+use crate::board_view::{TaskLine, render, task_lines};
 use crate::call_context::Desk;
 pub(super) use crate::reply::Done;
 use crate::reply::{Refusal, Reply};
-use brigade_core::text;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -110,18 +109,6 @@ pub(super) struct TaskReply {
     task: Map<String, Value>,
 }
 
-/// A task in a list.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct TaskLine {
-    id: String,
-    subject: String,
-    status: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    owner: Option<String>,
-    blocked_by: Vec<String>,
-}
-
 pub(super) async fn task_create(desk: &Desk<'_>, args: TaskCreate) -> Result<Reply, Refusal> {
     let plan = TaskPlan {
         subject: args.subject,
@@ -200,32 +187,6 @@ pub(super) async fn task_update(desk: &Desk<'_>, args: TaskUpdate) -> Result<Rep
         _ => "",
     };
     Ok(Reply::done(format!("Task #{id} updated{next}")))
-}
-
-/// The tasks that Claude Code would show, sorted by number, each with what still blocks it.
-pub(crate) fn task_lines(graph: &Graph) -> Vec<TaskLine> {
-    let line = |(id, node): (TaskId, &brigade_core::graph::Node)| TaskLine {
-        id: id.to_string(),
-        subject: node.subject.clone(),
-        status: node.status.as_str().to_owned(),
-        owner: node.owner.clone(),
-        blocked_by: graph.waits_for(id).iter().map(ToString::to_string).collect(),
-    };
-    graph.nodes().map(line).collect()
-}
-
-/// A task in the format of Claude Code's own list.
-fn render(task: &TaskLine) -> String {
-    // A line break in the subject would look like two tasks.
-    let mut text = format!("#{} [{}] {}", task.id, task.status, text::one_line(&task.subject));
-    if let Some(owner) = &task.owner {
-        text = format!("{text} ({owner})");
-    }
-    if !task.blocked_by.is_empty() {
-        let blockers: Vec<String> = task.blocked_by.iter().map(|id| format!("#{id}")).collect();
-        text = format!("{text} [blocked by {}]", blockers.join(", "));
-    }
-    text
 }
 
 /// A task id as a number or as text.

@@ -6,8 +6,9 @@ use clap::CommandFactory;
 use clap_mangen::Man;
 
 use crate::cli::Cli;
-use crate::error::{CliError, Trouble, output_failed};
+use crate::error::{CliError, Trouble};
 use crate::{exit, output};
+use brigade_host::error::output_failed;
 
 pub(crate) fn run(dir: Option<&Path>) -> Result<u8, CliError> {
     let Some(dir) = dir else {

@@ -4,10 +4,9 @@ use std::borrow::Cow;
 
 use brigade_wire::Damage;
 use brigade_wire::settings::{self, Place, SettingChange, Settings};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::record::ChangedFile;
+use super::record::{ChangedFile, OurContent, OurSetting};
 
 /// An edit of a file.
 #[derive(Clone, Debug)]
@@ -41,34 +40,6 @@ pub(crate) struct WantedSetting {
     pub(crate) section: Option<&'static str>,
     pub(crate) key: &'static str,
     pub(crate) value: Value,
-}
-
-/// The part of a file that brigade wrote.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum OurContent {
-    Settings {
-        settings: Vec<OurSetting>,
-        /// The sections that were created for them.
-        sections: Vec<String>,
-    },
-    Pieces(Vec<String>),
-    Whole,
-}
-
-/// A setting that brigade wrote, and its previous value.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub(crate) struct OurSetting {
-    pub(crate) section: Option<String>,
-    pub(crate) key: String,
-    pub(crate) was: Option<Value>,
-    pub(crate) is: Value,
-}
-
-impl OurSetting {
-    fn place(&self) -> Place<'_> {
-        Place { section: self.section.as_deref(), key: &self.key }
-    }
 }
 
 /// The result of an edit.

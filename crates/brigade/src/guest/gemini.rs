@@ -4,8 +4,8 @@ use brigade_agents::driver::{TOOLS, ToolServer};
 use brigade_wire::settings::{Place, Settings};
 use serde_json::{Value, json};
 
-use super::edit::{Edit, EditDecision, OurContent, WantedSetting};
-use super::record::ChangedFile;
+use super::edit::{Edit, EditDecision, WantedSetting};
+use super::record::{ChangedFile, OurContent};
 
 const SECTION: &str = "mcpServers";
 

@@ -6,10 +6,11 @@ use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use brigade_wire::settings::Place;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::GuestError;
-use super::edit::OurContent;
 
 /// The lock file.
 const LOCK: &str = "lock";
@@ -33,6 +34,34 @@ pub(crate) struct ChangedFile {
     pub(crate) left: Vec<String>,
     /// The part that brigade wrote.
     pub(crate) put: OurContent,
+}
+
+/// The part of a file that brigade wrote.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OurContent {
+    Settings {
+        settings: Vec<OurSetting>,
+        /// The sections that were created for them.
+        sections: Vec<String>,
+    },
+    Pieces(Vec<String>),
+    Whole,
+}
+
+/// A setting that brigade wrote, and its previous value.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(crate) struct OurSetting {
+    pub(crate) section: Option<String>,
+    pub(crate) key: String,
+    pub(crate) was: Option<Value>,
+    pub(crate) is: Value,
+}
+
+impl OurSetting {
+    pub(crate) fn place(&self) -> Place<'_> {
+        Place { section: self.section.as_deref(), key: &self.key }
+    }
 }
 
 impl InitRecord {

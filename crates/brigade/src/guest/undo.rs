@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::edit::{self, OurContent};
+use super::edit;
 use super::file::UserFile;
-use super::record::{ChangedFile, InitRecord, RecordFolder};
+use super::record::{ChangedFile, InitRecord, OurContent, RecordFolder};
 use super::{GuestError, codex};
 
 /// The outcome for one file.
