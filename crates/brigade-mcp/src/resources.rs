@@ -105,7 +105,7 @@ fn failed(error: impl std::fmt::Display) -> ErrorData {
 /// others.
 async fn log(seat: &Seat) -> Result<String, StoreError> {
     let all = seat.role().await? == Some(Role::Lead);
-    let mut records = seat.store.proceedings(&seat.team).await?;
+    let mut records = seat.history_without_work().await?;
     records.retain(|record| all || concerns(seat, record));
     let start = records.len().saturating_sub(LOG_RECORDS);
     let text =
@@ -174,7 +174,7 @@ pub(super) async fn subscribe(
         std::mem::replace(&mut subscribed.watched, true)
     };
     if !watched {
-        match seat.store.watch_without_work(&seat.team).await {
+        match seat.watch_without_work().await {
             Ok(watch) => {
                 drop(tokio::spawn(notify(seat, watch, subscriptions.clone(), peer)));
             }

@@ -1,7 +1,6 @@
 //! The team's members, as tools and resources show them.
 
 use brigade_core::seat::Seat;
-use brigade_core::store::StoreError;
 use brigade_wire::team::Team;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
@@ -29,8 +28,7 @@ pub(super) async fn with_team<T>(
     seat: &Seat,
     read: impl FnOnce(&Team<'_>) -> T,
 ) -> Result<T, Refusal> {
-    let gone = || StoreError::NoTeam { team: seat.team.clone() };
-    let config = seat.store.team(&seat.team).await?.ok_or_else(gone)?;
+    let config = seat.config().await?;
     let damaged = |_| Refusal::new("the team's configuration cannot be read; try again");
     let team = Team::read(&config.bytes).map_err(damaged)?;
     Ok(read(&team))

@@ -159,7 +159,7 @@ pub async fn run(context: Context, ui: &Options) -> Result<(), HostError> {
 /// Opens the team named on the command line, else the only team, else the team of this folder's
 /// `brigade.toml`. With several other teams, opens the first one and asks which to show.
 async fn open_any(context: &Context, theme: Theme) -> Result<(Screen, Source), HostError> {
-    let teams = context.store.teams().await?;
+    let teams = context.teams().await?;
     let folder_team = || team_file::team_of(&context.cwd).filter(|team| teams.contains(team));
     match (context.named_team(), teams.as_slice()) {
         (None, [first, _, ..]) if folder_team().is_none() => {
@@ -178,17 +178,17 @@ async fn open(
     team: TeamName,
     theme: Theme,
 ) -> Result<(Screen, Source), HostError> {
-    let (feed, library) = context.store.chronicle(&team).await?;
+    let (feed, library) = context.event_stream(&team).await?;
     let mut screen = Screen::new(team.to_string(), library, theme, context.clock.now());
     // Without an identity on this team, the dashboard is view-only.
     screen.me = context.identity(&team).await.ok();
     if let Some(me) = context.named_member() {
         let seat = context.seat_of(team.clone(), me.clone());
-        if context.store.team(&team).await?.is_some() && seat.role().await?.is_none() {
+        if context.team_exists(&team).await? && seat.role().await?.is_none() {
             return Err(seat.absent().await?.into());
         }
     }
-    screen.teams = context.store.teams().await?;
+    screen.teams = context.teams().await?;
     Ok((screen, Source::Live(feed)))
 }
 
@@ -324,7 +324,7 @@ impl EventLoop<'_> {
             Effect::LookForTeams => {
                 let (context, answer) = (Arc::clone(self.context), self.answer.clone());
                 tokio::spawn(async move {
-                    if let Ok(teams) = context.store.teams().await {
+                    if let Ok(teams) = context.teams().await {
                         let _ignored = answer.send(ScreenEvent::Teams(teams));
                     }
                 });

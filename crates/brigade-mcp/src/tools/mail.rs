@@ -163,7 +163,7 @@ pub(super) async fn wait_for_messages(
     let seconds = args.timeout_seconds.unwrap_or(DEFAULT_WAIT).min(MAX_WAIT);
     let end = began + Duration::from_secs(seconds);
     // Watch first, then read, so that a message in between is not missed.
-    let mut watch = seat.store.watch_without_work(&seat.team).await?;
+    let mut watch = seat.watch_without_work().await?;
     let mut next_progress = began + PROGRESS_INTERVAL;
     loop {
         let unseen = desk.unseen().await?;

@@ -23,8 +23,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 pub(crate) async fn run(context: &Context, follow: bool) -> Result<u8, CliError> {
     let seat = context.seat().await?;
     // Start the watch before reading the waiting requests, so that no later request is missed.
-    let watch =
-        if follow { Some(context.store.watch_without_work(&seat.team).await?) } else { None };
+    let watch = if follow { Some(seat.watch_without_work().await?) } else { None };
     let waiting = patiently(approvals::waiting(&seat)).await?;
     let now = context.clock.now();
     if let Some(watch) = watch {

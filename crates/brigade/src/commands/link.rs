@@ -91,7 +91,7 @@ impl HostLinks {
         if !self.named.is_empty() {
             return Ok(self.named.clone());
         }
-        Ok(self.context.store.teams().await?.into_iter().collect())
+        Ok(self.context.teams().await?.into_iter().collect())
     }
 
     async fn once(&self) -> Result<u8, CliError> {

@@ -68,7 +68,7 @@ struct Counts {
 pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
     let teams = match context.named_team() {
         Some(_) => vec![context.team().await?],
-        None => context.store.teams().await?,
+        None => context.teams().await?,
     };
     let host = context.host()?;
     let mut overviews = Vec::new();
@@ -93,8 +93,8 @@ pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
 }
 
 async fn read_overview(host: &Host, seat: &Seat) -> Result<TeamOverview, CliError> {
-    let config = show::config(seat).await?;
-    let team = show::read(seat, &config)?;
+    let config = seat.config().await?;
+    let team = seat.read(&config)?;
     let mut members = Vec::new();
     for member in team.members() {
         let Some(name) = member.name() else { continue };

@@ -114,7 +114,7 @@ async fn is_alone(host: &Host, seat: &Seat) -> Result<bool, CliError> {
     if !host.leads(seat).await? {
         return Ok(false);
     }
-    let Some(config) = seat.store.team(&seat.team).await? else { return Ok(false) };
+    let Some(config) = seat.find_config().await? else { return Ok(false) };
     let team = Team::read(&config.bytes).map_err(CliError::failed)?;
     let lead = MemberName::lead();
     let known = [lead.as_str(), seat.name.as_str()];

@@ -55,7 +55,7 @@ pub(crate) async fn run(context: &Context, only_metrics: bool) -> Result<u8, Cli
 
 /// The hint to print if no team runs on this host.
 async fn hint(context: &Context, host: &Host) -> Result<String, CliError> {
-    let stored = context.store.teams().await?;
+    let stored = context.teams().await?;
     Ok(match stored.as_slice() {
         [] => no_team_hint(context, host),
         teams => {

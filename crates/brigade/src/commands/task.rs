@@ -12,7 +12,6 @@ use brigade_wire::change::Change;
 use brigade_wire::name::{MemberName, TaskId};
 use serde_json::json;
 
-use super::team::show::member_names;
 use crate::cli::{TaskAdd, TaskCommand, TaskUpdate};
 use crate::context::Context;
 use crate::error::{CliError, CliTrouble};
@@ -39,7 +38,7 @@ async fn add(context: &Context, task: TaskAdd) -> Result<u8, CliError> {
     let seat = context.seat().await?;
     if let Some(owner) = &task.owner {
         // Check the owner first, so that a failure does not leave an unassigned task on the board.
-        let members = member_names(&seat).await?;
+        let members = seat.member_names().await?;
         if !members.iter().any(|member| member == owner.as_str()) {
             return Err(BoardError::NoMember { name: owner.to_string(), members }.into());
         }

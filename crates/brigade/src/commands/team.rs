@@ -91,7 +91,7 @@ async fn join(context: &Context, member: &TeamJoin) -> Result<u8, CliError> {
 
 async fn leave(context: &Context, name: &MemberName) -> Result<u8, CliError> {
     let seat = context.seat_or(name).await?;
-    let members = show::member_names(&seat).await?;
+    let members = seat.member_names().await?;
     let roster::Left { was_there, released } = patiently(roster::leave(&seat, name)).await?;
     let team = &seat.team;
     if released.is_empty() && !was_there {

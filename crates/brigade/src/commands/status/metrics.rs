@@ -56,7 +56,7 @@ struct Mailbox {
 pub(super) async fn run(context: &Context) -> Result<u8, CliError> {
     let teams = match context.named_team() {
         Some(_) => vec![context.team().await?],
-        None => context.store.teams().await?,
+        None => context.teams().await?,
     };
     let metrics = Metrics::read(context, teams).await?;
     if context.json {
@@ -99,8 +99,8 @@ impl TeamMetrics {
         team: TeamName,
         retention: Option<u64>,
     ) -> Result<Option<Self>, CliError> {
-        let Some(config) = context.store.team(&team).await? else { return Ok(None) };
         let seat = context.seat_of(team.clone(), MemberName::lead());
+        let Some(config) = seat.find_config().await? else { return Ok(None) };
         let mut tasks = TaskCounts::default();
         for (_, document) in board::list(&seat).await?.0 {
             let Ok(task) = Task::read(&document.bytes) else { continue };
@@ -118,7 +118,7 @@ impl TeamMetrics {
         let now = context.clock.now();
         let (mut mailboxes, mut strain) = (Vec::new(), Strain::default());
         for name in names {
-            let depth = depth::depth(context.store.as_ref(), &team, &name).await?;
+            let depth = depth::depth(&*seat.store, &team, &name).await?;
             strain = strain + depth.strain.unwrap_or_default();
             mailboxes.push(Mailbox::new(depth, now, retention));
         }

@@ -19,7 +19,7 @@ pub(super) async fn export(
     team: &TeamName,
     file: &Path,
 ) -> Result<u8, CliError> {
-    let (store, now) = (context.store.as_ref(), context.clock.now());
+    let (store, now) = (&*context.store, context.clock.now());
     if file == Path::new("-") {
         let mut out = BufWriter::new(io::stdout());
         export::export(store, team, now, &mut out).await?;
@@ -60,7 +60,7 @@ pub(super) async fn import(
     file: &Path,
     name: Option<&TeamName>,
 ) -> Result<u8, CliError> {
-    let store = context.store.as_ref();
+    let store = &*context.store;
     let imported = if file == Path::new("-") {
         let mut bytes = Vec::new();
         io::stdin().read_to_end(&mut bytes).map_err(failed("read", file))?;
