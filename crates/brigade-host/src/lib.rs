@@ -24,6 +24,7 @@ pub mod answer;
 pub mod context;
 pub mod down;
 pub mod error;
+mod error_core;
 #[cfg(feature = "nats")]
 mod error_nats;
 pub mod history_text;

@@ -11,7 +11,6 @@ use serde::Deserialize;
 use crate::call_context::Desk;
 pub(super) use crate::reply::Done;
 use crate::reply::{Refusal, Reply};
-use brigade_host::HostError;
 use brigade_host::progress::{Ended, silent};
 use brigade_host::shutdown::Manner;
 use brigade_host::{down, spawn};
@@ -110,12 +109,5 @@ async fn leading<'d>(desk: &'d Desk<'_>) -> Result<&'d Seat, Refusal> {
     match seat.role().await? {
         Some(Role::Lead) => Ok(seat),
         _ => Err(Refusal::new("only the lead can start and stop teammates")),
-    }
-}
-
-impl From<HostError> for Refusal {
-    fn from(error: HostError) -> Self {
-        let hints: Vec<String> = error.hints.iter().map(|hint| format!("; {hint}")).collect();
-        Self::new(format!("{error}{}", hints.concat()))
     }
 }
