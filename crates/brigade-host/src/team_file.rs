@@ -2,14 +2,14 @@
 //!
 //! [`read`] returns the team with defaults filled in, or all mistakes in the file with their positions.
 
-mod board;
-mod form;
+mod tasks;
+mod tables;
 #[cfg(test)]
-mod laws;
+mod property_tests;
 mod mistake;
 mod prompt;
 mod resolve;
-mod shape;
+mod toml_value;
 pub mod starter;
 
 use std::fmt::Write as _;
@@ -22,11 +22,11 @@ use brigade_wire::name::TeamName;
 use thiserror::Error;
 use toml::de::{DeTable, DeValue};
 
-pub use self::board::graph;
-pub use self::form::schema;
+pub use self::tasks::graph;
+pub use self::tables::schema;
 pub use self::mistake::Mistake;
 use self::mistake::Mistakes;
-use self::shape::TomlValue as _;
+use self::toml_value::TomlValue as _;
 use crate::error::HostError;
 use crate::location::Address;
 use crate::spec::TeamSpec;
@@ -195,7 +195,7 @@ pub fn location(path: &Path) -> Result<Option<(Address, Option<PathBuf>)>, TeamF
     }
     let mut keys = document.into_inner();
     let store = keys.remove("store").and_then(|value| Address::read(value, &mut mistakes));
-    let creds = keys.remove("creds").and_then(|value| form::NonEmpty::read(value, &mut mistakes));
+    let creds = keys.remove("creds").and_then(|value| tables::NonEmpty::read(value, &mut mistakes));
     if !mistakes.is_empty() {
         let mistakes = mistakes.placed(&text);
         return Err(TeamFileError::Mistakes { path: path.to_owned(), mistakes });
@@ -218,7 +218,7 @@ fn parse(text: &str, root: &Path) -> Result<TeamSpec, Vec<Mistake>> {
     }
     let span = document.span();
     let document = toml::Spanned::new(span, DeValue::Table(document.into_inner()));
-    let file = form::File::read(document, &mut mistakes);
+    let file = tables::File::read(document, &mut mistakes);
     let team = file.and_then(|file| resolve::team(&file, root, &mut mistakes));
     match team {
         Some(team) if mistakes.is_empty() => Ok(team),

@@ -4,7 +4,7 @@
 mod board;
 mod handshake;
 mod mail;
-mod staff;
+mod members;
 mod team;
 
 use std::pin::Pin;
@@ -171,10 +171,10 @@ tools! {
         "List the members of the team."
     request_shutdown Lead Changes handshake::RequestShutdown => RequestSent
         "Ask a teammate to stop when its work is done. It may refuse."
-    spawn_teammate ActiveLead Changes staff::SpawnTeammate => Done
+    spawn_teammate ActiveLead Changes members::SpawnTeammate => Done
         "Start an agent that is installed here as your teammate, in your team's folder. It asks you \
          for permission when its own rules require it."
-    stop_teammate ActiveLead Changes staff::StopTeammate => Done
+    stop_teammate ActiveLead Changes members::StopTeammate => Done
         "Stop a teammate on this host: it is asked and may refuse; without an answer it is killed."
     answer_plan Lead Changes handshake::AnswerPlan => Done
         "Approve or reject a plan that a teammate submitted. Until then it changes nothing."

@@ -4,9 +4,9 @@ use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
-use super::form::NonEmpty;
+use super::tables::NonEmpty;
 use super::mistake::Mistakes;
-use super::shape::Field;
+use super::toml_value::Field;
 
 /// Maximum size of a prompt, in bytes.
 const MAX_PROMPT_SIZE: u64 = 1 << 20;

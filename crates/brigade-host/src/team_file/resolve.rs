@@ -7,11 +7,11 @@ use brigade_agents::driver::{self, AGENTS};
 use brigade_core::policy::{Rule, RuleDecision};
 use brigade_wire::name::{LEAD, MemberName};
 
-use super::board;
-use super::form::{Common, Defaults, File, Lead, Member, NonEmpty, RuleTable};
+use super::tasks;
+use super::tables::{Common, Defaults, File, Lead, Member, NonEmpty, RuleTable};
 use super::mistake::Mistakes;
 use super::prompt;
-use super::shape::{At, Field};
+use super::toml_value::{At, Field};
 use crate::spec::{MemberSpec, Place, TeamSpec};
 use crate::suggest;
 
@@ -37,7 +37,7 @@ pub(super) fn team(file: &File, root: &Path, mistakes: &mut Mistakes) -> Option<
     }
     let names: Vec<&str> = names.iter().map(|name| name.value.as_str()).collect();
     let tasks = file.tasks.get().map_or(&[][..], |tasks| &tasks.0);
-    let tasks = board::tasks(tasks, &names, mistakes);
+    let tasks = tasks::tasks(tasks, &names, mistakes);
     if !mistakes.is_empty() {
         return None;
     }

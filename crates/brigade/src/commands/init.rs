@@ -7,9 +7,9 @@ use serde_json::json;
 
 use crate::cli::Global;
 use crate::error::{CliError, CliTrouble, Kind, Trouble};
-use crate::guest::plan::{self, Machine, Plan};
-use crate::guest::record::RecordFolder;
-use crate::guest::undo::{self, UndoOutcome};
+use crate::init::plan::{self, Machine, Plan};
+use crate::init::record::RecordFolder;
+use crate::init::undo::{self, UndoOutcome};
 use crate::output::{self, STRONG};
 use crate::{diff, env, exit};
 

@@ -1,6 +1,6 @@
 //! `brigade team …`
 
-mod carry;
+mod transfer;
 mod list;
 pub(super) mod show;
 
@@ -32,10 +32,10 @@ pub(crate) async fn run(global: Global, command: TeamCommand) -> Result<u8, CliE
             delete(&Context::new(global).await?.on(name), force).await
         }
         TeamCommand::Export { name, file } => {
-            carry::export(&Context::new(global).await?, &name, &file).await
+            transfer::export(&Context::new(global).await?, &name, &file).await
         }
         TeamCommand::Import { file, rename } => {
-            carry::import(&Context::new(global).await?, &file, rename.as_ref()).await
+            transfer::import(&Context::new(global).await?, &file, rename.as_ref()).await
         }
         TeamCommand::Join(member) => join(&Context::new(global).await?, &member).await,
         TeamCommand::Leave { name } => leave(&Context::new(global).await?, &name).await,

@@ -9,7 +9,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::mistake::Mistakes;
-use super::shape::{
+use super::toml_value::{
     At, Field, Named, TomlTable, TomlValue, doc_text, key_name, keywords, tables,
     with_copied_member,
 };

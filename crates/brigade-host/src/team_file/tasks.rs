@@ -7,9 +7,9 @@ use brigade_wire::name::{LEAD, MemberName, TaskId};
 use brigade_wire::task::Task;
 use serde_json::json;
 
-use super::form::TaskTable;
+use super::tables::TaskTable;
 use super::mistake::Mistakes;
-use super::shape::At;
+use super::toml_value::At;
 use crate::spec::TaskSpec;
 
 /// Returns the tasks in an order in which each comes after those it waits for, otherwise as in the file.
