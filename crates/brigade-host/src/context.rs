@@ -26,7 +26,7 @@ use crate::{team_file, variables};
 
 /// The settings a front end reads from its arguments and its environment.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct ContextSettings {
     /// Where the teams are stored.
     pub location: Location,
     /// Claude Code's folder.
@@ -79,7 +79,7 @@ pub struct Context {
 
 impl Context {
     /// Opens the store that these settings name.
-    pub async fn open(settings: Settings, report: Report<'_>) -> Result<Self, HostError> {
+    pub async fn open(settings: ContextSettings, report: Report<'_>) -> Result<Self, HostError> {
         let options = Options::new(settings.claude_dir.clone(), settings.state_dir.clone())
             .with_durability(settings.durability)
             .with_lock_wait(settings.lock_wait);
@@ -164,7 +164,7 @@ impl Context {
     }
 
     /// Names another team, if `team` is one.
-    pub fn on(self, team: Option<TeamName>) -> Self {
+    pub fn with_team(self, team: Option<TeamName>) -> Self {
         let team = team.or(self.team);
         Self { team, ..self }
     }

@@ -5,6 +5,7 @@
 use std::error::Error;
 use std::fmt::Write as _;
 use std::io;
+use std::path::Path;
 
 use brigade_core::store::StoreError;
 use brigade_core::text;
@@ -156,6 +157,11 @@ impl HostError {
 /// Converts a system error; `doing` completes the sentence "cannot …".
 pub fn failed(doing: impl Into<String>, source: io::Error) -> HostError {
     HostError::failed(Trouble::Io { doing: doing.into(), source })
+}
+
+/// Converts a system error of a file; `doing` and the path complete the sentence "cannot …".
+pub fn file_failed(doing: &str, path: &Path, source: io::Error) -> HostError {
+    failed(format!("{doing} {}", path.display()), source)
 }
 
 /// Converts an error of writing the output. A reader that closed its end is not a failure.

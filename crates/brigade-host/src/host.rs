@@ -50,7 +50,7 @@ impl Host {
 
     /// Returns the worktree of a member whose spec asks for one.
     pub fn worktree(&self, team: &TeamName, spec: &MemberSpec) -> Option<Worktree> {
-        spec.worktree.then(|| Worktree::of(&self.worktrees, &spec.cwd, team, &spec.name))
+        spec.worktree.then(|| Worktree::new(&self.worktrees, &spec.cwd, team, &spec.name))
     }
 
     /// Whether brigade may act as the lead of the team on this host.

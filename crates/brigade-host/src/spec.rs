@@ -38,7 +38,7 @@ pub enum ApprovalAuthority {
 
 impl ApprovalAuthority {
     /// Returns the value for the environment variable.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Person => "person",
             Self::Lead => "lead",

@@ -199,7 +199,7 @@ async fn add_tasks(lead: &Seat, tasks: &[TaskSpec]) -> Result<usize, HostError> 
 
 /// Assigns the tasks to their owners in the file. Call this after the members have joined, because only members can
 /// own tasks. Tasks that have an owner are not changed.
-pub async fn give(lead: &Seat, tasks: &[TaskSpec]) -> Result<(), HostError> {
+pub async fn assign_tasks(lead: &Seat, tasks: &[TaskSpec]) -> Result<(), HostError> {
     let (existing, _) = board::list(lead).await?;
     for (id, document) in &existing {
         let Ok(task) = Task::read(&document.bytes) else { continue };

@@ -13,8 +13,8 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{RoleServer, ServerHandler};
 
-use crate::call_context::Desk;
-use crate::reply::Refusal;
+use crate::call_context::CallContext;
+use crate::reply::ToolError;
 use crate::server::McpServer;
 use crate::tools::{Audience, TOOLS, ToolRow};
 use crate::{prompts, resources};
@@ -66,19 +66,19 @@ impl ServerHandler for McpServer {
         };
         if row.audience == Audience::MailFetcher && self.mail == Mail::Delivered {
             // Mail is delivered as turns; reading it here as well would show it twice.
-            let refusal = Refusal::new("your messages are delivered to you; end your turn");
-            return Ok(CallToolResult::from(refusal).into());
+            let error = ToolError::new("your messages are delivered to you; end your turn");
+            return Ok(CallToolResult::from(error).into());
         }
-        let desk = Desk::new(self, &context);
+        let call = CallContext::new(self, &context);
         // A call that waits for messages must not block other calls.
         let _turn = match row.name {
             "wait_for_messages" => None,
             _ => Some(self.call_order.lock().await),
         };
-        let result_of_call = (row.call)(&desk, request.arguments.unwrap_or_default()).await;
+        let result_of_call = (row.call)(&call, request.arguments.unwrap_or_default()).await;
         let result: CallToolResult = match result_of_call {
             Ok(reply) => reply.into(),
-            Err(refusal) => refusal.into(),
+            Err(error) => error.into(),
         };
         Ok(result.into())
     }

@@ -21,7 +21,7 @@ mod team_view;
 mod tools;
 mod transport;
 
-pub use self::tools::told as tools_told;
+pub use self::tools::tool_docs;
 
 use std::sync::Arc;
 
@@ -49,8 +49,8 @@ pub async fn serve_without_team(
     mail: Mail,
 ) -> Result<(), HostError> {
     let (store, clock) = (Arc::clone(&context.store), Arc::clone(&context.clock));
-    let hand = context.agent();
-    run(context, ServerIdentity::Founder { store, clock, named, hand }, mail).await
+    let user = context.agent();
+    run(context, ServerIdentity::Founder { store, clock, named, user }, mail).await
 }
 
 async fn run(context: Arc<Context>, identity: ServerIdentity, mail: Mail) -> Result<(), HostError> {
@@ -59,7 +59,9 @@ async fn run(context: Arc<Context>, identity: ServerIdentity, mail: Mail) -> Res
     let (valid, rejected) = framing::split(input);
     let inner = AsyncRwTransport::new_server(valid, output);
     let transport = GuardedTransport::new(inner, rejected, server.read_marks.clone());
-    let broken = |error: Box<dyn std::error::Error + Send + Sync>| HostError::failed(Broken(error));
+    let broken = |error: Box<dyn std::error::Error + Send + Sync>| {
+        HostError::failed(ConnectionBroken(error))
+    };
     let running = match server.serve(transport).await {
         Ok(running) => running,
         // The client disconnected before it initialized.
@@ -73,4 +75,4 @@ async fn run(context: Arc<Context>, identity: ServerIdentity, mail: Mail) -> Res
 /// The connection to the client broke.
 #[derive(Debug, Error)]
 #[error("the connection to the MCP client broke")]
-struct Broken(#[source] Box<dyn std::error::Error + Send + Sync>);
+struct ConnectionBroken(#[source] Box<dyn std::error::Error + Send + Sync>);

@@ -7,19 +7,19 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 /// The result of a successful call.
-pub(super) struct Reply {
+pub(super) struct ToolReply {
     text: String,
     data: Value,
 }
 
 /// Structured content of a call that only reports success.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Done {
+pub(super) struct DoneReply {
     success: bool,
     message: String,
 }
 
-impl Reply {
+impl ToolReply {
     /// A result with this text and this structured content.
     pub(super) fn new(text: impl Into<String>, data: &impl Serialize) -> Self {
         // Replies are plain data; this cannot fail.
@@ -28,12 +28,12 @@ impl Reply {
 
     /// A result that is only a message.
     pub(super) fn done(message: String) -> Self {
-        Self::new(message.clone(), &Done { success: true, message })
+        Self::new(message.clone(), &DoneReply { success: true, message })
     }
 }
 
-impl From<Reply> for CallToolResult {
-    fn from(reply: Reply) -> Self {
+impl From<ToolReply> for CallToolResult {
+    fn from(reply: ToolReply) -> Self {
         let mut result = Self::success(vec![ContentBlock::text(reply.text)]);
         result.structured_content = Some(reply.data);
         result
@@ -42,24 +42,24 @@ impl From<Reply> for CallToolResult {
 
 /// Why a call failed, in words the model can act on.
 #[derive(Debug)]
-pub(super) struct Refusal(String);
+pub(super) struct ToolError(String);
 
-impl Refusal {
+impl ToolError {
     pub(super) fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 }
 
-impl From<Refusal> for CallToolResult {
-    fn from(refusal: Refusal) -> Self {
-        let data = json!({ "success": false, "message": refusal.0 });
-        let mut result = Self::error(vec![ContentBlock::text(refusal.0)]);
+impl From<ToolError> for CallToolResult {
+    fn from(error: ToolError) -> Self {
+        let data = json!({ "success": false, "message": error.0 });
+        let mut result = Self::error(vec![ContentBlock::text(error.0)]);
         result.structured_content = Some(data);
         result
     }
 }
 
-impl<E: Into<HostError>> From<E> for Refusal {
+impl<E: Into<HostError>> From<E> for ToolError {
     fn from(error: E) -> Self {
         Self(error.into().to_agent_text())
     }

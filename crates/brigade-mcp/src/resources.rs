@@ -108,8 +108,8 @@ async fn log(seat: &Seat) -> Result<String, StoreError> {
     let mut records = seat.history_without_work().await?;
     records.retain(|record| all || concerns(seat, record));
     let start = records.len().saturating_sub(LOG_RECORDS);
-    let text =
-        LogFormatter::new(TimeZone::system()).tell(records.get(start..).unwrap_or_default(), None);
+    let text = LogFormatter::new(TimeZone::system())
+        .format_history(records.get(start..).unwrap_or_default(), None);
     Ok(anstream::adapter::strip_str(&text).to_string())
 }
 

@@ -12,7 +12,7 @@ use brigade_wire::name::{MemberName, TeamName};
 use tokio::sync::Semaphore;
 
 use crate::read_marks::ReadMarks;
-use crate::reply::Refusal;
+use crate::reply::ToolError;
 use crate::resources::Subscriptions;
 
 /// How many calls may wait for messages at once. A client needs only one.
@@ -29,7 +29,7 @@ pub(super) enum ServerIdentity {
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         named: Option<TeamName>,
-        hand: SeatUser,
+        user: SeatUser,
     },
 }
 
@@ -74,17 +74,17 @@ impl McpServer {
     }
 
     /// The lead's seat in a team that is about to be created.
-    pub(super) fn founder_seat(&self, name: TeamName) -> Result<Seat, Refusal> {
+    pub(super) fn founder_seat(&self, name: TeamName) -> Result<Seat, ToolError> {
         match &*self.identity() {
             ServerIdentity::Founder { named: Some(named), .. } if *named != name => {
-                Err(Refusal::new(format!("your team must be named {named}")))
+                Err(ToolError::new(format!("your team must be named {named}")))
             }
-            ServerIdentity::Founder { store, clock, hand, .. } => {
+            ServerIdentity::Founder { store, clock, user, .. } => {
                 let lead = Seat::new(Arc::clone(store), name, MemberName::lead());
-                Ok(lead.with_clock(Arc::clone(clock)).with_user(hand.clone()))
+                Ok(lead.with_clock(Arc::clone(clock)).with_user(user.clone()))
             }
             ServerIdentity::Seated(seat) => {
-                Err(Refusal::new(format!("you are already in team {}", seat.team)))
+                Err(ToolError::new(format!("you are already in team {}", seat.team)))
             }
         }
     }

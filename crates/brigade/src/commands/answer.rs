@@ -11,7 +11,7 @@ use crate::{exit, output};
 
 /// An answer as JSON.
 #[derive(Serialize)]
-struct Given {
+struct AnswerDocument {
     number: usize,
     request_id: String,
     kind: String,
@@ -35,7 +35,7 @@ pub(crate) async fn run(
                 if let Some(why) = &answered.receipt.waits {
                     output::note(&format!("stored; not in {}'s inbox yet: {why}", approval.from));
                 }
-                given.push(Given {
+                given.push(AnswerDocument {
                     number: approval.number,
                     request_id: approval.request_id,
                     kind: approval.wanted.kind().to_string(),
@@ -51,8 +51,9 @@ pub(crate) async fn run(
         output::print_json(&given)?;
     } else {
         let word = if answer == Answer::Yes { "approved" } else { "denied" };
-        let line =
-            |given: &Given| format!("{word} {}'s {} {}\n", given.to, given.kind, given.number);
+        let line = |given: &AnswerDocument| {
+            format!("{word} {}'s {} {}\n", given.to, given.kind, given.number)
+        };
         output::print(&given.iter().map(line).collect::<String>())?;
     }
     refused.map_or(Ok(exit::DONE), Err)

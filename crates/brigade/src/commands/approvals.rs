@@ -112,7 +112,9 @@ impl Follower<'_> {
         if self.context.json {
             output::print_json(&record)?;
         } else {
-            output::print(&LogFormatter::new(TimeZone::system()).go_on(record, output::width()))?;
+            output::print(
+                &LogFormatter::new(TimeZone::system()).format_record(record, output::width()),
+            )?;
         }
         Ok(())
     }

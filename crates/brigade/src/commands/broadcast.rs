@@ -6,7 +6,7 @@ use brigade_core::mail::{self, Words};
 use serde::Serialize;
 
 use super::{send, waits};
-use crate::cli::MessageText;
+use crate::cli::MessageArgs;
 use crate::context::Context;
 use crate::error::{CliError, CliTrouble, Kind};
 use crate::slow_notice::patiently;
@@ -20,7 +20,7 @@ struct BroadcastDocument<'a> {
     waits: BTreeMap<&'a str, String>,
 }
 
-pub(crate) async fn run(context: &Context, message: MessageText) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &Context, message: MessageArgs) -> Result<u8, CliError> {
     let seat = context.seat().await?;
     let text = send::text(message.text)?;
     let message = Words { text: &text, summary: message.summary.as_deref() };

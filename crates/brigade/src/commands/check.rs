@@ -93,7 +93,7 @@ fn text(path: &Path, team: &TeamSpec) -> String {
         1..=MAX_DRAWN => {
             let graph = team_file::graph(&team.tasks);
             text.push('\n');
-            text.push_str(&graph::text(&TaskTree::of(&graph), output::width()));
+            text.push_str(&graph::text(&TaskTree::new(&graph), output::width()));
         }
         many => {
             let _infallible = writeln!(text, "\n{many} tasks, too many to draw.");

@@ -42,7 +42,7 @@ pub(crate) async fn run(context: &Context, follow: bool, work: bool) -> Result<u
         context.team().await?;
     }
     if !context.json {
-        output::print(&story.tell(&past, output::width()))?;
+        output::print(&story.format_history(&past, output::width()))?;
     }
     drop(past);
     if !follow {
@@ -60,7 +60,7 @@ pub(crate) async fn run(context: &Context, follow: bool, work: bool) -> Result<u
             continue;
         }
         for (_, record) in &batch.records {
-            output::print(&story.go_on(record, output::width()))?;
+            output::print(&story.format_record(record, output::width()))?;
         }
     }
 }

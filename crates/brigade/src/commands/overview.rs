@@ -34,7 +34,7 @@ struct TeamOverview {
     name: TeamName,
     description: String,
     members: Vec<MemberLine>,
-    tasks: Counts,
+    tasks: OverviewTaskCounts,
     ready: Vec<TaskId>,
     #[serde(skip)]
     graph: Graph,
@@ -55,7 +55,7 @@ struct MemberLine {
 }
 
 #[derive(Default, Serialize)]
-struct Counts {
+struct OverviewTaskCounts {
     total: usize,
     done: usize,
     in_progress: usize,
@@ -119,7 +119,7 @@ async fn read_overview(host: &Host, seat: &Seat) -> Result<TeamOverview, CliErro
         });
     }
     let (_, graph) = board::list(seat).await?;
-    let mut counts = Counts::default();
+    let mut counts = OverviewTaskCounts::default();
     let mut ready = Vec::new();
     for (id, _) in graph.nodes() {
         counts.total += 1;

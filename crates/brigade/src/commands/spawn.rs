@@ -8,18 +8,15 @@ use brigade_host::spec::{ApprovalAuthority, MemberSpec, Place};
 use brigade_wire::name::MemberName;
 use serde_json::json;
 
-use super::teammate::{Wanted, play};
-use crate::cli::{Spawn, SpawnPlace};
+use super::teammate::{TeammateSettings, play};
+use crate::cli::{SpawnArgs, SpawnPlace};
 use crate::context::{Context, cwd};
 use crate::error::{CliError, Trouble};
 use crate::output::{self, STRONG};
 use crate::slow_notice::patiently;
 use crate::{exit, progress};
 
-/// Backend type in the roster for members that brigade runs.
-const BACKEND: &str = "process";
-
-pub(crate) async fn run(context: &Context, asked: &Spawn) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &Context, asked: &SpawnArgs) -> Result<u8, CliError> {
     let choice = spawn::known_agent(&asked.agent)?;
     let seat = context.seat_of(context.team().await?, asked.name.clone());
     match asked.place {
@@ -34,9 +31,9 @@ async fn here(
     context: &Context,
     seat: Seat,
     choice: Choice,
-    asked: &Spawn,
+    asked: &SpawnArgs,
 ) -> Result<u8, CliError> {
-    let Spawn { name, agent, prompt, plan, .. } = asked;
+    let SpawnArgs { name, agent, prompt, plan, .. } = asked;
     spawn::check(&context.host()?, &seat, name, &progress::print).await?;
     if seat.role().await?.is_none() {
         let member = MemberPlan {
@@ -44,11 +41,11 @@ async fn here(
             model: asked.model.as_deref().unwrap_or("unknown"),
             prompt: prompt.as_deref().unwrap_or_default(),
             cwd: &cwd(),
-            backend_type: BACKEND,
+            backend_type: roster::BACKEND,
         };
         patiently(roster::join(&seat, name, member)).await?;
     }
-    let wanted = Wanted {
+    let settings = TeammateSettings {
         program: None,
         model: asked.model.clone(),
         access: if *plan { Access::ReadOnly } else { Access::Ask },
@@ -60,14 +57,14 @@ async fn here(
         home: context.home().clone(),
         comes_back: false,
     };
-    play(seat, choice, wanted).await
+    play(seat, choice, settings).await
 }
 
 /// Has the supervising process of this host start it.
 async fn there(
     context: &Context,
     seat: &Seat,
-    asked: &Spawn,
+    asked: &SpawnArgs,
     place: Place,
 ) -> Result<u8, CliError> {
     let spec = MemberSpec {

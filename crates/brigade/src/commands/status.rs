@@ -40,7 +40,7 @@ pub(crate) async fn run(context: &Context, only_metrics: bool) -> Result<u8, Cli
         output::print(&texts.join("\n"))?;
         if context.home().engine().is_some() {
             let teams = states.iter().map(|state| state.team.clone()).collect();
-            output::print(&metrics::render(&metrics::Metrics::read(context, teams).await?))?;
+            output::print(&metrics::render(&metrics::StatusMetrics::read(context, teams).await?))?;
         }
     }
     if states.is_empty() {

@@ -12,7 +12,7 @@ use brigade_wire::change::Change;
 use brigade_wire::name::{MemberName, TaskId};
 use serde_json::json;
 
-use crate::cli::{TaskAdd, TaskCommand, TaskUpdate};
+use crate::cli::{TaskAddArgs, TaskCommand, TaskUpdateArgs};
 use crate::context::Context;
 use crate::error::{CliError, CliTrouble};
 use crate::exit;
@@ -34,7 +34,7 @@ pub(crate) async fn run(context: &Context, command: TaskCommand) -> Result<u8, C
     }
 }
 
-async fn add(context: &Context, task: TaskAdd) -> Result<u8, CliError> {
+async fn add(context: &Context, task: TaskAddArgs) -> Result<u8, CliError> {
     let seat = context.seat().await?;
     if let Some(owner) = &task.owner {
         // Check the owner first, so that a failure does not leave an unassigned task on the board.
@@ -61,7 +61,7 @@ async fn add(context: &Context, task: TaskAdd) -> Result<u8, CliError> {
     answer(context, id, &format!("added task {STRONG}{id}{STRONG:#} and notified {owner}"))
 }
 
-async fn update(context: &Context, update: TaskUpdate) -> Result<u8, CliError> {
+async fn update(context: &Context, update: TaskUpdateArgs) -> Result<u8, CliError> {
     let seat = context.seat().await?;
     let id = update.id;
     let owner = match update.owner {

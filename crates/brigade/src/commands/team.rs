@@ -1,8 +1,8 @@
 //! `brigade team …`
 
-mod transfer;
 mod list;
 pub(super) mod show;
+mod transfer;
 
 use brigade_core::roster::{self, MemberPlan, SkipChecks, TeamPlan};
 use brigade_wire::name::{MemberName, TeamName};
@@ -10,26 +10,25 @@ use serde_json::json;
 
 use brigade_core::task_view;
 
-use crate::cli::{ActivityWord, Global, TeamCommand, TeamJoin};
+use crate::cli::{ActivityWord, GlobalArgs, TeamCommand, TeamJoinArgs};
 use crate::context::{Context, cwd};
 use crate::error::{CliError, Trouble, members_hint};
 use crate::exit;
 use crate::output::{self, STRONG};
 use crate::slow_notice::{patiently, saying};
 
-/// Backend type in the roster for members that brigade runs: plain processes, not tmux panes.
-const BACKEND: &str = "process";
-
-pub(crate) async fn run(global: Global, command: TeamCommand) -> Result<u8, CliError> {
+pub(crate) async fn run(global: GlobalArgs, command: TeamCommand) -> Result<u8, CliError> {
     match command {
         TeamCommand::Create { name, description } => {
             create(&Context::new(global).await?, name, &description).await
         }
         TeamCommand::List => list::run(&Context::reading(global).await?).await,
-        TeamCommand::Show { name } => show::run(&Context::reading(global).await?.on(name)).await,
+        TeamCommand::Show { name } => {
+            show::run(&Context::reading(global).await?.with_team(name)).await
+        }
         TeamCommand::Delete { name, force } => {
             let force = if force { SkipChecks::Yes } else { SkipChecks::No };
-            delete(&Context::new(global).await?.on(name), force).await
+            delete(&Context::new(global).await?.with_team(name), force).await
         }
         TeamCommand::Export { name, file } => {
             transfer::export(&Context::new(global).await?, &name, &file).await
@@ -75,10 +74,10 @@ async fn delete(context: &Context, force: SkipChecks) -> Result<u8, CliError> {
     Ok(exit::DONE)
 }
 
-async fn join(context: &Context, member: &TeamJoin) -> Result<u8, CliError> {
-    let TeamJoin { name, agent_type, model, prompt } = member;
+async fn join(context: &Context, member: &TeamJoinArgs) -> Result<u8, CliError> {
+    let TeamJoinArgs { name, agent_type, model, prompt } = member;
     let seat = context.seat_or(name).await?;
-    let plan = MemberPlan { agent_type, model, prompt, cwd: &cwd(), backend_type: BACKEND };
+    let plan = MemberPlan { agent_type, model, prompt, cwd: &cwd(), backend_type: roster::BACKEND };
     let color = patiently(roster::join(&seat, name, plan)).await?;
     let team = &seat.team;
     if context.json {

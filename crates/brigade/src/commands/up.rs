@@ -17,7 +17,7 @@ use brigade_host::up as host_up;
 use brigade_host::{down, team_file};
 
 use super::check;
-use crate::cli::Up;
+use crate::cli::UpArgs;
 use crate::context::Context;
 use crate::error::{CliError, CliTrouble, Trouble};
 use crate::output::{self, FAINT, STRONG};
@@ -34,7 +34,7 @@ const IDLE_NOTE_DELAY: Duration = Duration::from_secs(60);
 /// After this long without an event, all earlier events have arrived.
 const QUIET_TIME: Duration = Duration::from_millis(200);
 
-pub(crate) async fn run(context: &Context, up: &Up) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &Context, up: &UpArgs) -> Result<u8, CliError> {
     let began = context.clock.now();
     let end = up.limit.map(|limit| Instant::now() + Duration::from_secs(limit));
     let file = up.file.clone().map_or_else(check::found, Ok)?;
@@ -73,7 +73,7 @@ pub(crate) async fn run(context: &Context, up: &Up) -> Result<u8, CliError> {
         }
     };
     if host.may_lead {
-        host_up::give(&lead, &spec.tasks).await?;
+        host_up::assign_tasks(&lead, &spec.tasks).await?;
     }
     if up.until_done {
         return until_done(context, &host, &lead, began, end).await;
@@ -243,7 +243,7 @@ fn show(
     batch: &Batch,
 ) -> Result<(), CliError> {
     for (_, record) in &batch.records {
-        let text = formatter.go_on(record, output::width());
+        let text = formatter.format_record(record, output::width());
         match record.at >= since {
             true if context.json => output::print_json(record.as_ref())?,
             true => output::print(&text)?,

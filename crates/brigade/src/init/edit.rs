@@ -10,7 +10,7 @@ use super::record::{ChangedFile, OurContent, OurSetting};
 
 /// An edit of a file.
 #[derive(Clone, Debug)]
-pub(crate) enum Edit {
+pub(crate) enum FileEdit {
     /// Set these settings and keep all others.
     Settings(Vec<WantedSetting>),
     /// Append these pieces of text.
@@ -23,7 +23,7 @@ pub(crate) enum Edit {
 #[derive(Debug, Default)]
 pub(crate) struct EditDecision {
     /// The edit to make, if any.
-    pub(crate) edit: Option<Edit>,
+    pub(crate) edit: Option<FileEdit>,
     /// Why the file is left alone.
     pub(crate) left: Option<String>,
 }
@@ -53,7 +53,7 @@ pub(crate) struct Edited {
 
 /// Makes an edit in a text that brigade may have edited before. Returns `None` if there is nothing to do.
 pub(crate) fn make(
-    edit: &Edit,
+    edit: &FileEdit,
     now: Option<&str>,
     known: Option<&ChangedFile>,
 ) -> Result<Option<Edited>, Damage> {
@@ -63,16 +63,16 @@ pub(crate) fn make(
         (now, _) => now.map(str::to_owned),
     };
     let (text, put) = match edit {
-        Edit::Settings(wanted) => {
+        FileEdit::Settings(wanted) => {
             let known = known.map(|known| &known.put);
             let put = settings_put(wanted, before.as_deref(), known)?;
             (set(wanted, now)?, put)
         }
-        Edit::Pieces(pieces) => {
+        FileEdit::Pieces(pieces) => {
             let text = before.as_deref().unwrap_or_default().to_owned() + &pieces.concat();
             (text, OurContent::Pieces(pieces.clone()))
         }
-        Edit::Whole(text) => (text.clone(), OurContent::Whole),
+        FileEdit::Whole(text) => (text.clone(), OurContent::Whole),
     };
     Ok((now != Some(&text)).then_some(Edited { text, before, put }))
 }
