@@ -67,6 +67,16 @@ impl Host {
         Ok(lead.of(name.clone()))
     }
 
+    /// Returns the process that runs a member on this host, if one does.
+    pub fn member_process(
+        &self,
+        team: &TeamName,
+        name: &MemberName,
+    ) -> Result<Option<Process>, HostError> {
+        let holder = process_lock::holder(&self.registry.seat(team, name));
+        holder.map_err(|source| failed("find its process", source))
+    }
+
     /// Returns the process of the supervisor, if it runs.
     pub fn supervisor(&self) -> Result<Option<Process>, HostError> {
         let holder = process_lock::holder(&self.registry.supervisor_lock());
@@ -98,6 +108,6 @@ impl Host {
 
 /// Whether the lead runs on another host that `brigade link` connects to this one.
 pub async fn is_led_remotely(seat: &Seat) -> Result<bool, HostError> {
-    let Some(config) = seat.store.team(&seat.team).await? else { return Ok(false) };
+    let Some(config) = seat.find_config().await? else { return Ok(false) };
     Ok(is_mirror(&seat.read(&config)?))
 }

@@ -132,12 +132,10 @@ pub async fn run(
     spec: &MemberSpec,
     options: NativeOptions<'_>,
 ) -> Result<(), HostError> {
-    let program =
-        spec.program.clone().or_else(|| options.programs.claude(Some(options.claude_dir)));
-    let program = program.ok_or_else(|| {
-        let error = HostError::failed(Trouble::NoClaude);
-        error.hint(format!("put it on the PATH, or set {}", variables::CLAUDE))
-    })?;
+    let program = match &spec.program {
+        Some(program) => program.clone(),
+        None => options.programs.require_claude(Some(options.claude_dir))?,
+    };
     let supports_key =
         version(&program).await?.is_some_and(|version| version >= FIRST_VERSION_WITH_KEY);
     let key =
@@ -247,7 +245,7 @@ async fn start<'s>(
 
 /// Returns the team's `config.json`, or no bytes if the team does not exist.
 async fn config(seat: &Seat) -> Result<Vec<u8>, HostError> {
-    let config = seat.store.team(&seat.team).await?;
+    let config = seat.find_config().await?;
     Ok(config.map(|config| config.bytes).unwrap_or_default())
 }
 

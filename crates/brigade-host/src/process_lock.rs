@@ -40,7 +40,7 @@ pub async fn take(path: &Path) -> io::Result<Option<ProcessLock>> {
             Ok(()) => {
                 file.set_len(0)?;
                 file.rewind()?;
-                file.write_all(&serde_json::to_vec(&process::this())?)?;
+                file.write_all(&serde_json::to_vec(&process::current())?)?;
                 return Ok(Some(ProcessLock { _file: file }));
             }
             Err(Errno::WOULDBLOCK) => tokio::time::sleep(RETRY_INTERVAL).await,
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(holder(&path).unwrap(), None);
         let held = take(&path).await.unwrap();
         assert!(held.is_some());
-        assert_eq!(holder(&path).unwrap(), Some(process::this()));
+        assert_eq!(holder(&path).unwrap(), Some(process::current()));
         assert!(take(&path).await.unwrap().is_none());
         drop(held);
         assert_eq!(holder(&path).unwrap(), None);

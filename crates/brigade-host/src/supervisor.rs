@@ -126,7 +126,7 @@ impl Supervisor<'_> {
 
     async fn check_team(&mut self, team: &TeamName) -> Result<(), HostError> {
         // A team whose registry is gone waits for `brigade resume`.
-        if self.context.store.team(team).await?.is_none() {
+        if !self.context.team_exists(team).await? {
             self.teams.remove(team);
             // Without members on this host there is nothing to resume.
             if self.host.registry.members(team)?.is_empty() {
@@ -178,7 +178,7 @@ impl Supervisor<'_> {
 
     async fn supervise_team(&self, team: &TeamName) -> Result<SupervisedTeam, HostError> {
         let seat = self.context.seat_of(team.clone(), MemberName::lead());
-        let mut watch = seat.store.watch_without_work(team).await?;
+        let mut watch = seat.watch_without_work().await?;
         let woken = Arc::clone(&self.woken);
         // Requests may have arrived while no supervisor was running.
         let asked = Arc::new(AtomicBool::new(true));
@@ -214,8 +214,7 @@ async fn check_member(
     let Some(spec) = registry.member(team, name)? else { return Ok(()) };
     // If this fails, the next check tries again.
     let _shortened = start::shorten(&registry.log(team, name));
-    let process = process_lock::holder(&registry.seat(team, name));
-    let process = process.map_err(|source| failed("find its process", source))?;
+    let process = host.member_process(team, name)?;
     if let Some(child) = &mut member.child
         && let Ok(Some(_)) = child.try_wait()
     {
@@ -296,7 +295,7 @@ async fn on_roster(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<bool, 
 /// Returns the name of the place in the roster.
 fn backend(place: Place) -> &'static str {
     match place {
-        Place::Headless => "process",
+        Place::Headless => roster::BACKEND,
         Place::Tmux | Place::Native => "tmux",
     }
 }

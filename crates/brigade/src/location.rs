@@ -24,16 +24,16 @@ pub(crate) enum TeamFileSource<'l> {
 /// The store named on the command line, else in the environment, else in a `brigade.toml`.
 pub(crate) fn location(
     global: &GlobalArgs,
-    look: TeamFileSource<'_>,
+    source: TeamFileSource<'_>,
 ) -> Result<Location, CliError> {
-    let said = match &global.store {
+    let named = match &global.store {
         Some(address) => Some(address.clone()),
         None => variable(env::STORE, str::parse)?,
     };
-    let is_said = said.is_some();
-    let (address, creds) = match said {
+    let is_named = named.is_some();
+    let (address, creds) = match named {
         Some(address) => (address, None),
-        None => looked_up(look)?.unwrap_or((StoreAddress::Files, None)),
+        None => in_team_file(source)?.unwrap_or((StoreAddress::Files, None)),
     };
     let StoreAddress::Servers(servers) = address else { return Ok(Location::Files) };
     let path = |given: &Option<PathBuf>, name| {
@@ -48,7 +48,7 @@ pub(crate) fn location(
     // A server that a repository's file chose could reuse credentials that it receives, so it does not get those
     // of the environment.
     let creds = match (&global.creds, creds) {
-        (None, creds) if !is_said => {
+        (None, creds) if !is_named => {
             if creds.is_none() && env::read(env::CREDS).is_some() {
                 let error = CliError::usage(CliTrouble::CredsForAFile);
                 return Err(error.hint(format!(
@@ -65,10 +65,10 @@ pub(crate) fn location(
 }
 
 /// The store and the credentials that the file names.
-fn looked_up(
-    look: TeamFileSource<'_>,
+fn in_team_file(
+    source: TeamFileSource<'_>,
 ) -> Result<Option<(StoreAddress, Option<PathBuf>)>, CliError> {
-    let file = match look {
+    let file = match source {
         TeamFileSource::Ignored => None,
         TeamFileSource::CurrentFolder => {
             std::env::current_dir().ok().and_then(|dir| team_file::find(&dir).ok())

@@ -74,19 +74,19 @@ pub(crate) fn is_stdout_closed() -> bool {
 }
 
 /// Writes a line to standard error. Ignores errors, because there is nowhere else to report them.
-pub(crate) fn say(line: &str) {
+pub(crate) fn eprint_line(line: &str) {
     let mut err = anstream::AutoStream::auto(io::stderr().lock());
     let _ignored = writeln!(err, "{line}");
 }
 
 /// Prints a note on standard error.
 pub(crate) fn note(text: &str) {
-    say(&format!("{HINT}note:{HINT:#} {}", plain(text)));
+    eprint_line(&format!("{HINT}note:{HINT:#} {}", plain(text)));
 }
 
 /// Prints a hint on standard error: what to do next.
 pub(crate) fn hint(text: &str) {
-    say(&format!("{HINT}hint:{HINT:#} {}", plain(text)));
+    eprint_line(&format!("{HINT}hint:{HINT:#} {}", plain(text)));
 }
 
 /// The width of the terminal; `None` if standard output is not a terminal.

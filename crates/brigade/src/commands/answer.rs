@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::slow_notice::patiently;
+use crate::slow_notice::with_lock_notice;
 use crate::{exit, output};
 
 /// An answer as JSON.
@@ -26,7 +26,7 @@ pub(crate) async fn run(
     answer: Answer<'_>,
 ) -> Result<u8, CliError> {
     let seat = context.seat().await?;
-    let outcomes = patiently(host::answer(&seat, which, answer)).await?;
+    let outcomes = with_lock_notice(host::answer(&seat, which, answer)).await?;
     let mut given = Vec::new();
     let mut refused: Option<CliError> = None;
     for (approval, answered) in outcomes {

@@ -205,7 +205,7 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
 
 /// Runs the supervisor, with its log on standard error.
 async fn supervise(context: &Context) -> Result<u8, CliError> {
-    let log = |line: &str| output::say(&format!("{} {line}", jiff::Timestamp::now()));
+    let log = |line: &str| output::eprint_line(&format!("{} {line}", jiff::Timestamp::now()));
     supervisor::run(context, &log).await?;
     Ok(exit::DONE)
 }
@@ -230,7 +230,7 @@ fn start_log() -> Result<(), CliError> {
 }
 
 /// Returns why an acknowledged message is not in the recipient's inbox yet, and prints a note about it.
-fn waits(sent: &Sent) -> Option<String> {
+fn note_delay(sent: &Sent) -> Option<String> {
     let why = sent.caveat()?;
     output::note(&format!("stored; {why}"));
     Some(sent.receipt.waits.as_ref().map_or(why, ToString::to_string))

@@ -5,13 +5,13 @@ use std::io::Read;
 use brigade_core::mail::{self, MAX_TEXT_BYTES, Words};
 use serde::Serialize;
 
-use super::waits;
+use super::note_delay;
 use crate::cli::MessageArgs;
 use crate::context::Context;
 use crate::error::{CliError, CliTrouble, failed};
 use crate::exit;
 use crate::output::{self, FAINT};
-use crate::slow_notice::patiently;
+use crate::slow_notice::with_lock_notice;
 
 #[derive(Serialize)]
 struct SendDocument<'a> {
@@ -25,9 +25,9 @@ pub(crate) async fn run(context: &Context, to: &str, message: MessageArgs) -> Re
     let seat = context.seat().await?;
     let text = text(message.text)?;
     let message = Words { text: &text, summary: message.summary.as_deref() };
-    let sent = patiently(mail::send(&seat, to, message)).await?;
+    let sent = with_lock_notice(mail::send(&seat, to, message)).await?;
     let id = &sent.receipt.msg_id;
-    let waits = waits(&sent);
+    let waits = note_delay(&sent);
     if context.json {
         output::print_json(&SendDocument { message_id: id, to: [sent.to.as_str()], waits })?;
     } else {

@@ -9,7 +9,7 @@ use crate::error::CliError;
 use crate::output::{self, BUSY, Cell, FAINT, STRONG, Table};
 use crate::{exit, progress};
 use brigade_host::Host;
-use brigade_host::down::{no_team_hint, which};
+use brigade_host::down::{choose_team, no_team_hint};
 use brigade_host::spec::Place;
 use brigade_host::state::{self, TeamState};
 use brigade_host::worktree::BranchDistance;
@@ -22,7 +22,7 @@ pub(crate) async fn run(context: &Context, only_metrics: bool) -> Result<u8, Cli
     let teams = match context.named_team() {
         // In a NATS store it may run on other hosts.
         Some(_) if host.is_shared => vec![context.team().await?],
-        Some(_) => vec![which(context, &host, None).await?],
+        Some(_) => vec![choose_team(context, &host, None).await?],
         None => host.registry.teams()?,
     };
     let mut states = Vec::new();

@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::error::{CliError, CliTrouble};
 use crate::exit;
 use crate::output::{self, STRONG};
-use crate::slow_notice::patiently;
+use crate::slow_notice::with_lock_notice;
 use brigade_core::task_view::{self, Look};
 
 pub(crate) async fn run(context: &Context, command: TaskCommand) -> Result<u8, CliError> {
@@ -50,12 +50,12 @@ async fn add(context: &Context, task: TaskAddArgs) -> Result<u8, CliError> {
         blocked_by: task.blocked_by,
         metadata: Vec::new(),
     };
-    let id = patiently(board::add(&seat, &plan)).await?;
+    let id = with_lock_notice(board::add(&seat, &plan)).await?;
     let Some(owner) = task.owner else {
         return answer(context, id, &format!("added task {STRONG}{id}{STRONG:#}"));
     };
     let update = Update { owner: Change::Set(owner.clone()), ..Update::default() };
-    if let Err(error) = patiently(board::update(&seat, id, &update)).await {
+    if let Err(error) = with_lock_notice(board::update(&seat, id, &update)).await {
         return Err(CliError::from(error).hint(format!("task {id} was added without an owner")));
     }
     answer(context, id, &format!("added task {STRONG}{id}{STRONG:#} and notified {owner}"))
@@ -90,13 +90,13 @@ async fn update(context: &Context, update: TaskUpdateArgs) -> Result<u8, CliErro
         add_blocked_by: update.blocked_by,
         metadata: Vec::new(),
     };
-    patiently(board::update(&seat, id, &update)).await?;
+    with_lock_notice(board::update(&seat, id, &update)).await?;
     answer(context, id, &format!("changed task {STRONG}{id}{STRONG:#}"))
 }
 
 async fn claim(context: &Context, id: TaskId) -> Result<u8, CliError> {
     let seat = context.seat().await?;
-    if let Err(error) = patiently(board::claim(&seat, id)).await {
+    if let Err(error) = with_lock_notice(board::claim(&seat, id)).await {
         return Err(refused(&seat, error).await);
     }
     let name = &seat.name;
@@ -129,19 +129,19 @@ async fn refused(seat: &Seat, error: BoardError) -> CliError {
 
 async fn done(context: &Context, id: TaskId) -> Result<u8, CliError> {
     let seat = context.seat().await?;
-    patiently(board::done(&seat, id)).await?;
+    with_lock_notice(board::done(&seat, id)).await?;
     answer(context, id, &format!("task {STRONG}{id}{STRONG:#} is done"))
 }
 
 async fn delete(context: &Context, id: TaskId) -> Result<u8, CliError> {
     let seat = context.seat().await?;
-    patiently(board::delete(&seat, id)).await?;
+    with_lock_notice(board::delete(&seat, id)).await?;
     answer(context, id, &format!("deleted task {STRONG}{id}{STRONG:#}"))
 }
 
 async fn release(context: &Context, name: &MemberName) -> Result<u8, CliError> {
     let seat = context.seat_or(name).await?;
-    let released = patiently(board::release(&seat, name)).await?;
+    let released = with_lock_notice(board::release(&seat, name)).await?;
     let none = released.is_empty();
     if context.json {
         output::print_json(&json!({ "released": task_view::texts(released) }))?;

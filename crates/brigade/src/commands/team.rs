@@ -15,7 +15,7 @@ use crate::context::{Context, cwd};
 use crate::error::{CliError, Trouble, members_hint};
 use crate::exit;
 use crate::output::{self, STRONG};
-use crate::slow_notice::{patiently, saying};
+use crate::slow_notice::{with_lock_notice, with_notice};
 
 pub(crate) async fn run(global: GlobalArgs, command: TeamCommand) -> Result<u8, CliError> {
     match command {
@@ -48,7 +48,7 @@ async fn create(context: &Context, name: TeamName, description: &str) -> Result<
     let seat = context.seat_of(name, MemberName::lead());
     let plan = TeamPlan { description, lead_model: "unknown", cwd: &cwd() };
     // A NATS server without the streams for teams takes seconds to refuse.
-    saying("waiting for the NATS server", roster::create(&seat, plan)).await?;
+    with_notice("waiting for the NATS server", roster::create(&seat, plan)).await?;
     let team = &seat.team;
     if context.json {
         output::print_json(&json!({ "team": team }))?;
@@ -61,7 +61,7 @@ async fn create(context: &Context, name: TeamName, description: &str) -> Result<
 
 async fn delete(context: &Context, force: SkipChecks) -> Result<u8, CliError> {
     let seat = context.seat().await?;
-    patiently(roster::delete(&seat, force)).await?;
+    with_lock_notice(roster::delete(&seat, force)).await?;
     let team = &seat.team;
     if context.json {
         output::print_json(&json!({ "team": team }))?;
@@ -78,7 +78,7 @@ async fn join(context: &Context, member: &TeamJoinArgs) -> Result<u8, CliError> 
     let TeamJoinArgs { name, agent_type, model, prompt } = member;
     let seat = context.seat_or(name).await?;
     let plan = MemberPlan { agent_type, model, prompt, cwd: &cwd(), backend_type: roster::BACKEND };
-    let color = patiently(roster::join(&seat, name, plan)).await?;
+    let color = with_lock_notice(roster::join(&seat, name, plan)).await?;
     let team = &seat.team;
     if context.json {
         output::print_json(&json!({ "name": name, "team": team, "color": color }))?;
@@ -91,7 +91,7 @@ async fn join(context: &Context, member: &TeamJoinArgs) -> Result<u8, CliError> 
 async fn leave(context: &Context, name: &MemberName) -> Result<u8, CliError> {
     let seat = context.seat_or(name).await?;
     let members = seat.member_names().await?;
-    let roster::Left { was_there, released } = patiently(roster::leave(&seat, name)).await?;
+    let roster::Left { was_there, released } = with_lock_notice(roster::leave(&seat, name)).await?;
     let team = &seat.team;
     if released.is_empty() && !was_there {
         let error = Trouble::NoMember { name: name.to_string(), team: team.to_string() };
@@ -118,7 +118,7 @@ async fn set_activity(
     word: ActivityWord,
 ) -> Result<u8, CliError> {
     let seat = context.seat_or(name).await?;
-    patiently(roster::set_activity(&seat, name, word.into())).await?;
+    with_lock_notice(roster::set_activity(&seat, name, word.into())).await?;
     let active = word == ActivityWord::Active;
     if context.json {
         output::print_json(&json!({ "name": name, "active": active }))?;

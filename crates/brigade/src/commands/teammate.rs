@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use crate::claude_args::Native;
 use crate::cli::GlobalArgs;
 use crate::context::{Context, cwd};
-use crate::error::{CliError, CliTrouble, Trouble, failed};
+use crate::error::{CliError, CliTrouble, failed};
 use crate::pane::Pane;
 use brigade_host::location::Location;
 use brigade_host::process;
@@ -87,7 +87,7 @@ pub(crate) struct TeammateSettings {
     pub(crate) comes_back: bool,
 }
 
-/// Runs a teammate in this terminal until it leaves the team.
+/// Runs a teammate in this terminal until it leave the team.
 pub(crate) async fn play(
     seat: Seat,
     choice: Choice,
@@ -112,13 +112,12 @@ pub(crate) async fn play(
     let named = settings.program.map(PathBuf::into_os_string);
     let named = named.or_else(|| env::agent_program(agent.name));
     // Brigade commands that the agent runs must act as an agent in this team, whatever identity they claim.
-    let mut surroundings = vec![(env::ANSWERS.into(), settings.answers.as_str().into())];
-    surroundings
-        .extend(settings.home.variables().into_iter().map(|(name, its)| (name.into(), its)));
+    let mut variables = vec![(env::ANSWERS.into(), settings.answers.as_str().into())];
+    variables.extend(settings.home.variables().into_iter().map(|(name, its)| (name.into(), its)));
     let guard = vec![itself.into_os_string(), super::GUARD.into()];
     let mut start = Start::new(guard, named.unwrap_or_else(|| program.into()), settings.cwd);
     start.sweep = process_tree::sweep;
-    start.env = surroundings;
+    start.env = variables;
     start.inherits = settings.inherits;
     process_tree::adopt();
     let (typed, lines) = mpsc::unbounded_channel();
@@ -128,24 +127,24 @@ pub(crate) async fn play(
     }
     let mut pane = Pane::open(&seat, &agent, typed);
     let mut plan = Plan::new(seat.clone(), agent, Player::Program(start), launch);
-    plan.process = process::this();
+    plan.process = process::current();
     plan.host = env::host_name();
     let ended = tokio::select! {
         ended = teammate::run_observed(plan, lines, |sight| pane.show(&sight)) => ended,
-        told = signals::stop_signal() => {
-            if told? == StopSignal::HungUp && settings.comes_back {
+        signal = signals::stop_signal() => {
+            if signal? == StopSignal::HungUp && settings.comes_back {
                 pane.close();
                 return Err(CliError::failed(CliTrouble::WindowGone));
             }
             // The pane was closed or this process was terminated, and the member will not be restarted: leave
             // the team. A lead stays on the roster.
-            let leaves = async {
+            let leave = async {
                 if seat.role().await? == Some(Role::Teammate) {
                     roster::leave(&seat, &seat.name).await?;
                 }
                 Ok::<(), CliError>(())
             };
-            if let Ok(left) = tokio::time::timeout(LEAVE_TIMEOUT, leaves).await {
+            if let Ok(left) = tokio::time::timeout(LEAVE_TIMEOUT, leave).await {
                 left?;
             }
             Ok(())
@@ -185,10 +184,7 @@ fn tools(seat: &Seat, itself: &Path, settings: &TeammateSettings) -> ToolServer 
 
 /// Replaces this process with the real Claude Code, with the same arguments.
 fn exec_claude(claude_dir: Option<&Path>, arguments: &[OsString]) -> Result<u8, CliError> {
-    let claude = env::programs().claude(claude_dir).ok_or_else(|| {
-        let error = CliError::failed(Trouble::NoClaude);
-        error.hint(format!("put it on the PATH, or set {}", env::CLAUDE))
-    })?;
+    let claude = env::programs().require_claude(claude_dir)?;
     let source = std::process::Command::new(&claude).args(arguments).exec();
     Err(failed(format!("start {}", claude.display()), source))
 }

@@ -41,8 +41,8 @@ pub(crate) async fn run(context: &Context, up: &UpArgs) -> Result<u8, CliError> 
     let spec = team_file::read(&file)?;
     let lead = context.seat_of(spec.team.clone(), MemberName::lead());
     let host = context.host()?;
-    let brought = host_up::up(&host, &lead, &spec, &progress::print).await?;
-    for (name, difference) in &brought.differs {
+    let result = host_up::up(&host, &lead, &spec, &progress::print).await?;
+    for (name, difference) in &result.differs {
         output::note(&format!(
             "{name} still runs with its old settings ({difference}); \
              restart it with `brigade stop {name}` and `brigade up`"
@@ -81,14 +81,14 @@ pub(crate) async fn run(context: &Context, up: &UpArgs) -> Result<u8, CliError> 
     if context.json {
         output::print_json(&json!({
             "team": spec.team,
-            "new": brought.new,
-            "tasks": brought.tasks,
+            "new": result.new,
+            "tasks": result.tasks,
             "dead": dead.iter().map(|(name, _)| name).collect::<Vec<_>>(),
         }))?;
     } else {
-        output::print(&summary(&host, &spec, brought.new.len(), brought.tasks))?;
+        output::print(&summary(&host, &spec, result.new.len(), result.tasks))?;
         if let (Some(first), true) =
-            (spec.members.first(), dead.is_empty() && !brought.new.is_empty())
+            (spec.members.first(), dead.is_empty() && !result.new.is_empty())
         {
             output::hint(&format!(
                 "assign work with `brigade task add \"…\" --owner {}`, watch with `brigade ui`, \
