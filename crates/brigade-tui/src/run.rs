@@ -162,7 +162,7 @@ async fn open_initial_team(
     context: &Context,
     theme: Theme,
 ) -> Result<(Screen, RecordSource), HostError> {
-    let teams = context.store.teams().await?;
+    let teams = context.teams().await?;
     let folder_team = || team_file::team_of(&context.cwd).filter(|team| teams.contains(team));
     match (context.named_team(), teams.as_slice()) {
         (None, [first, _, ..]) if folder_team().is_none() => {
@@ -181,17 +181,17 @@ async fn open_team(
     team: TeamName,
     theme: Theme,
 ) -> Result<(Screen, RecordSource), HostError> {
-    let (feed, lookup) = context.store.event_stream(&team).await?;
+    let (feed, lookup) = context.event_stream(&team).await?;
     let mut screen = Screen::new(team.to_string(), lookup, theme, context.clock.now());
     // Without an identity on this team, the dashboard is view-only.
     screen.me = context.identity(&team).await.ok();
     if let Some(me) = context.named_member() {
         let seat = context.seat_of(team.clone(), me.clone());
-        if context.store.team(&team).await?.is_some() && seat.role().await?.is_none() {
+        if context.team_exists(&team).await? && seat.role().await?.is_none() {
             return Err(seat.absent().await?.into());
         }
     }
-    screen.teams = context.store.teams().await?;
+    screen.teams = context.teams().await?;
     Ok((screen, RecordSource::Live(feed)))
 }
 
@@ -333,7 +333,7 @@ impl EventLoop<'_> {
             Effect::FetchTeams => {
                 let (context, sender) = (Arc::clone(self.context), self.sender.clone());
                 tokio::spawn(async move {
-                    if let Ok(teams) = context.store.teams().await {
+                    if let Ok(teams) = context.teams().await {
                         let _ignored = sender.send(ScreenEvent::Teams(teams));
                     }
                 });

@@ -159,7 +159,7 @@ fn place(name: &MemberName, team: &TeamName) -> String {
 #[cfg(feature = "nats")]
 async fn servers(engine: &NatsServers) -> Result<Vec<NatsFinding>, CliError> {
     use brigade_nats::health::{self, StreamHealth};
-    let health = health::examine(&engine.words()).await?;
+    let health = health::examine(&engine.store_options()).await?;
     let servers = engine.servers.join(", ");
     let mut findings: Vec<NatsFinding> = Vec::new();
     if health.max_payload < 2 * MAX_TEXT_BYTES {

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use brigade_agents::driver::{AGENTS, Agent, ToolServer};
 
-use super::edit::{self, Edit, EditDecision};
+use super::edit::{self, EditDecision, FileEdit};
 use super::file::UserFile;
 use super::record::{ChangedFile, InitRecord, RecordFolder};
-use super::{GuestError, claude, codex, gemini};
+use super::{InitError, claude, codex, gemini};
 use crate::env;
 
 /// The state of this machine that the plan depends on.
@@ -31,24 +31,24 @@ pub(crate) struct Machine {
 
 /// The planned changes.
 #[derive(Debug, Default)]
-pub(crate) struct Plan {
-    pub(crate) steps: Vec<Step>,
+pub(crate) struct InitPlan {
+    pub(crate) steps: Vec<PlannedEdit>,
     /// The files that are left alone, and why.
     pub(crate) left: Vec<(PathBuf, String)>,
 }
 
 /// The planned change of one file.
 #[derive(Debug)]
-pub(crate) struct Step {
+pub(crate) struct PlannedEdit {
     pub(crate) found: UserFile,
     /// The new content.
     pub(crate) text: String,
     touched: ChangedFile,
 }
 
-impl Plan {
+impl InitPlan {
     /// Reads every file, and what brigade changed in it before, and plans the changes.
-    pub(crate) fn make(machine: &Machine, record: &InitRecord) -> Result<Self, GuestError> {
+    pub(crate) fn make(machine: &Machine, record: &InitRecord) -> Result<Self, InitError> {
         let mut plan = Self::default();
         let settings = claude::settings(&machine.brigade, machine.claude.as_deref());
         plan.plan_edit(
@@ -81,7 +81,7 @@ impl Plan {
         decide: fn(Option<&str>, Option<&ChangedFile>, &ToolServer) -> EditDecision,
         server: &ToolServer,
         record: &InitRecord,
-    ) -> Result<(), GuestError> {
+    ) -> Result<(), InitError> {
         let found = match UserFile::read(path) {
             Ok(found) => found,
             Err(error) => {
@@ -103,7 +103,7 @@ impl Plan {
         found: UserFile,
         text: String,
         record: &InitRecord,
-    ) -> Result<(), GuestError> {
+    ) -> Result<(), InitError> {
         let known = record.file(&found.path);
         if let Some(now) = found.text.as_ref().filter(|now| **now != text)
             && !known.is_some_and(|known| known.is_as_left(now))
@@ -115,17 +115,17 @@ impl Plan {
             self.left.push((found.path, why.to_owned()));
             return Ok(());
         }
-        self.plan_edit(found, &Edit::Whole(text), record)
+        self.plan_edit(found, &FileEdit::Whole(text), record)
     }
 
     fn plan_edit(
         &mut self,
         found: UserFile,
-        edit: &Edit,
+        edit: &FileEdit,
         record: &InitRecord,
-    ) -> Result<(), GuestError> {
+    ) -> Result<(), InitError> {
         let known = record.file(&found.path);
-        let damaged = |source| GuestError::Damaged { path: found.path.clone(), source };
+        let damaged = |source| InitError::Damaged { path: found.path.clone(), source };
         let edited = edit::make(edit, found.text.as_deref(), known).map_err(damaged)?;
         let Some(edited) = edited else { return Ok(()) };
         // If the record lists the file, its current text contains brigade's earlier edit.
@@ -136,7 +136,7 @@ impl Plan {
             left: earlier.into_iter().chain([edited.text.clone()]).collect(),
             put: edited.put,
         };
-        self.steps.push(Step { found, text: edited.text, touched });
+        self.steps.push(PlannedEdit { found, text: edited.text, touched });
         Ok(())
     }
 
@@ -145,7 +145,7 @@ impl Plan {
         &self,
         folder: &RecordFolder,
         mut record: InitRecord,
-    ) -> Result<(), GuestError> {
+    ) -> Result<(), InitError> {
         for step in &self.steps {
             for folder in step.found.missing_folders() {
                 if !record.folders.contains(&folder) {

@@ -9,11 +9,11 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::mistake::Mistakes;
-use super::shape::{
-    At, Field, Named, TomlTable, TomlValue, doc_text, key_name, keywords, tables,
+use super::toml_value::{
+    Field, Located, Named, TomlTable, TomlValue, doc_text, key_name, keywords, tables,
     with_copied_member,
 };
-use crate::location::{Address, StoreAddressError};
+use crate::location::{StoreAddress, StoreAddressError};
 use crate::spec::{AccessLevel, ApprovalAuthority, Place, Restart};
 
 tables! {
@@ -26,7 +26,7 @@ tables! {
         /// Where the team is stored: `files` of this host (the default), or NATS servers at
         /// `nats://HOST:PORT` or `tls://HOST:PORT`, separated by commas. `--store` and
         /// `BRIGADE_STORE` override it.
-        store: Address,
+        store: StoreAddress,
         /// The credentials file for the NATS server, relative to this file.
         creds: NonEmpty,
         /// The agent that leads. Without this table a person leads.
@@ -72,7 +72,7 @@ tables! {
         deny: Vec<NonEmpty>,
         /// Rules with all their keys. They are checked after `deny` and before `ask` and `allow`; the
         /// first that matches counts.
-        rules: Vec<At<RuleTable>>,
+        rules: Vec<Located<RuleTable>>,
     }
 
     /// Default settings for the lead and the members.
@@ -124,7 +124,7 @@ tables! {
         /// The full description.
         description: String,
         /// The tasks that must be done first, by their names in this file.
-        after: Vec<At<String>>,
+        after: Vec<Located<String>>,
         /// The initial owner: a member or `team-lead`; no owner by default.
         owner: String,
     }
@@ -174,7 +174,7 @@ impl TomlValue for TeamName {
     }
 }
 
-impl TomlValue for Address {
+impl TomlValue for StoreAddress {
     fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
         let span = value.span();
         let parsed = String::read(value, mistakes)?.parse();

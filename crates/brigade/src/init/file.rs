@@ -8,7 +8,7 @@ use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use super::GuestError;
+use super::InitError;
 
 /// A file as it was read, or a path where no file exists yet.
 #[derive(Debug)]
@@ -24,33 +24,33 @@ pub(crate) struct UserFile {
 
 impl UserFile {
     /// Reads a file.
-    pub(crate) fn read(path: &Path) -> Result<Self, GuestError> {
+    pub(crate) fn read(path: &Path) -> Result<Self, InitError> {
         match fs::symlink_metadata(path) {
             Ok(_) => Self::present(path),
             Err(error) if error.kind() == ErrorKind::NotFound => Self::absent(path),
-            Err(source) => Err(GuestError::io("read", path, source)),
+            Err(source) => Err(InitError::io("read", path, source)),
         }
     }
 
-    fn present(path: &Path) -> Result<Self, GuestError> {
+    fn present(path: &Path) -> Result<Self, InitError> {
         let real = real(path)?;
-        let metadata = fs::metadata(&real).map_err(|source| GuestError::io("read", &real, source));
+        let metadata = fs::metadata(&real).map_err(|source| InitError::io("read", &real, source));
         let metadata = metadata?;
         check_owner(&metadata, path)?;
         if !metadata.is_file() {
-            return Err(GuestError::NotAFile { path: path.to_owned() });
+            return Err(InitError::NotAFile { path: path.to_owned() });
         }
         let text = read(&real)?;
         Ok(Self { path: path.to_owned(), text, real, mode: Some(metadata.mode() & 0o7777) })
     }
 
-    fn absent(path: &Path) -> Result<Self, GuestError> {
+    fn absent(path: &Path) -> Result<Self, InitError> {
         // Start from the nearest existing parent; a dangling link counts as existing.
         let existing = path.ancestors().skip(1).find(|dir| fs::symlink_metadata(dir).is_ok());
         let existing = existing.unwrap_or(Path::new("/"));
         let dir = real(existing)?;
         if dir != existing {
-            let metadata = fs::metadata(&dir).map_err(|e| GuestError::io("read", &dir, e));
+            let metadata = fs::metadata(&dir).map_err(|e| InitError::io("read", &dir, e));
             check_owner(&metadata?, existing)?;
         }
         let rest = path.strip_prefix(existing).unwrap_or(path);
@@ -66,9 +66,9 @@ impl UserFile {
     }
 
     /// Replaces the file's content atomically and keeps its mode. Fails if the file has changed since it was read.
-    pub(crate) fn replace(&self, text: &str) -> Result<(), GuestError> {
+    pub(crate) fn replace(&self, text: &str) -> Result<(), InitError> {
         let (temporary, dir) = self.temporary();
-        let failed = |doing| move |source| GuestError::io(doing, &self.path, source);
+        let failed = |doing| move |source| InitError::io(doing, &self.path, source);
         DirBuilder::new().recursive(true).create(dir).map_err(failed("create the folder of"))?;
         self.remove_temporary();
         let written = (|| {
@@ -84,7 +84,7 @@ impl UserFile {
         })();
         let replaced = written.map_err(failed("write")).and_then(|()| {
             if read(&self.real)? != self.text {
-                return Err(GuestError::Overtaken { path: self.path.clone() });
+                return Err(InitError::Overtaken { path: self.path.clone() });
             }
             fs::rename(&temporary, &self.real).map_err(failed("replace"))
         });
@@ -98,15 +98,15 @@ impl UserFile {
     }
 
     /// Removes the file, and a link to it, which would dangle.
-    pub(crate) fn remove(&self) -> Result<(), GuestError> {
+    pub(crate) fn remove(&self) -> Result<(), InitError> {
         if read(&self.real)? != self.text {
-            return Err(GuestError::Overtaken { path: self.path.clone() });
+            return Err(InitError::Overtaken { path: self.path.clone() });
         }
         let mut removed = fs::remove_file(&self.real);
         if fs::symlink_metadata(&self.path).is_ok_and(|metadata| metadata.is_symlink()) {
             removed = removed.and_then(|()| fs::remove_file(&self.path));
         }
-        removed.map_err(|source| GuestError::io("remove", &self.path, source))
+        removed.map_err(|source| InitError::io("remove", &self.path, source))
     }
 
     /// Removes the temporary file that a killed process may have left.
@@ -124,27 +124,27 @@ impl UserFile {
 }
 
 /// Reads a file; `None` if it does not exist.
-fn read(path: &Path) -> Result<Option<String>, GuestError> {
+fn read(path: &Path) -> Result<Option<String>, InitError> {
     match fs::read(path) {
         Ok(bytes) => {
             let text = String::from_utf8(bytes);
-            Ok(Some(text.map_err(|_| GuestError::NotText { path: path.to_owned() })?))
+            Ok(Some(text.map_err(|_| InitError::NotText { path: path.to_owned() })?))
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(GuestError::io("read", path, source)),
+        Err(source) => Err(InitError::io("read", path, source)),
     }
 }
 
-fn real(path: &Path) -> Result<PathBuf, GuestError> {
+fn real(path: &Path) -> Result<PathBuf, InitError> {
     path.canonicalize().map_err(|source| match source.kind() {
-        ErrorKind::NotFound => GuestError::Dangling { path: path.to_owned() },
-        _ => GuestError::io("follow the link", path, source),
+        ErrorKind::NotFound => InitError::Dangling { path: path.to_owned() },
+        _ => InitError::io("follow the link", path, source),
     })
 }
 
-fn check_owner(metadata: &fs::Metadata, path: &Path) -> Result<(), GuestError> {
+fn check_owner(metadata: &fs::Metadata, path: &Path) -> Result<(), InitError> {
     if metadata.uid() == rustix::process::geteuid().as_raw() {
         return Ok(());
     }
-    Err(GuestError::Foreign { path: path.to_owned() })
+    Err(InitError::Foreign { path: path.to_owned() })
 }

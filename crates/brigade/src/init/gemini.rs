@@ -4,8 +4,8 @@ use brigade_agents::driver::{TOOLS, ToolServer};
 use brigade_wire::settings::{Place, Settings};
 use serde_json::{Value, json};
 
-use super::edit::{Edit, EditDecision, OurContent, WantedSetting};
-use super::record::ChangedFile;
+use super::edit::{EditDecision, FileEdit, WantedSetting};
+use super::record::{ChangedFile, OurContent};
 
 const SECTION: &str = "mcpServers";
 
@@ -30,7 +30,7 @@ pub(crate) fn decide(
         }
         _ => {
             let setting = WantedSetting { section: Some(SECTION), key: TOOLS, value: wanted };
-            EditDecision { edit: Some(Edit::Settings(vec![setting])), left: None }
+            EditDecision { edit: Some(FileEdit::Settings(vec![setting])), left: None }
         }
     }
 }

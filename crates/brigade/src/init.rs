@@ -26,7 +26,7 @@ use crate::error::{CliError, Kind};
 
 /// Why a user's file was not read or changed.
 #[derive(Debug, Error)]
-pub(crate) enum GuestError {
+pub(crate) enum InitError {
     #[error("cannot {doing} {}", .path.display())]
     Io { doing: &'static str, path: PathBuf, source: io::Error },
     #[error("{} is a dangling link", .path.display())]
@@ -49,34 +49,34 @@ pub(crate) enum GuestError {
     Busy,
 }
 
-impl GuestError {
+impl InitError {
     pub(crate) fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
         Self::Io { doing, path: path.to_owned(), source }
     }
 }
 
-impl From<GuestError> for CliError {
-    fn from(error: GuestError) -> Self {
+impl From<InitError> for CliError {
+    fn from(error: InitError) -> Self {
         let hint = match &error {
-            GuestError::Io { .. } => None,
-            GuestError::Dangling { .. } => Some("create its target, or remove the link"),
-            GuestError::Foreign { .. } => {
+            InitError::Io { .. } => None,
+            InitError::Dangling { .. } => Some("create its target, or remove the link"),
+            InitError::Foreign { .. } => {
                 Some("run brigade as its owner, or change its owner with `chown`")
             }
-            GuestError::NotAFile { .. } => Some("move it out of the way"),
-            GuestError::NotText { .. } => Some("save it as UTF-8"),
-            GuestError::Damaged { .. } => Some(
+            InitError::NotAFile { .. } => Some("move it out of the way"),
+            InitError::NotText { .. } => Some("save it as UTF-8"),
+            InitError::Damaged { .. } => Some(
                 "correct it by hand; brigade only changes files it can read, and JSON does not allow comments",
             ),
-            GuestError::Overtaken { .. } => Some("nothing was lost; run the command again"),
-            GuestError::Record { .. } => Some(
+            InitError::Overtaken { .. } => Some("nothing was lost; run the command again"),
+            InitError::Record { .. } => Some(
                 "it contains the original text of the files; restore them by hand, then remove it",
             ),
-            GuestError::Reworded { .. } => Some("remove mcp_servers.team by hand, then undo again"),
-            GuestError::Busy => Some("answer or stop that one first"),
+            InitError::Reworded { .. } => Some("remove mcp_servers.team by hand, then undo again"),
+            InitError::Busy => Some("answer or stop that one first"),
         };
         let kind = match &error {
-            GuestError::Busy => Kind::Locked,
+            InitError::Busy => Kind::Locked,
             _ => Kind::Failed,
         };
         hint.into_iter().fold(Self::new(kind, error), Self::hint)

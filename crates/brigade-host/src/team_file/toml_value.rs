@@ -20,7 +20,7 @@ pub(super) trait TomlValue: Sized {
 
 /// A value and its byte range in the file.
 #[derive(Clone, Debug)]
-pub(super) struct At<T> {
+pub(super) struct Located<T> {
     pub(super) span: Range<usize>,
     pub(super) value: T,
 }
@@ -32,23 +32,23 @@ pub(super) enum Field<T> {
     Absent,
     /// Present but invalid; the mistake is already recorded.
     Broken,
-    Given(At<T>),
+    Given(Located<T>),
 }
 
 impl<T> Field<T> {
-    pub(super) fn from_read(read: Option<At<T>>) -> Self {
+    pub(super) fn from_read(read: Option<Located<T>>) -> Self {
         read.map_or(Self::Broken, Self::Given)
     }
 
-    pub(super) fn at(&self) -> Option<&At<T>> {
+    pub(super) fn located(&self) -> Option<&Located<T>> {
         match self {
-            Self::Given(at) => Some(at),
+            Self::Given(located) => Some(located),
             Self::Absent | Self::Broken => None,
         }
     }
 
     pub(super) fn get(&self) -> Option<&T> {
-        self.at().map(|at| &at.value)
+        self.located().map(|at| &at.value)
     }
 
     pub(super) fn is_absent(&self) -> bool {
@@ -58,7 +58,7 @@ impl<T> Field<T> {
 
 /// A table whose keys are names the user chose, in the order of the file.
 #[derive(Debug)]
-pub(super) struct Named<T>(pub(super) Vec<(At<String>, T)>);
+pub(super) struct Named<T>(pub(super) Vec<(Located<String>, T)>);
 
 /// A table with fixed keys.
 pub(super) trait TomlTable: Default {
@@ -114,7 +114,7 @@ impl<T: TomlTable> TomlValue for T {
 fn entries<'v>(
     value: Spanned<DeValue<'v>>,
     mistakes: &mut Mistakes,
-) -> Option<Vec<(At<String>, Spanned<DeValue<'v>>)>> {
+) -> Option<Vec<(Located<String>, Spanned<DeValue<'v>>)>> {
     let span = value.span();
     let DeValue::Table(table) = value.into_inner() else {
         mistakes.add(&span, "this must be a table");
@@ -122,13 +122,15 @@ fn entries<'v>(
     };
     let mut entries: Vec<_> = table
         .into_iter()
-        .map(|(key, value)| (At { span: key.span(), value: key.into_inner().into_owned() }, value))
+        .map(|(key, value)| {
+            (Located { span: key.span(), value: key.into_inner().into_owned() }, value)
+        })
         .collect();
     entries.sort_by_key(|(key, _)| key.span.start);
     Some(entries)
 }
 
-impl<T: TomlValue> TomlValue for At<T> {
+impl<T: TomlValue> TomlValue for Located<T> {
     fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
         Some(Self { span: value.span(), value: T::read(value, mistakes)? })
     }

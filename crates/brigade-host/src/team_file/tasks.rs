@@ -7,23 +7,24 @@ use brigade_wire::name::{LEAD, MemberName, TaskId};
 use brigade_wire::task::Task;
 use serde_json::json;
 
-use super::form::TaskTable;
 use super::mistake::Mistakes;
-use super::shape::At;
+use super::tables::TaskTable;
+use super::toml_value::Located;
 use crate::spec::TaskSpec;
 
 /// Returns the tasks in an order in which each comes after those it waits for, otherwise as in the file.
 pub(super) fn tasks(
-    tasks: &[(At<String>, TaskTable)],
+    tasks: &[(Located<String>, TaskTable)],
     members: &[&str],
     mistakes: &mut Mistakes,
 ) -> Vec<TaskSpec> {
     let keys: Vec<&str> = tasks.iter().map(|(key, _)| key.value.as_str()).collect();
-    let read = |(key, task): &(At<String>, TaskTable)| spec(key, task, &keys, members, mistakes);
+    let read =
+        |(key, task): &(Located<String>, TaskTable)| spec(key, task, &keys, members, mistakes);
     let specs: Vec<TaskSpec> = tasks.iter().map(read).collect();
     let graph = graph(&specs);
     for circle in graph.circles() {
-        let circle: Vec<&(At<String>, TaskTable)> =
+        let circle: Vec<&(Located<String>, TaskTable)> =
             circle.into_iter().filter_map(|id| tasks.get(task_index(id)?)).collect();
         report_cycle(&circle, mistakes);
     }
@@ -32,7 +33,7 @@ pub(super) fn tasks(
 }
 
 fn spec(
-    key: &At<String>,
+    key: &Located<String>,
     task: &TaskTable,
     keys: &[&str],
     members: &[&str],
@@ -49,7 +50,7 @@ fn spec(
     }
     let mut after: Vec<String> = Vec::new();
     for other in task.after.get().into_iter().flatten() {
-        let At { span, value } = other;
+        let Located { span, value } = other;
         if *value == key.value {
             mistakes.add(span, format!("{value:?} cannot wait for itself"));
         } else if !keys.contains(&value.as_str()) {
@@ -59,7 +60,7 @@ fn spec(
             after.push(value.clone());
         }
     }
-    let owner = task.owner.at().and_then(|At { span, value }| {
+    let owner = task.owner.located().and_then(|Located { span, value }| {
         let known = || members.iter().copied().chain([LEAD]);
         if !known().any(|name| name == value) {
             mistakes.unknown(span, format!("there is no member {value:?}"), value, known());
@@ -76,7 +77,7 @@ fn spec(
 }
 
 /// Adds a mistake for a dependency cycle, at the `after` of its first task.
-fn report_cycle(circle: &[&(At<String>, TaskTable)], mistakes: &mut Mistakes) {
+fn report_cycle(circle: &[&(Located<String>, TaskTable)], mistakes: &mut Mistakes) {
     let mut path: Vec<&str> = circle.iter().map(|(key, _)| key.value.as_str()).collect();
     let [(key, task), ..] = circle else { return };
     let next = path.get(1).copied().unwrap_or(&key.value);

@@ -3,7 +3,7 @@
 use brigade_agents::driver::{TOOLS, ToolServer};
 use toml::{Table, Value};
 
-use super::edit::{self, Edit, EditDecision};
+use super::edit::{self, EditDecision, FileEdit};
 use super::record::ChangedFile;
 
 /// Codex would otherwise offer the tools to its own models only through code they write or through a tool search.
@@ -55,7 +55,7 @@ pub(crate) fn decide(
             "the way it is written does not allow appending a server `{TOOLS}`"
         ));
     }
-    EditDecision { edit: Some(Edit::Pieces(vec![piece])), left: None }
+    EditDecision { edit: Some(FileEdit::Pieces(vec![piece])), left: None }
 }
 
 /// Whether a text still contains the settings of one of these pieces, possibly written in another form.

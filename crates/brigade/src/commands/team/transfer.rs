@@ -10,16 +10,17 @@ use brigade_wire::name::TeamName;
 use serde_json::json;
 
 use crate::context::Context;
-use crate::error::{CliError, CliTrouble, Trouble};
+use crate::error::{CliError, CliTrouble};
 use crate::exit;
 use crate::output::{self, STRONG};
+use brigade_host::error::file_failed;
 
 pub(super) async fn export(
     context: &Context,
     team: &TeamName,
     file: &Path,
 ) -> Result<u8, CliError> {
-    let (store, now) = (context.store.as_ref(), context.clock.now());
+    let (store, now) = (&*context.store, context.clock.now());
     if file == Path::new("-") {
         let mut out = BufWriter::new(io::stdout());
         export::export(store, team, now, &mut out).await?;
@@ -33,7 +34,7 @@ pub(super) async fn export(
             let error = CliError::failed(CliTrouble::FileExists { path: file.to_owned() });
             error.hint("choose another file name")
         }
-        _ => failed("create", file)(source),
+        _ => file_failed("create", file, source),
     })?;
     let mut out = BufWriter::new(made);
     let exported = export::export(store, team, now, &mut out).await;
@@ -45,7 +46,9 @@ pub(super) async fn export(
             return Err(error.into());
         }
     };
-    out.flush().and_then(|()| out.get_ref().sync_all()).map_err(failed("write", file))?;
+    out.flush()
+        .and_then(|()| out.get_ref().sync_all())
+        .map_err(|source| file_failed("write", file, source))?;
     if context.json {
         output::print_json(&json!({ "team": team, "file": file, "exported": exported }))?;
     } else {
@@ -60,13 +63,13 @@ pub(super) async fn import(
     file: &Path,
     name: Option<&TeamName>,
 ) -> Result<u8, CliError> {
-    let store = context.store.as_ref();
+    let store = &*context.store;
     let imported = if file == Path::new("-") {
         let mut bytes = Vec::new();
-        io::stdin().read_to_end(&mut bytes).map_err(failed("read", file))?;
+        io::stdin().read_to_end(&mut bytes).map_err(|source| file_failed("read", file, source))?;
         export::import(store, &mut Cursor::new(bytes), name).await?
     } else {
-        let opened = File::open(file).map_err(failed("open", file))?;
+        let opened = File::open(file).map_err(|source| file_failed("open", file, source))?;
         export::import(store, &mut BufReader::new(opened), name).await?
     };
     let Imported { team, exported } = imported;
@@ -82,9 +85,4 @@ pub(super) async fn import(
 fn summary(exported: &ExportCounts) -> String {
     let ExportCounts { tasks, messages, unread } = exported;
     format!("{tasks} tasks, {messages} messages, {unread} unread")
-}
-
-fn failed(doing: &'static str, file: &Path) -> impl FnOnce(io::Error) -> CliError {
-    let doing = format!("{doing} {}", file.display());
-    move |source| CliError::failed(Trouble::Io { doing, source })
 }

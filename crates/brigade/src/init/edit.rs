@@ -4,14 +4,13 @@ use std::borrow::Cow;
 
 use brigade_wire::Damage;
 use brigade_wire::settings::{self, Place, SettingChange, Settings};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::record::ChangedFile;
+use super::record::{ChangedFile, OurContent, OurSetting};
 
 /// An edit of a file.
 #[derive(Clone, Debug)]
-pub(crate) enum Edit {
+pub(crate) enum FileEdit {
     /// Set these settings and keep all others.
     Settings(Vec<WantedSetting>),
     /// Append these pieces of text.
@@ -24,7 +23,7 @@ pub(crate) enum Edit {
 #[derive(Debug, Default)]
 pub(crate) struct EditDecision {
     /// The edit to make, if any.
-    pub(crate) edit: Option<Edit>,
+    pub(crate) edit: Option<FileEdit>,
     /// Why the file is left alone.
     pub(crate) left: Option<String>,
 }
@@ -43,34 +42,6 @@ pub(crate) struct WantedSetting {
     pub(crate) value: Value,
 }
 
-/// The part of a file that brigade wrote.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum OurContent {
-    Settings {
-        settings: Vec<OurSetting>,
-        /// The sections that were created for them.
-        sections: Vec<String>,
-    },
-    Pieces(Vec<String>),
-    Whole,
-}
-
-/// A setting that brigade wrote, and its previous value.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub(crate) struct OurSetting {
-    pub(crate) section: Option<String>,
-    pub(crate) key: String,
-    pub(crate) was: Option<Value>,
-    pub(crate) is: Value,
-}
-
-impl OurSetting {
-    fn place(&self) -> Place<'_> {
-        Place { section: self.section.as_deref(), key: &self.key }
-    }
-}
-
 /// The result of an edit.
 #[derive(Debug)]
 pub(crate) struct Edited {
@@ -82,7 +53,7 @@ pub(crate) struct Edited {
 
 /// Makes an edit in a text that brigade may have edited before. Returns `None` if there is nothing to do.
 pub(crate) fn make(
-    edit: &Edit,
+    edit: &FileEdit,
     now: Option<&str>,
     known: Option<&ChangedFile>,
 ) -> Result<Option<Edited>, Damage> {
@@ -92,16 +63,16 @@ pub(crate) fn make(
         (now, _) => now.map(str::to_owned),
     };
     let (text, put) = match edit {
-        Edit::Settings(wanted) => {
+        FileEdit::Settings(wanted) => {
             let known = known.map(|known| &known.put);
             let put = settings_put(wanted, before.as_deref(), known)?;
             (set(wanted, now)?, put)
         }
-        Edit::Pieces(pieces) => {
+        FileEdit::Pieces(pieces) => {
             let text = before.as_deref().unwrap_or_default().to_owned() + &pieces.concat();
             (text, OurContent::Pieces(pieces.clone()))
         }
-        Edit::Whole(text) => (text.clone(), OurContent::Whole),
+        FileEdit::Whole(text) => (text.clone(), OurContent::Whole),
     };
     Ok((now != Some(&text)).then_some(Edited { text, before, put }))
 }

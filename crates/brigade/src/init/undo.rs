@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::edit::{self, OurContent};
+use super::edit;
 use super::file::UserFile;
-use super::record::{ChangedFile, InitRecord, RecordFolder};
-use super::{GuestError, codex};
+use super::record::{ChangedFile, InitRecord, OurContent, RecordFolder};
+use super::{InitError, codex};
 
 /// The outcome for one file.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,11 +27,11 @@ pub(crate) enum UndoOutcome {
 pub(crate) struct UndoReport {
     pub(crate) files: Vec<(PathBuf, UndoOutcome)>,
     /// Failures. The record keeps their files.
-    pub(crate) failed: Vec<GuestError>,
+    pub(crate) failed: Vec<InitError>,
 }
 
 /// Reverts the changes in the record, last one first.
-pub(crate) fn run(folder: RecordFolder, record: InitRecord) -> Result<UndoReport, GuestError> {
+pub(crate) fn run(folder: RecordFolder, record: InitRecord) -> Result<UndoReport, InitError> {
     let mut report = UndoReport::default();
     let InitRecord { mut files, mut folders } = record;
     let mut rest = Vec::new();
@@ -56,7 +56,7 @@ pub(crate) fn run(folder: RecordFolder, record: InitRecord) -> Result<UndoReport
     Ok(report)
 }
 
-fn undo(file: &ChangedFile) -> Result<UndoOutcome, GuestError> {
+fn undo(file: &ChangedFile) -> Result<UndoOutcome, InitError> {
     let found = UserFile::read(&file.path)?;
     found.remove_temporary();
     let Some(now) = found.text.as_deref() else { return Ok(UndoOutcome::Nothing) };
@@ -72,12 +72,12 @@ fn undo(file: &ChangedFile) -> Result<UndoOutcome, GuestError> {
     if file.put == OurContent::Whole {
         return Ok(UndoOutcome::Kept);
     }
-    let damaged = |source| GuestError::Damaged { path: file.path.clone(), source };
+    let damaged = |source| InitError::Damaged { path: file.path.clone(), source };
     let without = edit::without(&file.put, now).map_err(damaged)?;
     if let OurContent::Pieces(pieces) = &file.put
         && codex::still_contains(&without, pieces)
     {
-        return Err(GuestError::Reworded { path: file.path.clone() });
+        return Err(InitError::Reworded { path: file.path.clone() });
     }
     if file.before.is_none() && edit::is_empty(&file.put, &without) {
         return found.remove().map(|()| UndoOutcome::Removed);

@@ -5,11 +5,11 @@ use std::path::Path;
 use brigade_agents::driver::{Agent, MidTurn};
 use serde_json::json;
 
-use super::edit::{Edit, WantedSetting};
+use super::edit::{FileEdit, WantedSetting};
 use crate::env;
 
 /// The settings that make Claude Code start its teammates through brigade.
-pub(crate) fn settings(brigade: &Path, claude: Option<&Path>) -> Edit {
+pub(crate) fn settings(brigade: &Path, claude: Option<&Path>) -> FileEdit {
     let env = |key, value: &str| WantedSetting { section: Some("env"), key, value: json!(value) };
     let mut wanted = vec![
         env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "1"),
@@ -22,7 +22,7 @@ pub(crate) fn settings(brigade: &Path, claude: Option<&Path>) -> Edit {
     }
     // Without tmux, teammates run inside the lead's own process and cannot be other programs.
     wanted.push(WantedSetting { section: None, key: "teammateMode", value: json!("tmux") });
-    Edit::Settings(wanted)
+    FileEdit::Settings(wanted)
 }
 
 /// The agent type file with which a lead can spawn this agent.
