@@ -9,8 +9,8 @@ use super::FileStore;
 use super::dir::{Dir, Fsync};
 use super::document::{self, DocumentId, TryOutcome};
 use super::lock::{LockAttempt, LockWaiter};
-use super::own::{LockSlot, SeenGuard};
-use super::state::{self, TempFile};
+use super::mailbox::state::{self, TempFile};
+use super::team_state::{LockSlot, SeenGuard};
 use brigade_core::store::{Document, Revision, StoreError};
 
 /// The file in which Claude Code stores the highest task number ever used.

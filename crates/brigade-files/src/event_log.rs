@@ -9,9 +9,9 @@
 //! open files.
 
 mod lines;
-mod place;
-mod recorded;
-mod round;
+mod merge;
+mod records_file;
+mod source;
 mod time;
 
 use std::collections::HashMap;
@@ -23,10 +23,10 @@ use std::time::Duration;
 use brigade_wire::name::TeamName;
 use tokio::sync::mpsc::{self, Sender};
 
-use self::place::{FirstLine, JournalSource};
-pub use self::recorded::{RecordsFileError, stream_records_file};
-use self::round::{JournalIndex, JournalRange, MergeRound};
-use super::own::{TEAM_LOG, TeamStateDir};
+use self::merge::{JournalIndex, JournalRange, MergeRound};
+pub use self::records_file::{RecordsFileError, stream_records_file};
+use self::source::{FirstLine, JournalSource};
+use super::team_state::{TEAM_LOG, TeamStateDir};
 use super::{FileStore, Options, watch};
 use brigade_core::event::Record;
 use brigade_core::event_log::{BATCHES, Batch, Feed, RecordLookup, RecordLookupHandle, Spot};
@@ -231,7 +231,7 @@ impl TrackedJournal {
 /// Lists the existing journals.
 fn journal_keys(team_state: &TeamStateDir) -> Result<Vec<JournalKey>, StoreError> {
     let mut keys = vec![(0, TEAM_LOG.to_owned())];
-    for (folder, dir) in place::journal_folders(team_state).skip(1) {
+    for (folder, dir) in source::journal_folders(team_state).skip(1) {
         let mut found = dir.names()?;
         found.retain(|name| name.ends_with(".jsonl"));
         found.sort();

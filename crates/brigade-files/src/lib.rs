@@ -33,20 +33,16 @@
 #![forbid(unsafe_code)]
 
 mod board;
-mod commit;
 mod dir;
 mod document;
-mod draft;
 mod event_log;
 mod journal;
 mod lock;
 mod lock_id;
 mod mailbox;
-mod observe;
-mod own;
 mod repair;
-mod state;
 mod store;
+mod team_state;
 mod teams;
 mod watch;
 
@@ -65,9 +61,9 @@ use self::document::TryOutcome;
 pub use self::event_log::{RecordsFileError, stream_records_file};
 use self::journal::Journal;
 use self::lock::LockWaiter;
+use self::mailbox::state::StateFile;
 use self::mailbox::{FileMailbox, MailboxContext, MailboxOutcome, MailboxWork};
-use self::own::TeamStateDir;
-use self::state::StateFile;
+use self::team_state::TeamStateDir;
 use brigade_core::clock::{Clock, SystemClock};
 use brigade_core::hash::Fnv;
 use brigade_core::store::{StoreError, WriteObstacle};

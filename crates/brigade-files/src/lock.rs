@@ -18,7 +18,7 @@ use rustix::io::Errno;
 
 use super::dir::{Dir, FileStamp};
 use super::lock_id::LockId;
-use super::state::TempFile;
+use super::mailbox::state::TempFile;
 use brigade_core::store::{StoreError, WriteObstacle};
 
 /// Age at which Claude Code considers a lock abandoned.

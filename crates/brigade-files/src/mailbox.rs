@@ -6,18 +6,23 @@
 //! state is a `flock`, which the kernel releases when its holder dies; it excludes other brigade
 //! processes. Claude Code's lock excludes native ones.
 
+mod commit;
+mod draft;
+mod observe;
+pub(crate) mod state;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use brigade_wire::inbox::{self, Inbox};
 use serde_json::value::RawValue;
 
+use self::draft::is_for_team;
+use self::state::{MailboxHead, OverwriteRisk, StateFile};
 use super::dir::{Dir, FileStamp};
-use super::draft::is_for_team;
 use super::journal::{Journal, JournalPosition, JournalTail};
 use super::lock::{self, LockAttempt, LockPath, LockRecorder, LockWaiter};
 use super::lock_id::LockId;
-use super::state::{self, MailboxHead, OverwriteRisk, StateFile};
 use brigade_core::clock::Clock;
 use brigade_core::event::{Event, MessageKey, Record};
 use brigade_core::store::{Mark, Outgoing, StoreError, WriteObstacle};

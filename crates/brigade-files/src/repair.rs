@@ -6,7 +6,7 @@ use brigade_wire::team::Team;
 
 use super::dir::{Fsync, PRIVATE};
 use super::document::{self, DocumentId};
-use super::own::TeamStateDir;
+use super::team_state::TeamStateDir;
 use super::{FileStore, NativeDirs};
 use brigade_core::store::{Document, StoreError};
 

@@ -11,11 +11,12 @@ use super::dir::{Dir, Fsync, PRIVATE};
 use super::document::{self, DocumentId, TryOutcome};
 use super::journal::Journal;
 use super::lock::LockWaiter;
+use super::mailbox::state;
 use super::mailbox::{self, MailboxContext, MailboxWork};
-use super::own::{LockSlot, TeamStateDir};
+use super::team_state::{LockSlot, TeamStateDir};
 use super::teams::InitialTasks;
 use super::watch::WatchScope;
-use super::{FileStore, check_team, lock_mutex, state, watch};
+use super::{FileStore, check_team, lock_mutex, watch};
 use brigade_core::event::{Event, MessageKey, Record};
 use brigade_core::event_log::{Feed, RecordLookupHandle};
 use brigade_core::store::{

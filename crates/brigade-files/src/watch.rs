@@ -26,7 +26,7 @@ use super::dir::{Dir, identity};
 use super::journal::Journal;
 use super::lock::LockWaiter;
 use super::mailbox::{MailboxContext, MailboxWork};
-use super::own::{MAIL, TEAM_LOG, TeamStateDir, WORK};
+use super::team_state::{MAIL, TEAM_LOG, TeamStateDir, WORK};
 use super::{FileStore, Options, lock_mutex};
 use brigade_core::event::Record;
 use brigade_core::store::{StoreError, Watch};

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use tokio::sync::mpsc::Sender;
 
 use super::lines::LineReader;
-use super::place::JournalSource;
+use super::source::JournalSource;
 use crate::lock_mutex;
 use brigade_core::event::{Event, Record};
 use brigade_core::event_log::{Batch, Spot};

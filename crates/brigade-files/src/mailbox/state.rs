@@ -12,9 +12,9 @@ use std::path::PathBuf;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
-use super::dir::{Dir, FileStamp, io_error};
-use super::journal::JournalPosition;
-use super::lock_id::LockId;
+use crate::dir::{Dir, FileStamp, io_error};
+use crate::journal::JournalPosition;
+use crate::lock_id::LockId;
 use brigade_core::event::MessageKey;
 use brigade_core::hash::Fnv;
 use brigade_core::store::StoreError;

@@ -6,11 +6,11 @@ use brigade_wire::inbox::{self, Inbox};
 use brigade_wire::message::Message;
 use rustix::fs::Mode;
 
-use super::dir::{FileContents, FileStamp, Fsync};
-use super::journal::JournalTail;
-use super::lock::LockWaiter;
-use super::mailbox::{FileMailbox, MailboxContext, MailboxWork};
 use super::state::{KnownMessage, MailboxHead};
+use super::{FileMailbox, MailboxContext, MailboxWork};
+use crate::dir::{FileContents, FileStamp, Fsync};
+use crate::journal::JournalTail;
+use crate::lock::LockWaiter;
 use brigade_core::event::{Event, MessageKey, Record};
 use brigade_core::store::{Mark, Outgoing, StoreError, WriteObstacle};
 

@@ -3,12 +3,12 @@
 //! A file that has been the inbox is never written again, because Claude Code reads inboxes without
 //! a lock and may still be reading it.
 
-use super::dir::Fsync;
 use super::draft::InboxDraft;
-use super::journal::JournalPosition;
-use super::lock::HeldLock;
-use super::mailbox::{FileMailbox, MailboxContext, MailboxOutcome, nanoseconds};
 use super::state::{MailboxHead, MergeState, TempFile};
+use super::{FileMailbox, MailboxContext, MailboxOutcome, nanoseconds};
+use crate::dir::Fsync;
+use crate::journal::JournalPosition;
+use crate::lock::HeldLock;
 use brigade_core::store::StoreError;
 
 impl FileMailbox {

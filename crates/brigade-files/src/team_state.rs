@@ -134,7 +134,7 @@ impl TeamStateDir {
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
-        let temp = super::state::TempFile::next().name(name);
+        let temp = super::mailbox::state::TempFile::next().name(name);
         self.dir.write_temp(&temp, bytes, Some(PRIVATE), Fsync::No)?;
         self.dir.rename(&temp, name)
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::dir::{Dir, FileStamp, io_error};
-use crate::own::TeamStateDir;
+use crate::team_state::TeamStateDir;
 use brigade_core::event::Record;
 use brigade_core::hash::Fnv;
 use brigade_core::store::StoreError;

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use brigade_wire::inbox::{self, Inbox};
 
-use super::dir::{FileStamp, Fsync, PRIVATE};
 use super::draft::read;
-use super::mailbox::{FileMailbox, MailboxContext};
 use super::state::{self, KnownMessage, MailboxHead, MergeState, OverwriteRisk};
+use super::{FileMailbox, MailboxContext};
+use crate::dir::{FileStamp, Fsync, PRIVATE};
 use brigade_core::event::{Event, MessageKey, Record, one_line};
 use brigade_core::store::StoreError;
 
