@@ -9,8 +9,9 @@ use super::FileStore;
 use super::dir::{Dir, Fsync};
 use super::document::{self, DocumentId, TryOutcome};
 use super::lock::{LockAttempt, LockWaiter};
-use super::mailbox::state::{self, TempFile};
-use super::team_state::{LockSlot, SeenGuard};
+use super::revision::revision;
+use super::team_state::seen::{LockSlot, SeenGuard};
+use super::temp_file::{self, TempFile};
 use brigade_core::store::{Document, Revision, StoreError};
 
 /// The file in which Claude Code stores the highest task number ever used.
@@ -83,7 +84,7 @@ impl BoardDir {
     pub(crate) fn tasks(&self) -> Result<Vec<(TaskId, Document)>, StoreError> {
         let Some(dir) = &self.0 else { return Ok(Vec::new()) };
         let names = dir.names()?;
-        state::sweep(dir, &names, |file| {
+        temp_file::sweep(dir, &names, |file| {
             file.ends_with(".json") || file.ends_with(".lock") || file == HIGH_WATER
         });
         let mut ids: Vec<TaskId> = names.iter().filter_map(|name| task_id(name)).collect();
@@ -178,7 +179,7 @@ impl BoardDir {
     pub(crate) fn check_revision(&self, id: TaskId, at: Revision) -> Result<(), StoreError> {
         let dir = self.0.as_ref().ok_or(StoreError::NoTask { id })?;
         let contents = dir.read(&task_file(id))?.ok_or(StoreError::NoTask { id })?;
-        if document::revision(&contents.bytes) == at { Ok(()) } else { Err(StoreError::Conflict) }
+        if revision(&contents.bytes) == at { Ok(()) } else { Err(StoreError::Conflict) }
     }
 
     pub(crate) fn try_replace(

@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::dir::{Dir, FileContents, FileStamp, Fsync};
 use super::lock::{self, HeldLock, LockAttempt, LockPath, LockRecorder, LockWaiter};
 use super::lock_id::LockId;
-use super::mailbox::state::TempFile;
-use super::team_state::{LockSlot, RecordedLock, SeenGuard};
-use brigade_core::hash::Fnv;
+use super::revision::revision;
+use super::team_state::seen::{LockSlot, RecordedLock, SeenGuard};
+use super::temp_file::TempFile;
 use brigade_core::store::{Document, Revision, StoreError, WriteObstacle};
 use brigade_wire::Damage;
 
@@ -15,12 +15,6 @@ use brigade_wire::Damage;
 /// documents in place; on a busy machine one write took 116 milliseconds.
 const MAX_TORN_READS: usize = 250;
 const TORN_READ_INTERVAL: Duration = Duration::from_millis(2);
-
-/// Returns the revision of a document with these bytes. Restoring earlier bytes restores the
-/// earlier revision. That is harmless, because a change depends on the bytes alone.
-pub(crate) fn revision(bytes: &[u8]) -> Revision {
-    Revision(Fnv::default().bytes(bytes).finish())
-}
 
 pub(crate) fn document(contents: FileContents) -> Document {
     let revision = revision(&contents.bytes);

@@ -23,9 +23,9 @@ use std::time::Duration;
 use brigade_wire::name::TeamName;
 use tokio::sync::mpsc::{self, Sender};
 
-use self::merge::{JournalIndex, JournalRange, MergeRound};
+use self::merge::MergeRound;
 pub use self::records_file::{RecordsFileError, stream_records_file};
-use self::source::{FirstLine, JournalSource};
+use self::source::{FirstLine, JournalIndex, JournalRange, JournalSource};
 use super::team_state::{TEAM_LOG, TeamStateDir};
 use super::{FileStore, Options, watch};
 use brigade_core::event::Record;

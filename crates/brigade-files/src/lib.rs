@@ -41,9 +41,11 @@ mod lock;
 mod lock_id;
 mod mailbox;
 mod repair;
+mod revision;
 mod store;
 mod team_state;
 mod teams;
+mod temp_file;
 mod watch;
 
 use std::collections::HashMap;

@@ -18,7 +18,7 @@ use rustix::io::Errno;
 
 use super::dir::{Dir, FileStamp};
 use super::lock_id::LockId;
-use super::mailbox::state::TempFile;
+use super::temp_file::TempFile;
 use brigade_core::store::{StoreError, WriteObstacle};
 
 /// Age at which Claude Code considers a lock abandoned.

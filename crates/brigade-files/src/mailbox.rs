@@ -17,12 +17,12 @@ use std::sync::Arc;
 use brigade_wire::inbox::{self, Inbox};
 use serde_json::value::RawValue;
 
-use self::draft::is_for_team;
 use self::state::{MailboxHead, OverwriteRisk, StateFile};
 use super::dir::{Dir, FileStamp};
 use super::journal::{Journal, JournalPosition, JournalTail};
 use super::lock::{self, LockAttempt, LockPath, LockRecorder, LockWaiter};
 use super::lock_id::LockId;
+use super::temp_file;
 use brigade_core::clock::Clock;
 use brigade_core::event::{Event, MessageKey, Record};
 use brigade_core::store::{Mark, Outgoing, StoreError, WriteObstacle};
@@ -324,7 +324,7 @@ impl FileMailbox {
         let mut names = inboxes.names()?;
         names.retain(|name| Some(name) != pending_temp.as_ref());
         let file = self.file();
-        state::sweep(inboxes, &names, |name| {
+        temp_file::sweep(inboxes, &names, |name| {
             name == file || name.strip_suffix(".lock") == Some(&file)
         });
         Ok(())
@@ -382,4 +382,20 @@ fn sent_key(record: &Record) -> Option<MessageKey> {
 pub(crate) fn inbox_entry(message: &Outgoing) -> Box<RawValue> {
     // Plain data, so serialization cannot fail.
     serde_json::value::to_raw_value(&message.to_inbox_entry()).unwrap_or_default()
+}
+
+/// Parses an inbox. `file` names it in the error.
+fn parse_inbox<'b>(file: &str, bytes: &'b [u8]) -> Result<Inbox<'b>, StoreError> {
+    let damaged = |damage| StoreError::Damaged { place: file.to_owned(), damage };
+    Inbox::read(bytes).map_err(damaged)
+}
+
+/// Returns whether a message belongs to the team created at that time. Returns true if either time
+/// is unknown.
+fn is_for_team(record: &Record, created: Option<u64>) -> bool {
+    match (&record.event, created) {
+        (Event::Sent { team_created: 0, .. }, _) | (_, None) => true,
+        (Event::Sent { team_created, .. }, Some(created)) => *team_created == created,
+        _ => true,
+    }
 }

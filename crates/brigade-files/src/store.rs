@@ -11,10 +11,12 @@ use super::dir::{Dir, Fsync, PRIVATE};
 use super::document::{self, DocumentId, TryOutcome};
 use super::journal::Journal;
 use super::lock::LockWaiter;
-use super::mailbox::state;
 use super::mailbox::{self, MailboxContext, MailboxWork};
-use super::team_state::{LockSlot, TeamStateDir};
+use super::revision::revision;
+use super::team_state::seen::LockSlot;
+use super::team_state::{DECIDED, TeamStateDir};
 use super::teams::InitialTasks;
+use super::temp_file::{self, TempFile};
 use super::watch::WatchScope;
 use super::{FileStore, check_team, lock_mutex, watch};
 use brigade_core::event::{Event, MessageKey, Record};
@@ -24,8 +26,6 @@ use brigade_core::store::{
     StoreError, Watch, Written,
 };
 
-/// The folder of final answers: the first answer to a question wins.
-pub(super) const DECIDED: &str = "decided";
 const ROSTER: DocumentId = DocumentId { slot: LockSlot::Roster, task: 0 };
 /// Claude Code 2.1.50 reads `config.json` and later writes it in place, without a lock. The gap
 /// between the two was 124 milliseconds on a busy machine, and once more than 600 on an overloaded
@@ -114,7 +114,7 @@ impl Store for FileStore {
         })
         .await?;
         self.sync_if_power_safe(Some(&native.team))?;
-        Ok(document::revision(config))
+        Ok(revision(config))
     }
 
     async fn is_ours(&self, team: &TeamName) -> Result<bool, StoreError> {
@@ -220,10 +220,10 @@ impl Store for FileStore {
         let team_state = self.team_state(team)?;
         if let (Some(dir), Some(seen)) = (board.dir(), team_state.lock_seen()?) {
             document::clear_locks(dir, &[LockSlot::Create, LockSlot::Task], &seen)?;
-            state::sweep(&team_state.dir, &team_state.dir.names()?, |_| true);
+            temp_file::sweep(&team_state.dir, &team_state.dir.names()?, |_| true);
             if let Ok(native) = self.native_dirs(team) {
                 document::clear_locks(&native.team, &[LockSlot::Roster], &seen)?;
-                state::sweep(&native.team, &native.team.names()?, |file| {
+                temp_file::sweep(&native.team, &native.team.names()?, |file| {
                     file.starts_with("config.json")
                 });
             }
@@ -253,7 +253,7 @@ impl Store for FileStore {
         };
         let (id, bytes) = self.retry(create).await?;
         self.sync_if_power_safe(board.dir())?;
-        Ok((id, document::revision(&bytes)))
+        Ok((id, revision(&bytes)))
     }
 
     async fn replace_task(
@@ -278,7 +278,7 @@ impl Store for FileStore {
         };
         self.retry(replace).await?;
         self.sync_if_power_safe(board.dir())?;
-        Ok(document::revision(task))
+        Ok(revision(task))
     }
 
     async fn delete_task(&self, team: &TeamName, id: TaskId, by: &Actor) -> Result<(), StoreError> {
@@ -305,7 +305,7 @@ impl Store for FileStore {
     ) -> Result<Vec<u8>, StoreError> {
         self.team_dir(team)?;
         let dir = self.team_state(team)?.dir.private_child(DECIDED)?;
-        let temp = state::TempFile::next().name(question.as_str());
+        let temp = TempFile::next().name(question.as_str());
         // Written to disk before the rename: a truncated answer would stay invalid forever.
         dir.write_temp(&temp, answer, Some(PRIVATE), Fsync::Yes)?;
         let created = dir.rename_new(&temp, question.as_str());
@@ -347,10 +347,10 @@ impl Store for FileStore {
         let Some(note) = note else {
             dir.remove(&name)?;
             // Also remove temporary files of processes that were killed while writing this note.
-            state::sweep(&dir, &dir.names()?, |file| file == name);
+            temp_file::sweep(&dir, &dir.names()?, |file| file == name);
             return Ok(());
         };
-        let temp = state::TempFile::next().name(&name);
+        let temp = TempFile::next().name(&name);
         let sync = if kind == NoteKind::Pulse { Fsync::No } else { self.sync() };
         dir.write_temp(&temp, note, Some(PRIVATE), sync)?;
         dir.rename(&temp, &name)?;
@@ -427,7 +427,7 @@ impl FileStore {
         })
         .await?;
         self.sync_if_power_safe(board.dir())?;
-        Ok(document::revision(task))
+        Ok(revision(task))
     }
 
     /// Empties an inbox that holds only read messages, and enough of them to be worth it. The

@@ -4,7 +4,8 @@ use brigade_wire::name::{TaskId, TeamName};
 use rustix::fs::Mode;
 
 use super::dir::Dir;
-use super::store::DECIDED;
+use super::revision::revision;
+use super::team_state::DECIDED;
 use super::{FileStore, document};
 use brigade_core::store::{Actor, StoreError, Written};
 
@@ -66,7 +67,7 @@ impl FileStore {
             seen.record_roster(self.clock.as_ref(), Some(by), Some(config))?;
         }
         self.sync_if_power_safe(Some(&dir))?;
-        Ok(document::revision(config))
+        Ok(revision(config))
     }
 
     /// Deletes a team and the answers decided in it.

@@ -4,11 +4,12 @@
 //! a lock and may still be reading it.
 
 use super::draft::InboxDraft;
-use super::state::{MailboxHead, MergeState, TempFile};
+use super::state::{MailboxHead, MergeState};
 use super::{FileMailbox, MailboxContext, MailboxOutcome, nanoseconds};
 use crate::dir::Fsync;
 use crate::journal::JournalPosition;
 use crate::lock::HeldLock;
+use crate::temp_file::TempFile;
 use brigade_core::store::StoreError;
 
 impl FileMailbox {
