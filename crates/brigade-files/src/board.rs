@@ -8,16 +8,12 @@ use rustix::fs::{Mode, OFlags};
 use super::FileStore;
 use super::dir::{Dir, Fsync};
 use super::document::{self, DocumentId, TryOutcome};
+use super::layout::{CREATE_LOCK, HIGH_WATER, TASKS, task_file, task_id};
 use super::lock::{LockAttempt, LockWaiter};
 use super::revision::revision;
 use super::team_state::seen::{LockSlot, SeenGuard};
 use super::temp_file::{self, TempFile};
 use brigade_core::store::{Document, Revision, StoreError};
-
-/// The file in which Claude Code stores the highest task number ever used.
-const HIGH_WATER: &str = ".highwatermark";
-/// The file whose lock protects the creation of tasks. Claude Code creates it empty.
-const CREATE_LOCK: &str = ".lock";
 
 const CREATE_DOCUMENT: DocumentId = DocumentId { slot: LockSlot::Create, task: 0 };
 
@@ -31,7 +27,7 @@ pub(crate) struct BoardDir(Option<Dir>);
 
 impl FileStore {
     pub(super) fn board(&self, team: &TeamName) -> Result<BoardDir, StoreError> {
-        let tasks = Dir::open(&self.options.claude_dir.join("tasks"))?;
+        let tasks = Dir::open(&self.options.claude_dir.join(TASKS))?;
         let dir = tasks.map(|tasks| tasks.child(team.as_str())).transpose()?.flatten();
         if dir.is_none() {
             self.team_dir(team)?;
@@ -44,7 +40,7 @@ impl FileStore {
         if board.0.is_some() {
             return Ok(board);
         }
-        let path = self.options.claude_dir.join("tasks");
+        let path = self.options.claude_dir.join(TASKS);
         let make = std::fs::create_dir_all(&path);
         make.map_err(|source| {
             let path = path.clone();
@@ -256,13 +252,4 @@ impl BoardDir {
 
 fn check_task(bytes: &[u8]) -> Result<(), Damage> {
     Task::read(bytes).map(drop)
-}
-
-pub(super) fn task_file(id: TaskId) -> String {
-    format!("{id}.json")
-}
-
-/// Returns the task number for a file name.
-pub(super) fn task_id(name: &str) -> Option<TaskId> {
-    name.strip_suffix(".json")?.parse().ok()
 }

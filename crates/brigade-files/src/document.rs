@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::dir::{Dir, FileContents, FileStamp, Fsync};
+use super::layout::{CONFIG, CREATE_LOCK, lock_name};
 use super::lock::{self, HeldLock, LockAttempt, LockPath, LockRecorder, LockWaiter};
 use super::lock_id::LockId;
 use super::revision::revision;
@@ -57,12 +58,16 @@ pub(crate) struct DocumentId {
 }
 
 impl DocumentId {
-    fn lock(self) -> String {
+    fn file(self) -> String {
         match self.slot {
-            LockSlot::Create => ".lock.lock".into(),
-            LockSlot::Task => format!("{}.json.lock", self.task),
-            LockSlot::Roster => "config.json.lock".into(),
+            LockSlot::Create => CREATE_LOCK.to_owned(),
+            LockSlot::Task => format!("{}.json", self.task),
+            LockSlot::Roster => CONFIG.to_owned(),
         }
+    }
+
+    fn lock(self) -> String {
+        lock_name(&self.file())
     }
 }
 
@@ -133,8 +138,7 @@ pub(crate) fn try_replace(
     waiter: &mut LockWaiter,
     sync: Fsync,
 ) -> Result<TryOutcome<()>, StoreError> {
-    let lock = document_id.lock();
-    let name = lock.trim_end_matches(".lock");
+    let name = &document_id.file();
     let lock = match try_lock(dir, document_id, seen, waiter)? {
         LockAttempt::Acquired(lock) => lock,
         LockAttempt::Blocked(obstacle) => return Ok(TryOutcome::Wait(obstacle)),

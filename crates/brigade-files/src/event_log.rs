@@ -26,8 +26,9 @@ use tokio::sync::mpsc::{self, Sender};
 use self::merge::MergeRound;
 pub use self::records_file::{RecordsFileError, stream_records_file};
 use self::source::{FirstLine, JournalIndex, JournalRange, JournalSource};
-use super::team_state::{TEAM_LOG, TeamStateDir};
-use super::{FileStore, Options, watch};
+use super::layout::TEAM_JOURNAL;
+use super::team_state::TeamStateDir;
+use super::{FileStore, Options, journal, watch};
 use brigade_core::event::Record;
 use brigade_core::event_log::{BATCHES, Batch, Feed, RecordLookup, RecordLookupHandle, Spot};
 use brigade_core::store::StoreError;
@@ -230,10 +231,9 @@ impl TrackedJournal {
 
 /// Lists the existing journals.
 fn journal_keys(team_state: &TeamStateDir) -> Result<Vec<JournalKey>, StoreError> {
-    let mut keys = vec![(0, TEAM_LOG.to_owned())];
+    let mut keys = vec![(0, TEAM_JOURNAL.to_owned())];
     for (folder, dir) in source::journal_folders(team_state).skip(1) {
-        let mut found = dir.names()?;
-        found.retain(|name| name.ends_with(".jsonl"));
+        let mut found = journal::names(dir)?;
         found.sort();
         keys.extend(found.into_iter().map(|name| (folder, name)));
     }

@@ -20,6 +20,7 @@ use serde_json::value::RawValue;
 use self::state::{MailboxHead, OverwriteRisk, StateFile};
 use super::dir::{Dir, FileStamp};
 use super::journal::{Journal, JournalPosition, JournalTail};
+use super::layout::{lock_name, member_file};
 use super::lock::{self, LockAttempt, LockPath, LockRecorder, LockWaiter};
 use super::lock_id::LockId;
 use super::temp_file;
@@ -116,7 +117,7 @@ impl Drop for StateUnlock<'_> {
 
 impl FileMailbox {
     pub(super) fn file(&self) -> String {
-        format!("{}.json", self.member)
+        member_file(&self.member)
     }
 
     /// Tries once to do the work. Never waits, so it blocks other processes only briefly.
@@ -167,8 +168,8 @@ impl FileMailbox {
         let abandoned = Some(head.lock).filter(|&lock| lock != LockId::default());
         let at = LockPath {
             dir: context.inboxes,
-            name: format!("{file}.lock"),
-            spare: Some((&self.mail_dir, format!("{}.lock", self.member))),
+            name: lock_name(&file),
+            spare: Some((&self.mail_dir, lock_name(&self.member))),
         };
         let mut recorder =
             MailboxLockRecorder { state: &self.state, head: &mut head, clock: context.clock };
@@ -206,7 +207,7 @@ impl FileMailbox {
             self.state.write_head(&head)?;
             context.inboxes.remove(&name)?;
         } else if !head.verified {
-            if LockId::find(context.inboxes, &format!("{file}.lock"))? != Some(head.lock) {
+            if LockId::find(context.inboxes, &lock_name(&file))? != Some(head.lock) {
                 // The writer died before it could check the lock again, and another process took
                 // that lock.
                 head.mark_at_risk(head.before.upto, context.clock);
@@ -249,7 +250,7 @@ impl FileMailbox {
         let file = self.file();
         // We hold the state lock. A lock of a brigade process that still exists therefore belongs
         // to a dead process.
-        lock::remove_abandoned(context.inboxes, &format!("{file}.lock"), head.lock)?;
+        lock::remove_abandoned(context.inboxes, &lock_name(&file), head.lock)?;
         if context.inboxes.stamp(&file)?.unwrap_or_default() == head.inbox_stamp {
             return Ok(RefreshOutcome::UpToDate);
         }
@@ -277,7 +278,7 @@ impl FileMailbox {
         let _unlock = StateUnlock(&self.state);
         let Some(head) = self.state.head()? else { return Ok(MailboxOutcome::Done) };
         let mut head = self.resolve(context, head)?;
-        lock::remove_any(context.inboxes, &format!("{}.lock", self.file()))?;
+        lock::remove_any(context.inboxes, &lock_name(&self.file()))?;
         let _tail = self.tail(&mut head)?;
         // Compare once more while the risk is still recorded, so that overwritten messages are
         // restored.
@@ -324,9 +325,7 @@ impl FileMailbox {
         let mut names = inboxes.names()?;
         names.retain(|name| Some(name) != pending_temp.as_ref());
         let file = self.file();
-        temp_file::sweep(inboxes, &names, |name| {
-            name == file || name.strip_suffix(".lock") == Some(&file)
-        });
+        temp_file::sweep(inboxes, &names, |name| name == file || name == lock_name(&file));
         Ok(())
     }
 }

@@ -9,12 +9,13 @@ use brigade_wire::team::Team;
 
 use super::dir::{Dir, Fsync, PRIVATE};
 use super::document::{self, DocumentId, TryOutcome};
-use super::journal::Journal;
+use super::journal::{self, Journal};
+use super::layout::{CONFIG, DECIDED, member_file, note_dir};
 use super::lock::LockWaiter;
 use super::mailbox::{self, MailboxContext, MailboxWork};
 use super::revision::revision;
+use super::team_state::TeamStateDir;
 use super::team_state::seen::LockSlot;
-use super::team_state::{DECIDED, TeamStateDir};
 use super::teams::InitialTasks;
 use super::temp_file::{self, TempFile};
 use super::watch::WatchScope;
@@ -41,7 +42,7 @@ impl Store for FileStore {
             // Skip names that are not team names: foreign folders, or teams that are being deleted.
             let Ok(team) = name.parse::<TeamName>() else { continue };
             let Ok(Some(child)) = dir.child(&name) else { continue };
-            if child.stamp("config.json")?.is_some() {
+            if child.stamp(CONFIG)?.is_some() {
                 teams.push(team);
             }
         }
@@ -53,7 +54,7 @@ impl Store for FileStore {
         match self.native_dirs(team) {
             Ok(native) => {
                 let known = *lock_mutex(&native.valid_config);
-                let read = |known| document::read(&native.team, "config.json", known, check_team);
+                let read = |known| document::read(&native.team, CONFIG, known, check_team);
                 let mut config = read(known).await?;
                 if let Some((torn, stamp)) = &config
                     && known != Some(*stamp)
@@ -178,7 +179,7 @@ impl Store for FileStore {
         if refreshed.is_ok() {
             lock_mutex(&mailbox).sweep(inboxes)?;
         }
-        let file = format!("{member}.json");
+        let file = member_file(member);
         let waiting = {
             let team_created = &|| self.team_created(team);
             let context = MailboxContext { inboxes, clock: self.clock.as_ref(), team_created };
@@ -224,7 +225,7 @@ impl Store for FileStore {
             if let Ok(native) = self.native_dirs(team) {
                 document::clear_locks(&native.team, &[LockSlot::Roster], &seen)?;
                 temp_file::sweep(&native.team, &native.team.names()?, |file| {
-                    file.starts_with("config.json")
+                    file.starts_with(CONFIG)
                 });
             }
         }
@@ -343,7 +344,7 @@ impl Store for FileStore {
         note: Option<&[u8]>,
     ) -> Result<(), StoreError> {
         let dir = self.team_state(team)?.dir.private_child(note_dir(kind))?;
-        let name = format!("{member}.json");
+        let name = member_file(member);
         let Some(note) = note else {
             dir.remove(&name)?;
             // Also remove temporary files of processes that were killed while writing this note.
@@ -365,7 +366,7 @@ impl Store for FileStore {
     ) -> Result<Option<Vec<u8>>, StoreError> {
         let Some(team_state) = self.existing_team_state(team)? else { return Ok(None) };
         let Some(dir) = team_state.dir.child(note_dir(kind))? else { return Ok(None) };
-        Ok(dir.read(&format!("{member}.json"))?.map(|note| note.bytes))
+        Ok(dir.read(&member_file(member))?.map(|note| note.bytes))
     }
 
     async fn mailbox_history(
@@ -440,22 +441,12 @@ impl FileStore {
 
 /// Reads the team's own journal and the journals in the given folders, sorted by time.
 fn read_journals(team_state: &TeamStateDir, folders: &[&Dir]) -> Result<Vec<Record>, StoreError> {
-    let mut records = team_state.log.read_from(0)?.records;
+    let mut records = team_state.journal.read_from(0)?.records;
     for folder in folders {
-        for name in folder.names()?.iter().filter(|name| name.ends_with(".jsonl")) {
-            records.extend(Journal::open(folder, name)?.read_from(0)?.records);
+        for name in journal::names(folder)? {
+            records.extend(Journal::open(folder, &name)?.read_from(0)?.records);
         }
     }
     records.sort_by_key(|record| record.at);
     Ok(records)
-}
-
-/// Returns the folder that holds notes of this kind.
-fn note_dir(kind: NoteKind) -> &'static str {
-    match kind {
-        NoteKind::Memory => "kept",
-        NoteKind::Pulse => "pulse",
-        NoteKind::Revival => "revival",
-        NoteKind::Home => "home",
-    }
 }

@@ -14,28 +14,14 @@ use rustix::fs::OFlags;
 
 use super::dir::{Dir, Fsync, PRIVATE};
 use super::journal::Journal;
+use super::layout::{
+    BOARD_SEEN, CREATED, LAST_ROSTER, MAIL, SHARED, TEAM_JOURNAL, WORK, member_journal,
+};
 use super::lock_mutex;
 use super::temp_file::TempFile;
 use brigade_core::clock::Clock;
 use brigade_core::event::{Event, Record};
 use brigade_core::store::{Actor, StoreError};
-
-/// The team's own journal.
-pub(crate) const TEAM_LOG: &str = "team.jsonl";
-/// The folders for mailbox journals and for journals of members' work.
-pub(crate) const MAIL: &str = "mail";
-pub(crate) const WORK: &str = "work";
-/// The roster as last seen.
-const ROSTER: &str = "roster.json";
-/// When brigade created the team, in milliseconds.
-const CREATED: &str = "created";
-/// An empty file that exists if another program has written the roster.
-const SHARED: &str = "shared";
-/// The native locks that brigade processes created last, followed by eight bytes for each task
-/// number: the revision last seen, or zero.
-const BOARD_SEEN: &str = "board.seen";
-/// The folder of final answers: the first answer to a question wins.
-pub(crate) const DECIDED: &str = "decided";
 
 /// Brigade's folder for one team.
 #[derive(Debug)]
@@ -43,11 +29,11 @@ pub(crate) struct TeamStateDir {
     pub(crate) dir: Dir,
     pub(crate) mail: Arc<Dir>,
     work: Dir,
-    pub(crate) log: Journal,
+    pub(crate) journal: Journal,
     /// Open journals of members' work.
     work_journals: Mutex<HashMap<MemberName, Journal>>,
-    board: OwnedFd,
-    /// Excludes other threads; the `flock` on `board` excludes other processes.
+    seen_file: OwnedFd,
+    /// Excludes other threads; the `flock` on `seen_file` excludes other processes.
     thread_lock: Mutex<()>,
 }
 
@@ -57,15 +43,15 @@ impl TeamStateDir {
         let dir = teams.private_child(team)?;
         let mail = Arc::new(dir.private_child(MAIL)?);
         let work = dir.private_child(WORK)?;
-        let log = Journal::open(&dir, TEAM_LOG)?;
-        let board = dir.private_file(BOARD_SEEN, OFlags::empty())?;
+        let journal = Journal::open(&dir, TEAM_JOURNAL)?;
+        let seen_file = dir.private_file(BOARD_SEEN, OFlags::empty())?;
         let (work_journals, thread_lock) = (Mutex::default(), Mutex::default());
-        Ok(Self { dir, mail, work, log, work_journals, board, thread_lock })
+        Ok(Self { dir, mail, work, journal, work_journals, seen_file, thread_lock })
     }
 
     /// Returns whether the folder still exists.
     pub(crate) fn exists(&self) -> bool {
-        self.log.exists() && self.folders().into_iter().all(Dir::exists)
+        self.journal.exists() && self.folders().into_iter().all(Dir::exists)
     }
 
     /// Returns the folders that hold one journal per member, besides the team's own journal.
@@ -94,7 +80,7 @@ impl TeamStateDir {
 
     /// Returns the roster as last seen.
     pub(crate) fn last_roster(&self) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(self.dir.read(ROSTER)?.map(|contents| contents.bytes))
+        Ok(self.dir.read(LAST_ROSTER)?.map(|contents| contents.bytes))
     }
 
     /// Returns whether another program has ever written the roster.
@@ -117,7 +103,7 @@ impl TeamStateDir {
         let record = [Record { at: clock.now(), by, event }];
         match member {
             Some(member) => self.record_work(member, &record),
-            None => self.log.append(&record, Fsync::No).map(drop),
+            None => self.journal.append(&record, Fsync::No).map(drop),
         }
     }
 
@@ -129,7 +115,7 @@ impl TeamStateDir {
         if let Some(journal) = work_journals.get(&member).filter(|journal| journal.exists()) {
             return journal.append(record, Fsync::No).map(drop);
         }
-        let journal = Journal::open(&self.work, &format!("{member}.jsonl"))?;
+        let journal = Journal::open(&self.work, &member_journal(&member))?;
         journal.append(record, Fsync::No)?;
         work_journals.insert(member, journal);
         Ok(())

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::dir::{Dir, FileStamp, io_error};
+use crate::layout::MAX_FILE;
 use crate::team_state::TeamStateDir;
 use brigade_core::event::Record;
 use brigade_core::event_log::Spot;
@@ -14,8 +15,6 @@ use brigade_core::store::StoreError;
 
 /// Number of bytes to read when looking up one record. Most records are shorter.
 const LOOKUP_BUFFER: usize = 4096;
-/// Upper bound on the length of a line in a lookup.
-const MAX_LINE: usize = 256 << 20;
 /// How many bytes of the first line identify a journal.
 const FIRST_LINE_MAX: usize = 512;
 
@@ -234,7 +233,7 @@ impl JournalSource {
                 // The last line of a file that another program wrote may lack a line break.
                 return serde_json::from_slice(line.get(..filled)?).ok();
             }
-            if line.len() >= MAX_LINE {
+            if line.len() as u64 >= MAX_FILE {
                 return None;
             }
             line.resize(line.len() * 4, 0);

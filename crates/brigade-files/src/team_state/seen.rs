@@ -11,8 +11,9 @@ use brigade_wire::team::Team;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
-use super::{BOARD_SEEN, ROSTER, SHARED, TeamStateDir};
+use super::TeamStateDir;
 use crate::dir::{Dir, io_error};
+use crate::layout::{BOARD_SEEN, LAST_ROSTER, SHARED};
 use crate::lock_id::LockId;
 use crate::lock_mutex;
 use crate::revision::revision;
@@ -62,7 +63,7 @@ pub(crate) struct SeenGuard<'o> {
 
 impl Drop for SeenGuard<'_> {
     fn drop(&mut self) {
-        let _cannot_fail = flock(&self.team_state.board, FlockOperation::Unlock);
+        let _cannot_fail = flock(&self.team_state.seen_file, FlockOperation::Unlock);
     }
 }
 
@@ -80,7 +81,7 @@ impl TeamStateDir {
         let thread_lock = lock_mutex(&self.thread_lock);
         let start = Instant::now();
         while start.elapsed() < SEEN_LOCK_TIMEOUT {
-            match flock(&self.board, FlockOperation::NonBlockingLockExclusive) {
+            match flock(&self.seen_file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {
                     return Ok(Some(SeenGuard { team_state: self, _thread_lock: thread_lock }));
                 }
@@ -101,7 +102,7 @@ impl SeenGuard<'_> {
     pub(crate) fn last_lock(&self, slot: LockSlot) -> Result<Option<RecordedLock>, StoreError> {
         let mut bytes = [0; LOCK_RECORD_LEN];
         let read = rustix::io::pread(
-            &self.team_state.board,
+            &self.team_state.seen_file,
             &mut bytes,
             (slot as usize * LOCK_RECORD_LEN) as u64,
         );
@@ -129,7 +130,7 @@ impl SeenGuard<'_> {
         let numbers = [made.id.inode, made.id.born.cast_unsigned(), made.task];
         let bytes = numbers.map(u64::to_le_bytes).concat();
         let written = rustix::io::pwrite(
-            &self.team_state.board,
+            &self.team_state.seen_file,
             &bytes,
             (slot as usize * LOCK_RECORD_LEN) as u64,
         );
@@ -154,7 +155,7 @@ impl SeenGuard<'_> {
         let io_error = |error| {
             io_error("update the seen tasks in", self.team_state.dir.path(BOARD_SEEN), error)
         };
-        rustix::io::pread(&self.team_state.board, &mut slot, TASK_SLOTS_OFFSET + id * 8)
+        rustix::io::pread(&self.team_state.seen_file, &mut slot, TASK_SLOTS_OFFSET + id * 8)
             .map_err(io_error)?;
         let seen = u64::from_le_bytes(slot);
         // Zero stands for "no task". A task whose hash happened to be zero would go unrecorded.
@@ -167,15 +168,19 @@ impl SeenGuard<'_> {
             None => Event::TaskDeleted { id },
         };
         self.team_state.record_event(clock, by, event)?;
-        rustix::io::pwrite(&self.team_state.board, &now.to_le_bytes(), TASK_SLOTS_OFFSET + id * 8)
-            .map_err(io_error)?;
+        rustix::io::pwrite(
+            &self.team_state.seen_file,
+            &now.to_le_bytes(),
+            TASK_SLOTS_OFFSET + id * 8,
+        )
+        .map_err(io_error)?;
         Ok(())
     }
 
     /// Records that another program wrote the roster, if the roster about to be replaced is not the
     /// one last seen.
     pub(crate) fn note_foreign_roster(&self, at: Revision) -> Result<(), StoreError> {
-        let seen = self.team_state.dir.read(ROSTER)?.map(|contents| revision(&contents.bytes));
+        let seen = self.team_state.dir.read(LAST_ROSTER)?.map(|contents| revision(&contents.bytes));
         if seen != Some(at) {
             self.team_state.dir.private_file(SHARED, OFlags::empty())?;
         }
@@ -190,7 +195,7 @@ impl SeenGuard<'_> {
         by: Option<&Actor>,
         config: Option<&[u8]>,
     ) -> Result<(), StoreError> {
-        let seen = self.team_state.dir.read(ROSTER)?.map(|contents| contents.bytes);
+        let seen = self.team_state.dir.read(LAST_ROSTER)?.map(|contents| contents.bytes);
         if seen.as_deref() == config {
             return Ok(());
         }
@@ -207,8 +212,8 @@ impl SeenGuard<'_> {
             self.team_state.record_event(clock, by, event)?;
         }
         match config {
-            Some(config) => self.team_state.write(ROSTER, config),
-            None => self.team_state.dir.remove(ROSTER).map(drop),
+            Some(config) => self.team_state.write(LAST_ROSTER, config),
+            None => self.team_state.dir.remove(LAST_ROSTER).map(drop),
         }
     }
 }
