@@ -6,6 +6,10 @@ use std::time::Duration;
 use std::{fs, io};
 
 use brigade_core::event::Event;
+use brigade_files::layout::{
+    CONFIG, DELETED, FILES, INBOXES, LAST_ROSTER, TASKS, TEAM_JOURNAL, TEAMS, member_name,
+    parse_temp_name,
+};
 use brigade_wire::Damage;
 use brigade_wire::inbox::Inbox;
 use brigade_wire::name::{MemberName, TaskId, team_dir};
@@ -13,8 +17,9 @@ use brigade_wire::task::Task;
 use brigade_wire::team::Team;
 
 use super::fix::Fix;
-use super::locks::ago;
-use super::snapshot::{DELETED, DoctorSnapshot, FileContent, TeamFolder, age, entries, is_alive};
+use super::snapshot::DoctorSnapshot;
+use super::team_folder::{FileContent, TeamFolder, age, entries, is_alive};
+use super::wording::{MOVE_AWAY, ago};
 use super::{Cure, Findings};
 
 /// A program may still be writing a file that was changed at most this many seconds ago.
@@ -48,10 +53,10 @@ pub(super) fn torn(snapshot: &DoctorSnapshot, found: &mut Findings) {
         {
             found.add(config.path.as_path(), damage_text(&why), roster_cure(folder));
         }
-        for (of, entry) in folder.mail() {
+        for (owner, entry) in folder.member_inboxes() {
             let Some(file) = entry.read() else { continue };
             let Some(why) = damage(&file, |bytes| Inbox::read(bytes).map(drop)) else { continue };
-            let cure = match (&folder.team, of.parse::<MemberName>()) {
+            let cure = match (&folder.team, owner.parse::<MemberName>()) {
                 (Some(team), Ok(member)) => {
                     let (team, path) = (team.clone(), entry.path.clone());
                     Cure::Automatic(Fix::RepairMailbox { team, member, path })
@@ -86,7 +91,7 @@ fn by_hand() -> Cure {
 
 /// Restores the last roster that brigade read.
 fn roster_cure(folder: &TeamFolder) -> Cure {
-    let seen = fs::read(folder.own.join("roster.json")).ok();
+    let seen = fs::read(folder.state_dir.join(LAST_ROSTER)).ok();
     let seen = seen.filter(|seen| Team::read(seen).is_ok_and(|team| team.lead().is_some()));
     match (&folder.team, seen) {
         (Some(team), Some(bytes)) => {
@@ -99,7 +104,7 @@ fn roster_cure(folder: &TeamFolder) -> Cure {
 /// Restores the last version of the task that brigade read.
 fn task_cure(folder: &TeamFolder, id: TaskId) -> Cure {
     let mut last = None;
-    for record in folder.journal("team.jsonl", &["\"task\"", "\"task_deleted\""]) {
+    for record in folder.journal(TEAM_JOURNAL, &["\"task\"", "\"task_deleted\""]) {
         match record.event {
             Event::Task { id: other, task } if other == id.get() => last = Some(task),
             Event::TaskDeleted { id: other } if other == id.get() => last = None,
@@ -119,15 +124,15 @@ fn task_cure(folder: &TeamFolder, id: TaskId) -> Cure {
 
 pub(super) fn big(snapshot: &DoctorSnapshot, found: &mut Findings) {
     for folder in &snapshot.teams {
-        for (of, entry) in folder.mail().filter(|(_, entry)| entry.meta.len() > BIG) {
+        for (owner, entry) in folder.member_inboxes().filter(|(_, entry)| entry.meta.len() > BIG) {
             let Some(file) = entry.read() else { continue };
             let unread = Inbox::read(&file.bytes);
             let unread = unread.map(|inbox| inbox.messages().filter(|m| !m.read()).count());
             let (size, unread) = (entry.meta.len() / 1000, unread.unwrap_or_default());
             let what = format!("an inbox of {size} kB with {unread} unread messages");
-            let (team, me) = (&folder.name, of);
+            let team = &folder.name;
             let advice = format!(
-                "mark it read: `brigade --team {team} --as {me} inbox --mark-read`; brigade removes read \
+                "mark it read: `brigade --team {team} --as {owner} inbox --mark-read`; brigade removes read \
                  messages when it delivers the next one"
             );
             found.advise(entry.path.as_path(), what, advice);
@@ -136,7 +141,7 @@ pub(super) fn big(snapshot: &DoctorSnapshot, found: &mut Findings) {
 }
 
 pub(super) fn split(snapshot: &DoctorSnapshot, found: &mut Findings) {
-    let boards = entries(&snapshot.claude_dir.join("tasks")).into_iter().map(|entry| entry.name);
+    let boards = entries(&snapshot.claude_dir.join(TASKS)).into_iter().map(|entry| entry.name);
     let mut names: Vec<String> = boards.collect();
     names.extend(snapshot.teams.iter().map(|folder| folder.name.clone()));
     names.sort();
@@ -144,7 +149,7 @@ pub(super) fn split(snapshot: &DoctorSnapshot, found: &mut Findings) {
     for name in names {
         let roster = team_dir(&name);
         if roster != name && !snapshot.has_config(&name) && snapshot.has_config(&roster) {
-            let place = snapshot.claude_dir.join("teams").join(&roster);
+            let place = snapshot.claude_dir.join(TEAMS).join(&roster);
             let what = format!("a team whose mail and tasks are in another folder, {name:?}");
             let advice = "stop it, and create it again with a name of a-z, 0-9 and '-'";
             found.advise(place.as_path(), what, advice);
@@ -154,7 +159,7 @@ pub(super) fn split(snapshot: &DoctorSnapshot, found: &mut Findings) {
 
 pub(super) fn no_config(snapshot: &DoctorSnapshot, found: &mut Findings) {
     for folder in &snapshot.teams {
-        let config = folder.dir.join("config.json");
+        let config = folder.dir.join(CONFIG);
         if config.symlink_metadata().is_ok() || folder.age < CREATION_TIME {
             continue;
         }
@@ -169,8 +174,7 @@ pub(super) fn no_config(snapshot: &DoctorSnapshot, found: &mut Findings) {
         if empty {
             found.fixable(folder.dir.as_path(), what, Fix::RemoveEmpty(folder.dir.clone()));
         } else {
-            let advice = "check whether you need its contents, then move it away";
-            found.advise(folder.dir.as_path(), what, advice);
+            found.advise(folder.dir.as_path(), what, MOVE_AWAY);
         }
     }
 }
@@ -181,12 +185,12 @@ pub(super) fn left_over(snapshot: &DoctorSnapshot, found: &mut Findings) {
             let path = entry.path.clone();
             if let Some(file) = abandoned(&entry.name).filter(|_| entry.age > MAX_WRITE_AGE) {
                 let what = "a temporary file of a brigade process that is gone";
-                let inbox = file.trim_end_matches(".lock").strip_suffix(".json");
-                let member = inbox.and_then(|of| of.parse::<MemberName>().ok());
+                let inbox = member_name(file.trim_end_matches(".lock"));
+                let member = inbox.and_then(|member| member.parse::<MemberName>().ok());
                 // The store must handle a temporary file of an inbox, because its presence tells which
                 // messages were delivered.
                 let fix = match (&folder.team, member) {
-                    (Some(team), Some(member)) if path.starts_with(folder.dir.join("inboxes")) => {
+                    (Some(team), Some(member)) if path.starts_with(folder.dir.join(INBOXES)) => {
                         Fix::RepairMailbox { team: team.clone(), member, path: path.clone() }
                     }
                     _ => Fix::MoveAside(path.clone()),
@@ -198,7 +202,7 @@ pub(super) fn left_over(snapshot: &DoctorSnapshot, found: &mut Findings) {
             }
         }
     }
-    for parent in ["teams", "tasks"] {
+    for parent in [TEAMS, TASKS] {
         for entry in entries(&snapshot.claude_dir.join(parent)) {
             if entry.name.contains(DELETED) && entry.age > ABANDONED {
                 let what = "the remains of a deleted team";
@@ -214,15 +218,14 @@ pub(super) fn left_over(snapshot: &DoctorSnapshot, found: &mut Findings) {
             found.fixable(path, what, Fix::MoveAside(path.to_owned()));
         }
     };
-    walk_own(&snapshot.own, &mut walk);
+    walk_own(&snapshot.team_states_dir, &mut walk);
     walk_own(snapshot.host.registry.dir(), &mut walk);
 }
 
 /// The target of one of brigade's temporary files, if the process that created it is gone.
 fn abandoned(name: &str) -> Option<&str> {
-    let (file, creator) = name.rsplit_once(".tmp.brigade-")?;
-    let pid: u32 = creator.split_once('-')?.0.parse().ok()?;
-    (!is_alive(pid)).then_some(file)
+    let (file, creator, _) = parse_temp_name(name)?;
+    (!is_alive(creator)).then_some(file)
 }
 
 /// Whether it is a temporary file of the host registry whose creator is gone.
@@ -258,7 +261,7 @@ pub(super) fn open_to_others(snapshot: &DoctorSnapshot, found: &mut Findings) {
     if let Ok(meta) = snapshot.state_dir.symlink_metadata() {
         open(&snapshot.state_dir, &meta);
     }
-    walk_own(&snapshot.state_dir.join("files"), &mut open);
+    walk_own(&snapshot.state_dir.join(FILES), &mut open);
     // In the host registry only the keys are secret.
     walk_own(&snapshot.state_dir.join("host"), &mut |path, meta| {
         if meta.is_dir() || path.ends_with("key") {
@@ -269,7 +272,7 @@ pub(super) fn open_to_others(snapshot: &DoctorSnapshot, found: &mut Findings) {
 
 pub(super) fn foreign(snapshot: &DoctorSnapshot, found: &mut Findings) {
     let folders: Vec<PathBuf> =
-        ["teams", "tasks"].map(|parent| snapshot.claude_dir.join(parent)).into();
+        [TEAMS, TASKS].map(|parent| snapshot.claude_dir.join(parent)).into();
     let tops: Vec<_> = folders.iter().flat_map(|dir| entries(dir)).collect();
     for entry in tops.iter().chain(snapshot.teams.iter().flat_map(TeamFolder::all)) {
         if entry.meta.is_symlink() {
@@ -282,7 +285,7 @@ pub(super) fn foreign(snapshot: &DoctorSnapshot, found: &mut Findings) {
         }
     }
     for folder in &snapshot.teams {
-        let config = folder.dir.join("config.json");
+        let config = folder.dir.join(CONFIG);
         if let Ok(meta) = config.symlink_metadata()
             && folder.config.is_none()
             && (meta.is_symlink() || meta.uid() != snapshot.uid)
@@ -294,9 +297,9 @@ pub(super) fn foreign(snapshot: &DoctorSnapshot, found: &mut Findings) {
 }
 
 pub(super) fn unreadable(snapshot: &DoctorSnapshot, found: &mut Findings) {
-    let tops = ["teams", "tasks"].map(|parent| snapshot.claude_dir.join(parent)).into_iter();
+    let tops = [TEAMS, TASKS].map(|parent| snapshot.claude_dir.join(parent)).into_iter();
     let of_teams = snapshot.teams.iter().flat_map(|folder| {
-        [folder.dir.clone(), folder.dir.join("inboxes"), folder.board_dir.clone()]
+        [folder.dir.clone(), folder.dir.join(INBOXES), folder.board_dir.clone()]
     });
     for dir in tops.chain(of_teams) {
         let Err(error) = fs::read_dir(&dir) else { continue };

@@ -10,6 +10,7 @@ use brigade_core::pulse::Process;
 use brigade_core::roster::{self, Activity};
 use brigade_core::seat::Seat;
 use brigade_core::store::{Actor, StoreError};
+use brigade_files::layout::{INBOXES, TASKS, config_path, task_file, temp_name};
 use brigade_wire::change::Change;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 use brigade_wire::task::{Status, Task, TaskChange};
@@ -151,9 +152,7 @@ impl Fix {
                 context.store.inbox(&team, &member).await?;
             }
             Self::RestoreRoster { team, bytes } => {
-                let path =
-                    snapshot.claude_dir.join("teams").join(team.as_str()).join("config.json");
-                backups.back_up(&path)?;
+                back_up_roster(snapshot, backups, &team)?;
                 let torn = context.store.team(&team).await?;
                 let torn = torn.ok_or_else(|| StoreError::NoTeam { team: team.clone() })?;
                 if Team::read(&torn.bytes).is_err() {
@@ -198,7 +197,7 @@ impl Fix {
             }
             Self::RemoveEmpty(path) => {
                 // `remove_dir` only removes empty folders.
-                let _absent = fs::remove_dir(path.join("inboxes"));
+                let _absent = fs::remove_dir(path.join(INBOXES));
                 fs::remove_dir(&path).map_err(|source| failed("remove", &path, source))?;
             }
             Self::SetMode(path, mode) => {
@@ -238,7 +237,7 @@ fn back_up_roster(
     backups: &BackupFolder,
     team: &TeamName,
 ) -> Result<(), CliError> {
-    backups.back_up(&snapshot.claude_dir.join("teams").join(team.as_str()).join("config.json"))
+    backups.back_up(&config_path(&snapshot.claude_dir, team.as_str()))
 }
 
 fn back_up_task(
@@ -247,8 +246,7 @@ fn back_up_task(
     team: &TeamName,
     id: TaskId,
 ) -> Result<(), CliError> {
-    backups
-        .back_up(&snapshot.claude_dir.join("tasks").join(team.as_str()).join(format!("{id}.json")))
+    backups.back_up(&snapshot.claude_dir.join(TASKS).join(team.as_str()).join(task_file(id)))
 }
 
 /// Backs up the tasks that a member owns.
@@ -301,9 +299,8 @@ fn remove_lock(path: &Path) -> io::Result<()> {
         path.symlink_metadata().map(|meta| (meta.ino(), meta.mtime(), meta.mtime_nsec()))
     };
     let Ok(stale) = identity(path) else { return Ok(()) };
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".tmp.brigade-{}-0", std::process::id()));
-    let moved = path.with_file_name(name);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let moved = path.with_file_name(temp_name(&name, std::process::id(), 0));
     match fs::rename(path, &moved) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         other => other?,

@@ -8,6 +8,7 @@ use brigade_wire::settings::{Place as At, Settings};
 
 use super::Findings;
 use super::snapshot::DoctorSnapshot;
+use super::wording::member_place;
 use brigade_host::installed;
 
 use crate::env;
@@ -40,7 +41,7 @@ fn wanted(snapshot: &DoctorSnapshot) -> Vec<(String, MemberSpec)> {
     for hosted in &snapshot.hosted {
         let members = hosted.members.iter().filter_map(|member| member.spec.clone());
         for spec in members {
-            wanted.push((format!("{} of team {}", spec.name, hosted.team), spec));
+            wanted.push((member_place(&spec.name, &hosted.team), spec));
         }
     }
     if let Some(Ok(team)) = file().map(|path| team_file::read(&path)) {

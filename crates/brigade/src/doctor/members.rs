@@ -2,11 +2,14 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::path::Path;
 
 use brigade_core::event::{Event, Record};
+use brigade_core::handshake::{Kind, answer_question};
 use brigade_core::mail::with_message;
 use brigade_core::pulse::{Process, State};
 use brigade_core::store::Question;
+use brigade_files::layout::{DECIDED, MAIL, TEAM_JOURNAL, member_journal};
 use brigade_wire::body::Body;
 use brigade_wire::inbox::Inbox;
 use brigade_wire::member::Member;
@@ -18,8 +21,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::value::RawValue;
 
 use super::fix::Fix;
-use super::locks::ago;
-use super::snapshot::{DoctorSnapshot, TeamFolder};
+use super::snapshot::DoctorSnapshot;
+use super::team_folder::TeamFolder;
+use super::wording::{ANSWER_ADVICE, LONG_WAIT, ago, continue_advice, member_place, turn_failed};
 use super::{Cure, Findings};
 use brigade_host::process;
 
@@ -28,9 +32,6 @@ const RESTART_GRACE: SignedDuration = SignedDuration::from_secs(60);
 /// A lead may send mail to a new member before adding it to the roster. After this many seconds the member must
 /// be on the roster.
 const JOIN_GRACE: i64 = 600;
-/// Requests that wait longer than this are reported.
-const LONG_WAIT: SignedDuration = SignedDuration::from_mins(10);
-
 /// Calls `visit` for every member of every team except the leads.
 fn teammates(
     snapshot: &DoctorSnapshot,
@@ -45,11 +46,6 @@ fn teammates(
             }
         }
     }
-}
-
-/// The member and its team as text.
-fn place(folder: &TeamFolder, name: &MemberName) -> String {
-    format!("{name} of team {}", folder.name)
 }
 
 fn leave(folder: &TeamFolder, member: &MemberName) -> Cure {
@@ -91,7 +87,7 @@ fn left(records: Vec<Record>) -> HashMap<String, (u64, bool)> {
 }
 
 fn left_of(folder: &TeamFolder) -> HashMap<String, (u64, bool)> {
-    left(folder.journal("team.jsonl", &["\"member_left\"", "\"member\"", "\"team_created\""]))
+    left(folder.journal(TEAM_JOURNAL, &["\"member_left\"", "\"member\"", "\"team_created\""]))
 }
 
 pub(super) fn returned(snapshot: &DoctorSnapshot, found: &mut Findings) {
@@ -110,7 +106,11 @@ pub(super) fn returned(snapshot: &DoctorSnapshot, found: &mut Findings) {
                 "remove its entry from config.json while Claude Code is not running".to_owned(),
             )
         };
-        found.add(place(folder, name), "it left, but its old entry is on the roster again", cure);
+        found.add(
+            member_place(name, &folder.name),
+            "it left, but its old entry is on the roster again",
+            cure,
+        );
     });
 }
 
@@ -132,7 +132,7 @@ pub(super) fn ghosts(snapshot: &DoctorSnapshot, found: &mut Findings) {
         }
         let silent = ago(silent.as_secs());
         let what = format!("brigade ran it, but its process has been gone for {silent}");
-        found.add(place(folder, name), what, leave(folder, name));
+        found.add(member_place(name, &folder.name), what, leave(folder, name));
     });
 }
 
@@ -144,7 +144,7 @@ pub(super) fn stuck_active(snapshot: &DoctorSnapshot, found: &mut Findings) {
             let what = "its process is gone, but it is marked as active";
             let Some(team) = folder.team.clone() else { return };
             let fix = Fix::Idle { team, member: name.clone() };
-            found.fixable(place(folder, name), what, fix);
+            found.fixable(member_place(name, &folder.name), what, fix);
         }
     });
 }
@@ -153,19 +153,13 @@ pub(super) fn failed_turn(snapshot: &DoctorSnapshot, found: &mut Findings) {
     teammates(snapshot, |folder, _, name| {
         let state = folder.pulse(name.as_str()).map(|pulse| pulse.state);
         if let Some(State::Idle { failed: Some(why) }) = state {
-            found.advise(place(folder, name), failed(&why), continue_advice(&folder.name, name));
+            found.advise(
+                member_place(name, &folder.name),
+                turn_failed(&why),
+                continue_advice(&folder.name, name),
+            );
         }
     });
-}
-
-/// The problem of a member whose last turn failed.
-pub(super) fn failed(why: &str) -> String {
-    format!("its last turn failed: {why}")
-}
-
-/// The advice for a member whose last turn failed.
-pub(super) fn continue_advice(team: &str, name: &MemberName) -> String {
-    format!("fix the cause, then run `brigade --team {team} send {name} \"continue\"`")
 }
 
 pub(super) fn inbox_of_nobody(snapshot: &DoctorSnapshot, found: &mut Findings) {
@@ -173,7 +167,7 @@ pub(super) fn inbox_of_nobody(snapshot: &DoctorSnapshot, found: &mut Findings) {
         let Some(team) = folder.roster() else { continue };
         let stems: Vec<String> =
             team.members().filter_map(|member| Some(inbox_stem(&member.name()?))).collect();
-        for (of, entry) in folder.mail() {
+        for (of, entry) in folder.member_inboxes() {
             let known = stems.iter().any(|stem| stem.eq_ignore_ascii_case(of));
             if known || entry.age < JOIN_GRACE || snapshot.hosted(&folder.name, of).is_some() {
                 continue;
@@ -202,13 +196,17 @@ pub(super) fn long_wait(snapshot: &DoctorSnapshot, found: &mut Findings) {
         let lead = team.lead().and_then(|lead| lead.name()).unwrap_or_default().into_owned();
         let created = team.created_at().unwrap_or_default();
         // A message in the inbox may not be in the journal yet, so read both.
-        let inbox = folder.mail().find(|(of, _)| *of == lead).and_then(|(_, entry)| entry.read());
-        let mut requests: Vec<(String, String, String)> = Vec::new();
-        let mut collect = |message: &Message<'_>| requests.extend(request(&team, message));
+        let inbox =
+            folder.member_inboxes().find(|(of, _)| *of == lead).and_then(|(_, entry)| entry.read());
+        let mut requests: Vec<(String, Kind, String)> = Vec::new();
+        let mut collect = |message: &Message<'_>| {
+            requests.extend(request(&team, message).filter(|new| !requests.contains(new)));
+        };
         if let Some(Ok(inbox)) = inbox.as_ref().map(|file| Inbox::read(&file.bytes)) {
             inbox.messages().for_each(|message| collect(&message));
         }
-        for record in folder.journal(&format!("mail/{lead}.jsonl"), &["_request"]) {
+        let journal = Path::new(MAIL).join(member_journal(&lead));
+        for record in folder.journal(journal, &["_request"]) {
             if let Event::Sent { message, team_created, .. } = &record.event
                 && *team_created == created
             {
@@ -216,12 +214,11 @@ pub(super) fn long_wait(snapshot: &DoctorSnapshot, found: &mut Findings) {
                     with_message(message.get().as_bytes(), |message| message.map(|m| collect(&m)));
             }
         }
-        requests.sort();
-        requests.dedup();
+        requests.sort_by(|one, other| (&one.0, &one.2).cmp(&(&other.0, &other.2)));
         for (id, kind, asked) in requests {
-            let Ok(of) = lead.parse() else { continue };
-            let question = Question::new(&of, &format!("{lead}@{created}-{kind}-{id}"));
-            let is_decided = folder.own.join("decided").join(question.as_str()).exists();
+            let Ok(lead) = lead.parse() else { continue };
+            let question = Question::new(&lead, &answer_question(&lead, created, kind, &id));
+            let is_decided = folder.state_dir.join(DECIDED).join(question.as_str()).exists();
             let Ok(at) = asked.parse::<Timestamp>() else { continue };
             let waited = Timestamp::now().duration_since(at);
             if !is_decided && waited > LONG_WAIT {
@@ -229,22 +226,21 @@ pub(super) fn long_wait(snapshot: &DoctorSnapshot, found: &mut Findings) {
                     "a {kind} request has waited for an answer for {}",
                     ago(waited.as_secs())
                 );
-                let advice = "answer it as the lead: `brigade approvals`";
-                found.advise(format!("{id} in team {}", folder.name), what, advice);
+                found.advise(format!("{id} in team {}", folder.name), what, ANSWER_ADVICE);
             }
         }
     }
 }
 
 /// If a message is a member's request: its id, its kind and when it was sent.
-fn request(team: &Team<'_>, message: &Message<'_>) -> Option<(String, String, String)> {
+fn request(team: &Team<'_>, message: &Message<'_>) -> Option<(String, Kind, String)> {
     team.member(&message.from())?;
     let (id, kind) = match message.body() {
-        Body::Protocol(Protocol::PlanApprovalRequest(asked)) => (asked.request_id, "plan"),
-        Body::Protocol(Protocol::PermissionRequest(asked)) => (asked.request_id, "permission"),
+        Body::Protocol(Protocol::PlanApprovalRequest(asked)) => (asked.request_id, Kind::Plan),
+        Body::Protocol(Protocol::PermissionRequest(asked)) => (asked.request_id, Kind::Permission),
         _ => return None,
     };
-    Some((id, kind.to_owned(), message.timestamp().into_owned()))
+    Some((id, kind, message.timestamp().into_owned()))
 }
 
 pub(super) fn session_gone(snapshot: &DoctorSnapshot, found: &mut Findings) {

@@ -7,13 +7,12 @@ use brigade_core::approvals;
 use brigade_core::mail::MAX_TEXT_BYTES;
 use brigade_core::pulse::{self, State};
 use brigade_core::seat::Seat;
-use brigade_wire::name::{MemberName, TeamName};
+use brigade_wire::name::MemberName;
 use brigade_wire::team::Team;
 use jiff::SignedDuration;
 
-use super::locks::ago;
-use super::members;
-use super::snapshot::{FileContent, TeamFolder};
+use super::team_folder::{FileContent, TeamFolder};
+use super::wording::{ANSWER_ADVICE, LONG_WAIT, ago, continue_advice, member_place, turn_failed};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output;
@@ -21,8 +20,6 @@ use brigade_host::location::NatsServers;
 
 /// Maximum number of teams to check if none is named.
 const MAX_TEAMS: usize = 100;
-/// Requests that wait longer than this are reported.
-const LONG_WAIT: SignedDuration = SignedDuration::from_mins(10);
 /// A larger clock difference makes the heartbeats of members look old.
 const MAX_CLOCK_SKEW: SignedDuration = SignedDuration::from_secs(5);
 
@@ -113,7 +110,7 @@ async fn members(
         match pulse::of(lead, &name).await?.map(|pulse| pulse.state) {
             None if member.is_active() == Some(true) => findings.push(NatsFinding {
                 check: "unplayed-active",
-                place: place(&name, team),
+                place: member_place(&name, team),
                 what: "it is marked as active, but no host runs it".into(),
                 advice: format!(
                     "start it again where it ran, with `brigade resume {team}`; or `brigade --team \
@@ -122,9 +119,9 @@ async fn members(
             }),
             Some(State::Idle { failed: Some(why) }) => findings.push(NatsFinding {
                 check: "failed-turn",
-                place: place(&name, team),
-                what: members::failed(&why),
-                advice: members::continue_advice(team.as_str(), &name),
+                place: member_place(&name, team),
+                what: turn_failed(&why),
+                advice: continue_advice(team.as_str(), &name),
             }),
             _ => {}
         }
@@ -144,15 +141,11 @@ async fn requests(lead: &Seat, findings: &mut Vec<NatsFinding>) -> Result<(), Cl
                     "a request of {} has waited for an answer for {waited}",
                     approval.from
                 ),
-                advice: "answer it as the lead: `brigade approvals`".into(),
+                advice: ANSWER_ADVICE.into(),
             });
         }
     }
     Ok(())
-}
-
-fn place(name: &MemberName, team: &TeamName) -> String {
-    format!("{name} of team {team}")
 }
 
 /// Finds problems with the servers.
