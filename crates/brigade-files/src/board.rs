@@ -11,14 +11,14 @@ use super::document::{self, DocumentId, TryOutcome};
 use super::layout::{CREATE_LOCK, HIGH_WATER, TASKS, task_file, task_id};
 use super::lock::{LockAttempt, LockWaiter};
 use super::revision::revision;
-use super::team_state::seen::{LockSlot, SeenGuard};
+use super::team_state::seen::{LockKind, SeenGuard};
 use super::temp_file::{self, TempFile};
 use brigade_core::store::{Document, Revision, StoreError};
 
-const CREATE_DOCUMENT: DocumentId = DocumentId { slot: LockSlot::Create, task: 0 };
+const CREATE_DOCUMENT: DocumentId = DocumentId { kind: LockKind::Create, task: 0 };
 
 fn task_document(id: TaskId) -> DocumentId {
-    DocumentId { slot: LockSlot::Task, task: id.get() }
+    DocumentId { kind: LockKind::Task, task: id.get() }
 }
 
 /// The task folder of a team. If the folder does not exist, there are no tasks.
@@ -90,7 +90,7 @@ impl BoardDir {
             // A task deleted meanwhile is skipped. A task that is being written is returned as
             // found: a caller that cannot parse it reads it again on its own.
             if let Some(contents) = dir.read(&task_file(id))? {
-                tasks.push((id, document::document(contents)));
+                tasks.push((id, document::from_contents(contents)));
             }
         }
         Ok(tasks)

@@ -65,7 +65,7 @@ pub use self::event_log::{RecordsFileError, stream_records_file};
 use self::journal::Journal;
 use self::layout::{CONFIG, DAMAGED_COPIES, INBOXES, TEAMS, member_file, member_journal};
 use self::lock::LockWaiter;
-use self::mailbox::state::StateFile;
+use self::mailbox::state::MailboxStateFile;
 use self::mailbox::{FileMailbox, MailboxContext, MailboxOutcome, MailboxWork};
 use self::team_state::TeamStateDir;
 use brigade_core::clock::{Clock, SystemClock};
@@ -259,7 +259,7 @@ impl FileStore {
         let mailbox = FileMailbox {
             member: member.to_string(),
             journal: Journal::open(&team_state.mail, &member_journal(member))?,
-            state: StateFile::open(&team_state.mail, &format!("{member}.state"))?,
+            state: MailboxStateFile::open(&team_state.mail, &format!("{member}.state"))?,
             mail_dir: Arc::clone(&team_state.mail),
             damaged_copies: team_state.dir.private_child(DAMAGED_COPIES)?,
         };

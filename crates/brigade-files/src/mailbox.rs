@@ -17,7 +17,7 @@ use std::sync::Arc;
 use brigade_wire::inbox::{self, Inbox};
 use serde_json::value::RawValue;
 
-use self::state::{MailboxHead, OverwriteRisk, StateFile};
+use self::state::{MailboxHead, MailboxStateFile, OverwriteRisk};
 use super::dir::{Dir, FileStamp};
 use super::journal::{Journal, JournalPosition, JournalTail};
 use super::layout::{lock_name, member_file};
@@ -41,7 +41,7 @@ pub(crate) struct FileMailbox {
     /// The member who owns it.
     pub(crate) member: String,
     pub(crate) journal: Journal,
-    pub(crate) state: StateFile,
+    pub(crate) state: MailboxStateFile,
     /// Brigade's folder for mail.
     pub(crate) mail_dir: Arc<Dir>,
     /// Receives copies of damaged inboxes.
@@ -89,7 +89,7 @@ pub(crate) struct MailboxContext<'w> {
 
 /// Records the inbox lock in the head.
 struct MailboxLockRecorder<'t> {
-    state: &'t StateFile,
+    state: &'t MailboxStateFile,
     head: &'t mut MailboxHead,
     clock: &'t dyn Clock,
 }
@@ -107,7 +107,7 @@ impl LockRecorder for MailboxLockRecorder<'_> {
 }
 
 /// Releases the lock on the state when dropped.
-struct StateUnlock<'s>(&'s StateFile);
+struct StateUnlock<'s>(&'s MailboxStateFile);
 
 impl Drop for StateUnlock<'_> {
     fn drop(&mut self) {

@@ -15,7 +15,7 @@ use super::lock::LockWaiter;
 use super::mailbox::{self, MailboxContext, MailboxWork};
 use super::revision::revision;
 use super::team_state::TeamStateDir;
-use super::team_state::seen::LockSlot;
+use super::team_state::seen::LockKind;
 use super::teams::InitialTasks;
 use super::temp_file::{self, TempFile};
 use super::watch::WatchScope;
@@ -27,7 +27,7 @@ use brigade_core::store::{
     StoreError, Watch, Written,
 };
 
-const ROSTER: DocumentId = DocumentId { slot: LockSlot::Roster, task: 0 };
+const ROSTER: DocumentId = DocumentId { kind: LockKind::Roster, task: 0 };
 /// Claude Code 2.1.50 reads `config.json` and later writes it in place, without a lock. The gap
 /// between the two was 124 milliseconds on a busy machine, and once more than 600 on an overloaded
 /// one.
@@ -220,10 +220,10 @@ impl Store for FileStore {
         let board = self.board(team)?;
         let team_state = self.team_state(team)?;
         if let (Some(dir), Some(seen)) = (board.dir(), team_state.lock_seen()?) {
-            document::clear_locks(dir, &[LockSlot::Create, LockSlot::Task], &seen)?;
+            document::clear_locks(dir, &[LockKind::Create, LockKind::Task], &seen)?;
             temp_file::sweep(&team_state.dir, &team_state.dir.names()?, |_| true);
             if let Ok(native) = self.native_dirs(team) {
-                document::clear_locks(&native.team, &[LockSlot::Roster], &seen)?;
+                document::clear_locks(&native.team, &[LockKind::Roster], &seen)?;
                 temp_file::sweep(&native.team, &native.team.names()?, |file| {
                     file.starts_with(CONFIG)
                 });

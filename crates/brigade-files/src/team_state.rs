@@ -51,11 +51,11 @@ impl TeamStateDir {
 
     /// Returns whether the folder still exists.
     pub(crate) fn exists(&self) -> bool {
-        self.journal.exists() && self.folders().into_iter().all(Dir::exists)
+        self.journal.exists() && self.member_journal_folders().into_iter().all(Dir::exists)
     }
 
     /// Returns the folders that hold one journal per member, besides the team's own journal.
-    pub(crate) fn folders(&self) -> [&Dir; 2] {
+    pub(crate) fn member_journal_folders(&self) -> [&Dir; 2] {
         [&self.mail, &self.work]
     }
 

@@ -49,7 +49,7 @@ impl WatchScope {
     /// Returns the folders to read that hold one journal per member.
     pub(super) fn folders(self, team_state: &TeamStateDir) -> Vec<&Dir> {
         match self {
-            Self::All => team_state.folders().to_vec(),
+            Self::All => team_state.member_journal_folders().to_vec(),
             Self::WithoutWork => vec![&team_state.mail],
         }
     }

@@ -21,7 +21,7 @@ const FIRST_LINE_MAX: usize = 512;
 /// Returns the numbered folders that contain journals. In the first one, only the team's own file
 /// is a journal.
 pub(super) fn journal_folders(team_state: &TeamStateDir) -> impl Iterator<Item = (usize, &Dir)> {
-    [&team_state.dir].into_iter().chain(team_state.folders()).enumerate()
+    [&team_state.dir].into_iter().chain(team_state.member_journal_folders()).enumerate()
 }
 
 fn journal_folder(team_state: &TeamStateDir, number: usize) -> Option<&Dir> {

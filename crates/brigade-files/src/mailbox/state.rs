@@ -27,7 +27,7 @@ const NO_OFFSET: u64 = u64::MAX;
 
 /// The open state file of a mailbox.
 #[derive(Debug)]
-pub(crate) struct StateFile {
+pub(crate) struct MailboxStateFile {
     fd: OwnedFd,
     path: PathBuf,
 }
@@ -96,7 +96,7 @@ pub(crate) struct KnownMessage {
     pub(crate) read: bool,
 }
 
-impl StateFile {
+impl MailboxStateFile {
     pub(crate) fn open(dir: &Dir, name: &str) -> Result<Self, StoreError> {
         Ok(Self { fd: dir.private_file(name, OFlags::empty())?, path: dir.path(name) })
     }
@@ -105,7 +105,7 @@ impl StateFile {
         &self.path
     }
 
-    /// Tries to lock out other brigade processes until [`StateFile::unlock`] or the end of this
+    /// Tries to lock out other brigade processes until [`MailboxStateFile::unlock`] or the end of this
     /// process.
     pub(crate) fn try_lock(&self) -> Result<bool, StoreError> {
         match flock(&self.fd, FlockOperation::NonBlockingLockExclusive) {

@@ -36,7 +36,7 @@ const MAX_LOCK_POLL: Duration = Duration::from_millis(1);
 
 /// The kinds of native lock that brigade takes. It holds at most one of each kind at a time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum LockSlot {
+pub(crate) enum LockKind {
     /// Creating tasks.
     Create,
     /// Changing a task.
@@ -49,7 +49,7 @@ pub(crate) enum LockSlot {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RecordedLock {
     pub(crate) id: LockId,
-    /// The task number, for [`LockSlot::Task`].
+    /// The task number, for [`LockKind::Task`].
     pub(crate) task: u64,
 }
 
@@ -99,40 +99,40 @@ impl TeamStateDir {
 impl SeenGuard<'_> {
     /// Returns the last lock of this kind that a brigade process created. Its creator has released
     /// it or is dead, because the caller holds the guard.
-    pub(crate) fn last_lock(&self, slot: LockSlot) -> Result<Option<RecordedLock>, StoreError> {
+    pub(crate) fn last_lock(&self, kind: LockKind) -> Result<Option<RecordedLock>, StoreError> {
         let mut bytes = [0; LOCK_RECORD_LEN];
         let read = rustix::io::pread(
             &self.team_state.seen_file,
             &mut bytes,
-            (slot as usize * LOCK_RECORD_LEN) as u64,
+            (kind as usize * LOCK_RECORD_LEN) as u64,
         );
         let read =
             read.map_err(|error| io_error("read", self.team_state.dir.path(BOARD_SEEN), error))?;
         let mut numbers = bytes.as_chunks::<8>().0.iter().map(|&bytes| u64::from_le_bytes(bytes));
         let mut next = || numbers.next().unwrap_or_default();
         let id = LockId { inode: next(), born: next().cast_signed() };
-        let made = RecordedLock { id, task: next() };
-        Ok((read == LOCK_RECORD_LEN && made.id != LockId::default()).then_some(made))
+        let lock = RecordedLock { id, task: next() };
+        Ok((read == LOCK_RECORD_LEN && lock.id != LockId::default()).then_some(lock))
     }
 
     /// Returns where the spare directory for locks of this kind is stored.
-    pub(crate) fn spare_lock(&self, slot: LockSlot) -> (&Dir, String) {
-        let name = match slot {
-            LockSlot::Create => "create.lock",
-            LockSlot::Task => "task.lock",
-            LockSlot::Roster => "roster.lock",
+    pub(crate) fn spare_lock(&self, kind: LockKind) -> (&Dir, String) {
+        let name = match kind {
+            LockKind::Create => "create.lock",
+            LockKind::Task => "task.lock",
+            LockKind::Roster => "roster.lock",
         };
         (&self.team_state.dir, name.to_owned())
     }
 
     /// Records a lock that is about to be created.
-    pub(crate) fn record_lock(&self, slot: LockSlot, made: RecordedLock) -> Result<(), StoreError> {
-        let numbers = [made.id.inode, made.id.born.cast_unsigned(), made.task];
+    pub(crate) fn record_lock(&self, kind: LockKind, lock: RecordedLock) -> Result<(), StoreError> {
+        let numbers = [lock.id.inode, lock.id.born.cast_unsigned(), lock.task];
         let bytes = numbers.map(u64::to_le_bytes).concat();
         let written = rustix::io::pwrite(
             &self.team_state.seen_file,
             &bytes,
-            (slot as usize * LOCK_RECORD_LEN) as u64,
+            (kind as usize * LOCK_RECORD_LEN) as u64,
         );
         written
             .map(drop)

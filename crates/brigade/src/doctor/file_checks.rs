@@ -23,11 +23,11 @@ use super::wording::{MOVE_AWAY, ago};
 use super::{Cure, Findings};
 
 /// A program may still be writing a file that was changed at most this many seconds ago.
-const FRESH: i64 = 2;
+const RECENT: i64 = 2;
 /// How long such a write may take.
 const WRITE_TIME: Duration = Duration::from_millis(60);
 /// Size in bytes above which an inbox is too big.
-const BIG: u64 = 800_000;
+const BIG_INBOX: u64 = 800_000;
 /// Seconds after which no program will finish an interrupted operation.
 const ABANDONED: i64 = 3600;
 /// A write by brigade takes less than this many seconds. The age is needed because a process in another container
@@ -39,7 +39,7 @@ const CREATION_TIME: i64 = 60;
 /// Why a file cannot be parsed. `None` if it can, or if a program is still writing it.
 fn damage(file: &FileContent, check: fn(&[u8]) -> Result<(), Damage>) -> Option<String> {
     let damage = check(&file.bytes).err()?;
-    if file.age > FRESH {
+    if file.age > RECENT {
         return Some(damage.to_string());
     }
     std::thread::sleep(WRITE_TIME);
@@ -61,7 +61,7 @@ pub(super) fn torn(snapshot: &DoctorSnapshot, found: &mut Findings) {
                     let (team, path) = (team.clone(), entry.path.clone());
                     Cure::Automatic(Fix::RepairMailbox { team, member, path })
                 }
-                _ => by_hand(),
+                _ => manual_repair(),
             };
             found.add(entry.path.as_path(), damage_text(&why), cure);
         }
@@ -85,7 +85,7 @@ fn damage_text(why: &str) -> String {
     format!("it is damaged: {why}")
 }
 
-fn by_hand() -> Cure {
+fn manual_repair() -> Cure {
     Cure::Manual("repair it by hand; there is no copy".to_owned())
 }
 
@@ -97,7 +97,7 @@ fn roster_cure(folder: &TeamFolder) -> Cure {
         (Some(team), Some(bytes)) => {
             Cure::Automatic(Fix::RestoreRoster { team: team.clone(), bytes })
         }
-        _ => by_hand(),
+        _ => manual_repair(),
     }
 }
 
@@ -118,13 +118,15 @@ fn task_cure(folder: &TeamFolder, id: TaskId) -> Cure {
             let bytes = task.get().as_bytes().to_vec();
             Cure::Automatic(Fix::RestoreTask { team: team.clone(), id, bytes })
         }
-        _ => by_hand(),
+        _ => manual_repair(),
     }
 }
 
 pub(super) fn big(snapshot: &DoctorSnapshot, found: &mut Findings) {
     for folder in &snapshot.teams {
-        for (owner, entry) in folder.member_inboxes().filter(|(_, entry)| entry.meta.len() > BIG) {
+        for (owner, entry) in
+            folder.member_inboxes().filter(|(_, entry)| entry.meta.len() > BIG_INBOX)
+        {
             let Some(file) = entry.read() else { continue };
             let unread = Inbox::read(&file.bytes);
             let unread = unread.map(|inbox| inbox.messages().filter(|m| !m.read()).count());
@@ -172,7 +174,7 @@ pub(super) fn no_config(snapshot: &DoctorSnapshot, found: &mut Findings) {
         }
         let what = "a team folder without a config.json";
         if empty {
-            found.fixable(folder.dir.as_path(), what, Fix::RemoveEmpty(folder.dir.clone()));
+            found.fixable(folder.dir.as_path(), what, Fix::RemoveEmptyFolder(folder.dir.clone()));
         } else {
             found.advise(folder.dir.as_path(), what, MOVE_AWAY);
         }
@@ -210,7 +212,7 @@ pub(super) fn left_over(snapshot: &DoctorSnapshot, found: &mut Findings) {
             }
         }
     }
-    let mut walk = |path: &Path, _: &fs::Metadata| {
+    let mut find_temp = |path: &Path, _: &fs::Metadata| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let is_old = age(path).is_some_and(|age| age > MAX_WRITE_AGE);
         if is_old && (abandoned(name).is_some() || is_spec_temp(name)) {
@@ -218,8 +220,8 @@ pub(super) fn left_over(snapshot: &DoctorSnapshot, found: &mut Findings) {
             found.fixable(path, what, Fix::MoveAside(path.to_owned()));
         }
     };
-    walk_own(&snapshot.team_states_dir, &mut walk);
-    walk_own(snapshot.host.registry.dir(), &mut walk);
+    walk(&snapshot.team_states_dir, &mut find_temp);
+    walk(snapshot.host.registry.dir(), &mut find_temp);
 }
 
 /// The target of one of brigade's temporary files, if the process that created it is gone.
@@ -240,12 +242,12 @@ fn is_native_temp(name: &str) -> bool {
 }
 
 /// Visits one of brigade's folders and everything below it, without following links.
-fn walk_own(dir: &Path, visit: &mut dyn FnMut(&Path, &fs::Metadata)) {
+fn walk(dir: &Path, visit: &mut dyn FnMut(&Path, &fs::Metadata)) {
     let Ok(meta) = dir.symlink_metadata() else { return };
     visit(dir, &meta);
     if meta.is_dir() {
         for entry in entries(dir) {
-            walk_own(&entry.path, visit);
+            walk(&entry.path, visit);
         }
     }
 }
@@ -261,9 +263,9 @@ pub(super) fn open_to_others(snapshot: &DoctorSnapshot, found: &mut Findings) {
     if let Ok(meta) = snapshot.state_dir.symlink_metadata() {
         open(&snapshot.state_dir, &meta);
     }
-    walk_own(&snapshot.state_dir.join(FILES), &mut open);
+    walk(&snapshot.state_dir.join(FILES), &mut open);
     // In the host registry only the keys are secret.
-    walk_own(&snapshot.state_dir.join("host"), &mut |path, meta| {
+    walk(&snapshot.state_dir.join("host"), &mut |path, meta| {
         if meta.is_dir() || path.ends_with("key") {
             open(path, meta);
         }
@@ -298,10 +300,10 @@ pub(super) fn foreign(snapshot: &DoctorSnapshot, found: &mut Findings) {
 
 pub(super) fn unreadable(snapshot: &DoctorSnapshot, found: &mut Findings) {
     let tops = [TEAMS, TASKS].map(|parent| snapshot.claude_dir.join(parent)).into_iter();
-    let of_teams = snapshot.teams.iter().flat_map(|folder| {
+    let team_dirs = snapshot.teams.iter().flat_map(|folder| {
         [folder.dir.clone(), folder.dir.join(INBOXES), folder.board_dir.clone()]
     });
-    for dir in tops.chain(of_teams) {
+    for dir in tops.chain(team_dirs) {
         let Err(error) = fs::read_dir(&dir) else { continue };
         let advice = match error.kind() {
             io::ErrorKind::NotFound => continue,

@@ -23,7 +23,10 @@ pub(super) fn windows(snapshot: &DoctorSnapshot, found: &mut Findings) {
         let dir = snapshot.host.registry.member_dir(&team, &name);
         let is_ending = age(&dir).is_some_and(|age| age < EXIT_GRACE);
         // Ignore windows that a person opened in this tmux session.
-        if window.plays && !is_ending && snapshot.hosted(team.as_str(), name.as_str()).is_none() {
+        if window.plays
+            && !is_ending
+            && snapshot.hosted_member(team.as_str(), name.as_str()).is_none()
+        {
             let what = format!("a window of {name}, which no longer runs on this host");
             let place = format!("tmux -L {}, session {team}, window {}", tmux.socket, window.id);
             if snapshot.host.registry.dir().is_dir() {
@@ -47,7 +50,7 @@ pub(super) fn processes(snapshot: &DoctorSnapshot, found: &mut Findings) {
             if let Ok(Some(process)) = process_lock::holder(&member.path.join("seat")) {
                 let (pid, name) = (process.pid, &member.name);
                 let what = format!("process {pid} runs {name}, which was removed");
-                found.fixable(member.path.as_path(), what, Fix::End(process));
+                found.fixable(member.path.as_path(), what, Fix::Terminate(process));
             }
         }
     }
@@ -57,7 +60,7 @@ pub(super) fn given_up(snapshot: &DoctorSnapshot, found: &mut Findings) {
     for hosted in &snapshot.hosted {
         let team = &hosted.team;
         for member in hosted.members.iter().filter(|member| member.process.is_none()) {
-            let (name, Some(why)) = (&member.name, &member.trouble) else { continue };
+            let (name, Some(why)) = (&member.name, &member.failure) else { continue };
             let advice = format!(
                 "fix the cause, then run `brigade resume {team}`; or remove it with `brigade --team \
                  {team} stop {name}`"
@@ -73,9 +76,9 @@ pub(super) fn dead(snapshot: &DoctorSnapshot, found: &mut Findings) {
     }
     for hosted in &snapshot.hosted {
         for member in hosted.members.iter().filter(|member| member.process.is_none()) {
-            if member.trouble.is_none() && snapshot.has_config(hosted.team.as_str()) {
+            if member.failure.is_none() && snapshot.has_config(hosted.team.as_str()) {
                 let place = member_place(&member.name, &hosted.team);
-                found.fixable(place, "its process is not running", Fix::Supervise);
+                found.fixable(place, "its process is not running", Fix::StartSupervisor);
             }
         }
     }
@@ -86,7 +89,7 @@ pub(super) fn no_supervisor(snapshot: &DoctorSnapshot, found: &mut Findings) {
         let teams: Vec<&str> = snapshot.hosted.iter().map(|hosted| hosted.team.as_str()).collect();
         let what =
             format!("the supervisor is not running, but {} is up on this host", teams.join(", "));
-        found.fixable("this host".to_owned(), what, Fix::Supervise);
+        found.fixable("this host".to_owned(), what, Fix::StartSupervisor);
     }
 }
 

@@ -48,59 +48,66 @@ fn teammates(
     }
 }
 
-fn leave(folder: &TeamFolder, member: &MemberName) -> Cure {
+fn removal(folder: &TeamFolder, member: &MemberName) -> Cure {
     match &folder.team {
-        Some(team) => Cure::Automatic(Fix::Leave { team: team.clone(), member: member.clone() }),
+        Some(team) => {
+            Cure::Automatic(Fix::RemoveMember { team: team.clone(), member: member.clone() })
+        }
         None => Cure::Manual("remove its entry from config.json".to_owned()),
     }
 }
 
-/// Members that left and that brigade did not add again: when each had joined, and whether brigade removed it.
-fn left(records: Vec<Record>) -> HashMap<String, (u64, bool)> {
+/// A member's departure from the team.
+struct Departure {
+    /// When it had joined, in milliseconds.
+    joined_at: u64,
+    by_brigade: bool,
+}
+
+/// The members that left and that brigade did not add again.
+fn departures(folder: &TeamFolder) -> HashMap<String, Departure> {
     let joined_at = |member: &RawValue| {
         let member: serde_json::Value = serde_json::from_str(member.get()).ok()?;
         member.get("joinedAt")?.as_u64()
     };
     let mut joined: HashMap<String, u64> = HashMap::new();
-    let mut left = HashMap::new();
-    for Record { by, event, .. } in records {
+    let mut departures = HashMap::new();
+    let events = ["\"member_left\"", "\"member\"", "\"team_created\""];
+    for Record { by, event, .. } in folder.journal(TEAM_JOURNAL, &events) {
         match event {
             Event::TeamCreated { .. } => {
                 joined.clear();
-                left.clear();
+                departures.clear();
             }
             Event::Member { name, member, joined: is_new } => {
                 if is_new && by.is_some() {
-                    left.remove(&name);
+                    departures.remove(&name);
                 }
                 joined.extend(joined_at(&member).map(|at| (name, at)));
             }
             Event::MemberLeft { name } => {
-                if let Some(&at) = joined.get(&name) {
-                    left.insert(name, (at, by.is_some()));
+                if let Some(&joined_at) = joined.get(&name) {
+                    departures.insert(name, Departure { joined_at, by_brigade: by.is_some() });
                 }
             }
             _ => {}
         }
     }
-    left
-}
-
-fn left_of(folder: &TeamFolder) -> HashMap<String, (u64, bool)> {
-    left(folder.journal(TEAM_JOURNAL, &["\"member_left\"", "\"member\"", "\"team_created\""]))
+    departures
 }
 
 pub(super) fn returned(snapshot: &DoctorSnapshot, found: &mut Findings) {
-    let mut known: HashMap<String, HashMap<String, (u64, bool)>> = HashMap::new();
+    let mut by_team: HashMap<String, HashMap<String, Departure>> = HashMap::new();
     teammates(snapshot, |folder, member, name| {
-        let left = known.entry(folder.name.clone()).or_insert_with(|| left_of(folder));
-        let left = left.get(name.as_str()).filter(|(at, _)| member.joined_at() == Some(*at));
-        let Some(&(_, by_us)) = left else { return };
-        if snapshot.hosted(&folder.name, name.as_str()).is_some() {
+        let departures = by_team.entry(folder.name.clone()).or_insert_with(|| departures(folder));
+        let Some(departure) = departures.get(name.as_str()) else { return };
+        if member.joined_at() != Some(departure.joined_at)
+            || snapshot.hosted_member(&folder.name, name.as_str()).is_some()
+        {
             return;
         }
-        let cure = if by_us || folder.is_ours {
-            leave(folder, name)
+        let cure = if departure.by_brigade || folder.is_ours {
+            removal(folder, name)
         } else {
             Cure::Manual(
                 "remove its entry from config.json while Claude Code is not running".to_owned(),
@@ -125,25 +132,26 @@ pub(super) fn ghosts(snapshot: &DoctorSnapshot, found: &mut Findings) {
         if !is_current
             || silent < RESTART_GRACE
             || process::is_there(&pulse.process)
-            || snapshot.hosted(&folder.name, name.as_str()).is_some()
-            || left_of(folder).get(name.as_str()).map(|left| left.0) == member.joined_at()
+            || snapshot.hosted_member(&folder.name, name.as_str()).is_some()
+            || departures(folder).get(name.as_str()).map(|left| left.joined_at)
+                == member.joined_at()
         {
             return;
         }
         let silent = ago(silent.as_secs());
         let what = format!("brigade ran it, but its process has been gone for {silent}");
-        found.add(member_place(name, &folder.name), what, leave(folder, name));
+        found.add(member_place(name, &folder.name), what, removal(folder, name));
     });
 }
 
 pub(super) fn stuck_active(snapshot: &DoctorSnapshot, found: &mut Findings) {
     teammates(snapshot, |folder, member, name| {
-        let Some(hosted) = snapshot.hosted(&folder.name, name.as_str()) else { return };
-        let is_not_restarted = snapshot.supervisor.is_none() || hosted.trouble.is_some();
+        let Some(hosted) = snapshot.hosted_member(&folder.name, name.as_str()) else { return };
+        let is_not_restarted = snapshot.supervisor.is_none() || hosted.failure.is_some();
         if member.is_active() == Some(true) && hosted.process.is_none() && is_not_restarted {
             let what = "its process is gone, but it is marked as active";
             let Some(team) = folder.team.clone() else { return };
-            let fix = Fix::Idle { team, member: name.clone() };
+            let fix = Fix::MarkIdle { team, member: name.clone() };
             found.fixable(member_place(name, &folder.name), what, fix);
         }
     });
@@ -167,9 +175,12 @@ pub(super) fn inbox_of_nobody(snapshot: &DoctorSnapshot, found: &mut Findings) {
         let Some(team) = folder.roster() else { continue };
         let stems: Vec<String> =
             team.members().filter_map(|member| Some(inbox_stem(&member.name()?))).collect();
-        for (of, entry) in folder.member_inboxes() {
-            let known = stems.iter().any(|stem| stem.eq_ignore_ascii_case(of));
-            if known || entry.age < JOIN_GRACE || snapshot.hosted(&folder.name, of).is_some() {
+        for (owner, entry) in folder.member_inboxes() {
+            let known = stems.iter().any(|stem| stem.eq_ignore_ascii_case(owner));
+            if known
+                || entry.age < JOIN_GRACE
+                || snapshot.hosted_member(&folder.name, owner).is_some()
+            {
                 continue;
             }
             let Some(file) = entry.read() else { continue };
@@ -178,12 +189,12 @@ pub(super) fn inbox_of_nobody(snapshot: &DoctorSnapshot, found: &mut Findings) {
             if unread == 0 {
                 continue;
             }
-            let what = format!("{unread} unread messages to {of}, which is not on the team");
+            let what = format!("{unread} unread messages to {owner}, which is not on the team");
             if folder.is_ours {
                 found.fixable(entry.path.as_path(), what, Fix::MoveAside(entry.path.clone()));
             } else {
                 let name = &folder.name;
-                let advice = format!("read them with `brigade --team {name} inbox {of}`");
+                let advice = format!("read them with `brigade --team {name} inbox {owner}`");
                 found.advise(entry.path.as_path(), what, advice);
             }
         }
@@ -196,8 +207,10 @@ pub(super) fn long_wait(snapshot: &DoctorSnapshot, found: &mut Findings) {
         let lead = team.lead().and_then(|lead| lead.name()).unwrap_or_default().into_owned();
         let created = team.created_at().unwrap_or_default();
         // A message in the inbox may not be in the journal yet, so read both.
-        let inbox =
-            folder.member_inboxes().find(|(of, _)| *of == lead).and_then(|(_, entry)| entry.read());
+        let inbox = folder
+            .member_inboxes()
+            .find(|(owner, _)| *owner == lead)
+            .and_then(|(_, entry)| entry.read());
         let mut requests: Vec<(String, Kind, String)> = Vec::new();
         let mut collect = |message: &Message<'_>| {
             requests.extend(request(&team, message).filter(|new| !requests.contains(new)));

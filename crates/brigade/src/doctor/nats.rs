@@ -55,9 +55,9 @@ pub(crate) struct NatsSnapshot {
 /// Checks the NATS server and reads its teams.
 pub(super) async fn read(
     context: &Context,
-    engine: &NatsServers,
+    servers: &NatsServers,
 ) -> Result<NatsSnapshot, CliError> {
-    let mut snapshot = NatsSnapshot { teams: Vec::new(), findings: servers(engine).await? };
+    let mut snapshot = NatsSnapshot { teams: Vec::new(), findings: check_servers(servers).await? };
     // Requests to a missing stream would only time out.
     if snapshot.findings.iter().any(|finding| matches!(finding.check, "no-stream" | "no-leader")) {
         output::note("the teams were not checked, because not all of them can be read");
@@ -79,15 +79,15 @@ pub(super) async fn read(
     for team in teams {
         let lead = context.seat_of(team, MemberName::lead());
         let Some(config) = lead.store.team(&lead.team).await? else { continue };
-        members(&lead, &config.bytes, &mut snapshot.findings).await?;
-        requests(&lead, &mut snapshot.findings).await?;
-        snapshot.teams.push(folder(&lead, config.bytes).await?);
+        check_members(&lead, &config.bytes, &mut snapshot.findings).await?;
+        check_requests(&lead, &mut snapshot.findings).await?;
+        snapshot.teams.push(team_folder(&lead, config.bytes).await?);
     }
     Ok(snapshot)
 }
 
 /// Converts a team to the form that the task checks use.
-async fn folder(lead: &Seat, config: Vec<u8>) -> Result<TeamFolder, CliError> {
+async fn team_folder(lead: &Seat, config: Vec<u8>) -> Result<TeamFolder, CliError> {
     let file = |bytes| FileContent { path: Path::new("").into(), bytes, age: 0 };
     let tasks = lead.store.tasks(&lead.team).await?.into_iter();
     let tasks = tasks.map(|(id, document)| (id, file(document.bytes))).collect();
@@ -95,7 +95,7 @@ async fn folder(lead: &Seat, config: Vec<u8>) -> Result<TeamFolder, CliError> {
 }
 
 /// Finds members that are marked as active but run on no host, and members whose last turn failed.
-async fn members(
+async fn check_members(
     lead: &Seat,
     config: &[u8],
     findings: &mut Vec<NatsFinding>,
@@ -129,7 +129,7 @@ async fn members(
     Ok(())
 }
 
-async fn requests(lead: &Seat, findings: &mut Vec<NatsFinding>) -> Result<(), CliError> {
+async fn check_requests(lead: &Seat, findings: &mut Vec<NatsFinding>) -> Result<(), CliError> {
     for approval in approvals::waiting(lead).await? {
         let waited = lead.clock.now().duration_since(approval.at);
         if waited > LONG_WAIT {
@@ -150,15 +150,15 @@ async fn requests(lead: &Seat, findings: &mut Vec<NatsFinding>) -> Result<(), Cl
 
 /// Finds problems with the servers.
 #[cfg(feature = "nats")]
-async fn servers(engine: &NatsServers) -> Result<Vec<NatsFinding>, CliError> {
+async fn check_servers(servers: &NatsServers) -> Result<Vec<NatsFinding>, CliError> {
     use brigade_nats::health::{self, StreamHealth};
-    let health = health::examine(&engine.words()).await?;
-    let servers = engine.servers.join(", ");
+    let health = health::examine(&servers.words()).await?;
+    let addresses = servers.servers.join(", ");
     let mut findings: Vec<NatsFinding> = Vec::new();
     if health.max_payload < 2 * MAX_TEXT_BYTES {
         findings.push(NatsFinding {
             check: "small-payload",
-            place: servers.clone(),
+            place: addresses.clone(),
             what: format!("the server accepts messages of at most {} bytes", health.max_payload),
             advice: "set max_payload to 8MB in the configuration of every server".into(),
         });
@@ -229,7 +229,7 @@ fn stream_finding(stream: &str, ailment: &brigade_nats::health::Ailment) -> Nats
 
 /// Never called without NATS support.
 #[cfg(not(feature = "nats"))]
-async fn servers(_: &NatsServers) -> Result<Vec<NatsFinding>, CliError> {
+async fn check_servers(_: &NatsServers) -> Result<Vec<NatsFinding>, CliError> {
     let _unused = (MAX_TEXT_BYTES, MAX_CLOCK_SKEW);
     Ok(Vec::new())
 }

@@ -44,7 +44,8 @@ pub(crate) struct HostedMember {
     pub(crate) spec: Option<MemberSpec>,
     /// The process that runs it.
     pub(crate) process: Option<Process>,
-    pub(crate) trouble: Option<String>,
+    /// Why the supervisor no longer restarts it.
+    pub(crate) failure: Option<String>,
 }
 
 impl DoctorSnapshot {
@@ -62,8 +63,8 @@ impl DoctorSnapshot {
                 teams.map(|entry| TeamFolder::read(claude_dir, &team_states_dir, entry)).collect(),
                 None,
             ),
-            Some(engine) => {
-                let nats = nats::read(context, engine).await?;
+            Some(servers) => {
+                let nats = nats::read(context, servers).await?;
                 (nats.teams, Some(nats.findings))
             }
         };
@@ -88,7 +89,7 @@ impl DoctorSnapshot {
     }
 
     /// Finds a member that should run on this host.
-    pub(crate) fn hosted(&self, team: &str, name: &str) -> Option<&HostedMember> {
+    pub(crate) fn hosted_member(&self, team: &str, name: &str) -> Option<&HostedMember> {
         let team = self.hosted.iter().find(|hosted| hosted.team.as_str() == team)?;
         team.members.iter().find(|member| member.name.as_str() == name)
     }
@@ -104,7 +105,7 @@ impl HostedMember {
         Self {
             spec: host.registry.member(team, &name).ok().flatten(),
             process: process_lock::holder(&host.registry.seat(team, &name)).ok().flatten(),
-            trouble: host.registry.trouble(team, &name),
+            failure: host.registry.trouble(team, &name),
             name,
         }
     }

@@ -74,7 +74,9 @@ pub(super) fn of_nobody(snapshot: &DoctorSnapshot, found: &mut Findings) {
                 continue;
             }
             // A member that will run here may own tasks before it has joined.
-            if team.member(&owner).is_some() || snapshot.hosted(&folder.name, &owner).is_some() {
+            if team.member(&owner).is_some()
+                || snapshot.hosted_member(&folder.name, &owner).is_some()
+            {
                 continue;
             }
             let what = format!("it is unfinished, and its owner {owner} is not on the team");
