@@ -48,7 +48,7 @@ pub use self::past::{farewell, is_plan_approved};
 pub use self::permission::Leave;
 use self::reply::reply;
 pub use self::reply::{First, WITHDRAWN};
-pub use self::request::{Kind, Request};
+pub use self::request::{Kind, Request, answer_question};
 use crate::authority::{self, Denied};
 use crate::clock::wire_time;
 use crate::event::MessageKey;

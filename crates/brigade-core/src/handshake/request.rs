@@ -111,7 +111,7 @@ impl Request {
 }
 
 /// Name of the question how a request is answered. It belongs to the member asked.
-pub(crate) fn answer_question(asked: &MemberName, created: u64, kind: Kind, id: &str) -> String {
+pub fn answer_question(asked: &MemberName, created: u64, kind: Kind, id: &str) -> String {
     format!("{asked}@{created}-{kind}-{id}")
 }
 

@@ -4,10 +4,9 @@ use std::collections::HashSet;
 
 use brigade_wire::inbox::{self, Inbox};
 
-use super::dir::{FileStamp, Fsync, PRIVATE};
-use super::draft::read;
-use super::mailbox::{FileMailbox, MailboxContext};
 use super::state::{self, KnownMessage, MailboxHead, MergeState, OverwriteRisk};
+use super::{FileMailbox, MailboxContext, parse_inbox};
+use crate::dir::{FileStamp, Fsync, PRIVATE};
 use brigade_core::event::{Event, MessageKey, Record, one_line};
 use brigade_core::store::StoreError;
 
@@ -93,8 +92,10 @@ impl FileMailbox {
         self.damaged_copies.write_temp(&name, bytes, Some(PRIVATE), Fsync::Yes)?;
         let entries = inbox::salvage(bytes);
         let kept = inbox::from_entries(&entries);
-        let present: HashSet<MessageKey> =
-            MessageKey::all(read(&name, &kept)?.messages()).iter().map(|(key, _)| *key).collect();
+        let present: HashSet<MessageKey> = MessageKey::all(parse_inbox(&name, &kept)?.messages())
+            .iter()
+            .map(|(key, _)| *key)
+            .collect();
         let missing: HashSet<MessageKey> = self
             .state
             .known(head.after)?

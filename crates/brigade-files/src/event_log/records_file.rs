@@ -9,8 +9,8 @@ use rustix::fs::{FileType, Mode, OFlags, fstat};
 use thiserror::Error;
 use tokio::sync::mpsc;
 
-use super::place::JournalSource;
-use super::round::{JournalRange, MergeRound};
+use super::merge::MergeRound;
+use super::source::{JournalRange, JournalSource};
 use super::{JournalLookup, spawn_reader};
 use brigade_core::store::event_log::{BATCHES, Feed, RecordLookupHandle};
 

@@ -12,9 +12,10 @@ use std::path::PathBuf;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
-use super::dir::{Dir, FileStamp, io_error};
-use super::journal::JournalPosition;
-use super::lock_id::LockId;
+use crate::dir::{Dir, FileStamp, io_error};
+use crate::journal::JournalPosition;
+use crate::lock_id::LockId;
+use crate::temp_file::TempFile;
 use brigade_core::event::MessageKey;
 use brigade_core::hash::Fnv;
 use brigade_core::store::StoreError;
@@ -26,7 +27,7 @@ const NO_OFFSET: u64 = u64::MAX;
 
 /// The open state file of a mailbox.
 #[derive(Debug)]
-pub(crate) struct StateFile {
+pub(crate) struct MailboxStateFile {
     fd: OwnedFd,
     path: PathBuf,
 }
@@ -48,13 +49,6 @@ impl MergeState {
     pub(crate) fn free_start_for(&self, count: u64) -> u64 {
         if self.at >= count { 0 } else { self.at + self.known }
     }
-}
-
-/// Identifies a temporary file by its process and a number within that process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TempFile {
-    pub(crate) process: u32,
-    pub(crate) number: u32,
 }
 
 /// Messages that may be overwritten with the old copy of a program whose lock brigade stole.
@@ -102,7 +96,7 @@ pub(crate) struct KnownMessage {
     pub(crate) read: bool,
 }
 
-impl StateFile {
+impl MailboxStateFile {
     pub(crate) fn open(dir: &Dir, name: &str) -> Result<Self, StoreError> {
         Ok(Self { fd: dir.private_file(name, OFlags::empty())?, path: dir.path(name) })
     }
@@ -111,7 +105,7 @@ impl StateFile {
         &self.path
     }
 
-    /// Tries to lock out other brigade processes until [`StateFile::unlock`] or the end of this
+    /// Tries to lock out other brigade processes until [`MailboxStateFile::unlock`] or the end of this
     /// process.
     pub(crate) fn try_lock(&self) -> Result<bool, StoreError> {
         match flock(&self.fd, FlockOperation::NonBlockingLockExclusive) {
@@ -265,51 +259,6 @@ fn high(bits: u64) -> u32 {
 
 fn low(bits: u64) -> u32 {
     u32::try_from(bits & u64::from(u32::MAX)).unwrap_or_default()
-}
-
-impl TempFile {
-    /// Returns the name of this temporary file for `name`. The name does not end in `.json`, so
-    /// that Claude Code does not read the file as a document. It contains the process id, so that
-    /// the file can be removed after the process died.
-    pub(crate) fn name(self, name: &str) -> String {
-        format!("{name}.tmp.brigade-{}-{}", self.process, self.number)
-    }
-
-    /// Returns the next temporary file of this process.
-    pub(crate) fn next() -> Self {
-        use std::sync::atomic::{AtomicU32, Ordering};
-        static NUMBER: AtomicU32 = AtomicU32::new(1);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        Self { process: std::process::id(), number }
-    }
-
-    /// Parses a name made by [`TempFile::name`] into the target name and the temporary file.
-    fn parse(name: &str) -> Option<(&str, Self)> {
-        let (name, rest) = name.rsplit_once(".tmp.brigade-")?;
-        let (process, number) = rest.split_once('-')?;
-        Some((name, Self { process: process.parse().ok()?, number: number.parse().ok()? }))
-    }
-
-    /// Returns whether the process that created it is dead.
-    fn is_stdout_closed(self) -> bool {
-        let process = i32::try_from(self.process).ok().and_then(rustix::process::Pid::from_raw);
-        let alive = process.map(rustix::process::test_kill_process);
-        !matches!(alive, Some(Ok(()) | Err(Errno::PERM)))
-    }
-}
-
-/// Removes temporary files that killed brigade processes left in `dir`. `selects` filters by the
-/// name of the target file.
-pub(crate) fn sweep(dir: &Dir, names: &[String], selects: impl Fn(&str) -> bool) {
-    for name in names {
-        if let Some((file, temp)) = TempFile::parse(name)
-            && selects(file)
-            && temp.is_stdout_closed()
-        {
-            dir.remove_quietly(name);
-            dir.remove_dir_quietly(name);
-        }
-    }
 }
 
 /// Maps the keys of known messages to whether they are read.

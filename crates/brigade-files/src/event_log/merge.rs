@@ -15,7 +15,7 @@ use serde::Deserialize;
 use tokio::sync::mpsc::Sender;
 
 use super::lines::LineReader;
-use super::place::JournalSource;
+use super::source::{JournalIndex, JournalRange};
 use crate::lock_mutex;
 use brigade_core::event::{Event, Record};
 use brigade_core::store::event_log::{Batch, Spot};
@@ -30,40 +30,6 @@ const BUFFER_PER_JOURNAL: (usize, usize) = (16 << 10, 1 << 20);
 const PARALLEL_THRESHOLD: u64 = 1 << 20;
 /// Maximum number of threads; more would only wait for each other.
 const MAX_THREADS: usize = 3;
-
-/// The number of a journal, in the upper bits of its record positions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct JournalIndex(u64);
-
-/// How many bits of a record position hold the offset in the journal.
-const OFFSET_BITS: u32 = 44;
-
-impl JournalIndex {
-    /// Returns the index for this journal number, or `None` if it is too large.
-    pub(super) fn new(number: usize) -> Option<Self> {
-        let number = u64::try_from(number).ok().filter(|number| number >> (64 - OFFSET_BITS) == 0);
-        number.map(|number| Self(number << OFFSET_BITS))
-    }
-
-    pub(super) fn spot(self, offset: u64) -> Spot {
-        Spot(self.0 | offset & ((1 << OFFSET_BITS) - 1))
-    }
-
-    /// Splits a record position into journal number and offset.
-    pub(super) fn split(spot: Spot) -> (usize, u64) {
-        let number = usize::try_from(spot.0 >> OFFSET_BITS).unwrap_or(usize::MAX);
-        (number, spot.0 & ((1 << OFFSET_BITS) - 1))
-    }
-}
-
-/// A range of one journal to be sent.
-#[derive(Debug)]
-pub(super) struct JournalRange {
-    pub(super) source: Arc<JournalSource>,
-    pub(super) index: JournalIndex,
-    pub(super) from: u64,
-    pub(super) upto: u64,
-}
 
 /// Merges ranges of several journals by time.
 #[derive(Debug, Default)]

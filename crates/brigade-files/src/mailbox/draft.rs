@@ -6,11 +6,11 @@ use brigade_wire::inbox::{self, Inbox};
 use brigade_wire::message::Message;
 use rustix::fs::Mode;
 
-use super::dir::{FileContents, FileStamp, Fsync};
-use super::journal::JournalTail;
-use super::lock::LockWaiter;
-use super::mailbox::{FileMailbox, MailboxContext, MailboxWork};
 use super::state::{KnownMessage, MailboxHead};
+use super::{FileMailbox, MailboxContext, MailboxWork, is_for_team, parse_inbox};
+use crate::dir::{FileContents, FileStamp, Fsync};
+use crate::journal::JournalTail;
+use crate::lock::LockWaiter;
 use brigade_core::event::{Event, MessageKey, Record};
 use brigade_core::store::{Mark, Outgoing, StoreError, WriteObstacle};
 
@@ -66,7 +66,7 @@ impl FileMailbox {
             return Ok(Err(WriteObstacle::Torn { path: context.inboxes.path(&file) }));
         }
         let bytes = if torn { self.salvage(context, head, &bytes)? } else { bytes };
-        let inbox = read(&file, &bytes)?;
+        let inbox = parse_inbox(&file, &bytes)?;
         // A torn inbox does not count as seen until it is replaced.
         let observed_stamp = if torn { FileStamp::default() } else { stamp };
         if self.observe(context, head, &inbox, observed_stamp)? {
@@ -107,7 +107,7 @@ impl FileMailbox {
         mark: Mark,
     ) -> Result<(), StoreError> {
         let wanted: HashSet<MessageKey> = keys.iter().copied().collect();
-        let inbox = read(&self.file(), &draft.bytes)?;
+        let inbox = parse_inbox(&self.file(), &draft.bytes)?;
         let all = MessageKey::all(inbox.messages());
         let chosen: Vec<&(MessageKey, Message<'_>)> =
             all.iter().filter(|(key, _)| wanted.contains(key)).collect();
@@ -185,19 +185,5 @@ impl FileMailbox {
             draft.newest = waiting.last().map(Outgoing::key);
         }
         Ok(needs_sync)
-    }
-}
-
-pub(super) fn read<'b>(file: &str, bytes: &'b [u8]) -> Result<Inbox<'b>, StoreError> {
-    let damaged = |damage| StoreError::Damaged { place: file.to_owned(), damage };
-    Inbox::read(bytes).map_err(damaged)
-}
-
-/// Returns whether a message belongs to the team created at that time. Returns true if either time
-/// is unknown.
-pub(super) fn is_for_team(record: &Record, created: Option<u64>) -> bool {
-    match (&record.event, created) {
-        (Event::Sent { team_created: 1.., .. }, Some(created)) => record.belongs_to_team(created),
-        _ => true,
     }
 }

@@ -1,43 +1,26 @@
-//! Brigade's own files for a team: the journals, and the roster and board as last seen.
+//! The roster and board as last seen.
 //!
-//! They are outside Claude Code's folders, because Claude Code deletes those when its session ends.
 //! Changes that other programs make to the roster or the board are found by comparing them with the
 //! last seen state. The first process that finds a difference, under a lock of brigade's own,
 //! records it in the journal for all.
 
-use std::collections::HashMap;
-use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
-use brigade_wire::name::MemberName;
 use brigade_wire::team::Team;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
-use super::dir::{Dir, Fsync, PRIVATE, io_error};
-use super::document::revision;
-use super::journal::Journal;
-use super::lock_id::LockId;
-use super::lock_mutex;
+use super::TeamStateDir;
+use crate::dir::{Dir, io_error};
+use crate::layout::{BOARD_SEEN, LAST_ROSTER, SHARED};
+use crate::lock_id::LockId;
+use crate::lock_mutex;
+use crate::revision::revision;
 use brigade_core::clock::Clock;
-use brigade_core::event::{Event, Record, one_line, roster_events};
+use brigade_core::event::{Event, one_line, roster_events};
 use brigade_core::store::{Actor, Revision, StoreError};
 
-/// The team's own journal.
-pub(crate) const TEAM_LOG: &str = "team.jsonl";
-/// The folders for mailbox journals and for journals of members' work.
-pub(crate) const MAIL: &str = "mail";
-pub(crate) const WORK: &str = "work";
-/// The roster as last seen.
-const ROSTER: &str = "roster.json";
-/// When brigade created the team, in milliseconds.
-const CREATED: &str = "created";
-/// An empty file that exists if another program has written the roster.
-const SHARED: &str = "shared";
-/// The native locks that brigade processes created last, followed by eight bytes for each task
-/// number: the revision last seen, or zero.
-const BOARD_SEEN: &str = "board.seen";
 /// Offset of the slot of task 0, which is never used.
 const TASK_SLOTS_OFFSET: u64 = 80;
 /// Size of one lock record in bytes.
@@ -51,23 +34,9 @@ const SEEN_LOCK_TIMEOUT: Duration = Duration::from_millis(100);
 const MIN_LOCK_POLL: Duration = Duration::from_micros(50);
 const MAX_LOCK_POLL: Duration = Duration::from_millis(1);
 
-/// Brigade's folder for one team.
-#[derive(Debug)]
-pub(crate) struct TeamStateDir {
-    pub(crate) dir: Dir,
-    pub(crate) mail: Arc<Dir>,
-    work: Dir,
-    pub(crate) log: Journal,
-    /// Open journals of members' work.
-    work_journals: Mutex<HashMap<MemberName, Journal>>,
-    board: OwnedFd,
-    /// Excludes other threads; the `flock` on `board` excludes other processes.
-    thread_lock: Mutex<()>,
-}
-
 /// The kinds of native lock that brigade takes. It holds at most one of each kind at a time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum LockSlot {
+pub(crate) enum LockKind {
     /// Creating tasks.
     Create,
     /// Changing a task.
@@ -80,7 +49,7 @@ pub(crate) enum LockSlot {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RecordedLock {
     pub(crate) id: LockId,
-    /// The task number, for [`LockSlot::Task`].
+    /// The task number, for [`LockKind::Task`].
     pub(crate) task: u64,
 }
 
@@ -94,94 +63,11 @@ pub(crate) struct SeenGuard<'o> {
 
 impl Drop for SeenGuard<'_> {
     fn drop(&mut self) {
-        let _cannot_fail = flock(&self.team_state.board, FlockOperation::Unlock);
+        let _cannot_fail = flock(&self.team_state.seen_file, FlockOperation::Unlock);
     }
 }
 
 impl TeamStateDir {
-    /// Opens the team's folder, creating it if needed.
-    pub(crate) fn open(teams: &Dir, team: &str) -> Result<Self, StoreError> {
-        let dir = teams.private_child(team)?;
-        let mail = Arc::new(dir.private_child(MAIL)?);
-        let work = dir.private_child(WORK)?;
-        let log = Journal::open(&dir, TEAM_LOG)?;
-        let board = dir.private_file(BOARD_SEEN, OFlags::empty())?;
-        let (work_journals, thread_lock) = (Mutex::default(), Mutex::default());
-        Ok(Self { dir, mail, work, log, work_journals, board, thread_lock })
-    }
-
-    /// Returns whether the folder still exists.
-    pub(crate) fn exists(&self) -> bool {
-        self.log.exists() && self.folders().into_iter().all(Dir::exists)
-    }
-
-    /// Returns the folders that hold one journal per member, besides the team's own journal.
-    pub(crate) fn folders(&self) -> [&Dir; 2] {
-        [&self.mail, &self.work]
-    }
-
-    /// Records that brigade created the team with this configuration.
-    pub(crate) fn record_created(&self, config: &[u8]) -> Result<(), StoreError> {
-        let created = Team::read(config).ok().and_then(|team| team.created_at());
-        let text = created.unwrap_or_default().to_string();
-        self.write(CREATED, text.as_bytes())
-    }
-
-    /// Returns when brigade last created this team.
-    pub(crate) fn created(&self) -> Result<Option<u64>, StoreError> {
-        let Some(contents) = self.dir.read(CREATED)? else { return Ok(None) };
-        Ok(String::from_utf8_lossy(&contents.bytes).parse().ok())
-    }
-
-    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
-        let temp = super::state::TempFile::next().name(name);
-        self.dir.write_temp(&temp, bytes, Some(PRIVATE), Fsync::No)?;
-        self.dir.rename(&temp, name)
-    }
-
-    /// Returns the roster as last seen.
-    pub(crate) fn last_roster(&self) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(self.dir.read(ROSTER)?.map(|contents| contents.bytes))
-    }
-
-    /// Returns whether another program has ever written the roster.
-    pub(crate) fn is_shared(&self) -> Result<bool, StoreError> {
-        Ok(self.dir.stamp(SHARED)?.is_some())
-    }
-
-    /// Appends an event to the journal it belongs to.
-    pub(crate) fn record_event(
-        &self,
-        clock: &dyn Clock,
-        by: Option<&Actor>,
-        event: Event,
-    ) -> Result<(), StoreError> {
-        let by = by.map(|by| by.0.clone());
-        let member = match &event {
-            Event::Worked { name, .. } => name.parse::<MemberName>().ok(),
-            _ => None,
-        };
-        let record = [Record { at: clock.now(), by, event }];
-        match member {
-            Some(member) => self.record_work(member, &record),
-            None => self.log.append(&record, Fsync::No).map(drop),
-        }
-    }
-
-    /// Records a member's work in a journal of its own. Work events far outnumber all others, and a
-    /// reader of mail or tasks need not read them.
-    fn record_work(&self, member: MemberName, record: &[Record]) -> Result<(), StoreError> {
-        let mut work_journals = lock_mutex(&self.work_journals);
-        // A user may have deleted the file; then open a new one.
-        if let Some(journal) = work_journals.get(&member).filter(|journal| journal.exists()) {
-            return journal.append(record, Fsync::No).map(drop);
-        }
-        let journal = Journal::open(&self.work, &format!("{member}.jsonl"))?;
-        journal.append(record, Fsync::No)?;
-        work_journals.insert(member, journal);
-        Ok(())
-    }
-
     /// Returns the numbers of the tasks that existed when last seen.
     pub(crate) fn seen_tasks(&self) -> Result<Vec<u64>, StoreError> {
         let Some(seen) = self.dir.read(BOARD_SEEN)? else { return Ok(Vec::new()) };
@@ -192,10 +78,10 @@ impl TeamStateDir {
     /// Locks the seen state. Returns `None` after a timeout; then the current holder, or the next
     /// process that compares, records the difference.
     pub(crate) fn lock_seen(&self) -> Result<Option<SeenGuard<'_>>, StoreError> {
-        let thread_lock = self.thread_lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let thread_lock = lock_mutex(&self.thread_lock);
         let start = Instant::now();
         while start.elapsed() < SEEN_LOCK_TIMEOUT {
-            match flock(&self.board, FlockOperation::NonBlockingLockExclusive) {
+            match flock(&self.seen_file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {
                     return Ok(Some(SeenGuard { team_state: self, _thread_lock: thread_lock }));
                 }
@@ -213,40 +99,40 @@ impl TeamStateDir {
 impl SeenGuard<'_> {
     /// Returns the last lock of this kind that a brigade process created. Its creator has released
     /// it or is dead, because the caller holds the guard.
-    pub(crate) fn last_lock(&self, slot: LockSlot) -> Result<Option<RecordedLock>, StoreError> {
+    pub(crate) fn last_lock(&self, kind: LockKind) -> Result<Option<RecordedLock>, StoreError> {
         let mut bytes = [0; LOCK_RECORD_LEN];
         let read = rustix::io::pread(
-            &self.team_state.board,
+            &self.team_state.seen_file,
             &mut bytes,
-            (slot as usize * LOCK_RECORD_LEN) as u64,
+            (kind as usize * LOCK_RECORD_LEN) as u64,
         );
         let read =
             read.map_err(|error| io_error("read", self.team_state.dir.path(BOARD_SEEN), error))?;
         let mut numbers = bytes.as_chunks::<8>().0.iter().map(|&bytes| u64::from_le_bytes(bytes));
         let mut next = || numbers.next().unwrap_or_default();
         let id = LockId { inode: next(), born: next().cast_signed() };
-        let made = RecordedLock { id, task: next() };
-        Ok((read == LOCK_RECORD_LEN && made.id != LockId::default()).then_some(made))
+        let lock = RecordedLock { id, task: next() };
+        Ok((read == LOCK_RECORD_LEN && lock.id != LockId::default()).then_some(lock))
     }
 
     /// Returns where the spare directory for locks of this kind is stored.
-    pub(crate) fn spare_lock(&self, slot: LockSlot) -> (&Dir, String) {
-        let name = match slot {
-            LockSlot::Create => "create.lock",
-            LockSlot::Task => "task.lock",
-            LockSlot::Roster => "roster.lock",
+    pub(crate) fn spare_lock(&self, kind: LockKind) -> (&Dir, String) {
+        let name = match kind {
+            LockKind::Create => "create.lock",
+            LockKind::Task => "task.lock",
+            LockKind::Roster => "roster.lock",
         };
         (&self.team_state.dir, name.to_owned())
     }
 
     /// Records a lock that is about to be created.
-    pub(crate) fn record_lock(&self, slot: LockSlot, made: RecordedLock) -> Result<(), StoreError> {
-        let numbers = [made.id.inode, made.id.born.cast_unsigned(), made.task];
+    pub(crate) fn record_lock(&self, kind: LockKind, lock: RecordedLock) -> Result<(), StoreError> {
+        let numbers = [lock.id.inode, lock.id.born.cast_unsigned(), lock.task];
         let bytes = numbers.map(u64::to_le_bytes).concat();
         let written = rustix::io::pwrite(
-            &self.team_state.board,
+            &self.team_state.seen_file,
             &bytes,
-            (slot as usize * LOCK_RECORD_LEN) as u64,
+            (kind as usize * LOCK_RECORD_LEN) as u64,
         );
         written
             .map(drop)
@@ -269,7 +155,7 @@ impl SeenGuard<'_> {
         let io_error = |error| {
             io_error("update the seen tasks in", self.team_state.dir.path(BOARD_SEEN), error)
         };
-        rustix::io::pread(&self.team_state.board, &mut slot, TASK_SLOTS_OFFSET + id * 8)
+        rustix::io::pread(&self.team_state.seen_file, &mut slot, TASK_SLOTS_OFFSET + id * 8)
             .map_err(io_error)?;
         let seen = u64::from_le_bytes(slot);
         // Zero stands for "no task". A task whose hash happened to be zero would go unrecorded.
@@ -282,15 +168,19 @@ impl SeenGuard<'_> {
             None => Event::TaskDeleted { id },
         };
         self.team_state.record_event(clock, by, event)?;
-        rustix::io::pwrite(&self.team_state.board, &now.to_le_bytes(), TASK_SLOTS_OFFSET + id * 8)
-            .map_err(io_error)?;
+        rustix::io::pwrite(
+            &self.team_state.seen_file,
+            &now.to_le_bytes(),
+            TASK_SLOTS_OFFSET + id * 8,
+        )
+        .map_err(io_error)?;
         Ok(())
     }
 
     /// Records that another program wrote the roster, if the roster about to be replaced is not the
     /// one last seen.
     pub(crate) fn note_foreign_roster(&self, at: Revision) -> Result<(), StoreError> {
-        let seen = self.team_state.dir.read(ROSTER)?.map(|contents| revision(&contents.bytes));
+        let seen = self.team_state.dir.read(LAST_ROSTER)?.map(|contents| revision(&contents.bytes));
         if seen != Some(at) {
             self.team_state.dir.private_file(SHARED, OFlags::empty())?;
         }
@@ -305,7 +195,7 @@ impl SeenGuard<'_> {
         by: Option<&Actor>,
         config: Option<&[u8]>,
     ) -> Result<(), StoreError> {
-        let seen = self.team_state.dir.read(ROSTER)?.map(|contents| contents.bytes);
+        let seen = self.team_state.dir.read(LAST_ROSTER)?.map(|contents| contents.bytes);
         if seen.as_deref() == config {
             return Ok(());
         }
@@ -322,8 +212,8 @@ impl SeenGuard<'_> {
             self.team_state.record_event(clock, by, event)?;
         }
         match config {
-            Some(config) => self.team_state.write(ROSTER, config),
-            None => self.team_state.dir.remove(ROSTER).map(drop),
+            Some(config) => self.team_state.write(LAST_ROSTER, config),
+            None => self.team_state.dir.remove(LAST_ROSTER).map(drop),
         }
     }
 }

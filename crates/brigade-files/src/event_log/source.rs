@@ -6,22 +6,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::dir::{Dir, FileStamp, io_error};
-use crate::own::TeamStateDir;
+use crate::layout::MAX_FILE;
+use crate::team_state::TeamStateDir;
 use brigade_core::event::Record;
 use brigade_core::hash::Fnv;
 use brigade_core::store::StoreError;
+use brigade_core::store::event_log::Spot;
 
 /// Number of bytes to read when looking up one record. Most records are shorter.
 const LOOKUP_BUFFER: usize = 4096;
-/// Upper bound on the length of a line in a lookup.
-const MAX_LINE: usize = 256 << 20;
 /// How many bytes of the first line identify a journal.
 const FIRST_LINE_MAX: usize = 512;
 
 /// Returns the numbered folders that contain journals. In the first one, only the team's own file
 /// is a journal.
 pub(super) fn journal_folders(team_state: &TeamStateDir) -> impl Iterator<Item = (usize, &Dir)> {
-    [&team_state.dir].into_iter().chain(team_state.folders()).enumerate()
+    [&team_state.dir].into_iter().chain(team_state.member_journal_folders()).enumerate()
 }
 
 fn journal_folder(team_state: &TeamStateDir, number: usize) -> Option<&Dir> {
@@ -50,6 +50,40 @@ enum SourceKind {
 pub(super) struct FirstLine {
     len: usize,
     hash: u64,
+}
+
+/// The number of a journal, in the upper bits of its record positions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct JournalIndex(u64);
+
+/// How many bits of a record position hold the offset in the journal.
+const OFFSET_BITS: u32 = 44;
+
+impl JournalIndex {
+    /// Returns the index for this journal number, or `None` if it is too large.
+    pub(super) fn new(number: usize) -> Option<Self> {
+        let number = u64::try_from(number).ok().filter(|number| number >> (64 - OFFSET_BITS) == 0);
+        number.map(|number| Self(number << OFFSET_BITS))
+    }
+
+    pub(super) fn spot(self, offset: u64) -> Spot {
+        Spot(self.0 | offset & ((1 << OFFSET_BITS) - 1))
+    }
+
+    /// Splits a record position into journal number and offset.
+    pub(super) fn split(spot: Spot) -> (usize, u64) {
+        let number = usize::try_from(spot.0 >> OFFSET_BITS).unwrap_or(usize::MAX);
+        (number, spot.0 & ((1 << OFFSET_BITS) - 1))
+    }
+}
+
+/// A range of one journal to be sent.
+#[derive(Debug)]
+pub(super) struct JournalRange {
+    pub(super) source: Arc<JournalSource>,
+    pub(super) index: JournalIndex,
+    pub(super) from: u64,
+    pub(super) upto: u64,
 }
 
 impl JournalSource {
@@ -199,7 +233,7 @@ impl JournalSource {
                 // The last line of a file that another program wrote may lack a line break.
                 return serde_json::from_slice(line.get(..filled)?).ok();
             }
-            if line.len() >= MAX_LINE {
+            if line.len() as u64 >= MAX_FILE {
                 return None;
             }
             line.resize(line.len() * 4, 0);

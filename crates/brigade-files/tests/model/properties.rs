@@ -2,7 +2,7 @@
 //! true if a state violates its property.
 
 use crate::explore::Property;
-use crate::world::{ModelState, fault};
+use crate::state::{ModelState, fault};
 
 /// The older and newer message of each sender.
 pub(crate) const SENDERS: [[u8; 2]; 2] = [[1, 2], [3, 4]];

@@ -3,12 +3,13 @@
 //! A file that has been the inbox is never written again, because Claude Code reads inboxes without
 //! a lock and may still be reading it.
 
-use super::dir::Fsync;
 use super::draft::InboxDraft;
-use super::journal::JournalPosition;
-use super::lock::HeldLock;
-use super::mailbox::{FileMailbox, MailboxContext, MailboxOutcome, nanoseconds};
-use super::state::{MailboxHead, MergeState, TempFile};
+use super::state::{MailboxHead, MergeState};
+use super::{FileMailbox, MailboxContext, MailboxOutcome, nanoseconds};
+use crate::dir::Fsync;
+use crate::journal::JournalPosition;
+use crate::lock::HeldLock;
+use crate::temp_file::TempFile;
 use brigade_core::store::StoreError;
 
 impl FileMailbox {
