@@ -46,7 +46,7 @@ use brigade_core::authority;
 use brigade_core::clock::wire_time;
 use brigade_core::event::{Event, MessageKey, Record};
 use brigade_core::handshake::belongs_to_team;
-use brigade_core::hash::Fnv;
+use brigade_core::hash::hash_128;
 use brigade_core::mail::{self, MailError, with_message};
 use brigade_core::seat::Seat;
 use brigade_core::store::{Mark, Outgoing, StoreError};
@@ -333,12 +333,7 @@ fn sign(seat: &Seat, message: Outgoing) -> Outgoing {
 
 /// Derives a UUID from these parts; the same parts always give the same UUID.
 fn derived_id(parts: &[&[u8]]) -> String {
-    let half = |salt: &[u8]| {
-        let hash = parts.iter().fold(Fnv::default().field(salt), |hash, part| hash.field(part));
-        u128::from(hash.finish())
-    };
-    let bits = (half(b"first") << 64) | half(b"second");
-    Builder::from_random_bytes(bits.to_be_bytes()).into_uuid().to_string()
+    Builder::from_random_bytes(hash_128(["first", "second"], parts)).into_uuid().to_string()
 }
 
 #[cfg(test)]

@@ -5,18 +5,15 @@ use brigade_wire::name::{MemberName, SYSTEM};
 use super::roster::MemberSides;
 use super::{Link, LinkError};
 use brigade_core::clock::wire_time;
-use brigade_core::hash::Fnv;
+use brigade_core::hash::derived_uuid;
 use brigade_core::store::{Outgoing, Store as _};
 
 /// A message id derived from these parts, always the same.
 pub(super) fn message_id(parts: &[&str], created: Option<u64>) -> String {
-    let half = |salt: &str| {
-        let hash = Fnv::default().field(salt.as_bytes());
-        let hash = hash.field(&created.unwrap_or_default().to_le_bytes());
-        parts.iter().fold(hash, |hash, part| hash.field(part.as_bytes())).finish()
-    };
-    let id = (u128::from(half("high")) << 64) | u128::from(half("low"));
-    uuid::Builder::from_custom_bytes(id.to_be_bytes()).into_uuid().to_string()
+    let created = created.unwrap_or_default().to_le_bytes();
+    let parts = parts.iter().map(|part| part.as_bytes());
+    let fields: Vec<&[u8]> = [created.as_slice()].into_iter().chain(parts).collect();
+    derived_uuid(&fields).to_string()
 }
 
 impl Link {

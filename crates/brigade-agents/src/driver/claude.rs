@@ -19,7 +19,7 @@ use super::words::{brief, brief_input, text};
 use super::{
     Access, Ask, AskId, Driver, End, Event, Invocation, LaunchOptions, Note, Output, TOOLS, Verdict,
 };
-use brigade_core::hash::Fnv;
+use brigade_core::hash::derived_uuid;
 
 mod args;
 mod record;
@@ -431,10 +431,5 @@ fn about(input: &Value) -> String {
 
 /// An id in the form of a UUID, always the same for the same text and number.
 fn text_id(note: Note, content: &str) -> String {
-    let hash = |salt: &[u8]| {
-        let hash = Fnv::default().field(salt).field(&note.0.to_le_bytes());
-        u128::from(hash.field(content.as_bytes()).finish())
-    };
-    let bits = (hash(b"high") << 64) | hash(b"low");
-    uuid::Builder::from_custom_bytes(bits.to_be_bytes()).into_uuid().to_string()
+    derived_uuid(&[&note.0.to_le_bytes(), content.as_bytes()]).to_string()
 }
