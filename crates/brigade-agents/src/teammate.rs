@@ -20,11 +20,11 @@
 //! }
 //! ```
 
+mod config;
 mod conversation;
-mod life;
 mod mailroom;
-mod plan;
 mod report;
+mod running_agent;
 mod vitals;
 mod work_recorder;
 
@@ -39,11 +39,11 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use uuid::Uuid;
 
+pub use self::config::Plan;
 use self::conversation::{ConversationEnd, EventEffect, next_line};
-pub use self::life::Player;
-use self::life::RunningAgent;
-pub use self::plan::Plan;
 use self::report::Turn;
+pub use self::running_agent::Player;
+use self::running_agent::RunningAgent;
 use self::vitals::Vitals;
 use self::work_recorder::WorkRecorder;
 use crate::delivery::{Delivery, SavedState};

@@ -7,10 +7,10 @@ use std::time::Duration;
 use brigade_wire::name::{MemberName, TaskId};
 use brigade_wire::task::Task;
 
-use super::memory::SyncedTask;
 use super::pass::PendingSync;
 use super::roster::MemberSides;
-use super::step::{TaskAction, TaskHistory, decide};
+use super::saved_state::SyncedTask;
+use super::task_decision::{TaskAction, TaskHistory, decide};
 use super::{Link, LinkError, LinkEvent, link_actor};
 use brigade_core::event::Event;
 use brigade_core::store::{Actor, Document, Store as _};

@@ -5,12 +5,12 @@
 //! mail, tasks and the roster between these files and the store that all hosts share. It uses the
 //! shared store only through [`Store`].
 //!
-//! - `roster` synchronizes the rosters. `judge` decides which members run here. `home` stores the host
+//! - `roster` synchronizes the rosters. `member_decision` decides which members run here. `member_host` stores the host
 //!   of each member in the shared store.
 //! - `mail` carries mail out and in, and reports which mail was read.
-//! - `board` synchronizes tasks, with `step` deciding; the shared store wins. `new_task` handles tasks
+//! - `board` synchronizes tasks, with `task_decision` deciding; the shared store wins. `new_task` handles tasks
 //!   created here.
-//! - `memory` is the state that survives a restart. `news` contains the events a link reports.
+//! - `saved_state` is the state that survives a restart. `link_event` contains the events a link reports.
 //!
 //! # Why nothing is copied in circles
 //!
@@ -63,18 +63,18 @@
 #![forbid(unsafe_code)]
 
 mod board;
-mod home;
-mod judge;
+mod link_event;
 mod mail;
-mod memory;
+mod member_decision;
+mod member_host;
 mod new_task;
-mod news;
+mod notice;
 mod pass;
-mod place;
 mod roster;
 mod run;
-mod step;
-mod tell;
+mod saved_state;
+mod task_decision;
+mod team_config;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -87,13 +87,13 @@ use brigade_wire::name::{MemberName, TaskId, TeamName};
 use thiserror::Error;
 use tokio::time::Instant;
 
-pub use self::home::Home;
+pub use self::link_event::LinkEvent;
 use self::mail::MailboxSync;
-use self::memory::LinkState;
-pub use self::memory::LinkStateStore;
-pub use self::news::LinkEvent;
-pub use self::place::is_mirror;
+pub use self::member_host::Home;
 use self::roster::MemberSides;
+use self::saved_state::LinkState;
+pub use self::saved_state::LinkStateStore;
+pub use self::team_config::is_mirror;
 use brigade_core::clock::Clock;
 use brigade_core::event::MessageKey;
 use brigade_core::signature::Signer;

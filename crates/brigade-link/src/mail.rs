@@ -5,8 +5,8 @@ use std::collections::HashSet;
 
 use brigade_wire::name::MemberName;
 
+use super::notice::message_id;
 use super::roster::MemberSides;
-use super::tell::message_id;
 use super::{Link, LinkError, LinkEvent};
 use brigade_core::event::{Event, MessageKey, Record};
 use brigade_core::mail::{signed, with_message};

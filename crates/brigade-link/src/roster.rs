@@ -6,9 +6,9 @@ use std::time::Duration;
 use brigade_wire::name::MemberName;
 use brigade_wire::team::Team;
 
-use super::home::Home;
-use super::judge::{MemberFacts, MemberSide, RosterAction, RosterEntry, judge};
-use super::memory::KnownMember;
+use super::member_decision::{MemberFacts, MemberSide, RosterAction, RosterEntry, judge};
+use super::member_host::Home;
+use super::saved_state::KnownMember;
 use super::{Link, LinkError, LinkEvent, REMOTE};
 
 /// How many rounds of comparing and changing the rosters, before the rest waits for the next pass.

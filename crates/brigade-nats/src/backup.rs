@@ -35,7 +35,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use crate::engine::NatsConnection;
+use crate::connection::NatsConnection;
 use crate::error::NatsError;
 use crate::layout::Stream;
 use crate::measures::{LONG_TIMEOUT, State, StreamInfo};

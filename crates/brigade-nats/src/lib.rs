@@ -34,11 +34,10 @@ pub mod options;
 pub mod org;
 
 mod board;
-mod engine;
+mod connection;
 mod error;
-mod follow;
 mod journal;
-mod letter;
+mod mail_message;
 mod mailbox;
 mod marks;
 mod read;
@@ -48,9 +47,10 @@ mod roster;
 mod store;
 mod streams;
 mod visibility;
+mod watch;
 mod write;
 
-pub use engine::Metrics;
+pub use connection::Metrics;
 pub use identity::Identity;
 pub use options::{Options, RetryLimit, Settings};
 pub use store::NatsStore;

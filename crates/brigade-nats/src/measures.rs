@@ -22,7 +22,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::engine::NatsConnection;
+use crate::connection::NatsConnection;
 use crate::error::NatsError;
 use crate::identity::Role;
 use crate::layout::{DEDUP, Stream};

@@ -14,10 +14,10 @@ use brigade_wire::name::{MemberName, TaskId, TeamName};
 use brigade_wire::task::Task;
 use brigade_wire::team::Team;
 
-use crate::engine::{Metrics, NatsConnection};
+use crate::connection::{Metrics, NatsConnection};
 use crate::error::NatsError;
-use crate::follow::{self, WatchGenerations, WatchedFilter};
 use crate::identity::Role;
+use crate::watch::{self, WatchGenerations, WatchedFilter};
 
 use crate::layout::{PULSE, Place, Stream};
 use crate::mailbox::MailboxCache;
@@ -503,8 +503,7 @@ impl NatsStore {
         let sources =
             sources.map(|(stream, filter)| WatchedFilter::new(subjects, stream, filter)).collect();
         let (generations, mailboxes) = (Arc::clone(&self.generations), Arc::clone(&self.mailboxes));
-        follow::follow(Arc::clone(&self.connection), subjects, sources, generations, mailboxes)
-            .await
+        watch::follow(Arc::clone(&self.connection), subjects, sources, generations, mailboxes).await
     }
 
     async fn create(

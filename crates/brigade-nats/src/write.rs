@@ -8,7 +8,7 @@ use async_nats::jetstream::publish::PublishAck;
 use async_nats::jetstream::response::Response;
 use brigade_core::store::StoreError;
 
-use crate::engine::NatsConnection;
+use crate::connection::NatsConnection;
 use crate::error::NatsError;
 
 /// JetStream errors for a failed compare-and-set: 10071 if the other write is stored, 10164 if the replicas

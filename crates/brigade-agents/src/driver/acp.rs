@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::asks::OpenAsks;
 use super::limit;
 use super::rpc::{RpcError, RpcMessage, RpcPeer};
-use super::words::text;
+use super::text::text;
 use super::{
     Access, AskId, Driver, End, Event, Invocation, LaunchOptions, Note, Output, Usage, Verdict,
 };

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::asks::OpenAsks;
 use super::lines::{JsonLines, line};
-use super::words::{brief, brief_input, text};
+use super::text::{brief, brief_input, text};
 use super::{
     Access, Ask, AskId, Driver, End, Event, Invocation, LaunchOptions, Note, Output, TOOLS, Verdict,
 };

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::asks::OpenAsks;
 use super::rpc::{RpcError, RpcMessage, RpcPeer};
-use super::words::{count, text};
+use super::text::{count, text};
 use super::{
     Access, Ask, AskId, Driver, End, Event, Invocation, LaunchOptions, Note, Output, TOOLS, Usage,
     Verdict,

@@ -5,7 +5,7 @@ use std::io;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use super::life::RunningAgent;
+use super::running_agent::RunningAgent;
 use super::{INBOX_CHECK_INTERVAL, Teammate, TeammateError, TeammateEvent};
 use crate::delivery::{Action, Item};
 use crate::driver::{Access, Ask, End, Event, Output, Verdict};

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::Event;
 use super::super::change::{ChangedPart, FileChange};
-use super::super::words::{brief, text};
+use super::super::text::{brief, text};
 
 /// The tool uses in the running turn.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::words::{brief, text};
+use super::super::text::{brief, text};
 use super::super::{Ask, AskId};
 use super::calls::ToolCalls;
 

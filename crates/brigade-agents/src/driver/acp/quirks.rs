@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::words::text;
+use super::super::text::text;
 use super::super::{TOOLS, ToolServer};
 pub(crate) use super::usage::UsageAt;
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::TOOLS;
-use super::super::words::{brief, text};
+use super::super::text::{brief, text};
 use super::item::{self, Items};
 
 /// A request that waits for an answer.

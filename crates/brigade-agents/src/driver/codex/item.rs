@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::super::change::{ChangedPart, FileChange, parts_of_diff};
-use super::super::words::{brief, brief_input, text};
+use super::super::text::{brief, brief_input, text};
 use super::super::{Event, Note};
 
 /// The items of the running turn.

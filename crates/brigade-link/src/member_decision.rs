@@ -4,8 +4,8 @@
 use brigade_wire::member::{Member, MemberEntry};
 
 use super::REMOTE;
-use super::home::Home;
-use super::memory::KnownMember;
+use super::member_host::Home;
+use super::saved_state::KnownMember;
 
 /// The roster entry of a member on one side.
 #[derive(Clone, Debug)]

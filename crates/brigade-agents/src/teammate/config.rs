@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::life::Player;
+use super::running_agent::Player;
 use crate::brief::{self, Mail};
 use crate::driver::{Agent, Choice, IN_PROCESS, LaunchOptions, ToolServer};
 use crate::program::Brigade;

@@ -6,7 +6,7 @@ use brigade_wire::member::{Member, MemberEntry};
 use brigade_wire::name::MemberName;
 use brigade_wire::team::{NewTeam, Team};
 
-use super::judge::RosterEntry;
+use super::member_decision::RosterEntry;
 use super::{Link, LinkError, LinkEvent, REMOTE, link_actor};
 use brigade_core::store::{Actor, Document, Store as _, StoreError};
 
