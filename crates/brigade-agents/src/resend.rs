@@ -26,7 +26,7 @@
 //! mail::send(&lead, "bob", "hello").await?;
 //! // Bob has not taken it out of the inbox yet, so nothing is missing.
 //! let again = resend_lost_mail(&bob, &Heard::default(), &Shown::default()).await?;
-//! assert!(again.sent.is_empty());
+//! assert!(report.sent.is_empty());
 //! # Ok(())
 //! # }
 //! ```
@@ -148,8 +148,8 @@ pub async fn resend_lost_mail(
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     authority::require_teammate(seat, &team, "have its mail resent")?;
-    let mut again = ResendReport::default();
-    let mailbox = Mailbox::read(seat, &team).await?;
+    let mut report = ResendReport::default();
+    let mailbox = TrackedMailbox::read(seat, &team).await?;
     let mut shown = mailbox.expand(known);
     let turns: Vec<String> = heard.turns.iter().map(|turn| unescape(turn)).collect();
     let envelopes = Envelopes::new(&turns);
@@ -175,9 +175,9 @@ pub async fn resend_lost_mail(
         }
         seat.store.send(&seat.team, &seat.name, &tracked.next_copy(seat, &team)).await?;
         tracing::info!(team = %seat.team, member = %seat.name, from, "resent");
-        again.sent.push(tracked.key);
+        report.sent.push(tracked.key);
     }
-    again.shown = mailbox.compact(&shown);
+    report.shown = mailbox.compact(&shown);
     if let (Some(turn), Some(lead)) = (&heard.unfinished, team.lead().and_then(|lead| lead.name()))
     {
         let message = Outgoing {
@@ -191,17 +191,17 @@ pub async fn resend_lost_mail(
             lead_sig: None,
             team_created: team.created_at().unwrap_or_default(),
         };
-        again.go_on = !mailbox.all.contains(&message.key());
-        if again.go_on {
+        report.go_on = !mailbox.all.contains(&message.key());
+        if report.go_on {
             seat.store.send(&seat.team, &seat.name, &sign(seat, message)).await?;
         }
     }
-    Ok(again)
+    Ok(report)
 }
 
 /// The seat's mailbox, from the journal and the inbox.
 #[derive(Default)]
-struct Mailbox {
+struct TrackedMailbox {
     /// The messages meant for the model, oldest first.
     messages: Vec<TrackedMessage>,
     /// Every message that was ever in the mailbox.
@@ -224,7 +224,7 @@ struct TrackedMessage {
     last: (MessageKey, Timestamp),
 }
 
-impl Mailbox {
+impl TrackedMailbox {
     async fn read(seat: &Seat, team: &Team<'_>) -> Result<Self, StoreError> {
         let records = seat.store.mailbox_history(&seat.team, &seat.name).await?;
         let mut mailbox = Self::default();

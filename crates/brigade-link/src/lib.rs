@@ -89,7 +89,7 @@ use tokio::time::Instant;
 
 pub use self::link_event::LinkEvent;
 use self::mail::MailboxSync;
-pub use self::member_host::Home;
+pub use self::member_host::MemberHost;
 use self::roster::MemberSides;
 use self::saved_state::LinkState;
 pub use self::saved_state::LinkStateStore;
@@ -139,7 +139,7 @@ pub struct LinkConfig {
 impl fmt::Debug for LinkConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { team, host, .. } = self;
-        f.debug_struct("Ends").field("team", team).field("host", host).finish_non_exhaustive()
+        f.debug_struct("LinkConfig").field("team", team).field("host", host).finish_non_exhaustive()
     }
 }
 
@@ -227,7 +227,7 @@ impl LinkError {
 
 /// The link of one team.
 pub struct Link {
-    ends: LinkConfig,
+    config: LinkConfig,
     state: LinkState,
     /// Which members are local and remote, as of the last check.
     sides: Option<MemberSides>,
@@ -252,16 +252,16 @@ pub struct Link {
 
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Link").field("ends", &self.ends).finish_non_exhaustive()
+        f.debug_struct("Link").field("config", &self.config).finish_non_exhaustive()
     }
 }
 
 impl Link {
     /// Creates a link, with the saved state of an earlier one.
-    pub fn new(ends: LinkConfig) -> Result<Self, LinkError> {
-        let state = LinkState::load(ends.notebook.as_ref()).map_err(LinkError::Notes)?;
+    pub fn new(config: LinkConfig) -> Result<Self, LinkError> {
+        let state = LinkState::load(config.notebook.as_ref()).map_err(LinkError::Notes)?;
         Ok(Self {
-            ends,
+            config,
             state,
             sides: None,
             mailboxes: HashMap::new(),
@@ -276,7 +276,7 @@ impl Link {
     }
 
     fn emit(&self, event: &LinkEvent) {
-        (self.ends.hears)(event);
+        (self.config.hears)(event);
     }
 
     /// Reports a problem, once.
@@ -287,13 +287,13 @@ impl Link {
     }
 
     fn save(&mut self) -> Result<(), LinkError> {
-        self.state.save(self.ends.notebook.as_ref()).map_err(LinkError::Notes)
+        self.state.save(self.config.notebook.as_ref()).map_err(LinkError::Notes)
     }
 }
 
 impl LinkConfig {
     /// Runs one call to the shared store with a time limit.
-    async fn far<T>(
+    async fn call_shared<T>(
         &self,
         call: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, LinkError> {

@@ -26,7 +26,7 @@ impl Link {
         text: &str,
         sides: &MemberSides,
     ) -> Result<(), LinkError> {
-        let parts: Vec<&str> = [self.ends.team.as_str(), to.as_str()]
+        let parts: Vec<&str> = [self.config.team.as_str(), to.as_str()]
             .into_iter()
             .chain(subject.iter().copied())
             .collect();
@@ -35,23 +35,23 @@ impl Link {
             from: SYSTEM.to_owned(),
             text: text.to_owned(),
             summary: None,
-            timestamp: wire_time(self.ends.clock.now()),
+            timestamp: wire_time(self.config.clock.now()),
             color: None,
             msg_v: None,
             lead_sig: None,
             team_created: sides.created.unwrap_or_default(),
         };
-        let ends = &self.ends;
+        let config = &self.config;
         let is_sent = match self.mailboxes.get(to) {
             Some(mailbox) => mailbox.had(message.key()),
             None => {
-                let history = ends.local.mailbox_history(&ends.team, to).await;
+                let history = config.local.mailbox_history(&config.team, to).await;
                 let history = history.map_err(LinkError::Here)?;
                 history.iter().any(|record| record.event.message() == Some(message.key()))
             }
         };
         if !is_sent {
-            ends.local.send(&ends.team, to, &message).await.map_err(LinkError::Here)?;
+            config.local.send(&config.team, to, &message).await.map_err(LinkError::Here)?;
         }
         Ok(())
     }

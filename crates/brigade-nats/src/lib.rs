@@ -50,7 +50,6 @@ mod visibility;
 mod watch;
 mod write;
 
-pub use connection::Metrics;
 pub use identity::Identity;
 pub use options::{Options, RetryLimit, Settings};
 pub use store::NatsStore;

@@ -14,7 +14,7 @@ use brigade_wire::name::{MemberName, TaskId, TeamName};
 use brigade_wire::task::Task;
 use brigade_wire::team::Team;
 
-use crate::connection::{Metrics, NatsConnection};
+use crate::connection::NatsConnection;
 use crate::error::NatsError;
 use crate::identity::Role;
 use crate::watch::{self, WatchGenerations, WatchedFilter};
@@ -64,11 +64,6 @@ impl NatsStore {
             incarnations: Mutex::default(),
             mailboxes: Arc::default(),
         })
-    }
-
-    /// Counters for retries and conflicts of this process.
-    pub fn metrics(&self) -> &Metrics {
-        &self.connection.metrics
     }
 
     fn subjects(&self, team: &TeamName) -> Place {
@@ -488,7 +483,7 @@ impl Store for NatsStore {
     }
 
     fn strain(&self) -> Option<Strain> {
-        Some(self.connection.metrics.strain())
+        Some(self.connection.counters.strain())
     }
 }
 

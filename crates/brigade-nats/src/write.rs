@@ -135,7 +135,7 @@ impl NatsConnection {
                     });
                 }
                 Response::Err { error } if CONFLICTS.contains(&error.error_code().0) => {
-                    self.metrics.conflicts.fetch_add(1, Ordering::Relaxed);
+                    self.counters.conflicts.fetch_add(1, Ordering::Relaxed);
                     return Err(StoreError::Conflict);
                 }
                 // After a network partition the server may keep reporting this for a message it stored long ago.

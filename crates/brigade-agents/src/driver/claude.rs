@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::asks::OpenAsks;
 use super::lines::{JsonLines, line};
-use super::text::{brief, brief_input, text};
+use super::text::{input_line, one_line, text};
 use super::{
     Access, Ask, AskId, Driver, End, Event, Invocation, LaunchOptions, Note, Output, TOOLS, Verdict,
 };
@@ -293,7 +293,7 @@ impl Claude {
             tool_use_id: text(message, "/request/tool_use_id").to_owned(),
             description: match text(message, "/request/description") {
                 "" => about(&input),
-                description => brief(description),
+                description => one_line(description),
             },
             tool,
             input,
@@ -424,8 +424,8 @@ impl Driver for Claude {
 fn about(input: &Value) -> String {
     let fields = ["/command", "/file_path", "/path", "/pattern", "/url", "/query", "/description"];
     match fields.iter().map(|field| text(input, field)).find(|value| !value.is_empty()) {
-        Some(value) => brief(value),
-        None => brief_input(input),
+        Some(value) => one_line(value),
+        None => input_line(input),
     }
 }
 

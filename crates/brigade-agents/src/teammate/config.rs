@@ -1,4 +1,4 @@
-//! The plan for running a member: its seat, its agent, and what runs it.
+//! How to run a member: its seat, its agent, and what runs it.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use brigade_core::pulse::Process;
 use brigade_core::seat::Seat;
 use brigade_core::store::StoreError;
 
-/// The plan for running a member.
+/// How to run a member.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Plan {
