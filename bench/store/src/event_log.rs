@@ -108,7 +108,7 @@ pub(crate) fn read(dirs: &TeamDirs) {
     block_on(async {
         let store = dirs.store(Durability::Process);
         let (before, used) = (memory("VmHWM:"), CpuTime::now());
-        let (mut feed, library) = store.chronicle(&team()).await.unwrap();
+        let (mut feed, library) = store.event_stream(&team()).await.unwrap();
         let mut records = 0;
         let mut one = None;
         while let Some(batch) = feed.next().await {

@@ -3,10 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use brigade_agents::worker::BACKEND;
 use brigade_core::board::{self, TaskPlan};
 use brigade_core::roster::{self, MemberPlan, TeamPlan};
 use brigade_core::seat::Seat;
+use brigade_core::wire::backend;
 use brigade_files::Durability;
 use brigade_wire::name::TaskId;
 use serde_json::Value;
@@ -119,7 +119,7 @@ pub(crate) async fn join(lead: &Seat, number: usize) -> Seat {
         model: "none",
         prompt: "none",
         cwd: "/",
-        backend_type: BACKEND,
+        backend_type: backend::IN_PROCESS,
     };
     let name = member(&name(number));
     roster::join(lead, &name, plan).await.unwrap();

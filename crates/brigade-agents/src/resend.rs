@@ -33,6 +33,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use brigade_core::wire::inbox::{is_read, with_message};
 use brigade_wire::body::Body;
 use brigade_wire::message::Message;
 use brigade_wire::protocol::Protocol;
@@ -47,7 +48,7 @@ use brigade_core::clock::wire_time;
 use brigade_core::event::{Event, MessageKey, Record};
 use brigade_core::handshake::belongs_to_team;
 use brigade_core::hash::hash_128;
-use brigade_core::mail::{self, MailError, with_message};
+use brigade_core::mail::{self, MailError};
 use brigade_core::seat::Seat;
 use brigade_core::store::{Mark, Outgoing, StoreError};
 
@@ -264,7 +265,7 @@ impl TrackedMailbox {
             }
         }
         for mail in seat.store.inbox(&seat.team, &seat.name).await? {
-            if matches!(mail::is_read(&mail.json), Ok(false)) {
+            if matches!(is_read(&mail.json), Ok(false)) {
                 mailbox.waiting.insert(mail.key);
             }
         }

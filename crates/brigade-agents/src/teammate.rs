@@ -306,7 +306,7 @@ impl<S: FnMut(TeammateEvent)> Teammate<S> {
             let created = team.created_at().unwrap_or_default();
             (created, joined.unwrap_or_default(), team.generation(), lead)
         };
-        let saved = seat.store.kept(&seat.team, &seat.name, NoteKind::Memory).await?;
+        let saved = seat.store.get_note(&seat.team, &seat.name, NoteKind::Memory).await?;
         let saved: Option<SavedTeammate> =
             saved.and_then(|note| serde_json::from_slice(&note).ok());
         let is_same =
@@ -411,7 +411,7 @@ impl<S: FnMut(TeammateEvent)> Teammate<S> {
         let note = serde_json::to_vec(&saved).unwrap_or_default();
         let seat = self.config.seat.clone();
         while let Err(error) =
-            seat.store.keep(&seat.team, &seat.name, NoteKind::Memory, Some(&note)).await
+            seat.store.put_note(&seat.team, &seat.name, NoteKind::Memory, Some(&note)).await
         {
             self.trouble("cannot save the member's state", &error);
             tokio::time::sleep(RETRY_DELAY).await;

@@ -12,7 +12,8 @@
 //! use brigade_core::mail;
 //! use brigade_core::roster::{self, MemberPlan};
 //! use brigade_agents::teammate::{self, Plan};
-//! use brigade_agents::worker::{BACKEND, Desk, Worker, Workers};
+//! use brigade_core::wire::backend;
+//! use brigade_agents::worker::{Desk, Worker, Workers};
 //! # use brigade_core::roster::TeamPlan;
 //! # use brigade_core::seat::Seat;
 //! # use brigade_core::store::memory::MemoryStore;
@@ -36,7 +37,7 @@
 //! # let lead = Seat::new(store, "demo".parse()?, "team-lead".parse()?);
 //! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
 //! let echo = lead.of("echo".parse()?);
-//! roster::join(&lead, &echo.name, MemberPlan::new("echo", "/").with_backend_type(BACKEND)).await?;
+//! roster::join(&lead, &echo.name, MemberPlan::new("echo", "/").with_backend_type(backend::IN_PROCESS)).await?;
 //! let at_work = tokio::spawn(teammate::run(Plan::in_process(echo, Workers::new(|| Echo))));
 //!
 //! mail::send(&lead, "echo", "hello").await?;
@@ -60,9 +61,6 @@ pub(crate) use self::running_worker::RunningWorker;
 use crate::driver::Verdict;
 use crate::driver::in_process::WorkerOutput;
 use brigade_core::seat::Seat;
-
-/// The backend name for members that run inside another process.
-pub const BACKEND: &str = "in-process";
 
 /// A value that performs a member's turns.
 pub trait Worker: Send + 'static {

@@ -23,6 +23,7 @@
 //! ```
 
 use brigade_wire::body::Body;
+use brigade_wire::inbox::with_message;
 use brigade_wire::message::Message;
 use brigade_wire::name::MemberName;
 use brigade_wire::protocol::Protocol;
@@ -31,7 +32,7 @@ use serde_json::Value;
 
 use crate::event::{Event, Record};
 use crate::handshake::{self, Answer, Answered, HandshakeError, Kind, Request};
-use crate::mail::{MailError, with_message};
+use crate::mail::MailError;
 use crate::policy::{self, Rule, RuleDecision};
 use crate::seat::{Seat, SeatUser};
 

@@ -25,7 +25,6 @@ use brigade_wire::name::MemberName;
 use brigade_wire::team::Team;
 use thiserror::Error;
 
-use crate::mail::member_names;
 use crate::seat::{Seat, SeatUser};
 use crate::store::StoreError;
 
@@ -116,7 +115,7 @@ pub(crate) fn require_member(seat: &Seat, team: &Team<'_>) -> Result<Role, Denie
 
 pub(crate) fn not_a_member(seat: &Seat, team: &Team<'_>) -> Denied {
     let (who, team_name) = (seat.name.clone(), seat.team.to_string());
-    Denied::NotAMember { who, team: team_name, members: member_names(team) }
+    Denied::NotAMember { who, team: team_name, members: team.member_names() }
 }
 
 /// Fails unless the seat is the lead.

@@ -371,7 +371,7 @@ async fn check_member(seat: &Seat, name: &MemberName) -> Result<(), BoardError> 
     if team.member(name.as_str()).is_some() {
         return Ok(());
     }
-    let members = mail::member_names(&team);
+    let members = team.member_names();
     Err(BoardError::NoMember { name: name.to_string(), members })
 }
 

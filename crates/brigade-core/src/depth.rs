@@ -20,13 +20,12 @@
 //! # }
 //! ```
 
+use crate::pulse::Pulse;
+use crate::store::{Mail, NoteKind, RetryStats, Store, StoreError};
+use brigade_wire::inbox::{is_read, with_message};
 use brigade_wire::name::{MemberName, TeamName};
 use jiff::Timestamp;
 use serde::Serialize;
-
-use crate::mail::{is_read, with_message};
-use crate::pulse::Pulse;
-use crate::store::{Mail, NoteKind, Store, StoreError, Strain};
 
 /// Unread mail of a member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -38,7 +37,7 @@ pub struct MailBacklog {
     /// When the store accepted the oldest message that is neither shown to a model nor marked read.
     pub oldest_unshown: Option<Timestamp>,
     /// Retry counters that the member's process last reported; `None` if there are none.
-    pub strain: Option<Strain>,
+    pub strain: Option<RetryStats>,
 }
 
 /// Reads how much mail is waiting for a member.
@@ -58,7 +57,7 @@ pub async fn depth(
         Some(oldest) => Some(accepted_at(store, team, name, oldest).await?),
         None => None,
     };
-    let pulse = match store.kept(team, name, NoteKind::Pulse).await {
+    let pulse = match store.get_note(team, name, NoteKind::Pulse).await {
         Err(StoreError::Forbidden { .. }) => None,
         note => note?,
     };

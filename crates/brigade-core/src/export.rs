@@ -34,6 +34,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
 
 use brigade_wire::body::Body;
+use brigade_wire::inbox::{is_read, with_message};
 use brigade_wire::message::Message;
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::protocol::Protocol;
@@ -46,7 +47,6 @@ use thiserror::Error;
 pub use self::import::{ImportError, Imported, import};
 use crate::event::{Event, MessageKey, Record, one_line};
 use crate::handshake::{Kind, request};
-use crate::mail::with_message;
 use crate::store::{NoteKind, Question, Store, StoreError};
 
 /// Version of the export format.
@@ -185,7 +185,7 @@ pub async fn export(
             questions.extend(found.ok().flatten().unwrap_or_default());
             write_line(to, &ExportLine::Message(message))?;
         }
-        if let Some(note) = store.kept(team, &member, NoteKind::Memory).await? {
+        if let Some(note) = store.get_note(team, &member, NoteKind::Memory).await? {
             let text = into_text(note, || format!("the note of {member}"))?;
             write_line(to, &ExportLine::Note { member: member.to_string(), text })?;
         }
@@ -271,7 +271,7 @@ impl<'h> ExportHistory<'h> {
                 continue;
             }
             let json = in_inbox.get(&key).copied();
-            let read = json.is_none_or(|json| crate::mail::is_read(json).unwrap_or(false));
+            let read = json.is_none_or(|json| is_read(json).unwrap_or(false));
             let entry = one_line(json.unwrap_or(recorded));
             let shown = self.shown.contains(&(owner.as_str(), key));
             messages.push(ExportedMessage { to: owner.to_string(), read, shown, entry });

@@ -50,7 +50,7 @@
 //! Observing a team:
 //!
 //! - [`event`]: the events in the journal and in a watch;
-//! - [`event_log`]: the event history followed by live events; [`projection`]: the state of a team, folded from events;
+//! - [`store::event_log`]: the event history followed by live events; [`projection`]: the state of a team, folded from events;
 //! - [`graph`]: task dependencies; [`task_view`]: the state of a task as a person sees it;
 //! - [`pulse`]: the state of a member's process; [`depth`]: its unread mail.
 //!
@@ -72,7 +72,6 @@ pub mod board;
 pub mod clock;
 pub mod depth;
 pub mod event;
-pub mod event_log;
 pub mod export;
 pub mod graph;
 pub mod handshake;

@@ -32,10 +32,10 @@
 
 use std::time::Duration;
 
-use brigade_wire::Damage;
+use brigade_wire::backend;
 use brigade_wire::body::Body;
 use brigade_wire::generation::Generation;
-use brigade_wire::inbox::Inbox;
+use brigade_wire::member::Member;
 use brigade_wire::name::{MemberName, NameError};
 use brigade_wire::team::Team;
 use thiserror::Error;
@@ -46,7 +46,6 @@ use crate::authority::{self, Denied};
 use crate::clock::wire_time;
 use crate::event::{Event, MessageKey};
 use crate::hash::derived_uuid;
-use crate::roster;
 use crate::seat::Seat;
 use crate::signature::Signer;
 use crate::store::{Mail, Mark, Outgoing, Receipt, StoreError};
@@ -224,7 +223,7 @@ pub async fn broadcast<'w>(
     let team = seat.read(&config)?;
     authority::require_member(seat, &team)?;
     // Skip names that are not safe as file names. Only another program can have added them.
-    let names = member_names(&team).into_iter().filter_map(|name| name.parse().ok());
+    let names = team.member_names().into_iter().filter_map(|name| name.parse().ok());
     let others = names.filter(|name: &MemberName| *name != seat.name).collect();
     send_each(seat, &team, others, text).await
 }
@@ -273,7 +272,7 @@ async fn send_each(
             Ok(receipt) => {
                 tracing::info!(team = %seat.team, member = %to, "sent");
                 let leads = team.lead().is_some_and(|lead| lead.is(to.as_str()));
-                let unheard = leads && !roster::lead_reads_inbox(team);
+                let unheard = leads && !lead_reads_inbox(team);
                 reached.push(Sent { to, receipt, unheard });
             }
             Err(source) if reached.is_empty() => return Err(source.into()),
@@ -281,6 +280,17 @@ async fn send_each(
         }
     }
     Ok(reached)
+}
+
+/// Returns whether the lead reads its inbox. A lead of the newer generation does so only while a teammate that it
+/// started itself is running.
+pub(crate) fn lead_reads_inbox(team: &Team<'_>) -> bool {
+    let lead = team.lead().and_then(|lead| Some(lead.name()?.into_owned()));
+    let native = |member: &Member<'_>| {
+        member.backend_type().is_some_and(|backend| backend::is_claude_codes(&backend))
+            && member.name().as_deref() != lead.as_deref()
+    };
+    team.lead_process().is_none() || team.members().any(|member| native(&member))
 }
 
 /// Sends a protocol message to a member, which may be the sender.
@@ -362,21 +372,6 @@ pub async fn receive(seat: &Seat, timeout: Duration) -> Result<Vec<Mail>, MailEr
 const MAX_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// How often the inbox is polled when it cannot be watched.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-
-/// Whether an entry of an inbox is marked read.
-pub fn is_read(json: &[u8]) -> Result<bool, Damage> {
-    with_message(json, |message| message.is_none_or(|message| message.read()))
-}
-
-/// Parses one inbox entry and passes it to `read`; passes `None` if it is not a message.
-pub fn with_message<T>(
-    json: &[u8],
-    read: impl FnOnce(Option<brigade_wire::message::Message<'_>>) -> T,
-) -> Result<T, Damage> {
-    let inbox = [b"[".as_slice(), json, b"]"].concat();
-    let inbox = Inbox::read(&inbox)?;
-    Ok(read(inbox.messages().next()))
-}
 
 /// Builds a protocol message.
 ///
@@ -483,11 +478,6 @@ pub(crate) fn recipient(seat: &Seat, team: &Team<'_>, to: &str) -> Result<Member
 }
 
 fn no_member(seat: &Seat, team: &Team<'_>, to: &str) -> MailError {
-    let (to, members) = (to.to_owned(), member_names(team));
+    let (to, members) = (to.to_owned(), team.member_names());
     MailError::NoMember { to, team: seat.team.to_string(), members }
-}
-
-/// The names of the members, in roster order.
-pub(crate) fn member_names(team: &Team<'_>) -> Vec<String> {
-    team.members().filter_map(|member| Some(member.name()?.into_owned())).collect()
 }

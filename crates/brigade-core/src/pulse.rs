@@ -20,7 +20,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::seat::Seat;
-use crate::store::{NoteKind, StoreError, Strain};
+use crate::store::{NoteKind, RetryStats, StoreError};
 
 /// How often a process reports even if nothing changed.
 pub const BEAT: Duration = Duration::from_secs(10);
@@ -69,7 +69,7 @@ pub struct Pulse {
     pub cost: Option<f64>,
     /// Retry counters of the NATS store, if the team is in one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub strain: Option<Strain>,
+    pub strain: Option<RetryStats>,
 }
 
 /// The state of a member, according to its own process.
@@ -243,7 +243,7 @@ fn judge_report(pulse: &Pulse, who: &str, now: Timestamp) -> Judged {
 
 /// Reads the last report of a member's process.
 pub async fn of(seat: &Seat, member: &MemberName) -> Result<Option<Pulse>, StoreError> {
-    let note = seat.store.kept(&seat.team, member, NoteKind::Pulse).await?;
+    let note = seat.store.get_note(&seat.team, member, NoteKind::Pulse).await?;
     Ok(note.and_then(|note| serde_json::from_slice(&note).ok()))
 }
 
@@ -251,7 +251,7 @@ pub async fn of(seat: &Seat, member: &MemberName) -> Result<Option<Pulse>, Store
 pub async fn beat(seat: &Seat, pulse: &Pulse) -> Result<(), StoreError> {
     // Plain data; this cannot fail.
     let note = serde_json::to_vec(pulse).unwrap_or_default();
-    seat.store.keep(&seat.team, &seat.name, NoteKind::Pulse, Some(&note)).await
+    seat.store.put_note(&seat.team, &seat.name, NoteKind::Pulse, Some(&note)).await
 }
 
 fn ago(now: Timestamp, then: Timestamp) -> String {

@@ -27,6 +27,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
+use brigade_wire::inbox::with_message;
 use brigade_wire::name::{MemberName, TaskId};
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap as _;
@@ -35,7 +36,6 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use crate::event::{Event, MessageKey, Record};
-use crate::mail::with_message;
 use crate::roster::RosterError;
 use crate::seat::Seat;
 use crate::store::{NoteKind, Outgoing};
@@ -69,11 +69,11 @@ struct UnreadMessage {
 /// Restores the seat's team with the seat as its lead. If the team exists, only completes an interrupted restore.
 /// Returns `None` if the journal has never recorded the team.
 pub async fn revive(seat: &Seat) -> Result<Option<Revived>, RosterError> {
-    let history = seat.store.proceedings(&seat.team).await?;
+    let history = seat.store.history_without_work(&seat.team).await?;
     let Some(recorded) = last_team(&history) else { return Ok(None) };
     let exists = seat.store.team(&seat.team).await?.is_some();
     let (store, team, me) = (&seat.store, &seat.team, &seat.name);
-    let progress = store.kept(team, me, NoteKind::Revival).await?;
+    let progress = store.get_note(team, me, NoteKind::Revival).await?;
     let unread: Vec<UnreadMessage> = match progress {
         None if exists => return Ok(Some(Revived::default())),
         Some(progress) => serde_json::from_slice(&progress).unwrap_or_default(),
@@ -82,7 +82,7 @@ pub async fn revive(seat: &Seat) -> Result<Option<Revived>, RosterError> {
             // messages would look like messages that were read.
             let unread = unread(seat, &recorded, &history);
             let note = serde_json::to_vec(&unread).unwrap_or_default();
-            store.keep(team, me, NoteKind::Revival, Some(&note)).await?;
+            store.put_note(team, me, NoteKind::Revival, Some(&note)).await?;
             unread
         }
     };
@@ -99,7 +99,7 @@ pub async fn revive(seat: &Seat) -> Result<Option<Revived>, RosterError> {
             seat.store.send(&seat.team, &to, &message).await?;
         }
     }
-    store.keep(team, me, NoteKind::Revival, None).await?;
+    store.put_note(team, me, NoteKind::Revival, None).await?;
     let (members, tasks) = (recorded.members, recorded.tasks.len());
     Ok(Some(Revived { members, tasks, messages: unread.len() }))
 }

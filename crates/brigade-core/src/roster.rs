@@ -21,8 +21,9 @@
 
 use std::time::Duration;
 
+use brigade_wire::backend;
 use brigade_wire::color::Color;
-use brigade_wire::member::{Member, MemberChange, NewMember};
+use brigade_wire::member::{MemberChange, NewMember};
 use brigade_wire::name::{MemberName, NameError, TaskId, TeamName};
 use brigade_wire::team::{NewTeam, Team};
 use thiserror::Error;
@@ -30,7 +31,7 @@ use uuid::Uuid;
 
 use crate::authority::{self, Denied};
 use crate::board::{self, BoardError};
-use crate::mail::member_names;
+use crate::mail;
 use crate::seat::Seat;
 use crate::store::StoreError;
 
@@ -68,7 +69,7 @@ pub struct MemberPlan<'p> {
     pub prompt: &'p str,
     /// Its working directory.
     pub cwd: &'p str,
-    /// Where it runs: a backend type of the wire format, or [`BACKEND`].
+    /// How it runs: a value of [`backend`](brigade_wire::backend).
     pub backend_type: &'p str,
 }
 
@@ -76,7 +77,7 @@ impl<'p> MemberPlan<'p> {
     /// A member of this kind that works in this folder, as a process outside Claude Code's windows; the model is
     /// unknown.
     pub fn new(agent_type: &'p str, cwd: &'p str) -> Self {
-        Self { agent_type, model: UNKNOWN, prompt: "", cwd, backend_type: BACKEND }
+        Self { agent_type, model: UNKNOWN, prompt: "", cwd, backend_type: backend::PROCESS }
     }
 
     /// The same plan with another backend type.
@@ -84,9 +85,6 @@ impl<'p> MemberPlan<'p> {
         Self { backend_type, ..self }
     }
 }
-
-/// Backend type of a member that runs as a process of its own, without a window.
-pub const BACKEND: &str = "process";
 
 /// Placeholder for a model that is not known.
 const UNKNOWN: &str = "unknown";
@@ -246,17 +244,7 @@ pub async fn set_activity(
 pub async fn is_lead_reading(seat: &Seat) -> Result<bool, StoreError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
-    Ok(lead_reads_inbox(&team))
-}
-
-pub(crate) fn lead_reads_inbox(team: &Team<'_>) -> bool {
-    let lead = team.lead().and_then(|lead| Some(lead.name()?.into_owned()));
-    let native = |member: &Member<'_>| {
-        let backend = member.backend_type();
-        matches!(backend.as_deref(), Some("tmux" | "in-process" | "iterm2"))
-            && member.name().as_deref() != lead.as_deref()
-    };
-    team.lead_process().is_none() || team.members().any(|member| native(&member))
+    Ok(mail::lead_reads_inbox(&team))
 }
 
 /// Deletes the team. Only the lead may. Unless forced, fails while members are active or a Claude Code session leads
@@ -346,7 +334,7 @@ async fn change(seat: &Seat, edit: &mut Edit<'_>) -> Result<(), RosterError> {
 }
 
 fn no_member(seat: &Seat, name: &MemberName, team: &Team<'_>) -> RosterError {
-    let (name, members) = (name.clone(), member_names(team));
+    let (name, members) = (name.clone(), team.member_names());
     RosterError::NoMember { name, team: seat.team.clone(), members }
 }
 

@@ -29,8 +29,10 @@ use self::round::{JournalIndex, JournalRange, MergeRound};
 use super::own::{TEAM_LOG, TeamStateDir};
 use super::{FileStore, Options, watch};
 use brigade_core::event::Record;
-use brigade_core::event_log::{BATCHES, Batch, Feed, RecordLookup, RecordLookupHandle, Spot};
 use brigade_core::store::StoreError;
+use brigade_core::store::event_log::{
+    BATCHES, Batch, Feed, RecordLookup, RecordLookupHandle, Spot,
+};
 
 /// Minimum time between two rounds. Thousands of events per second are sent in batches without a
 /// visible delay.

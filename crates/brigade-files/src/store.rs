@@ -17,10 +17,10 @@ use super::teams::InitialTasks;
 use super::watch::WatchScope;
 use super::{FileStore, check_team, lock_mutex, state, watch};
 use brigade_core::event::{Event, MessageKey, Record};
-use brigade_core::event_log::{Feed, RecordLookupHandle};
+use brigade_core::store::event_log::{Feed, RecordLookupHandle};
 use brigade_core::store::{
-    Actor, Document, Mail, Mark, NoteKind, Outgoing, Question, Receipt, Revision, Store,
-    StoreError, Watch, Written,
+    Actor, BoardStore, Document, EventLog, Mail, MailStore, Mark, NoteKind, Notes, Outgoing,
+    Question, Receipt, Revision, Store, StoreError, TeamStore, Watch, Written,
 };
 
 /// The folder of final answers: the first answer to a question wins.
@@ -32,7 +32,7 @@ const ROSTER: DocumentId = DocumentId { slot: LockSlot::Roster, task: 0 };
 const NATIVE_REWRITE_WINDOW: Duration = Duration::from_secs(1);
 
 #[async_trait]
-impl Store for FileStore {
+impl TeamStore for FileStore {
     async fn teams(&self) -> Result<Vec<TeamName>, StoreError> {
         let Some(dir) = Dir::open(&self.teams_path())? else { return Ok(Vec::new()) };
         let mut teams = Vec::new();
@@ -138,7 +138,10 @@ impl Store for FileStore {
     async fn delete_team(&self, team: &TeamName, by: &Actor) -> Result<(), StoreError> {
         self.delete_team_files(team, by)
     }
+}
 
+#[async_trait]
+impl MailStore for FileStore {
     async fn send(
         &self,
         team: &TeamName,
@@ -214,6 +217,21 @@ impl Store for FileStore {
         self.do_work(team, member, MailboxWork::Mark { keys, mark }).await
     }
 
+    async fn mailbox_history(
+        &self,
+        team: &TeamName,
+        member: &MemberName,
+    ) -> Result<Vec<Record>, StoreError> {
+        // First record the changes that other programs made.
+        self.do_work(team, member, MailboxWork::Refresh).await?;
+        let mailbox = self.mailbox(team, member)?;
+        let records = lock_mutex(&mailbox).journal.read_from(0)?.records;
+        Ok(records)
+    }
+}
+
+#[async_trait]
+impl BoardStore for FileStore {
     async fn tasks(&self, team: &TeamName) -> Result<Vec<(TaskId, Document)>, StoreError> {
         let board = self.board(team)?;
         let team_state = self.team_state(team)?;
@@ -295,7 +313,10 @@ impl Store for FileStore {
         .await?;
         self.sync_if_power_safe(board.dir())
     }
+}
 
+#[async_trait]
+impl Notes for FileStore {
     async fn decide(
         &self,
         team: &TeamName,
@@ -329,12 +350,7 @@ impl Store for FileStore {
         Ok(dir.read(question.as_str())?.map(|answer| answer.bytes))
     }
 
-    async fn record(&self, team: &TeamName, event: Event, by: &Actor) -> Result<(), StoreError> {
-        self.team_dir(team)?;
-        self.team_state(team)?.record_event(self.clock.as_ref(), Some(by), event)
-    }
-
-    async fn keep(
+    async fn put_note(
         &self,
         team: &TeamName,
         member: &MemberName,
@@ -356,7 +372,7 @@ impl Store for FileStore {
         if kind == NoteKind::Pulse { Ok(()) } else { self.sync_if_power_safe(Some(&dir)) }
     }
 
-    async fn kept(
+    async fn get_note(
         &self,
         team: &TeamName,
         member: &MemberName,
@@ -366,17 +382,13 @@ impl Store for FileStore {
         let Some(dir) = team_state.dir.child(note_dir(kind))? else { return Ok(None) };
         Ok(dir.read(&format!("{member}.json"))?.map(|note| note.bytes))
     }
+}
 
-    async fn mailbox_history(
-        &self,
-        team: &TeamName,
-        member: &MemberName,
-    ) -> Result<Vec<Record>, StoreError> {
-        // First record the changes that other programs made.
-        self.do_work(team, member, MailboxWork::Refresh).await?;
-        let mailbox = self.mailbox(team, member)?;
-        let records = lock_mutex(&mailbox).journal.read_from(0)?.records;
-        Ok(records)
+#[async_trait]
+impl EventLog for FileStore {
+    async fn record(&self, team: &TeamName, event: Event, by: &Actor) -> Result<(), StoreError> {
+        self.team_dir(team)?;
+        self.team_state(team)?.record_event(self.clock.as_ref(), Some(by), event)
     }
 
     async fn history(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {
@@ -384,7 +396,7 @@ impl Store for FileStore {
         read_journals(&team_state, &WatchScope::All.folders(&team_state))
     }
 
-    async fn proceedings(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {
+    async fn history_without_work(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {
         let Some(team_state) = self.existing_team_state(team)? else { return Ok(Vec::new()) };
         read_journals(&team_state, &WatchScope::WithoutWork.folders(&team_state))
     }
@@ -399,10 +411,15 @@ impl Store for FileStore {
         watch::start(self, team, WatchScope::WithoutWork)
     }
 
-    async fn chronicle(&self, team: &TeamName) -> Result<(Feed, RecordLookupHandle), StoreError> {
+    async fn event_stream(
+        &self,
+        team: &TeamName,
+    ) -> Result<(Feed, RecordLookupHandle), StoreError> {
         self.event_stream(team)
     }
 }
+
+impl Store for FileStore {}
 
 impl FileStore {
     /// Stores a task from another store under the number it has there. Returns a conflict if that

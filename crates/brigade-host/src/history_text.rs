@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use brigade_core::event::{Act, Ending, Event, MessageKey, Record};
 use brigade_core::handshake::WITHDRAWN;
-use brigade_core::mail::with_message;
+use brigade_core::wire::inbox::with_message;
 use brigade_wire::body::Body;
 use brigade_wire::task::Task;
 use jiff::Timestamp;

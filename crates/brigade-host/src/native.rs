@@ -199,7 +199,7 @@ pub async fn run(
 
 /// Returns the session to start with, after sending again the messages that the last session lost.
 async fn session(seat: &Seat, claude_dir: &Path) -> Result<NativeSession, HostError> {
-    let kept = seat.store.kept(&seat.team, &seat.name, NoteKind::Memory).await?;
+    let kept = seat.store.get_note(&seat.team, &seat.name, NoteKind::Memory).await?;
     // An unreadable note was written by another kind of member under this name.
     let note: NativeNote =
         kept.and_then(|kept| serde_json::from_slice(&kept).ok()).unwrap_or_default();
@@ -218,7 +218,7 @@ async fn session(seat: &Seat, claude_dir: &Path) -> Result<NativeSession, HostEr
         resend::resend_lost_mail(seat, &heard.unwrap_or_else(Heard::default), &note.shown).await?;
     let note = NativeNote { session: session.id().to_owned(), shown: resent.shown };
     let note = serde_json::to_vec(&note).map_err(HostError::failed)?;
-    seat.store.keep(&seat.team, &seat.name, NoteKind::Memory, Some(&note)).await?;
+    seat.store.put_note(&seat.team, &seat.name, NoteKind::Memory, Some(&note)).await?;
     Ok(session)
 }
 

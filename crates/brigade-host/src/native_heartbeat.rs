@@ -38,7 +38,7 @@ pub(crate) async fn beat(seat: &Seat, host: &str, session: &str) -> Infallible {
             pulse.heard = Some(pulse.since);
         }
         if changed || recorded.is_some_and(|recorded: Instant| recorded.elapsed() >= BEAT) {
-            pulse = Pulse { state, at: now(), strain: seat.store.strain(), ..pulse };
+            pulse = Pulse { state, at: now(), strain: seat.store.retry_stats(), ..pulse };
             match pulse::beat(seat, &pulse).await {
                 Ok(()) => recorded = Some(Instant::now()),
                 Err(error) => tracing::warn!(team = %seat.team, %error, "cannot record the pulse"),

@@ -4,11 +4,12 @@
 use std::time::Duration;
 
 use brigade_core::handshake::{self, HandshakeError};
-use brigade_core::mail::{self, InboxFilter, with_message};
+use brigade_core::mail::{self, InboxFilter};
 use brigade_core::pulse::Liveness;
 use brigade_core::roster::{self, RosterError};
 use brigade_core::seat::Seat;
 use brigade_core::store::{NoteKind, StoreError};
+use brigade_core::wire::inbox::with_message;
 use brigade_wire::body::Body;
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::protocol::Protocol;
@@ -245,7 +246,7 @@ async fn clear_up(host: &Host, lead: &Seat, name: &MemberName) -> Result<(), Hos
         Err(error) => return Err(error.into()),
     }
     for shelf in [NoteKind::Memory, NoteKind::Pulse] {
-        lead.store.keep(&lead.team, name, shelf, None).await?;
+        lead.store.put_note(&lead.team, name, shelf, None).await?;
     }
     host.registry.remove_member(&lead.team, name)
 }

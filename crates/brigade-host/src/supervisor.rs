@@ -15,6 +15,7 @@ use brigade_core::event::Event;
 use brigade_core::mail::{self, Words};
 use brigade_core::roster::{self, Activity, MemberPlan, RosterError};
 use brigade_core::seat::Seat;
+use brigade_core::wire::backend;
 use brigade_wire::name::{MemberName, NameError, TeamName};
 use rustix::process::setsid;
 use tokio::process::Child;
@@ -270,7 +271,7 @@ async fn on_roster(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<bool, 
             model: spec.model.as_deref().unwrap_or("unknown"),
             prompt: spec.prompt.as_deref().unwrap_or_default(),
             cwd: &spec.cwd.to_string_lossy(),
-            backend_type: backend(spec.place),
+            backend_type: backend_type(spec.place),
         };
         match roster::join(&acting, &spec.name, plan).await {
             Ok(_) | Err(RosterError::Name(NameError::Taken { .. })) => {}
@@ -294,10 +295,10 @@ async fn on_roster(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<bool, 
 }
 
 /// Returns the name of the place in the roster.
-fn backend(place: Place) -> &'static str {
+fn backend_type(place: Place) -> &'static str {
     match place {
-        Place::Headless => "process",
-        Place::Tmux | Place::Native => "tmux",
+        Place::Headless => backend::PROCESS,
+        Place::Tmux | Place::Native => backend::TMUX,
     }
 }
 

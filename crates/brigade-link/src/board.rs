@@ -13,7 +13,7 @@ use super::saved_state::SyncedTask;
 use super::task_decision::{TaskAction, TaskHistory, decide};
 use super::{Link, LinkError, LinkEvent, link_actor};
 use brigade_core::event::Event;
-use brigade_core::store::{Actor, Document, Store as _};
+use brigade_core::store::{Actor, BoardStore, Document, EventLog, TeamStore};
 
 /// How many attempts to synchronize one task, before it waits for the next pass.
 const MAX_ATTEMPTS: usize = 10;
@@ -72,7 +72,8 @@ impl Link {
             return Ok(());
         }
         let config = &self.config;
-        let history = config.local.proceedings(&config.team).await.map_err(LinkError::Here)?;
+        let history =
+            config.local.history_without_work(&config.team).await.map_err(LinkError::Here)?;
         let mut synced = std::collections::HashSet::new();
         for record in history {
             match record.event {

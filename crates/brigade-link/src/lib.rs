@@ -15,7 +15,7 @@
 //! # Why nothing is copied in circles
 //!
 //! Each member is *local* or *remote*, never both: its entry in the files of this host either has the
-//! marker of a link ([`REMOTE`]) or does not. Mail leaves the files only from inboxes of remote
+//! marker of a link ([`REMOTE`](brigade_core::wire::backend::REMOTE)) or does not. Mail leaves the files only from inboxes of remote
 //! members, and only if a local member wrote it. Mail enters the files only in inboxes of local
 //! members. So no link, on any host, picks up mail that a link has put somewhere.
 //!
@@ -99,13 +99,6 @@ use brigade_core::event::MessageKey;
 use brigade_core::signature::Signer;
 use brigade_core::store::{Actor, Store, StoreError};
 use brigade_files::FileStore;
-
-/// The `backendType` of a member that runs on another host.
-///
-/// Claude Code preserves unknown values here. `tmux` and `in-process` would be wrong: Claude Code would
-/// look for a pane or task of its own, and a lead of the new generation would assume that it started
-/// the member itself.
-pub const REMOTE: &str = "remote";
 
 /// The actor that a link records for its changes to the files of this host.
 const LINK_ACTOR: &str = "link";

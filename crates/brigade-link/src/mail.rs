@@ -3,14 +3,15 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use brigade_core::wire::inbox::with_message;
 use brigade_wire::name::MemberName;
 
 use super::notice::message_id;
 use super::roster::MemberSides;
 use super::{Link, LinkError, LinkEvent};
 use brigade_core::event::{Event, MessageKey, Record};
-use brigade_core::mail::{signed, with_message};
-use brigade_core::store::{Actor, Mark, Outgoing, Store as _, StoreError};
+use brigade_core::mail::signed;
+use brigade_core::store::{Actor, MailStore, Mark, Outgoing, StoreError};
 
 /// The inbox of a remote member is emptied when it has this many messages. Each write to it rewrites
 /// the whole file.

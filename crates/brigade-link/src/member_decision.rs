@@ -3,9 +3,9 @@
 
 use brigade_wire::member::{Member, MemberEntry};
 
-use super::REMOTE;
 use super::member_host::MemberHost;
 use super::saved_state::KnownMember;
+use brigade_core::wire::backend::REMOTE;
 
 /// The roster entry of a member on one side.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ impl RosterEntry {
         // Without this field Claude Code assumes the member is active, and its lead cannot end the
         // team.
         mirror.set("isActive", &member.is_active().unwrap_or(false));
-        let remote = member.backend_type().is_some_and(|backend| backend == REMOTE);
+        let remote = member.is_remote();
         Some(Self { joined: member.joined_at(), remote, copied, mirror })
     }
 }

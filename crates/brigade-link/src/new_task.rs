@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::roster::MemberSides;
 use super::{Link, LinkError, LinkEvent, link_actor};
-use brigade_core::store::{Document, Store as _, StoreError};
+use brigade_core::store::{BoardStore, Document, StoreError};
 
 /// The metadata key of the mark.
 const ORIGIN: &str = "brigadeOrigin";

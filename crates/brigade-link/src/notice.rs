@@ -6,7 +6,7 @@ use super::roster::MemberSides;
 use super::{Link, LinkError};
 use brigade_core::clock::wire_time;
 use brigade_core::hash::derived_uuid;
-use brigade_core::store::{Outgoing, Store as _};
+use brigade_core::store::{MailStore, Outgoing};
 
 /// A message id derived from these parts, always the same.
 pub(super) fn message_id(parts: &[&str], created: Option<u64>) -> String {

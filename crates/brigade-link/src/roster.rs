@@ -9,7 +9,7 @@ use brigade_wire::team::Team;
 use super::member_decision::{MemberFacts, MemberSide, RosterAction, RosterEntry, judge};
 use super::member_host::MemberHost;
 use super::saved_state::KnownMember;
-use super::{Link, LinkError, LinkEvent, REMOTE};
+use super::{Link, LinkError, LinkEvent};
 
 /// How many rounds of comparing and changing the rosters, before the rest waits for the next pass.
 const ROUNDS: usize = 10;
@@ -82,8 +82,7 @@ impl Link {
             MemberSides { lead, created: shared.created_at(), ..MemberSides::default() };
         let mut actions = Vec::new();
         let lead_here = sides.lead.as_deref().and_then(|lead| local.member(lead));
-        let lead_here =
-            lead_here.is_some_and(|lead| lead.backend_type().as_deref() != Some(REMOTE));
+        let lead_here = lead_here.is_some_and(|lead| !lead.is_remote());
         for name in self.names(&local, &shared) {
             if stuck.contains(&name) {
                 continue;

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep_until};
 use super::pass::PendingSync;
 use super::{Link, LinkError, LinkEvent};
 use brigade_core::event::Record;
-use brigade_core::store::{Store as _, Watch};
+use brigade_core::store::{EventLog, Watch};
 
 /// How many passes a one-time synchronization makes.
 const PASSES: usize = 3;

@@ -7,8 +7,8 @@ use brigade_wire::name::MemberName;
 use brigade_wire::team::{NewTeam, Team};
 
 use super::member_decision::RosterEntry;
-use super::{Link, LinkError, LinkEvent, REMOTE, link_actor};
-use brigade_core::store::{Actor, Document, Store as _, StoreError};
+use super::{Link, LinkError, LinkEvent, link_actor};
+use brigade_core::store::{Actor, Document, StoreError, TeamStore};
 
 impl Link {
     /// The configurations of both sides. A missing one is created from the other, unless it existed
@@ -67,7 +67,7 @@ impl Link {
         let mut config = local.bytes.clone();
         let remote: Vec<String> = read
             .members()
-            .filter(|member| member.backend_type().as_deref() == Some(REMOTE))
+            .filter(|member| member.is_remote())
             .filter_map(|member| Some(member.name()?.into_owned()))
             .collect();
         for name in remote {
@@ -216,5 +216,5 @@ impl Link {
 
 /// Whether a team is the mirror of one whose lead runs on another host. Only a link creates these.
 pub fn is_mirror(team: &Team<'_>) -> bool {
-    team.lead().is_some_and(|lead| lead.backend_type().as_deref() == Some(REMOTE))
+    team.lead().is_some_and(|lead| lead.is_remote())
 }

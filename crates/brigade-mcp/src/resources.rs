@@ -7,9 +7,9 @@ use std::time::Duration;
 use brigade_core::authority::Role;
 use brigade_core::board;
 use brigade_core::event::{Event, Record};
-use brigade_core::mail::with_message;
 use brigade_core::seat::Seat;
 use brigade_core::store::{StoreError, Watch};
+use brigade_core::wire::inbox::with_message;
 use rmcp::RoleServer;
 use rmcp::model::{
     ErrorData, ReadResourceResponse, ReadResourceResult, Resource, ResourceContents,
@@ -106,7 +106,7 @@ fn failed(error: impl std::fmt::Display) -> ErrorData {
 /// others.
 async fn log(seat: &Seat) -> Result<String, StoreError> {
     let all = seat.role().await? == Some(Role::Lead);
-    let mut records = seat.store.proceedings(&seat.team).await?;
+    let mut records = seat.store.history_without_work(&seat.team).await?;
     records.retain(|record| all || concerns(seat, record));
     let start = records.len().saturating_sub(LOG_RECORDS);
     let text =

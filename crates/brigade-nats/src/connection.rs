@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use async_nats::client::{RequestError, RequestErrorKind};
 use async_nats::{Client, ConnectOptions, Event, HeaderMap, Message, Request};
-use brigade_core::store::{StoreError, Strain};
+use brigade_core::store::{RetryStats, StoreError};
 use tokio::sync::broadcast;
 
 use crate::error::NatsError;
@@ -70,9 +70,9 @@ pub(crate) struct ConnectionCounters {
 
 impl ConnectionCounters {
     /// The current values.
-    pub(crate) fn strain(&self) -> Strain {
+    pub(crate) fn retry_stats(&self) -> RetryStats {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Strain {
+        RetryStats {
             conflicts: count(&self.conflicts),
             retries: count(&self.retries),
             reconnects: count(&self.connects).saturating_sub(1),

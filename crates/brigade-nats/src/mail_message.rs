@@ -3,8 +3,8 @@
 use std::sync::OnceLock;
 
 use brigade_core::event::MessageKey;
-use brigade_core::mail::with_message;
 use brigade_core::store::Outgoing;
+use brigade_core::wire::inbox::with_message;
 use brigade_wire::body::Body;
 use brigade_wire::inbox::Inbox;
 

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use brigade_core::event::{Event, MessageKey, Record};
 use brigade_core::store::{
-    Actor, Document, Mail, Mark, NoteKind, Outgoing, Question, Receipt, Revision, Store,
-    StoreError, Strain, Watch, Written,
+    Actor, BoardStore, Document, EventLog, Mail, MailStore, Mark, NoteKind, Notes, Outgoing,
+    Question, Receipt, RetryStats, Revision, Store, StoreError, TeamStore, Watch, Written,
 };
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 use brigade_wire::task::Task;
@@ -129,7 +129,7 @@ fn note_token(kind: NoteKind) -> &'static str {
 }
 
 #[async_trait]
-impl Store for NatsStore {
+impl TeamStore for NatsStore {
     async fn teams(&self) -> Result<Vec<TeamName>, StoreError> {
         if let Some(team) = &self.connection.identity.team {
             let exists = self.roster(team).await?.incarnation().is_some();
@@ -216,14 +216,6 @@ impl Store for NatsStore {
             .map(Revision)
     }
 
-    async fn is_ours(&self, team: &TeamName) -> Result<bool, StoreError> {
-        Ok(self.roster(team).await?.incarnation().is_some())
-    }
-
-    async fn undo_window(&self, _: &TeamName) -> Result<Duration, StoreError> {
-        Ok(Duration::ZERO)
-    }
-
     async fn delete_team(&self, team: &TeamName, by: &Actor) -> Result<(), StoreError> {
         let by = &self.author(by);
         let subjects = self.subjects(team);
@@ -244,7 +236,10 @@ impl Store for NatsStore {
             }
         }
     }
+}
 
+#[async_trait]
+impl MailStore for NatsStore {
     async fn send(
         &self,
         team: &TeamName,
@@ -282,6 +277,26 @@ impl Store for NatsStore {
             .await
     }
 
+    async fn mailbox_history(
+        &self,
+        team: &TeamName,
+        member: &MemberName,
+    ) -> Result<Vec<Record>, StoreError> {
+        let subjects = self.subjects(team);
+        let records =
+            self.read_records(&subjects, self.visible_mailbox_filters(&subjects, member)).await?;
+        // The history also includes events about this mailbox that members recorded on its host.
+        let noted = self.read_records(&subjects, vec![(Stream::Mail, subjects.records())]).await?;
+        let about = |record: &Record| record.event.mailbox() == Some(member.as_str());
+        let mut all: Vec<Record> =
+            records.into_iter().chain(noted.into_iter().filter(about)).collect();
+        all.sort_by_key(|record| record.at);
+        Ok(all)
+    }
+}
+
+#[async_trait]
+impl BoardStore for NatsStore {
     async fn tasks(&self, team: &TeamName) -> Result<Vec<(TaskId, Document)>, StoreError> {
         let incarnation = self.incarnation(team).await?;
         self.connection.tasks(&self.subjects(team), &incarnation).await
@@ -353,7 +368,10 @@ impl Store for NatsStore {
             }
         }
     }
+}
 
+#[async_trait]
+impl Notes for NatsStore {
     async fn decide(
         &self,
         team: &TeamName,
@@ -389,23 +407,7 @@ impl Store for NatsStore {
         Ok(found.map(|found| found.payload.to_vec()))
     }
 
-    async fn record(&self, team: &TeamName, event: Event, by: &Actor) -> Result<(), StoreError> {
-        let incarnation = self.incarnation(team).await?;
-        let text = serde_json::to_vec(&event).map_err(|error| {
-            NatsError::Malformed(error.to_string()).while_doing("record an event")
-        })?;
-        let id = Some(uuid::Uuid::new_v4().to_string());
-        let subjects = self.subjects(team);
-        let subject = match event {
-            Event::Worked { .. } => subjects.work_by(&by.0),
-            _ => subjects.record(&by.0),
-        };
-        let pending = PendingWrite { id, ..PendingWrite::new(subject, &text) }
-            .with_header(INCARNATION, incarnation);
-        self.connection.write(pending, "record an event").await.map(drop)
-    }
-
-    async fn keep(
+    async fn put_note(
         &self,
         team: &TeamName,
         member: &MemberName,
@@ -425,7 +427,7 @@ impl Store for NatsStore {
         self.connection.write(pending, "store a note").await.map(drop)
     }
 
-    async fn kept(
+    async fn get_note(
         &self,
         team: &TeamName,
         member: &MemberName,
@@ -440,22 +442,24 @@ impl Store for NatsStore {
         let found = found.filter(|found| found.header(OP) != Some(DELETED));
         Ok(found.map(|found| found.payload.to_vec()))
     }
+}
 
-    async fn mailbox_history(
-        &self,
-        team: &TeamName,
-        member: &MemberName,
-    ) -> Result<Vec<Record>, StoreError> {
+#[async_trait]
+impl EventLog for NatsStore {
+    async fn record(&self, team: &TeamName, event: Event, by: &Actor) -> Result<(), StoreError> {
+        let incarnation = self.incarnation(team).await?;
+        let text = serde_json::to_vec(&event).map_err(|error| {
+            NatsError::Malformed(error.to_string()).while_doing("record an event")
+        })?;
+        let id = Some(uuid::Uuid::new_v4().to_string());
         let subjects = self.subjects(team);
-        let records =
-            self.read_records(&subjects, self.visible_mailbox_filters(&subjects, member)).await?;
-        // The history also includes events about this mailbox that members recorded on its host.
-        let noted = self.read_records(&subjects, vec![(Stream::Mail, subjects.records())]).await?;
-        let about = |record: &Record| record.event.mailbox() == Some(member.as_str());
-        let mut all: Vec<Record> =
-            records.into_iter().chain(noted.into_iter().filter(about)).collect();
-        all.sort_by_key(|record| record.at);
-        Ok(all)
+        let subject = match event {
+            Event::Worked { .. } => subjects.work_by(&by.0),
+            _ => subjects.record(&by.0),
+        };
+        let pending = PendingWrite { id, ..PendingWrite::new(subject, &text) }
+            .with_header(INCARNATION, incarnation);
+        self.connection.write(pending, "record an event").await.map(drop)
     }
 
     async fn history(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {
@@ -464,7 +468,7 @@ impl Store for NatsStore {
         self.read_records(&subjects, filters).await
     }
 
-    async fn proceedings(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {
+    async fn history_without_work(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {
         let subjects = self.subjects(team);
         let filters = self.visible_filters_without_work(&subjects);
         self.read_records(&subjects, filters).await
@@ -481,9 +485,11 @@ impl Store for NatsStore {
         let filters = self.visible_filters_without_work(&subjects);
         self.follow(&subjects, filters).await
     }
+}
 
-    fn strain(&self) -> Option<Strain> {
-        Some(self.connection.counters.strain())
+impl Store for NatsStore {
+    fn retry_stats(&self) -> Option<RetryStats> {
+        Some(self.connection.counters.retry_stats())
     }
 }
 

@@ -77,7 +77,7 @@ pub fn member_plan() -> MemberPlan<'static> {
         model: "none",
         prompt: "",
         cwd: "/",
-        backend_type: "process",
+        backend_type: brigade_core::wire::backend::PROCESS,
     }
 }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_core::event::{Event, Record};
-use brigade_core::event_log::{Feed, RecordLookupHandle, Spot};
-use brigade_core::mail::with_message;
+use brigade_core::store::event_log::{Feed, RecordLookupHandle, Spot};
 use brigade_core::store::{Actor, Store};
+use brigade_core::wire::inbox::with_message;
 
 use crate::env::{TestEnv, team};
 
@@ -74,7 +74,7 @@ pub async fn a_chronicle_has_past_and_new_records(store: Arc<dyn Store>) {
     // Open readers while the writers are active.
     let mut readers = Vec::new();
     for _ in 0..4 {
-        readers.push(env.store.chronicle(&team()).await.unwrap());
+        readers.push(env.store.event_stream(&team()).await.unwrap());
         tokio::time::sleep(Duration::from_millis(3)).await;
     }
     for writer in writers {
@@ -101,7 +101,7 @@ pub async fn a_chronicle_has_past_and_new_records(store: Arc<dyn Store>) {
         assert_eq!(feed.passed_over(), 0);
     }
     // Without concurrent writers, it equals the history.
-    let (mut feed, library) = env.store.chronicle(&team()).await.unwrap();
+    let (mut feed, library) = env.store.event_stream(&team()).await.unwrap();
     let mut received = Received::default();
     received.listen(&mut feed, |_, caught_up| caught_up).await;
     received.check_lookup(&library);
@@ -121,14 +121,14 @@ pub async fn the_chronicle_of_a_deleted_team_ends(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     env.say("alice", "bob", "good bye").await;
     env.store.delete_team(&team(), &Actor("team-lead".into())).await.unwrap();
-    let (mut feed, library) = env.store.chronicle(&team()).await.unwrap();
+    let (mut feed, library) = env.store.event_stream(&team()).await.unwrap();
     let mut received = Received::default();
     received.listen(&mut feed, |_, _| false).await;
     assert_eq!(received.texts(), ["good bye"]);
     assert!(received.0.iter().any(|(_, record)| matches!(record.event, Event::TeamDeleted {})));
     received.check_lookup(&library);
     // The chronicle of an unknown team is empty.
-    let (mut feed, _) = env.store.chronicle(&"never".parse().unwrap()).await.unwrap();
+    let (mut feed, _) = env.store.event_stream(&"never".parse().unwrap()).await.unwrap();
     let mut received = Received::default();
     received.listen(&mut feed, |_, _| false).await;
     assert!(received.0.is_empty());

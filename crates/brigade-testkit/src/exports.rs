@@ -9,7 +9,7 @@ use brigade_core::export::{self, ImportError};
 use brigade_core::handshake::{self, Answer};
 use brigade_core::roster;
 use brigade_core::store::memory::MemoryStore;
-use brigade_core::store::{Actor, Mark, NoteKind, Store, StoreError};
+use brigade_core::store::{Actor, Mark, NoteKind, Store, StoreError, TeamStore};
 use brigade_wire::name::TeamName;
 use brigade_wire::team::Team;
 use serde_json::Value;
@@ -43,7 +43,7 @@ async fn build_full_team(store: Arc<dyn Store>) -> TestEnv {
     handshake::answer_plan(&lead, &first.request_id, Answer::Yes).await.unwrap();
     handshake::submit_plan(&alice, "then that", None).await.unwrap();
     let note = Some(b"{\"session\":1}".as_slice());
-    env.store.keep(&team(), &alice.name, NoteKind::Memory, note).await.unwrap();
+    env.store.put_note(&team(), &alice.name, NoteKind::Memory, note).await.unwrap();
     env
 }
 

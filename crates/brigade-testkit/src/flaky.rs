@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use brigade_core::event::{Event, MessageKey, Record};
 use brigade_core::store::{
-    Actor, Document, Mail, Mark, NoteKind, Outgoing, Question, Receipt, Revision, Store,
-    StoreError, Watch, Written,
+    Actor, BoardStore, Document, EventLog, Mail, MailStore, Mark, NoteKind, Notes, Outgoing,
+    Question, Receipt, Revision, Store, StoreError, TeamStore, Watch, Written,
 };
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 
@@ -116,7 +116,7 @@ macro_rules! call {
 }
 
 #[async_trait]
-impl Store for FlakyStore {
+impl TeamStore for FlakyStore {
     async fn teams(&self) -> Result<Vec<TeamName>, StoreError> {
         call!(self, self.inner.teams())
     }
@@ -160,7 +160,10 @@ impl Store for FlakyStore {
     async fn delete_team(&self, team: &TeamName, by: &Actor) -> Result<(), StoreError> {
         call!(self, self.inner.delete_team(team, by))
     }
+}
 
+#[async_trait]
+impl MailStore for FlakyStore {
     async fn send(
         &self,
         team: &TeamName,
@@ -190,6 +193,18 @@ impl Store for FlakyStore {
         call!(self, self.inner.mark(team, of, keys, mark))
     }
 
+    async fn mailbox_history(
+        &self,
+        team: &TeamName,
+        of: &MemberName,
+    ) -> Result<Vec<Record>, StoreError> {
+        self.history_reads.fetch_add(1, Ordering::Relaxed);
+        call!(self, self.inner.mailbox_history(team, of))
+    }
+}
+
+#[async_trait]
+impl BoardStore for FlakyStore {
     async fn tasks(&self, team: &TeamName) -> Result<Vec<(TaskId, Document)>, StoreError> {
         call!(self, self.inner.tasks(team))
     }
@@ -221,7 +236,10 @@ impl Store for FlakyStore {
     async fn delete_task(&self, team: &TeamName, id: TaskId, by: &Actor) -> Result<(), StoreError> {
         call!(self, self.inner.delete_task(team, id, by))
     }
+}
 
+#[async_trait]
+impl Notes for FlakyStore {
     async fn decide(
         &self,
         team: &TeamName,
@@ -239,39 +257,33 @@ impl Store for FlakyStore {
         call!(self, self.inner.decided(team, question))
     }
 
-    async fn record(&self, team: &TeamName, event: Event, by: &Actor) -> Result<(), StoreError> {
-        if self.work_hung.load(Ordering::Relaxed) && matches!(event, Event::Worked { .. }) {
-            tokio::time::sleep(Duration::from_hours(1)).await;
-        }
-        call!(self, self.inner.record(team, event, by))
-    }
-
-    async fn keep(
+    async fn put_note(
         &self,
         team: &TeamName,
         of: &MemberName,
         shelf: NoteKind,
         note: Option<&[u8]>,
     ) -> Result<(), StoreError> {
-        call!(self, self.inner.keep(team, of, shelf, note))
+        call!(self, self.inner.put_note(team, of, shelf, note))
     }
 
-    async fn kept(
+    async fn get_note(
         &self,
         team: &TeamName,
         of: &MemberName,
         shelf: NoteKind,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        call!(self, self.inner.kept(team, of, shelf))
+        call!(self, self.inner.get_note(team, of, shelf))
     }
+}
 
-    async fn mailbox_history(
-        &self,
-        team: &TeamName,
-        of: &MemberName,
-    ) -> Result<Vec<Record>, StoreError> {
-        self.history_reads.fetch_add(1, Ordering::Relaxed);
-        call!(self, self.inner.mailbox_history(team, of))
+#[async_trait]
+impl EventLog for FlakyStore {
+    async fn record(&self, team: &TeamName, event: Event, by: &Actor) -> Result<(), StoreError> {
+        if self.work_hung.load(Ordering::Relaxed) && matches!(event, Event::Worked { .. }) {
+            tokio::time::sleep(Duration::from_hours(1)).await;
+        }
+        call!(self, self.inner.record(team, event, by))
     }
 
     async fn history(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {
@@ -282,3 +294,5 @@ impl Store for FlakyStore {
         call!(self, self.inner.watch(team))
     }
 }
+
+impl Store for FlakyStore {}

@@ -8,6 +8,7 @@ use brigade_core::event::{Event, Record};
 use brigade_core::mail;
 use brigade_core::revive;
 use brigade_core::store::{Mark, NoteKind, Question, StoreError};
+use brigade_core::wire::inbox::with_message;
 use brigade_wire::team::Team;
 
 use crate::contract::{StoreUnderTest, actor};
@@ -80,9 +81,9 @@ pub async fn a_note_is_stored_until_it_is_replaced(store: StoreUnderTest) {
     let env = TestEnv::build(store).await;
     let memory = NoteKind::Memory;
     let note_of =
-        async |name: &str, shelf| env.store.kept(&team(), &member(name), shelf).await.unwrap();
+        async |name: &str, shelf| env.store.get_note(&team(), &member(name), shelf).await.unwrap();
     let set_note = async |note: Option<&[u8]>| {
-        env.store.keep(&team(), &member("alice"), NoteKind::Memory, note).await.unwrap();
+        env.store.put_note(&team(), &member("alice"), NoteKind::Memory, note).await.unwrap();
     };
     assert_eq!(note_of("alice", memory).await, None);
     set_note(None).await;
@@ -138,7 +139,7 @@ pub async fn a_deleted_team_is_restored_from_its_journal(store: StoreUnderTest) 
     let texts = async || -> Vec<String> {
         let inbox = mail::inbox(&lead, &member("alice"), mail::InboxFilter::Unread).await.unwrap();
         let text = |mail: &brigade_core::store::Mail| {
-            mail::with_message(&mail.json, |message| message.unwrap().text().into_owned()).unwrap()
+            with_message(&mail.json, |message| message.unwrap().text().into_owned()).unwrap()
         };
         inbox.iter().map(text).collect()
     };

@@ -60,7 +60,7 @@ pub async fn work_events_are_reported_in_order(store: Arc<dyn Store>) {
 
     let mailbox = env.store.mailbox_history(&team(), &member("alice")).await.unwrap();
     assert_eq!(mailbox.iter().filter_map(work).count(), 0);
-    let others = env.store.proceedings(&team()).await.unwrap();
+    let others = env.store.history_without_work(&team()).await.unwrap();
     let rest = history.iter().filter(|record| work(record).is_none());
     let lines = |record: &Record| serde_json::to_string(record).unwrap();
     assert_eq!(others.iter().map(lines).collect::<Vec<_>>(), rest.map(lines).collect::<Vec<_>>());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_core::event::Record;
-use brigade_core::event_log::{Batch, Feed, Spot};
+use brigade_core::store::event_log::{Batch, Feed, Spot};
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 

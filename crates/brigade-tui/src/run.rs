@@ -11,8 +11,8 @@ use std::task::{self, Poll};
 use std::time::Duration;
 
 use brigade_core::approvals;
-use brigade_core::event_log::{Batch, Feed};
 use brigade_core::pulse::{BEAT, State};
+use brigade_core::store::event_log::{Batch, Feed};
 use brigade_files::stream_records_file;
 use brigade_host::error::failed;
 use brigade_host::{Context, HostError, state, team_file};
@@ -178,7 +178,7 @@ async fn open(
     team: TeamName,
     theme: Theme,
 ) -> Result<(Screen, Source), HostError> {
-    let (feed, library) = context.store.chronicle(&team).await?;
+    let (feed, library) = context.store.event_stream(&team).await?;
     let mut screen = Screen::new(team.to_string(), library, theme, context.clock.now());
     // Without an identity on this team, the dashboard is view-only.
     screen.me = context.identity(&team).await.ok();

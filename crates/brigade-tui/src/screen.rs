@@ -6,9 +6,9 @@ use std::collections::HashMap;
 
 use brigade_core::approvals::Approval;
 use brigade_core::event::Record;
-use brigade_core::event_log::{Batch, RecordLookupHandle};
 use brigade_core::projection::{Kind, Person, TeamProjection};
 use brigade_core::pulse::{Judged, Liveness};
+use brigade_core::store::event_log::{Batch, RecordLookupHandle};
 use brigade_wire::name::{MemberName, TeamName};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use jiff::Timestamp;
@@ -383,7 +383,7 @@ impl Screen {
     /// Loads a record with its full text.
     pub(crate) fn record(
         &self,
-        spot: brigade_core::event_log::Spot,
+        spot: brigade_core::store::event_log::Spot,
     ) -> Option<std::sync::Arc<Record>> {
         self.library.record(spot)
     }

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use brigade_core::event::Record;
-use brigade_core::event_log::{Batch, Held};
 use brigade_core::pulse::{Judged, Liveness};
+use brigade_core::store::event_log::{Batch, Held};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use jiff::Timestamp;
 use proptest::prelude::*;

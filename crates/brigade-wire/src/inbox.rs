@@ -178,3 +178,18 @@ fn has_native_layout(inbox: &[u8]) -> bool {
         && memmem::find(inbox, CLOSE) == Some(inbox.len() - CLOSE.len())
         && memchr(0, inbox).is_none()
 }
+
+/// Whether an entry of an inbox is marked read.
+pub fn is_read(json: &[u8]) -> Result<bool, Damage> {
+    with_message(json, |message| message.is_none_or(|message| message.read()))
+}
+
+/// Parses one inbox entry and passes it to `read`; passes `None` if it is not a message.
+pub fn with_message<T>(
+    json: &[u8],
+    read: impl FnOnce(Option<Message<'_>>) -> T,
+) -> Result<T, Damage> {
+    let inbox = [b"[".as_slice(), json, b"]"].concat();
+    let inbox = Inbox::read(&inbox)?;
+    Ok(read(inbox.messages().next()))
+}

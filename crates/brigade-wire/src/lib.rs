@@ -8,6 +8,7 @@
 //! - [`generation`]: which generation of Claude Code wrote a file;
 //! - [`inbox`] and [`message`], [`team`] and [`member`], [`task`]: views over the documents. They
 //!   know the position of each field, so a change to one field leaves every other byte unchanged;
+//! - [`backend`]: the values of `backendType`;
 //! - [`settings`]: the same for the settings file of a program;
 //! - [`body`], [`protocol`] and [`permission`]: the content of a message;
 //! - [`envelope`]: how a message is shown to a model.
@@ -29,6 +30,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod backend;
 pub mod body;
 pub mod change;
 pub mod color;

@@ -97,6 +97,11 @@ impl<'t> Member<'t> {
         self.fields.string("backendType")
     }
 
+    /// Whether a link mirrors the member from another host.
+    pub fn is_remote(&self) -> bool {
+        self.backend_type().is_some_and(|backend| backend == crate::backend::REMOTE)
+    }
+
     /// Whether it is working. Absent until it first changes; Claude Code treats that as active.
     pub fn is_active(&self) -> Option<bool> {
         self.fields.boolean("isActive")

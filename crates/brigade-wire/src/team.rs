@@ -101,6 +101,11 @@ impl<'a> Team<'a> {
         self.members.iter().map(|(_, object)| self.view(object))
     }
 
+    /// The names of the members, in roster order.
+    pub fn member_names(&self) -> Vec<String> {
+        self.members().filter_map(|member| Some(member.name()?.into_owned())).collect()
+    }
+
     /// The member with this name.
     pub fn member(&self, name: &str) -> Option<Member<'_>> {
         self.members().find(|member| member.is(name))

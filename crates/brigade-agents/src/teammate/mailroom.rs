@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use brigade_core::wire::inbox::with_message;
 use brigade_wire::body::Body;
 use brigade_wire::envelope::{Envelope, Sender};
 use brigade_wire::message::Message;
@@ -95,7 +96,7 @@ impl<S: FnMut(TeammateEvent)> Teammate<S> {
     /// Sorts a message. Only a message verified as the lead's counts as an answer; every other message
     /// is shown as text.
     fn sort(&self, team: &Team<'_>, key: MessageKey, json: &[u8]) -> Option<SortedMail> {
-        let sorted = mail::with_message(json, |message| {
+        let sorted = with_message(json, |message| {
             let message = message?;
             let verified = self.config.seat.is_authentic(team, &message);
             let from_lead = self.lead.as_ref().is_some_and(|lead| message.from() == lead.as_str());

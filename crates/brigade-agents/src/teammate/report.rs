@@ -1,5 +1,6 @@
 //! Reports to the lead when a member becomes idle and what its turn achieved.
 
+use brigade_core::wire::inbox::with_message;
 use brigade_wire::generation::Generation;
 use brigade_wire::name::MemberName;
 use brigade_wire::protocol::{IdleNotification, IdleReason, Protocol};
@@ -9,7 +10,7 @@ use super::{Teammate, TeammateError, TeammateEvent};
 use crate::driver::{End, Event};
 use brigade_core::clock::wire_time;
 use brigade_core::event::{self, Record};
-use brigade_core::mail::{self, MailError, with_message};
+use brigade_core::mail::{self, MailError};
 
 /// Longest final text or failure reason in a report, in characters.
 const MAX_RESULT: usize = 2_000;

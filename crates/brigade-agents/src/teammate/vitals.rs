@@ -87,7 +87,7 @@ impl<S: FnMut(TeammateEvent)> Teammate<S> {
             session: self.delivery.saved().session.clone(),
             tokens: (self.vitals.used.input, self.vitals.used.output),
             cost: self.vitals.used.cost,
-            strain: self.config.seat.store.strain(),
+            strain: self.config.seat.store.retry_stats(),
         };
         if let Err(error) = pulse::beat(&self.config.seat, &pulse).await {
             // The next pulse tries again.

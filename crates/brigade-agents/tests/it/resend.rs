@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use brigade_agents::resend::{Heard, ResendReport, Shown, resend_lost_mail};
 use brigade_core::handshake;
-use brigade_core::mail::with_message;
 use brigade_core::seat::Seat;
 use brigade_core::store::Outgoing;
+use brigade_core::wire::inbox::with_message;
 use brigade_testkit::env::{TestEnv, member, team};
 use brigade_wire::color::Color;
 use brigade_wire::inbox::Inbox;

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::io::{self, BufRead, Seek, SeekFrom};
 
 use brigade_wire::Damage;
+use brigade_wire::inbox::with_message;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 use brigade_wire::task::{NewTask, Status};
 use brigade_wire::team::Team;
@@ -14,7 +15,6 @@ use uuid::Uuid;
 use super::{ExportCounts, ExportHeader, ExportLine, ExportedMessage, VERSION};
 use crate::event::{Event, MessageKey, Record};
 use crate::hash::hash_128;
-use crate::mail::with_message;
 use crate::store::{Actor, Mark, NoteKind, Outgoing, Question, Store, StoreError};
 
 /// Member name under which the progress of an import is saved.
@@ -119,9 +119,9 @@ pub async fn import<R: BufRead + Seek + Send>(
     let no_name = |_| ImportError::NotAnExport;
     let import_name: MemberName = IMPORT.parse().map_err(no_name)?;
 
-    let note = store.kept(&team, &import_name, NoteKind::Revival).await?;
+    let note = store.get_note(&team, &import_name, NoteKind::Revival).await?;
     let note: Option<ImportProgress> = note.and_then(|note| serde_json::from_slice(&note).ok());
-    let history = store.proceedings(&team).await?;
+    let history = store.history_without_work(&team).await?;
     let progress = match (store.team(&team).await?, note) {
         (Some(_), Some(note)) if note.export == checked.header.id => note,
         (Some(_), _) => return Err(StoreError::TeamExists { team }.into()),
@@ -129,7 +129,7 @@ pub async fn import<R: BufRead + Seek + Send>(
             let progress =
                 ImportProgress { export: checked.header.id.clone(), new_ids: !history.is_empty() };
             let note = serde_json::to_vec(&progress).unwrap_or_default();
-            store.keep(&team, &import_name, NoteKind::Revival, Some(&note)).await?;
+            store.put_note(&team, &import_name, NoteKind::Revival, Some(&note)).await?;
             let tasks = checked.tasks_with_placeholder();
             store.revive_team(&team, &config, &tasks, &by).await?;
             progress
@@ -154,7 +154,7 @@ pub async fn import<R: BufRead + Seek + Send>(
         writer.import_line(line.map_err(|source| ImportError::Line { number, source })?).await?;
     }
     writer.mark().await?;
-    store.keep(&team, &import_name, NoteKind::Revival, None).await?;
+    store.put_note(&team, &import_name, NoteKind::Revival, None).await?;
     Ok(Imported { team, exported: checked.exported })
 }
 
@@ -289,7 +289,7 @@ impl ImportWriter<'_> {
             ExportLine::Note { member, text } => {
                 if let Ok(member) = member.parse() {
                     let note = Some(text.as_bytes());
-                    self.store.keep(self.team, &member, NoteKind::Memory, note).await?;
+                    self.store.put_note(self.team, &member, NoteKind::Memory, note).await?;
                 }
                 Ok(())
             }

@@ -2,6 +2,7 @@
 //! Code's own teammates leave that to the process that started them. An approved plan stays approved.
 
 use brigade_wire::body::Body;
+use brigade_wire::inbox::with_message;
 use brigade_wire::name::MemberName;
 use brigade_wire::protocol::Protocol;
 use brigade_wire::team::Team;
@@ -9,7 +10,6 @@ use brigade_wire::team::Team;
 use super::request::{self, Kind};
 use super::{HandshakeError, authority};
 use crate::event::{Event, Record};
-use crate::mail::with_message;
 use crate::roster;
 use crate::seat::Seat;
 use crate::store::StoreError;

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fmt;
 
 use brigade_wire::body::Body;
+use brigade_wire::inbox::with_message;
 use brigade_wire::message::Message;
 use brigade_wire::name::MemberName;
 use brigade_wire::permission::{PermissionResponse, Verdict};
@@ -15,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::{Answered, HandshakeError, Kind, Request, request};
 use crate::clock::wire_time;
 use crate::event::{Event, MessageKey};
-use crate::mail::{self, with_message};
+use crate::mail;
 use crate::seat::Seat;
 use crate::store::{Actor, Outgoing};
 
@@ -135,7 +136,7 @@ async fn finish(
 
 /// The ids of the requests whose answers are recorded.
 async fn recorded_answers(seat: &Seat) -> Result<HashSet<String>, HandshakeError> {
-    let history = seat.store.proceedings(&seat.team).await?;
+    let history = seat.store.history_without_work(&seat.team).await?;
     let ids = history.into_iter().filter_map(|record| match record.event {
         Event::Answered { request_id, .. } => Some(request_id),
         _ => None,

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use brigade_wire::body::Body;
+use brigade_wire::inbox::with_message;
 use brigade_wire::message::Message;
 use brigade_wire::name::MemberName;
 use brigade_wire::protocol::Protocol;
@@ -12,7 +13,6 @@ use brigade_wire::team::Team;
 use jiff::Timestamp;
 
 use crate::event::{Event, Record};
-use crate::mail::with_message;
 use crate::seat::Seat;
 use crate::store::{Question, StoreError};
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{At, Kind, MemberIndex};
-use crate::event_log::Spot;
+use crate::store::event_log::Spot;
 
 /// A request: a plan, a permission request, or a shutdown request.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{At, BlockReason};
-use crate::event_log::Spot;
 use crate::graph::{Graph, Node};
+use crate::store::event_log::Spot;
 
 /// The current state of a task.
 #[derive(Clone, Debug)]

@@ -1,13 +1,13 @@
 //! Reads the few message fields that a picture needs. Hundreds of thousands of messages may be read, so this is
 //! faster but less careful than [`brigade_wire`], which is used as a fallback.
 
+use brigade_wire::inbox::with_message;
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::Kind;
-use crate::mail::with_message;
 
 /// An entry of an inbox.
 #[derive(Debug, Deserialize)]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{At, MemberIndex};
 use crate::event::MessageKey;
-use crate::event_log::Spot;
+use crate::store::event_log::Spot;
 
 /// A message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,7 +17,7 @@
 //! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
 //! # let bob = lead.of("bob".parse()?);
 //! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
-//! let (mut feed, _) = lead.store.chronicle(&lead.team).await?;
+//! let (mut feed, _) = lead.store.event_stream(&lead.team).await?;
 //! let mut picture = TeamProjection::default();
 //! while let Some(batch) = feed.next().await {
 //!     for (spot, record) in &batch.records {
@@ -55,8 +55,8 @@ pub use self::hold::BlockReason;
 pub use self::mail::{DeliveryStatus, Kind, Letter};
 pub use self::person::{Act, ActivitySpan, Entry, MemberActivity, Person, Span};
 use crate::event::{Act as WorkEvent, Ending, Event, Record};
-use crate::event_log::Spot;
 use crate::graph::Graph;
+use crate::store::event_log::Spot;
 
 /// Identifies a member, numbered by first appearance in the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{At, Ending, MemberIndex, WorkEvent};
-use crate::event_log::Spot;
+use crate::store::event_log::Spot;
 
 /// A member of a team, or another name that occurred in the events.
 #[derive(Clone, Debug)]

@@ -13,8 +13,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
+use crate::store::{BoardStore, EventLog, MailStore, Notes, TeamStore};
 use async_trait::async_trait;
 use brigade_wire::inbox::{self, Inbox};
 use brigade_wire::name::{MemberName, TaskId, TeamName};
@@ -117,7 +117,7 @@ fn read_inbox(bytes: &[u8]) -> Result<Inbox<'_>, StoreError> {
 }
 
 #[async_trait]
-impl Store for MemoryStore {
+impl TeamStore for MemoryStore {
     async fn teams(&self) -> Result<Vec<TeamName>, StoreError> {
         Ok(self.state().teams.keys().cloned().collect())
     }
@@ -182,14 +182,6 @@ impl Store for MemoryStore {
         Ok(next.revision)
     }
 
-    async fn is_ours(&self, team: &TeamName) -> Result<bool, StoreError> {
-        Ok(self.state().teams.contains_key(team))
-    }
-
-    async fn undo_window(&self, _: &TeamName) -> Result<Duration, StoreError> {
-        Ok(Duration::ZERO)
-    }
-
     async fn delete_team(&self, team: &TeamName, by: &Actor) -> Result<(), StoreError> {
         let mut state = self.state();
         state.team_mut(team)?;
@@ -197,7 +189,10 @@ impl Store for MemoryStore {
         self.record_event(&mut state, team, Some(by), Event::TeamDeleted {});
         Ok(())
     }
+}
 
+#[async_trait]
+impl MailStore for MemoryStore {
     async fn send(
         &self,
         team: &TeamName,
@@ -274,6 +269,19 @@ impl Store for MemoryStore {
         Ok(())
     }
 
+    async fn mailbox_history(
+        &self,
+        team: &TeamName,
+        member: &MemberName,
+    ) -> Result<Vec<Record>, StoreError> {
+        let records = self.history(team).await?;
+        let is_mailbox = |record: &Record| record.event.mailbox() == Some(member.as_str());
+        Ok(records.into_iter().filter(is_mailbox).collect())
+    }
+}
+
+#[async_trait]
+impl BoardStore for MemoryStore {
     async fn tasks(&self, team: &TeamName) -> Result<Vec<(TaskId, Document)>, StoreError> {
         let mut state = self.state();
         let tasks = &state.team_mut(team)?.tasks;
@@ -332,7 +340,10 @@ impl Store for MemoryStore {
         self.record_event(&mut state, team, Some(by), Event::TaskDeleted { id: id.get() });
         Ok(())
     }
+}
 
+#[async_trait]
+impl Notes for MemoryStore {
     async fn decide(
         &self,
         team: &TeamName,
@@ -355,14 +366,7 @@ impl Store for MemoryStore {
         Ok(state.decisions.get(&(team.clone(), question.clone())).cloned())
     }
 
-    async fn record(&self, team: &TeamName, event: Event, by: &Actor) -> Result<(), StoreError> {
-        let mut state = self.state();
-        state.team_mut(team)?;
-        self.record_event(&mut state, team, Some(by), event);
-        Ok(())
-    }
-
-    async fn keep(
+    async fn put_note(
         &self,
         team: &TeamName,
         member: &MemberName,
@@ -377,7 +381,7 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    async fn kept(
+    async fn get_note(
         &self,
         team: &TeamName,
         member: &MemberName,
@@ -385,15 +389,15 @@ impl Store for MemoryStore {
     ) -> Result<Option<Vec<u8>>, StoreError> {
         Ok(self.state().notes.get(&(team.clone(), member.clone(), shelf)).cloned())
     }
+}
 
-    async fn mailbox_history(
-        &self,
-        team: &TeamName,
-        member: &MemberName,
-    ) -> Result<Vec<Record>, StoreError> {
-        let records = self.history(team).await?;
-        let is_mailbox = |record: &Record| record.event.mailbox() == Some(member.as_str());
-        Ok(records.into_iter().filter(is_mailbox).collect())
+#[async_trait]
+impl EventLog for MemoryStore {
+    async fn record(&self, team: &TeamName, event: Event, by: &Actor) -> Result<(), StoreError> {
+        let mut state = self.state();
+        state.team_mut(team)?;
+        self.record_event(&mut state, team, Some(by), event);
+        Ok(())
     }
 
     async fn history(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {
@@ -408,3 +412,5 @@ impl Store for MemoryStore {
         Ok(Watch::new(receiver, ()))
     }
 }
+
+impl Store for MemoryStore {}

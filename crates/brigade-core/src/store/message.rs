@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use brigade_wire::body::Body;
 use brigade_wire::color::Color;
 use brigade_wire::generation::Generation;
+use brigade_wire::inbox::with_message;
 use brigade_wire::message::{GenerationFields, Message, NewMessage};
 use serde::{Deserialize, Serialize};
 
 use super::StoreError;
 use crate::event::MessageKey;
-use crate::mail::with_message;
 
 /// A message to be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

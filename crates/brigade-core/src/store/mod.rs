@@ -1,6 +1,7 @@
 //! Where teams are stored.
 //!
-//! A [`Store`] holds the wire documents as bytes and guarantees atomicity: a document is replaced by compare-and-set on
+//! A [`Store`] is the sum of five traits: [`TeamStore`], [`MailStore`], [`BoardStore`], [`Notes`] and [`EventLog`].
+//! It holds the wire documents as bytes and guarantees atomicity: a document is replaced by compare-and-set on
 //! its [`Revision`], a message is acknowledged only when it is durable, and a task number is used only once. The
 //! meaning of the documents is implemented above, in [`mail`](crate::mail), [`board`](crate::board) and
 //! [`roster`](crate::roster), once for all stores.
@@ -20,12 +21,12 @@
 //! ```
 
 mod error;
+pub mod event_log;
 pub mod memory;
 mod message;
 mod question;
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -33,14 +34,14 @@ use brigade_wire::name::{MemberName, TaskId, TeamName};
 use serde::{Deserialize, Serialize};
 
 pub use self::error::{Refusal, StoreError, WriteObstacle};
+pub use self::event_log::{EventLog, Watch};
 pub use self::message::{Mail, Mark, Outgoing, Receipt};
 pub use self::question::Question;
-use crate::event::{Event, MessageKey, Record};
-use crate::event_log::{self, Feed, RecordLookupHandle};
+use crate::event::{MessageKey, Record};
 
-/// Stores teams: in files, in memory, or on a NATS server.
+/// The teams and their `config.json`.
 #[async_trait]
-pub trait Store: fmt::Debug + Send + Sync {
+pub trait TeamStore: fmt::Debug + Send + Sync {
     /// Lists the teams, ordered by name.
     async fn teams(&self) -> Result<Vec<TeamName>, StoreError>;
 
@@ -70,14 +71,23 @@ pub trait Store: fmt::Debug + Send + Sync {
     ) -> Written;
 
     /// Returns whether brigade created the team; false for teams created by Claude Code.
-    async fn is_ours(&self, team: &TeamName) -> Result<bool, StoreError>;
+    async fn is_ours(&self, team: &TeamName) -> Result<bool, StoreError> {
+        Ok(self.team(team).await?.is_some())
+    }
 
     /// How long after a write to `config.json` a program that takes no lock may still overwrite it.
-    async fn undo_window(&self, team: &TeamName) -> Result<Duration, StoreError>;
+    /// Zero where every writer goes through the store.
+    async fn undo_window(&self, _team: &TeamName) -> Result<Duration, StoreError> {
+        Ok(Duration::ZERO)
+    }
 
     /// Deletes the team: its `config.json`, inboxes and board. Keeps its history.
     async fn delete_team(&self, team: &TeamName, by: &Actor) -> Result<(), StoreError>;
+}
 
+/// The inboxes of the members.
+#[async_trait]
+pub trait MailStore: fmt::Debug + Send + Sync {
     /// Appends a message to a member's inbox and returns once it is durable.
     ///
     /// Each message reaches the inbox exactly once, in the order in which its sender sent it. Sending the same
@@ -102,8 +112,19 @@ pub trait Store: fmt::Debug + Send + Sync {
         mark: Mark,
     ) -> Result<(), StoreError>;
 
+    /// Returns the recorded events of one member's mailbox, in order.
+    async fn mailbox_history(
+        &self,
+        team: &TeamName,
+        member: &MemberName,
+    ) -> Result<Vec<Record>, StoreError>;
+}
+
+/// The tasks of a team.
+#[async_trait]
+pub trait BoardStore: fmt::Debug + Send + Sync {
     /// Returns every task, ordered by number. A task that is being written at the moment may be incomplete;
-    /// [`Store::task`] waits until it is complete.
+    /// [`BoardStore::task`] waits until it is complete.
     async fn tasks(&self, team: &TeamName) -> Result<Vec<(TaskId, Document)>, StoreError>;
 
     /// Returns one task.
@@ -129,6 +150,27 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Deletes a task. Its number is not used again.
     async fn delete_task(&self, team: &TeamName, id: TaskId, by: &Actor) -> Result<(), StoreError>;
+}
+
+/// Notes of member programs, and questions that can be answered only once.
+#[async_trait]
+pub trait Notes: fmt::Debug + Send + Sync {
+    /// Saves a note of a member's program, replacing the previous one; `None` deletes it.
+    async fn put_note(
+        &self,
+        team: &TeamName,
+        member: &MemberName,
+        kind: NoteKind,
+        note: Option<&[u8]>,
+    ) -> Result<(), StoreError>;
+
+    /// Returns the last saved note. Notes survive the deletion of the team.
+    async fn get_note(
+        &self,
+        team: &TeamName,
+        member: &MemberName,
+        kind: NoteKind,
+    ) -> Result<Option<Vec<u8>>, StoreError>;
 
     /// Answers a question that can be answered only once. Stores the first answer and returns it to every caller,
     /// including the first.
@@ -145,66 +187,19 @@ pub trait Store: fmt::Debug + Send + Sync {
         team: &TeamName,
         question: &Question,
     ) -> Result<Option<Vec<u8>>, StoreError>;
+}
 
-    /// Records an event that is not a change of a document.
-    async fn record(&self, team: &TeamName, event: Event, by: &Actor) -> Result<(), StoreError>;
-
-    /// Saves a note of a member's program, replacing the previous one; `None` deletes it.
-    async fn keep(
-        &self,
-        team: &TeamName,
-        member: &MemberName,
-        shelf: NoteKind,
-        note: Option<&[u8]>,
-    ) -> Result<(), StoreError>;
-
-    /// Returns the last saved note. Notes survive the deletion of the team.
-    async fn kept(
-        &self,
-        team: &TeamName,
-        member: &MemberName,
-        shelf: NoteKind,
-    ) -> Result<Option<Vec<u8>>, StoreError>;
-
-    /// Returns the recorded events of one member's mailbox, in order.
-    async fn mailbox_history(
-        &self,
-        team: &TeamName,
-        member: &MemberName,
-    ) -> Result<Vec<Record>, StoreError>;
-
-    /// Returns all recorded events of the team, in order of time.
-    async fn history(&self, team: &TeamName) -> Result<Vec<Record>, StoreError>;
-
-    /// Like [`Store::history`] without work events, which are by far the most numerous.
-    async fn proceedings(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {
-        let mut records = self.history(team).await?;
-        records.retain(|record| !matches!(record.event, Event::Worked { .. }));
-        Ok(records)
-    }
-
-    /// Subscribes to the events of the team from now on.
-    async fn watch(&self, team: &TeamName) -> Result<Watch, StoreError>;
-
-    /// Like [`Store::watch`], for readers that ignore work events and need not be woken by them.
-    async fn watch_without_work(&self, team: &TeamName) -> Result<Watch, StoreError> {
-        self.watch(team).await
-    }
-
-    /// Streams the history of the team followed by live events; for a deleted team, only the history.
-    async fn chronicle(&self, team: &TeamName) -> Result<(Feed, RecordLookupHandle), StoreError> {
-        event_log::held(self, team).await
-    }
-
+/// Everything that brigade stores of its teams: in files, in memory, or on a NATS server.
+pub trait Store: TeamStore + MailStore + BoardStore + Notes + EventLog {
     /// Returns this process's retry counters; `None` if the store does not count them.
-    fn strain(&self) -> Option<Strain> {
+    fn retry_stats(&self) -> Option<RetryStats> {
         None
     }
 }
 
 /// Counts of conflicts and retries of a process since it started, for a NATS store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Strain {
+pub struct RetryStats {
     /// Writes that failed because another writer was faster, for example lost claims.
     pub conflicts: u64,
     /// Requests that got no answer and were sent again.
@@ -213,7 +208,7 @@ pub struct Strain {
     pub reconnects: u64,
 }
 
-impl std::ops::Add for Strain {
+impl std::ops::Add for RetryStats {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -257,37 +252,3 @@ pub struct Document {
 /// A version of a document. Different versions of one document have different revisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Revision(pub u64);
-
-/// A stream of the events of a team.
-pub struct Watch {
-    /// Shared: in a large team, each record waits in many watches but exists once.
-    events: tokio::sync::mpsc::UnboundedReceiver<Arc<Record>>,
-    /// Stops the producer when dropped.
-    _source: Box<dyn Send + Sync>,
-}
-
-impl Watch {
-    /// A watch that receives from `events` and keeps `source` alive.
-    pub fn new(
-        events: tokio::sync::mpsc::UnboundedReceiver<Arc<Record>>,
-        source: impl Send + Sync + 'static,
-    ) -> Self {
-        Self { events, _source: Box::new(source) }
-    }
-
-    /// Waits for the next event; `None` when the watch has ended.
-    pub async fn next(&mut self) -> Option<Record> {
-        self.next_shared().await.map(Arc::unwrap_or_clone)
-    }
-
-    /// Like [`Watch::next`], without cloning the record.
-    pub async fn next_shared(&mut self) -> Option<Arc<Record>> {
-        self.events.recv().await
-    }
-}
-
-impl fmt::Debug for Watch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Watch")
-    }
-}

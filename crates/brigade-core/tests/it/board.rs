@@ -1,8 +1,8 @@
 //! Board operations.
 
 use brigade_core::board::{self, TaskPlan, Update};
-use brigade_core::mail;
 use brigade_core::seat::Seat;
+use brigade_core::wire::inbox::with_message;
 use brigade_testkit::env::{TestEnv, member};
 use brigade_wire::body::Body;
 use brigade_wire::change::Change;
@@ -132,7 +132,7 @@ fn a_new_owner_is_notified_in_claude_codes_format() {
         board::update(&lead, id(1), &give("alice")).await.unwrap();
         let mail = house.store.inbox(&lead.team, &member("alice")).await.unwrap();
         assert_eq!(mail.len(), 1, "notified once");
-        mail::with_message(&mail[0].json, |message| {
+        with_message(&mail[0].json, |message| {
             let message = message.unwrap();
             assert_eq!(message.from(), "team-lead");
             let Body::Protocol(Protocol::TaskAssignment(assignment)) = message.body() else {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use brigade_core::depth;
 use brigade_core::mail::{self, InboxFilter, MAX_TEXT_BYTES, Words};
 use brigade_core::store::Mark;
+use brigade_core::wire::inbox::with_message;
 use brigade_testkit::env::{member, team};
 
 use brigade_testkit::files::in_memory;
@@ -18,7 +19,7 @@ fn a_message_says_who_sent_it_and_when() {
     in_memory(async |house| {
         mail::send(&house.seat("alice"), "bob", with_summary("hello")).await.unwrap();
         let mail = mail::inbox(&house.seat("bob"), &member("bob"), InboxFilter::All).await.unwrap();
-        mail::with_message(&mail[0].json, |message| {
+        with_message(&mail[0].json, |message| {
             let message = message.unwrap();
             assert_eq!(message.from(), "alice");
             assert_eq!(message.text(), "hello");

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use brigade_core::handshake::{self, Answer};
-use brigade_core::mail::{self, Words, with_message};
+use brigade_core::mail::{self, Words};
 use brigade_core::signature::{LeadKey, Signer, SigningKey};
 use brigade_core::store::Outgoing;
+use brigade_core::wire::inbox::with_message;
 use brigade_testkit::env::{TestEnv, member, team};
 use brigade_wire::color::Color;
 use brigade_wire::inbox::{self, Inbox};

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::place::JournalSource;
 use super::round::{JournalRange, MergeRound};
 use super::{JournalLookup, spawn_reader};
-use brigade_core::event_log::{BATCHES, Feed, RecordLookupHandle};
+use brigade_core::store::event_log::{BATCHES, Feed, RecordLookupHandle};
 
 /// The first line of a team export begins with this.
 const EXPORT_PREFIX: &[u8] = b"{\"brigade_team\":";

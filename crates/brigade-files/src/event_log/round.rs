@@ -18,7 +18,7 @@ use super::lines::LineReader;
 use super::place::JournalSource;
 use crate::lock_mutex;
 use brigade_core::event::{Event, Record};
-use brigade_core::event_log::{Batch, Spot};
+use brigade_core::store::event_log::{Batch, Spot};
 
 /// Maximum number of lines in a batch, and its approximate maximum size in bytes.
 const BATCH_LINES: usize = 2048;

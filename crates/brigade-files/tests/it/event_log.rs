@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_core::event::{Event, Record};
-use brigade_core::event_log::{Feed, RecordLookupHandle, Spot};
-use brigade_core::store::Store;
+use brigade_core::store::EventLog;
+use brigade_core::store::event_log::{Feed, RecordLookupHandle, Spot};
 use brigade_files::{claude_dir_key, stream_records_file};
 use brigade_testkit::contract::run;
 use brigade_testkit::env::team;
@@ -73,7 +73,7 @@ fn streamed_names(journals: &[(&str, String)]) -> Vec<String> {
     }
     let mut names = Vec::new();
     run(async {
-        let (mut feed, library) = store(&home).chronicle(&team()).await.unwrap();
+        let (mut feed, library) = store(&home).event_stream(&team()).await.unwrap();
         let records = read_history(&mut feed).await;
         check_lookup(&library, &records);
         names = records.iter().map(name).collect();
@@ -221,7 +221,7 @@ fn append(path: &Path, lines: &[String]) {
 fn a_journal_may_be_truncated_or_replaced_meanwhile() {
     Files::run(async |files| {
         let path = files.own().join("work/carol.jsonl");
-        let (mut feed, library) = files.house.store.chronicle(&team()).await.unwrap();
+        let (mut feed, library) = files.house.store.event_stream(&team()).await.unwrap();
         read_history(&mut feed).await;
         append(&path, &[record(&second(1), "one"), record(&second(2), "two")]);
         assert_eq!(names_before(&mut feed, "two").await, ["one"]);

@@ -10,6 +10,7 @@ use brigade_core::event::Event;
 use brigade_core::mail;
 use brigade_core::roster;
 use brigade_core::store::{Actor, Mark, NoteKind, Question, Watch};
+use brigade_core::wire::inbox::with_message;
 use brigade_testkit::env::{TestEnv, member, member_plan, team};
 use brigade_wire::message::Message;
 use brigade_wire::name::TaskId;
@@ -216,7 +217,7 @@ fn each_watch_reports_events_from_its_start() {
         while let Ok(Some(record)) = tokio::time::timeout(quiet_time, watch.next()).await {
             if let Event::Sent { message, .. } = record.event {
                 let text = |message: Option<Message<'_>>| message.unwrap().text().into_owned();
-                texts.push(mail::with_message(message.get().as_bytes(), text).unwrap());
+                texts.push(with_message(message.get().as_bytes(), text).unwrap());
             }
         }
         texts
@@ -255,7 +256,7 @@ fn leftover_temporary_files_are_removed() {
             files.own().join("pulse/bob.json.tmp.brigade-99999999-3"),
         ];
         let pulse = async |note| {
-            house.store.keep(&team(), &member("bob"), NoteKind::Pulse, note).await.unwrap();
+            house.store.put_note(&team(), &member("bob"), NoteKind::Pulse, note).await.unwrap();
         };
         pulse(Some(b"{}".as_slice())).await;
         // A temporary file of Claude Code, which may still be in use.

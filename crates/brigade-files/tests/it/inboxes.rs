@@ -8,6 +8,7 @@ use std::time::Duration;
 use brigade_core::event::{Event, Record};
 use brigade_core::mail;
 use brigade_core::store::{Mark, Receipt};
+use brigade_core::wire::inbox::with_message;
 use brigade_testkit::env::{TestEnv, member, team};
 
 use brigade_testkit::files::{Files, create_stale_lock};
@@ -29,9 +30,8 @@ async fn history(house: &TestEnv) -> Vec<Record> {
 
 /// Returns the message events of the history as short strings.
 async fn message_events(house: &TestEnv) -> Vec<String> {
-    let text = |json: &str| {
-        mail::with_message(json.as_bytes(), |m| m.unwrap().text().into_owned()).unwrap()
-    };
+    let text =
+        |json: &str| with_message(json.as_bytes(), |m| m.unwrap().text().into_owned()).unwrap();
     let mut texts = std::collections::HashMap::new();
     let mut events = Vec::new();
     for record in history(house).await {

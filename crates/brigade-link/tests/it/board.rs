@@ -1,6 +1,6 @@
 //! Tests of one task board on several hosts.
 
-use brigade_core::store::Store as _;
+use brigade_core::store::{BoardStore, TeamStore};
 use brigade_link::LinkEvent;
 use brigade_testkit::contract::run;
 use brigade_testkit::env::team;

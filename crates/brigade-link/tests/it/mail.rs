@@ -1,9 +1,9 @@
 //! Tests of mail between hosts.
 
 use brigade_core::event::Event;
-use brigade_core::mail::with_message;
 use brigade_core::signature::{LeadKey, Signer, SigningKey};
-use brigade_core::store::{Outgoing, Store as _};
+use brigade_core::store::{MailStore, Outgoing};
+use brigade_core::wire::inbox::with_message;
 use brigade_link::LinkEvent;
 use brigade_testkit::contract::run;
 use brigade_testkit::env::{member, team};

@@ -1,7 +1,7 @@
 //! Tests of which members are local and which are remote.
 
 use brigade_core::roster;
-use brigade_core::store::{NoteKind, Store as _};
+use brigade_core::store::{NoteKind, TeamStore};
 use brigade_link::LinkEvent;
 use brigade_testkit::contract::run;
 use brigade_testkit::env::{member, team};
@@ -30,8 +30,11 @@ fn both_sides_get_the_team_and_all_members() {
             pairs(&[("team-lead", "remote"), ("alice", "remote"), ("bob", "tmux")])
         );
         for (name, host) in [("alice", "a"), ("bob", "b"), ("team-lead", "a")] {
-            let note =
-                shared_store.kept(&team(), &member(name), NoteKind::Home).await.unwrap().unwrap();
+            let note = shared_store
+                .get_note(&team(), &member(name), NoteKind::Home)
+                .await
+                .unwrap()
+                .unwrap();
             let note: serde_json::Value = serde_json::from_slice(&note).unwrap();
             assert_eq!(note["host"], host, "{name}");
         }

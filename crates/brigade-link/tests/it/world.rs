@@ -10,8 +10,9 @@ use brigade_core::clock::{Clock, SystemClock};
 use brigade_core::roster::{self, MemberPlan};
 use brigade_core::seat::Seat;
 use brigade_core::signature::Signer;
-use brigade_core::store::Store;
 use brigade_core::store::memory::MemoryStore;
+use brigade_core::store::{MailStore, Store};
+use brigade_core::wire::inbox::with_message;
 use brigade_files::FileStore;
 use brigade_link::{Link, LinkConfig, LinkEvent, LinkStateStore, Pace};
 use brigade_testkit::env::{member, member_plan, team, team_plan};
@@ -240,7 +241,7 @@ impl TestHost {
             let read = |message: Option<brigade_wire::message::Message<'_>>| {
                 message.unwrap().text().into_owned()
             };
-            brigade_core::mail::with_message(json, read).unwrap()
+            with_message(json, read).unwrap()
         };
         mail.iter().map(|mail| text(&mail.json)).collect()
     }

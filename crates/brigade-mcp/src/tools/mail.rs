@@ -6,6 +6,7 @@ use brigade_core::event::Event;
 use brigade_core::mail::{self, InboxFilter, Words};
 use brigade_core::protocol_text;
 use brigade_core::store::Mail;
+use brigade_core::wire::inbox::with_message;
 use brigade_wire::body::Body;
 use brigade_wire::envelope::{Envelope, Sender};
 use brigade_wire::message::Message;
@@ -199,7 +200,7 @@ fn deliver(desk: &Desk<'_>, mail: &[Mail]) -> Reply {
     let mut messages = Vec::new();
     let mut text = String::new();
     for entry in mail {
-        let shown = mail::with_message(&entry.json, |message| {
+        let shown = with_message(&entry.json, |message| {
             message.map(|message| (view(&message), envelope(&message)))
         });
         // An entry that is not a message is skipped, as in Claude Code.

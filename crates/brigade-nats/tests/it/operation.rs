@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use brigade_core::board::{self, TaskPlan};
 use brigade_core::depth;
-use brigade_core::store::{Mark, NoteKind, Store, StoreError};
+use brigade_core::store::{BoardStore, MailStore, Mark, NoteKind, Notes, Store, StoreError};
 use brigade_nats::backup::{self, BackupError, Manifest, backup, restore};
 use brigade_nats::identity::Role;
 use brigade_nats::{NatsStore, Options};
@@ -57,7 +57,7 @@ async fn create_team(store: Arc<dyn Store>) -> TestEnv {
     add_task(&env, "one").await;
     let task = add_task(&env, "two").await;
     board::claim(&env.seat("alice"), task).await.unwrap();
-    env.store.keep(&team(), &alice, NoteKind::Memory, Some(b"note")).await.unwrap();
+    env.store.put_note(&team(), &alice, NoteKind::Memory, Some(b"note")).await.unwrap();
     env
 }
 
@@ -67,7 +67,7 @@ async fn snapshot_of(store: &dyn Store) -> String {
     for name in ["team-lead", "alice", "bob"] {
         let member = member(name);
         text += &format!("{:?}", store.inbox(&team(), &member).await.unwrap());
-        text += &format!("{:?}", store.kept(&team(), &member, NoteKind::Memory).await.unwrap());
+        text += &format!("{:?}", store.get_note(&team(), &member, NoteKind::Memory).await.unwrap());
     }
     text += &format!("{:?}", store.tasks(&team()).await.unwrap());
     text += &format!("{:?}", store.history(&team()).await.unwrap());
@@ -101,7 +101,7 @@ async fn a_restored_team_is_complete_and_can_continue() {
     env.say("alice", "bob", "hello again").await;
     assert_eq!(add_task(&env, "three").await.get(), 3);
     let pulse = Some(b"well".as_slice());
-    env.store.keep(&team(), &member("bob"), NoteKind::Pulse, pulse).await.unwrap();
+    env.store.put_note(&team(), &member("bob"), NoteKind::Pulse, pulse).await.unwrap();
     let again = save(&server, &folder).await;
     assert!(matches!(again, Err(BackupError::NotEmpty { .. })), "{again:?}");
 }
@@ -254,19 +254,19 @@ async fn conflicts_and_reconnects_are_counted() {
     let task = store.task(&team(), id).await.unwrap().unwrap();
     let by = brigade_core::store::Actor("bob".into());
     store.replace_task(&team(), id, &task.bytes, task.revision, &by).await.unwrap();
-    let before = store.strain().unwrap();
+    let before = store.retry_stats().unwrap();
     store.replace_task(&team(), id, &task.bytes, task.revision, &by).await.unwrap_err();
-    assert_eq!(store.strain().unwrap().conflicts, before.conflicts + 1);
-    assert_eq!(store.strain().unwrap().reconnects, 0);
+    assert_eq!(store.retry_stats().unwrap().conflicts, before.conflicts + 1);
+    assert_eq!(store.retry_stats().unwrap().reconnects, 0);
     server.stop(0);
     server.start(0);
     server.wait_ready();
     env.say("bob", "alice", "still there?").await;
     // Pulses expire soon, but their stream must survive the restart.
     let bob = member("bob");
-    store.keep(&team(), &bob, NoteKind::Pulse, Some(b"{}")).await.unwrap();
-    assert_eq!(store.kept(&team(), &bob, NoteKind::Pulse).await.unwrap().unwrap(), b"{}");
-    assert_eq!(store.strain().unwrap().reconnects, 1);
+    store.put_note(&team(), &bob, NoteKind::Pulse, Some(b"{}")).await.unwrap();
+    assert_eq!(store.get_note(&team(), &bob, NoteKind::Pulse).await.unwrap().unwrap(), b"{}");
+    assert_eq!(store.retry_stats().unwrap().reconnects, 1);
     let measures = store.measures().await.unwrap();
     let mail = measures.streams.iter().find(|stream| stream.name == "MB_0").unwrap();
     assert_eq!((mail.messages, mail.replicas, mail.behind.len()), (1, 1, 0));

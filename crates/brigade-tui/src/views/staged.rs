@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use brigade_core::event::{Act, Event, MessageKey, Record};
-use brigade_core::event_log::{Batch, Held};
+use brigade_core::store::event_log::{Batch, Held};
 use jiff::Timestamp;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

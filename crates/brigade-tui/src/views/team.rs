@@ -5,8 +5,8 @@ mod details;
 use std::collections::HashMap;
 
 use brigade_core::event::{Act, Event};
-use brigade_core::mail::with_message;
 use brigade_core::projection::{Card, MemberActivity, Person};
+use brigade_core::wire::inbox::with_message;
 use brigade_wire::task::Status;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;

@@ -6,6 +6,7 @@ use brigade_core::mail::{self, InboxFilter};
 use brigade_core::protocol_text;
 use brigade_core::store::{Mail, Mark};
 use brigade_core::text;
+use brigade_core::wire::inbox::with_message;
 use brigade_wire::body::Body;
 use brigade_wire::message::Message;
 use brigade_wire::name::MemberName;
@@ -64,7 +65,7 @@ fn render(mail: &[Mail]) -> Result<String, CliError> {
     let room = output::width().map_or(usize::MAX, |width| width.saturating_sub(2));
     let mut text = String::new();
     for entry in mail {
-        let shown = mail::with_message(&entry.json, |message| message.map(|m| show(&m, room)));
+        let shown = with_message(&entry.json, |message| message.map(|m| show(&m, room)));
         let shown = shown.map_err(CliError::failed)?;
         // Skip entries that are not messages, as Claude Code does.
         if let Some(shown) = shown {

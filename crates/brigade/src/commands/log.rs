@@ -17,7 +17,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 pub(crate) async fn run(context: &Context, follow: bool, work: bool) -> Result<u8, CliError> {
     let team = team(context).await?;
-    let (mut feed, _) = context.store.chronicle(&team).await?;
+    let (mut feed, _) = context.store.event_stream(&team).await?;
     let mut story = if work {
         LogFormatter::with_work(TimeZone::system())
     } else {

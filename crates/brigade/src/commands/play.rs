@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use brigade_agents::driver::{self, Access};
-use brigade_core::roster;
 use brigade_core::seat::Seat;
 use brigade_core::store::NoteKind;
+use brigade_core::wire::backend;
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::team::Team;
 use rustix::process::setsid;
@@ -83,7 +83,7 @@ async fn play(
         AccessLevel::Ask => Access::Ask,
         AccessLevel::Full => Access::Full,
     };
-    let first = seat.store.kept(team, name, NoteKind::Memory).await?.is_none();
+    let first = seat.store.get_note(team, name, NoteKind::Memory).await?.is_none();
     let ours = host.leads(&seat).await?;
     // In a NATS store the server authenticates senders, so messages need no signature.
     let is_signed = ours && context.home().engine().is_none();
@@ -123,7 +123,7 @@ async fn is_alone(host: &Host, seat: &Seat) -> Result<bool, CliError> {
         match host.registry.member(&seat.team, &name)? {
             Some(spec) if spec.place != Place::Native => {}
             // A member without a process writes through brigade commands.
-            None if other.backend_type().as_deref() == Some(roster::BACKEND) => {}
+            None if other.backend_type().as_deref() == Some(backend::PROCESS) => {}
             _ => return Ok(false),
         }
     }

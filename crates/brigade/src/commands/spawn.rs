@@ -3,6 +3,7 @@
 use brigade_agents::driver::{Access, Choice};
 use brigade_core::roster::{self, MemberPlan};
 use brigade_core::seat::Seat;
+use brigade_core::wire::backend;
 use brigade_host::spawn;
 use brigade_host::spec::{ApprovalAuthority, MemberSpec, Place};
 use brigade_wire::name::MemberName;
@@ -15,9 +16,6 @@ use crate::error::{CliError, Trouble};
 use crate::output::{self, STRONG};
 use crate::slow_notice::patiently;
 use crate::{exit, progress};
-
-/// Backend type in the roster for members that brigade runs.
-const BACKEND: &str = "process";
 
 pub(crate) async fn run(context: &Context, asked: &Spawn) -> Result<u8, CliError> {
     let choice = spawn::known_agent(&asked.agent)?;
@@ -44,7 +42,7 @@ async fn here(
             model: asked.model.as_deref().unwrap_or("unknown"),
             prompt: prompt.as_deref().unwrap_or_default(),
             cwd: &cwd(),
-            backend_type: BACKEND,
+            backend_type: backend::PROCESS,
         };
         patiently(roster::join(&seat, name, member)).await?;
     }

@@ -5,6 +5,7 @@ mod list;
 pub(super) mod show;
 
 use brigade_core::roster::{self, MemberPlan, SkipChecks, TeamPlan};
+use brigade_core::wire::backend;
 use brigade_wire::name::{MemberName, TeamName};
 use serde_json::json;
 
@@ -16,9 +17,6 @@ use crate::error::{CliError, Trouble, members_hint};
 use crate::exit;
 use crate::output::{self, STRONG};
 use crate::slow_notice::{patiently, saying};
-
-/// Backend type in the roster for members that brigade runs: plain processes, not tmux panes.
-const BACKEND: &str = "process";
 
 pub(crate) async fn run(global: Global, command: TeamCommand) -> Result<u8, CliError> {
     match command {
@@ -78,7 +76,8 @@ async fn delete(context: &Context, force: SkipChecks) -> Result<u8, CliError> {
 async fn join(context: &Context, member: &TeamJoin) -> Result<u8, CliError> {
     let TeamJoin { name, agent_type, model, prompt } = member;
     let seat = context.seat_or(name).await?;
-    let plan = MemberPlan { agent_type, model, prompt, cwd: &cwd(), backend_type: BACKEND };
+    let plan =
+        MemberPlan { agent_type, model, prompt, cwd: &cwd(), backend_type: backend::PROCESS };
     let color = patiently(roster::join(&seat, name, plan)).await?;
     let team = &seat.team;
     if context.json {

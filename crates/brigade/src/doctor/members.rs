@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::fs;
 
 use brigade_core::event::{Event, Record};
-use brigade_core::mail::with_message;
 use brigade_core::pulse::{Process, State};
 use brigade_core::store::Question;
+use brigade_core::wire::inbox::with_message;
 use brigade_wire::body::Body;
 use brigade_wire::inbox::Inbox;
 use brigade_wire::member::Member;

@@ -1,7 +1,7 @@
 //! Delivery status of messages, and requests with their answers.
 
 use super::*;
-use crate::event_log::RecordLookup;
+use crate::store::event_log::RecordLookup;
 
 #[test]
 fn delivery_status_of_messages() {

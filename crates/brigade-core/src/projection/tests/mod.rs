@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::*;
 use crate::event::MessageKey;
-use crate::event_log::Held;
+use crate::store::event_log::Held;
 
 /// Builds the state of a team from events at given seconds.
 #[derive(Default)]

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use brigade_core::event::{Event, Record};
-use brigade_core::event_log::{Batch, Held};
+use brigade_core::store::event_log::{Batch, Held};
 use jiff::{SignedDuration, Timestamp};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -5,8 +5,8 @@
 //! found from that message, without a scan from the first of possibly a million.
 
 use brigade_core::event::Event;
-use brigade_core::mail::with_message;
 use brigade_core::projection::{Kind, Letter, TeamProjection};
+use brigade_core::wire::inbox::with_message;
 use brigade_wire::message::Message;
 
 use crate::screen::Screen;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use brigade_core::approvals::{Approval, Wanted};
 use brigade_core::event::{Act, Ending, Event, Record};
-use brigade_core::event_log::Spot;
-use brigade_core::mail::with_message;
 use brigade_core::projection::{self, At, DeliveryStatus, Kind, Letter, MemberActivity, Person};
+use brigade_core::store::event_log::Spot;
+use brigade_core::wire::inbox::with_message;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use serde_json::value::RawValue;

@@ -1,6 +1,7 @@
 //! Details of the selected member.
 
 use brigade_core::projection::{Kind, Person};
+use brigade_core::wire::backend;
 use brigade_wire::task::Status;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
@@ -206,12 +207,12 @@ fn facts(screen: &Screen, person: &Person, width: usize) -> Vec<Line<'static>> {
 fn process_text(screen: &Screen, person: &Person) -> String {
     let entry = person.entry.clone().unwrap_or_default();
     let backend = match entry.backend_type.as_deref() {
-        Some("tmux") => match entry.tmux_pane_id.as_deref() {
+        Some(backend::TMUX) => match entry.tmux_pane_id.as_deref() {
             Some(pane) if !pane.is_empty() => format!("in tmux, pane {}", one_line(pane)),
             _ => "in tmux".into(),
         },
-        Some("in-process") => "in the lead's process".into(),
-        Some("process") => "as a separate process".into(),
+        Some(backend::IN_PROCESS) => "in the lead's process".into(),
+        Some(backend::PROCESS) => "as a separate process".into(),
         other => one_line(other.unwrap_or_default()),
     };
     let vital = screen.vitals.get(&*person.name);

@@ -2,7 +2,7 @@
 
 use brigade_core::board;
 use brigade_core::depth::{self, MailBacklog};
-use brigade_core::store::Strain;
+use brigade_core::store::RetryStats;
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::task::{Status, Task};
 use brigade_wire::team::Team;
@@ -33,7 +33,7 @@ struct TeamMetrics {
     tasks: TaskCounts,
     mailboxes: Vec<Mailbox>,
     /// Conflicts, retries and reconnects of all its running members' processes. Commands are not included.
-    strain: Strain,
+    strain: RetryStats,
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -116,7 +116,7 @@ impl TeamMetrics {
             |team| team.members().filter_map(|member| member.name()?.parse().ok()).collect(),
         );
         let now = context.clock.now();
-        let (mut mailboxes, mut strain) = (Vec::new(), Strain::default());
+        let (mut mailboxes, mut strain) = (Vec::new(), RetryStats::default());
         for name in names {
             let depth = depth::depth(context.store.as_ref(), &team, &name).await?;
             strain = strain + depth.strain.unwrap_or_default();
@@ -158,8 +158,8 @@ pub(super) fn render(metrics: &Metrics) -> String {
             ]);
         }
         text.push_str(&table.render("  ", output::width()));
-        let Strain { conflicts, retries, reconnects } = strain;
-        if *strain != Strain::default() {
+        let RetryStats { conflicts, retries, reconnects } = strain;
+        if *strain != RetryStats::default() {
             text.push_str(&format!(
                 "  {FAINT}its members' processes: {conflicts} conflicts, {retries} retries, {reconnects} reconnects{FAINT:#}\n"
             ));

@@ -14,7 +14,7 @@
 //! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
 //! # let bob = lead.of("bob".parse()?);
 //! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
-//! let (mut feed, library) = lead.store.chronicle(&lead.team).await?;
+//! let (mut feed, library) = lead.store.event_stream(&lead.team).await?;
 //! let batch = feed.next().await.ok_or("nothing happened")?;
 //! let (spot, record) = &batch.records[0];
 //! assert_eq!(library.record(*spot).map(|found| found.at), Some(record.at));
@@ -27,12 +27,46 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 
+use async_trait::async_trait;
 use brigade_wire::name::TeamName;
 use jiff::SignedDuration;
 use tokio::sync::mpsc;
 
-use crate::event::Record;
-use crate::store::{Store, StoreError, Watch};
+use super::{Actor, StoreError};
+use crate::event::{Event, Record};
+
+/// The recorded events of a team.
+#[async_trait]
+pub trait EventLog: fmt::Debug + Send + Sync {
+    /// Records an event that is not a change of a document.
+    async fn record(&self, team: &TeamName, event: Event, by: &Actor) -> Result<(), StoreError>;
+
+    /// Returns all recorded events of the team, in order of time.
+    async fn history(&self, team: &TeamName) -> Result<Vec<Record>, StoreError>;
+
+    /// Like [`EventLog::history`] without work events, which are by far the most numerous.
+    async fn history_without_work(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {
+        let mut records = self.history(team).await?;
+        records.retain(|record| !matches!(record.event, Event::Worked { .. }));
+        Ok(records)
+    }
+
+    /// Subscribes to the events of the team from now on.
+    async fn watch(&self, team: &TeamName) -> Result<Watch, StoreError>;
+
+    /// Like [`EventLog::watch`], for readers that ignore work events and need not be woken by them.
+    async fn watch_without_work(&self, team: &TeamName) -> Result<Watch, StoreError> {
+        self.watch(team).await
+    }
+
+    /// Streams the history of the team followed by live events; for a deleted team, only the history.
+    async fn event_stream(
+        &self,
+        team: &TeamName,
+    ) -> Result<(Feed, RecordLookupHandle), StoreError> {
+        held(self, team).await
+    }
+}
 
 /// Position of a record, valid in the library that came with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,6 +122,40 @@ impl Feed {
     }
 }
 
+/// A stream of the events of a team.
+pub struct Watch {
+    /// Shared: in a large team, each record waits in many watches but exists once.
+    events: mpsc::UnboundedReceiver<Arc<Record>>,
+    /// Stops the producer when dropped.
+    _source: Box<dyn Send + Sync>,
+}
+
+impl Watch {
+    /// A watch that receives from `events` and keeps `source` alive.
+    pub fn new(
+        events: mpsc::UnboundedReceiver<Arc<Record>>,
+        source: impl Send + Sync + 'static,
+    ) -> Self {
+        Self { events, _source: Box::new(source) }
+    }
+
+    /// Waits for the next event; `None` when the watch has ended.
+    pub async fn next(&mut self) -> Option<Record> {
+        self.next_shared().await.map(Arc::unwrap_or_clone)
+    }
+
+    /// Like [`Watch::next`], without cloning the record.
+    pub async fn next_shared(&mut self) -> Option<Arc<Record>> {
+        self.events.recv().await
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watch")
+    }
+}
+
 /// Looks up records by position.
 pub trait RecordLookup: fmt::Debug + Send + Sync {
     /// Returns the record at that position, if it is still available.
@@ -128,7 +196,7 @@ const MAX_BATCH: usize = 4096;
 pub const BATCHES: usize = 4;
 
 /// Event stream for a store that has no journal files: the records are kept in memory.
-pub async fn held<S: Store + ?Sized>(
+async fn held<S: EventLog + ?Sized>(
     store: &S,
     team: &TeamName,
 ) -> Result<(Feed, RecordLookupHandle), StoreError> {
