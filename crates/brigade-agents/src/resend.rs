@@ -25,7 +25,7 @@
 //! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
 //! mail::send(&lead, "bob", "hello").await?;
 //! // Bob has not taken it out of the inbox yet, so nothing is missing.
-//! let again = resend_lost_mail(&bob, &Heard::default(), &Shown::default()).await?;
+//! let report = resend_lost_mail(&bob, &Heard::default(), &Shown::default()).await?;
 //! assert!(report.sent.is_empty());
 //! # Ok(())
 //! # }

@@ -1,43 +1,16 @@
-//! Keeps the team files of this host and the shared store in step, so that one team spans several
-//! hosts.
+//! Keeps the team files of this host and the store that all hosts share in step, so that one team spans
+//! several hosts.
 //!
 //! Claude Code only knows its own files. On each host that has native members, a link therefore copies
-//! mail, tasks and the roster between these files and the store that all hosts share. It uses the
-//! shared store only through [`Store`].
-//!
-//! - `roster` synchronizes the rosters. `member_decision` decides which members run here. `member_host` stores the host
-//!   of each member in the shared store.
-//! - `mail` carries mail out and in, and reports which mail was read.
-//! - `board` synchronizes tasks, with `task_decision` deciding; the shared store wins. `new_task` handles tasks
-//!   created here.
-//! - `saved_state` is the state that survives a restart. `link_event` contains the events a link reports.
-//!
-//! # Why nothing is copied in circles
-//!
-//! Each member is *local* or *remote*, never both: its entry in the files of this host either has the
-//! marker of a link ([`REMOTE`](brigade_core::wire::backend::REMOTE)) or does not. Mail leaves the files only from inboxes of remote
-//! members, and only if a local member wrote it. Mail enters the files only in inboxes of local
-//! members. So no link, on any host, picks up mail that a link has put somewhere.
-//!
-//! # Why every message arrives once
-//!
-//! A message keeps its id on its way; a message without one gets an id derived from its content. If it
-//! is unknown whether a message was sent, the link first searches the history of its mailbox: in the
-//! shared store on the way out, in the files on the way in. That is the case after a start and after
-//! every error. A message is marked only after it was sent. A link that dies in between therefore finds
-//! the message unmarked, searches, and marks it.
-//!
-//! The link's saved state ([`LinkStateStore`]) is used to distinguish a change from an old state. It may be
-//! lost: then the shared store wins for all tasks, the authors of lost changes are informed, and no
-//! member is removed from the team.
+//! mail, tasks and the roster between these files and the shared store.
 //!
 //! ```no_run
 //! use std::sync::Arc;
 //!
 //! use brigade_core::clock::SystemClock;
-//! use brigade_link::{LinkConfig, Link, LinkError, LinkStateStore, Pace};
 //! use brigade_core::store::Store;
 //! use brigade_files::FileStore;
+//! use brigade_link::{Link, LinkConfig, LinkError, LinkStateStore, Pace};
 //!
 //! async fn link(
 //!     local: Arc<FileStore>,
@@ -53,12 +26,47 @@
 //!         speaks_for: Default::default(),
 //!         signer: None,
 //!         notebook,
-//!         hears: Arc::new(|news| println!("{news:?}")),
+//!         hears: Arc::new(|event| println!("{event:?}")),
 //!         pace: Pace::default(),
 //!     })?;
 //!     link.once().await
 //! }
 //! ```
+//!
+//! # Parts
+//!
+//! - `run` reacts to events of both sides; `pass` does the pending work.
+//! - `roster` synchronizes the rosters. `member_decision` decides which members run here, `member_host`
+//!   stores the host of each member in the shared store, `team_config` writes single entries.
+//! - `mail` carries mail out and in, and reports which mail was read. `notice` informs local members.
+//! - `board` synchronizes tasks; `task_decision` decides, and the shared store wins. `new_task` handles
+//!   tasks created here.
+//! - `saved_state` is the state that survives a restart. `link_event` has the events a link reports.
+//!
+//! # Why nothing is copied in circles
+//!
+//! Each member is *local* or *remote*, never both: its entry in the files of this host either has the
+//! marker of a link ([`REMOTE`](brigade_core::wire::backend::REMOTE)) or does not. Mail leaves the files
+//! only from inboxes of remote members, and only if a local member wrote it. Mail enters the files only in
+//! inboxes of local members. So no link, on any host, picks up mail that a link has put somewhere.
+//!
+//! # Why every message arrives once
+//!
+//! A message keeps its id on its way; a message without one gets an id derived from its content. If it
+//! is unknown whether a message was sent, the link first searches the history of its mailbox: in the
+//! shared store on the way out, in the files on the way in. That is the case after a start and after
+//! every error. A message is marked only after it was sent. A link that dies in between therefore finds
+//! the message unmarked, searches, and marks it.
+//!
+//! The link's saved state ([`LinkStateStore`]) distinguishes a change from an old state. It may be lost:
+//! then the shared store wins for all tasks, the authors of lost changes are informed, and no member is
+//! removed from the team.
+//!
+//! # What it must not do
+//!
+//! - It uses the shared store only through [`Store`], and sends only mail that local members wrote.
+//! - It waits for the shared store only as long as [`Pace`] allows, and holds no lock of Claude Code meanwhile.
+//! - It reads no environment variables, prints nothing and starts no processes.
 
 #![forbid(unsafe_code)]
 
