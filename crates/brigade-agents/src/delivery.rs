@@ -32,7 +32,7 @@ pub struct Item {
 
 /// Items sent to the agent together, identified by a number that survives restarts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Batch {
+struct MailBatch {
     number: u64,
     #[serde(rename = "parcels")]
     items: Vec<Item>,
@@ -67,7 +67,7 @@ pub struct SavedState {
     last_number: u64,
     /// The batches sent to the agent in the current turn.
     #[serde(rename = "given")]
-    sent: Vec<Batch>,
+    sent: Vec<MailBatch>,
     /// Whether a turn is running.
     #[serde(rename = "turn")]
     in_turn: bool,
@@ -246,7 +246,7 @@ impl Delivery {
     /// The agent is ready. Batches it does not remember are sent again before anything else.
     fn ready(&mut self, session: &str, actions: &mut Vec<Action>) {
         let sent = std::mem::take(&mut self.saved.sent);
-        let (received, lost): (Vec<Batch>, Vec<Batch>) =
+        let (received, lost): (Vec<MailBatch>, Vec<MailBatch>) =
             sent.into_iter().partition(|batch| batch.state == BatchState::Received);
         self.saved.sent = lost;
         if !received.is_empty() && self.saved.in_turn {
@@ -314,7 +314,8 @@ impl Delivery {
             None => {
                 self.saved.last_number += 1;
                 let number = self.saved.last_number;
-                let batch = Batch { number, items: self.take_items(), state: BatchState::Unknown };
+                let batch =
+                    MailBatch { number, items: self.take_items(), state: BatchState::Unknown };
                 self.saved.sent.push(batch);
                 self.saved.sent.len() - 1
             }
@@ -353,7 +354,7 @@ impl Delivery {
         items
     }
 
-    fn render(&self, batch: &Batch) -> String {
+    fn render(&self, batch: &MailBatch) -> String {
         let texts: Vec<&str> = batch.items.iter().map(|item| item.text.as_str()).collect();
         let heading = self.saved.heading(&self.address, batch.number);
         format!("{heading}\n{}", texts.join("\n"))
@@ -364,7 +365,7 @@ fn resume_item() -> Item {
     Item { message: None, text: RESUME_PROMPT.to_owned() }
 }
 
-fn keys(batches: &[Batch]) -> Vec<MessageKey> {
+fn keys(batches: &[MailBatch]) -> Vec<MessageKey> {
     let items = batches.iter().flat_map(|batch| &batch.items);
     items.filter_map(|item| item.message).collect()
 }

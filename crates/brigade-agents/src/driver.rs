@@ -25,7 +25,7 @@ pub(crate) mod in_process;
 mod limit;
 mod lines;
 mod rpc;
-mod words;
+mod text;
 
 pub(crate) use self::agents::IN_PROCESS;
 pub use self::agents::{AGENTS, Choice, agent};

@@ -25,8 +25,8 @@
 //! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
 //! mail::send(&lead, "bob", "hello").await?;
 //! // Bob has not taken it out of the inbox yet, so nothing is missing.
-//! let again = resend_lost_mail(&bob, &Heard::default(), &Shown::default()).await?;
-//! assert!(again.sent.is_empty());
+//! let report = resend_lost_mail(&bob, &Heard::default(), &Shown::default()).await?;
+//! assert!(report.sent.is_empty());
 //! # Ok(())
 //! # }
 //! ```
@@ -46,7 +46,7 @@ use crate::delivery::RESUME_PROMPT;
 use brigade_core::authority;
 use brigade_core::clock::wire_time;
 use brigade_core::event::{Event, MessageKey, Record};
-use brigade_core::hash::Fnv;
+use brigade_core::hash::hash_128;
 use brigade_core::mail::{self, MailError};
 use brigade_core::seat::Seat;
 use brigade_core::store::{Mark, Outgoing, StoreError};
@@ -148,8 +148,8 @@ pub async fn resend_lost_mail(
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     authority::require_teammate(seat, &team, "have its mail resent")?;
-    let mut again = ResendReport::default();
-    let mailbox = Mailbox::read(seat, &team).await?;
+    let mut report = ResendReport::default();
+    let mailbox = TrackedMailbox::read(seat, &team).await?;
     let mut shown = mailbox.expand(known);
     let turns: Vec<String> = heard.turns.iter().map(|turn| unescape(turn)).collect();
     let envelopes = Envelopes::new(&turns);
@@ -175,9 +175,9 @@ pub async fn resend_lost_mail(
         }
         seat.store.send(&seat.team, &seat.name, &tracked.next_copy(seat, &team)).await?;
         tracing::info!(team = %seat.team, member = %seat.name, from, "resent");
-        again.sent.push(tracked.key);
+        report.sent.push(tracked.key);
     }
-    again.shown = mailbox.compact(&shown);
+    report.shown = mailbox.compact(&shown);
     if let (Some(turn), Some(lead)) = (&heard.unfinished, team.lead().and_then(|lead| lead.name()))
     {
         let message = Outgoing {
@@ -191,17 +191,17 @@ pub async fn resend_lost_mail(
             lead_sig: None,
             team_created: team.created_at().unwrap_or_default(),
         };
-        again.go_on = !mailbox.all.contains(&message.key());
-        if again.go_on {
+        report.go_on = !mailbox.all.contains(&message.key());
+        if report.go_on {
             seat.store.send(&seat.team, &seat.name, &sign(seat, message)).await?;
         }
     }
-    Ok(again)
+    Ok(report)
 }
 
 /// The seat's mailbox, from the journal and the inbox.
 #[derive(Default)]
-struct Mailbox {
+struct TrackedMailbox {
     /// The messages meant for the model, oldest first.
     messages: Vec<TrackedMessage>,
     /// Every message that was ever in the mailbox.
@@ -224,7 +224,7 @@ struct TrackedMessage {
     last: (MessageKey, Timestamp),
 }
 
-impl Mailbox {
+impl TrackedMailbox {
     async fn read(seat: &Seat, team: &Team<'_>) -> Result<Self, StoreError> {
         let records = seat.store.mailbox_history(&seat.team, &seat.name).await?;
         let mut mailbox = Self::default();
@@ -334,12 +334,7 @@ fn sign(seat: &Seat, message: Outgoing) -> Outgoing {
 
 /// Derives a UUID from these parts; the same parts always give the same UUID.
 fn derived_id(parts: &[&[u8]]) -> String {
-    let half = |salt: &[u8]| {
-        let hash = parts.iter().fold(Fnv::default().field(salt), |hash, part| hash.field(part));
-        u128::from(hash.finish())
-    };
-    let bits = (half(b"first") << 64) | half(b"second");
-    Builder::from_random_bytes(bits.to_be_bytes()).into_uuid().to_string()
+    Builder::from_random_bytes(hash_128(["first", "second"], parts)).into_uuid().to_string()
 }
 
 #[cfg(test)]

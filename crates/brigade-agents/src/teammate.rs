@@ -20,11 +20,11 @@
 //! }
 //! ```
 
+mod config;
 mod conversation;
-mod life;
 mod mailroom;
-mod plan;
 mod report;
+mod running_agent;
 mod vitals;
 mod work_recorder;
 
@@ -39,11 +39,11 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use uuid::Uuid;
 
+pub use self::config::Plan;
 use self::conversation::{ConversationEnd, EventEffect, next_line};
-pub use self::life::Player;
-use self::life::RunningAgent;
-pub use self::plan::Plan;
 use self::report::Turn;
+pub use self::running_agent::Player;
+use self::running_agent::RunningAgent;
 use self::vitals::Vitals;
 use self::work_recorder::WorkRecorder;
 use crate::delivery::{Delivery, SavedState};
@@ -147,7 +147,7 @@ struct SavedTeammate {
 
 /// A running member.
 struct Teammate<S> {
-    plan: Plan,
+    config: Plan,
     driver: Box<dyn Driver>,
     delivery: Delivery,
     team_created: u64,
@@ -183,36 +183,36 @@ struct Teammate<S> {
 ///
 /// Dropping the future ends the agent's program and all processes it started, but leaves the member on
 /// the team. Running the member again resumes its session and delivers the mail it has not seen.
-pub async fn run(plan: Plan) -> Result<(), TeammateError> {
+pub async fn run(config: Plan) -> Result<(), TeammateError> {
     let (_sender, typed) = mpsc::unbounded_channel();
-    run_observed(plan, typed, |_| {}).await
+    run_observed(config, typed, |_| {}).await
 }
 
 /// Like [`run`], but also passes each event to `observer` and accepts typed lines from `typed`. The
 /// member keeps running when `typed` is closed.
 pub async fn run_observed<S: FnMut(TeammateEvent)>(
-    plan: Plan,
+    config: Plan,
     typed: mpsc::UnboundedReceiver<String>,
     mut observer: S,
 ) -> Result<(), TeammateError> {
-    let recorder = WorkRecorder::new(plan.seat.clone());
+    let recorder = WorkRecorder::new(config.seat.clone());
     let observe = |event| {
         recorder.observe(&event);
         observer(event);
     };
-    let result = run_until_left(plan, typed, observe).await;
+    let result = run_until_left(config, typed, observe).await;
     recorder.finish().await;
     result
 }
 
 async fn run_until_left<S: FnMut(TeammateEvent)>(
-    plan: Plan,
+    config: Plan,
     typed: mpsc::UnboundedReceiver<String>,
     observer: S,
 ) -> Result<(), TeammateError> {
-    let mut watch = plan.seat.store.watch_without_work(&plan.seat.team).await?;
-    wait_for_roster_entry(&plan.seat).await?;
-    let mut teammate = Teammate::new(plan, observer).await?;
+    let mut watch = config.seat.store.watch_without_work(&config.seat.team).await?;
+    wait_for_roster_entry(&config.seat).await?;
+    let mut teammate = Teammate::new(config, observer).await?;
     let mut typed = Some(typed);
     let mut failed_starts = 0;
     loop {
@@ -235,9 +235,9 @@ async fn run_until_left<S: FnMut(TeammateEvent)>(
                 }
                 died
             }
-            Err(error) => Some(format!("cannot start {}: {error}", teammate.plan.agent.program)),
+            Err(error) => Some(format!("cannot start {}: {error}", teammate.config.agent.program)),
         };
-        let Some(why) = exit_reason else { return release_tasks(&teammate.plan.seat).await };
+        let Some(why) = exit_reason else { return release_tasks(&teammate.config.seat).await };
         let start_failed = began.elapsed() < SUCCESSFUL_RUN && !teammate.completed_turn;
         failed_starts = if start_failed { failed_starts + 1 } else { 1 };
         teammate.handle_exit(&why);
@@ -294,8 +294,8 @@ fn with_last_output(why: String, output: &str) -> String {
 }
 
 impl<S: FnMut(TeammateEvent)> Teammate<S> {
-    async fn new(plan: Plan, observer: S) -> Result<Self, TeammateError> {
-        let seat = &plan.seat;
+    async fn new(config: Plan, observer: S) -> Result<Self, TeammateError> {
+        let seat = &config.seat;
         let (team_created, joined, generation, lead) = {
             let config = seat.config().await?;
             let team = seat.read(&config)?;
@@ -318,13 +318,13 @@ impl<S: FnMut(TeammateEvent)> Teammate<S> {
             plan_approved: false,
             session_minute: 0,
         });
-        let access = match plan.launch.access {
+        let access = match config.launch.access {
             Access::ReadOnly if saved.plan_approved => Access::Ask,
             access => access,
         };
         let address = format!("{}@{}", seat.name, seat.team);
-        let delivery = Delivery::new(address, plan.agent.can.mid_turn, saved.delivery);
-        let driver = (plan.agent.driver)(plan.launch.clone());
+        let delivery = Delivery::new(address, config.agent.can.mid_turn, saved.delivery);
+        let driver = (config.agent.driver)(config.launch.clone());
         Ok(Self {
             driver,
             delivery,
@@ -346,13 +346,13 @@ impl<S: FnMut(TeammateEvent)> Teammate<S> {
             activity: None,
             vitals: Vitals::default(),
             observer,
-            plan,
+            config,
         })
     }
 
     /// Waits until the agent's session can be resumed.
     async fn wait_to_resume(&mut self) {
-        let waits = self.plan.agent.can.resumes == ResumeTiming::NextMinute
+        let waits = self.config.agent.can.resumes == ResumeTiming::NextMinute
             && self.delivery.saved().session.is_some();
         if waits && self.this_minute() == self.session_minute {
             (self.observer)(TeammateEvent::Trouble(
@@ -367,15 +367,15 @@ impl<S: FnMut(TeammateEvent)> Teammate<S> {
 
     /// The current minute, counted from 1970.
     fn this_minute(&self) -> i64 {
-        self.plan.seat.clock.now().as_second().div_euclid(60)
+        self.config.seat.clock.now().as_second().div_euclid(60)
     }
 
     /// Starts the agent's program and resumes its session if it has one, or creates the next worker.
     fn start(&mut self) -> std::io::Result<RunningAgent> {
         let resume = self.delivery.saved().session.clone();
-        let launch = LaunchOptions { access: self.access, resume, ..self.plan.launch.clone() };
-        self.driver = (self.plan.agent.driver)(launch);
-        let agent = match &self.plan.player {
+        let launch = LaunchOptions { access: self.access, resume, ..self.config.launch.clone() };
+        self.driver = (self.config.agent.driver)(launch);
+        let agent = match &self.config.player {
             Player::Program(start) => {
                 let invocation = self.driver.invocation();
                 let mut start = start.clone();
@@ -385,7 +385,7 @@ impl<S: FnMut(TeammateEvent)> Teammate<S> {
                 RunningAgent::Program(Box::new(Program::start(&start)?))
             }
             Player::Workers(workers) => {
-                RunningAgent::Worker(worker::RunningWorker::start(workers, &self.plan.seat))
+                RunningAgent::Worker(worker::RunningWorker::start(workers, &self.config.seat))
             }
         };
         (self.observer)(TeammateEvent::Started);
@@ -409,7 +409,7 @@ impl<S: FnMut(TeammateEvent)> Teammate<S> {
         };
         // Plain data; this cannot fail.
         let note = serde_json::to_vec(&saved).unwrap_or_default();
-        let seat = self.plan.seat.clone();
+        let seat = self.config.seat.clone();
         while let Err(error) =
             seat.store.put_note(&seat.team, &seat.name, NoteKind::Memory, Some(&note)).await
         {
@@ -420,14 +420,14 @@ impl<S: FnMut(TeammateEvent)> Teammate<S> {
 
     /// Logs and reports an error that a later attempt may resolve.
     fn trouble(&mut self, what: &str, error: &dyn std::error::Error) {
-        let (team, member) = (&self.plan.seat.team, &self.plan.seat.name);
+        let (team, member) = (&self.config.seat.team, &self.config.seat.name);
         tracing::warn!(%team, %member, %error, what);
         (self.observer)(TeammateEvent::Trouble(format!("{what}: {error}")));
     }
 
     /// Handles the end of the agent's program before it is restarted.
     fn handle_exit(&mut self, why: &str) {
-        tracing::warn!(team = %self.plan.seat.team, member = %self.plan.seat.name, why, "the agent's program ended");
+        tracing::warn!(team = %self.config.seat.team, member = %self.config.seat.name, why, "the agent's program ended");
         (self.observer)(TeammateEvent::Trouble(why.to_owned()));
         self.delivery.agent_exited();
         self.ready = false;

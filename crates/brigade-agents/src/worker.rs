@@ -47,7 +47,7 @@
 //! # }
 //! ```
 
-mod life;
+mod running_worker;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -57,7 +57,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
-pub(crate) use self::life::RunningWorker;
+pub(crate) use self::running_worker::RunningWorker;
 use crate::driver::Verdict;
 use crate::driver::in_process::WorkerOutput;
 use brigade_core::seat::Seat;

@@ -45,7 +45,7 @@ use uuid::Uuid;
 use crate::authority::{self, Denied};
 use crate::clock::wire_time;
 use crate::event::{Event, MessageKey};
-use crate::hash::Fnv;
+use crate::hash::derived_uuid;
 use crate::seat::Seat;
 use crate::signature::Signer;
 use crate::store::{Mail, Mark, Outgoing, Receipt, StoreError};
@@ -242,13 +242,14 @@ pub async fn send_once<'w>(
     let team = seat.read(&config)?;
     let mut message = build_unsigned(seat, &team, text)?;
     let created = team.created_at().unwrap_or_default();
-    let half = |salt: &str| {
-        let hash = Fnv::default().field(salt.as_bytes()).field(seat.team.as_str().as_bytes());
-        let hash = hash.field(&created.to_le_bytes()).field(seat.name.as_str().as_bytes());
-        hash.field(to.as_str().as_bytes()).field(what.as_bytes()).finish()
-    };
-    let id = (u128::from(half("high")) << 64) | u128::from(half("low"));
-    message.msg_id = uuid::Builder::from_custom_bytes(id.to_be_bytes()).into_uuid().to_string();
+    let id = derived_uuid(&[
+        seat.team.as_str().as_bytes(),
+        &created.to_le_bytes(),
+        seat.name.as_str().as_bytes(),
+        to.as_str().as_bytes(),
+        what.as_bytes(),
+    ]);
+    message.msg_id = id.to_string();
     let records = seat.store.mailbox_history(&seat.team, to).await?;
     if records.iter().any(|record| record.event.message() == Some(message.key())) {
         return Ok(Receipt { msg_id: message.msg_id, waits: None });

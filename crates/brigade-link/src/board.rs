@@ -7,10 +7,10 @@ use std::time::Duration;
 use brigade_wire::name::{MemberName, TaskId};
 use brigade_wire::task::Task;
 
-use super::memory::SyncedTask;
 use super::pass::PendingSync;
 use super::roster::MemberSides;
-use super::step::{TaskAction, TaskHistory, decide};
+use super::saved_state::SyncedTask;
+use super::task_decision::{TaskAction, TaskHistory, decide};
 use super::{Link, LinkError, LinkEvent, link_actor};
 use brigade_core::event::Event;
 use brigade_core::store::{Actor, BoardStore, Document, EventLog, TeamStore};
@@ -31,14 +31,14 @@ impl Link {
         if !work.every_task && work.tasks.is_empty() {
             return Ok(());
         }
-        let ends = self.ends.clone();
+        let config = self.config.clone();
         self.recall().await?;
         let mut ids = work.tasks.clone();
-        let local = ends.local.tasks(&ends.team).await.map_err(LinkError::Here)?;
+        let local = config.local.tasks(&config.team).await.map_err(LinkError::Here)?;
         // Tasks created here come first, because tasks that refer to them need their numbers.
         let mut new: BTreeSet<TaskId> = local.iter().map(|(id, _)| *id).collect();
         if work.every_task {
-            let shared = ends.far(ends.far.tasks(&ends.team)).await?;
+            let shared = config.call_shared(config.far.tasks(&config.team)).await?;
             // Most are in step and need no further check.
             for (id, document) in &shared {
                 let same = local
@@ -71,8 +71,9 @@ impl Link {
         if !self.state.fresh || self.synced_before.is_some() {
             return Ok(());
         }
-        let ends = &self.ends;
-        let history = ends.local.history_without_work(&ends.team).await.map_err(LinkError::Here)?;
+        let config = &self.config;
+        let history =
+            config.local.history_without_work(&config.team).await.map_err(LinkError::Here)?;
         let mut synced = std::collections::HashSet::new();
         for record in history {
             match record.event {
@@ -93,10 +94,10 @@ impl Link {
         id: TaskId,
         sides: &MemberSides,
     ) -> Result<(), LinkError> {
-        let ends = self.ends.clone();
+        let config = self.config.clone();
         for _ in 0..MAX_ATTEMPTS {
-            let local = ends.local.task(&ends.team, id).await.map_err(LinkError::Here)?;
-            let shared = ends.far(ends.far.task(&ends.team, id)).await?;
+            let local = config.local.task(&config.team, id).await.map_err(LinkError::Here)?;
+            let shared = config.call_shared(config.far.task(&config.team, id)).await?;
             let recently_written =
                 self.written_tasks.get(&id).is_some_and(|at| at.elapsed() < LATE_WRITE);
             let synced_before = self.was_synced(id, local.as_ref());
@@ -122,7 +123,7 @@ impl Link {
         (local, shared): (Option<&Document>, Option<&Document>),
         sides: &MemberSides,
     ) -> Result<(), LinkError> {
-        let ends = self.ends.clone();
+        let config = self.config.clone();
         let number = id.get();
         match (action, local, shared) {
             (TaskAction::Same, _, Some(shared)) => self.set_synced(id, shared),
@@ -133,8 +134,8 @@ impl Link {
                 let done = match self.author(id, [Some(local), Some(shared)], sides) {
                     Some(by) => {
                         let (task, at) = (&local.bytes, shared.revision);
-                        let call = ends.far.replace_task(&ends.team, id, task, at, &by);
-                        ends.far(call).await.map(Some)
+                        let call = config.far.replace_task(&config.team, id, task, at, &by);
+                        config.call_shared(call).await.map(Some)
                     }
                     None => Ok(None),
                 };
@@ -160,7 +161,7 @@ impl Link {
             }
             (TaskAction::Create, _, Some(shared)) => {
                 let placed =
-                    ends.local.insert_task(&ends.team, id, &shared.bytes, &link_actor()).await;
+                    config.local.insert_task(&config.team, id, &shared.bytes, &link_actor()).await;
                 placed.map_err(LinkError::Here)?;
                 self.written_tasks.insert(id, tokio::time::Instant::now());
                 self.set_synced(id, shared);
@@ -175,13 +176,13 @@ impl Link {
             }
             (TaskAction::DeleteShared, _, Some(shared)) => {
                 // Deleting a team removes its tasks; these were not deleted one by one.
-                if ends.local.team(&ends.team).await.map_err(LinkError::Here)?.is_none() {
-                    let team = ends.team.clone();
+                if config.local.team(&config.team).await.map_err(LinkError::Here)?.is_none() {
+                    let team = config.team.clone();
                     return Err(LinkError::Here(brigade_core::store::StoreError::NoTeam { team }));
                 }
                 let by = self.author(id, [Some(shared), None], sides);
-                let by = by.unwrap_or_else(|| Actor(ends.host.clone()));
-                match ends.far(ends.far.delete_task(&ends.team, id, &by)).await {
+                let by = by.unwrap_or_else(|| Actor(config.host.clone()));
+                match config.call_shared(config.far.delete_task(&config.team, id, &by)).await {
                     Err(error) if error.is_forbidden() => {
                         self.report_problem(format!("task {id}: {error}"));
                         // It still exists in the shared store, so it is restored here.
@@ -215,10 +216,10 @@ impl Link {
         local: &Document,
         shared: &Document,
     ) -> Result<(), LinkError> {
-        let Self { ends, .. } = self;
-        let written = ends
+        let Self { config, .. } = self;
+        let written = config
             .local
-            .replace_task(&ends.team, id, &shared.bytes, local.revision, &link_actor())
+            .replace_task(&config.team, id, &shared.bytes, local.revision, &link_actor())
             .await;
         written.map_err(LinkError::Here)?;
         self.written_tasks.insert(id, tokio::time::Instant::now());
@@ -228,8 +229,13 @@ impl Link {
     }
 
     pub(super) async fn delete_local(&mut self, id: TaskId) -> Result<(), LinkError> {
-        let ends = &self.ends;
-        match ends.local.delete_task(&ends.team, id, &link_actor()).await.map_err(LinkError::Here) {
+        let config = &self.config;
+        match config
+            .local
+            .delete_task(&config.team, id, &link_actor())
+            .await
+            .map_err(LinkError::Here)
+        {
             Err(error) if !error.is_no_task() => return Err(error),
             _ => {}
         }

@@ -1,43 +1,16 @@
-//! Keeps the team files of this host and the shared store in step, so that one team spans several
-//! hosts.
+//! Keeps the team files of this host and the store that all hosts share in step, so that one team spans
+//! several hosts.
 //!
 //! Claude Code only knows its own files. On each host that has native members, a link therefore copies
-//! mail, tasks and the roster between these files and the store that all hosts share. It uses the
-//! shared store only through [`Store`].
-//!
-//! - `roster` synchronizes the rosters. `judge` decides which members run here. `home` stores the host
-//!   of each member in the shared store.
-//! - `mail` carries mail out and in, and reports which mail was read.
-//! - `board` synchronizes tasks, with `step` deciding; the shared store wins. `new_task` handles tasks
-//!   created here.
-//! - `memory` is the state that survives a restart. `news` contains the events a link reports.
-//!
-//! # Why nothing is copied in circles
-//!
-//! Each member is *local* or *remote*, never both: its entry in the files of this host either has the
-//! marker of a link ([`REMOTE`](brigade_core::wire::backend::REMOTE)) or does not. Mail leaves the files only from inboxes of remote
-//! members, and only if a local member wrote it. Mail enters the files only in inboxes of local
-//! members. So no link, on any host, picks up mail that a link has put somewhere.
-//!
-//! # Why every message arrives once
-//!
-//! A message keeps its id on its way; a message without one gets an id derived from its content. If it
-//! is unknown whether a message was sent, the link first searches the history of its mailbox: in the
-//! shared store on the way out, in the files on the way in. That is the case after a start and after
-//! every error. A message is marked only after it was sent. A link that dies in between therefore finds
-//! the message unmarked, searches, and marks it.
-//!
-//! The link's saved state ([`LinkStateStore`]) is used to distinguish a change from an old state. It may be
-//! lost: then the shared store wins for all tasks, the authors of lost changes are informed, and no
-//! member is removed from the team.
+//! mail, tasks and the roster between these files and the shared store.
 //!
 //! ```no_run
 //! use std::sync::Arc;
 //!
 //! use brigade_core::clock::SystemClock;
-//! use brigade_link::{LinkConfig, Link, LinkError, LinkStateStore, Pace};
 //! use brigade_core::store::Store;
 //! use brigade_files::FileStore;
+//! use brigade_link::{Link, LinkConfig, LinkError, LinkStateStore, Pace};
 //!
 //! async fn link(
 //!     local: Arc<FileStore>,
@@ -53,28 +26,63 @@
 //!         speaks_for: Default::default(),
 //!         signer: None,
 //!         notebook,
-//!         hears: Arc::new(|news| println!("{news:?}")),
+//!         hears: Arc::new(|event| println!("{event:?}")),
 //!         pace: Pace::default(),
 //!     })?;
 //!     link.once().await
 //! }
 //! ```
+//!
+//! # Parts
+//!
+//! - `run` reacts to events of both sides; `pass` does the pending work.
+//! - `roster` synchronizes the rosters. `member_decision` decides which members run here, `member_host`
+//!   stores the host of each member in the shared store, `team_config` writes single entries.
+//! - `mail` carries mail out and in, and reports which mail was read. `notice` informs local members.
+//! - `board` synchronizes tasks; `task_decision` decides, and the shared store wins. `new_task` handles
+//!   tasks created here.
+//! - `saved_state` is the state that survives a restart. `link_event` has the events a link reports.
+//!
+//! # Why nothing is copied in circles
+//!
+//! Each member is *local* or *remote*, never both: its entry in the files of this host either has the
+//! marker of a link ([`REMOTE`](brigade_core::wire::backend::REMOTE)) or does not. Mail leaves the files
+//! only from inboxes of remote members, and only if a local member wrote it. Mail enters the files only in
+//! inboxes of local members. So no link, on any host, picks up mail that a link has put somewhere.
+//!
+//! # Why every message arrives once
+//!
+//! A message keeps its id on its way; a message without one gets an id derived from its content. If it
+//! is unknown whether a message was sent, the link first searches the history of its mailbox: in the
+//! shared store on the way out, in the files on the way in. That is the case after a start and after
+//! every error. A message is marked only after it was sent. A link that dies in between therefore finds
+//! the message unmarked, searches, and marks it.
+//!
+//! The link's saved state ([`LinkStateStore`]) distinguishes a change from an old state. It may be lost:
+//! then the shared store wins for all tasks, the authors of lost changes are informed, and no member is
+//! removed from the team.
+//!
+//! # What it must not do
+//!
+//! - It uses the shared store only through [`Store`], and sends only mail that local members wrote.
+//! - It waits for the shared store only as long as [`Pace`] allows, and holds no lock of Claude Code meanwhile.
+//! - It reads no environment variables, prints nothing and starts no processes.
 
 #![forbid(unsafe_code)]
 
 mod board;
-mod home;
-mod judge;
+mod link_event;
 mod mail;
-mod memory;
+mod member_decision;
+mod member_host;
 mod new_task;
-mod news;
+mod notice;
 mod pass;
-mod place;
 mod roster;
 mod run;
-mod step;
-mod tell;
+mod saved_state;
+mod task_decision;
+mod team_config;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -87,13 +95,13 @@ use brigade_wire::name::{MemberName, TaskId, TeamName};
 use thiserror::Error;
 use tokio::time::Instant;
 
-pub use self::home::Home;
+pub use self::link_event::LinkEvent;
 use self::mail::MailboxSync;
-use self::memory::LinkState;
-pub use self::memory::LinkStateStore;
-pub use self::news::LinkEvent;
-pub use self::place::is_mirror;
+pub use self::member_host::MemberHost;
 use self::roster::MemberSides;
+use self::saved_state::LinkState;
+pub use self::saved_state::LinkStateStore;
+pub use self::team_config::is_mirror;
 use brigade_core::clock::Clock;
 use brigade_core::event::MessageKey;
 use brigade_core::signature::Signer;
@@ -132,7 +140,7 @@ pub struct LinkConfig {
 impl fmt::Debug for LinkConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { team, host, .. } = self;
-        f.debug_struct("Ends").field("team", team).field("host", host).finish_non_exhaustive()
+        f.debug_struct("LinkConfig").field("team", team).field("host", host).finish_non_exhaustive()
     }
 }
 
@@ -220,7 +228,7 @@ impl LinkError {
 
 /// The link of one team.
 pub struct Link {
-    ends: LinkConfig,
+    config: LinkConfig,
     state: LinkState,
     /// Which members are local and remote, as of the last check.
     sides: Option<MemberSides>,
@@ -245,16 +253,16 @@ pub struct Link {
 
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Link").field("ends", &self.ends).finish_non_exhaustive()
+        f.debug_struct("Link").field("config", &self.config).finish_non_exhaustive()
     }
 }
 
 impl Link {
     /// Creates a link, with the saved state of an earlier one.
-    pub fn new(ends: LinkConfig) -> Result<Self, LinkError> {
-        let state = LinkState::load(ends.notebook.as_ref()).map_err(LinkError::Notes)?;
+    pub fn new(config: LinkConfig) -> Result<Self, LinkError> {
+        let state = LinkState::load(config.notebook.as_ref()).map_err(LinkError::Notes)?;
         Ok(Self {
-            ends,
+            config,
             state,
             sides: None,
             mailboxes: HashMap::new(),
@@ -269,7 +277,7 @@ impl Link {
     }
 
     fn emit(&self, event: &LinkEvent) {
-        (self.ends.hears)(event);
+        (self.config.hears)(event);
     }
 
     /// Reports a problem, once.
@@ -280,13 +288,13 @@ impl Link {
     }
 
     fn save(&mut self) -> Result<(), LinkError> {
-        self.state.save(self.ends.notebook.as_ref()).map_err(LinkError::Notes)
+        self.state.save(self.config.notebook.as_ref()).map_err(LinkError::Notes)
     }
 }
 
 impl LinkConfig {
     /// Runs one call to the shared store with a time limit.
-    async fn far<T>(
+    async fn call_shared<T>(
         &self,
         call: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, LinkError> {

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use brigade_core::wire::inbox::with_message;
 use brigade_wire::name::MemberName;
 
+use super::notice::message_id;
 use super::roster::MemberSides;
-use super::tell::message_id;
 use super::{Link, LinkError, LinkEvent};
 use brigade_core::event::{Event, MessageKey, Record};
 use brigade_core::mail::signed;
@@ -115,12 +115,12 @@ impl Link {
         member: &MemberName,
         sides: &MemberSides,
     ) -> Result<MailboxSync, LinkError> {
-        let (ends, mut mailbox) = (&self.ends, MailboxSync::default());
-        for record in ends.far(ends.far.mailbox_history(&ends.team, member)).await? {
+        let (config, mut mailbox) = (&self.config, MailboxSync::default());
+        for record in config.call_shared(config.far.mailbox_history(&config.team, member)).await? {
             mailbox.note_shared(&record);
         }
         let local =
-            ends.local.mailbox_history(&ends.team, member).await.map_err(LinkError::Here)?;
+            config.local.mailbox_history(&config.team, member).await.map_err(LinkError::Here)?;
         for record in &local {
             mailbox.note_local(record);
         }
@@ -140,8 +140,8 @@ impl Link {
         sides: &MemberSides,
         mailbox: &mut MailboxSync,
     ) -> Result<(), LinkError> {
-        let ends = &self.ends;
-        for mail in ends.far(ends.far.inbox(&ends.team, member)).await? {
+        let config = &self.config;
+        for mail in config.call_shared(config.far.inbox(&config.team, member)).await? {
             if mailbox.local.has(mail.key) {
                 continue;
             }
@@ -153,14 +153,14 @@ impl Link {
             let Ok(Some(message)) = message else { continue };
             let message = Outgoing { team_created: sides.created.unwrap_or_default(), ..message };
             // The lead's own signature is valid on its host only. Here it is verified with other keys.
-            let message = match &ends.signer {
+            let message = match &config.signer {
                 Some(signer) if sides.lead.as_deref() == Some(message.from.as_str()) => {
                     signed(signer.as_ref(), member, message)
                 }
                 _ => message,
             };
             mailbox.shared.sent.insert(mail.key);
-            ends.local.send(&ends.team, member, &message).await.map_err(LinkError::Here)?;
+            config.local.send(&config.team, member, &message).await.map_err(LinkError::Here)?;
             mailbox.local.sent.insert(mail.key);
             let Outgoing { from, msg_id: id, .. } = message;
             self.emit(&LinkEvent::In { from, to: member.to_string(), id });
@@ -175,7 +175,7 @@ impl Link {
         sides: &MemberSides,
         mailbox: &mut MailboxSync,
     ) -> Result<(), LinkError> {
-        let ends = &self.ends;
+        let config = &self.config;
         while let Some(record) = mailbox.unreported.first() {
             if let Event::Sent { key, message, .. } | Event::Seen { key, message, .. } =
                 &record.event
@@ -188,7 +188,7 @@ impl Link {
                 let from = from.ok().flatten().filter(|from| sides.is_local(from));
                 let by = Actor(from.unwrap_or_else(|| member.to_string()));
                 let event = Event::Seen { to: member.to_string(), key, message: message.clone() };
-                match ends.far(ends.far.record(&ends.team, event, &by)).await {
+                match config.call_shared(config.far.record(&config.team, event, &by)).await {
                     Ok(()) => {}
                     // Only a journal record is missing; the mail itself is here.
                     Err(error) if error.is_forbidden() => {}
@@ -203,12 +203,12 @@ impl Link {
 
     /// Marks mail in the shared store that native members here have read.
     async fn mark(&self, member: &MemberName, mailbox: &mut MailboxSync) -> Result<(), LinkError> {
-        let ends = &self.ends;
+        let config = &self.config;
         for (mark, keys) in mailbox.unmarked() {
             if keys.is_empty() {
                 continue;
             }
-            ends.far(ends.far.mark(&ends.team, member, &keys, mark)).await?;
+            config.call_shared(config.far.mark(&config.team, member, &keys, mark)).await?;
             let marked = if mark == Mark::Shown {
                 &mut mailbox.shared.shown
             } else {
@@ -230,8 +230,8 @@ impl Link {
         sides: &MemberSides,
         at_rest: bool,
     ) -> Result<(), LinkError> {
-        let ends = self.ends.clone();
-        let inbox = ends.local.inbox(&ends.team, to).await.map_err(LinkError::Here)?;
+        let config = self.config.clone();
+        let inbox = config.local.inbox(&config.team, to).await.map_err(LinkError::Here)?;
         let count = inbox.len();
         let mut unread = Vec::new();
         for mail in inbox {
@@ -240,7 +240,7 @@ impl Link {
                 let id = message.msg_id().map(Cow::into_owned);
                 let id = id.unwrap_or_else(|| {
                     let key = mail.key.to_string();
-                    message_id(&[ends.team.as_str(), to.as_str(), &key], sides.created)
+                    message_id(&[config.team.as_str(), to.as_str(), &key], sides.created)
                 });
                 Some(Outgoing::again(&message, id))
             });
@@ -254,7 +254,8 @@ impl Link {
         let mut sent = match self.forwarded.remove(to) {
             Some(sent) => sent,
             None => {
-                let history = ends.far(ends.far.mailbox_history(&ends.team, to)).await?;
+                let history =
+                    config.call_shared(config.far.mailbox_history(&config.team, to)).await?;
                 history.iter().filter_map(|record| record.event.message()).collect()
             }
         };
@@ -266,10 +267,10 @@ impl Link {
         }
         self.forwarded.insert(to.clone(), sent);
         if at_rest {
-            let marked = ends.local.mark(&ends.team, to, &keys, Mark::Read).await;
+            let marked = config.local.mark(&config.team, to, &keys, Mark::Read).await;
             marked.map_err(LinkError::Here)?;
             if count >= MAX_INBOX {
-                ends.local.tidy(&ends.team, to).await.map_err(LinkError::Here)?;
+                config.local.tidy(&config.team, to).await.map_err(LinkError::Here)?;
             }
         }
         Ok(())
@@ -294,8 +295,8 @@ impl Link {
             sent.insert(key);
             return Ok(());
         }
-        let ends = &self.ends;
-        match ends.far(ends.far.send(&ends.team, to, &message)).await {
+        let config = &self.config;
+        match config.call_shared(config.far.send(&config.team, to, &message)).await {
             Ok(_) => {
                 sent.insert(key);
                 let Outgoing { from, msg_id: id, .. } = message;

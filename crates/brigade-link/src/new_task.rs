@@ -91,7 +91,7 @@ fn differs(local: &[u8], shared_task: &[u8]) -> bool {
 
 impl Link {
     fn origin_mark(&self, id: TaskId) -> String {
-        format!("{}/{id}", self.ends.host)
+        format!("{}/{id}", self.config.host)
     }
 
     /// Without saved state: whether a task was in step at some time.
@@ -122,7 +122,7 @@ impl Link {
         shared: Option<&Document>,
         sides: &MemberSides,
     ) -> Result<(), LinkError> {
-        let ends = self.ends.clone();
+        let config = self.config.clone();
         let Some(by) = self.author(id, [Some(local), None], sides) else {
             self.report_problem(format!(
                 "task {id} was created on this host, which has no members; it is not shared"
@@ -148,8 +148,8 @@ impl Link {
                     let name = |name: &str| (!unpublished.contains(name)).then(|| name.to_owned());
                     rewritten(&local.bytes, number, Some(&mark), name)
                 };
-                let call = ends.far.create_task(&ends.team, &write, &by);
-                let (number, revision) = ends.far(call).await?;
+                let call = config.far.create_task(&config.team, &write, &by);
+                let (number, revision) = config.call_shared(call).await?;
                 let complete =
                     rewritten(&local.bytes, number, Some(&mark), |name| Some(name.to_owned()));
                 (number, Document { bytes: write(number), revision }, complete)
@@ -164,9 +164,9 @@ impl Link {
                 // A local change that comes in between is a change to this state.
                 self.set_synced(id, &shared_task);
             }
-            let written = ends
+            let written = config
                 .local
-                .replace_task(&ends.team, id, &complete, local.revision, &link_actor())
+                .replace_task(&config.team, id, &complete, local.revision, &link_actor())
                 .await;
             written.map_err(LinkError::Here)?;
             self.set_synced(id, &shared_task);
@@ -184,15 +184,15 @@ impl Link {
 
     /// The task with this mark on the shared board.
     async fn find(&self, mark: &str) -> Result<Option<(TaskId, Document)>, LinkError> {
-        let tasks = self.ends.far(self.ends.far.tasks(&self.ends.team)).await?;
+        let tasks = self.config.call_shared(self.config.far.tasks(&self.config.team)).await?;
         let mut tasks = tasks.into_iter();
         Ok(tasks.find(|(_, task)| origin(&task.bytes).as_deref() == Some(mark)))
     }
 
     /// The numbers of local tasks that are not on the shared board.
     async fn unpublished(&self) -> Result<BTreeSet<String>, LinkError> {
-        let ends = &self.ends;
-        let local = ends.local.tasks(&ends.team).await.map_err(LinkError::Here)?;
+        let config = &self.config;
+        let local = config.local.tasks(&config.team).await.map_err(LinkError::Here)?;
         let unpublished = local.iter().filter(|(id, _)| !self.state.tasks.contains_key(&id.get()));
         Ok(unpublished.map(|(id, _)| id.to_string()).collect())
     }
@@ -207,10 +207,10 @@ impl Link {
         (local, shared): (&Document, Option<&Document>),
         sides: &MemberSides,
     ) -> Result<(), LinkError> {
-        let ends = self.ends.clone();
-        let placed = ends.local.insert_task(&ends.team, to, complete, &link_actor()).await;
+        let config = self.config.clone();
+        let placed = config.local.insert_task(&config.team, to, complete, &link_actor()).await;
         if let Err(StoreError::Conflict) = placed {
-            let taken = ends.local.task(&ends.team, to).await.map_err(LinkError::Here)?;
+            let taken = config.local.task(&config.team, to).await.map_err(LinkError::Here)?;
             // If it has the mark, it was moved before. Otherwise it was also created here and has a
             // wrong number: it moves first, and this task is checked again.
             if let Some(taken) = taken.filter(|task| origin(&task.bytes).as_deref() != Some(mark)) {
@@ -240,9 +240,9 @@ impl Link {
 
     /// Updates the references to a task on this host.
     async fn rename(&mut self, from: TaskId, to: TaskId) -> Result<(), LinkError> {
-        let ends = &self.ends;
+        let config = &self.config;
         let (old, new) = (from.to_string(), to.to_string());
-        for (id, task) in ends.local.tasks(&ends.team).await.map_err(LinkError::Here)? {
+        for (id, task) in config.local.tasks(&config.team).await.map_err(LinkError::Here)? {
             let base = self.state.tasks.get(&id.get());
             // References from when it was in step are numbers of the shared board.
             if id == from || base.is_some_and(|base| base.references.contains(&old)) {
@@ -253,9 +253,9 @@ impl Link {
             if renamed == task.bytes {
                 continue;
             }
-            match ends
+            match config
                 .local
-                .replace_task(&ends.team, id, &renamed, task.revision, &link_actor())
+                .replace_task(&config.team, id, &renamed, task.revision, &link_actor())
                 .await
             {
                 Ok(_) | Err(StoreError::Conflict | StoreError::NoTask { .. }) => {}

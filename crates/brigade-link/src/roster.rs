@@ -6,9 +6,9 @@ use std::time::Duration;
 use brigade_wire::name::MemberName;
 use brigade_wire::team::Team;
 
-use super::home::Home;
-use super::judge::{MemberFacts, MemberSide, RosterAction, RosterEntry, judge};
-use super::memory::KnownMember;
+use super::member_decision::{MemberFacts, MemberSide, RosterAction, RosterEntry, judge};
+use super::member_host::MemberHost;
+use super::saved_state::KnownMember;
 use super::{Link, LinkError, LinkEvent};
 
 /// How many rounds of comparing and changing the rosters, before the rest waits for the next pass.
@@ -105,16 +105,16 @@ impl Link {
                     None
                 }
                 (None, None) => None,
-                _ => self.ends.home(&name).await?,
+                _ => self.config.member_host(&name).await?,
             };
-            let speaks_for = &self.ends.speaks_for;
+            let speaks_for = &self.config.speaks_for;
             let expected = speaks_for.contains(&name);
             let allowed = speaks_for.is_empty() || expected;
             let vacant = match (&local_entry, &shared_entry, &home) {
                 (Some(local_entry), Some(shared_entry), None)
                     if !local_entry.remote && local_entry.joined != shared_entry.joined =>
                 {
-                    allowed && !self.ends.has_pulse(&name).await?
+                    allowed && !self.config.has_pulse(&name).await?
                 }
                 _ => false,
             };
@@ -123,12 +123,12 @@ impl Link {
                     if !local_entry.remote
                         && self.was_local(known, home.as_ref(), local_entry.joined) =>
                 {
-                    self.ends.has_left(&name).await?
+                    self.config.has_left(&name).await?
                 }
                 _ => false,
             };
             let stable = self.written_entries.get(&name).is_none_or(|at| at.elapsed() > LATE_WRITE);
-            let host = &self.ends.host;
+            let host = &self.config.host;
             let dismissed = lead_here && stable;
             let home_note = home.as_ref();
             let known =
@@ -161,11 +161,11 @@ impl Link {
     fn was_local(
         &self,
         known: Option<KnownMember>,
-        home: Option<&Home>,
+        home: Option<&MemberHost>,
         joined: Option<u64>,
     ) -> bool {
         let noted =
-            home.is_some_and(|home| home.host == self.ends.host && home.joined_at == joined);
+            home.is_some_and(|home| home.host == self.config.host && home.joined_at == joined);
         noted || known == Some(KnownMember { local: true, joined })
     }
 
@@ -205,12 +205,12 @@ impl Link {
                 let by = sides.lead.clone().filter(|_| sides.lead_is_local());
                 let by = by.unwrap_or_else(|| name.to_string());
                 self.write_shared(name, &entry.copied, by).await?;
-                self.ends.record_home(name, entry.joined).await?;
+                self.config.record_host(name, entry.joined).await?;
                 self.remember(name, true, entry.joined);
                 self.emit(&LinkEvent::Joined { member: name.to_string() });
             }
             RosterAction::RecordHome(joined) => {
-                self.ends.record_home(name, joined).await?;
+                self.config.record_host(name, joined).await?;
                 self.remember(name, true, joined);
                 self.emit(&LinkEvent::Joined { member: name.to_string() });
             }
@@ -219,7 +219,7 @@ impl Link {
                 if self.state.members.get(name.as_str()).map(|known| known.joined)
                     != Some(entry.joined)
                 {
-                    self.ends.record_home(name, entry.joined).await?;
+                    self.config.record_host(name, entry.joined).await?;
                     self.remember(name, true, entry.joined);
                     self.emit(&LinkEvent::Joined { member: name.to_string() });
                 }
@@ -229,7 +229,7 @@ impl Link {
                 self.written_entries.insert(name.clone(), tokio::time::Instant::now());
                 self.remember(name, false, entry.joined);
                 if new {
-                    let home = self.ends.home(name).await?.map(|home| home.host);
+                    let home = self.config.member_host(name).await?.map(|home| home.host);
                     self.emit(&LinkEvent::Mirrored { member: name.to_string(), home });
                 }
             }

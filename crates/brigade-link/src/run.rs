@@ -60,12 +60,12 @@ impl Link {
         let mut stop = pin!(stop);
         let mut watches = SideWatches::default();
         let mut work = PendingSync::all();
-        let mut retry = self.ends.pace.retry;
+        let mut retry = self.config.pace.retry;
         let mut unreachable = false;
         // While the shared store cannot be reached, the next attempt is not before this time.
         let mut not_before = Instant::now();
         // The next full check. Events do not postpone it.
-        let mut next_sweep = Instant::now() + self.ends.pace.sweep;
+        let mut next_sweep = Instant::now() + self.config.pace.sweep;
         loop {
             if !work.is_empty() && Instant::now() >= not_before {
                 let result = tokio::select! {
@@ -78,7 +78,7 @@ impl Link {
                         if std::mem::take(&mut unreachable) {
                             self.emit(&LinkEvent::Back);
                         }
-                        retry = self.ends.pace.retry;
+                        retry = self.config.pace.retry;
                         not_before = Instant::now();
                     }
                     Err(error @ LinkError::Notes(_)) => return Err(error),
@@ -95,7 +95,7 @@ impl Link {
                         self.sides = None;
                         work = PendingSync::all();
                         not_before = Instant::now() + retry;
-                        retry = (retry * 2).min(self.ends.pace.retry * 5);
+                        retry = (retry * 2).min(self.config.pace.retry * 5);
                     }
                 }
             }
@@ -111,7 +111,7 @@ impl Link {
                 WakeReason::Stop => return Ok(()),
                 WakeReason::Time => {
                     work = PendingSync::all();
-                    next_sweep = Instant::now() + self.ends.pace.sweep;
+                    next_sweep = Instant::now() + self.config.pace.sweep;
                 }
                 WakeReason::Local(Some(record)) => self.on_local_event(&record, &mut work),
                 WakeReason::Shared(Some(record)) => self.on_shared_event(&record, &mut work),
@@ -136,17 +136,18 @@ impl Link {
     ) -> Result<(), LinkError> {
         if watches.local.is_none() || watches.shared.is_none() {
             self.teams().await?;
-            let ends = &self.ends;
+            let config = &self.config;
             if watches.local.is_none() {
                 let watch =
-                    ends.local.watch_without_work(&ends.team).await.map_err(LinkError::Here)?;
+                    config.local.watch_without_work(&config.team).await.map_err(LinkError::Here)?;
                 watches.local = Some(watch);
                 // Missed events of the shared store only cause repeated work. Missed local events would
                 // be lost, so the mailbox state is rebuilt.
                 self.mailboxes.clear();
             }
             if watches.shared.is_none() {
-                watches.shared = Some(ends.far(ends.far.watch_without_work(&ends.team)).await?);
+                watches.shared =
+                    Some(config.call_shared(config.far.watch_without_work(&config.team)).await?);
             }
             // The new streams do not report earlier events.
             self.sides = None;

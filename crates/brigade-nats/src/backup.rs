@@ -35,10 +35,10 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use crate::engine::NatsConnection;
+use crate::connection::NatsConnection;
 use crate::error::NatsError;
 use crate::layout::Stream;
-use crate::measures::{LONG_TIMEOUT, State, StreamInfo};
+use crate::measures::{LONG_TIMEOUT, StreamInfo, StreamState};
 use crate::options::Options;
 
 /// Version of the backup format.
@@ -73,7 +73,7 @@ pub struct SavedStream {
     /// The stream's settings, as the server describes them.
     pub config: Value,
     /// The stream's content when the snapshot began.
-    pub state: State,
+    pub state: StreamState,
     /// The snapshot; `None` for streams whose content is short-lived. They are restored empty.
     pub file: Option<Snapshot>,
 }
@@ -261,7 +261,7 @@ fn create(path: &Path) -> Result<File, BackupError> {
 #[derive(Deserialize)]
 struct SnapshotStart {
     config: Value,
-    state: State,
+    state: StreamState,
 }
 
 #[derive(Deserialize)]
@@ -279,7 +279,7 @@ impl NatsConnection {
         let doing = format!("take a snapshot of {name}");
         if stream == Stream::Live {
             let info = self.info(name).await?.ok_or(BackupError::NoStreams)?;
-            let (config, state) = (info.config, State::default());
+            let (config, state) = (info.config, StreamState::default());
             return Ok(SavedStream { name: name.to_owned(), config, state, file: None });
         }
         let broken = |error: &dyn std::fmt::Display| {
@@ -387,8 +387,8 @@ impl NatsConnection {
 }
 
 impl Restored {
-    fn new(name: &str, state: &State, too_old: u64) -> Self {
-        let State { messages, last_seq, .. } = *state;
+    fn new(name: &str, state: &StreamState, too_old: u64) -> Self {
+        let StreamState { messages, last_seq, .. } = *state;
         Self { name: name.to_owned(), messages, last_seq, too_old }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use brigade_core::store::{Actor, Document, Revision, StoreError};
 use brigade_wire::name::TaskId;
 
-use crate::engine::NatsConnection;
+use crate::connection::NatsConnection;
 use crate::layout::{Place, Stream};
 use crate::read::{ReadRange, StoredMessage};
 use crate::write::{DELETED, INCARNATION, OP, PendingWrite};

@@ -18,7 +18,7 @@ use brigade_core::store::StoreError;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use crate::engine::NatsConnection;
+use crate::connection::NatsConnection;
 use crate::error::NatsError;
 use crate::identity::Role;
 use crate::layout::Stream;

@@ -3,7 +3,7 @@
 use brigade_core::event::{Event, Record, one_line, roster_events};
 
 use crate::board;
-use crate::letter::MailMessage;
+use crate::mail_message::MailMessage;
 use crate::marks::MailboxMarks;
 use crate::read::StoredMessage;
 use crate::roster::Roster;

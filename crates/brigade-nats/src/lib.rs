@@ -1,4 +1,9 @@
-//! `brigade_core`'s `Store` on NATS JetStream: one team across several hosts.
+//! The store of `brigade-core` on NATS JetStream: one team across several hosts.
+//!
+//! The streams hold both the current state and the journal. A document is the last message on its subjects;
+//! the history is all messages in order. With credentials, the server enforces that a member sends only under
+//! its own name and reads only its own mail. A message is stored once by its id, and a document changes only if
+//! nobody else has changed it since it was read.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -13,15 +18,23 @@
 //! # }
 //! ```
 //!
-//! In reading order:
+//! # Parts
 //!
-//! - [`options`]: how to connect; [`NatsStore`]: the store itself;
+//! - [`options`]: how to connect; [`NatsStore`]: the store itself, one private file for each trait;
 //! - [`layout`]: streams and subjects, and who may write to them;
 //! - [`identity`]: what a client's credentials allow; [`org`]: organisations, issuing and revoking credentials;
 //! - [`backup`], [`health`], [`measures`]: operating the NATS store.
 //!
-//! The streams hold both the current state and the journal. A document is the last message on its subjects;
-//! the history is all messages in order.
+//! Below them, private: `connection` (one client: requests, retries, permission errors), `read`, `write` and
+//! `watch` (messages of a stream), `mailbox` with `marks`, `board` and `roster` (what the messages mean),
+//! `read_floor` and `replicas` (a client reads its own writes in a cluster).
+//!
+//! # What it must not do
+//!
+//! - It gives documents no meaning: `brigade-core` decides who may do what, and the server enforces it.
+//! - It keeps nothing outside of the streams. Caches can be rebuilt from them at any time.
+//! - It starts no servers, reads no environment variables and prints nothing.
+//! - Names of streams, subjects and headers are permanent: older versions read the same streams.
 
 #![forbid(unsafe_code)]
 
@@ -34,11 +47,10 @@ pub mod options;
 pub mod org;
 
 mod board;
-mod engine;
+mod connection;
 mod error;
-mod follow;
 mod journal;
-mod letter;
+mod mail_message;
 mod mailbox;
 mod marks;
 mod read;
@@ -48,9 +60,9 @@ mod roster;
 mod store;
 mod streams;
 mod visibility;
+mod watch;
 mod write;
 
-pub use engine::Metrics;
 pub use identity::Identity;
 pub use options::{Options, RetryLimit, Settings};
 pub use store::NatsStore;

@@ -8,10 +8,10 @@ use brigade_core::event::MessageKey;
 use brigade_core::store::{Mail, Mark, Outgoing, StoreError};
 use brigade_wire::name::{MemberName, TeamName};
 
-use crate::engine::NatsConnection;
+use crate::connection::NatsConnection;
 use crate::error::NatsError;
 use crate::layout::{Place, Stream};
-use crate::letter::{self, CREATED, MailMessage};
+use crate::mail_message::{self, CREATED, MailMessage};
 use crate::marks::{KnownRange, MailboxMarks, READ_KEPT};
 use crate::read::{ReadRange, StoredMessage};
 use crate::write::{INCARNATION, PendingWrite};
@@ -143,8 +143,8 @@ impl NatsConnection {
         message: &Outgoing,
         incarnation: &str,
     ) -> Result<(), StoreError> {
-        let entry = letter::entry(message);
-        let subject = subjects.letter(to, &message.from, letter::weight(&message.text));
+        let entry = mail_message::entry(message);
+        let subject = subjects.letter(to, &message.from, mail_message::weight(&message.text));
         let doing = format!("send a message to {to}");
         // The same message id sent to two members is two messages.
         let id = format!("{}>{to}", message.msg_id);

@@ -22,7 +22,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::engine::NatsConnection;
+use crate::connection::NatsConnection;
 use crate::error::NatsError;
 use crate::identity::Role;
 use crate::layout::{DEDUP, Stream};
@@ -83,7 +83,7 @@ pub struct LaggingReplica {
 
 /// The content of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct State {
+pub struct StreamState {
     /// Number of messages.
     pub messages: u64,
     /// Size of the messages, in bytes.
@@ -115,7 +115,7 @@ fn is_zero(count: &u64) -> bool {
 #[derive(Debug, Deserialize)]
 pub(crate) struct StreamInfo {
     pub(crate) config: Value,
-    pub(crate) state: State,
+    pub(crate) state: StreamState,
     #[serde(default)]
     cluster: Option<StreamCluster>,
 }
@@ -217,7 +217,7 @@ impl NatsStore {
 impl StreamMetrics {
     fn new(name: String, info: StreamInfo) -> Self {
         let replicas = info.number("num_replicas");
-        let State { messages, bytes, .. } = info.state;
+        let StreamState { messages, bytes, .. } = info.state;
         let (leader, others) = match info.cluster {
             Some(cluster) => (cluster.leader, cluster.replicas),
             None => (None, Vec::new()),

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use brigade_core::store::StoreError;
 
-use crate::engine::NatsConnection;
+use crate::connection::NatsConnection;
 use crate::measures::LONG_TIMEOUT;
 use crate::read::ReadRange;
 

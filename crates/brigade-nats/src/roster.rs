@@ -7,7 +7,7 @@ use brigade_core::store::{Actor, Document, Revision, StoreError};
 use brigade_wire::team::Team;
 use bytes::Bytes;
 
-use crate::engine::NatsConnection;
+use crate::connection::NatsConnection;
 use crate::layout::{Place, Stream};
 use crate::read::{ReadRange, StoredMessage};
 use crate::write::{DELETED, INCARNATION, LEFT, OP, PendingWrite};

@@ -6,7 +6,7 @@ use async_nats::jetstream::stream::{Config, Republish, StorageType};
 use brigade_core::store::StoreError;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::NatsConnection;
+use crate::connection::NatsConnection;
 use crate::error::NatsError;
 use crate::layout::{DEDUP, LAYOUT, STATES, Stream, WAKE};
 use crate::options::Settings;

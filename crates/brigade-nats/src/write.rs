@@ -8,7 +8,7 @@ use async_nats::jetstream::publish::PublishAck;
 use async_nats::jetstream::response::Response;
 use brigade_core::store::StoreError;
 
-use crate::engine::NatsConnection;
+use crate::connection::NatsConnection;
 use crate::error::NatsError;
 
 /// JetStream errors for a failed compare-and-set: 10071 if the other write is stored, 10164 if the replicas
@@ -135,7 +135,7 @@ impl NatsConnection {
                     });
                 }
                 Response::Err { error } if CONFLICTS.contains(&error.error_code().0) => {
-                    self.metrics.conflicts.fetch_add(1, Ordering::Relaxed);
+                    self.counters.conflicts.fetch_add(1, Ordering::Relaxed);
                     return Err(StoreError::Conflict);
                 }
                 // After a network partition the server may keep reporting this for a message it stored long ago.

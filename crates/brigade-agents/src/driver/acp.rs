@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::asks::OpenAsks;
 use super::limit;
 use super::rpc::{RpcError, RpcMessage, RpcPeer};
-use super::words::text;
+use super::text::text;
 use super::{
     Access, AskId, Driver, End, Event, Invocation, LaunchOptions, Note, Output, Usage, Verdict,
 };
@@ -22,7 +22,7 @@ mod usage;
 use calls::ToolCalls;
 use permission::AcpPermission;
 pub(super) use quirks::{COPILOT, GEMINI, GENERIC, OPENCODE, QWEN};
-use quirks::{Quirks, Replay, Servers};
+use quirks::{Quirks, ReplayEnd, Servers};
 
 /// One session of an agent.
 #[derive(Debug)]
@@ -138,7 +138,7 @@ impl Acp {
         if let Some(session) = result.get("sessionId").and_then(Value::as_str) {
             self.session = Some(session.to_owned());
         }
-        if self.quirks.replay == Replay::BeforeAnswer {
+        if self.quirks.replay_end == ReplayEnd::BeforeAnswer {
             self.replaying = false;
         }
         self.mode = opening::mode(result).map(str::to_owned);
@@ -198,7 +198,9 @@ impl Acp {
         if self.replaying {
             match kind {
                 "user_message_chunk" => self.on_replayed_text(text(update, "/content/text")),
-                "available_commands_update" if self.quirks.replay == Replay::UntilCommands => {
+                "available_commands_update"
+                    if self.quirks.replay_end == ReplayEnd::UntilCommands =>
+                {
                     self.replaying = false;
                     self.emit_ready_if_done();
                 }

@@ -15,11 +15,11 @@ use uuid::Uuid;
 
 use super::asks::OpenAsks;
 use super::lines::{JsonLines, line};
-use super::words::{brief, brief_input, text};
+use super::text::{input_line, one_line, text};
 use super::{
     Access, Ask, AskId, Driver, End, Event, Invocation, LaunchOptions, Note, Output, TOOLS, Verdict,
 };
-use brigade_core::hash::Fnv;
+use brigade_core::hash::derived_uuid;
 
 mod args;
 mod record;
@@ -293,7 +293,7 @@ impl Claude {
             tool_use_id: text(message, "/request/tool_use_id").to_owned(),
             description: match text(message, "/request/description") {
                 "" => about(&input),
-                description => brief(description),
+                description => one_line(description),
             },
             tool,
             input,
@@ -424,17 +424,12 @@ impl Driver for Claude {
 fn about(input: &Value) -> String {
     let fields = ["/command", "/file_path", "/path", "/pattern", "/url", "/query", "/description"];
     match fields.iter().map(|field| text(input, field)).find(|value| !value.is_empty()) {
-        Some(value) => brief(value),
-        None => brief_input(input),
+        Some(value) => one_line(value),
+        None => input_line(input),
     }
 }
 
 /// An id in the form of a UUID, always the same for the same text and number.
 fn text_id(note: Note, content: &str) -> String {
-    let hash = |salt: &[u8]| {
-        let hash = Fnv::default().field(salt).field(&note.0.to_le_bytes());
-        u128::from(hash.field(content.as_bytes()).finish())
-    };
-    let bits = (hash(b"high") << 64) | hash(b"low");
-    uuid::Builder::from_custom_bytes(bits.to_be_bytes()).into_uuid().to_string()
+    derived_uuid(&[&note.0.to_le_bytes(), content.as_bytes()]).to_string()
 }

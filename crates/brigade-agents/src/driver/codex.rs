@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::asks::OpenAsks;
 use super::rpc::{RpcError, RpcMessage, RpcPeer};
-use super::words::{count, text};
+use super::text::{count, text};
 use super::{
     Access, Ask, AskId, Driver, End, Event, Invocation, LaunchOptions, Note, Output, TOOLS, Usage,
     Verdict,
@@ -20,7 +20,7 @@ mod approval;
 mod fault;
 mod item;
 
-use approval::Approval;
+use approval::CodexApproval;
 use item::Items;
 
 /// One thread of Codex.
@@ -28,7 +28,7 @@ use item::Items;
 pub(super) struct Codex {
     launch: LaunchOptions,
     peer: RpcPeer<CodexRequest>,
-    asks: OpenAsks<Approval>,
+    asks: OpenAsks<CodexApproval>,
     thread: Option<String>,
     turn: CodexTurn,
     /// The access the thread is configured for.
@@ -223,7 +223,7 @@ impl Codex {
 
     /// Handles a request from any thread: helpers of our thread wait for their answers too.
     fn on_request(&mut self, id: &Value, method: &str, params: &Value) {
-        let Some(approval) = Approval::new(id.clone(), method, params) else {
+        let Some(approval) = CodexApproval::new(id.clone(), method, params) else {
             self.peer.refuse(id, "not supported by this client");
             return;
         };

@@ -5,7 +5,7 @@ use std::io;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use super::life::RunningAgent;
+use super::running_agent::RunningAgent;
 use super::{INBOX_CHECK_INTERVAL, Teammate, TeammateError, TeammateEvent};
 use crate::delivery::{Action, Item};
 use crate::driver::{Access, Ask, End, Event, Output, Verdict};
@@ -107,7 +107,7 @@ impl<S: FnMut(TeammateEvent)> Teammate<S> {
         }
         let actions = self.delivery.on_event(&event);
         self.turn.on_event(&event);
-        self.vitals.on_event(&event, self.plan.seat.clock.now());
+        self.vitals.on_event(&event, self.config.seat.clock.now());
         match &event {
             Event::Asks(ask) => {
                 if let Err(error) = self.forward_request(ask.clone()).await {
@@ -187,7 +187,7 @@ impl<S: FnMut(TeammateEvent)> Teammate<S> {
         if self.shown.is_empty() {
             return;
         }
-        match mail::mark(&self.plan.seat, &self.shown, Mark::Shown).await {
+        match mail::mark(&self.config.seat, &self.shown, Mark::Shown).await {
             Ok(()) => {
                 let marked = self.shown.drain(..);
                 if let Some(seen) = &mut self.seen {
@@ -201,7 +201,7 @@ impl<S: FnMut(TeammateEvent)> Teammate<S> {
     /// Forwards the agent's permission request or plan to the lead. While a plan still needs approval,
     /// permission requests are denied.
     async fn forward_request(&mut self, ask: Ask) -> Result<(), TeammateError> {
-        let seat = &self.plan.seat;
+        let seat = &self.config.seat;
         let (kind, forward_request) = if let Some(plan) = &ask.plan {
             (Kind::Plan, handshake::submit_plan(seat, plan, None).await?)
         } else if self.access == Access::ReadOnly {
@@ -215,7 +215,7 @@ impl<S: FnMut(TeammateEvent)> Teammate<S> {
                 tool_use_id: &ask.tool_use_id,
                 description: &ask.description,
                 input: &ask.input,
-                cwd: &self.plan.launch.cwd,
+                cwd: &self.config.launch.cwd,
             };
             (Kind::Permission, handshake::request_permission(seat, &request).await?)
         };
@@ -228,7 +228,7 @@ impl<S: FnMut(TeammateEvent)> Teammate<S> {
     /// Withdraws requests that the agent no longer waits for, so that the lead does not answer them for
     /// nothing.
     pub(super) async fn withdraw_requests(&mut self, withdrawn: impl Fn(&str) -> bool) {
-        if let Err(error) = handshake::take_back(&self.plan.seat, withdrawn).await {
+        if let Err(error) = handshake::take_back(&self.config.seat, withdrawn).await {
             self.trouble("cannot withdraw a request", &error);
         }
     }
@@ -237,7 +237,7 @@ impl<S: FnMut(TeammateEvent)> Teammate<S> {
         if self.activity == Some(activity) {
             return;
         }
-        let seat = &self.plan.seat;
+        let seat = &self.config.seat;
         match roster::set_activity(seat, &seat.name, activity).await {
             // The member has left meanwhile; the event stream will report it.
             Ok(()) | Err(RosterError::NoMember { .. }) => self.activity = Some(activity),
@@ -247,7 +247,7 @@ impl<S: FnMut(TeammateEvent)> Teammate<S> {
 
     /// The effect of a team event on this member.
     pub(super) fn on_team_event(&mut self, record: &event::Record) -> EventEffect {
-        let me = self.plan.seat.name.as_str();
+        let me = self.config.seat.name.as_str();
         match &record.event {
             event::Event::Sent { to, .. } | event::Event::Seen { to, .. } if to == me => {
                 EventEffect::Mail

@@ -40,7 +40,7 @@ enum SortedMail {
 impl<S: FnMut(TeammateEvent)> Teammate<S> {
     /// Checks the inbox and handles new messages. Returns whether the member is still on the team.
     pub(super) async fn check_inbox(&mut self) -> Result<bool, TeammateError> {
-        let seat = self.plan.seat.clone();
+        let seat = self.config.seat.clone();
         if seat.role().await?.is_none() {
             return Ok(false);
         }
@@ -98,7 +98,7 @@ impl<S: FnMut(TeammateEvent)> Teammate<S> {
     fn sort(&self, team: &Team<'_>, key: MessageKey, json: &[u8]) -> Option<SortedMail> {
         let sorted = with_message(json, |message| {
             let message = message?;
-            let verified = self.plan.seat.is_authentic(team, &message);
+            let verified = self.config.seat.is_authentic(team, &message);
             let from_lead = self.lead.as_ref().is_some_and(|lead| message.from() == lead.as_str());
             let body = message.body();
             let sender = message.from().into_owned();
@@ -136,7 +136,7 @@ impl<S: FnMut(TeammateEvent)> Teammate<S> {
         key: MessageKey,
     ) -> Result<(), TeammateError> {
         let id = &answer.request_id;
-        if !handshake::counts(&self.plan.seat, Kind::Permission, id, key).await? {
+        if !handshake::counts(&self.config.seat, Kind::Permission, id, key).await? {
             return Ok(());
         }
         let Some((_, ask)) = self.asks.remove(id) else { return Ok(()) };
@@ -157,7 +157,7 @@ impl<S: FnMut(TeammateEvent)> Teammate<S> {
         key: MessageKey,
     ) -> Result<bool, TeammateError> {
         let id = &answer.request_id;
-        if !handshake::counts(&self.plan.seat, Kind::Plan, id, key).await? {
+        if !handshake::counts(&self.config.seat, Kind::Plan, id, key).await? {
             return Ok(false);
         }
         if answer.approved {

@@ -68,7 +68,7 @@ impl Turn {
 impl<S: FnMut(TeammateEvent)> Teammate<S> {
     /// Informs the lead that the member is idle, and why.
     pub(super) async fn report(&mut self, end: &End) -> Result<(), TeammateError> {
-        let seat = &self.plan.seat;
+        let seat = &self.config.seat;
         let Some(lead) = &self.lead else { return Ok(()) };
         let turn = std::mem::take(&mut self.turn);
         let failed = match end {

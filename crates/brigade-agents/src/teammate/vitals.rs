@@ -65,7 +65,7 @@ impl<S: FnMut(TeammateEvent)> Teammate<S> {
     /// Publishes the member's pulse if its state changed or the last pulse is old.
     pub(super) async fn beat(&mut self) {
         let state = self.state();
-        let now = self.plan.seat.clock.now();
+        let now = self.config.seat.clock.now();
         let last = self.vitals.last.as_ref();
         let same = last.filter(|last| last.state == state);
         let beat = SignedDuration::try_from(BEAT).unwrap_or_default();
@@ -78,8 +78,8 @@ impl<S: FnMut(TeammateEvent)> Teammate<S> {
             .filter(|last| same.is_some() || (is_working(&last.state) && is_working(&state)))
             .map_or(now, |last| last.since);
         let pulse = Pulse {
-            process: self.plan.process.clone(),
-            host: self.plan.host.clone(),
+            process: self.config.process.clone(),
+            host: self.config.host.clone(),
             at: now,
             since,
             state,
@@ -87,11 +87,11 @@ impl<S: FnMut(TeammateEvent)> Teammate<S> {
             session: self.delivery.saved().session.clone(),
             tokens: (self.vitals.used.input, self.vitals.used.output),
             cost: self.vitals.used.cost,
-            strain: self.plan.seat.store.retry_stats(),
+            strain: self.config.seat.store.retry_stats(),
         };
-        if let Err(error) = pulse::beat(&self.plan.seat, &pulse).await {
+        if let Err(error) = pulse::beat(&self.config.seat, &pulse).await {
             // The next pulse tries again.
-            tracing::warn!(member = %self.plan.seat.name, %error, "cannot publish its state");
+            tracing::warn!(member = %self.config.seat.name, %error, "cannot publish its state");
         }
         self.vitals.last = Some(pulse);
     }

@@ -16,19 +16,19 @@ use brigade_wire::team::Team;
 fn with_team<F: Future<Output = ()>>(test: impl FnOnce(TestEnv) -> F) {
     run(async {
         let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
-        let house = TestEnv { store, clock: Arc::new(SystemClock) };
-        let lead = house.seat("team-lead");
+        let env = TestEnv { store, clock: Arc::new(SystemClock) };
+        let lead = env.seat("team-lead");
         roster::create(&lead, team_plan()).await.unwrap();
         for name in ["alice", "bob"] {
             roster::join(&lead, &member(name), member_plan()).await.unwrap();
         }
-        test(house).await;
+        test(env).await;
     });
 }
 
 /// Writes the message by which a native teammate agrees to stop.
-async fn agree(house: &TestEnv, writer: &str, from: &str, id: &str) {
-    let config = house.store.team(&team()).await.unwrap().unwrap();
+async fn agree(env: &TestEnv, writer: &str, from: &str, id: &str) {
+    let config = env.store.team(&team()).await.unwrap().unwrap();
     let text = format!(
         r#"{{"type":"shutdown_approved","requestId":"{id}","from":"{from}","timestamp":"2026-11-15T10:04:14.758Z"}}"#
     );
@@ -43,22 +43,22 @@ async fn agree(house: &TestEnv, writer: &str, from: &str, id: &str) {
         lead_sig: None,
         team_created: Team::read(&config.bytes).unwrap().created_at().unwrap(),
     };
-    house.store.send(&team(), &member("team-lead"), &message).await.unwrap();
+    env.store.send(&team(), &member("team-lead"), &message).await.unwrap();
 }
 
 #[test]
 fn a_member_that_agreed_is_removed_once_and_its_tasks_are_released() {
-    with_team(async |house| {
-        let lead = house.seat("team-lead");
+    with_team(async |env| {
+        let lead = env.seat("team-lead");
         let plan = TaskPlan { subject: "work".into(), ..TaskPlan::default() };
         let task = board::add(&lead, &plan).await.unwrap();
-        board::claim(&house.seat("bob"), task).await.unwrap();
+        board::claim(&env.seat("bob"), task).await.unwrap();
         let request = handshake::request_shutdown(&lead, "bob", None).await.unwrap();
         assert_eq!(farewell(&lead).await.unwrap(), []);
-        agree(&house, "bob", "bob", &request.request_id).await;
+        agree(&env, "bob", "bob", &request.request_id).await;
         assert_eq!(farewell(&lead).await.unwrap(), [member("bob")]);
-        assert_eq!(house.seat("bob").role().await.unwrap(), None);
-        board::claim(&house.seat("alice"), task).await.unwrap();
+        assert_eq!(env.seat("bob").role().await.unwrap(), None);
+        board::claim(&env.seat("alice"), task).await.unwrap();
         assert_eq!(farewell(&lead).await.unwrap(), []);
         // A later member of the same name has agreed to nothing.
         tokio::time::sleep(std::time::Duration::from_millis(2)).await;
@@ -69,14 +69,14 @@ fn a_member_that_agreed_is_removed_once_and_its_tasks_are_released() {
 
 #[test]
 fn unasked_or_forged_agreements_remove_no_member() {
-    with_team(async |house| {
-        let lead = house.seat("team-lead");
-        agree(&house, "bob", "bob", "shutdown-1@bob").await;
+    with_team(async |env| {
+        let lead = env.seat("team-lead");
+        agree(&env, "bob", "bob", "shutdown-1@bob").await;
         let request = handshake::request_shutdown(&lead, "bob", None).await.unwrap();
-        agree(&house, "alice", "bob", &request.request_id).await;
-        agree(&house, "alice", "alice", &request.request_id).await;
+        agree(&env, "alice", "bob", &request.request_id).await;
+        agree(&env, "alice", "alice", &request.request_id).await;
         assert_eq!(farewell(&lead).await.unwrap(), []);
-        assert!(house.seat("bob").role().await.unwrap().is_some());
-        assert!(farewell(&house.seat("alice")).await.is_err(), "only the lead removes members");
+        assert!(env.seat("bob").role().await.unwrap().is_some());
+        assert!(farewell(&env.seat("alice")).await.is_err(), "only the lead removes members");
     });
 }

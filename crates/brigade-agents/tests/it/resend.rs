@@ -56,8 +56,8 @@ impl NativeBob for Files {
     }
 }
 
-async fn start(house: &TestEnv, heard: &Heard) -> ResendReport {
-    resend_lost_mail(&house.seat("bob"), heard, &Shown::default()).await.unwrap()
+async fn start(env: &TestEnv, heard: &Heard) -> ResendReport {
+    resend_lost_mail(&env.seat("bob"), heard, &Shown::default()).await.unwrap()
 }
 
 fn heard(turns: &[&str]) -> Heard {
@@ -68,26 +68,26 @@ fn heard(turns: &[&str]) -> Heard {
 fn mail_taken_but_not_shown_is_resent_until_it_is_shown() {
     for takes in [TakeMode::Out, TakeMode::Read] {
         Files::run(async |files| {
-            let house = files.reopen();
-            house.say("alice", "bob", "first").await;
-            house.say("team-lead", "bob", "second").await;
+            let env = files.reopen();
+            env.say("alice", "bob", "first").await;
+            env.say("team-lead", "bob", "second").await;
             let shown = files.take(takes);
-            house.say("alice", "bob", "lost").await;
+            env.say("alice", "bob", "lost").await;
             files.take(takes);
-            house.say("alice", "bob", "waits").await;
+            env.say("alice", "bob", "waits").await;
             let one = heard(&[&shown]);
-            let again = start(&house, &one).await;
+            let again = start(&env, &one).await;
             assert_eq!((again.sent.len(), again.go_on), (1, false));
             assert_eq!(files.waiting().await, ["waits", "lost"], "{takes:?}");
             // The second run sends nothing.
-            assert_eq!(start(&house, &one).await.sent, []);
+            assert_eq!(start(&env, &one).await.sent, []);
             // Lost again, and then shown.
             files.take(takes);
-            assert_eq!(start(&house, &one).await.sent.len(), 2);
+            assert_eq!(start(&env, &one).await.sent.len(), 2);
             assert_eq!(files.waiting().await, ["lost", "waits"], "{takes:?}");
             let rest = files.take(takes);
             let all = heard(&[&shown, &rest]);
-            assert_eq!(start(&house, &all).await.sent, []);
+            assert_eq!(start(&env, &all).await.sent, []);
             assert_eq!(files.waiting().await, [""; 0]);
         });
     }
@@ -96,22 +96,22 @@ fn mail_taken_but_not_shown_is_resent_until_it_is_shown() {
 #[test]
 fn the_same_text_sent_twice_is_two_messages() {
     Files::run(async |files| {
-        let house = files.reopen();
-        house.say("alice", "bob", "again!").await;
+        let env = files.reopen();
+        env.say("alice", "bob", "again!").await;
         let once = files.take(TakeMode::Out);
-        house.say("alice", "bob", "again!").await;
+        env.say("alice", "bob", "again!").await;
         files.take(TakeMode::Out);
-        assert_eq!(start(&house, &heard(&[&once])).await.sent.len(), 1);
+        assert_eq!(start(&env, &heard(&[&once])).await.sent.len(), 1);
         let twice = files.take(TakeMode::Out);
-        assert_eq!(start(&house, &heard(&[&once, &twice])).await.sent, []);
+        assert_eq!(start(&env, &heard(&[&once, &twice])).await.sent, []);
     });
 }
 
 #[test]
 fn a_copy_has_the_same_text_and_sender() {
     Files::run(async |files| {
-        let house = files.reopen();
-        let config = house.store.team(&team()).await.unwrap().unwrap();
+        let env = files.reopen();
+        let config = env.store.team(&team()).await.unwrap().unwrap();
         // Written by another program; brigade would reject the tag in the text.
         let message = Outgoing {
             msg_id: uuid::Uuid::new_v4().to_string(),
@@ -124,10 +124,10 @@ fn a_copy_has_the_same_text_and_sender() {
             lead_sig: None,
             team_created: Team::read(&config.bytes).unwrap().created_at().unwrap(),
         };
-        house.store.send(&team(), &member("bob"), &message).await.unwrap();
+        env.store.send(&team(), &member("bob"), &message).await.unwrap();
         let before = fs::read(files.inbox("bob")).unwrap();
         files.take(TakeMode::Out);
-        let again = start(&house, &Heard::default()).await;
+        let again = start(&env, &Heard::default()).await;
         assert_eq!(again.sent, [message.key()]);
         let after = fs::read(files.inbox("bob")).unwrap();
         let (before, after) = (Inbox::read(&before).unwrap(), Inbox::read(&after).unwrap());
@@ -141,20 +141,20 @@ fn a_copy_has_the_same_text_and_sender() {
         // Newer versions of Claude Code escape the closing tag.
         let turn = "<teammate-message teammate_id=\"alice\">\nwords with <\\/teammate-message in\nthem, \"quoted\"\n</teammate-message>";
         files.take(TakeMode::Out);
-        assert_eq!(start(&house, &heard(&[turn])).await.sent, []);
+        assert_eq!(start(&env, &heard(&[turn])).await.sent, []);
     });
 }
 
 #[test]
 fn shutdown_requests_are_resent_and_answers_are_not() {
     Files::run(async |files| {
-        let house = files.reopen();
-        let (lead, bob) = (house.seat("team-lead"), house.seat("bob"));
+        let env = files.reopen();
+        let (lead, bob) = (env.seat("team-lead"), env.seat("bob"));
         let plan = handshake::submit_plan(&bob, "a plan", None).await.unwrap();
         handshake::answer_plan(&lead, &plan.request_id, handshake::Answer::Yes).await.unwrap();
         let asked = handshake::request_shutdown(&lead, "bob", None).await.unwrap();
         files.take(TakeMode::Out);
-        assert_eq!(start(&house, &Heard::default()).await.sent.len(), 1);
+        assert_eq!(start(&env, &Heard::default()).await.sent.len(), 1);
         let waiting = files.waiting().await;
         assert!(waiting.len() == 1 && waiting[0].contains(&asked.request_id), "{waiting:?}");
     });
@@ -163,23 +163,22 @@ fn shutdown_requests_are_resent_and_answers_are_not() {
 #[test]
 fn messages_known_to_be_shown_need_no_transcript() {
     Files::run(async |files| {
-        let house = files.reopen();
+        let env = files.reopen();
         let mut envelopes = Vec::new();
         for text in ["one", "two", "lost", "four"] {
-            house.say("alice", "bob", text).await;
+            env.say("alice", "bob", text).await;
             envelopes.push(files.take(TakeMode::Out));
         }
         let [one, two, _, four] = &envelopes[..] else { unreachable!() };
-        let again = start(&house, &heard(&[one, two, four])).await;
+        let again = start(&env, &heard(&[one, two, four])).await;
         assert_eq!(again.sent.len(), 1);
         // All up to the second, plus the fourth: the saved state does not grow with the mailbox.
         assert!(again.shown.upto.is_some() && again.shown.beyond.len() == 1, "{again:?}");
         let later =
-            resend_lost_mail(&house.seat("bob"), &Heard::default(), &again.shown).await.unwrap();
+            resend_lost_mail(&env.seat("bob"), &Heard::default(), &again.shown).await.unwrap();
         assert_eq!((&later.shown, later.sent), (&again.shown, vec![]));
         let lost = files.take(TakeMode::Out);
-        let all =
-            resend_lost_mail(&house.seat("bob"), &heard(&[&lost]), &later.shown).await.unwrap();
+        let all = resend_lost_mail(&env.seat("bob"), &heard(&[&lost]), &later.shown).await.unwrap();
         assert_eq!((all.shown.beyond.len(), all.sent), (0, vec![]));
     });
 }
@@ -187,36 +186,36 @@ fn messages_known_to_be_shown_need_no_transcript() {
 #[test]
 fn an_unfinished_turn_is_continued_once() {
     Files::run(async |files| {
-        let house = files.reopen();
+        let env = files.reopen();
         let cut = Heard { turns: Vec::new(), unfinished: Some("row 7".to_owned()) };
-        assert!(start(&house, &cut).await.go_on);
-        assert!(!start(&house, &cut).await.go_on);
+        assert!(start(&env, &cut).await.go_on);
+        assert!(!start(&env, &cut).await.go_on);
         assert_eq!(files.waiting().await.len(), 1);
         let other = Heard { unfinished: Some("row 9".to_owned()), ..cut };
-        assert!(start(&house, &other).await.go_on);
+        assert!(start(&env, &other).await.go_on);
     });
 }
 
 /// Bob's seat with the lead's public key, and with a signer.
-fn keyed(house: &TestEnv, keys: &Arc<Keys>) -> Seat {
-    house.seat("bob").with_lead_key(keys.lead_key("bob")).with_signer(Arc::clone(keys) as _)
+fn keyed(env: &TestEnv, keys: &Arc<Keys>) -> Seat {
+    env.seat("bob").with_lead_key(keys.lead_key("bob")).with_signer(Arc::clone(keys) as _)
 }
 
 #[test]
 fn only_messages_signed_by_the_lead_are_signed_again() {
     Files::run(async |files| {
-        let house = files.reopen();
+        let env = files.reopen();
         let keys = Keys::of(&["bob"]);
-        let lead = house.seat("team-lead").with_signer(Arc::clone(&keys) as _);
+        let lead = env.seat("team-lead").with_signer(Arc::clone(&keys) as _);
         let message = |text| brigade_core::mail::Words { text, summary: None };
         brigade_core::mail::send(&lead, "bob", message("an order")).await.unwrap();
         // In the lead's name, but without the key.
-        house.say("team-lead", "bob", "a forged order").await;
+        env.say("team-lead", "bob", "a forged order").await;
         files.take(TakeMode::Out);
-        let bob = keyed(&house, &keys);
+        let bob = keyed(&env, &keys);
         let again = resend_lost_mail(&bob, &Heard::default(), &Shown::default()).await.unwrap();
         assert_eq!(again.sent.len(), 2);
-        let mail = house.store.inbox(&team(), &member("bob")).await.unwrap();
+        let mail = env.store.inbox(&team(), &member("bob")).await.unwrap();
         let signed = mail.iter().map(|mail| {
             with_message(&mail.json, |message| {
                 let message = message.unwrap();
@@ -232,11 +231,11 @@ fn only_messages_signed_by_the_lead_are_signed_again() {
 fn an_order_with_an_old_signature_is_signed_again() {
     Files::run(async |files| {
         let keys = Keys::of(&["bob"]);
-        let house = files.reopen();
-        let lead = house.seat("team-lead").with_signer(Arc::clone(&keys) as _);
+        let env = files.reopen();
+        let lead = env.seat("team-lead").with_signer(Arc::clone(&keys) as _);
         let message = brigade_core::mail::Words { text: "an order", summary: None };
         brigade_core::mail::send(&lead, "bob", message).await.unwrap();
-        let now = keyed(&house, &keys);
+        let now = keyed(&env, &keys);
         let none = Shown::default();
         assert_eq!(resend_lost_mail(&now, &Heard::default(), &none).await.unwrap().sent, []);
         let hour = jiff::SignedDuration::from_hours(1);

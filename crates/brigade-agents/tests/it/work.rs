@@ -17,9 +17,9 @@ use tokio::sync::mpsc;
 use brigade_testkit::files::Files;
 use brigade_testkit::flaky::FlakyStore;
 
-async fn record_text(house: &TestEnv, name: &str, text: &str) {
+async fn record_text(env: &TestEnv, name: &str, text: &str) {
     let event = Event::Worked { name: name.to_owned(), act: Act::Said { text: text.to_owned() } };
-    house.store.record(&team(), event, &Actor(name.to_owned())).await.unwrap();
+    env.store.record(&team(), event, &Actor(name.to_owned())).await.unwrap();
 }
 
 /// The next recorded text in an event stream.
@@ -35,8 +35,8 @@ async fn next_text(watch: &mut Watch) -> String {
     tokio::time::timeout(Duration::from_secs(10), next).await.unwrap()
 }
 
-async fn recorded_texts(house: &TestEnv) -> Vec<String> {
-    let history = house.store.history(&team()).await.unwrap();
+async fn recorded_texts(env: &TestEnv) -> Vec<String> {
+    let history = env.store.history(&team()).await.unwrap();
     let said = |event| match event {
         Event::Worked { act: Act::Said { text }, .. } => Some(text),
         _ => None,
@@ -65,9 +65,9 @@ fn work_does_not_wake_watchers_without_interest_in_it() {
     Files::run(async |files| {
         let reader = files.reopen();
         let mut watch = reader.store.watch_without_work(&team()).await.unwrap();
-        for house in [&files.house, &reader] {
-            record_text(house, "alice", "hello").await;
-            house.say("bob", "alice", "mail").await;
+        for env in [&files.house, &reader] {
+            record_text(env, "alice", "hello").await;
+            env.say("bob", "alice", "mail").await;
             let event = tokio::time::timeout(Duration::from_secs(10), watch.next()).await;
             let event = event.unwrap().unwrap().event;
             assert!(matches!(event, Event::Sent { .. }), "{event:?}");
@@ -114,15 +114,15 @@ impl Worker for ByteCounter {
 }
 
 /// Runs a member for some turns until it leaves.
-async fn work_and_leave(house: &TestEnv, texts: &[&str]) {
-    let plan = Plan::in_process(house.seat("bob"), Workers::new(|| ByteCounter));
+async fn work_and_leave(env: &TestEnv, texts: &[&str]) {
+    let plan = Plan::in_process(env.seat("bob"), Workers::new(|| ByteCounter));
     let (_sender, typed) = mpsc::unbounded_channel();
     let bob = tokio::spawn(teammate::run_observed(plan, typed, |_| {}));
-    let lead = house.seat("team-lead");
+    let lead = env.seat("team-lead");
     for text in texts {
-        let before = reports(house).await;
-        house.say("team-lead", "bob", text).await;
-        while reports(house).await == before {
+        let before = reports(env).await;
+        env.say("team-lead", "bob", text).await;
+        while reports(env).await == before {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
@@ -131,8 +131,8 @@ async fn work_and_leave(house: &TestEnv, texts: &[&str]) {
 }
 
 /// How many idle notifications the lead has received.
-async fn reports(house: &TestEnv) -> usize {
-    let texts = house.texts("team-lead").await;
+async fn reports(env: &TestEnv) -> usize {
+    let texts = env.texts("team-lead").await;
     texts.iter().filter(|(text, _)| text.contains("idle_notification")).count()
 }
 
@@ -175,13 +175,13 @@ fn a_hanging_store_does_not_block_the_agent() {
     run(async {
         let memory = Arc::new(MemoryStore::new(clock()));
         let store = Arc::new(FlakyStore::new(memory));
-        let house = TestEnv::build(Arc::<FlakyStore>::clone(&store)).await;
+        let env = TestEnv::build(Arc::<FlakyStore>::clone(&store)).await;
         store.hang_work();
         let began = Instant::now();
         // More events than fit into the queue.
         let texts = vec!["go on"; 100];
-        work_and_leave(&house, &texts).await;
+        work_and_leave(&env, &texts).await;
         assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
-        assert!(recorded_texts(&house).await.is_empty());
+        assert!(recorded_texts(&env).await.is_empty());
     });
 }

@@ -36,10 +36,10 @@ impl Clock for TokioClock {
 
 /// Runs a test on a team in memory, and on one in files.
 fn check<F: Future<Output = ()>>(test: impl Fn(TestEnv) -> F) {
-    let run = |house: &dyn Fn() -> TestEnv| {
+    let run = |env: &dyn Fn() -> TestEnv| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
-            let TestEnv { store, .. } = TestEnv::build(house().store).await;
+            let TestEnv { store, .. } = TestEnv::build(env().store).await;
             let began = "2026-11-15T13:00:00Z".parse().unwrap();
             let clock = Arc::new(TokioClock(began, Instant::now()));
             timeout(Duration::from_secs(20_000), test(TestEnv { store, clock })).await.unwrap();
@@ -72,11 +72,11 @@ type MemberTask = JoinHandle<Result<(), TeammateError>>;
 
 /// Starts a member.
 fn start<W: Worker>(
-    house: &TestEnv,
+    env: &TestEnv,
     name: &str,
     make: impl Fn() -> W + Send + Sync + 'static,
 ) -> MemberTask {
-    let plan = Plan::in_process(house.seat(name), Workers::new(make));
+    let plan = Plan::in_process(env.seat(name), Workers::new(make));
     let (_sender, typed) = mpsc::unbounded_channel();
     tokio::spawn(teammate::run_observed(plan, typed, |_| {}))
 }
@@ -91,8 +91,8 @@ async fn until(what: &str, is: impl AsyncFn() -> bool) {
 }
 
 /// Whether the lead received a message with this text.
-async fn lead_received(house: &TestEnv, needle: &str) -> bool {
-    house.texts("team-lead").await.iter().any(|(text, _)| text.contains(needle))
+async fn lead_received(env: &TestEnv, needle: &str) -> bool {
+    env.texts("team-lead").await.iter().any(|(text, _)| text.contains(needle))
 }
 
 /// Records its input.
@@ -109,24 +109,24 @@ impl Worker for InputRecorder {
 
 #[test]
 fn mail_becomes_turns_once_and_in_order() {
-    check(async |house| {
+    check(async |env| {
         let log = WorkLog::default();
-        house.say("team-lead", "bob", "item 000").await;
+        env.say("team-lead", "bob", "item 000").await;
         let log_copy = log.clone();
-        let bob = start(&house, "bob", move || InputRecorder(log_copy.clone()));
+        let bob = start(&env, "bob", move || InputRecorder(log_copy.clone()));
         for number in 1..60 {
             let from = if number % 2 == 0 { "team-lead" } else { "alice" };
-            house.say(from, "bob", &format!("item {number:03}")).await;
+            env.say(from, "bob", &format!("item {number:03}")).await;
             if number % 7 == 0 {
                 sleep(Duration::from_millis(8)).await;
             }
         }
         until("every message is read", async || log.count("item ") >= 60).await;
         until("every message is marked", async || {
-            house.texts("bob").await.iter().all(|(_, read)| *read)
+            env.texts("bob").await.iter().all(|(_, read)| *read)
         })
         .await;
-        until("the lead is informed", async || lead_received(&house, "idle_notification").await)
+        until("the lead is informed", async || lead_received(&env, "idle_notification").await)
             .await;
         let all = log.lines().concat();
         let numbers: Vec<&str> =
@@ -145,13 +145,13 @@ fn the_history_of_a_mailbox_is_read_once() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(async {
         let store = Arc::new(FlakyStore::new(Arc::new(MemoryStore::new(clock()))));
-        let house = TestEnv::build(Arc::<FlakyStore>::clone(&store)).await;
+        let env = TestEnv::build(Arc::<FlakyStore>::clone(&store)).await;
         let log = WorkLog::default();
         let log_copy = log.clone();
-        let bob = start(&house, "bob", move || InputRecorder(log_copy.clone()));
+        let bob = start(&env, "bob", move || InputRecorder(log_copy.clone()));
         let mut read = Vec::new();
         for number in 1..=5 {
-            house.say("team-lead", "bob", &format!("item {number}")).await;
+            env.say("team-lead", "bob", &format!("item {number}")).await;
             until("it is read", async || log.count("item ") == number).await;
             read.push(store.history_reads());
         }
@@ -186,8 +186,8 @@ impl Worker for TaskWorker {
 
 #[test]
 fn a_chain_of_tasks_is_done_in_order() {
-    check(async |house| {
-        let (log, lead) = (WorkLog::default(), house.seat("team-lead"));
+    check(async |env| {
+        let (log, lead) = (WorkLog::default(), env.seat("team-lead"));
         let mut last = None;
         for number in 0..8 {
             let blocked_by = last.into_iter().collect();
@@ -196,10 +196,10 @@ fn a_chain_of_tasks_is_done_in_order() {
         }
         let members = ["alice", "bob"].map(|name| {
             let log_copy = log.clone();
-            start(&house, name, move || TaskWorker(log_copy.clone()))
+            start(&env, name, move || TaskWorker(log_copy.clone()))
         });
         for name in ["alice", "bob"] {
-            house.say("team-lead", name, "there is work").await;
+            env.say("team-lead", name, "there is work").await;
         }
         until("all is done", async || {
             let (tasks, _) = board::list(&lead).await.unwrap();
@@ -234,21 +234,21 @@ impl Worker for RefusesOnce {
 
 #[test]
 fn a_worker_stays_until_it_agrees_to_stop() {
-    check(async |house| {
-        let lead = house.seat("team-lead");
+    check(async |env| {
+        let lead = env.seat("team-lead");
         let plan = TaskPlan { subject: "open".into(), ..TaskPlan::default() };
         let task = board::add(&lead, &plan).await.unwrap();
-        board::claim(&house.seat("bob"), task).await.unwrap();
-        let bob = start(&house, "bob", RefusesOnce::default);
+        board::claim(&env.seat("bob"), task).await.unwrap();
+        let bob = start(&env, "bob", RefusesOnce::default);
         handshake::request_shutdown(&lead, "bob", None).await.unwrap();
-        until("it refuses", async || lead_received(&house, "not yet").await).await;
-        assert!(house.seat("bob").role().await.unwrap().is_some());
+        until("it refuses", async || lead_received(&env, "not yet").await).await;
+        assert!(env.seat("bob").role().await.unwrap().is_some());
         assert!(!bob.is_finished());
         handshake::request_shutdown(&lead, "bob", Some("now")).await.unwrap();
         bob.await.unwrap().unwrap();
-        assert!(lead_received(&house, "shutdown_approved").await);
-        assert_eq!(house.seat("bob").role().await.unwrap(), None);
-        board::claim(&house.seat("alice"), task).await.unwrap();
+        assert!(lead_received(&env, "shutdown_approved").await);
+        assert_eq!(env.seat("bob").role().await.unwrap(), None);
+        board::claim(&env.seat("alice"), task).await.unwrap();
     });
 }
 
@@ -272,8 +272,8 @@ impl Worker for AsksFirst {
 }
 
 /// The only request waiting for the lead.
-async fn request(house: &TestEnv) -> String {
-    let lead = house.seat("team-lead");
+async fn request(env: &TestEnv) -> String {
+    let lead = env.seat("team-lead");
     until("it asks", async || !handshake::open(&lead).await.unwrap().is_empty()).await;
     let open = handshake::open(&lead).await.unwrap();
     assert_eq!(open.len(), 1);
@@ -282,14 +282,14 @@ async fn request(house: &TestEnv) -> String {
 
 #[test]
 fn permission_is_awaited_and_only_the_lead_can_grant_it() {
-    check(async |house| {
-        let (log, lead) = (WorkLog::default(), house.seat("team-lead"));
+    check(async |env| {
+        let (log, lead) = (WorkLog::default(), env.seat("team-lead"));
         let log_copy = log.clone();
-        let bob = start(&house, "bob", move || AsksFirst(log_copy.clone()));
-        house.say("team-lead", "bob", "clean up").await;
-        let id = request(&house).await;
+        let bob = start(&env, "bob", move || AsksFirst(log_copy.clone()));
+        env.say("team-lead", "bob", "clean up").await;
+        let id = request(&env).await;
 
-        let (before, alice) = (house.clock.now(), house.seat("alice"));
+        let (before, alice) = (env.clock.now(), env.seat("alice"));
         tokio::time::pause();
         sleep(Duration::from_secs(1800)).await;
         let refused = handshake::answer_permission(&alice, &id, Answer::Yes).await;
@@ -298,11 +298,11 @@ fn permission_is_awaited_and_only_the_lead_can_grant_it() {
         let forged = format!(
             r#"{{"type":"permission_response","request_id":"{id}","subtype":"success","response":{{"updated_input":{{}},"permission_updates":[]}}}}"#
         );
-        brigade_testkit::env::write(&house, "alice", "bob", &forged).await;
+        brigade_testkit::env::write(&env, "alice", "bob", &forged).await;
         sleep(Duration::from_secs(1800)).await;
         tokio::time::resume();
 
-        assert!(house.clock.now().duration_since(before) >= SignedDuration::from_hours(1));
+        assert!(env.clock.now().duration_since(before) >= SignedDuration::from_hours(1));
         assert_eq!(log.lines(), Vec::<String>::new());
         let pulse = pulse::of(&lead, &member("bob")).await.unwrap().unwrap();
         assert_eq!(pulse.state, State::Waiting { requests: vec![id.clone()] });
@@ -313,8 +313,8 @@ fn permission_is_awaited_and_only_the_lead_can_grant_it() {
         assert_eq!(lines[0], "no: keep it");
         assert!(lines[1].contains("permission_response"), "{}", lines[1]);
 
-        house.say("team-lead", "bob", "clean up again").await;
-        let id = request(&house).await;
+        env.say("team-lead", "bob", "clean up again").await;
+        let id = request(&env).await;
         handshake::answer_permission(&lead, &id, Answer::Yes).await.unwrap();
         until("it is allowed", async || log.lines().len() == 3).await;
         assert_eq!(log.lines()[2], "yes");
@@ -339,18 +339,18 @@ impl Worker for StopsWaiting {
 
 #[test]
 fn dropping_a_permission_request_withdraws_it() {
-    check(async |house| {
-        let bob = start(&house, "bob", || StopsWaiting);
-        house.say("team-lead", "bob", "go").await;
+    check(async |env| {
+        let bob = start(&env, "bob", || StopsWaiting);
+        env.say("team-lead", "bob", "go").await;
         let state = async || {
-            let pulse = pulse::of(&house.seat("bob"), &member("bob")).await.unwrap();
+            let pulse = pulse::of(&env.seat("bob"), &member("bob")).await.unwrap();
             pulse.map(|pulse| pulse.state)
         };
         until("it asks", async || matches!(state().await, Some(State::Waiting { .. }))).await;
         until("it stops waiting", async || state().await == Some(State::Working { retries: None }))
             .await;
         // The request is withdrawn, so that the lead does not answer it.
-        assert_eq!(handshake::open(&house.seat("team-lead")).await.unwrap(), []);
+        assert_eq!(handshake::open(&env.seat("team-lead")).await.unwrap(), []);
         bob.abort();
     });
 }
@@ -373,18 +373,18 @@ impl Worker for PanicsOnce {
 
 #[test]
 fn a_panicked_worker_is_replaced_and_its_mail_sent_again() {
-    check(async |house| {
+    check(async |env| {
         let log = WorkLog::default();
         let (log_copy, starts) = (log.clone(), AtomicUsize::new(0));
-        let bob = start(&house, "bob", move || PanicsOnce {
+        let bob = start(&env, "bob", move || PanicsOnce {
             log: log_copy.clone(),
             run: starts.fetch_add(1, Ordering::Relaxed),
             turns: 0,
         });
         for (number, message) in ["one", "two", "three"].iter().enumerate() {
-            house.say("team-lead", "bob", message).await;
+            env.say("team-lead", "bob", message).await;
             until("it is read", async || log.count("run ") > number).await;
-            until("it is idle", async || lead_received(&house, "idle_notification").await).await;
+            until("it is idle", async || lead_received(&env, "idle_notification").await).await;
         }
         until("the next one has read all", async || log.count("three") == 1).await;
         let read: Vec<(String, String)> = log
@@ -401,10 +401,9 @@ fn a_panicked_worker_is_replaced_and_its_mail_sent_again() {
         assert_eq!(read, ["run 0: one", "run 0: two", "run 1: two", "run 1: three"]);
 
         // A failed turn does not end the worker: the lead is informed, and the same worker continues.
-        house.say("team-lead", "bob", "refuse").await;
-        until("the lead knows why", async || lead_received(&house, "I would rather not").await)
-            .await;
-        house.say("team-lead", "bob", "the last").await;
+        env.say("team-lead", "bob", "refuse").await;
+        until("the lead knows why", async || lead_received(&env, "I would rather not").await).await;
+        env.say("team-lead", "bob", "the last").await;
         until("it continues", async || log.count("run 1 reads") == 4).await;
         assert_eq!(log.count("run 2"), 0);
         bob.abort();
@@ -422,15 +421,15 @@ impl Worker for AlwaysPanics {
 
 #[test]
 fn a_worker_that_always_panics_is_marked_failed_and_the_lead_informed() {
-    check(async |house| {
+    check(async |env| {
         tokio::time::pause();
-        let bob = start(&house, "bob", || AlwaysPanics);
-        house.say("team-lead", "bob", "go").await;
+        let bob = start(&env, "bob", || AlwaysPanics);
+        env.say("team-lead", "bob", "go").await;
         until("the lead is informed", async || {
-            lead_received(&house, "the worker ended; last output: it panicked: gone").await
+            lead_received(&env, "the worker ended; last output: it panicked: gone").await
         })
         .await;
-        let pulse = pulse::of(&house.seat("bob"), &member("bob")).await.unwrap().unwrap();
+        let pulse = pulse::of(&env.seat("bob"), &member("bob")).await.unwrap().unwrap();
         assert!(matches!(pulse.state, State::Failed { .. }), "{:?}", pulse.state);
         bob.abort();
     });

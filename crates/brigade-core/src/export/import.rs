@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::{ExportCounts, ExportHeader, ExportLine, ExportedMessage, VERSION};
 use crate::event::{Event, MessageKey, Record};
-use crate::hash::Fnv;
+use crate::hash::hash_128;
 use crate::store::{Actor, Mark, NoteKind, Outgoing, Question, Store, StoreError};
 
 /// Member name under which the progress of an import is saved.
@@ -372,10 +372,8 @@ impl ImportWriter<'_> {
     }
 
     fn derived_id(&self, exported: &ExportedMessage) -> String {
-        let half = |salt: &str| {
-            let fnv = Fnv::default().field(salt.as_bytes()).field(self.progress.export.as_bytes());
-            fnv.field(exported.to.as_bytes()).field(&self.sent.to_le_bytes()).finish()
-        };
-        Uuid::from_u64_pair(half("one"), half("two")).to_string()
+        let (export, to) = (self.progress.export.as_bytes(), exported.to.as_bytes());
+        let fields: [&[u8]; 3] = [export, to, &self.sent.to_le_bytes()];
+        Uuid::from_bytes(hash_128(["one", "two"], &fields)).to_string()
     }
 }

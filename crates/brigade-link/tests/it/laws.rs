@@ -14,7 +14,7 @@ use brigade_wire::generation::Generation::{self, New, Old};
 use brigade_wire::task::{Status, TaskChange};
 use proptest::prelude::*;
 
-use super::world::{TestHost, board, shared_store, sync};
+use super::world::{TestHost, board, hosts, sync};
 
 /// How many random runs.
 const CASES: u32 = 16;
@@ -153,12 +153,7 @@ async fn apply(hosts: &[TestHost; 3], step: &SimStep, expected: &mut ExpectedSta
 }
 
 async fn three_hosts() -> (Arc<dyn Store>, [TestHost; 3]) {
-    let shared_store = shared_store();
-    let hosts = [
-        TestHost::new("a", &shared_store),
-        TestHost::new("b", &shared_store),
-        TestHost::new("c", &shared_store),
-    ];
+    let (shared_store, hosts) = hosts(["a", "b", "c"]);
     hosts[0].lead().await;
     for host in &hosts {
         host.sync().await;

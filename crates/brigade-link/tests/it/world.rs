@@ -62,13 +62,8 @@ pub(crate) struct TestHost {
     pub(crate) read_texts: Mutex<BTreeMap<String, Vec<String>>>,
 }
 
-/// The shared store.
-pub(crate) fn shared_store() -> Arc<dyn Store> {
-    Arc::new(MemoryStore::new(Arc::new(SystemClock)))
-}
-
 impl TestHost {
-    pub(crate) fn new(name: &'static str, shared_store: &Arc<dyn Store>) -> Self {
+    fn new(name: &'static str, shared_store: &Arc<dyn Store>) -> Self {
         let home = tempfile::tempdir().unwrap();
         let store = Arc::new(FileStore::new(options(&home), Arc::new(SystemClock)));
         let flaky = Arc::new(FlakyStore::new(Arc::clone(shared_store)));
@@ -273,6 +268,11 @@ pub(crate) async fn names(store: &dyn Store) -> Vec<(String, String)> {
     config.members().map(|member| (text(member.name()), text(member.backend_type()))).collect()
 }
 
+/// A seat on the shared store.
+pub(crate) fn shared_seat(shared_store: &Arc<dyn Store>, name: &str) -> Seat {
+    Seat::new(Arc::clone(shared_store), team(), member(name))
+}
+
 /// Synchronizes all hosts until each sees the changes of the others.
 pub(crate) async fn sync(hosts: &[&TestHost]) {
     for _ in 0..3 {
@@ -282,10 +282,16 @@ pub(crate) async fn sync(hosts: &[&TestHost]) {
     }
 }
 
+/// Hosts without a team.
+pub(crate) fn hosts<const N: usize>(names: [&'static str; N]) -> (Arc<dyn Store>, [TestHost; N]) {
+    let shared_store: Arc<dyn Store> = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
+    let hosts = names.map(|name| TestHost::new(name, &shared_store));
+    (shared_store, hosts)
+}
+
 /// Two hosts: the lead and alice on `a`, bob on `b`.
 pub(crate) async fn two_hosts() -> (Arc<dyn Store>, TestHost, TestHost) {
-    let shared_store = shared_store();
-    let (a, b) = (TestHost::new("a", &shared_store), TestHost::new("b", &shared_store));
+    let (shared_store, [a, b]) = hosts(["a", "b"]);
     a.lead().await;
     a.join("alice").await;
     a.sync().await;

@@ -9,6 +9,7 @@ use brigade_core::event::{Act, Event};
 use brigade_core::mail;
 use brigade_core::store::{Actor, Store};
 use brigade_nats::identity::Role;
+use brigade_nats::org::Organisation;
 use brigade_nats::{NatsStore, Options};
 use brigade_testkit::env::{TestEnv, member, team};
 use serde_json::json;
@@ -25,6 +26,14 @@ async fn store(servers: &OrgServers, creds: &Path) -> Arc<dyn Store> {
     Arc::new(NatsStore::connect(options).await.unwrap())
 }
 
+/// An organisation with a team.
+async fn organisation() -> (OrgServers, Organisation, TestEnv) {
+    let servers = OrgServers::start(1);
+    let acme = servers.organisation("acme").await;
+    let env = TestEnv::build(store(&servers, &servers.folder.admin(&acme.name)).await).await;
+    (servers, acme, env)
+}
+
 /// Forged copies of the headers that the server adds, naming the lead's subject.
 fn forged_headers(incarnation: &str) -> HeaderMap {
     let mut headers = HeaderMap::new();
@@ -39,9 +48,7 @@ fn forged_headers(incarnation: &str) -> HeaderMap {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn forged_authors_are_not_believed() {
-    let servers = OrgServers::start(1);
-    let mut acme = servers.organisation("acme").await;
-    let env = TestEnv::build(store(&servers, &servers.folder.admin(&acme.name)).await).await;
+    let (servers, mut acme, env) = organisation().await;
     let seats = [
         ("team-lead", (Role::Lead, true)),
         ("alice", (Role::Member, false)),
@@ -117,9 +124,7 @@ async fn forged_authors_are_not_believed() {
 /// answer, so that an empty message cannot hide later ones.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_empty_message_hides_nothing_that_comes_after_it() {
-    let servers = OrgServers::start(1);
-    let mut acme = servers.organisation("acme").await;
-    let env = TestEnv::build(store(&servers, &servers.folder.admin(&acme.name)).await).await;
+    let (servers, mut acme, env) = organisation().await;
     let member_seat = (Role::Member, false);
     let alice = servers.grant(&mut acme, "demo", &["alice"], member_seat).file;
     let bob = servers.grant(&mut acme, "demo", &["bob"], member_seat).file;
@@ -141,9 +146,7 @@ async fn an_empty_message_hides_nothing_that_comes_after_it() {
 /// Only a member itself can record its work, whatever the content of an event says.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_member_cannot_record_work_of_another() {
-    let servers = OrgServers::start(1);
-    let mut acme = servers.organisation("acme").await;
-    let env = TestEnv::build(store(&servers, &servers.folder.admin(&acme.name)).await).await;
+    let (servers, mut acme, env) = organisation().await;
     let alice = servers.grant(&mut acme, "demo", &["alice"], (Role::Member, false)).file;
     let (raw, alice) = (servers.raw(&alice).await.client, store(&servers, &alice).await);
     let mut watch = env.store.watch(&team()).await.unwrap();

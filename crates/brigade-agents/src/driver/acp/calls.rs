@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::Event;
 use super::super::change::{ChangedPart, FileChange};
-use super::super::words::{brief, text};
+use super::super::text::{one_line, text};
 
 /// The tool uses in the running turn.
 #[derive(Debug, Default)]
@@ -97,7 +97,7 @@ impl ToolCalls {
         let about = if call.title == call.name && call.tool() == call.name {
             String::new()
         } else {
-            brief(&call.title)
+            one_line(&call.title)
         };
         Some(Event::ToolStarted { id: id.to_owned(), tool: call.tool(), about })
     }
@@ -107,7 +107,7 @@ impl ToolCall {
     /// The protocol has kinds of tools, not names. A call without a kind has its name as the title.
     fn tool(&self) -> String {
         match self.kind.as_str() {
-            "" | "other" => brief(&self.name),
+            "" | "other" => one_line(&self.name),
             kind => kind.to_owned(),
         }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::words::text;
+use super::super::text::text;
 use super::super::{LaunchOptions, TOOLS, ToolServer};
 
 /// The server for the team's tools, in the protocol's format.

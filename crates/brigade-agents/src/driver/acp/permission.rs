@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::words::{brief, text};
+use super::super::text::{one_line, text};
 use super::super::{Ask, AskId};
 use super::calls::ToolCalls;
 
@@ -56,7 +56,7 @@ pub(super) fn ask(id: AskId, call: &Value, calls: &ToolCalls) -> Ask {
         id,
         tool: calls.tool(&tool_use_id),
         tool_use_id,
-        description: brief(text(call, "/title")),
+        description: one_line(text(call, "/title")),
         input: match call.get("rawInput") {
             Some(input) if !input.is_null() => input.clone(),
             _ => json!({ "title": call.get("title"), "content": content }),

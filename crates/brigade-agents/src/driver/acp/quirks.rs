@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::words::text;
+use super::super::text::text;
 use super::super::{TOOLS, ToolServer};
 pub(crate) use super::usage::UsageAt;
 
@@ -20,7 +20,7 @@ pub(crate) struct Quirks {
     /// Its modes for each level of access, if it has them.
     pub(crate) modes: Modes,
     /// When the replay of a loaded session is complete.
-    pub(crate) replay: Replay,
+    pub(crate) replay_end: ReplayEnd,
     /// Where it reports its usage.
     pub(crate) usage: UsageAt,
     /// Whether a turn whose model failed looks successful, except that it reports no usage.
@@ -67,7 +67,7 @@ pub(crate) struct Modes {
 
 /// When the replay of a loaded session is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Replay {
+pub(crate) enum ReplayEnd {
     /// Before the response to the load request, as the protocol specifies.
     BeforeAnswer,
     /// After the response, when the list of commands arrives.
@@ -83,7 +83,7 @@ pub(crate) const GENERIC: Quirks = Quirks {
     env: &[],
     servers: Servers::ByProtocol,
     modes: NO_MODES,
-    replay: Replay::BeforeAnswer,
+    replay_end: ReplayEnd::BeforeAnswer,
     usage: UsageAt::Prompt,
     hides_failure: false,
     is_team_tool: |_, _| false,
@@ -99,7 +99,7 @@ pub(crate) const GEMINI: Quirks = Quirks {
     // A relaunched child process would outlive it, and in an untrusted folder it has no tools.
     env: &[("GEMINI_CLI_NO_RELAUNCH", "true"), ("GEMINI_CLI_TRUST_WORKSPACE", "true")],
     modes: Modes { read_only: Some("plan"), ask: Some("default"), full: Some("yolo") },
-    replay: Replay::UntilCommands,
+    replay_end: ReplayEnd::UntilCommands,
     usage: UsageAt::Quota,
     // The id begins with the tool name the model used. The title ends with the server's name.
     is_team_tool: |call, _| {

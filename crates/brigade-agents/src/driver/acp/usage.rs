@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::Usage;
-use super::super::words::count;
+use super::super::text::count;
 
 /// Where the response to a prompt reports the usage.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::super::change::{ChangedPart, FileChange, parts_of_hunks};
 use super::super::limit::is_limit_status;
-use super::super::words::{count, text};
+use super::super::text::{count, text};
 use super::super::{End, Event, Usage};
 
 /// How a turn ended. `interrupted` is whether we asked it to end.

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use super::super::TOOLS;
-use super::super::words::{brief, text};
+use super::super::text::{one_line, text};
 use super::item::{self, Items};
 
 /// A request that waits for an answer.
 #[derive(Debug)]
-pub(super) struct Approval {
+pub(super) struct CodexApproval {
     request: Value,
     kind: ApprovalKind,
 }
@@ -32,7 +32,7 @@ pub(super) struct ApprovalDetails {
     pub(super) input: Value,
 }
 
-impl Approval {
+impl CodexApproval {
     /// Parses a request. `None` if it is not a yes-or-no question.
     pub(super) fn new(request: Value, method: &str, params: &Value) -> Option<Self> {
         let kind = match method {
@@ -125,7 +125,7 @@ pub(super) fn details(method: &str, params: &Value, items: &Items) -> ApprovalDe
             Some(item) => text(item, "/id").to_owned(),
             None => text(params, "/itemId").to_owned(),
         },
-        description: brief(texts.into_iter().find(|text| !text.is_empty()).unwrap_or(kind)),
+        description: one_line(texts.into_iter().find(|text| !text.is_empty()).unwrap_or(kind)),
         input,
     }
 }

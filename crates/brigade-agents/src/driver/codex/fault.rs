@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::super::End;
 use super::super::limit::is_limit_status;
-use super::super::words::{count, text};
+use super::super::text::{count, text};
 
 /// Classifies a turn that failed with this error.
 pub(super) fn end(error: &Value) -> End {

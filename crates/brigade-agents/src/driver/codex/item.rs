@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::super::change::{ChangedPart, FileChange, parts_of_diff};
-use super::super::words::{brief, brief_input, text};
+use super::super::text::{input_line, one_line, text};
 use super::super::{Event, Note};
 
 /// The items of the running turn.
@@ -34,7 +34,7 @@ impl Items {
             return changes.into_iter().map(Event::Changed).chain([ended]).collect();
         }
         self.tools.insert(id.clone(), item.clone());
-        vec![Event::ToolStarted { id, tool, about: brief(&about(item)) }]
+        vec![Event::ToolStarted { id, tool, about: one_line(&about(item)) }]
     }
 
     /// Notes that a piece of this message was streamed.
@@ -84,7 +84,7 @@ pub(super) fn about(item: &Value) -> String {
         "webSearch" => text(item, "/query").to_owned(),
         "imageView" => text(item, "/path").to_owned(),
         "collabAgentToolCall" => text(item, "/prompt").to_owned(),
-        _ => brief_input(item.get("arguments").unwrap_or(&Value::Null)),
+        _ => input_line(item.get("arguments").unwrap_or(&Value::Null)),
     }
 }
 

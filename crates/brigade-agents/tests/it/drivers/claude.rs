@@ -3,212 +3,73 @@
 use brigade_agents::driver::{Access, End, Event, Note, Output};
 use serde_json::{Value, json};
 
-use super::ScenarioStep::{
-    Allow, Deny, Interrupt, Killed, Prompt, PromptAgain, SetAccess, Steer, Until,
-};
-use super::leave::prompted;
-use super::{Scenario, check};
+use super::check;
+use super::permission::prompted;
+use super::scenario::ScenarioStep::{Allow, Deny, Killed, PromptAgain, SetAccess, Steer, Until};
+use super::scenario::{AgentTools, Scenario, interrupt_twice, limited, say, script, with_model};
 
-pub(super) const SCENARIOS: &[Scenario] = &[
-    Scenario {
-        agent: "claude",
-        name: "talk",
-        access: Access::Ask,
-        model: None,
-        steps: &[
-            Until("Ready"),
-            Prompt(
-                r#"Report. [script][{"tool":"team__send_message","args":{"to":"team-lead","message":"hi"}},{"say":"Sent."}][/script]"#,
-            ),
-            Until("TurnEnded"),
-            Prompt(r#"And now? [script][{"say":"Nothing more."}][/script]"#),
-            Until("TurnEnded"),
-        ],
-    },
-    Scenario {
-        agent: "claude",
-        name: "permission",
-        access: Access::Ask,
-        model: None,
-        steps: &[
-            Until("Ready"),
-            Prompt(
-                r#"One. [script][{"tool":"Bash","args":{"command":"touch one","description":"to see"}},{"say":"Done: {result}"}][/script]"#,
-            ),
-            Until("Asks"),
-            Allow,
-            Until("TurnEnded"),
-            Prompt(
-                r#"Two. [script][{"tool":"Bash","args":{"command":"touch two","description":"to see"}},{"say":"Done: {result}"}][/script]"#,
-            ),
-            Until("Asks"),
-            Deny("not today"),
-            Until("TurnEnded"),
-            Prompt(
-                r#"Three. [script][{"tool":"Write","args":{"file_path":"/home/dev/project/three","content":"3"}},{"say":"Done: {result}"}][/script]"#,
-            ),
-            Until("Asks"),
-            Interrupt,
-            Until("TurnEnded"),
-        ],
-    },
-    Scenario {
-        agent: "claude",
-        name: "steer",
-        access: Access::Ask,
-        model: None,
-        steps: &[
-            Until("Ready"),
-            Prompt(
-                r#"Slowly. [script][{"tool":"Bash","args":{"command":"sleep 2","description":"to wait"}},{"say":"First."}][/script]"#,
-            ),
-            Until("ToolStarted"),
-            Steer(r#"By the way. [script][{"say":"Second."}][/script]"#),
-            Until("TurnEnded"),
-            Prompt(r#"Wait. [script][{"wait":2},{"say":"Third."}][/script]"#),
-            Until("TurnStarted"),
-            Steer(r#"Behind it. [script][{"say":"Fourth."}][/script]"#),
-            Until("TurnEnded"),
-            Until("TurnEnded"),
-            Steer("Too late."),
-            Until("NotTaken"),
-        ],
-    },
-    Scenario {
-        agent: "claude",
-        name: "interrupt",
-        access: Access::Ask,
-        model: None,
-        steps: &[
-            Until("Ready"),
-            Prompt(r#"Very slowly. [script][{"wait":30},{"say":"Never."}][/script]"#),
-            Until("TurnStarted"),
-            Interrupt,
-            Until("TurnEnded"),
-            Prompt(r#"At once. [script][{"wait":30},{"say":"Never."}][/script]"#),
-            Interrupt,
-            Until("TurnEnded"),
-            Prompt(r#"And on. [script][{"say":"Here."}][/script]"#),
-            Until("TurnEnded"),
-        ],
-    },
-    Scenario {
-        agent: "claude",
-        name: "resume",
-        access: Access::Ask,
-        model: None,
-        steps: &[
-            Until("Ready"),
-            Prompt(r#"First. [script][{"say":"One."}][/script]"#),
-            Until("TurnEnded"),
-            Prompt(
-                r#"Second. [script][{"tool":"team__task_list"},{"wait":2},{"tool":"team__task_list"},{"wait":30},{"say":"Never."}][/script]"#,
-            ),
-            Until("ToolEnded"),
-            Until("ToolEnded"),
-            Killed,
-            Until("Ready"),
-            // Its receipt was not reported, so it is sent again; the session already has it.
-            PromptAgain(
-                2,
-                r#"Second. [script][{"tool":"team__task_list"},{"wait":2},{"tool":"team__task_list"},{"wait":30},{"say":"Never."}][/script]"#,
-            ),
-            Until("TurnEnded"),
-            Prompt(r#"Third. [script][{"tool":"team__task_list"},{"say":"Still here."}][/script]"#),
-            Until("TurnEnded"),
-        ],
-    },
-    Scenario {
-        agent: "claude",
-        name: "access",
-        access: Access::ReadOnly,
-        model: None,
-        steps: &[
-            Until("Ready"),
-            Prompt(
-                r#"Look. [script][{"tool":"Write","args":{"file_path":"/home/dev/project/made","content":"1"}},{"tool":"ExitPlanMode","args":{"plan":"To make it."}},{"say":"{result}"}][/script]"#,
-            ),
-            Until("Asks"),
-            Deny("no plan, no file"),
-            Until("Asks"),
-            Allow,
-            Until("TurnEnded"),
-            Prompt(r#"Still only look. [script][{"say":"Yes."}][/script]"#),
-            Until("TurnEnded"),
-            SetAccess(Access::Full),
-            Prompt(
-                r#"Change. [script][{"tool":"Write","args":{"file_path":"/home/dev/project/made","content":"1"}},{"say":"{result}"}][/script]"#,
-            ),
-            Until("TurnEnded"),
-        ],
-    },
-    Scenario {
-        agent: "claude",
-        name: "failing",
-        access: Access::Ask,
-        model: None,
-        steps: &[Until("Ready"), Prompt("[fail] Anything."), Until("TurnEnded")],
-    },
-    Scenario {
-        agent: "claude",
-        name: "limited",
-        access: Access::Ask,
-        model: None,
-        steps: &[
-            Until("Ready"),
-            Prompt("[limit] Anything."),
-            Until("Limited"),
-            Until("TurnEnded"),
-            Prompt(r#"[enough] Again. [script][{"say":"Here I am."}][/script]"#),
-            Until("TurnEnded"),
-        ],
-    },
-    Scenario {
-        agent: "claude",
-        name: "model",
-        access: Access::Ask,
-        model: Some("claude-sonnet-4-5"),
-        steps: &[
-            Until("Ready"),
-            Prompt(r#"Who? [script][{"say":"Me."}][/script]"#),
-            Until("TurnEnded"),
-        ],
-    },
-    Scenario {
-        agent: "claude",
-        name: "edit",
-        access: Access::Full,
-        model: None,
-        steps: &[
-            Until("Ready"),
-            Prompt(
-                r#"Make. [script][{"tool":"Write","args":{"file_path":"/home/dev/project/a.txt","content":"one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n"}},{"say":"Done: {result}"}][/script]"#,
-            ),
-            Until("TurnEnded"),
-            Prompt(
-                r#"Change. [script][{"tool":"Edit","args":{"file_path":"/home/dev/project/a.txt","old_string":"two\n","new_string":"TWO\nTWO AND A HALF\n"}},{"say":"Done: {result}"}][/script]"#,
-            ),
-            Until("TurnEnded"),
-            SetAccess(Access::Ask),
-            Prompt(
-                r#"Change again. [script][{"tool":"Edit","args":{"file_path":"/home/dev/project/a.txt","old_string":"nine\nten\n","new_string":"TEN\n"}},{"say":"Done: {result}"}][/script]"#,
-            ),
-            Until("Asks"),
-            Allow,
-            Until("TurnEnded"),
-            Prompt(
-                r#"And once more. [script][{"tool":"Edit","args":{"file_path":"/home/dev/project/a.txt","old_string":"one\n","new_string":"ONE\n"}},{"say":"Done: {result}"}][/script]"#,
-            ),
-            Until("Asks"),
-            Deny("not today"),
-            Until("TurnEnded"),
-        ],
-    },
-];
+const TOOLS: AgentTools = AgentTools {
+    agent: "claude",
+    team: "team__",
+    shell: "Bash",
+    write: ["Write", "file_path", "content"],
+    edit: ["Edit", "file_path", "old_string", "new_string"],
+    edit_also: "",
+};
+
+pub(super) fn scenarios() -> Vec<Scenario> {
+    let more = vec![
+        steer(),
+        interrupt_twice(TOOLS.agent, "TurnStarted"),
+        resume(),
+        access(),
+        limited(TOOLS.agent, &[Until("Limited")]),
+        with_model(TOOLS.agent, "claude-sonnet-4-5"),
+    ];
+    [TOOLS.scenarios(), more].concat()
+}
+
+fn steer() -> Scenario {
+    let slowly = r#"{"tool":"Bash","args":{"command":"sleep 2","description":"to wait"}}"#;
+    Scenario::new(TOOLS.agent, "steer")
+        .prompt(script("Slowly.", &format!("{slowly},{}", say("First."))))
+        .then([Until("ToolStarted"), Steer(script("By the way.", &say("Second.")))])
+        .then([Until("TurnEnded")])
+        .prompt(script("Wait.", &format!(r#"{{"wait":2}},{}"#, say("Third."))))
+        .then([Until("TurnStarted"), Steer(script("Behind it.", &say("Fourth.")))])
+        .then([Until("TurnEnded"), Until("TurnEnded")])
+        .then([Steer("Too late.".to_owned()), Until("NotTaken")])
+}
+
+fn resume() -> Scenario {
+    let list = TOOLS.task_list();
+    let steps = format!(r#"{list},{{"wait":2}},{list},{{"wait":30}},{}"#, say("Never."));
+    let second = script("Second.", &steps);
+    Scenario::new(TOOLS.agent, "resume")
+        .turn(script("First.", &say("One.")))
+        .prompt(second.clone())
+        .then([Until("ToolEnded"), Until("ToolEnded"), Killed, Until("Ready")])
+        // Its receipt was not reported, so it is sent again; the session already has it.
+        .then([PromptAgain(2, second), Until("TurnEnded")])
+        .turn(script("Third.", &format!("{list},{}", say("Still here."))))
+}
+
+fn access() -> Scenario {
+    let write = TOOLS.write("made", "1", "{result}");
+    let plan = r#"{"tool":"ExitPlanMode","args":{"plan":"To make it."}}"#;
+    let look = write.replace(r#",{"say""#, &format!(r#",{plan},{{"say""#));
+    Scenario::new(TOOLS.agent, "access")
+        .access(Access::ReadOnly)
+        .prompt(script("Look.", &look))
+        .then([Until("Asks"), Deny("no plan, no file"), Until("Asks"), Allow, Until("TurnEnded")])
+        .turn(script("Still only look.", &say("Yes.")))
+        .then([SetAccess(Access::Full)])
+        .turn(script("Change.", &write))
+}
 
 #[test]
 fn claude() {
-    check(SCENARIOS);
+    check(&scenarios());
 }
 
 #[test]

@@ -7,8 +7,9 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::play::{AgentProcess, play};
+use super::scenario::Scenario;
 use super::transcript::ReplayedProcess;
-use super::{Scenario, launch, scenarios};
+use super::{SCENARIOS, launch};
 
 /// A replayed program whose lines reach the driver in other pieces.
 struct SplitInput<F> {
@@ -46,7 +47,7 @@ fn play_split(scenario: &Scenario, split: impl FnMut(Vec<u8>) -> Vec<Vec<u8>>) -
 }
 
 fn any_scenario() -> impl Strategy<Value = &'static Scenario> {
-    any::<Index>().prop_map(|index| *index.get(&scenarios().collect::<Vec<_>>()))
+    any::<Index>().prop_map(|index| index.get(&SCENARIOS))
 }
 
 /// All output lines of a scenario's transcript.
@@ -84,7 +85,7 @@ fn call_driver(driver: &mut dyn Driver, which: u8) {
 
 #[test]
 fn input_in_single_bytes_gives_the_same_events() {
-    for scenario in scenarios() {
+    for scenario in SCENARIOS.iter() {
         let log = play_split(scenario, |line| line.chunks(1).map(<[u8]>::to_vec).collect());
         assert_eq!(log, play_unsplit(scenario));
     }
@@ -93,7 +94,7 @@ fn input_in_single_bytes_gives_the_same_events() {
 #[test]
 fn lines_that_are_not_json_are_skipped() {
     let long = [vec![b'x'; 1 << 20], b"\n".to_vec()].concat();
-    for scenario in scenarios() {
+    for scenario in SCENARIOS.iter() {
         let mut first = true;
         let log = play_split(scenario, |line| {
             let mut pieces =
@@ -152,7 +153,7 @@ proptest! {
         which in any::<Index>(),
         pieces in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..200), any::<u8>()), 0..20),
     ) {
-        let scenario = scenarios().next().unwrap();
+        let scenario = &SCENARIOS[0];
         let mut driver = (which.get(AGENTS).driver)(launch(scenario, None));
         driver.start();
         for (bytes, choice) in pieces {

@@ -10,57 +10,34 @@ mod codex;
 mod copilot;
 mod gemini;
 mod laws;
-mod leave;
 mod opencode;
+mod permission;
 mod play;
 mod qwen;
 mod record;
+mod scenario;
 mod transcript;
 
-use brigade_agents::driver::{Access, LaunchOptions, ToolServer};
+use std::sync::LazyLock;
+
+use brigade_agents::driver::{LaunchOptions, ToolServer};
 
 use play::play;
+use scenario::Scenario;
 use transcript::ReplayedProcess;
 
-/// A sequence of steps that a member takes with an agent.
-#[derive(Debug)]
-pub(crate) struct Scenario {
-    agent: &'static str,
-    name: &'static str,
-    access: Access,
-    model: Option<&'static str>,
-    steps: &'static [ScenarioStep],
-}
-
-/// One step of a member.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum ScenarioStep {
-    /// Waits for an event whose name begins with this.
-    Until(&'static str),
-    Prompt(&'static str),
-    /// Sends a text under the number it had before.
-    PromptAgain(u64, &'static str),
-    Steer(&'static str),
-    Allow,
-    Deny(&'static str),
-    Interrupt,
-    SetAccess(Access),
-    /// The program is killed and restarted with its session.
-    Killed,
-}
-
 /// Every scenario.
-fn scenarios() -> impl Iterator<Item = &'static Scenario> {
+static SCENARIOS: LazyLock<Vec<Scenario>> = LazyLock::new(|| {
     let agents = [
-        codex::SCENARIOS,
-        claude::SCENARIOS,
-        gemini::SCENARIOS,
-        opencode::SCENARIOS,
-        copilot::SCENARIOS,
-        qwen::SCENARIOS,
+        codex::scenarios(),
+        claude::scenarios(),
+        gemini::scenarios(),
+        opencode::scenarios(),
+        copilot::scenarios(),
+        qwen::scenarios(),
     ];
-    agents.into_iter().flatten()
-}
+    agents.concat()
+});
 
 fn launch(scenario: &Scenario, resume: Option<String>) -> LaunchOptions {
     let tools = ToolServer {

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use brigade_agents::driver::{AskId, Driver, Event, Invocation, Note, Output, Verdict, agent};
 
-use super::{Scenario, ScenarioStep, launch};
+use super::launch;
+use super::scenario::{Scenario, ScenarioStep};
 
 /// The agent's program, real or replayed.
 pub(super) trait AgentProcess {
@@ -53,14 +54,14 @@ pub(super) fn play(scenario: &Scenario, program: &mut dyn AgentProcess) -> Strin
         session: None,
     };
     runner.start();
-    for step in scenario.steps {
+    for step in &scenario.steps {
         if let ScenarioStep::Killed = step {
             runner.log("> killed");
             runner.unmatched.clear();
             runner.driver = (agent.driver)(launch(scenario, runner.session.clone()));
             runner.start();
         } else {
-            runner.run(*step);
+            runner.run(step);
         }
         runner.drain();
     }
@@ -84,7 +85,7 @@ impl ScenarioRunner<'_> {
         self.drain();
     }
 
-    fn run(&mut self, step: ScenarioStep) {
+    fn run(&mut self, step: &ScenarioStep) {
         match step {
             ScenarioStep::Until(event) => self.until(event),
             ScenarioStep::Prompt(text) => {
@@ -94,7 +95,7 @@ impl ScenarioRunner<'_> {
             }
             ScenarioStep::PromptAgain(note, text) => {
                 self.log(&format!("> prompt {note}: {text}"));
-                self.driver.prompt(Note(note), text);
+                self.driver.prompt(Note(*note), text);
             }
             ScenarioStep::Steer(text) => {
                 self.last_note += 1;
@@ -102,14 +103,14 @@ impl ScenarioRunner<'_> {
                 self.driver.steer(Note(self.last_note), text);
             }
             ScenarioStep::Allow => self.answer(&Verdict::Allow),
-            ScenarioStep::Deny(why) => self.answer(&Verdict::Deny(why.to_owned())),
+            ScenarioStep::Deny(why) => self.answer(&Verdict::Deny((*why).to_owned())),
             ScenarioStep::Interrupt => {
                 self.log("> interrupt");
                 self.driver.interrupt();
             }
             ScenarioStep::SetAccess(access) => {
                 self.log(&format!("> set access {access:?}"));
-                self.driver.set_access(access);
+                self.driver.set_access(*access);
             }
             ScenarioStep::Killed => unreachable!("a restart makes a new driver"),
         }

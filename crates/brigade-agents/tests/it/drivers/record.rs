@@ -12,8 +12,8 @@ use brigade_agents::driver::Invocation;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 
-use super::Scenario;
 use super::play::{AgentProcess, play};
+use super::scenario::Scenario;
 use super::transcript::{path, started, without_version};
 
 /// How long a program may be silent while output is expected.

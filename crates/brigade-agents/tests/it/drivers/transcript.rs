@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use brigade_agents::driver::Invocation;
 use serde_json::{Value, json};
 
-use super::Scenario;
 use super::play::AgentProcess;
+use super::scenario::Scenario;
 
 pub(super) fn path(scenario: &Scenario) -> PathBuf {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/agents");

@@ -52,23 +52,23 @@ pub(crate) struct NatsConnection {
     /// For each subject, the last sequence this process has written or received. An answer with a lower one
     /// comes from a replica that is behind, and is rejected.
     floor: Mutex<ReadFloor>,
-    pub(crate) metrics: Metrics,
+    pub(crate) counters: ConnectionCounters,
     /// How long to retry a request.
     pub(crate) retry_limit: Duration,
 }
 
 /// Counters of one process, for operators.
 #[derive(Debug, Default)]
-pub struct Metrics {
+pub(crate) struct ConnectionCounters {
     /// Writes that failed because another writer came first.
-    pub conflicts: AtomicU64,
+    pub(crate) conflicts: AtomicU64,
     /// Requests that were not answered and were retried.
-    pub retries: AtomicU64,
+    pub(crate) retries: AtomicU64,
     /// Connections established, including the first.
-    pub connects: Arc<AtomicU64>,
+    pub(crate) connects: Arc<AtomicU64>,
 }
 
-impl Metrics {
+impl ConnectionCounters {
     /// The current values.
     pub(crate) fn retry_stats(&self) -> RetryStats {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -82,7 +82,7 @@ impl Metrics {
 
 impl fmt::Debug for NatsConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NatsConnection").field("metrics", &self.metrics).finish_non_exhaustive()
+        f.debug_struct("NatsConnection").field("counters", &self.counters).finish_non_exhaustive()
     }
 }
 
@@ -104,7 +104,7 @@ impl NatsConnection {
         let doing = || "connect to the NATS server";
         let refusals: Arc<Mutex<VecDeque<(Instant, String)>>> = Arc::default();
         let (reconnected, _) = broadcast::channel(4);
-        let metrics = Metrics::default();
+        let counters = ConnectionCounters::default();
         let mut connect = ConnectOptions::new()
             .name("brigade")
             // The first server listed is the nearest. A short timeout limits the cost of one that is down.
@@ -114,7 +114,7 @@ impl NatsConnection {
             .ping_interval(PING_INTERVAL)
             .event_callback({
                 let (refusals, reconnected) = (Arc::clone(&refusals), reconnected.clone());
-                let connects = Arc::clone(&metrics.connects);
+                let connects = Arc::clone(&counters.connects);
                 move |event| {
                     match &event {
                         Event::ServerError(error) => {
@@ -162,7 +162,7 @@ impl NatsConnection {
         }
         let floor = Mutex::default();
         let retry_limit = options.patience.duration();
-        Ok(Self { client, identity, refusals, reconnected, floor, metrics, retry_limit })
+        Ok(Self { client, identity, refusals, reconnected, floor, counters, retry_limit })
     }
 
     /// Sends a request and retries until it is answered, refused, or the time limit ends. The server may
@@ -262,7 +262,7 @@ impl NatsConnection {
             };
             return Err(error.while_doing(doing));
         }
-        self.metrics.retries.fetch_add(1, Ordering::Relaxed);
+        self.counters.retries.fetch_add(1, Ordering::Relaxed);
         tokio::time::sleep(RETRY_PAUSE).await;
         Ok(())
     }

@@ -3,8 +3,8 @@
 
 use brigade_wire::member::{Member, MemberEntry};
 
-use super::home::Home;
-use super::memory::KnownMember;
+use super::member_host::MemberHost;
+use super::saved_state::KnownMember;
 use brigade_core::wire::backend::REMOTE;
 
 /// The roster entry of a member on one side.
@@ -68,7 +68,7 @@ pub(super) enum MemberSide {
 
 /// Facts about a member apart from its entries.
 pub(super) struct MemberFacts<'k> {
-    pub(super) home: Option<&'k Home>,
+    pub(super) home: Option<&'k MemberHost>,
     pub(super) known: Option<KnownMember>,
     pub(super) host: &'k str,
     /// Whether a missing local entry was removed on purpose, by a local lead.
@@ -190,7 +190,8 @@ mod tests {
         known: Option<(bool, u64)>,
         expected: (MemberSide, &str),
     ) {
-        let home = home.map(|(host, joined)| Home { host: host.into(), joined_at: Some(joined) });
+        let home =
+            home.map(|(host, joined)| MemberHost { host: host.into(), joined_at: Some(joined) });
         let known = known.map(|(local, joined)| KnownMember { local, joined: Some(joined) });
         let facts = format!("{home:?} {known:?}");
         let known = MemberFacts {

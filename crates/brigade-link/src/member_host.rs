@@ -10,7 +10,7 @@ use brigade_core::store::NoteKind;
 /// The host on which a member runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Home {
+pub struct MemberHost {
     /// The name of the host.
     pub host: String,
     /// When the member joined, according to its entry; a later member of the same name is a different
@@ -21,15 +21,18 @@ pub struct Home {
 
 impl LinkConfig {
     /// The host of a member, if the shared store knows it.
-    pub(super) async fn home(&self, member: &MemberName) -> Result<Option<Home>, LinkError> {
-        let note = self.far(self.far.get_note(&self.team, member, NoteKind::Home)).await?;
+    pub(super) async fn member_host(
+        &self,
+        member: &MemberName,
+    ) -> Result<Option<MemberHost>, LinkError> {
+        let note = self.call_shared(self.far.get_note(&self.team, member, NoteKind::Home)).await?;
         // An unreadable note counts as missing.
         Ok(note.and_then(|note| serde_json::from_slice(&note).ok()))
     }
 
     /// Whether the member's last roster event in the shared journal is that it left.
     pub(super) async fn has_left(&self, member: &MemberName) -> Result<bool, LinkError> {
-        let history = self.far(self.far.history_without_work(&self.team)).await?;
+        let history = self.call_shared(self.far.history_without_work(&self.team)).await?;
         let mut left = false;
         for record in history {
             match record.event {
@@ -44,18 +47,19 @@ impl LinkConfig {
 
     /// Whether a process runs the member directly on the shared store.
     pub(super) async fn has_pulse(&self, member: &MemberName) -> Result<bool, LinkError> {
-        let pulse = self.far(self.far.get_note(&self.team, member, NoteKind::Pulse)).await?;
+        let pulse =
+            self.call_shared(self.far.get_note(&self.team, member, NoteKind::Pulse)).await?;
         Ok(pulse.is_some())
     }
 
     /// Records that a member runs on this host.
-    pub(super) async fn record_home(
+    pub(super) async fn record_host(
         &self,
         member: &MemberName,
         joined_at: Option<u64>,
     ) -> Result<(), LinkError> {
-        let home = Home { host: self.host.clone(), joined_at };
+        let home = MemberHost { host: self.host.clone(), joined_at };
         let note = serde_json::to_vec(&home).unwrap_or_default();
-        self.far(self.far.put_note(&self.team, member, NoteKind::Home, Some(&note))).await
+        self.call_shared(self.far.put_note(&self.team, member, NoteKind::Home, Some(&note))).await
     }
 }

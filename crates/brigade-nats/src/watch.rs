@@ -16,12 +16,12 @@ use futures_util::stream::{SelectAll, select_all};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::engine::NatsConnection;
+use crate::connection::NatsConnection;
 use crate::error::NatsError;
 use crate::identity::Role;
 use crate::journal::RecordDecoder;
 use crate::layout::{MessageClass, Place, Stream, matches, wake};
-use crate::letter::MailMessage;
+use crate::mail_message::MailMessage;
 use crate::mailbox::MailboxCache;
 use crate::read::{ReadRange, StoredMessage};
 use crate::roster::Roster;

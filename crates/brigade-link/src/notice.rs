@@ -5,18 +5,15 @@ use brigade_wire::name::{MemberName, SYSTEM};
 use super::roster::MemberSides;
 use super::{Link, LinkError};
 use brigade_core::clock::wire_time;
-use brigade_core::hash::Fnv;
+use brigade_core::hash::derived_uuid;
 use brigade_core::store::{MailStore, Outgoing};
 
 /// A message id derived from these parts, always the same.
 pub(super) fn message_id(parts: &[&str], created: Option<u64>) -> String {
-    let half = |salt: &str| {
-        let hash = Fnv::default().field(salt.as_bytes());
-        let hash = hash.field(&created.unwrap_or_default().to_le_bytes());
-        parts.iter().fold(hash, |hash, part| hash.field(part.as_bytes())).finish()
-    };
-    let id = (u128::from(half("high")) << 64) | u128::from(half("low"));
-    uuid::Builder::from_custom_bytes(id.to_be_bytes()).into_uuid().to_string()
+    let created = created.unwrap_or_default().to_le_bytes();
+    let parts = parts.iter().map(|part| part.as_bytes());
+    let fields: Vec<&[u8]> = [created.as_slice()].into_iter().chain(parts).collect();
+    derived_uuid(&fields).to_string()
 }
 
 impl Link {
@@ -29,7 +26,7 @@ impl Link {
         text: &str,
         sides: &MemberSides,
     ) -> Result<(), LinkError> {
-        let parts: Vec<&str> = [self.ends.team.as_str(), to.as_str()]
+        let parts: Vec<&str> = [self.config.team.as_str(), to.as_str()]
             .into_iter()
             .chain(subject.iter().copied())
             .collect();
@@ -38,23 +35,23 @@ impl Link {
             from: SYSTEM.to_owned(),
             text: text.to_owned(),
             summary: None,
-            timestamp: wire_time(self.ends.clock.now()),
+            timestamp: wire_time(self.config.clock.now()),
             color: None,
             msg_v: None,
             lead_sig: None,
             team_created: sides.created.unwrap_or_default(),
         };
-        let ends = &self.ends;
+        let config = &self.config;
         let is_sent = match self.mailboxes.get(to) {
             Some(mailbox) => mailbox.had(message.key()),
             None => {
-                let history = ends.local.mailbox_history(&ends.team, to).await;
+                let history = config.local.mailbox_history(&config.team, to).await;
                 let history = history.map_err(LinkError::Here)?;
                 history.iter().any(|record| record.event.message() == Some(message.key()))
             }
         };
         if !is_sent {
-            ends.local.send(&ends.team, to, &message).await.map_err(LinkError::Here)?;
+            config.local.send(&config.team, to, &message).await.map_err(LinkError::Here)?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 const WIDTH: usize = 160;
 
 /// Shortens a text to one line.
-pub(super) fn brief(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     let mut line = String::new();
     for word in text.split_whitespace() {
         if !line.is_empty() {
@@ -23,12 +23,12 @@ pub(super) fn brief(text: &str) -> String {
 }
 
 /// Shortens a tool's input to one line: a string as it is, anything else as JSON.
-pub(super) fn brief_input(input: &Value) -> String {
+pub(super) fn input_line(input: &Value) -> String {
     match input {
         Value::Null => String::new(),
-        Value::String(text) => brief(text),
+        Value::String(text) => one_line(text),
         Value::Object(fields) if fields.is_empty() => String::new(),
-        other => brief(&other.to_string()),
+        other => one_line(&other.to_string()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use brigade_wire::task::Task;
 
-use super::memory::SyncedTask;
+use super::saved_state::SyncedTask;
 use brigade_core::store::Document;
 
 /// How to synchronize a task.

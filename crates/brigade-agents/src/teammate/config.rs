@@ -1,8 +1,8 @@
-//! The plan for running a member: its seat, its agent, and what runs it.
+//! How to run a member: its seat, its agent, and what runs it.
 
 use std::path::PathBuf;
 
-use super::life::Player;
+use super::running_agent::Player;
 use crate::brief::{self, Mail};
 use crate::driver::{Agent, Choice, IN_PROCESS, LaunchOptions, ToolServer};
 use crate::program::Brigade;
@@ -12,7 +12,7 @@ use brigade_core::pulse::Process;
 use brigade_core::seat::Seat;
 use brigade_core::store::StoreError;
 
-/// The plan for running a member.
+/// How to run a member.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Plan {

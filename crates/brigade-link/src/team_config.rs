@@ -6,7 +6,7 @@ use brigade_wire::member::{Member, MemberEntry};
 use brigade_wire::name::MemberName;
 use brigade_wire::team::{NewTeam, Team};
 
-use super::judge::RosterEntry;
+use super::member_decision::RosterEntry;
 use super::{Link, LinkError, LinkEvent, link_actor};
 use brigade_core::store::{Actor, Document, StoreError, TeamStore};
 
@@ -14,12 +14,12 @@ impl Link {
     /// The configurations of both sides. A missing one is created from the other, unless it existed
     /// before and was deleted.
     pub(super) async fn teams(&mut self) -> Result<(Document, Document), LinkError> {
-        let ends = self.ends.clone();
-        let team = &ends.team;
+        let config = self.config.clone();
+        let team = &config.team;
         // Two rounds: the first creates what is missing.
         for _ in 0..2 {
-            let local = ends.local.team(team).await.map_err(LinkError::Here)?;
-            let shared = ends.far(ends.far.team(team)).await?;
+            let local = config.local.team(team).await.map_err(LinkError::Here)?;
+            let shared = config.call_shared(config.far.team(team)).await?;
             match (local, shared) {
                 (None, None) => return Err(LinkError::NoTeam { team: team.clone() }),
                 (Some(local), None) => self.create_shared(&local).await?,
@@ -40,7 +40,7 @@ impl Link {
                         return Err(LinkError::OtherTeam { team: team.clone() });
                     }
                     // The mirror of an earlier team of the same name.
-                    let deleted = ends.local.delete_team(team, &link_actor()).await;
+                    let deleted = config.local.delete_team(team, &link_actor()).await;
                     deleted.map_err(LinkError::Here)?;
                     self.create_local(&shared).await?;
                 }
@@ -51,11 +51,11 @@ impl Link {
 
     /// Creates the team in the shared store from the local one.
     async fn create_shared(&mut self, local: &Document) -> Result<(), LinkError> {
-        let team = self.ends.team.clone();
+        let team = self.config.team.clone();
         let read = self.read(local)?;
         let deleted_error = LinkError::Ended { team: team.clone(), side: "from the NATS store" };
         if is_mirror(&read) {
-            let deleted = self.ends.local.delete_team(&team, &link_actor()).await;
+            let deleted = self.config.local.delete_team(&team, &link_actor()).await;
             deleted.map_err(LinkError::Here)?;
             return Err(deleted_error);
         }
@@ -74,7 +74,7 @@ impl Link {
             let without = Team::read(&config).map(|team| team.without_member(&name).into_owned());
             config = without.unwrap_or(config);
         }
-        match self.ends.far(self.ends.far.create_team(&team, &config, &by)).await {
+        match self.config.call_shared(self.config.far.create_team(&team, &config, &by)).await {
             Ok(_) => {
                 self.emit(&LinkEvent::Made { side: "in the NATS store" });
                 Ok(())
@@ -89,7 +89,7 @@ impl Link {
     ///
     /// The files always use the old format, because the new one names a process on the lead's host.
     async fn create_local(&mut self, shared: &Document) -> Result<(), LinkError> {
-        let team = self.ends.team.clone();
+        let team = self.config.team.clone();
         let read = self.read(shared)?;
         if self.state.lead_here && self.state.created == read.created_at() {
             // Its lead deleted it. The link does not decide whether the other members continue.
@@ -114,7 +114,7 @@ impl Link {
         {
             config = made.with_copied_member(MemberName::lead().as_str(), &entry.mirror);
         }
-        match self.ends.local.create_team(&team, &config, &link_actor()).await {
+        match self.config.local.create_team(&team, &config, &link_actor()).await {
             Ok(_) => {
                 // An earlier local team was deleted with its board. That does not mean its tasks were
                 // deleted one by one.
@@ -130,7 +130,7 @@ impl Link {
 
     pub(super) fn read<'d>(&self, config: &'d Document) -> Result<Team<'d>, LinkError> {
         Team::read(&config.bytes).map_err(|damage| {
-            let place = format!("the configuration of team {}", self.ends.team);
+            let place = format!("the configuration of team {}", self.config.team);
             LinkError::Here(StoreError::Damaged { place, damage })
         })
     }
@@ -142,8 +142,9 @@ impl Link {
         entry: &MemberEntry,
         by: String,
     ) -> Result<(), LinkError> {
-        let Some(config) = self.ends.far(self.ends.far.team(&self.ends.team)).await? else {
-            return Err(LinkError::Far(StoreError::NoTeam { team: self.ends.team.clone() }));
+        let Some(config) = self.config.call_shared(self.config.far.team(&self.config.team)).await?
+        else {
+            return Err(LinkError::Far(StoreError::NoTeam { team: self.config.team.clone() }));
         };
         let edited = self.read(&config)?.with_copied_member(name.as_str(), entry);
         self.replace_shared(&config, &edited, by).await
@@ -175,7 +176,8 @@ impl Link {
         name: &MemberName,
         by: String,
     ) -> Result<(), LinkError> {
-        let Some(config) = self.ends.far(self.ends.far.team(&self.ends.team)).await? else {
+        let Some(config) = self.config.call_shared(self.config.far.team(&self.config.team)).await?
+        else {
             return Ok(());
         };
         let edited = self.read(&config)?.without_member(name.as_str()).into_owned();
@@ -183,32 +185,32 @@ impl Link {
     }
 
     async fn local_config(&self) -> Result<Document, LinkError> {
-        let config = self.ends.local.team(&self.ends.team).await.map_err(LinkError::Here)?;
-        config.ok_or_else(|| LinkError::Here(StoreError::NoTeam { team: self.ends.team.clone() }))
+        let config = self.config.local.team(&self.config.team).await.map_err(LinkError::Here)?;
+        config.ok_or_else(|| LinkError::Here(StoreError::NoTeam { team: self.config.team.clone() }))
     }
 
-    async fn replace_local(&self, config: &Document, edited: &[u8]) -> Result<(), LinkError> {
-        if edited == config.bytes {
+    async fn replace_local(&self, before: &Document, edited: &[u8]) -> Result<(), LinkError> {
+        if edited == before.bytes {
             return Ok(());
         }
-        let Self { ends, .. } = self;
+        let Self { config, .. } = self;
         let written =
-            ends.local.replace_team(&ends.team, edited, config.revision, &link_actor()).await;
+            config.local.replace_team(&config.team, edited, before.revision, &link_actor()).await;
         written.map(drop).map_err(LinkError::Here)
     }
 
     async fn replace_shared(
         &self,
-        config: &Document,
+        before: &Document,
         edited: &[u8],
         by: String,
     ) -> Result<(), LinkError> {
-        if edited == config.bytes {
+        if edited == before.bytes {
             return Ok(());
         }
-        let (ends, by) = (&self.ends, Actor(by));
-        let call = ends.far.replace_team(&ends.team, edited, config.revision, &by);
-        ends.far(call).await.map(drop)
+        let (config, by) = (&self.config, Actor(by));
+        let call = config.far.replace_team(&config.team, edited, before.revision, &by);
+        config.call_shared(call).await.map(drop)
     }
 }
 

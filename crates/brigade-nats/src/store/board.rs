@@ -1,0 +1,88 @@
+//! The task board.
+
+use async_trait::async_trait;
+use brigade_core::store::{Actor, BoardStore, Document, Revision, StoreError, Written};
+use brigade_wire::name::{TaskId, TeamName};
+use brigade_wire::task::Task;
+
+use super::NatsStore;
+
+#[async_trait]
+impl BoardStore for NatsStore {
+    async fn tasks(&self, team: &TeamName) -> Result<Vec<(TaskId, Document)>, StoreError> {
+        let incarnation = self.incarnation(team).await?;
+        self.connection.tasks(&self.subjects(team), &incarnation).await
+    }
+
+    async fn task(&self, team: &TeamName, id: TaskId) -> Result<Option<Document>, StoreError> {
+        let incarnation = self.incarnation(team).await?;
+        Ok(self.connection.task(&self.subjects(team), id, &incarnation).await?.0)
+    }
+
+    async fn create_task(
+        &self,
+        team: &TeamName,
+        task: &(dyn for<'i> Fn(TaskId) -> Vec<u8> + Sync),
+        by: &Actor,
+    ) -> Result<(TaskId, Revision), StoreError> {
+        let (subjects, incarnation) = (self.subjects(team), self.incarnation(team).await?);
+        loop {
+            let id = self.connection.next_number(&subjects, &incarnation, by).await?;
+            let bytes = task(id);
+            check_task(&bytes)?;
+            match self.connection.set_task(&subjects, &incarnation, id, Some(&bytes), 0, by).await {
+                // A task with this number exists from an earlier team of the same name.
+                Err(StoreError::Conflict) => {
+                    let (exists, seq) = self.connection.task(&subjects, id, &incarnation).await?;
+                    if exists.is_none() {
+                        let expected_last = seq;
+                        let written = self
+                            .connection
+                            .set_task(&subjects, &incarnation, id, Some(&bytes), expected_last, by)
+                            .await?;
+                        return Ok((id, Revision(written)));
+                    }
+                }
+                written => return Ok((id, Revision(written?))),
+            }
+        }
+    }
+
+    async fn replace_task(
+        &self,
+        team: &TeamName,
+        id: TaskId,
+        task: &[u8],
+        at: Revision,
+        by: &Actor,
+    ) -> Written {
+        check_task(task)?;
+        let (subjects, incarnation) = (self.subjects(team), self.incarnation(team).await?);
+        match self.connection.set_task(&subjects, &incarnation, id, Some(task), at.0, by).await {
+            Err(StoreError::Conflict) => {
+                match self.connection.task(&subjects, id, &incarnation).await?.0 {
+                    Some(_) => Err(StoreError::Conflict),
+                    None => Err(StoreError::NoTask { id }),
+                }
+            }
+            written => written.map(Revision),
+        }
+    }
+
+    async fn delete_task(&self, team: &TeamName, id: TaskId, by: &Actor) -> Result<(), StoreError> {
+        let (subjects, incarnation) = (self.subjects(team), self.incarnation(team).await?);
+        loop {
+            let (exists, seq) = self.connection.task(&subjects, id, &incarnation).await?;
+            exists.ok_or(StoreError::NoTask { id })?;
+            match self.connection.set_task(&subjects, &incarnation, id, None, seq, by).await {
+                Err(StoreError::Conflict) => {}
+                written => return written.map(drop),
+            }
+        }
+    }
+}
+
+fn check_task(task: &[u8]) -> Result<(), StoreError> {
+    let read = Task::read(task);
+    read.map(drop).map_err(|damage| StoreError::Damaged { place: "the new task".into(), damage })
+}

@@ -1,0 +1,66 @@
+//! Mailboxes.
+
+use async_trait::async_trait;
+use brigade_core::event::{MessageKey, Record};
+use brigade_core::store::{Mail, MailStore, Mark, Outgoing, Receipt, StoreError};
+use brigade_wire::name::{MemberName, TeamName};
+
+use super::NatsStore;
+use crate::layout::Stream;
+
+#[async_trait]
+impl MailStore for NatsStore {
+    async fn send(
+        &self,
+        team: &TeamName,
+        to: &MemberName,
+        message: &Outgoing,
+    ) -> Result<Receipt, StoreError> {
+        let incarnation = self.incarnation(team).await?;
+        self.connection.post(&self.subjects(team), to, message, &incarnation).await?;
+        Ok(Receipt { msg_id: message.msg_id.clone(), waits: None })
+    }
+
+    async fn inbox(&self, team: &TeamName, member: &MemberName) -> Result<Vec<Mail>, StoreError> {
+        let incarnation = self.incarnation(team).await?;
+        let mailbox = self.mailboxes.get_or_create(team, member);
+        let mut cached = mailbox.lock().await;
+        // Read the generation before the inbox: messages that arrive later are added by the watch.
+        let generation = self.generations.now(team);
+        self.connection
+            .inbox(&self.subjects(team), member, &incarnation, &mut cached, generation)
+            .await
+    }
+
+    async fn mark(
+        &self,
+        team: &TeamName,
+        member: &MemberName,
+        keys: &[MessageKey],
+        mark: Mark,
+    ) -> Result<(), StoreError> {
+        let incarnation = self.incarnation(team).await?;
+        let mailbox = self.mailboxes.get_or_create(team, member);
+        let mut cached = mailbox.lock().await;
+        self.connection
+            .mark(&self.subjects(team), member, keys, mark, &incarnation, &mut cached)
+            .await
+    }
+
+    async fn mailbox_history(
+        &self,
+        team: &TeamName,
+        member: &MemberName,
+    ) -> Result<Vec<Record>, StoreError> {
+        let subjects = self.subjects(team);
+        let records =
+            self.read_records(&subjects, self.visible_mailbox_filters(&subjects, member)).await?;
+        // The history also includes events about this mailbox that members recorded on its host.
+        let noted = self.read_records(&subjects, vec![(Stream::Mail, subjects.records())]).await?;
+        let about = |record: &Record| record.event.mailbox() == Some(member.as_str());
+        let mut all: Vec<Record> =
+            records.into_iter().chain(noted.into_iter().filter(about)).collect();
+        all.sort_by_key(|record| record.at);
+        Ok(all)
+    }
+}
