@@ -5,10 +5,8 @@ leaves no process."""
 import random
 import time
 
-from race import TASKS
-
 from lib.processes import in_home, members_in_home
-from lib.task_graph import Dispatcher, build_graph, check_histories, task_chart, task_histories
+from lib.task_graph import TASKS, Dispatcher, build_graph, check_histories, task_chart, task_histories
 from lib.team_env import MEMBERS, run_team_scenario, selected_members
 from lib.util import eventually
 

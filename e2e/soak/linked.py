@@ -35,7 +35,7 @@ MIN_OPEN, MAX_COMPLETED = 4, 30
 class SoakHost(LinkedHost):
     def __init__(self, machine, store, mail_log):
         super().__init__("new", machine, store, TEAM)
-        self._lead_inboxiron = self.lead_environ | {"TMUX_TMPDIR": str(self.root / "tmp")}
+        self.environ = self.lead_environ | {"TMUX_TMPDIR": str(self.root / "tmp")}
         self.git_init()
         agent = plain_agent(self.root / "bin")
         lines = [f'team = "{TEAM}"']

@@ -3,8 +3,7 @@
 from html import escape
 from itertools import groupby
 
-import shapes
-from shapes import Line
+from shapes import Line, shapes
 
 # The size of one cell.
 WIDTH, HEIGHT = 8.4, 17.0
