@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use async_nats::header::{NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, NATS_MESSAGE_ID, NATS_SEQUENCE};
-use async_nats::jetstream::Context;
+use async_nats::jetstream::{Context, ContextBuilder};
 use async_nats::{Client, HeaderMap, Message};
 use brigade_core::store::Outgoing;
 use brigade_nats::layout::{MessageClass, Place, Stream, wake};
@@ -13,8 +13,10 @@ use brigade_wire::name::{MemberName, TaskId};
 use brigade_wire::task::{NewTask, Status, Task, TaskChange};
 use futures_util::StreamExt;
 use futures_util::stream::select_all;
+use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
+use uuid::Uuid;
 
 use crate::contender::{
     Contender, LANES, READER, SHARDS, SINK, WRITER, member, message, team, text,
@@ -188,6 +190,37 @@ async fn watch(reader: &Client, place: &Place, of: &MemberName) -> UnboundedRece
         }
     });
     receiver
+}
+
+/// Concurrent publishes of a `publisher`.
+pub(crate) const IN_FLIGHT: usize = 512;
+
+/// A connection for many concurrent publishes.
+pub(crate) async fn publisher(urls: &[String]) -> Context {
+    ContextBuilder::new()
+        .max_ack_inflight(IN_FLIGHT)
+        .backpressure_on_inflight(true)
+        .timeout(Duration::from_secs(60))
+        .build(async_nats::connect(urls).await.unwrap())
+}
+
+/// Creates a consumer of some subjects, which the server deletes when it is inactive; returns the server's answer.
+pub(crate) async fn create_consumer(
+    client: &Client,
+    stream: &str,
+    subjects: &str,
+    more: Value,
+) -> Value {
+    let name = Uuid::new_v4().simple().to_string();
+    let mut config = json!({
+        "name": name, "ack_policy": "none", "filter_subject": subjects, "mem_storage": true,
+        "num_replicas": 1,
+    });
+    config.as_object_mut().unwrap().append(&mut serde_json::from_value(more).unwrap());
+    let body = json!({ "stream_name": stream, "config": config, "action": "create" });
+    let ask = format!("$JS.API.CONSUMER.CREATE.{stream}.{name}.{subjects}");
+    let answer = client.request(ask, body.to_string().into()).await.unwrap();
+    serde_json::from_slice(&answer.payload).unwrap()
 }
 
 /// The message as it is stored.

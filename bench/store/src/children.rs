@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use brigade_core::board;
-use brigade_core::mail::{self, InboxFilter, Words};
+use brigade_core::mail::{self, InboxFilter};
 use brigade_core::roster::{self, Activity};
 use brigade_core::seat::Seat;
 use brigade_core::store::Mark;
@@ -19,7 +19,7 @@ use crate::claims;
 use crate::cost::plan;
 use crate::event_log;
 use crate::in_process::Workload;
-use crate::temp_team::{READER, TeamDirs, block_on, member, team, text};
+use crate::temp_team::{READER, TeamDirs, block_on, member, send_text, team, text};
 use crate::wake;
 use crate::{faults, faults_modes};
 use crate::{in_process_bare, in_process_team};
@@ -172,8 +172,7 @@ fn send(seat: &Seat, seconds: f64) {
         if Instant::now() >= end {
             return;
         }
-        let text = text(seat.name.as_str(), number);
-        match block_on(mail::send(seat, READER, Words { text: &text, summary: None })) {
+        match send_text(seat, READER, &text(seat.name.as_str(), number)) {
             Ok(sent) => {
                 let id = &sent.receipt.msg_id;
                 match &sent.receipt.waits {

@@ -11,7 +11,6 @@ use crate::Length;
 use crate::children::{ChildProcess, child, say, wait_for_go};
 use crate::cost::plan;
 use crate::figures::{Report, Times};
-use crate::kill::Sample;
 use crate::temp_team::{TempTeam, block_on};
 use crate::wake::now;
 
@@ -72,9 +71,9 @@ fn contest(report: &mut Report, tasks: usize, apart: bool) {
     }
     let median = late.median();
     println!("a failed attempt without other processes: {median:.0} us (n {tasks})");
-    report.check(twice.is_empty(), format!("claimed twice: {:?}", Sample(&twice)));
+    report.check_empty("claimed twice", &twice);
     report.check(owners.len() == tasks, format!("claimed: {} of {tasks}", owners.len()));
-    report.check(failed.is_empty(), format!("failed: {:?}", Sample(&failed)));
+    report.check_empty("failed", &failed);
     report.check_time(1_000.0 / rate, format!("claims per second: {rate:.0} (bar 1000)"));
 }
 

@@ -5,7 +5,6 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use brigade_core::mail::{self, Words};
 use brigade_files::Durability;
 
 use crate::Length;
@@ -13,7 +12,7 @@ use crate::children::ChildProcess;
 use crate::cost::native_inbox;
 use crate::figures::Report;
 use crate::mount::{Mount, need_root};
-use crate::temp_team::{READER, TeamDirs, TempTeam, block_on, send};
+use crate::temp_team::{READER, TeamDirs, TempTeam, send, send_text};
 use crate::{faults_files, faults_modes, faults_space};
 
 /// A user id that is not root.
@@ -32,7 +31,7 @@ pub(crate) fn run(report: &mut Report, length: Length) {
 /// Sends once; returns the error with its causes, or the reason why the message waits.
 pub(crate) fn try_send(dirs: &TeamDirs, text: &str) -> Result<Option<String>, String> {
     let seat = dirs.seat("writer", Durability::Process);
-    match block_on(mail::send(&seat, READER, Words { text, summary: None })) {
+    match send_text(&seat, READER, text) {
         Ok(sent) => Ok(sent.receipt.waits.as_ref().map(|why| chain(why))),
         Err(error) => Err(chain(&error)),
     }

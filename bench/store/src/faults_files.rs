@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use brigade_core::mail::{self, InboxFilter, Words};
+use brigade_core::mail::{self, InboxFilter};
 use brigade_files::Durability;
 
 use crate::Length;
@@ -11,7 +11,7 @@ use crate::cost::native_inbox;
 use crate::faults::{chain, snapshot, try_send};
 use crate::figures::Report;
 use crate::kill::walk;
-use crate::temp_team::{READER, TempTeam, block_on, member};
+use crate::temp_team::{READER, TempTeam, block_on, member, send_text, team};
 
 pub(crate) fn run(report: &mut Report, length: Length) {
     let many = length.pick(200, 2_000);
@@ -40,9 +40,7 @@ pub(crate) fn run(report: &mut Report, length: Length) {
 fn damaged(report: &mut Report, what: &str, bytes: &[u8], before: Option<&[u8]>, kept: usize) {
     let temp = TempTeam::with_team(&["writer"]);
     let dirs = &temp.dirs;
-    let inbox = || {
-        block_on(dirs.store(Durability::Process).inbox(&crate::temp_team::team(), &member(READER)))
-    };
+    let inbox = || block_on(dirs.store(Durability::Process).inbox(&team(), &member(READER)));
     if let Some(before) = before {
         std::fs::write(dirs.inbox(), before).unwrap();
         inbox().unwrap();
@@ -106,8 +104,7 @@ fn big(report: &mut Report, length: Length) {
     let text = "x".repeat(size);
     let before = snapshot(&temp.root);
     let seat = dirs.seat("writer", Durability::Process);
-    let sent = block_on(mail::send(&seat, READER, Words { text: &text, summary: None }));
-    let said = sent.map_err(|error| chain(&error));
+    let said = send_text(&seat, READER, &text).map_err(|error| chain(&error));
     println!("a message of {size} bytes\n      {:?}", said.as_ref().err());
     report.check(said.is_err() && snapshot(&temp.root) == before, "fails and changes nothing");
     let entry = serde_json::json!([{

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use brigade_core::board;
-use brigade_core::mail::{self, InboxFilter, Words};
+use brigade_core::mail::{self, InboxFilter};
 use brigade_core::seat::Seat;
 use brigade_core::store::Mark;
 use serde_json::json;
@@ -33,8 +33,7 @@ pub(crate) fn bare(dirs: &TeamDirs, load: Workload, batch: usize) {
                 for sent in 0..share {
                     let to = name((number + 1 + sent % (load.members - 1)) % load.members);
                     let text = format!("{:.<300}", format!("#{sent}# "));
-                    let words = Words { text: &text, summary: None };
-                    mail::send(&seat, &to, words).await.unwrap();
+                    mail::send(&seat, &to, text.as_str()).await.unwrap();
                     tokio::task::yield_now().await;
                     if sent % batch == batch - 1 {
                         turns += mark(&seat).await;

@@ -10,7 +10,7 @@ use brigade_agents::teammate::{self, Plan, TeammateEvent};
 use brigade_agents::worker::{Desk, Worker, Workers};
 use brigade_core::board::{self, BoardError};
 use brigade_core::event::Event;
-use brigade_core::mail::{self, InboxFilter, Words};
+use brigade_core::mail::{self, InboxFilter};
 use brigade_core::seat::Seat;
 use brigade_core::store::Mark;
 use brigade_wire::name::TaskId;
@@ -76,8 +76,7 @@ impl SharedState {
             log.sent.len() - 1
         });
         let text = format!("{:.<300}", format!("#{id}# {about} "));
-        let sent = mail::send(seat, &name(to), Words { text: &text, summary: None }).await;
-        if let Err(error) = sent {
+        if let Err(error) = mail::send(seat, &name(to), text.as_str()).await {
             self.fault(format!("a send failed: {error}"));
         }
     }
@@ -248,14 +247,14 @@ async fn read_reports(lead: Seat, reports: Arc<Mutex<usize>>) {
 /// From the journal: the tasks that were not claimed once and completed once, and those that were claimed
 /// before their blockers were completed.
 async fn check_tasks(lead: &Seat, ids: &[TaskId], width: usize) -> (Vec<usize>, Vec<usize>) {
-    let temp: HashMap<u64, usize> =
-        ids.iter().enumerate().map(|(temp, id)| (id.get(), temp)).collect();
+    let numbers: HashMap<u64, usize> =
+        ids.iter().enumerate().map(|(number, id)| (id.get(), number)).collect();
     let mut was: BTreeMap<usize, Option<Status>> = BTreeMap::new();
     let mut counts: HashMap<(usize, Status), usize> = HashMap::new();
     let mut early = Vec::new();
     for record in lead.store.history(&lead.team).await.unwrap() {
         let Event::Task { id, task } = &record.event else { continue };
-        let (task, number) = (Task::read(task.get().as_bytes()).unwrap(), temp[id]);
+        let (task, number) = (Task::read(task.get().as_bytes()).unwrap(), numbers[id]);
         let status = task.status();
         if was.insert(number, status) == Some(status) {
             continue;

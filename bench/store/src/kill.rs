@@ -65,29 +65,13 @@ fn mail(report: &mut Report, mailboxes: usize) {
     println!(
         "mail: {rounds} rounds, {kills} kills, {acked} acknowledged ({PREFILL} of other programs in each mailbox), {marked} marked as read"
     );
-    report.check(
-        violations.lost.is_empty(),
-        format!("acknowledged and lost: {:?}", Sample(&violations.lost)),
-    );
-    report.check(
-        violations.doubled.is_empty(),
-        format!("acknowledged and stored twice: {:?}", Sample(&violations.doubled)),
-    );
-    report.check(
-        violations.unread_again.is_empty(),
-        format!("marked as read and unread again: {:?}", Sample(&violations.unread_again)),
-    );
-    report.check(
-        violations.journal == 0,
-        format!("invalid lines in a journal: {}", violations.journal),
-    );
-    report.check(
-        torn == 0,
-        format!("inbox and config are always parseable: {torn} of {reads} reads torn"),
-    );
-    report
-        .check(leftovers.is_empty(), format!("left behind after a read: {:?}", Sample(&leftovers)));
-    report.check(refused.is_empty(), format!("refused: {:?}", Sample(&refused)));
+    report.check_empty("acknowledged and lost", &violations.lost);
+    report.check_empty("acknowledged and stored twice", &violations.doubled);
+    report.check_empty("marked as read and unread again", &violations.unread_again);
+    report.check_zero("invalid lines in a journal", violations.journal);
+    report.check_none_of("torn reads of inbox and config", torn, reads);
+    report.check_empty("left behind after a read", &leftovers);
+    report.check_empty("refused", &refused);
 }
 
 /// The totals of all mailboxes.
@@ -163,20 +147,6 @@ fn mailbox(totals: &mut KillTotals, violations: &mut Violations) {
     totals.refused.extend(said.refused);
 }
 
-/// Prints the number of items, and the first three.
-pub(crate) struct Sample<'f, T>(pub(crate) &'f [T]);
-
-impl<T: std::fmt::Debug> std::fmt::Debug for Sample<'_, T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", self.0.len())?;
-        if self.0.is_empty() {
-            Ok(())
-        } else {
-            write!(f, ", such as {:?}", &self.0[..self.0.len().min(3)])
-        }
-    }
-}
-
 /// Violations of the guarantees.
 #[derive(Default)]
 struct Violations {
@@ -235,7 +205,8 @@ impl JournalReader {
     }
 }
 
-fn read_key(record: &Record) -> Option<MessageKey> {
+/// The key of the message that this record marks as read.
+pub(crate) fn read_key(record: &Record) -> Option<MessageKey> {
     match &record.event {
         Event::Read { key, .. } => Some(*key),
         _ => None,

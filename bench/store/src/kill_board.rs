@@ -9,7 +9,7 @@ use brigade_wire::task::Task;
 
 use crate::children::{ChildProcess, child};
 use crate::figures::Report;
-use crate::kill::{FileWatcher, Sample, leftovers, walk};
+use crate::kill::{FileWatcher, leftovers, walk};
 use crate::rng::Rng;
 use crate::temp_team::{TeamDirs, TempTeam, block_on, team};
 
@@ -70,11 +70,8 @@ pub(crate) fn run(report: &mut Report, rounds: usize) {
     let (reads, torn) = watcher.stop();
     check_board(report, dirs, &said);
     println!("board: {rounds} rounds, {kills} kills");
-    report.check(
-        torn == 0,
-        format!("tasks and config are always parseable: {torn} of {reads} reads torn"),
-    );
-    report.check(left.is_empty(), format!("left behind after a read: {:?}", Sample(&left)));
+    report.check_none_of("torn reads of tasks and config", torn, reads);
+    report.check_empty("left behind after a read", &left);
     let text = format!(
         "rounds in which the board stalled for {STALL:?}: {stalls} of {rounds} (longest {longest:?})"
     );
@@ -126,8 +123,7 @@ fn check_board(report: &mut Report, dirs: &TeamDirs, said: &[String]) {
         }
     }
     println!("board: {} tasks added, {} lines of output", added.len(), said.len());
-    report.check(twice.is_empty(), format!("task numbers used twice: {:?}", Sample(&twice)));
-    report
-        .check(lost.is_empty(), format!("acknowledged and not on the board: {:?}", Sample(&lost)));
-    report.check(refused.is_empty(), format!("refused: {:?}", Sample(&refused)));
+    report.check_empty("task numbers used twice", &twice);
+    report.check_empty("acknowledged and not on the board", &lost);
+    report.check_empty("refused", &refused);
 }

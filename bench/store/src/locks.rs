@@ -8,7 +8,7 @@ use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant, SystemTime};
 
 use brigade_core::board;
-use brigade_core::mail::{self, InboxFilter, Words};
+use brigade_core::mail::{self, InboxFilter};
 use brigade_core::store::Mark;
 use brigade_files::{DEFAULT_LOCK_WAIT, Durability};
 use rustix::process::Signal;
@@ -19,7 +19,7 @@ use crate::cost::{native_inbox, plan};
 use crate::figures::Report;
 use crate::locks_paused;
 use crate::node;
-use crate::temp_team::{READER, TeamDirs, TempTeam, block_on, text};
+use crate::temp_team::{READER, TeamDirs, TempTeam, block_on, send_text, text};
 
 /// The limit for a send: the store's lock timeout, and a second.
 const BOUND: Duration = DEFAULT_LOCK_WAIT.saturating_add(Duration::from_secs(1));
@@ -118,8 +118,7 @@ fn send_behind(put: impl Fn(&Path)) -> LockResult {
 fn timed_send(dirs: &TeamDirs, number: usize, result: &mut LockResult) -> String {
     let seat = dirs.seat("writer", Durability::Process);
     let start = Instant::now();
-    let text = text("writer", number);
-    let sent = block_on(mail::send(&seat, READER, Words { text: &text, summary: None })).unwrap();
+    let sent = send_text(&seat, READER, &text("writer", number)).unwrap();
     let took = start.elapsed();
     result.check(took <= BOUND, format!("send acknowledged after {:.2} s", took.as_secs_f64()));
     if let Some(why) = &sent.receipt.waits {

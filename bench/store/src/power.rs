@@ -9,15 +9,15 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use brigade_core::event::{Event, MessageKey};
+use brigade_core::event::MessageKey;
 use brigade_files::Durability;
 use brigade_wire::task::Task;
 
 use crate::Length;
 use crate::children::{ChildProcess, child};
 use crate::faults::try_send;
-use crate::figures::Report;
-use crate::kill::{Sample, walk};
+use crate::figures::{Report, sample};
+use crate::kill::{read_key, walk};
 use crate::mount::{Mount, must, need_root};
 use crate::rng::Rng;
 use crate::temp_team::{READER, TeamDirs, TempTeam, block_on, member, team};
@@ -49,30 +49,18 @@ pub(crate) fn run(report: &mut Report, length: Length) {
             "{level}: {rounds} cuts, {} messages and {} changes of tasks acknowledged; {} damaged inboxes backed up",
             totals.acked, totals.tasks, totals.copies
         );
-        let lost = format!(
-            "{level}: acknowledged messages lost: {:?} of {}",
-            Sample(&totals.lost),
-            totals.acked
-        );
-        let tasks = format!(
-            "{level}: changes of tasks lost: {:?} of {}",
-            Sample(&totals.tasks_lost),
-            totals.tasks
-        );
-        if level == "power" {
-            report.check(totals.lost.is_empty(), lost);
-            report.check(totals.tasks_lost.is_empty(), tasks);
-        } else {
-            println!("      {lost}\n      {tasks}");
+        for (what, lost) in
+            [("acknowledged messages", &totals.lost), ("changes of tasks", &totals.tasks_lost)]
+        {
+            if level == "power" {
+                report.check_empty(format!("{level}: {what} lost"), lost);
+            } else {
+                println!("      {level}: {what} lost: {}", sample(lost));
+            }
         }
-        report.check(totals.twice == 0, format!("{level}: stored twice: {}", totals.twice));
-        report.check(
-            totals.corrupt.is_empty(),
-            format!("{level}: not readable: {:?}", Sample(&totals.corrupt)),
-        );
-        let after =
-            format!("{level}: sent after the cut and lost: {:?}", Sample(&totals.after_lost));
-        report.check(totals.after_lost.is_empty(), after);
+        report.check_zero(format!("{level}: stored twice"), totals.twice);
+        report.check_empty(format!("{level}: not readable"), &totals.corrupt);
+        report.check_empty(format!("{level}: sent after the cut and lost"), &totals.after_lost);
     }
 }
 
@@ -154,13 +142,7 @@ fn check(dirs: &TeamDirs, said: &[String], totals: &mut PowerTotals) {
     for mail in &inbox {
         *live.entry(mail.key).or_default() += 1;
     }
-    let read: HashSet<MessageKey> = history
-        .iter()
-        .filter_map(|record| match &record.event {
-            Event::Read { key, .. } => Some(*key),
-            _ => None,
-        })
-        .collect();
+    let read: HashSet<MessageKey> = history.iter().filter_map(read_key).collect();
     totals.twice += live.values().filter(|count| **count > 1).count();
     totals.copies += walk(&dirs.state)
         .iter()
