@@ -15,6 +15,7 @@ from pathlib import Path
 from registry import Registry
 
 from lib.report import Report
+from lib.util import capture
 
 DIST = Path(os.environ["DIST"])
 BRIGADE = os.environ["BRIGADE"]
@@ -25,8 +26,7 @@ PATH = "/usr/bin:/bin:/usr/sbin:/sbin"
 def run(*command, env=None, **more):
     """Runs a program; its result also has `output`, which is stdout and stderr together."""
     environ = {"PATH": PATH} | (env or {})
-    done = subprocess.run([str(argument) for argument in command], env=environ, text=True, stdin=subprocess.DEVNULL,
-                          capture_output=True, timeout=120, **more)
+    done = capture([str(argument) for argument in command], env=environ, timeout=120, **more)
     done.output = done.stdout + done.stderr
     return done
 

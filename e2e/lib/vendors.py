@@ -35,12 +35,7 @@ class Vendor:
             re.sub(r"\bdemo\b", env.team, block)
             for block in re.findall(r"^```sh\n(.*?)^```$", section, re.S | re.M)
         )
-        folder = env.root / "bin"
-        folder.mkdir(exist_ok=True)
-        for link, target in ((name, program), ("brigade", os.environ["BRIGADE"])):
-            if not (folder / link).exists():
-                (folder / link).symlink_to(target)
-        self._environ = env.environ | {"PATH": f"{folder}:{env.environ['PATH']}"}
+        self._environ = env.environ | {"PATH": link_programs(env, {name: program, "brigade": env.program})}
 
     def __enter__(self):
         self.model.__enter__()
@@ -58,17 +53,10 @@ class Vendor:
         return self.shell(self.run_command, PROMPT=f"Do your work. {script(*steps)}")
 
     def shell(self, command, **more):
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        options = {"env": self._environ | more, "cwd": self._env.project} | pipes
         # Its own process group, so that everything it starts can be killed with it.
-        process = subprocess.Popen(
-            ["sh", "-ec", command],
-            env=self._environ | more,
-            cwd=self._env.project,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
+        process = subprocess.Popen(["sh", "-ec", command], start_new_session=True, **options)
         try:
             output, _ = process.communicate(timeout=TIMEOUT)
             return CommandResult(process.returncode, output)
@@ -77,10 +65,23 @@ class Vendor:
             return CommandResult(None, process.communicate()[0])
 
 
+def selected_programs():
+    """The agents of this run, and the path of each. $AGENTS lists them as AGENT=PATH:AGENT=PATH."""
+    return dict(agent.split("=", 1) for agent in os.environ["AGENTS"].split(":"))
+
+
+def link_programs(env, programs):
+    """Links programs into a folder of the environment; returns a search path that begins with this folder."""
+    folder = env.root / "bin"
+    folder.mkdir(exist_ok=True)
+    for name, program in programs.items():
+        if not (folder / name).exists():
+            (folder / name).symlink_to(program)
+    return f"{folder}:{env.environ['PATH']}"
+
+
 def vendors(env):
-    """The agents of this run. $AGENTS lists them as AGENT=PATH:AGENT=PATH."""
-    pairs = (agent.split("=", 1) for agent in os.environ["AGENTS"].split(":"))
-    return [Vendor(name, program, env) for name, program in pairs]
+    return [Vendor(name, program, env) for name, program in selected_programs().items()]
 
 
 def served_tools(env, name):

@@ -19,7 +19,7 @@ from lib.pages import Shell, blocks, matches
 from lib.processes import in_home, kill_home
 from lib.report import Report
 from lib.scripted_model import ScriptedModel, say, shutdown_steps, team_tool, tool
-from lib.util import SLACK, eventually
+from lib.util import SLACK, capture, eventually
 from lib.vendors import CODEX_PLAIN_TOOLS, CONFIGURE
 
 PAGE = Path(os.environ["PAGE"])
@@ -126,9 +126,7 @@ class ReadmeHome:
         return {str(file): file.read_bytes() for file in files}
 
     def run(self, *arguments):
-        command = ["brigade", *arguments]
-        options = {"capture_output": True, "text": True, "stdin": subprocess.DEVNULL}
-        return subprocess.run(command, env=self.environ, cwd=self.project, **options).stdout
+        return capture(["brigade", *arguments], env=self.environ, cwd=self.project).stdout
 
     def stop(self):
         self.run("down", "--now")

@@ -1,10 +1,9 @@
 """A terminal for interactive programs."""
 
 import os
-import subprocess
 import time
 
-from lib.util import eventually
+from lib.util import capture, eventually
 
 
 class Terminal:
@@ -23,7 +22,7 @@ class Terminal:
 
     def _tmux(self, *arguments):
         command = ["tmux", "-S", str(self._socket), *arguments]
-        return subprocess.run(command, env=self._environ, capture_output=True, text=True).stdout
+        return capture(command, env=self._environ).stdout
 
     def type(self, text):
         self._tmux("send-keys", "-t", "{top-left}", "-l", text)
