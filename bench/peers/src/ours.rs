@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use brigade_core::board::{self, BoardError, TaskPlan};
 use brigade_core::event::{Event, MessageKey};
-use brigade_core::mail::{self, InboxFilter, Words};
+use brigade_core::mail::{self, InboxFilter};
 use brigade_core::seat::Seat;
 use brigade_core::store::Mark;
 use brigade_files::{Durability, FileStore, Options};
@@ -37,8 +37,7 @@ impl Ours {
 impl Member for Ours {
     fn send(&self, number: usize) -> Result<(), String> {
         let text = text(self.seat.name.as_str(), number);
-        let words = Words { text: &text, summary: None };
-        block_on(mail::send(&self.seat, &self.reader, words))
+        block_on(mail::send(&self.seat, &self.reader, text.as_str()))
             .map(drop)
             .map_err(|error| error.to_string())
     }
