@@ -13,10 +13,10 @@ from typing import NamedTuple
 import delivery
 from dispatcher import HostsDispatcher
 from host_env import TEAM, HostEnv
-from nats_cluster import NatsCluster
 from partition import cut_off
 
 from lib.env import copy_kept, exit_on_sigterm
+from lib.nats_cluster import NatsCluster
 from lib.network import Machines
 from lib.report import Report
 from lib.scripted_model import say, script
@@ -137,7 +137,7 @@ def main():
             stack.enter_context(HostEnv(machine, VERSIONS[machine.name], cluster.store(machine)))
             for machine in machines
         ]
-        report.check("the NATS nodes have a leader", cluster.has_leader())
+        report.check("the NATS nodes have a leader", cluster.is_ready())
         folders = {"nats": folder} | {host.machine.name: host.root for host in hosts}
         with report.scenario(lambda: copy_kept(report, folders, ignore=lambda path: path.name == "store")):
             scenario(hosts, report, size)

@@ -225,6 +225,9 @@ class TestEnv:
         """The messages of a member; empty if there are none."""
         return self.brigade("inbox", name, *flags, by=name, ok=(0, NOTHING_FOUND)) or []
 
+    def task_id(self, subject):
+        return next(task["id"] for task in self.brigade("task", "list") if task["subject"] == subject)
+
     def log(self):
         """The records of the team's journal."""
         return json_lines(self.try_brigade("log").stdout)
@@ -251,16 +254,8 @@ class TestEnv:
         return [member["name"] for member in read_json(self.config)["members"]]
 
     def put_mail(self, name, entry):
-        """Adds an entry to a member's inbox without brigade, under Claude Code's lock."""
-        inbox = self.inbox(name)
-        lock = inbox.with_name(f"{inbox.name}.lock")
-        if not eventually(lambda: try_lock(lock), 5):
-            raise RuntimeError(f"{lock} is held")
-        entries = read_json(inbox) if inbox.exists() else []
-        draft = inbox.with_name(f"{inbox.name}.draft")
-        draft.write_text(json.dumps([*entries, entry], indent=2, ensure_ascii=False))
-        draft.rename(inbox)
-        lock.rmdir()
+        """Adds an entry to a member's inbox without brigade."""
+        edit(self.inbox(name), lambda entries: entries.append(entry))
 
     def locks(self):
         """The lock directories that exist at this moment."""
@@ -301,9 +296,22 @@ class TestEnv:
                 os.killpg(pid, signal.SIGKILL)
 
 
-def try_lock(lock):
-    try:
-        lock.mkdir()
-        return True
-    except FileExistsError:
-        return False
+def edit(path, change):
+    """Changes a shared file as another program would: atomically, and under Claude Code's lock. A file that does not
+    exist is an empty inbox."""
+    lock, draft = (path.with_name(path.name + end) for end in (".lock", ".tmp.e2e"))
+
+    def try_lock():
+        try:
+            lock.mkdir()
+            return True
+        except FileExistsError:
+            return False
+
+    if not eventually(try_lock, 15):
+        raise TimeoutError(f"{lock} is not released")
+    value = read_json(path) if path.exists() else []
+    change(value)
+    draft.write_text(json.dumps(value, indent=2, ensure_ascii=False))
+    draft.rename(path)
+    lock.rmdir()

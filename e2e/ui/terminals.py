@@ -26,7 +26,6 @@ class Pty:
     def __init__(self, argv, environ, cwd, columns=COLUMNS, rows=ROWS):
         self.grid = Grid(columns, rows)
         self.code = None
-        self.raw = b""
         # Output may end in the middle of a character.
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self.started = time.monotonic()
@@ -52,7 +51,6 @@ class Pty:
             data = b""
         if not data:
             raise EOFError("the program has closed its terminal")
-        self.raw += data
         self.grid.feed(self._decoder.decode(data))
         return arrived
 
