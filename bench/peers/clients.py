@@ -326,15 +326,15 @@ class HttpServer(Server):
             self.connection.request("POST", "/mcp/", body, {
                 "Content-Type": "application/json", "Accept": "application/json, text/event-stream"})
             response = self.connection.getresponse()
-            said = response.read().decode()
+            answer_text = response.read().decode()
         except (OSError, http.client.HTTPException) as error:
             self.connection.close()
             raise Refused(repr(error)) from error
         self.used = time.monotonic()
         if response.status != 200:
-            raise Refused(f"{response.status} {said[:200]}")
-        data = [line[6:] for line in said.splitlines() if line.startswith("data: ")]
-        return self.result(json.loads(data[-1] if data else said))
+            raise Refused(f"{response.status} {answer_text[:200]}")
+        data = [line[6:] for line in answer_text.splitlines() if line.startswith("data: ")]
+        return self.result(json.loads(data[-1] if data else answer_text))
 
     def close(self):
         self.connection.close()

@@ -104,16 +104,32 @@ def served_tools(env, name):
     return {tool["name"] for tool in listed}
 
 
+# Google's answer when the requests of a day are used up.
+DAILY_QUOTA = {
+    "error": {
+        "code": 429,
+        "message": "You exceeded your current quota, please check your plan and billing details.",
+        "status": "RESOURCE_EXHAUSTED",
+        "details": [
+            {
+                "@type": "type.googleapis.com/google.rpc.QuotaFailure",
+                "violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel"}],
+            }
+        ],
+    }
+}
+
 # Codex offers its plain tools to a model whose name it does not know.
 CODEX_PLAIN_TOOLS = {"BRIGADE_CODEX_ARGS": '-c model="scripted"'}
 
 
-def codex(env, url):
+def codex(env, url, *more, first=()):
+    """`first` and `more` are the first and last lines of its settings."""
     folder = env.home / ".codex"
     folder.mkdir()
     provider = {"name": "scripted", "base_url": f"{url}/v1", "wire_api": "responses", "env_key": "KEY"}
-    lines = ['model_provider = "scripted"', "[model_providers.scripted]"]
-    lines += [f"{key} = {json.dumps(value)}" for key, value in provider.items()]
+    lines = [*first, 'model_provider = "scripted"', "[model_providers.scripted]"]
+    lines += [*(f"{key} = {json.dumps(value)}" for key, value in provider.items()), *more]
     (folder / "config.toml").write_text("\n".join(lines) + "\n")
     return {"KEY": API_KEY}
 
@@ -136,13 +152,14 @@ def claude(env, url):
     }
 
 
-def opencode(env, url):
+def opencode(env, url, models=None, **more):
+    """`models` are the provider's models, `more` are more settings."""
     provider = {
         "npm": "@ai-sdk/openai-compatible",
         "options": {"baseURL": f"{url}/v1", "apiKey": API_KEY},
-        "models": {"scripted": {}},
+        "models": models or {"scripted": {}},
     }
-    settings = {"model": "scripted/scripted", "provider": {"scripted": provider}}
+    settings = {"model": "scripted/scripted", "provider": {"scripted": provider}} | more
     return {"OPENCODE_CONFIG_CONTENT": json.dumps(settings)}
 
 

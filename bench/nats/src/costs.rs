@@ -68,7 +68,7 @@ fn connections(length: Length) {
             let client = async_nats::connect(&engine.urls).await.unwrap();
             let mut listens = Vec::new();
             for number in 0..6 {
-                let place = Place::of(&team("crowd", host * 6 + number), 1);
+                let place = Place::of(&team("many", host * 6 + number), 1);
                 let mailbox = brigade_nats::layout::wake(&place.mailbox(&member("reader")));
                 listens.push(client.subscribe(mailbox).await.unwrap());
             }
@@ -94,7 +94,7 @@ fn consumers(report: &mut Report) {
         let refusal = loop {
             let more = json!({ "deliver_policy": "all", "inactive_threshold": 60_000_000_000_u64 });
             let stream = Stream::Mail.name(0);
-            let answer = create_consumer(&client, &stream, "mb.0.crowd.reader.>", more).await;
+            let answer = create_consumer(&client, &stream, "mb.0.many.reader.>", more).await;
             match answer.get("error") {
                 Some(error) => break error["description"].as_str().unwrap_or_default().to_owned(),
                 None => made += 1,
@@ -151,7 +151,7 @@ async fn publish(urls: &[String], shards: u16, mailboxes: std::ops::Range<u32>) 
     let body = entry(&message("writer", 0));
     stream::iter(mailboxes)
         .map(async |number| {
-            let place = Place::of(&team("crowd", number as usize), shards);
+            let place = Place::of(&team("many", number as usize), shards);
             let subject = place.letter(&member("reader"), "writer", MessageClass::Words);
             let ack = context.publish(subject, body.clone().into());
             ack.await.unwrap().await.unwrap();

@@ -21,7 +21,7 @@ pub(crate) const MAILBOXES: usize = 6;
 /// The members other than the lead.
 pub(crate) const MEMBERS: [&str; MAILBOXES - 1] = ["ann", "ben", "cem", "dee", "eve"];
 /// The prefix of the team names.
-pub(crate) const FILLED: &str = "crowd";
+pub(crate) const FILLED: &str = "many";
 
 /// A message as the store wrote it for the first team.
 #[derive(Debug)]

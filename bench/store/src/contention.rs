@@ -117,8 +117,8 @@ fn contend(modules: &Path, brigades: usize, peers: usize, seconds: f64) -> Conte
 
 /// The number of reads, and of torn reads.
 fn read_counts(reader: ChildProcess) -> (usize, usize) {
-    let said = reader.finish();
-    let mut numbers = said[0].split(' ').skip(1).map(|number| number.parse().unwrap());
+    let output = reader.finish();
+    let mut numbers = output[0].split(' ').skip(1).map(|number| number.parse().unwrap());
     (numbers.next().unwrap(), numbers.next().unwrap())
 }
 

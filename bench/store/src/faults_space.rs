@@ -34,16 +34,16 @@ fn fill(report: &mut Report, which: &str, size: &str) {
             Err(error) => errors.push(chain(&error)),
         }
     }
-    let mut said: Vec<&String> = errors.iter().chain(&waits).collect();
-    said.dedup();
+    let mut reasons: Vec<&String> = errors.iter().chain(&waits).collect();
+    reasons.dedup();
     println!(
         "{what}: {} acknowledged, of which {} wait, {} failed",
         acked.len(),
         waits.len(),
         errors.len()
     );
-    println!("      {:?}", said.first());
-    report.check(!said.is_empty(), format!("{what}: reports it"));
+    println!("      {:?}", reasons.first());
+    report.check(!reasons.is_empty(), format!("{what}: reports it"));
     let full = std::fs::read(temp.dirs.inbox()).unwrap();
     let whole = serde_json::from_slice::<Vec<serde_json::Value>>(&full).is_ok();
     report.check(whole, format!("{what}: the inbox can be read while the disk is full"));

@@ -18,7 +18,7 @@ use brigade_wire::task::{Status, Task};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::children::say;
+use crate::children::print_line;
 use crate::in_process::{
     CpuTime, Workload, block_on, blockers, create_team, fill_board, join, memory, name,
 };
@@ -151,30 +151,30 @@ fn between(text: &str, sign: char) -> Vec<usize> {
     text.split(sign).filter_map(|piece| piece.parse().ok()).collect()
 }
 
-pub(crate) fn play(dirs: &TeamDirs, load: Workload) {
-    let found = block_on(at_work(dirs, load));
-    say(&found.to_string());
+pub(crate) fn run(dirs: &TeamDirs, load: Workload) {
+    let found = block_on(run_team(dirs, load));
+    print_line(&found.to_string());
 }
 
-async fn at_work(dirs: &TeamDirs, load: Workload) -> Value {
+async fn run_team(dirs: &TeamDirs, load: Workload) -> Value {
     let lead = create_team(dirs).await;
     let shared = SharedState { load, ids: Arc::default(), log: Arc::default() };
     let began = Instant::now();
-    let (tell, mut ready) = mpsc::unbounded_channel();
+    let (started, mut ready) = mpsc::unbounded_channel();
     let mut seats = Vec::new();
     for number in 0..load.members {
         let seat = join(&lead, number).await;
         seats.push(seat.clone());
-        let (hand, tell) = (shared.clone(), tell.clone());
-        let workers = Workers::new(move || TestWorker { number, shared: hand.clone() });
-        let troubled = shared.clone();
-        let sights = move |sight| match sight {
-            TeammateEvent::Did(driver::Event::Ready { .. }) => drop(tell.send(())),
-            TeammateEvent::Trouble(what) => troubled.fault(what),
+        let (state, started) = (shared.clone(), started.clone());
+        let workers = Workers::new(move || TestWorker { number, shared: state.clone() });
+        let state = shared.clone();
+        let observe = move |event| match event {
+            TeammateEvent::Did(driver::Event::Ready { .. }) => drop(started.send(())),
+            TeammateEvent::Trouble(what) => state.fault(what),
             _ => {}
         };
-        let (_nobody, typed) = mpsc::unbounded_channel();
-        tokio::spawn(teammate::run_observed(Plan::in_process(seat, workers), typed, sights));
+        let (_keyboard, typed) = mpsc::unbounded_channel();
+        tokio::spawn(teammate::run_observed(Plan::in_process(seat, workers), typed, observe));
     }
     for _ in 0..load.members {
         ready.recv().await.unwrap();

@@ -76,10 +76,10 @@ fn round(level: &str, totals: &mut PowerTotals) {
     // The team itself must survive the cut.
     rustix::fs::sync();
     let mut rng = Rng::new();
-    let said = write_until_cut(level, &dirs, &at, &mut rng);
+    let output = write_until_cut(level, &dirs, &at, &mut rng);
     mount.unmount();
     let mount = Mount::image(&image, &at);
-    check(&dirs, &said, totals);
+    check(&dirs, &output, totals);
     mount.unmount();
 }
 
@@ -99,13 +99,13 @@ fn write_until_cut(level: &str, dirs: &TeamDirs, at: &Path, rng: &mut Rng) -> Ve
         write_back(dirs, rng);
     }
     // Collected before the cut: later acknowledgements may not have reached the disk.
-    let said: Vec<String> = running.iter().flat_map(ChildProcess::lines).collect();
+    let output: Vec<String> = running.iter().flat_map(ChildProcess::lines).collect();
     let cut = concat!(env!("CARGO_MANIFEST_DIR"), "/cut.py");
     must("python3", &[cut], at);
     for running in running {
         running.kill();
     }
-    said
+    output
 }
 
 /// Syncs one file of the store, as the kernel may do at any time.
@@ -119,7 +119,7 @@ fn write_back(dirs: &TeamDirs, rng: &mut Rng) {
     }
 }
 
-fn check(dirs: &TeamDirs, said: &[String], totals: &mut PowerTotals) {
+fn check(dirs: &TeamDirs, output: &[String], totals: &mut PowerTotals) {
     for path in walk(&dirs.claude) {
         let document = path.extension().is_some_and(|end| end == "json") && path.is_file();
         let bytes = std::fs::read(&path).unwrap_or_default();
@@ -148,7 +148,7 @@ fn check(dirs: &TeamDirs, said: &[String], totals: &mut PowerTotals) {
         .iter()
         .filter(|path| path.parent().is_some_and(|dir| dir.ends_with("aside")))
         .count();
-    for line in said {
+    for line in output {
         let words: Vec<&str> = line.split(' ').collect();
         match words.as_slice() {
             ["acked", _, id, ..] => {

@@ -56,7 +56,7 @@ fn sends(report: &mut Report, length: Length) {
     let median = [&tool, &library, &empty].map(Times::median);
     let mean = [&tool, &library, &empty].map(Times::mean);
     for (name, [tool, library, empty]) in [("median", median), ("mean", mean)] {
-        let what = format!("send_message to 1.5 x library + empty call, {name}");
+        let what = format!("send_message compared with 1.5 x library + empty call, {name}");
         report.check_ratio(&what, tool, 1.0, 1.5 * library + empty);
     }
 }
