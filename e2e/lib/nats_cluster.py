@@ -1,7 +1,7 @@
-"""A NATS cluster of three real nats-server processes, one on each host.
+"""Real nats-server processes: one on one host, or a cluster with a node on each of three hosts.
 
-So a host that is cut off has a node that answers but has no quorum, while the other two go on. With the NATS
-servers on other hosts, only the connection to them could be cut.
+In a cluster, a host that is cut off has a node that answers but has no quorum, while the other two go on. With the
+NATS servers on other hosts, only the connection to them could be cut.
 """
 
 import os
@@ -16,6 +16,8 @@ server_name: {name}
 listen: {address}:4222
 max_payload: 8MB
 jetstream {{ store_dir: "{store}", sync_interval: always }}
+"""
+CLUSTER = """
 cluster {{
   name: e2e
   listen: {address}:6222
@@ -42,7 +44,8 @@ class NatsCluster:
             folder.mkdir(parents=True)
             config = folder / "nats.conf"
             values = {"name": machine.name, "address": machine.address, "store": folder / "store", "routes": routes}
-            config.write_text(CONFIG.format(**values))
+            text = CONFIG + (CLUSTER if len(self._machines) > 1 else "")
+            config.write_text(text.format(**values))
             with (folder / "log").open("wb") as log:
                 command = [*machine.enter(), os.environ["NATS_SERVER"], "--config", config]
                 self._nodes.append(subprocess.Popen(command, stdout=log, stderr=log))
@@ -62,7 +65,8 @@ class NatsCluster:
         others = [other for other in self._machines if other is not machine]
         return ",".join(f"nats://{each.address}:4222" for each in [machine, *others])
 
-    def has_leader(self, timeout=30):
-        """Whether every node knows the leader."""
+    def is_ready(self, timeout=30):
+        """Whether every node accepts clients, and knows the leader of a cluster."""
+        sign = "metadata leader" if len(self._machines) > 1 else "Server is ready"
         logs = [self._folder / machine.name / "log" for machine in self._machines]
-        return eventually(lambda: all("metadata leader" in log.read_text() for log in logs), timeout)
+        return eventually(lambda: all(sign in log.read_text() for log in logs), timeout)
