@@ -39,6 +39,7 @@ fn forged_headers(incarnation: &str) -> HeaderMap {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn forged_authors_are_not_believed() {
+    brigade_testkit::needs!(NatsServer);
     let servers = OrgServers::start(1);
     let mut acme = servers.organisation("acme").await;
     let env = TestEnv::build(store(&servers, &servers.folder.admin(&acme.name)).await).await;
@@ -117,6 +118,7 @@ async fn forged_authors_are_not_believed() {
 /// answer, so that an empty message cannot hide later ones.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_empty_message_hides_nothing_that_comes_after_it() {
+    brigade_testkit::needs!(NatsServer);
     let servers = OrgServers::start(1);
     let mut acme = servers.organisation("acme").await;
     let env = TestEnv::build(store(&servers, &servers.folder.admin(&acme.name)).await).await;
@@ -141,6 +143,7 @@ async fn an_empty_message_hides_nothing_that_comes_after_it() {
 /// Only a member itself can record its work, whatever the content of an event says.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_member_cannot_record_work_of_another() {
+    brigade_testkit::needs!(NatsServer);
     let servers = OrgServers::start(1);
     let mut acme = servers.organisation("acme").await;
     let env = TestEnv::build(store(&servers, &servers.folder.admin(&acme.name)).await).await;

@@ -65,6 +65,7 @@ async fn snapshot_of(store: &dyn Store) -> String {
 
 #[test]
 fn a_restored_team_is_complete_and_can_continue() {
+    brigade_testkit::needs!(NatsServer);
     run(async {
         let dir = TempDir::new().unwrap();
         let folder = dir.path().join("backup");
@@ -102,6 +103,7 @@ fn a_restored_team_is_complete_and_can_continue() {
 
 #[test]
 fn a_backup_moves_between_a_cluster_and_a_single_server() {
+    brigade_testkit::needs!(NatsServer);
     run(async {
         let dir = TempDir::new().unwrap();
         let (first, second) = (dir.path().join("first"), dir.path().join("second"));
@@ -132,6 +134,7 @@ fn a_backup_moves_between_a_cluster_and_a_single_server() {
 
 #[test]
 fn a_damaged_or_incomplete_backup_is_not_restored() {
+    brigade_testkit::needs!(NatsServer);
     run(async {
         let dir = TempDir::new().unwrap();
         let folder = dir.path().join("backup");
@@ -175,6 +178,7 @@ fn a_damaged_or_incomplete_backup_is_not_restored() {
 
 #[test]
 fn a_backup_under_load_includes_what_was_acknowledged_before_it() {
+    brigade_testkit::needs!(NatsServer);
     run(async {
         let dir = TempDir::new().unwrap();
         let folder = dir.path().join("backup");
@@ -237,6 +241,7 @@ fn a_backup_under_load_includes_what_was_acknowledged_before_it() {
 
 #[test]
 fn mail_expires_after_the_retention() {
+    brigade_testkit::needs!(NatsServer);
     run(async {
         let server = Engine::single();
         let env = TestEnv::build(open(&server).await).await;
@@ -260,6 +265,7 @@ fn mail_expires_after_the_retention() {
 
 #[test]
 fn conflicts_and_reconnects_are_counted() {
+    brigade_testkit::needs!(NatsServer);
     run(async {
         let mut server = Engine::single();
         let store = open(&server).await;
@@ -292,6 +298,7 @@ fn conflicts_and_reconnects_are_counted() {
 
 #[test]
 fn a_seat_sees_only_its_own_mail_and_cannot_administer() {
+    brigade_testkit::needs!(NatsServer);
     run(async {
         let servers = OrgServers::start(1);
         let mut acme = servers.organisation("acme").await;

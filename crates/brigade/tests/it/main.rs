@@ -35,6 +35,7 @@ mod nats;
 mod old_state;
 mod overview;
 mod pipes;
+mod process;
 mod review;
 mod starter;
 mod stumbles;
