@@ -38,6 +38,7 @@ mod pipes;
 mod process;
 mod review;
 mod starter;
+mod structure;
 mod stumbles;
 mod tasks;
 mod team_file;
