@@ -34,6 +34,7 @@ struct AttackSetup {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_attempt_is_refused_by_the_server() {
+    brigade_testkit::needs!(NatsServer);
     let setup = AttackSetup::assemble().await;
     let mut wrong = Vec::new();
     let all = attempts(&setup.bobs_inbox);

@@ -48,6 +48,7 @@ fn forged_headers(incarnation: &str) -> HeaderMap {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn forged_authors_are_not_believed() {
+    brigade_testkit::needs!(NatsServer);
     let (servers, mut acme, env) = organisation().await;
     let seats = [
         ("team-lead", (Role::Lead, true)),
@@ -124,6 +125,7 @@ async fn forged_authors_are_not_believed() {
 /// answer, so that an empty message cannot hide later ones.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_empty_message_hides_nothing_that_comes_after_it() {
+    brigade_testkit::needs!(NatsServer);
     let (servers, mut acme, env) = organisation().await;
     let member_seat = (Role::Member, false);
     let alice = servers.grant(&mut acme, "demo", &["alice"], member_seat).file;
@@ -146,6 +148,7 @@ async fn an_empty_message_hides_nothing_that_comes_after_it() {
 /// Only a member itself can record its work, whatever the content of an event says.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_member_cannot_record_work_of_another() {
+    brigade_testkit::needs!(NatsServer);
     let (servers, mut acme, env) = organisation().await;
     let alice = servers.grant(&mut acme, "demo", &["alice"], (Role::Member, false)).file;
     let (raw, alice) = (servers.raw(&alice).await.client, store(&servers, &alice).await);

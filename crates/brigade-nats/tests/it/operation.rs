@@ -76,6 +76,7 @@ async fn snapshot_of(store: &dyn Store) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_restored_team_is_complete_and_can_continue() {
+    brigade_testkit::needs!(NatsServer);
     let (server, _dir, folder) = server_and_folder();
     let before = {
         let store = open(&server).await;
@@ -108,6 +109,7 @@ async fn a_restored_team_is_complete_and_can_continue() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_backup_moves_between_a_cluster_and_a_single_server() {
+    brigade_testkit::needs!(NatsServer);
     let dir = TempDir::new().unwrap();
     let (first, second) = (dir.path().join("first"), dir.path().join("second"));
     let three = Engine::cluster(3);
@@ -136,6 +138,7 @@ async fn a_backup_moves_between_a_cluster_and_a_single_server() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_damaged_or_incomplete_backup_is_not_restored() {
+    brigade_testkit::needs!(NatsServer);
     let (server, dir, folder) = server_and_folder();
     let none = save(&server, &folder).await;
     assert!(matches!(none, Err(BackupError::NoStreams)), "{none:?}");
@@ -175,6 +178,7 @@ async fn a_damaged_or_incomplete_backup_is_not_restored() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_backup_under_load_includes_what_was_acknowledged_before_it() {
+    brigade_testkit::needs!(NatsServer);
     let (server, _dir, folder) = server_and_folder();
     let env = TestEnv::build(open(&server).await).await;
     let (sent, stop) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
@@ -227,6 +231,7 @@ async fn a_backup_under_load_includes_what_was_acknowledged_before_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn mail_expires_after_the_retention() {
+    brigade_testkit::needs!(NatsServer);
     let server = Engine::single();
     let env = TestEnv::build(open(&server).await).await;
     let store = open(&server).await;
@@ -247,6 +252,7 @@ async fn mail_expires_after_the_retention() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn conflicts_and_reconnects_are_counted() {
+    brigade_testkit::needs!(NatsServer);
     let mut server = Engine::single();
     let store = open(&server).await;
     let env = TestEnv::build(Arc::clone(&store) as _).await;
@@ -276,6 +282,7 @@ async fn conflicts_and_reconnects_are_counted() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_seat_sees_only_its_own_mail_and_cannot_administer() {
+    brigade_testkit::needs!(NatsServer);
     let servers = OrgServers::start(1);
     let mut acme = servers.organisation("acme").await;
     let seat = servers.grant(&mut acme, "demo", &["alice"], (Role::Member, false));

@@ -33,6 +33,7 @@ async fn can_connect(servers: &OrgServers, creds: &str) -> bool {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_issued_credentials_are_accepted() {
+    brigade_testkit::needs!(NatsServer);
     let (servers, mut acme) = acme(1).await;
     let read = |path| std::fs::read_to_string(path).unwrap();
     let alice = read(servers.grant(&mut acme, "demo", &["alice"], MEMBER).file);
@@ -63,6 +64,7 @@ async fn only_issued_credentials_are_accepted() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn revoked_clients_are_disconnected_and_stay_out() {
+    brigade_testkit::needs!(NatsServer);
     let (mut servers, mut acme) = acme(1).await;
     let seat = servers.grant(&mut acme, "demo", &["alice"], MEMBER);
     let host = servers.grant(&mut acme, "demo", &["alice", "bob"], MEMBER);
@@ -113,6 +115,7 @@ async fn revoked_clients_are_disconnected_and_stay_out() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn credentials_expire() {
+    brigade_testkit::needs!(NatsServer);
     let (servers, mut acme) = acme(1).await;
     let granted = brigade_nats::org::Granted {
         team: "demo".parse().unwrap(),
@@ -130,6 +133,7 @@ async fn credentials_expire() {
 /// Reader and writer are connected to different servers of a cluster.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rules_hold_across_three_servers() {
+    brigade_testkit::needs!(NatsServer);
     let (servers, mut acme) = acme(3).await;
     let lead = servers.grant(&mut acme, "demo", &["team-lead"], (Role::Lead, true));
     let bob = servers.grant(&mut acme, "demo", &["bob"], MEMBER);
