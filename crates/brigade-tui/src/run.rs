@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use brigade_core::approvals;
 use brigade_core::event_log::{Batch, Feed};
+use brigade_core::projection::Person;
 use brigade_core::pulse::{BEAT, State};
 use brigade_files::stream_records_file;
 use brigade_host::error::failed;
@@ -323,12 +324,19 @@ impl EventLoop<'_> {
 
     async fn apply_effect(&mut self, effect: Effect) -> io::Result<()> {
         match effect {
-            Effect::Run(
-                action @ (TeamAction::OpenWindow { .. } | TeamAction::OpenShell { .. }),
-            ) => {
-                self.run_program(&action).await?;
-            }
             Effect::Run(action) => self.run_action(action),
+            Effect::OpenWindow(name) => {
+                let program = self.member(&name).and_then(|(team, person)| {
+                    programs::window(self.context, self.options.in_tmux, &team, person)
+                });
+                self.run_program(program).await?;
+            }
+            Effect::OpenShell(name) => {
+                let program = self.member(&name).and_then(|(team, person)| {
+                    programs::shell(self.context, &self.options.shell, &team, person)
+                });
+                self.run_program(program).await?;
+            }
             Effect::FetchApprovals => self.fetch_approvals(),
             Effect::FetchTeams => {
                 let (context, sender) = (Arc::clone(self.context), self.sender.clone());
@@ -421,9 +429,8 @@ impl EventLoop<'_> {
 
     /// Opens a link in the browser. Without a browser, as over ssh, copies it to the clipboard.
     fn open_link(&mut self, link: &str) -> io::Result<()> {
-        let is_ssh = self.options.is_remote;
         let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-        let opened = !is_ssh
+        let opened = !self.options.is_remote
             && std::process::Command::new(program)
                 .arg(link)
                 .stdin(Stdio::null())
@@ -439,16 +446,24 @@ impl EventLoop<'_> {
         self.terminal.copy(link)
     }
 
-    /// Hands the terminal to a member's window, or to a shell in the member's folder.
-    async fn run_program(&mut self, action: &TeamAction) -> io::Result<()> {
-        let program = match self.program_for(action) {
-            Ok(program) => program,
+    /// A member of the team on the screen, by name.
+    fn member(&self, name: &MemberName) -> Result<(TeamName, &Person), String> {
+        let team = self.screen.team.parse().map_err(|_| "no team".to_owned())?;
+        Ok((team, self.screen.projection.called(name.as_str()).ok_or("no such member")?))
+    }
+
+    /// Hands the terminal to a program until it ends.
+    async fn run_program(
+        &mut self,
+        program: Result<std::process::Command, String>,
+    ) -> io::Result<()> {
+        let mut program = match program {
+            Ok(program) => tokio::process::Command::from(program),
             Err(why) => {
                 self.screen.show_error(why);
                 return Ok(());
             }
         };
-        let mut program = tokio::process::Command::from(program);
         // Stop reading keys: the other program needs them.
         self.keys = None;
         let status = self.terminal.release_while(async || program.status().await).await?;
@@ -457,21 +472,6 @@ impl EventLoop<'_> {
             self.screen.show_error(error.to_string());
         }
         Ok(())
-    }
-
-    /// Builds the command that `run_program` runs.
-    fn program_for(&self, action: &TeamAction) -> Result<std::process::Command, String> {
-        let (TeamAction::OpenWindow { name } | TeamAction::OpenShell { name }) = action else {
-            return Err("this action does not need the terminal".into());
-        };
-        let team: TeamName = self.screen.team.parse().map_err(|_| "no team".to_owned())?;
-        let person = self.screen.projection.called(name.as_str()).ok_or("no such member")?;
-        match action {
-            TeamAction::OpenWindow { .. } => {
-                programs::window(self.context, self.options.in_tmux, &team, person)
-            }
-            _ => programs::shell(self.context, &self.options.shell, &team, person),
-        }
     }
 
     /// Suspends the program until the shell resumes it, as ctrl-z does.
