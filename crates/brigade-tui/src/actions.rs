@@ -21,52 +21,15 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 /// An action on the team.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TeamAction {
-    Send {
-        to: String,
-        text: String,
-    },
-    Broadcast {
-        text: String,
-    },
-    AddTask {
-        subject: String,
-        description: String,
-        after: Vec<TaskId>,
-        owner: Option<MemberName>,
-    },
-    Assign {
-        id: TaskId,
-        owner: Option<MemberName>,
-    },
-    Claim {
-        id: TaskId,
-    },
-    Finish {
-        id: TaskId,
-    },
-    Spawn {
-        name: MemberName,
-        agent: String,
-        prompt: Option<String>,
-        worktree: bool,
-        plan: bool,
-    },
-    Stop {
-        name: MemberName,
-        now: bool,
-    },
-    Answer {
-        request_id: String,
-        denial: Option<String>,
-    },
-    /// Opens a member's window in place of the dashboard until the person leaves it.
-    OpenWindow {
-        name: MemberName,
-    },
-    /// Opens a shell in the member's folder.
-    OpenShell {
-        name: MemberName,
-    },
+    Send { to: String, text: String },
+    Broadcast { text: String },
+    AddTask { subject: String, description: String, after: Vec<TaskId>, owner: Option<MemberName> },
+    Assign { id: TaskId, owner: Option<MemberName> },
+    Claim { id: TaskId },
+    Finish { id: TaskId },
+    Spawn { name: MemberName, agent: String, prompt: Option<String>, worktree: bool, plan: bool },
+    Stop { name: MemberName, now: bool },
+    Answer { request_id: String, denial: Option<String> },
 }
 
 impl TeamAction {
@@ -83,7 +46,6 @@ impl TeamAction {
             Self::Stop { name, now: true } => format!("stopping {name} …"),
             Self::Stop { name, .. } => format!("waiting for {name} to stop …"),
             Self::Answer { .. } => "answering …".into(),
-            Self::OpenWindow { name } | Self::OpenShell { name } => format!("opening {name} …"),
         }
     }
 }
@@ -155,8 +117,6 @@ pub(crate) async fn carry_out(
             }
             text
         }
-        // These need the terminal; the event loop runs them.
-        TeamAction::OpenWindow { .. } | TeamAction::OpenShell { .. } => String::new(),
     })
 }
 

@@ -59,6 +59,13 @@ impl<'b> Canvas<'b> {
         }
     }
 
+    /// Draws as many lines as fit in the area, from its top.
+    pub(crate) fn lines<'l>(&mut self, area: Rect, lines: impl IntoIterator<Item = Line<'l>>) {
+        for (y, line) in (area.y..area.bottom()).zip(lines) {
+            self.line(Rect { y, height: 1, ..area }, line);
+        }
+    }
+
     /// Draws a selectable line. The selected one is highlighted over its whole width.
     pub(crate) fn row<'l>(
         &mut self,
@@ -68,16 +75,14 @@ impl<'b> Canvas<'b> {
         target: ClickTarget,
     ) {
         let area = Rect { height: 1, ..area }.intersection(self.buffer.area);
-        let line = line.into();
+        let mut line = line.into();
         if is_selected {
             // Drop the line's own styles: dim text is unreadable when reversed.
-            let line = Line::from(line.to_string()).style(self.theme.selected());
+            line = Line::from(line.to_string()).style(self.theme.selected());
             self.buffer.set_style(area, self.theme.selected());
-            self.draw(line, area);
-        } else {
-            self.draw(line, area);
         }
-        self.frame.click_targets.push((area, target));
+        self.draw(line, area);
+        self.add_click_target(area, target);
     }
 
     /// Applies a style to an area.

@@ -11,8 +11,9 @@
 //!   and compare what is drawn.
 //! - Below it, `views` has one module for each tab, `dialog` asks for input or confirmation before an action,
 //!   and `frame` draws the title, the tabs and the bottom line around them.
-//! - `run` is the event loop. Only it knows the store, the clock and the terminal; it feeds the screen and
-//!   carries out the effects. `replay` delivers the records of a journal at their original pace.
+//! - `run` is the event loop. It connects the screen to the store, the clock and the terminal, and
+//!   carries out the effects. `source` opens a team or a journal; `replay` delivers the records of a journal
+//!   at their original pace.
 //! - `actions` changes the team; `programs` builds the commands that borrow the terminal; `terminal` sets it
 //!   up and restores it.
 //! - `keys` is the table of all key bindings; `view` names the views; `canvas`, `style`, `text_layout`,
@@ -59,6 +60,7 @@ mod programs;
 mod replay;
 mod run;
 mod screen;
+mod source;
 mod style;
 mod terminal;
 mod text_layout;

@@ -4,18 +4,18 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::future::poll_fn;
 use std::io::{self, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::task::{self, Poll};
 use std::time::Duration;
 
 use brigade_core::approvals;
+use brigade_core::projection::Person;
 use brigade_core::pulse::{BEAT, State};
-use brigade_core::store::event_log::{Batch, Feed};
-use brigade_files::stream_records_file;
+use brigade_core::store::event_log::Batch;
 use brigade_host::error::failed;
-use brigade_host::{Context, HostError, state, team_file};
+use brigade_host::{Context, HostError, state};
 use brigade_wire::name::{MemberName, TeamName};
 use crossterm::event::{Event, EventStream, KeyEventKind};
 use futures_util::StreamExt;
@@ -27,10 +27,9 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, interval, sleep_until};
 
 use super::actions::{self, TeamAction};
-use super::keys::KeyCommand;
 use super::programs;
-use super::replay::ReplayPlayer;
 use super::screen::{Effect, ProcessHealth, ReplayState, Screen, ScreenEvent};
+use super::source::{RecordSource, open_initial_team, open_replay, open_team};
 use super::style::Theme;
 use super::terminal::Terminal;
 use crate::view::View;
@@ -90,21 +89,6 @@ fn poll_signals(end_signals: &mut [unix::Signal], context: &mut task::Context<'_
     if received { Poll::Ready(()) } else { Poll::Pending }
 }
 
-/// The source of records: a live team or a journal.
-enum RecordSource {
-    Live(Feed),
-    Replay(ReplayPlayer),
-}
-
-impl RecordSource {
-    async fn next(&mut self) -> Option<Batch> {
-        match self {
-            Self::Live(feed) => feed.next().await,
-            Self::Replay(player) => Some(player.next().await),
-        }
-    }
-}
-
 /// The state of the event loop.
 struct EventLoop<'c> {
     context: &'c Arc<Context>,
@@ -154,58 +138,6 @@ pub async fn run(context: Context, ui: &UiOptions) -> Result<(), HostError> {
         fetch_again: false,
     };
     event_loop.run_loop().await.map_err(|source| failed("draw on the terminal", source))
-}
-
-/// Opens the team named on the command line, else the only team, else the team of this folder's
-/// `brigade.toml`. With several other teams, opens the first one and asks which to show.
-async fn open_initial_team(
-    context: &Context,
-    theme: Theme,
-) -> Result<(Screen, RecordSource), HostError> {
-    let teams = context.teams().await?;
-    let folder_team = || team_file::team_of(&context.cwd).filter(|team| teams.contains(team));
-    match (context.named_team(), teams.as_slice()) {
-        (None, [first, _, ..]) if folder_team().is_none() => {
-            let (mut screen, source) = open_team(context, first.clone(), theme).await?;
-            // `open_team` has loaded the list of teams, so the effect that would fetch it is dropped.
-            let _ignored = screen.run_command(KeyCommand::Teams);
-            Ok((screen, source))
-        }
-        _ => open_team(context, context.team().await?, theme).await,
-    }
-}
-
-/// Opens a team of the store: its history first, then live events.
-async fn open_team(
-    context: &Context,
-    team: TeamName,
-    theme: Theme,
-) -> Result<(Screen, RecordSource), HostError> {
-    let (feed, lookup) = context.event_stream(&team).await?;
-    let mut screen = Screen::new(team.to_string(), lookup, theme, context.clock.now());
-    // Without an identity on this team, the dashboard is view-only.
-    screen.me = context.identity(&team).await.ok();
-    if let Some(me) = context.named_member() {
-        let seat = context.seat_of(team.clone(), me.clone());
-        if context.team_exists(&team).await? && seat.role().await?.is_none() {
-            return Err(seat.absent().await?.into());
-        }
-    }
-    screen.teams = context.teams().await?;
-    Ok((screen, RecordSource::Live(feed)))
-}
-
-async fn open_replay(
-    path: &Path,
-    speed: f64,
-    theme: Theme,
-) -> Result<(Screen, RecordSource), HostError> {
-    let (feed, lookup) = stream_records_file(path).map_err(HostError::failed)?;
-    let player = ReplayPlayer::start(feed, speed).await;
-    let name = path.file_stem().map(|name| name.to_string_lossy().into_owned());
-    let mut screen = Screen::new(name.unwrap_or_default(), lookup, theme, player.now());
-    screen.replay = Some(player.state());
-    Ok((screen, RecordSource::Replay(player)))
 }
 
 impl EventLoop<'_> {
@@ -323,12 +255,19 @@ impl EventLoop<'_> {
 
     async fn apply_effect(&mut self, effect: Effect) -> io::Result<()> {
         match effect {
-            Effect::Run(
-                action @ (TeamAction::OpenWindow { .. } | TeamAction::OpenShell { .. }),
-            ) => {
-                self.run_program(&action).await?;
-            }
             Effect::Run(action) => self.run_action(action),
+            Effect::OpenWindow(name) => {
+                let program = self.member(&name).and_then(|(team, person)| {
+                    programs::window(self.context, self.options.in_tmux, &team, person)
+                });
+                self.run_program(program).await?;
+            }
+            Effect::OpenShell(name) => {
+                let program = self.member(&name).and_then(|(team, person)| {
+                    programs::shell(self.context, &self.options.shell, &team, person)
+                });
+                self.run_program(program).await?;
+            }
             Effect::FetchApprovals => self.fetch_approvals(),
             Effect::FetchTeams => {
                 let (context, sender) = (Arc::clone(self.context), self.sender.clone());
@@ -421,9 +360,8 @@ impl EventLoop<'_> {
 
     /// Opens a link in the browser. Without a browser, as over ssh, copies it to the clipboard.
     fn open_link(&mut self, link: &str) -> io::Result<()> {
-        let is_ssh = self.options.is_remote;
         let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-        let opened = !is_ssh
+        let opened = !self.options.is_remote
             && std::process::Command::new(program)
                 .arg(link)
                 .stdin(Stdio::null())
@@ -439,16 +377,24 @@ impl EventLoop<'_> {
         self.terminal.copy(link)
     }
 
-    /// Hands the terminal to a member's window, or to a shell in the member's folder.
-    async fn run_program(&mut self, action: &TeamAction) -> io::Result<()> {
-        let program = match self.program_for(action) {
-            Ok(program) => program,
+    /// A member of the team on the screen, by name.
+    fn member(&self, name: &MemberName) -> Result<(TeamName, &Person), String> {
+        let team = self.screen.team.parse().map_err(|_| "no team".to_owned())?;
+        Ok((team, self.screen.projection.called(name.as_str()).ok_or("no such member")?))
+    }
+
+    /// Hands the terminal to a program until it ends.
+    async fn run_program(
+        &mut self,
+        program: Result<std::process::Command, String>,
+    ) -> io::Result<()> {
+        let mut program = match program {
+            Ok(program) => tokio::process::Command::from(program),
             Err(why) => {
                 self.screen.show_error(why);
                 return Ok(());
             }
         };
-        let mut program = tokio::process::Command::from(program);
         // Stop reading keys: the other program needs them.
         self.keys = None;
         let status = self.terminal.release_while(async || program.status().await).await?;
@@ -457,21 +403,6 @@ impl EventLoop<'_> {
             self.screen.show_error(error.to_string());
         }
         Ok(())
-    }
-
-    /// Builds the command that `run_program` runs.
-    fn program_for(&self, action: &TeamAction) -> Result<std::process::Command, String> {
-        let (TeamAction::OpenWindow { name } | TeamAction::OpenShell { name }) = action else {
-            return Err("this action does not need the terminal".into());
-        };
-        let team: TeamName = self.screen.team.parse().map_err(|_| "no team".to_owned())?;
-        let person = self.screen.projection.called(name.as_str()).ok_or("no such member")?;
-        match action {
-            TeamAction::OpenWindow { .. } => {
-                programs::window(self.context, self.options.in_tmux, &team, person)
-            }
-            _ => programs::shell(self.context, &self.options.shell, &team, person),
-        }
     }
 
     /// Suspends the program until the shell resumes it, as ctrl-z does.

@@ -11,17 +11,21 @@ mod tests;
 mod views;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use brigade_core::approvals::Approval;
-use brigade_core::event::Record;
-use brigade_core::projection::{Kind, Person, TeamProjection};
+use brigade_core::event::{Act, Event, Record};
+use brigade_core::projection::{Asked, Kind, MemberIndex, Person, TeamProjection};
 use brigade_core::pulse::{Judged, Liveness};
-use brigade_core::store::event_log::{Batch, RecordLookupHandle};
+use brigade_core::store::event_log::{Batch, RecordLookupHandle, Spot};
+use brigade_core::text;
+use brigade_core::wire::inbox::with_message;
 use brigade_wire::name::{MemberName, TeamName};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use jiff::Timestamp;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Position;
+use ratatui::text::Span;
 
 use self::dialog::Dialog;
 use super::actions::TeamAction;
@@ -57,6 +61,10 @@ pub(crate) enum ScreenEvent {
 pub(crate) enum Effect {
     /// Run an action on the team.
     Run(TeamAction),
+    /// Open a member's window in place of the dashboard until the person leaves it.
+    OpenWindow(MemberName),
+    /// Open a shell in a member's folder, likewise.
+    OpenShell(MemberName),
     /// Fetch the open approval requests.
     FetchApprovals,
     /// Copy this to the clipboard.
@@ -170,47 +178,30 @@ impl Screen {
     /// Applies an event and returns the effects for the event loop.
     pub(crate) fn update(&mut self, event: ScreenEvent) -> Vec<Effect> {
         match event {
-            ScreenEvent::Records(batch) => self.apply_records(&batch),
-            ScreenEvent::Approvals(Ok(approvals)) => self.set_approvals(approvals),
-            ScreenEvent::Approvals(Err(why)) => {
-                self.show_error(why);
-                Vec::new()
-            }
-            ScreenEvent::Health(health) => {
-                self.health = health;
-                Vec::new()
-            }
+            ScreenEvent::Records(batch) => return self.apply_records(&batch),
+            ScreenEvent::Approvals(Ok(approvals)) => return self.set_approvals(approvals),
+            ScreenEvent::Key(key) => return self.handle_key(&key),
+            ScreenEvent::Mouse(mouse) => return self.handle_mouse(mouse),
+            ScreenEvent::Health(health) => self.health = health,
             ScreenEvent::Teams(teams) => {
                 self.teams = teams;
                 dialog::refresh_team_list(self);
-                Vec::new()
             }
-            ScreenEvent::Done(result) => {
-                match result {
-                    Ok(text) => self.show_notice(text),
-                    Err(text) => self.show_error(text),
-                }
-                Vec::new()
-            }
-            ScreenEvent::Key(key) => self.handle_key(&key),
+            ScreenEvent::Done(Ok(text)) => self.show_notice(text),
+            ScreenEvent::Done(Err(why)) | ScreenEvent::Approvals(Err(why)) => self.show_error(why),
             ScreenEvent::Paste(text) => {
                 if let Some(dialog) = &mut self.dialog {
                     dialog.paste(&text);
                 }
-                Vec::new()
             }
-            ScreenEvent::Mouse(mouse) => self.handle_mouse(mouse),
             ScreenEvent::Time(now) => {
                 self.now = now;
                 let is_old = |notice: &Notice| now.duration_since(notice.at) > NOTICE_DURATION;
                 self.notice = self.notice.take().filter(|notice| !is_old(notice));
-                Vec::new()
             }
-            ScreenEvent::Replay(replay) => {
-                self.replay = Some(replay);
-                Vec::new()
-            }
+            ScreenEvent::Replay(replay) => self.replay = Some(replay),
         }
+        Vec::new()
     }
 
     /// Draws the whole screen and returns its click targets and scroll limits.
@@ -267,9 +258,8 @@ impl Screen {
         let is_approval = |kind| matches!(kind, Kind::PlanRequest | Kind::PermissionRequest);
         let asked = self.projection.asked().iter().filter(|asked| is_approval(asked.kind));
         let open = asked.enumerate().filter(|(_, asked)| asked.reply.is_none());
-        let approval = |(index, asked): (usize, &brigade_core::projection::Asked)| {
-            Approval::told(&*self.record(asked.spot)?, index + 1)
-        };
+        let approval =
+            |(index, asked): (usize, &Asked)| Approval::told(&*self.record(asked.spot)?, index + 1);
         open.filter_map(approval).collect()
     }
 
@@ -316,28 +306,23 @@ impl Screen {
     /// Runs a command from a key or from the command palette.
     pub(crate) fn run_command(&mut self, command: KeyCommand) -> Vec<Effect> {
         match command {
-            KeyCommand::Quit => vec![Effect::Quit],
-            KeyCommand::Redraw => vec![Effect::Redraw],
-            KeyCommand::Suspend => vec![Effect::Suspend],
-            KeyCommand::Help => {
-                self.dialog = Some(Dialog::Help);
-                Vec::new()
+            KeyCommand::Quit => return vec![Effect::Quit],
+            KeyCommand::Redraw => return vec![Effect::Redraw],
+            KeyCommand::Suspend => return vec![Effect::Suspend],
+            KeyCommand::Pause | KeyCommand::Faster | KeyCommand::Slower | KeyCommand::Skip => {
+                return vec![Effect::Replay(command)];
             }
-            KeyCommand::View(view) => {
-                self.view = view;
-                Vec::new()
-            }
+            KeyCommand::Teams => return dialog::teams(self),
+            KeyCommand::Palette => dialog::palette(self),
+            KeyCommand::Help => self.dialog = Some(Dialog::Help),
+            KeyCommand::View(view) => self.view = view,
             KeyCommand::NextView | KeyCommand::PreviousView => {
                 self.view = self.view.adjacent(command == KeyCommand::NextView);
-                Vec::new()
             }
-            KeyCommand::Pause | KeyCommand::Faster | KeyCommand::Slower | KeyCommand::Skip => {
-                vec![Effect::Replay(command)]
-            }
-            KeyCommand::Teams => dialog::teams(self),
-            KeyCommand::Palette => dialog::palette(self),
-            _ => views::handle(self, command).unwrap_or_else(|| dialog::open_for(self, command)),
+            _ if views::handle(self, command).is_some() => {}
+            _ => return dialog::open_for(self, command),
         }
+        Vec::new()
     }
 
     fn handle_mouse(&mut self, mouse: MouseEvent) -> Vec<Effect> {
@@ -356,10 +341,9 @@ impl Screen {
     }
 
     fn scroll(&mut self, command: KeyCommand) -> Vec<Effect> {
-        if self.dialog.is_some() {
-            return dialog::scroll(self, command);
-        }
-        self.run_command(command)
+        let Some(dialog) = &mut self.dialog else { return self.run_command(command) };
+        dialog.scroll(command);
+        Vec::new()
     }
 
     fn click(&mut self, hit: ClickTarget) -> Vec<Effect> {
@@ -369,33 +353,34 @@ impl Screen {
         if self.dialog.is_some() {
             return Vec::new();
         }
-        match hit {
-            ClickTarget::View(view) => self.view = view,
-            // A second click opens the item.
-            ClickTarget::Member(name) if self.member.as_deref() == Some(&name) => {
-                return self.run_command(KeyCommand::Open);
+        let was_selected = match hit {
+            ClickTarget::Member(name) => self.member.replace(name.clone()) == Some(name),
+            ClickTarget::Message(number) => self.message.replace(number) == Some(number),
+            ClickTarget::Task(id) => self.task.replace(id) == Some(id),
+            ClickTarget::Request(id) => {
+                self.request = Some(id);
+                false
             }
-            ClickTarget::Member(name) => self.member = Some(name),
-            ClickTarget::Message(number) if self.message == Some(number) => {
-                return self.run_command(KeyCommand::Open);
+            ClickTarget::View(view) => {
+                self.view = view;
+                false
             }
-            ClickTarget::Message(number) => self.message = Some(number),
-            ClickTarget::Task(id) if self.task == Some(id) => {
-                return self.run_command(KeyCommand::Open);
-            }
-            ClickTarget::Task(id) => self.task = Some(id),
-            ClickTarget::Request(id) => self.request = Some(id),
-            ClickTarget::Choice(_) => {}
-        }
-        Vec::new()
+            ClickTarget::Choice(_) => false,
+        };
+        // A second click opens the item.
+        if was_selected { self.run_command(KeyCommand::Open) } else { Vec::new() }
     }
 
     /// The selected member, or the first one.
     pub(crate) fn selected_member(&self) -> Option<&Person> {
         let members = self.projection.members();
+        members.get(self.selected_index(&members)).copied()
+    }
+
+    /// The index of the selected member in a list, or of the first one.
+    pub(crate) fn selected_index(&self, people: &[&Person]) -> usize {
         let selected = self.member.as_deref();
-        let found = members.iter().find(|person| Some(&*person.name) == selected);
-        found.or_else(|| members.first()).copied()
+        people.iter().position(|person| Some(&*person.name) == selected).unwrap_or_default()
     }
 
     /// The selected request, or the oldest one.
@@ -404,11 +389,15 @@ impl Screen {
         self.approvals.iter().find(selected).or_else(|| self.approvals.first())
     }
 
+    /// A member's name in its colour.
+    pub(crate) fn styled_name(&self, who: MemberIndex) -> Span<'static> {
+        let person = self.projection.person(who);
+        let style = person.map_or(self.theme.strong(), |person| self.theme.person(person));
+        Span::styled(text::one_line(self.projection.name(who)), style)
+    }
+
     /// Loads a record with its full text.
-    pub(crate) fn record(
-        &self,
-        spot: brigade_core::store::event_log::Spot,
-    ) -> Option<std::sync::Arc<Record>> {
+    pub(crate) fn record(&self, spot: Spot) -> Option<Arc<Record>> {
         self.records.record(spot)
     }
 
@@ -417,5 +406,17 @@ impl Screen {
         let health = self.health.get(&*person.name);
         health
             .is_some_and(|health| matches!(health.judged.liveness, Liveness::Dead | Liveness::Hung))
+    }
+}
+
+/// The text of a record: something a member said, or a message.
+pub(crate) fn record_text(record: &Record) -> Option<String> {
+    match &record.event {
+        Event::Worked { act: Act::Said { text }, .. } => Some(text.clone()),
+        Event::Sent { message, .. } | Event::Seen { message, .. } => {
+            with_message(message.get().as_bytes(), |message| Some(message?.text().into_owned()))
+                .ok()?
+        }
+        _ => None,
     }
 }

@@ -75,6 +75,18 @@ pub(crate) fn prepend(before: Vec<Span<'static>>, line: Line<'static>) -> Line<'
     Line::from(spans)
 }
 
+/// Puts a label before the first line and indents the others by its width.
+pub(crate) fn with_label(
+    label: &str,
+    width: usize,
+    style: Style,
+    lines: Vec<Line<'static>>,
+) -> Vec<Line<'static>> {
+    let label = |index| format!("{:width$}", if index == 0 { label } else { "" });
+    let line = |(index, line)| prepend(vec![Span::styled(label(index), style)], line);
+    lines.into_iter().enumerate().map(line).collect()
+}
+
 /// The time since `then`, in its largest unit.
 pub(crate) fn age(now: Timestamp, then: Timestamp) -> String {
     let seconds = now.duration_since(then).as_secs().max(0);

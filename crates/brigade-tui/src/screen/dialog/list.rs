@@ -33,6 +33,12 @@ pub(crate) struct ListChoice {
     pub(crate) search_terms: String,
 }
 
+impl ListChoice {
+    pub(crate) fn new(label: String, hint: String, action: ChoiceAction) -> Self {
+        Self { label, hint, action, search_terms: String::new() }
+    }
+}
+
 /// A list dialog with a search field.
 #[derive(Debug)]
 pub(crate) struct ListDialog {
@@ -108,7 +114,7 @@ pub(super) fn choose(screen: &mut Screen, choice: ListChoice) -> Vec<Effect> {
 
 /// Opens the command palette: commands of the current view first, then those of other views, which switch
 /// to that view.
-pub(crate) fn palette(screen: &mut Screen) -> Vec<Effect> {
+pub(crate) fn palette(screen: &mut Screen) {
     let omitted = [
         KeyCommand::Palette,
         KeyCommand::Up,
@@ -140,7 +146,6 @@ pub(crate) fn palette(screen: &mut Screen) -> Vec<Effect> {
     let choices: Vec<ListChoice> =
         of_this_view.into_iter().chain(of_other_views).map(choice).collect();
     screen.dialog = Some(Dialog::List(ListDialog::new("Commands", choices)));
-    Vec::new()
 }
 
 /// Opens the list of teams.
@@ -158,11 +163,10 @@ pub(crate) fn teams(screen: &mut Screen) -> Vec<Effect> {
 const TEAMS: &str = "Teams";
 
 fn team_choices(screen: &Screen) -> Vec<ListChoice> {
-    let choice = |team: &TeamName| ListChoice {
-        label: team.to_string(),
-        hint: if team.as_str() == screen.team { "current".to_owned() } else { String::new() },
-        action: ChoiceAction::Effect(Effect::SwitchTeam(team.clone())),
-        search_terms: String::new(),
+    let choice = |team: &TeamName| {
+        let hint = if team.as_str() == screen.team { "current" } else { "" };
+        let action = ChoiceAction::Effect(Effect::SwitchTeam(team.clone()));
+        ListChoice::new(team.to_string(), hint.to_owned(), action)
     };
     screen.teams.iter().map(choice).collect()
 }

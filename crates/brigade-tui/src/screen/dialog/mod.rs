@@ -48,6 +48,13 @@ impl Dialog {
             Self::Help | Self::Confirm(_) => {}
         }
     }
+
+    /// Handles the mouse wheel.
+    pub(crate) fn scroll(&mut self, command: KeyCommand) {
+        if let Self::List(list) = self {
+            list.move_selection(command);
+        }
+    }
 }
 
 /// Handles a key while a dialog is open.
@@ -58,21 +65,14 @@ pub(crate) fn handle_key(screen: &mut Screen, key: &KeyEvent) -> Vec<Effect> {
     match &mut dialog {
         // Any key closes the help.
         Dialog::Help => return Vec::new(),
-        Dialog::Confirm(confirm) => {
-            let KeyCode::Char(letter) = key.code else {
-                screen.dialog = Some(dialog);
-                return Vec::new();
-            };
-            return match (letter, &confirm.other) {
-                ('y', _) => vec![confirm.yes.clone()],
-                ('n', _) => Vec::new(),
-                (letter, Some((other, _, effect))) if letter == *other => vec![effect.clone()],
-                _ => {
-                    screen.dialog = Some(dialog);
-                    Vec::new()
-                }
-            };
-        }
+        Dialog::Confirm(confirm) => match (key.code, &confirm.other) {
+            (KeyCode::Char('y'), _) => return vec![confirm.yes.clone()],
+            (KeyCode::Char('n'), _) => return Vec::new(),
+            (KeyCode::Char(letter), Some((other, _, effect))) if letter == *other => {
+                return vec![effect.clone()];
+            }
+            _ => {}
+        },
         Dialog::List(list) => match list.handle_key(key) {
             Some(Some(choice)) => return list::choose(screen, choice),
             Some(None) => return Vec::new(),
@@ -85,14 +85,6 @@ pub(crate) fn handle_key(screen: &mut Screen, key: &KeyEvent) -> Vec<Effect> {
         },
     }
     screen.dialog = Some(dialog);
-    Vec::new()
-}
-
-/// Handles the mouse wheel while a dialog is open.
-pub(crate) fn scroll(screen: &mut Screen, command: KeyCommand) -> Vec<Effect> {
-    if let Some(Dialog::List(list)) = &mut screen.dialog {
-        list.move_selection(command);
-    }
     Vec::new()
 }
 

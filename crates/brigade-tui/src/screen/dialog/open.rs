@@ -131,15 +131,9 @@ fn dialog_for(screen: &Screen, command: KeyCommand) -> Result<Dialog, &'static s
             let id = selected_task(screen)?;
             let give = |owner: Option<String>| {
                 let parsed = owner.as_deref().and_then(|owner| owner.parse().ok());
-                ListChoice {
-                    label: owner.unwrap_or_else(|| "no owner".into()),
-                    hint: String::new(),
-                    action: ChoiceAction::Effect(Effect::Run(TeamAction::Assign {
-                        id,
-                        owner: parsed,
-                    })),
-                    search_terms: String::new(),
-                }
+                let action = Effect::Run(TeamAction::Assign { id, owner: parsed });
+                let label = owner.unwrap_or_else(|| "no owner".into());
+                ListChoice::new(label, String::new(), ChoiceAction::Effect(action))
             };
             let choices = names().into_iter().map(Some).chain([None]).map(give).collect();
             Dialog::List(ListDialog::new(format!("Assign task {id} to"), choices))
@@ -148,26 +142,15 @@ fn dialog_for(screen: &Screen, command: KeyCommand) -> Result<Dialog, &'static s
             let id = selected_task(screen)?;
             let subject =
                 screen.projection.card(id.get()).map(|card| text::one_line(&card.subject));
-            let (question, action, means) = if command == KeyCommand::Claim {
-                (
-                    format!("Claim task {id}?"),
-                    TeamAction::Claim { id },
-                    "You become its owner and it is marked in progress.",
-                )
+            let (question, action, meaning) = if command == KeyCommand::Claim {
+                let meaning = "You become its owner and it is marked in progress.";
+                (format!("Claim task {id}?"), TeamAction::Claim { id }, meaning)
             } else {
-                (
-                    format!("Mark task {id} as done?"),
-                    TeamAction::Finish { id },
-                    "Tasks that wait only for it become ready.",
-                )
+                let meaning = "Tasks that wait only for it become ready.";
+                (format!("Mark task {id} as done?"), TeamAction::Finish { id }, meaning)
             };
-            let lines = vec![subject.unwrap_or_default(), means.to_owned()];
-            Dialog::Confirm(ConfirmDialog {
-                question,
-                lines,
-                yes: Effect::Run(action),
-                other: None,
-            })
+            let lines = vec![subject.unwrap_or_default(), meaning.to_owned()];
+            confirm(question, lines, Effect::Run(action))
         }
         KeyCommand::Approve => {
             let approval = screen.selected_request().ok_or("no request is waiting")?;
@@ -183,15 +166,9 @@ fn dialog_for(screen: &Screen, command: KeyCommand) -> Result<Dialog, &'static s
                     command_lines(&what).into_iter().chain(place).collect()
                 }
             };
-            Dialog::Confirm(ConfirmDialog {
-                question: format!("Approve {from}'s {kind}?"),
-                lines,
-                yes: Effect::Run(TeamAction::Answer {
-                    request_id: approval.request_id.clone(),
-                    denial: None,
-                }),
-                other: None,
-            })
+            let request_id = approval.request_id.clone();
+            let action = TeamAction::Answer { request_id, denial: None };
+            confirm(format!("Approve {from}'s {kind}?"), lines, Effect::Run(action))
         }
         KeyCommand::Deny => {
             let approval = screen.selected_request().ok_or("no request is waiting")?;
@@ -205,28 +182,21 @@ fn dialog_for(screen: &Screen, command: KeyCommand) -> Result<Dialog, &'static s
         KeyCommand::Pane | KeyCommand::Worktree => {
             let person = screen.selected_member().ok_or("no member is selected")?;
             let name = person.member_name().ok_or("this member's name is not valid")?;
-            let (question, action, means) = if command == KeyCommand::Pane {
-                (
-                    format!("Open {name}'s window?"),
-                    TeamAction::OpenWindow { name },
-                    "Press ctrl-b d to come back.",
-                )
+            let (question, effect, way_back) = if command == KeyCommand::Pane {
+                let question = format!("Open {name}'s window?");
+                (question, Effect::OpenWindow(name), "Press ctrl-b d to come back.")
             } else {
-                (
-                    format!("Open a shell in {name}'s folder?"),
-                    TeamAction::OpenShell { name },
-                    "Type exit to come back.",
-                )
+                let question = format!("Open a shell in {name}'s folder?");
+                (question, Effect::OpenShell(name), "Type exit to come back.")
             };
-            Dialog::Confirm(ConfirmDialog {
-                question,
-                lines: vec![means.into()],
-                yes: Effect::Run(action),
-                other: None,
-            })
+            confirm(question, vec![way_back.to_owned()], effect)
         }
         _ => return Err("not available in this view"),
     })
+}
+
+fn confirm(question: String, lines: Vec<String>, yes: Effect) -> Dialog {
+    Dialog::Confirm(ConfirmDialog { question, lines, yes, other: None })
 }
 
 /// The lines of a shell command. A line break in it starts another command, so lines are not joined.
@@ -265,19 +235,15 @@ fn mail_filter(screen: &Screen) -> ListDialog {
     let members = screen.projection.members();
     let former = screen.projection.people().iter().filter(|person| person.entry.is_none());
     let people = members.into_iter().chain(former).filter(|person| !person.letters.is_empty());
-    let all_members = ListChoice {
-        label: "all members".to_owned(),
-        hint: text::count(screen.projection.letters().len(), "message"),
-        action: ChoiceAction::Filter(None),
-        search_terms: String::new(),
+    let choice = |label: String, count: usize, name: Option<String>| {
+        ListChoice::new(label, text::count(count, "message"), ChoiceAction::Filter(name))
     };
-    let one = people.map(|person| ListChoice {
-        label: text::one_line(&person.name),
-        hint: text::count(person.letters.len(), "message"),
-        action: ChoiceAction::Filter(Some(person.name.to_string())),
-        search_terms: String::new(),
+    let all = choice("all members".to_owned(), screen.projection.letters().len(), None);
+    let one = people.map(|person| {
+        let (name, count) = (person.name.to_string(), person.letters.len());
+        choice(text::one_line(&name), count, Some(name))
     });
-    ListDialog::new("Show the mail of", std::iter::once(all_members).chain(one).collect())
+    ListDialog::new("Show the mail of", std::iter::once(all).chain(one).collect())
 }
 
 /// Opens a link in the selected text. With several links, asks which one.
@@ -288,11 +254,9 @@ fn open_link(screen: &mut Screen) -> Vec<Effect> {
         (1, Some(link)) => return vec![Effect::OpenLink(link)],
         (_, Some(last)) => {
             links.push(last);
-            let choice = |link: String| ListChoice {
-                label: link.clone(),
-                hint: String::new(),
-                action: ChoiceAction::Effect(Effect::OpenLink(link)),
-                search_terms: String::new(),
+            let choice = |link: String| {
+                let action = ChoiceAction::Effect(Effect::OpenLink(link.clone()));
+                ListChoice::new(link, String::new(), action)
             };
             let choices = links.into_iter().map(choice).collect();
             screen.dialog = Some(Dialog::List(ListDialog::new("Open", choices)));

@@ -12,8 +12,8 @@ use unicode_width::UnicodeWidthStr;
 pub(crate) use self::history::answered_by;
 use crate::canvas::{Canvas, ClickTarget, first_visible};
 use crate::keys::KeyCommand;
+use crate::screen::Screen;
 use crate::screen::views::step;
-use crate::screen::{Effect, Screen};
 use crate::text_layout::age;
 use brigade_core::text::{cut, one_line};
 
@@ -135,10 +135,7 @@ fn document(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, approval: &App
         Span::styled("──", theme.faint()),
     ]);
     canvas.line(rule, line);
-    for (row, line) in lines.into_iter().skip(scroll).take(height).enumerate() {
-        let y = body.y + u16::try_from(row).unwrap_or(0);
-        canvas.line(Rect { y, height: 1, ..body }, line);
-    }
+    canvas.lines(body, lines.into_iter().skip(scroll));
 }
 
 /// The visible line range as text.
@@ -172,7 +169,7 @@ pub(crate) fn describe_request(approval: &Approval) -> String {
     }
 }
 
-pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<Vec<Effect>> {
+pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<()> {
     let selected = screen.selected_request().map(|approval| approval.request_id.clone());
     let (page, max_scroll, total) =
         (screen.frame.page, screen.frame.max_scroll, screen.approvals.len());
@@ -193,7 +190,7 @@ pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<Vec<Eff
             state.scroll = step(state.scroll.min(max_scroll), max_scroll + 1, page, command)?;
         }
     }
-    Some(Vec::new())
+    Some(())
 }
 
 /// Selects the next or previous request.

@@ -3,7 +3,6 @@
 mod activity;
 mod item;
 
-use brigade_core::event::{Act, Event};
 use brigade_core::projection::{Kind, MemberIndex, Person};
 use brigade_wire::task::Status;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -15,7 +14,7 @@ use super::member_status;
 use crate::canvas::{Canvas, ClickTarget};
 use crate::keys::KeyCommand;
 use crate::screen::views::step;
-use crate::screen::{Effect, Screen};
+use crate::screen::{Screen, record_text};
 use crate::text_layout::{abbreviate, since};
 use brigade_core::text::{cut, one_line};
 
@@ -33,7 +32,7 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     };
     let rows = [Constraint::Length(1), Constraint::Length(1), Constraint::Min(0)];
     let [names, head, body] = Layout::vertical(rows).areas(area);
-    self::names(screen, canvas, names, person);
+    self::names(screen, canvas, names);
     canvas.line(head, status_line(screen, person));
     let position = position(screen, person);
     let parts = [Constraint::Min(0), Constraint::Length(u16::from(position.is_some()))];
@@ -70,10 +69,7 @@ pub(crate) fn draw_activity(
         let text = format!("no activity from {} yet", one_line(&person.name));
         canvas.line(area, Line::styled(text, canvas.theme.faint()));
     }
-    for (row, line) in seen.into_iter().rev().enumerate() {
-        let y = area.y + u16::try_from(row).unwrap_or(0);
-        canvas.line(Rect { y, height: 1, ..area }, line);
-    }
+    canvas.lines(area, seen.into_iter().rev());
 }
 
 /// The scroll position, unless the view follows the latest activity.
@@ -82,9 +78,9 @@ fn position(screen: &Screen, person: &Person) -> Option<ActivityPosition> {
 }
 
 /// The row of member names with the current one highlighted.
-fn names(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person: &Person) {
+fn names(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let members = screen.projection.members();
-    let selected = members.iter().position(|other| other.who == person.who).unwrap_or_default();
+    let selected = screen.selected_index(&members);
     let label = |other: &&Person| {
         let (sign, _, style) = member_status::state(screen, other);
         (format!(" {sign} {} ", cut(&one_line(&other.name), 20)), style)
@@ -146,16 +142,13 @@ fn status_line(screen: &Screen, person: &Person) -> Line<'static> {
     Line::from(spans)
 }
 
-pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<Vec<Effect>> {
+pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<()> {
     if let KeyCommand::Left | KeyCommand::Right = command {
         let members = screen.projection.members();
-        let selected = screen.selected_member().map(|person| person.who);
-        let current =
-            members.iter().position(|person| Some(person.who) == selected).unwrap_or_default();
         let way = if command == KeyCommand::Right { KeyCommand::Down } else { KeyCommand::Up };
-        let target = step(current, members.len(), 1, way)?;
+        let target = step(screen.selected_index(&members), members.len(), 1, way)?;
         screen.member = members.get(target).map(|person| person.name.to_string());
-        return Some(Vec::new());
+        return Some(());
     }
     let person = screen.selected_member()?;
     let (page, width) = (screen.frame.page.max(1), screen.frame.columns);
@@ -172,7 +165,7 @@ pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<Vec<Eff
         _ => return None,
     };
     screen.states.member.at = target.map(|target| (person.who, target));
-    Some(Vec::new())
+    Some(())
 }
 
 /// The last visible text: something the member said, or a message.
@@ -190,12 +183,8 @@ pub(crate) fn selected_text(screen: &Screen) -> Option<String> {
             ActivityItem::Message(message) if message.kind == Kind::Words => message.spot,
             ActivityItem::Message(_) => continue,
         };
-        match &screen.record(spot)?.event {
-            Event::Worked { act: Act::Said { text }, .. } => return Some(text.clone()),
-            Event::Sent { message, .. } | Event::Seen { message, .. } => {
-                return item::text(message);
-            }
-            _ => {}
+        if let Some(text) = record_text(&*screen.record(spot)?) {
+            return Some(text);
         }
     }
     None

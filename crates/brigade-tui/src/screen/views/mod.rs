@@ -12,7 +12,7 @@ use ratatui::layout::Rect;
 
 use crate::canvas::Canvas;
 use crate::keys::KeyCommand;
-use crate::screen::{Effect, Screen};
+use crate::screen::Screen;
 use crate::view::View;
 
 /// The state of each view.
@@ -38,7 +38,7 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
 }
 
 /// Lets the current view handle a command; `None` if it does not.
-pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<Vec<Effect>> {
+pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<()> {
     match screen.view {
         View::Team => team::handle(screen, command),
         View::Mail => mail::handle(screen, command),

@@ -4,9 +4,7 @@ mod details;
 
 use std::collections::HashMap;
 
-use brigade_core::event::{Act, Event};
 use brigade_core::projection::{Card, Person};
-use brigade_core::wire::inbox::with_message;
 use brigade_wire::task::Status;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
@@ -16,7 +14,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::canvas::{Canvas, ClickTarget, first_visible};
 use crate::keys::KeyCommand;
 use crate::screen::views::{approvals, member_status, step};
-use crate::screen::{Effect, Screen};
+use crate::screen::{Screen, record_text};
 use crate::style::Theme;
 use crate::text_layout::{abbreviate, since};
 use crate::view::View;
@@ -45,8 +43,8 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
         Layout::vertical([Constraint::Min(0), Constraint::Length(below)]).areas(body);
     let table = MemberTable::new(screen, &members, area.width, lines_each == 2);
     canvas.line(head, table.head(canvas.theme));
-    let selected = screen.selected_member().map(|person| person.who);
-    let index = members.iter().position(|person| Some(person.who) == selected).unwrap_or_default();
+    let index = screen.selected_index(&members);
+    let selected = members.get(index).map(|person| person.who);
     let fit = list.height / lines_each;
     // The last line is used for the number of hidden members.
     let shown = if members.len() > usize::from(fit) { fit.saturating_sub(1) } else { fit };
@@ -154,7 +152,6 @@ impl<'t> MemberTable<'t> {
     fn first_line(&self, person: &Person) -> Line<'static> {
         let (screen, theme) = (self.screen, self.screen.theme);
         let (sign, word, style) = member_status::state(screen, person);
-        let color = person.entry.as_ref().and_then(|entry| entry.color.as_deref());
         let task = match self.tasks.get(&*person.name) {
             None => String::new(),
             Some((card, 0)) => format!("{} {}", card.id, one_line(&card.subject)),
@@ -171,7 +168,7 @@ impl<'t> MemberTable<'t> {
         let since = person.since().map(|at| since(screen.now, at)).unwrap_or_default();
         self.row([
             Span::styled(sign, style),
-            Span::styled(one_line(&person.name), theme.member(color)),
+            Span::styled(one_line(&person.name), theme.person(person)),
             Span::styled(agent_label(person), theme.faint()),
             Span::styled(word, style),
             Span::styled(since, theme.faint()),
@@ -237,28 +234,17 @@ fn remark(screen: &Screen, person: &Person) -> Remark {
 
 /// The last text that a member said or sent.
 pub(crate) fn last_text(screen: &Screen, person: &Person) -> Option<String> {
-    match &screen.record(person.said?)?.event {
-        Event::Worked { act: Act::Said { text }, .. } => Some(text.clone()),
-        Event::Sent { message, .. } | Event::Seen { message, .. } => {
-            let text = |message: Option<brigade_wire::message::Message<'_>>| {
-                Some(message?.text().into_owned())
-            };
-            with_message(message.get().as_bytes(), text).ok()?
-        }
-        _ => None,
-    }
+    record_text(&*screen.record(person.said?)?)
 }
 
-pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<Vec<Effect>> {
+pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<()> {
     if command == KeyCommand::Open {
         screen.member = Some(screen.selected_member()?.name.to_string());
         screen.view = View::Member;
-        return Some(Vec::new());
+        return Some(());
     }
     let members = screen.projection.members();
-    let selected = screen.selected_member().map(|person| person.who);
-    let index = members.iter().position(|person| Some(person.who) == selected).unwrap_or_default();
-    let index = step(index, members.len(), screen.frame.page, command)?;
+    let index = step(screen.selected_index(&members), members.len(), screen.frame.page, command)?;
     screen.member = members.get(index).map(|person| person.name.to_string());
-    Some(Vec::new())
+    Some(())
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::markdown;
 use crate::screen::Screen;
-use crate::text_layout::{age, prepend, wrap, wrap_plain};
+use crate::text_layout::{age, with_label, wrap, wrap_plain};
 use crate::time::local;
 use brigade_core::text::one_line;
 
@@ -20,10 +20,7 @@ pub(super) fn lines(screen: &Screen, approval: &Approval, width: usize) -> Vec<L
     let room = width.saturating_sub(LABEL_WIDTH);
     let mut lines = Vec::new();
     let mut part = |label: &'static str, content: Vec<Line<'static>>| {
-        for (index, line) in content.into_iter().enumerate() {
-            let label = format!("{:LABEL_WIDTH$}", if index == 0 { label } else { "" });
-            lines.push(prepend(vec![Span::styled(label, theme.faint())], line));
-        }
+        lines.extend(with_label(label, LABEL_WIDTH, theme.faint(), content));
     };
     let text_lines = |text: &str, style: Style| wrap(&[Span::styled(one_line(text), style)], room);
     let waiting = age(screen.now, approval.at);

@@ -12,14 +12,13 @@ use crate::style::Theme;
 use brigade_core::task_view::{self, Look};
 use brigade_core::text::{self, one_line};
 
-/// A rendered card.
-#[derive(Debug)]
-pub(super) struct CardBlock {
-    pub(super) lines: Vec<Line<'static>>,
-}
-
 /// Renders a task, at most `width` wide.
-pub(super) fn block(screen: &Screen, id: u64, critical: bool, width: usize) -> Option<CardBlock> {
+pub(super) fn lines(
+    screen: &Screen,
+    id: u64,
+    critical: bool,
+    width: usize,
+) -> Option<Vec<Line<'static>>> {
     let theme = screen.theme;
     let card = screen.projection.card(id)?;
     let look = Look::of(screen.projection.graph(), TaskId::new(id)?);
@@ -44,7 +43,7 @@ pub(super) fn block(screen: &Screen, id: u64, critical: bool, width: usize) -> O
             lines.push(Line::styled(format!("{start}{part}"), style));
         }
     }
-    Some(CardBlock { lines })
+    Some(lines)
 }
 
 /// The style of a task's symbol.
@@ -88,8 +87,8 @@ fn owner_line(screen: &Screen, card: &Card, look: Look, room: usize) -> Option<L
 /// The colour of the task's owner.
 pub(super) fn owner_style(screen: &Screen, card: &Card) -> Style {
     let owner = card.owner.as_deref().and_then(|owner| screen.projection.called(owner));
-    let entry = owner.and_then(|person| person.entry.as_ref());
-    entry.map_or(Style::new(), |entry| screen.theme.member(entry.color.as_deref()))
+    let owner = owner.filter(|person| person.entry.is_some());
+    owner.map_or(Style::new(), |person| screen.theme.person(person))
 }
 
 /// Since when a task has its current state. A ready task became ready when its last dependency was done.

@@ -10,7 +10,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
-use super::card::{self, CardBlock};
+use super::card;
 use crate::canvas::{Canvas, ClickTarget};
 use crate::keys::KeyCommand;
 use crate::screen::Screen;
@@ -133,26 +133,25 @@ fn column(
     selected: Option<usize>,
 ) -> std::ops::Range<usize> {
     let width = usize::from(area.width);
-    let block = |row: usize| -> Option<CardBlock> {
+    let lines_of = |row: usize| {
         let id = *list.get(row)?;
-        card::block(screen, id, columns.critical.contains(&id), width)
+        card::lines(screen, id, columns.critical.contains(&id), width)
     };
     let height = usize::from(area.height);
     let shown = visible_cards(list.len(), height, selected.unwrap_or(0), |row| {
-        block(row).map_or(0, |block| block.lines.len())
+        lines_of(row).map_or(0, |lines| lines.len())
     });
     let mut y = area.y;
-    for (row, card) in shown.rows.clone().map(|row| (row, block(row))) {
-        let (Some(card), Some(&id)) = (card, list.get(row)) else { continue };
+    for row in shown.rows.clone() {
+        let (Some(lines), Some(&id)) = (lines_of(row), list.get(row)) else { continue };
         let room = area.bottom().saturating_sub(y);
-        let card_height = u16::try_from(card.lines.len()).unwrap_or(room).min(room);
+        let card_height = u16::try_from(lines.len()).unwrap_or(room).min(room);
         let card_area = Rect { y, height: card_height, ..area };
         let is_selected = selected == Some(row);
-        for (line, y) in card.lines.into_iter().zip(card_area.y..card_area.bottom()) {
-            // Drop the line's own styles: dim text is unreadable when reversed.
-            let line = if is_selected { Line::raw(line.to_string()) } else { line };
-            canvas.line(Rect { y, height: 1, ..card_area }, line);
-        }
+        // Drop the lines' own styles: dim text is unreadable when reversed.
+        let shown_line =
+            |line: Line<'static>| if is_selected { Line::raw(line.to_string()) } else { line };
+        canvas.lines(card_area, lines.into_iter().map(shown_line));
         if is_selected {
             canvas.style(card_area, canvas.theme.selected());
         }

@@ -39,10 +39,7 @@ pub(super) fn draw(
         canvas.set_scroll(lines.len(), area.height);
     }
     let is_cut = lines.len() > first + height;
-    let seen = lines.into_iter().skip(first).take(height);
-    for (line, y) in seen.zip(area.y..area.bottom()) {
-        canvas.line(Rect { y, height: 1, ..area }, line);
-    }
+    canvas.lines(area, lines.into_iter().skip(first));
     if is_cut && area.height > 2 {
         let last = Rect { y: area.bottom() - 1, height: 1, ..area };
         let text = if from.is_some() { "↓ more below" } else { "↓ more: enter" };

@@ -16,8 +16,8 @@ use ratatui::text::{Line, Span};
 use self::columns::Columns;
 use crate::canvas::Canvas;
 use crate::keys::KeyCommand;
+use crate::screen::Screen;
 use crate::screen::views::step;
-use crate::screen::{Effect, Screen};
 use brigade_core::text;
 
 /// Minimum height to show the selected task's details below the board.
@@ -135,7 +135,7 @@ fn legend(screen: &Screen, columns: &Columns, canvas: &mut Canvas<'_>, area: Rec
     canvas.line(area, Line::from(spans));
 }
 
-pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<Vec<Effect>> {
+pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<()> {
     let selected = selected(screen);
     let (page, max_scroll) = (screen.frame.page, screen.frame.max_scroll);
     let state = &mut screen.states.board;
@@ -145,7 +145,7 @@ pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<Vec<Eff
             KeyCommand::Left | KeyCommand::Right => state.open,
             _ => Some(step(from, max_scroll + 1, page, command)?),
         };
-        return Some(Vec::new());
+        return Some(());
     }
     match command {
         KeyCommand::Graph => state.is_graph = !state.is_graph,
@@ -163,7 +163,7 @@ pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<Vec<Eff
     }
     // Keep the selection, even if another task becomes the first.
     screen.task = screen.task.or(selected);
-    Some(Vec::new())
+    Some(())
 }
 
 /// The selected task's full text.

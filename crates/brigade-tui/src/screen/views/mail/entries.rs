@@ -4,12 +4,9 @@
 //! Whether two neighbours belong together depends on these two alone. So the entry of any message can be
 //! found from that message, without a scan from the first of possibly a million.
 
-use brigade_core::event::Event;
 use brigade_core::projection::{Kind, Letter, TeamProjection};
-use brigade_core::wire::inbox::with_message;
-use brigade_wire::message::Message;
 
-use crate::screen::Screen;
+use crate::screen::{Screen, record_text};
 use crate::time::local;
 
 /// Copies of one message to several members are written within this time, in milliseconds.
@@ -151,11 +148,5 @@ impl<'s> MessageList<'s> {
 
 /// The text of a message.
 pub(super) fn text(screen: &Screen, message: &Letter) -> Option<String> {
-    match &screen.record(message.spot)?.event {
-        Event::Sent { message, .. } | Event::Seen { message, .. } => {
-            let text = |message: Option<Message<'_>>| Some(message?.text().into_owned());
-            with_message(message.get().as_bytes(), text).ok()?
-        }
-        _ => None,
-    }
+    record_text(&*screen.record(message.spot)?)
 }

@@ -57,10 +57,10 @@ pub(super) fn lines(
     }
     let to = list.messages(entry).map(|message| message.to).collect::<Vec<_>>();
     let parts = vec![
-        name(list, message.from, theme),
+        screen.styled_name(message.from),
         Span::styled(" → ", theme.faint()),
         match to.as_slice() {
-            [one] => name(list, *one, theme),
+            [one] => screen.styled_name(*one),
             several => Span::styled(recipients(list, message, several), theme.strong()),
         },
     ];
@@ -108,12 +108,6 @@ fn heading(
 
 fn indented(indent: usize, text: String, style: Style) -> Line<'static> {
     Line::from(vec![Span::raw(" ".repeat(indent)), Span::styled(text, style)])
-}
-
-fn name(list: &MessageList<'_>, who: MemberIndex, theme: Theme) -> Span<'static> {
-    let person = list.projection().person(who);
-    let color = person.and_then(|person| person.entry.as_ref()?.color.as_deref());
-    Span::styled(one_line(list.projection().name(who)), theme.member(color))
 }
 
 /// The recipients of a message sent to several members.

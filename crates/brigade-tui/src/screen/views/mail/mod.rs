@@ -17,8 +17,8 @@ use self::entries::{MAX_COUNTED, MailEntry, MessageList};
 use self::window::{EntryBlock, MailWindow};
 use crate::canvas::{Canvas, ClickTarget};
 use crate::keys::KeyCommand;
+use crate::screen::Screen;
 use crate::screen::views::step;
-use crate::screen::{Effect, Screen};
 use crate::time::local;
 use brigade_core::text::{self, cut, one_line};
 
@@ -162,7 +162,7 @@ fn selected(list: &MessageList<'_>) -> Option<MailEntry> {
     }
 }
 
-pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<Vec<Effect>> {
+pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<()> {
     match command {
         KeyCommand::Protocol => {
             screen.states.mail.hides_protocol = !screen.states.mail.hides_protocol;
@@ -186,18 +186,18 @@ pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<Vec<Eff
         KeyCommand::Back => screen.message = None,
         _ => return move_selection(screen, command),
     }
-    Some(Vec::new())
+    Some(())
 }
 
 /// Moves to another entry, or scrolls within an entry that is higher than the screen.
-fn move_selection(screen: &mut Screen, command: KeyCommand) -> Option<Vec<Effect>> {
+fn move_selection(screen: &mut Screen, command: KeyCommand) -> Option<()> {
     let (max_scroll, page) = (screen.frame.max_scroll, screen.frame.page.max(1));
     let scrolled = screen.states.mail.scrolled.min(max_scroll);
     let within = step(scrolled, max_scroll + 1, page, command)?;
     let is_step = !matches!(command, KeyCommand::First | KeyCommand::Last);
     if max_scroll > 0 && is_step && within != scrolled {
         screen.states.mail.scrolled = within;
-        return Some(Vec::new());
+        return Some(());
     }
     let list = MessageList::new(screen);
     let current = selected(&list)?;
@@ -221,7 +221,7 @@ fn move_selection(screen: &mut Screen, command: KeyCommand) -> Option<Vec<Effect
         screen.states.mail.scrolled = 0;
     }
     screen.message = number;
-    Some(Vec::new())
+    Some(())
 }
 
 /// The selected message; the last one while the view follows new mail.

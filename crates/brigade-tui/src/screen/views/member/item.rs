@@ -6,17 +6,15 @@ use brigade_core::approvals::{Approval, Wanted};
 use brigade_core::event::{Act, Ending, Event, Record};
 use brigade_core::projection::{self, At, DeliveryStatus, Kind, Letter, MemberActivity, Person};
 use brigade_core::store::event_log::Spot;
-use brigade_core::wire::inbox::with_message;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use serde_json::value::RawValue;
 use unicode_width::UnicodeWidthStr;
 
 use super::activity::ActivityItem;
 use crate::markdown;
-use crate::screen::Screen;
 use crate::screen::views::{approvals, mail};
-use crate::text_layout::{age, prepend, since};
+use crate::screen::{Screen, record_text};
+use crate::text_layout::{age, prepend, since, with_label};
 use crate::time::local;
 use brigade_core::text::{cut, one_line};
 
@@ -46,10 +44,7 @@ pub(super) fn lines(
         ActivityItem::Event(act) => event_lines(screen, person, act, &record, room),
         ActivityItem::Message(message) => message_lines(screen, person, &message, &record, room),
     };
-    let before = |index| if index == 0 { time.clone() } else { " ".repeat(margin) };
-    let line =
-        |(index, line)| prepend(vec![Span::styled(before(index), screen.theme.faint())], line);
-    lines.into_iter().enumerate().map(line).collect()
+    with_label(&time, margin, screen.theme.faint(), lines)
 }
 
 fn time(screen: &Screen, at: At) -> String {
@@ -209,11 +204,6 @@ fn indent(lines: Vec<Line<'static>>) -> Vec<Line<'static>> {
     lines.into_iter().map(|line| prepend(vec![Span::raw("  ")], line)).collect()
 }
 
-/// The text of a message.
-pub(super) fn text(message: &RawValue) -> Option<String> {
-    with_message(message.get().as_bytes(), |message| Some(message?.text().into_owned())).ok()?
-}
-
 fn message_lines(
     screen: &Screen,
     person: &Person,
@@ -228,17 +218,10 @@ fn message_lines(
     if message.kind == Kind::Idle && !(is_outgoing && person.acts.is_empty()) {
         return Vec::new();
     }
-    let (Event::Sent { message: raw, .. } | Event::Seen { message: raw, .. }) = &record.event
-    else {
-        return Vec::new();
-    };
-    let Some(text) = text(raw) else { return Vec::new() };
+    let Some(text) = record_text(record) else { return Vec::new() };
     let (sign, other) =
         if is_outgoing { ("→ to", message.to) } else { ("← from", message.from) };
-    let name = one_line(screen.projection.name(other));
-    let color = screen.projection.person(other).and_then(|other| other.entry.as_ref());
-    let style = theme.member(color.and_then(|entry| entry.color.as_deref()));
-    let who = vec![Span::raw(format!("{sign} ")), Span::styled(name, style)];
+    let who = vec![Span::raw(format!("{sign} ")), screen.styled_name(other)];
     let state = match message.fate() {
         DeliveryStatus::Shown(_) => "",
         DeliveryStatus::Read(_) => ", read",

@@ -12,7 +12,7 @@ use crate::canvas::Canvas;
 use crate::markdown;
 use crate::screen::Screen;
 use crate::screen::views::{approvals, member, member_status};
-use crate::text_layout::{abbreviate, age, prepend, since, wrap};
+use crate::text_layout::{abbreviate, age, since, with_label, wrap};
 use crate::time::local;
 use brigade_core::text::one_line;
 
@@ -30,13 +30,12 @@ pub(super) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person:
         return;
     }
     let [title, body] = Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
-    let color = person.entry.as_ref().and_then(|entry| entry.color.as_deref());
     let name = one_line(&person.name);
     let rule = usize::from(title.width).saturating_sub(name.width() + 4);
     let theme = canvas.theme;
     let line = Line::from(vec![
         Span::styled("── ", theme.faint()),
-        Span::styled(name, theme.member(color)),
+        Span::styled(name, theme.person(person)),
         Span::styled(format!(" {}", "─".repeat(rule)), theme.faint()),
     ]);
     canvas.line(title, line);
@@ -53,10 +52,7 @@ pub(super) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person:
     };
     let used = columns.iter().map(Vec::len).max().unwrap_or_default();
     for (part, lines) in parts.iter().zip(columns) {
-        for (row, line) in lines.into_iter().take(usize::from(part.height)).enumerate() {
-            let y = part.y + u16::try_from(row).unwrap_or(0);
-            canvas.line(Rect { y, height: 1, ..*part }, line);
-        }
+        canvas.lines(*part, lines);
     }
     let used = u16::try_from(used).unwrap_or(u16::MAX);
     recent_activity(screen, canvas, body, person, used);
@@ -80,14 +76,8 @@ fn recent_activity(
     member::draw_activity(screen, canvas, rest, person, None);
 }
 
-/// Puts a label before the first line and indents the others.
 fn labelled(screen: &Screen, label: &'static str, lines: Vec<Line<'static>>) -> Vec<Line<'static>> {
-    let label = |index| if index == 0 { label } else { "" };
-    let line = |(index, line)| {
-        let label = format!("{:LABEL_WIDTH$}", label(index));
-        prepend(vec![Span::styled(label, screen.theme.faint())], line)
-    };
-    lines.into_iter().enumerate().map(line).collect()
+    with_label(label, LABEL_WIDTH, screen.theme.faint(), lines)
 }
 
 /// The member's current state: problem, requests, tasks, last message.

@@ -17,8 +17,8 @@ use self::axis::{Axis, STEPS, fitting_step};
 use self::rows::LaneLayout;
 use crate::canvas::{Canvas, first_visible};
 use crate::keys::KeyCommand;
+use crate::screen::Screen;
 use crate::screen::views::step;
-use crate::screen::{Effect, Screen};
 use crate::view::View;
 use brigade_core::text::one_line;
 
@@ -95,12 +95,6 @@ fn lanes(projection: &TeamProjection) -> Vec<&Person> {
     lanes
 }
 
-/// The index of the selected lane, or of the first.
-fn selected(screen: &Screen, lanes: &[&Person]) -> usize {
-    let name = screen.member.as_deref();
-    lanes.iter().position(|person| Some(&*person.name) == name).unwrap_or_default()
-}
-
 /// Start and end of the drawn time. The end includes the last record; a deleted team's time stops there.
 fn times(screen: &Screen) -> Option<(i64, i64)> {
     let (first, last) = screen.projection.span()?;
@@ -146,7 +140,7 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
         &axis,
     );
     let plan = RowPlan::new(lanes.len(), below.height);
-    let selected = selected(screen, &lanes);
+    let selected = screen.selected_index(&lanes);
     canvas.frame.columns = columns;
     canvas.set_scroll(lanes.len(), u16::try_from(plan.lanes).unwrap_or(u16::MAX));
     let from = first_visible(lanes.len(), plan.lanes, selected);
@@ -172,7 +166,7 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<Vec<Effect>> {
+pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<()> {
     let columns = screen.frame.columns.max(1);
     let at = step_of(screen, columns);
     match command {
@@ -193,18 +187,18 @@ pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<Vec<Eff
         KeyCommand::Last | KeyCommand::Back => screen.states.timeline.right = None,
         KeyCommand::Open => {
             let lanes = lanes(&screen.projection);
-            let name = lanes.get(selected(screen, &lanes))?.name.to_string();
+            let name = lanes.get(screen.selected_index(&lanes))?.name.to_string();
             screen.member = Some(name);
             screen.view = View::Member;
         }
         _ => {
             let lanes = lanes(&screen.projection);
-            let index = selected(screen, &lanes);
-            let index = step(index, lanes.len(), screen.frame.page, command)?;
+            let index =
+                step(screen.selected_index(&lanes), lanes.len(), screen.frame.page, command)?;
             screen.member = lanes.get(index).map(|person| person.name.to_string());
         }
     }
-    Some(Vec::new())
+    Some(())
 }
 
 /// Changes the zoom. Keeps the end in place when following the current time, else the middle.
@@ -239,5 +233,5 @@ fn scroll_to(screen: &mut Screen, columns: usize, right: i64) {
 /// The name of the selected member.
 pub(crate) fn selected_text(screen: &Screen) -> Option<String> {
     let lanes = lanes(&screen.projection);
-    Some(lanes.get(selected(screen, &lanes))?.name.to_string())
+    Some(lanes.get(screen.selected_index(&lanes))?.name.to_string())
 }

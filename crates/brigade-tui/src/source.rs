@@ -1,0 +1,81 @@
+//! Where the records on the screen come from: a live team, or a journal that is replayed.
+
+use std::path::Path;
+
+use brigade_core::store::event_log::{Batch, Feed};
+use brigade_files::stream_records_file;
+use brigade_host::{Context, HostError, team_file};
+use brigade_wire::name::TeamName;
+
+use super::keys::KeyCommand;
+use super::replay::ReplayPlayer;
+use super::screen::Screen;
+use super::style::Theme;
+
+/// The source of records: a live team or a journal.
+pub(crate) enum RecordSource {
+    Live(Feed),
+    Replay(ReplayPlayer),
+}
+
+impl RecordSource {
+    pub(crate) async fn next(&mut self) -> Option<Batch> {
+        match self {
+            Self::Live(feed) => feed.next().await,
+            Self::Replay(player) => Some(player.next().await),
+        }
+    }
+}
+
+/// Opens the team named on the command line, else the only team, else the team of this folder's
+/// `brigade.toml`. With several other teams, opens the first one and asks which to show.
+pub(crate) async fn open_initial_team(
+    context: &Context,
+    theme: Theme,
+) -> Result<(Screen, RecordSource), HostError> {
+    let teams = context.teams().await?;
+    let folder_team = || team_file::team_of(&context.cwd).filter(|team| teams.contains(team));
+    match (context.named_team(), teams.as_slice()) {
+        (None, [first, _, ..]) if folder_team().is_none() => {
+            let (mut screen, source) = open_team(context, first.clone(), theme).await?;
+            // `open_team` has loaded the list of teams, so the effect that would fetch it is dropped.
+            let _ignored = screen.run_command(KeyCommand::Teams);
+            Ok((screen, source))
+        }
+        _ => open_team(context, context.team().await?, theme).await,
+    }
+}
+
+/// Opens a team of the store: its history first, then live events.
+pub(crate) async fn open_team(
+    context: &Context,
+    team: TeamName,
+    theme: Theme,
+) -> Result<(Screen, RecordSource), HostError> {
+    let (feed, lookup) = context.event_stream(&team).await?;
+    let mut screen = Screen::new(team.to_string(), lookup, theme, context.clock.now());
+    // Without an identity on this team, the dashboard is view-only.
+    screen.me = context.identity(&team).await.ok();
+    if let Some(me) = context.named_member() {
+        let seat = context.seat_of(team.clone(), me.clone());
+        if context.team_exists(&team).await? && seat.role().await?.is_none() {
+            return Err(seat.absent().await?.into());
+        }
+    }
+    screen.teams = context.teams().await?;
+    Ok((screen, RecordSource::Live(feed)))
+}
+
+/// Opens a journal file.
+pub(crate) async fn open_replay(
+    path: &Path,
+    speed: f64,
+    theme: Theme,
+) -> Result<(Screen, RecordSource), HostError> {
+    let (feed, lookup) = stream_records_file(path).map_err(HostError::failed)?;
+    let player = ReplayPlayer::start(feed, speed).await;
+    let name = path.file_stem().map(|name| name.to_string_lossy().into_owned());
+    let mut screen = Screen::new(name.unwrap_or_default(), lookup, theme, player.now());
+    screen.replay = Some(player.state());
+    Ok((screen, RecordSource::Replay(player)))
+}
