@@ -30,12 +30,12 @@ pub(crate) fn records() -> Vec<Arc<Record>> {
 }
 
 /// A screen with these records at this time.
-pub(crate) fn screen_with(records: &[Arc<Record>], now: Timestamp, theme: Theme) -> Screen {
+pub(crate) fn screen_with(records: &[Arc<Record>], now: Timestamp) -> Screen {
     let stored = Arc::new(Held::default());
     let records =
         records.iter().map(|record| (stored.keep(Arc::clone(record)), Arc::clone(record)));
     let batch = Batch { records: records.collect(), caught_up: true };
-    let mut screen = Screen::new("orbit".into(), stored, theme, now);
+    let mut screen = Screen::new("orbit".into(), stored, Theme { color: true }, now);
     screen.update(ScreenEvent::Records(batch));
     screen
 }
@@ -44,7 +44,7 @@ pub(crate) fn screen_with(records: &[Arc<Record>], now: Timestamp, theme: Theme)
 pub(crate) fn recorded_screen(until: &str) -> Screen {
     let until = until.parse().expect("a time");
     let records: Vec<_> = records().into_iter().filter(|record| record.at <= until).collect();
-    let mut screen = screen_with(&records, until, Theme { color: true });
+    let mut screen = screen_with(&records, until);
     screen.me = Some("team-lead".parse().expect("a name"));
     screen
 }

@@ -30,7 +30,7 @@ fn hidden_members_are_counted() {
         crowd.map(|line| Arc::new(serde_json::from_str(&line).expect("one"))).collect();
     records.truncate(1);
     records.extend(crowd);
-    let mut screen = screen_with(&records, END.parse().expect("a time"), Theme { color: true });
+    let mut screen = screen_with(&records, END.parse().expect("a time"));
     let shown = draw_text(&mut screen, 80, 24);
     let is_one =
         |line: &&str| line.split_whitespace().nth(1).is_some_and(|word| word.starts_with("m-"));
@@ -213,7 +213,7 @@ fn every_view_can_be_drawn_at_any_size() {
 
 #[test]
 fn an_empty_team_can_be_drawn() {
-    let mut screen = screen_with(&[], END.parse().expect("a time"), Theme { color: true });
+    let mut screen = screen_with(&[], END.parse().expect("a time"));
     for view in View::ALL {
         screen.view = view;
         draw(&mut screen, 80, 24);

@@ -7,7 +7,6 @@ use serde_json::value::RawValue;
 use super::columns::{ColumnWindow, visible_cards};
 use super::*;
 use crate::screen::test_support::{draw_text, screen_with};
-use crate::style::Theme;
 use crate::view::View;
 
 fn raw(value: &serde_json::Value) -> Box<RawValue> {
@@ -52,7 +51,7 @@ pub(super) fn screen(members: &[&str], board: &str) -> Screen {
         records.push(Arc::new(Record { at: now, by: None, event }));
     }
     let now = now.checked_add(SignedDuration::from_mins(30)).unwrap();
-    let mut screen = screen_with(&records, now, Theme { color: true });
+    let mut screen = screen_with(&records, now);
     screen.view = View::Board;
     screen
 }

@@ -10,7 +10,7 @@ use crate::screen::{Screen, record_text};
 use crate::time::local;
 
 /// Copies of one message to several members are written within this time, in milliseconds.
-const BROADCAST_WINDOW_MS: i64 = 1000;
+pub(crate) const BROADCAST_WINDOW_MS: i64 = 1000;
 /// Maximum number of messages in an entry.
 const MAX_ENTRY_LEN: usize = 256;
 /// Counting of newer messages stops at this number.

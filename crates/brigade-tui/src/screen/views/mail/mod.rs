@@ -13,6 +13,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
+pub(crate) use self::entries::BROADCAST_WINDOW_MS;
 use self::entries::{MAX_COUNTED, MailEntry, MessageList};
 use self::window::{EntryBlock, MailWindow};
 use crate::canvas::{Canvas, ClickTarget};

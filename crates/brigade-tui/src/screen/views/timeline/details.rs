@@ -11,7 +11,7 @@ use super::cells::{count_turns, presence, reports_activity, time_spent};
 use super::mail::{self, MailCount};
 use crate::canvas::Canvas;
 use crate::screen::Screen;
-use crate::screen::views::mail::one_line_text;
+use crate::screen::views::mail::{BROADCAST_WINDOW_MS, one_line_text};
 use crate::style;
 use crate::time::local;
 use brigade_core::text::{cut, one_line};
@@ -19,8 +19,6 @@ use brigade_core::text::{cut, one_line};
 /// Minimum number of rows for the details: an empty line, the member, how the time was spent, and the
 /// totals. With fewer rows only the lanes are shown.
 pub(super) const MIN_ROWS: u16 = 4;
-/// Copies of one message to several members are written within this time, in milliseconds.
-const BROADCAST_WINDOW_MS: u64 = 1000;
 
 pub(super) fn draw(
     screen: &Screen,
@@ -82,7 +80,8 @@ struct ListedMessage<'p> {
 
 impl ListedMessage<'_> {
     fn is_same_message(&self, message: &Letter, text: &str) -> bool {
-        let is_at_once = self.message.at.0.abs_diff(message.at.0) <= BROADCAST_WINDOW_MS;
+        let distance = self.message.at.0.abs_diff(message.at.0);
+        let is_at_once = distance <= BROADCAST_WINDOW_MS.unsigned_abs();
         is_at_once && self.message.from == message.from && self.text == text
     }
 
