@@ -1,14 +1,30 @@
-//! Stores teams in Claude Code's own files.
+//! Stores teams in Claude Code's own files, so that brigade and Claude Code can work on one team at
+//! the same time.
 //!
-//! - `dir`: file operations relative to an open directory; `lock`: Claude Code's lock; `document`:
-//!   compare-and-set replacement of a file under that lock;
-//! - `mailbox` with its `journal` and `state`: delivers messages to an inbox without losing any;
-//!   `draft`, `commit` and `observe` are its steps;
-//! - `board`: tasks; `own`: brigade's own files for a team;
-//! - `watch`: new events as they happen; `chronicle`: all past events, then new ones.
+//! [`FileStore`] implements [`brigade_core::store::Store`]. Claude Code's files are the source of
+//! truth. Journals, and everything else that Claude Code does not know, are in brigade's own folder.
+//! [`layout`] names all of these files.
 //!
-//! Store calls do their system calls on the caller's thread, because each takes a fraction of a
-//! millisecond. Calls that have to wait sleep without blocking the thread.
+//! # Parts
+//!
+//! - Files: `dir` (operations relative to an open directory), `temp_file`, `lock` and `lock_id`
+//!   (Claude Code's lock), `document` and `revision` (compare-and-set replacement under that lock).
+//! - Mail: `mailbox` delivers the messages of a `journal` to an inbox and loses none when a process
+//!   dies; its children `draft`, `commit`, `observe` and `state` are its steps.
+//! - Teams: `teams` (creation and deletion), `board` (tasks), `repair` (a torn roster), `team_state`
+//!   (brigade's own files, and the roster and board as last seen).
+//! - Events: `watch` reports new events; `event_log` streams all past events, then new ones.
+//! - `store` implements the trait with these parts.
+//!
+//! # Rules
+//!
+//! - Change only the fields that have to change; keep every other byte of a native file.
+//! - Never follow a symbolic link, and never touch a file of another user.
+//! - Hold no file lock across an `.await`. System calls run on the caller's thread, because each
+//!   takes a fraction of a millisecond; calls that have to wait sleep without blocking the thread.
+//! - Decide nothing about members, mail or tasks: `brigade-core` does. Read no environment variables.
+//!
+//! # Example
 //!
 //! ```
 //! use std::sync::Arc;
