@@ -76,13 +76,12 @@ use brigade_wire::team::Team;
 use rustix::fs::{Access, AtFlags, Mode, accessat};
 
 use self::dir::{Dir, FileStamp, Fsync};
-use self::document::TryOutcome;
 pub use self::event_log::{RecordsFileError, stream_records_file};
 use self::journal::Journal;
 use self::layout::{CONFIG, DAMAGED_COPIES, INBOXES, TEAMS, member_file, member_journal};
-use self::lock::LockWaiter;
+use self::lock::{LockWaiter, TryOutcome};
 use self::mailbox::state::MailboxStateFile;
-use self::mailbox::{FileMailbox, MailboxContext, MailboxOutcome, MailboxWork};
+use self::mailbox::{FileMailbox, MailboxContext, MailboxWork};
 use self::team_state::TeamStateDir;
 use brigade_core::clock::{Clock, SystemClock};
 use brigade_core::hash::Fnv;
@@ -183,15 +182,13 @@ impl FileStore {
     pub fn new(options: Options, clock: Arc<dyn Clock>) -> Self {
         // Two Claude Code folders may hold teams of the same name.
         let team_states_path = layout::team_states_dir(&options.state_dir, &options.claude_dir);
-        let (native_dirs, team_states, mailboxes) =
-            (Mutex::default(), Mutex::default(), Mutex::default());
         Self {
             options,
             clock,
             team_states_path,
-            native_dirs,
-            team_states,
-            mailboxes,
+            native_dirs: Mutex::default(),
+            team_states: Mutex::default(),
+            mailboxes: Mutex::default(),
             watches: Mutex::default(),
         }
     }
@@ -335,7 +332,7 @@ impl FileStore {
         &self,
         team: &TeamName,
         native: &NativeDirs,
-        step: impl Fn(&MailboxContext<'_>, &mut LockWaiter) -> Result<MailboxOutcome, StoreError>,
+        step: impl Fn(&MailboxContext<'_>, &mut LockWaiter) -> Result<TryOutcome<()>, StoreError>,
     ) -> Result<(), StoreError> {
         let attempt = |waiter: &mut LockWaiter| {
             let context = MailboxContext {
@@ -343,11 +340,7 @@ impl FileStore {
                 clock: self.clock.as_ref(),
                 team_created: &|| self.team_created(team),
             };
-            Ok(match step(&context, waiter)? {
-                MailboxOutcome::Done => TryOutcome::Done(()),
-                MailboxOutcome::Wait(obstacle) => TryOutcome::Wait(obstacle),
-                MailboxOutcome::Retry => TryOutcome::Retry,
-            })
+            step(&context, waiter)
         };
         self.retry(attempt).await
     }
@@ -414,10 +407,7 @@ fn open_state_dir(path: &Path) -> Result<Dir, StoreError> {
     let make = |path: &Path| -> Result<Dir, StoreError> {
         let parent = path.parent().unwrap_or(path);
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        std::fs::create_dir_all(parent).map_err(|source| {
-            let path = parent.to_owned();
-            StoreError::Io { doing: "create the directory", path, source }
-        })?;
+        dir::create_all(parent)?;
         let missing = || dir::io_error("open", parent.to_owned(), rustix::io::Errno::NOENT);
         Dir::open(parent)?.ok_or_else(missing)?.private_child(name)
     };
