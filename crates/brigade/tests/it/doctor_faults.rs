@@ -118,7 +118,7 @@ fn state_path(cli: &CliEnv, path: &str) -> String {
 }
 
 /// Writes bob's last heartbeat with the mode that brigade uses.
-fn pulse_of_bob(cli: &CliEnv, at: &str, idle: serde_json::Value) -> Option<KillOnDrop> {
+fn pulse_of_bob(cli: &CliEnv, at: &str, idle: &serde_json::Value) -> Option<KillOnDrop> {
     let (folder, path) = (state_path(cli, "pulse"), state_path(cli, "pulse/bob.json"));
     let process = json!({ "pid": NO_PROCESS, "began": "1" });
     let pulse = json!({ "process": process, "at": at, "state": { "idle": idle }, "since": at });
@@ -271,7 +271,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         let mut config: serde_json::Value = serde_json::from_str(&read(cli, CONFIG)).unwrap();
         config["members"][2]["joinedAt"] = 1_763_180_000_000_u64.into();
         cli.write(CONFIG, &config.to_string());
-        pulse_of_bob(cli, "2026-01-01T12:00:00Z", json!({}))
+        pulse_of_bob(cli, "2026-01-01T12:00:00Z", &json!({}))
     })
     .fixed(|cli| {
         assert_eq!(members(cli), ["team-lead", "alice"]);
@@ -279,7 +279,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     }),
     fault("a member whose vendor refused its last turn", "failed-turn", |cli| {
         // The heartbeat is recent, so its process is not checked.
-        pulse_of_bob(cli, "2099-01-01T12:00:00Z", json!({ "failed": "not logged in" }))
+        pulse_of_bob(cli, "2099-01-01T12:00:00Z", &json!({ "failed": "not logged in" }))
     }),
     fault("a file where the inboxes should be", "unreadable-folder", |cli| {
         fs::remove_dir_all(cli.path(INBOXES)).unwrap();
