@@ -6,10 +6,10 @@ use brigade_wire::task::Task;
 use rustix::fs::{Mode, OFlags};
 
 use super::FileStore;
-use super::dir::{Dir, Fsync};
-use super::document::{self, DocumentId, TryOutcome};
+use super::dir::{self, Dir, Fsync};
+use super::document::{self, DocumentId};
 use super::layout::{CREATE_LOCK, HIGH_WATER, TASKS, task_file, task_id};
-use super::lock::{LockAttempt, LockWaiter};
+use super::lock::{LockAttempt, LockWaiter, TryOutcome};
 use super::revision::revision;
 use super::team_state::seen::{LockKind, SeenGuard};
 use super::temp_file::{self, TempFile};
@@ -41,11 +41,7 @@ impl FileStore {
             return Ok(board);
         }
         let path = self.options.claude_dir.join(TASKS);
-        let make = std::fs::create_dir_all(&path);
-        make.map_err(|source| {
-            let path = path.clone();
-            StoreError::Io { doing: "create the directory", path, source }
-        })?;
+        dir::create_all(&path)?;
         let tasks = Dir::open(&path)?;
         let dir = tasks.map(|t| t.open_or_create_child(team.as_str(), Mode::from_raw_mode(0o777)));
         Ok(BoardDir(dir.transpose()?))
@@ -115,11 +111,7 @@ impl BoardDir {
     ) -> Result<TryOutcome<(TaskId, Vec<u8>)>, StoreError> {
         // The folder was created a moment ago, and another program has removed it.
         let Some(dir) = &self.0 else { return Err(StoreError::Conflict) };
-        if dir.stamp(CREATE_LOCK)?.is_none() {
-            // Claude Code cannot take the lock if this file is missing.
-            dir.touch(CREATE_LOCK)?;
-        }
-        let _lock = match document::try_lock(dir, CREATE_DOCUMENT, seen, waiter)? {
+        let _lock = match try_creation_lock(dir, seen, waiter)? {
             LockAttempt::Acquired(lock) => lock,
             LockAttempt::Blocked(obstacle) => return Ok(TryOutcome::Wait(obstacle)),
         };
@@ -155,10 +147,7 @@ impl BoardDir {
         waiter: &mut LockWaiter,
     ) -> Result<TryOutcome<()>, StoreError> {
         let Some(dir) = &self.0 else { return Err(StoreError::Conflict) };
-        if dir.stamp(CREATE_LOCK)?.is_none() {
-            dir.touch(CREATE_LOCK)?;
-        }
-        let _lock = match document::try_lock(dir, CREATE_DOCUMENT, seen, waiter)? {
+        let _lock = match try_creation_lock(dir, seen, waiter)? {
             LockAttempt::Acquired(lock) => lock,
             LockAttempt::Blocked(obstacle) => return Ok(TryOutcome::Wait(obstacle)),
         };
@@ -248,6 +237,19 @@ impl BoardDir {
     pub(super) fn dir(&self) -> Option<&Dir> {
         self.0.as_ref()
     }
+}
+
+/// Tries once to acquire the lock that protects the creation of tasks.
+fn try_creation_lock<'d>(
+    dir: &'d Dir,
+    seen: Option<&'d SeenGuard<'d>>,
+    waiter: &mut LockWaiter,
+) -> Result<LockAttempt<'d>, StoreError> {
+    if dir.stamp(CREATE_LOCK)?.is_none() {
+        // Claude Code cannot take the lock if this file is missing.
+        dir.touch(CREATE_LOCK)?;
+    }
+    document::try_lock(dir, CREATE_DOCUMENT, seen, waiter)
 }
 
 fn check_task(bytes: &[u8]) -> Result<(), Damage> {

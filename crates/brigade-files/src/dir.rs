@@ -69,7 +69,7 @@ impl Dir {
             Err(Errno::NOENT) => Ok(None),
             // For a symbolic link, Linux reports NOTDIR here and macOS LOOP.
             Err(Errno::LOOP | Errno::NOTDIR) if self.is_link(name) => {
-                Err(StoreError::Refused { path, why: Refusal::Symlink })
+                Err(self.refused(name, Refusal::Symlink))
             }
             Err(error) => Err(io_error("open", path, error)),
         }
@@ -126,17 +126,13 @@ impl Dir {
         let fd = match fs::openat(&self.fd, name, flags, Mode::empty()) {
             Ok(fd) => fd,
             Err(Errno::NOENT) => return Ok(None),
-            Err(Errno::LOOP) => {
-                let path = self.path.join(name);
-                return Err(StoreError::Refused { path, why: Refusal::Symlink });
-            }
+            Err(Errno::LOOP) => return Err(self.refused(name, Refusal::Symlink)),
             Err(error) => return Err(self.io_error("open", name, error)),
         };
         let stat = fs::fstat(&fd).map_err(|error| self.io_error("stat", name, error))?;
         check_owner(stat.st_uid, &self.path.join(name))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            let path = self.path.join(name);
-            return Err(StoreError::Refused { path, why: Refusal::NotAFile });
+            return Err(self.refused(name, Refusal::NotAFile));
         }
         Ok(Some((fd, stat)))
     }
@@ -146,8 +142,7 @@ impl Dir {
         let Some((fd, stat)) = self.file(name)? else { return Ok(None) };
         let size = u64::try_from(stat.st_size).unwrap_or_default();
         if size > MAX_FILE {
-            let path = self.path.join(name);
-            return Err(StoreError::Refused { path, why: Refusal::TooBig });
+            return Err(self.refused(name, Refusal::TooBig));
         }
         // One byte more than the size, so that a file that did not grow is read in one call.
         let mut bytes: Vec<u8> = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
@@ -186,7 +181,7 @@ impl Dir {
             FileType::Symlink => Refusal::Symlink,
             _ => Refusal::NotAFile,
         };
-        Err(StoreError::Refused { path: self.path.join(name), why })
+        Err(self.refused(name, why))
     }
 
     /// Creates an empty file if it does not exist.
@@ -317,10 +312,7 @@ impl Dir {
             OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | extra_flags;
         let mode = PRIVATE;
         let fd = fs::openat(&self.fd, name, flags, mode).map_err(|error| match error {
-            Errno::LOOP => {
-                let path = self.path.join(name);
-                StoreError::Refused { path, why: Refusal::Symlink }
-            }
+            Errno::LOOP => self.refused(name, Refusal::Symlink),
             error => self.io_error("open", name, error),
         })?;
         let stat = fs::fstat(&fd).map_err(|error| self.io_error("stat", name, error))?;
@@ -334,6 +326,10 @@ impl Dir {
 
     pub(crate) fn io_error(&self, doing: &'static str, name: &str, error: Errno) -> StoreError {
         io_error(doing, self.path.join(name), error)
+    }
+
+    fn refused(&self, name: &str, why: Refusal) -> StoreError {
+        StoreError::Refused { path: self.path.join(name), why }
     }
 
     pub(crate) fn fd(&self) -> impl AsFd + '_ {
@@ -355,6 +351,14 @@ impl FileStamp {
             size: u64::try_from(stat.st_size).unwrap_or_default(),
         }
     }
+}
+
+/// Creates a directory and its parents, if needed.
+pub(crate) fn create_all(path: &Path) -> Result<(), StoreError> {
+    std::fs::create_dir_all(path).map_err(|source| {
+        let path = path.to_owned();
+        StoreError::Io { doing: "create the directory", path, source }
+    })
 }
 
 /// Returns the device and inode of the file or directory at a path.

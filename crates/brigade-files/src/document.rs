@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use super::dir::{Dir, FileContents, FileStamp, Fsync};
 use super::layout::{CONFIG, CREATE_LOCK, lock_name};
-use super::lock::{self, HeldLock, LockAttempt, LockPath, LockRecorder, LockWaiter};
+use super::lock::{self, HeldLock, LockAttempt, LockPath, LockRecorder, LockWaiter, TryOutcome};
 use super::lock_id::LockId;
 use super::revision::revision;
 use super::team_state::seen::{LockKind, RecordedLock, SeenGuard};
 use super::temp_file::TempFile;
-use brigade_core::store::{Document, Revision, StoreError, WriteObstacle};
+use brigade_core::store::{Document, Revision, StoreError};
 use brigade_wire::Damage;
 
 /// How often a torn document is read again, and the interval between reads. Claude Code writes some
@@ -40,13 +40,6 @@ pub(crate) async fn read(
         tokio::time::sleep(TORN_READ_INTERVAL).await;
     }
     Ok(None)
-}
-
-/// The result of one attempt to change a document.
-pub(crate) enum TryOutcome<T> {
-    Done(T),
-    Wait(WriteObstacle),
-    Retry,
 }
 
 /// Identifies a document of a team.

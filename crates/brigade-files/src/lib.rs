@@ -1,14 +1,30 @@
-//! Stores teams in Claude Code's own files.
+//! Stores teams in Claude Code's own files, so that brigade and Claude Code can work on one team at
+//! the same time.
 //!
-//! - `dir`: file operations relative to an open directory; `lock`: Claude Code's lock; `document`:
-//!   compare-and-set replacement of a file under that lock;
-//! - `mailbox` with its `journal` and `state`: delivers messages to an inbox without losing any;
-//!   `draft`, `commit` and `observe` are its steps;
-//! - `board`: tasks; `own`: brigade's own files for a team;
-//! - `watch`: new events as they happen; `chronicle`: all past events, then new ones.
+//! [`FileStore`] implements [`brigade_core::store::Store`]. Claude Code's files are the source of
+//! truth. Journals, and everything else that Claude Code does not know, are in brigade's own folder.
+//! [`layout`] names all of these files.
 //!
-//! Store calls do their system calls on the caller's thread, because each takes a fraction of a
-//! millisecond. Calls that have to wait sleep without blocking the thread.
+//! # Parts
+//!
+//! - Files: `dir` (operations relative to an open directory), `temp_file`, `lock` and `lock_id`
+//!   (Claude Code's lock), `document` and `revision` (compare-and-set replacement under that lock).
+//! - Mail: `mailbox` delivers the messages of a `journal` to an inbox and loses none when a process
+//!   dies; its children `draft`, `commit`, `observe` and `state` are its steps.
+//! - Teams: `teams` (creation and deletion), `board` (tasks), `repair` (a torn roster), `team_state`
+//!   (brigade's own files, and the roster and board as last seen).
+//! - Events: `watch` reports new events; `event_log` streams all past events, then new ones.
+//! - `store` implements the trait with these parts.
+//!
+//! # Rules
+//!
+//! - Change only the fields that have to change; keep every other byte of a native file.
+//! - Never follow a symbolic link, and never touch a file of another user.
+//! - Hold no file lock across an `.await`. System calls run on the caller's thread, because each
+//!   takes a fraction of a millisecond; calls that have to wait sleep without blocking the thread.
+//! - Decide nothing about members, mail or tasks: `brigade-core` does. Read no environment variables.
+//!
+//! # Example
 //!
 //! ```
 //! use std::sync::Arc;
@@ -60,13 +76,12 @@ use brigade_wire::team::Team;
 use rustix::fs::{Access, AtFlags, Mode, accessat};
 
 use self::dir::{Dir, FileStamp, Fsync};
-use self::document::TryOutcome;
 pub use self::event_log::{RecordsFileError, stream_records_file};
 use self::journal::Journal;
 use self::layout::{CONFIG, DAMAGED_COPIES, INBOXES, TEAMS, member_file, member_journal};
-use self::lock::LockWaiter;
+use self::lock::{LockWaiter, TryOutcome};
 use self::mailbox::state::MailboxStateFile;
-use self::mailbox::{FileMailbox, MailboxContext, MailboxOutcome, MailboxWork};
+use self::mailbox::{FileMailbox, MailboxContext, MailboxWork};
 use self::team_state::TeamStateDir;
 use brigade_core::clock::{Clock, SystemClock};
 use brigade_core::hash::Fnv;
@@ -167,15 +182,13 @@ impl FileStore {
     pub fn new(options: Options, clock: Arc<dyn Clock>) -> Self {
         // Two Claude Code folders may hold teams of the same name.
         let team_states_path = layout::team_states_dir(&options.state_dir, &options.claude_dir);
-        let (native_dirs, team_states, mailboxes) =
-            (Mutex::default(), Mutex::default(), Mutex::default());
         Self {
             options,
             clock,
             team_states_path,
-            native_dirs,
-            team_states,
-            mailboxes,
+            native_dirs: Mutex::default(),
+            team_states: Mutex::default(),
+            mailboxes: Mutex::default(),
             watches: Mutex::default(),
         }
     }
@@ -319,7 +332,7 @@ impl FileStore {
         &self,
         team: &TeamName,
         native: &NativeDirs,
-        step: impl Fn(&MailboxContext<'_>, &mut LockWaiter) -> Result<MailboxOutcome, StoreError>,
+        step: impl Fn(&MailboxContext<'_>, &mut LockWaiter) -> Result<TryOutcome<()>, StoreError>,
     ) -> Result<(), StoreError> {
         let attempt = |waiter: &mut LockWaiter| {
             let context = MailboxContext {
@@ -327,11 +340,7 @@ impl FileStore {
                 clock: self.clock.as_ref(),
                 team_created: &|| self.team_created(team),
             };
-            Ok(match step(&context, waiter)? {
-                MailboxOutcome::Done => TryOutcome::Done(()),
-                MailboxOutcome::Wait(obstacle) => TryOutcome::Wait(obstacle),
-                MailboxOutcome::Retry => TryOutcome::Retry,
-            })
+            step(&context, waiter)
         };
         self.retry(attempt).await
     }
@@ -398,10 +407,7 @@ fn open_state_dir(path: &Path) -> Result<Dir, StoreError> {
     let make = |path: &Path| -> Result<Dir, StoreError> {
         let parent = path.parent().unwrap_or(path);
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        std::fs::create_dir_all(parent).map_err(|source| {
-            let path = parent.to_owned();
-            StoreError::Io { doing: "create the directory", path, source }
-        })?;
+        dir::create_all(parent)?;
         let missing = || dir::io_error("open", parent.to_owned(), rustix::io::Errno::NOENT);
         Dir::open(parent)?.ok_or_else(missing)?.private_child(name)
     };

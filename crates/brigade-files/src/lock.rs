@@ -63,6 +63,15 @@ pub(crate) enum LockAttempt<'d> {
     Blocked(WriteObstacle),
 }
 
+/// The result of one attempt to change a file that other programs also change.
+#[derive(Debug)]
+pub(crate) enum TryOutcome<T> {
+    Done(T),
+    Wait(WriteObstacle),
+    /// Another program changed the file meanwhile; nothing was done.
+    Retry,
+}
+
 /// The state of a caller that waits for a lock: its observations so far.
 #[derive(Debug, Default)]
 pub(crate) struct LockWaiter {

@@ -21,7 +21,7 @@ use self::state::{MailboxHead, MailboxStateFile, OverwriteRisk};
 use super::dir::{Dir, FileStamp};
 use super::journal::{Journal, JournalPosition, JournalTail};
 use super::layout::{lock_name, member_file};
-use super::lock::{self, LockAttempt, LockPath, LockRecorder, LockWaiter};
+use super::lock::{self, LockAttempt, LockPath, LockRecorder, LockWaiter, TryOutcome};
 use super::lock_id::LockId;
 use super::temp_file;
 use brigade_core::clock::Clock;
@@ -59,15 +59,6 @@ pub(crate) enum MailboxWork<'w> {
     Prune,
     /// Mark messages as read or shown.
     Mark { keys: &'w [MessageKey], mark: Mark },
-}
-
-/// The result of one attempt.
-#[derive(Debug)]
-pub(crate) enum MailboxOutcome {
-    Done,
-    Wait(WriteObstacle),
-    /// Another program changed the inbox meanwhile; nothing was done.
-    Retry,
 }
 
 /// The result of comparing the inbox with the state, without its lock.
@@ -126,11 +117,9 @@ impl FileMailbox {
         context: &MailboxContext<'_>,
         work: MailboxWork<'_>,
         waiter: &mut LockWaiter,
-    ) -> Result<MailboxOutcome, StoreError> {
+    ) -> Result<TryOutcome<()>, StoreError> {
         if !self.state.try_lock()? {
-            return Ok(MailboxOutcome::Wait(WriteObstacle::Busy {
-                path: self.state.path().clone(),
-            }));
+            return Ok(TryOutcome::Wait(WriteObstacle::Busy { path: self.state.path().clone() }));
         }
         let _unlock = StateUnlock(&self.state);
         let mut head = match self.state.head()? {
@@ -139,17 +128,17 @@ impl FileMailbox {
         };
         let mut tail = self.tail(&mut head)?;
         if matches!(work, MailboxWork::Merge { upto } if head.after.upto.offset >= upto) {
-            return Ok(MailboxOutcome::Done);
+            return Ok(TryOutcome::Done(()));
         }
         if matches!(work, MailboxWork::Refresh) && !tail.has_sent() {
             head.after.upto = tail.end;
             match self.refresh(context, &mut head)? {
-                RefreshOutcome::UpToDate => return Ok(MailboxOutcome::Done),
+                RefreshOutcome::UpToDate => return Ok(TryOutcome::Done(())),
                 // Claude Code 2.1.50 creates a new inbox before it takes the lock, and loses its
                 // message if we hold the lock at that moment.
                 RefreshOutcome::Torn(stamp) if !waiter.is_torn_for_good(stamp) => {
                     let path = context.inboxes.path(&self.file());
-                    return Ok(MailboxOutcome::Wait(WriteObstacle::Torn { path }));
+                    return Ok(TryOutcome::Wait(WriteObstacle::Torn { path }));
                 }
                 RefreshOutcome::Torn(_) => {}
                 RefreshOutcome::Rewound => tail = self.tail(&mut head)?,
@@ -160,9 +149,7 @@ impl FileMailbox {
         // safe in the journal, and the longer they wait, the more of them go into one write.
         let since = nanoseconds(context.clock).wrapping_sub(head.written_at);
         if (waiter.has_waited || head.contended) && (0..NATIVE_TURN_NANOS).contains(&since) {
-            return Ok(MailboxOutcome::Wait(WriteObstacle::Busy {
-                path: self.state.path().clone(),
-            }));
+            return Ok(TryOutcome::Wait(WriteObstacle::Busy { path: self.state.path().clone() }));
         }
         let file = self.file();
         let abandoned = Some(head.lock).filter(|&lock| lock != LockId::default());
@@ -175,12 +162,12 @@ impl FileMailbox {
             MailboxLockRecorder { state: &self.state, head: &mut head, clock: context.clock };
         let lock = match waiter.try_lock(at, abandoned, &mut recorder)? {
             LockAttempt::Acquired(lock) => lock,
-            LockAttempt::Blocked(obstacle) => return Ok(MailboxOutcome::Wait(obstacle)),
+            LockAttempt::Blocked(obstacle) => return Ok(TryOutcome::Wait(obstacle)),
         };
         head.contended = waiter.has_waited || tail.sent_count() > 1;
         let mut draft = match self.draft(context, &mut head, &mut tail, waiter, work)? {
             Ok(draft) => draft,
-            Err(obstacle) => return Ok(MailboxOutcome::Wait(obstacle)),
+            Err(obstacle) => return Ok(TryOutcome::Wait(obstacle)),
         };
         head.power_safe |= self.merge(context, &mut draft, &tail, work)?;
         // After the merge, because a pending message is already visible and so may be marked.
@@ -269,26 +256,24 @@ impl FileMailbox {
     pub(crate) fn recover_after_natives_ended(
         &self,
         context: &MailboxContext<'_>,
-    ) -> Result<MailboxOutcome, StoreError> {
+    ) -> Result<TryOutcome<()>, StoreError> {
         if !self.state.try_lock()? {
-            return Ok(MailboxOutcome::Wait(WriteObstacle::Busy {
-                path: self.state.path().clone(),
-            }));
+            return Ok(TryOutcome::Wait(WriteObstacle::Busy { path: self.state.path().clone() }));
         }
         let _unlock = StateUnlock(&self.state);
-        let Some(head) = self.state.head()? else { return Ok(MailboxOutcome::Done) };
+        let Some(head) = self.state.head()? else { return Ok(TryOutcome::Done(())) };
         let mut head = self.resolve(context, head)?;
         lock::remove_any(context.inboxes, &lock_name(&self.file()))?;
         let _tail = self.tail(&mut head)?;
         // Compare once more while the risk is still recorded, so that overwritten messages are
         // restored.
         if matches!(self.refresh(context, &mut head)?, RefreshOutcome::Torn(_)) {
-            return Ok(MailboxOutcome::Done);
+            return Ok(TryOutcome::Done(()));
         }
         if head.risk.take().is_some() {
             self.state.write_head(&head)?;
         }
-        Ok(MailboxOutcome::Done)
+        Ok(TryOutcome::Done(()))
     }
 
     /// Returns the messages that are acknowledged but not yet in the inbox.

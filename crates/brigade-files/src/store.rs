@@ -8,10 +8,10 @@ use brigade_wire::name::{MemberName, TaskId, TeamName};
 use brigade_wire::team::Team;
 
 use super::dir::{Dir, Fsync, PRIVATE};
-use super::document::{self, DocumentId, TryOutcome};
+use super::document::{self, DocumentId};
 use super::journal::{self, Journal};
 use super::layout::{CONFIG, DECIDED, member_file, note_dir};
-use super::lock::LockWaiter;
+use super::lock::{LockWaiter, TryOutcome};
 use super::mailbox::{self, MailboxContext, MailboxWork};
 use super::revision::revision;
 use super::team_state::TeamStateDir;

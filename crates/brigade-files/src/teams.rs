@@ -3,7 +3,7 @@
 use brigade_wire::name::{TaskId, TeamName};
 use rustix::fs::Mode;
 
-use super::dir::Dir;
+use super::dir::{self, Dir};
 use super::layout::{CONFIG, DECIDED, DELETED, INBOXES, TASKS, TEAMS, task_file};
 use super::revision::revision;
 use super::{FileStore, document};
@@ -29,11 +29,7 @@ impl FileStore {
     ) -> Written {
         let claude = &self.options.claude_dir;
         for dir in [self.teams_path(), claude.join(TASKS)] {
-            std::fs::create_dir_all(&dir).map_err(|source| StoreError::Io {
-                doing: "create the directory",
-                path: dir.clone(),
-                source,
-            })?;
+            dir::create_all(&dir)?;
         }
         let team_state = self.team_state(team)?;
         let missing = || StoreError::NoTeam { team: team.clone() };

@@ -5,10 +5,10 @@
 
 use super::draft::InboxDraft;
 use super::state::{MailboxHead, MergeState};
-use super::{FileMailbox, MailboxContext, MailboxOutcome, nanoseconds};
+use super::{FileMailbox, MailboxContext, nanoseconds};
 use crate::dir::Fsync;
 use crate::journal::JournalPosition;
-use crate::lock::HeldLock;
+use crate::lock::{HeldLock, TryOutcome};
 use crate::temp_file::TempFile;
 use brigade_core::store::StoreError;
 
@@ -22,13 +22,13 @@ impl FileMailbox {
         head: &mut MailboxHead,
         draft: &InboxDraft,
         upto: JournalPosition,
-    ) -> Result<MailboxOutcome, StoreError> {
+    ) -> Result<TryOutcome<()>, StoreError> {
         let known = draft.known.len() as u64;
         if !draft.rewritten && known == head.after.known && draft.found.is_some() {
             head.after.upto = upto;
             head.before = head.after;
             self.state.write_head(head)?;
-            return Ok(MailboxOutcome::Done);
+            return Ok(TryOutcome::Done(()));
         }
         let (inboxes, file) = (context.inboxes, self.file());
         let temp = TempFile::next();
@@ -68,7 +68,7 @@ impl FileMailbox {
             *head = before;
             self.state.write_head(head)?;
             inboxes.remove_quietly(&name);
-            return renamed.map(|_| MailboxOutcome::Retry);
+            return renamed.map(|_| TryOutcome::Retry);
         }
         // If another process took the lock in between, it may have read the inbox before our rename
         // and may write after it.
@@ -78,6 +78,6 @@ impl FileMailbox {
         head.verified = true;
         head.written_at = nanoseconds(context.clock);
         self.state.write_head(head)?;
-        Ok(MailboxOutcome::Done)
+        Ok(TryOutcome::Done(()))
     }
 }

@@ -158,84 +158,47 @@ fn many_kills_and_pauses() {
 fn every_rule_is_needed() {
     let [lost, native_lost, delivered_twice, duplicated_in_inbox, _] =
         PROPERTIES.map(|(_, property)| property);
-    let all = ProtocolRules::CURRENT;
     let kill = ModelScenario { kills: 1, ..BASE };
     let kills = ModelScenario { kills: 2, ..BASE };
     let two = ModelScenario { senders: [&[1, 2], &[]], ..PAUSE };
-    let table = [
+    let lost_without_kill = properties::lost_without_kill;
+    type RuleChange = fn(&mut ProtocolRules);
+    let table: [(&str, RuleChange, ModelScenario, Property); 15] = [
         (
             "header written after the merge",
-            ProtocolRules { intent: Intent::AfterRename, ..all },
+            |r| r.intent = Intent::AfterRename,
             kill,
             delivered_twice,
         ),
-        (
-            "header written as if merged",
-            ProtocolRules { intent: Intent::AsDone, ..all },
-            kill,
-            lost,
-        ),
-        ("no recheck", ProtocolRules { recheck: false, ..all }, PAUSE, native_lost),
-        ("recheck too early", ProtocolRules { check_last: false, ..all }, PAUSE, native_lost),
-        ("recheck without age", ProtocolRules { check_age: false, ..all }, PAUSE, native_lost),
-        ("no deduplication", ProtocolRules { dedup: false, ..all }, two, duplicated_in_inbox),
-        (
-            "temp file unlinked before the header",
-            ProtocolRules { clear_header_first: false, ..all },
-            kills,
-            lost,
-        ),
-        ("no rewind", ProtocolRules { rewind: Rewind::Never, ..all }, PAUSE, lost),
-        (
-            "rewind of the original protocol",
-            ProtocolRules { rewind: Rewind::Original, ..all },
-            PAUSE,
-            lost,
-        ),
-        (
-            "risk recorded after the steal",
-            ProtocolRules { record_risk_first: false, ..all },
-            KILL_AND_PAUSE,
-            lost,
-        ),
-        (
-            "no lock check after the rename",
-            ProtocolRules { check_lock_after: false, ..all },
-            PAUSE,
-            lost,
-        ),
-        ("no final comparison", ProtocolRules { final_compare: false, ..all }, RESTART, lost),
-        (
-            "no merge on restart",
-            ProtocolRules { merge_on_restart: false, ..all },
-            TWO_AND_RESTART,
-            delivered_twice,
-        ),
-        (
-            "risk kept after a restart",
-            ProtocolRules { clear_risk_on_restart: false, ..all },
-            RESTART,
-            delivered_twice,
-        ),
+        ("header written as if merged", |r| r.intent = Intent::AsDone, kill, lost),
+        ("no recheck", |r| r.recheck = false, PAUSE, native_lost),
+        ("recheck too early", |r| r.check_last = false, PAUSE, native_lost),
+        ("recheck without age", |r| r.check_age = false, PAUSE, native_lost),
+        ("no deduplication", |r| r.dedup = false, two, duplicated_in_inbox),
+        ("temp file unlinked before the header", |r| r.clear_header_first = false, kills, lost),
+        ("no rewind", |r| r.rewind = Rewind::Never, PAUSE, lost),
+        ("rewind of the original protocol", |r| r.rewind = Rewind::Original, PAUSE, lost),
+        ("risk recorded after the steal", |r| r.record_risk_first = false, KILL_AND_PAUSE, lost),
+        ("no lock check after the rename", |r| r.check_lock_after = false, PAUSE, lost),
+        ("no final comparison", |r| r.final_compare = false, RESTART, lost),
+        ("no merge on restart", |r| r.merge_on_restart = false, TWO_AND_RESTART, delivered_twice),
+        ("risk kept", |r| r.clear_risk_on_restart = false, RESTART, delivered_twice),
+        ("removed lock not verified", |r| r.verify_removed = false, two, lost_without_kill),
     ];
-    for (what, rules, scenario, property) in table {
+    for (what, change, scenario, property) in table {
+        let mut rules = ProtocolRules::CURRENT;
+        change(&mut rules);
         check_violation(what, &rules, scenario, property);
     }
-    let rules = ProtocolRules { verify_removed: false, ..all };
-    check_violation("removed lock not verified", &rules, two, properties::lost_without_kill);
 }
 
 #[test]
 fn the_original_protocol_loses_messages() {
     let [lost, native_lost, ..] = PROPERTIES.map(|(_, property)| property);
-    check_violation(
-        "lost by a kill",
-        &ProtocolRules::ORIGINAL,
-        ModelScenario { kills: 1, ..BASE },
-        lost,
-    );
-    check_violation("lost by a pause", &ProtocolRules::ORIGINAL, PAUSE, lost);
-    check_violation("native message lost", &ProtocolRules::ORIGINAL, PAUSE, native_lost);
+    let (rules, kill) = (&ProtocolRules::ORIGINAL, ModelScenario { kills: 1, ..BASE });
+    check_violation("lost by a kill", rules, kill, lost);
+    check_violation("lost by a pause", rules, PAUSE, lost);
+    check_violation("native message lost", rules, PAUSE, native_lost);
 }
 
 /// Every exception in a property covers runs that can happen.

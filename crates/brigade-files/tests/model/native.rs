@@ -33,16 +33,7 @@ pub(crate) struct NativeProcess {
 
 impl NativeProcess {
     pub(crate) fn writer(message: u8) -> Self {
-        let empty = Ids::default();
-        Self {
-            step: NativeStep::Lock,
-            message: Some(message),
-            reads: 0,
-            dir: 0,
-            seen: 0,
-            shown: empty,
-            read: empty,
-        }
+        Self { step: NativeStep::Lock, message: Some(message), ..Self::finished() }
     }
 
     pub(crate) fn reader(reads: u8) -> Self {

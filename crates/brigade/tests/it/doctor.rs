@@ -15,7 +15,7 @@ use crate::env::CliEnv;
 type FileTree = BTreeMap<String, (u32, i64, i64, Vec<u8>)>;
 
 pub(crate) fn file_tree(root: &Path) -> FileTree {
-    let mut picture = FileTree::new();
+    let mut tree = FileTree::new();
     let mut dirs = vec![root.to_owned()];
     while let Some(dir) = dirs.pop() {
         for entry in fs::read_dir(dir).into_iter().flatten() {
@@ -26,10 +26,10 @@ pub(crate) fn file_tree(root: &Path) -> FileTree {
                 dirs.push(path.clone());
             }
             let state = (meta.mode(), meta.mtime(), meta.mtime_nsec(), bytes);
-            picture.insert(path.to_str().unwrap().to_owned(), state);
+            tree.insert(path.to_str().unwrap().to_owned(), state);
         }
     }
-    picture
+    tree
 }
 
 /// Sets the modification time to this many seconds ago.
@@ -54,10 +54,10 @@ pub(crate) fn healthy_team() -> CliEnv {
 }
 
 /// Runs `brigade doctor` and returns its report and exit code.
-fn doctor(cli: &CliEnv, fault: Option<&Fault>, args: &[&str]) -> (Value, Option<i32>) {
+pub(crate) fn doctor(cli: &CliEnv, fault: Option<&Fault>, args: &[&str]) -> (Value, Option<i32>) {
     let mut command = cli.command(&[&["doctor", "--json"], args].concat());
-    for (name, value) in fault.map_or(&[] as &[_], |fault| fault.env) {
-        command.env(name, value.replace("ROOT", cli.root.to_str().unwrap()));
+    if fault.is_some_and(|fault| fault.has_path) {
+        command.env("PATH", format!("{}:/usr/bin:/bin", cli.path("bin").display()));
     }
     let output = command.output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -67,7 +67,7 @@ fn doctor(cli: &CliEnv, fault: Option<&Fault>, args: &[&str]) -> (Value, Option<
 }
 
 /// The names of the checks that found something, without duplicates.
-fn names(report: &Value) -> Vec<String> {
+pub(crate) fn names(report: &Value) -> Vec<String> {
     let findings = report["findings"].as_array().unwrap().iter();
     let mut names: Vec<String> =
         findings.map(|finding| finding["check"].as_str().unwrap().to_owned()).collect();
@@ -81,37 +81,42 @@ fn every_fault_is_found_and_fixed_if_possible() {
     for fault in FAULTS {
         let cli = healthy_team();
         let (before, code) = doctor(&cli, None, &[]);
-        assert_eq!((names(&before), code), (vec![], Some(0)), "{}: {before}", fault.called);
-        let _kept = (fault.seed)(&cli);
+        assert_eq!((names(&before), code), (vec![], Some(0)), "{}: {before}", fault.title);
+        let _kept = (fault.create)(&cli);
         let seeded = file_tree(&cli.root);
         let (found, code) = doctor(&cli, Some(fault), &[]);
         assert_eq!(
             (names(&found), code),
             (vec![fault.check.to_owned()], Some(1)),
             "{}: {found}",
-            fault.called
+            fault.title
         );
         // Without --fix nothing changes.
-        assert_eq!(file_tree(&cli.root), seeded, "{}", fault.called);
+        assert_eq!(file_tree(&cli.root), seeded, "{}", fault.title);
         for finding in found["findings"].as_array().unwrap() {
             for key in ["place", "what", "means", "remedy"] {
-                assert!(!finding[key].as_str().unwrap().is_empty(), "{}: {finding}", fault.called);
+                assert!(!finding[key].as_str().unwrap().is_empty(), "{}: {finding}", fault.title);
             }
-            assert_eq!(finding["fixable"], fault.mended.is_some(), "{}: {finding}", fault.called);
+            assert_eq!(
+                finding["fixable"],
+                fault.assert_fixed.is_some(),
+                "{}: {finding}",
+                fault.title
+            );
         }
         let (fixed, code) = doctor(&cli, Some(fault), &["--fix"]);
         let (again, _) = doctor(&cli, Some(fault), &[]);
-        match fault.mended {
-            Some(is_mended) => {
-                assert_eq!((names(&fixed), code), (vec![], Some(0)), "{}: {fixed}", fault.called);
-                assert_eq!(fixed["fixed"][0]["check"], fault.check, "{}: {fixed}", fault.called);
-                assert!(fixed["fixed"][0]["did"].is_string(), "{}: {fixed}", fault.called);
-                assert_eq!(names(&again), Vec::<String>::new(), "{}: {again}", fault.called);
-                is_mended(&cli);
+        match fault.assert_fixed {
+            Some(assert_fixed) => {
+                assert_eq!((names(&fixed), code), (vec![], Some(0)), "{}: {fixed}", fault.title);
+                assert_eq!(fixed["fixed"][0]["check"], fault.check, "{}: {fixed}", fault.title);
+                assert!(fixed["fixed"][0]["did"].is_string(), "{}: {fixed}", fault.title);
+                assert_eq!(names(&again), Vec::<String>::new(), "{}: {again}", fault.title);
+                assert_fixed(&cli);
             }
             None => {
                 assert_eq!((names(&again), code), (vec![fault.check.to_owned()], Some(1)));
-                assert_eq!(file_tree(&cli.root), seeded, "{}: {fixed}", fault.called);
+                assert_eq!(file_tree(&cli.root), seeded, "{}: {fixed}", fault.title);
             }
         }
     }
@@ -120,18 +125,15 @@ fn every_fault_is_found_and_fixed_if_possible() {
 /// After a fix, every earlier file still exists: in its place or in the backup folder.
 #[test]
 fn fixes_lose_no_files() {
-    for fault in FAULTS.iter().filter(|fault| fault.mended.is_some()) {
+    for fault in FAULTS.iter().filter(|fault| fault.assert_fixed.is_some()) {
         let cli = healthy_team();
-        let _kept = (fault.seed)(&cli);
-        let files = |cli: &CliEnv| -> Vec<Vec<u8>> {
-            let files = file_tree(&cli.root).into_values().map(|(_, _, _, bytes)| bytes);
-            files.filter(|bytes| !bytes.is_empty()).collect()
-        };
+        let _kept = (fault.create)(&cli);
         let native = file_tree(&cli.path("claude"));
         let _fixed = doctor(&cli, Some(fault), &["--fix"]);
-        let after = files(&cli);
+        let after = file_tree(&cli.root);
         for (path, (_, _, _, bytes)) in native {
-            assert!(bytes.is_empty() || after.contains(&bytes), "{}: {path}", fault.called);
+            let is_kept = after.values().any(|(_, _, _, after)| *after == bytes);
+            assert!(bytes.is_empty() || is_kept, "{}: {path}", fault.title);
         }
     }
 }
@@ -254,7 +256,7 @@ fn many_teams_are_checked_quickly() {
 fn an_answered_plan_is_not_reported() {
     let cli = healthy_team();
     let fault = FAULTS.iter().find(|fault| fault.check == "long-wait").unwrap();
-    let _kept = (fault.seed)(&cli);
+    let _kept = (fault.create)(&cli);
     assert_eq!(names(&doctor(&cli, None, &[]).0), ["long-wait"]);
     cli.run_ok(&["deny", "plan_approval-1@bob@demo", "--reason", "tests first"]);
     assert_eq!(names(&doctor(&cli, None, &[]).0), Vec::<String>::new());

@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use brigade_files::claude_dir_key;
 use serde_json::Value;
 
+use crate::doctor::names;
 use crate::env::CliEnv;
 
 const FAKE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fake-agent.sh");
@@ -64,20 +66,10 @@ fn kill(pid: &Value) {
 
 /// The names of the checks that found something, without duplicates, and the report.
 fn doctor(cli: &CliEnv, args: &[&str]) -> (Vec<String>, Value) {
-    let output = cli.command(&[&["doctor", "--json"], args].concat()).output().unwrap();
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let findings = report["findings"].as_array().unwrap();
-    assert_eq!(output.status.code(), Some(i32::from(!findings.is_empty())));
-    let mut names: Vec<String> =
-        findings.iter().map(|f| f["check"].as_str().unwrap().to_owned()).collect();
-    names.dedup();
+    let (report, code) = crate::doctor::doctor(cli, None, args);
+    let names = names(&report);
+    assert_eq!(code, Some(i32::from(!names.is_empty())));
     (names, report)
-}
-
-/// The key of this environment's Claude Code folder in brigade's state folder.
-fn key(cli: &CliEnv) -> String {
-    let key = fs::read_dir(cli.path("state/brigade/files")).unwrap().next().unwrap().unwrap();
-    key.file_name().into_string().unwrap()
 }
 
 #[test]
@@ -116,9 +108,9 @@ fn failed_members_are_reported_but_not_restarted() {
 }
 
 /// A tmux server that is killed at the end of the test.
-struct Server(String);
+struct TmuxServer(String);
 
-impl Server {
+impl TmuxServer {
     fn tmux(&self, args: &[&str]) -> String {
         let mut tmux = Command::new("tmux");
         tmux.args(["-L", &self.0, "-f", "/dev/null"]).args(args);
@@ -129,7 +121,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for TmuxServer {
     fn drop(&mut self) {
         self.tmux(&["kill-server"]);
     }
@@ -139,7 +131,7 @@ impl Drop for Server {
 fn orphaned_windows_are_closed_but_not_those_of_a_person() {
     brigade_testkit::needs!(Tmux);
     let cli = CliEnv::with_team();
-    let server = Server(format!("brigade-{}", key(&cli)));
+    let server = TmuxServer(format!("brigade-{}", claude_dir_key(&cli.path("claude"))));
     let play = "sleep 300; : brigade play --team demo --as carl";
     server.tmux(&["new-session", "-d", "-s", "demo", "-n", "carl", play]);
     server.tmux(&["new-window", "-d", "-t", "demo:", "-n", "mine", "sleep 300"]);
@@ -154,7 +146,7 @@ fn orphaned_windows_are_closed_but_not_those_of_a_person() {
     DirBuilder::new()
         .mode(0o700)
         .recursive(true)
-        .create(cli.path(&format!("state/brigade/host/{}", key(&cli))))
+        .create(cli.path(&format!("state/brigade/host/{}", claude_dir_key(&cli.path("claude")))))
         .unwrap();
     assert_eq!(doctor(&cli, &[]).0, ["orphan-window"]);
     assert_eq!(doctor(&cli, &["--fix"]).0, Vec::<String>::new());
