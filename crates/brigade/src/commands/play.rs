@@ -84,11 +84,7 @@ async fn play(
     let ours = host.leads(&seat).await?;
     // In a NATS store the server authenticates senders, so messages need no signature.
     let is_signed = ours && context.home().engine().is_none();
-    let key = host
-        .registry
-        .keys(team)
-        .get_or_create(name, seat.clock.as_ref())
-        .map_err(CliError::failed)?;
+    let key = host.registry.keys(team).key(name, seat.clock.as_ref()).map_err(CliError::failed)?;
     let key = key.verify_key();
     if is_signed {
         seat.lead_key = Some(key.parse().map_err(CliError::failed)?);
