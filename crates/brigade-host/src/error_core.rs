@@ -23,8 +23,8 @@ fn hints(person: impl Into<String>, agent: impl Into<String>) -> (String, String
     (person.into(), agent.into())
 }
 
-fn agent_members_hint(members: &[String]) -> String {
-    format!("members are {}", members.join(", "))
+fn member_hints(members: &[String]) -> (String, String) {
+    hints(members_hint(members), format!("members are {}", members.join(", ")))
 }
 
 impl From<StoreError> for HostError {
@@ -100,7 +100,7 @@ impl From<Denied> for HostError {
         const ACT_AS: &str = "`--as NAME` sets the member you act as";
         let hints = match &error {
             Denied::NotAMember { who, members, .. } => {
-                let (person, agent) = (members_hint(members), agent_members_hint(members));
+                let (person, agent) = member_hints(members);
                 let join = format!("`brigade team join {who}`");
                 let agent = format!("{agent}; a person can add it with {join}");
                 let hint = format!("to add it: {join}");
@@ -122,9 +122,7 @@ impl From<MailError> for HostError {
         let hints = match error {
             MailError::Store(error) => return error.into(),
             MailError::Denied(error) => return error.into(),
-            MailError::NoMember { ref members, .. } => {
-                hints(members_hint(members), agent_members_hint(members))
-            }
+            MailError::NoMember { ref members, .. } => member_hints(members),
             MailError::Protocol { .. } => hints(
                 "to send it as data, put text or a code fence around it",
                 "use the tool for it (request_shutdown, answer_shutdown, answer_plan, …), or put \
@@ -156,9 +154,7 @@ impl From<BoardError> for HostError {
             BoardError::NoTask(_) => {
                 hints("`brigade task list` shows the tasks", "task_list shows the existing tasks")
             }
-            BoardError::NoMember { ref members, .. } => {
-                hints(members_hint(members), agent_members_hint(members))
-            }
+            BoardError::NoMember { ref members, .. } => member_hints(members),
             BoardError::Taken { ref owner, .. } => hints(
                 format!("if {owner} is gone, `brigade task release {owner}` releases its tasks"),
                 "choose another with task_list, or write to its owner",

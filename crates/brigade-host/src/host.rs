@@ -67,6 +67,18 @@ impl Host {
         Ok(lead.of(name.clone()))
     }
 
+    /// Returns the spec of a member that runs on this host, or an error if it does not.
+    pub fn local_member(
+        &self,
+        team: &TeamName,
+        name: &MemberName,
+    ) -> Result<MemberSpec, HostError> {
+        self.registry.member(team, name)?.ok_or_else(|| {
+            let (name, team) = (name.to_string(), team.to_string());
+            HostError::failed(Trouble::NotHere { name, team })
+        })
+    }
+
     /// Returns the process that runs a member on this host, if one does.
     pub fn member_process(
         &self,

@@ -138,8 +138,7 @@ pub async fn run(
     };
     let supports_key =
         version(&program).await?.is_some_and(|version| version >= FIRST_VERSION_WITH_KEY);
-    let key =
-        options.keys.get_or_create(&seat.name, seat.clock.as_ref()).map_err(HostError::failed)?;
+    let key = options.keys.key(&seat.name, seat.clock.as_ref()).map_err(HostError::failed)?;
     seat.lead_key = supports_key.then(|| key.verify_key().parse().ok()).flatten();
     if seat.role().await?.is_none() {
         return Ok(());

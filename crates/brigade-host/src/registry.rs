@@ -116,11 +116,7 @@ impl Registry {
         let dir = self.team_dir(team);
         // Remove this file first: it marks the team as up.
         remove(&dir.join(TEAM))?;
-        match fs::remove_dir_all(&dir) {
-            Ok(()) => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(source) => Err(file_failed("remove", &dir, source)),
-        }
+        removed(&dir, fs::remove_dir_all(&dir))
     }
 
     /// Returns the members that should run here, sorted by name.
@@ -163,11 +159,7 @@ impl Registry {
     pub fn remove_member(&self, team: &TeamName, name: &MemberName) -> Result<(), HostError> {
         self.withdraw_member(team, name)?;
         let dir = self.member_dir(team, name);
-        match fs::remove_dir_all(&dir) {
-            Ok(()) => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(source) => Err(file_failed("remove", &dir, source)),
-        }
+        removed(&dir, fs::remove_dir_all(&dir))
     }
 
     /// Returns the folder of a member.
@@ -273,7 +265,12 @@ fn temp(path: &Path) -> PathBuf {
 }
 
 fn remove(path: &Path) -> Result<(), HostError> {
-    match fs::remove_file(path) {
+    removed(path, fs::remove_file(path))
+}
+
+/// Checks the result of removing a path. It is not an error if it does not exist.
+fn removed(path: &Path, result: io::Result<()>) -> Result<(), HostError> {
+    match result {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(file_failed("remove", path, error))
         }

@@ -279,7 +279,7 @@ async fn on_roster(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<bool, 
     }
     if acting.name == seat.name {
         // Create the key before the first message, so that this message is signed, too.
-        let key = host.registry.keys(&seat.team).get_or_create(&spec.name, seat.clock.as_ref());
+        let key = host.registry.keys(&seat.team).key(&spec.name, seat.clock.as_ref());
         key.map_err(HostError::failed)?;
     }
     // In a team that Claude Code leads, the prompt comes from its user and is delivered with the first turn.

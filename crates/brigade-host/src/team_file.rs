@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 
 use brigade_wire::name::TeamName;
 use thiserror::Error;
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 pub use self::mistake::Mistake;
@@ -171,10 +172,7 @@ pub fn team_of(dir: &Path) -> Option<TeamName> {
 /// Reads the team from a file. Relative paths in it start at its folder.
 pub fn read(path: &Path) -> Result<TeamSpec, TeamFileError> {
     let text = text(path)?;
-    let failed = |source| TeamFileError::Io { path: path.to_owned(), source };
-    let absolute = std::path::absolute(path).map_err(failed)?;
-    let root = absolute.parent().unwrap_or(Path::new("/"));
-    parse(&text, root)
+    parse(&text, &root(path)?)
         .map_err(|mistakes| TeamFileError::Mistakes { path: path.to_owned(), mistakes })
 }
 
@@ -185,14 +183,8 @@ pub fn location(path: &Path) -> Result<Option<(StoreAddress, Option<PathBuf>)>, 
         // The command that needs the file reports its mistakes.
         _ => return Ok(None),
     };
-    let failed = |source| TeamFileError::Io { path: path.to_owned(), source };
-    let absolute = std::path::absolute(path).map_err(failed)?;
-    let root = absolute.parent().unwrap_or(Path::new("/"));
-    let mut mistakes = Mistakes::default();
-    let (document, errors) = DeTable::parse_recoverable(&text);
-    for error in &errors {
-        mistakes.add(&error.span().unwrap_or(text.len()..text.len()), error.message());
-    }
+    let root = root(path)?;
+    let (document, mut mistakes) = parse_toml(&text);
     let mut keys = document.into_inner();
     let store = keys.remove("store").and_then(|value| StoreAddress::read(value, &mut mistakes));
     let creds = keys.remove("creds").and_then(|value| tables::NonEmpty::read(value, &mut mistakes));
@@ -205,6 +197,22 @@ pub fn location(path: &Path) -> Result<Option<(StoreAddress, Option<PathBuf>)>, 
 
 /// Reads the team from the text of a file in `root`.
 fn parse(text: &str, root: &Path) -> Result<TeamSpec, Vec<Mistake>> {
+    let (document, mut mistakes) = parse_toml(text);
+    // Do not use the parts that could be recovered from invalid TOML: they may not be what the author wrote.
+    if !mistakes.is_empty() {
+        return Err(mistakes.placed(text));
+    }
+    let span = document.span();
+    let document = Spanned::new(span, DeValue::Table(document.into_inner()));
+    let file = tables::File::read(document, &mut mistakes);
+    let team = file.and_then(|file| resolve::team(&file, root, &mut mistakes));
+    match team {
+        Some(team) if mistakes.is_empty() => Ok(team),
+        _ => Err(mistakes.placed(text)),
+    }
+}
+
+fn parse_toml(text: &str) -> (Spanned<DeTable<'_>>, Mistakes) {
     let mut mistakes = Mistakes::default();
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
@@ -212,18 +220,14 @@ fn parse(text: &str, root: &Path) -> Result<TeamSpec, Vec<Mistake>> {
         let span = error.span().unwrap_or(text.len()..text.len());
         mistakes.add(&span, error.message());
     }
-    // Do not use the parts that could be recovered from invalid TOML: they may not be what the author wrote.
-    if !mistakes.is_empty() {
-        return Err(mistakes.placed(text));
-    }
-    let span = document.span();
-    let document = toml::Spanned::new(span, DeValue::Table(document.into_inner()));
-    let file = tables::File::read(document, &mut mistakes);
-    let team = file.and_then(|file| resolve::team(&file, root, &mut mistakes));
-    match team {
-        Some(team) if mistakes.is_empty() => Ok(team),
-        _ => Err(mistakes.placed(text)),
-    }
+    (document, mistakes)
+}
+
+/// Returns the folder of a file, as an absolute path.
+fn root(path: &Path) -> Result<PathBuf, TeamFileError> {
+    let failed = |source| TeamFileError::Io { path: path.to_owned(), source };
+    let absolute = std::path::absolute(path).map_err(failed)?;
+    Ok(absolute.parent().unwrap_or(Path::new("/")).to_owned())
 }
 
 fn text(path: &Path) -> Result<String, TeamFileError> {

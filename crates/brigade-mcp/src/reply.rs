@@ -12,6 +12,9 @@ pub(super) struct ToolReply {
     data: Value,
 }
 
+/// The result of a call.
+pub(super) type CallResult = Result<ToolReply, ToolError>;
+
 /// Structured content of a call that only reports success.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct DoneReply {

@@ -13,11 +13,13 @@ use std::sync::Arc;
 use brigade_agents::brief::Mail;
 use brigade_core::authority::Role;
 use rmcp::model::{JsonObject, MetaObject, Tool, ToolAnnotations};
+use rmcp::schemars::{self, JsonSchema};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::call_context::CallContext;
-use crate::reply::{ToolError, ToolReply};
+use crate::reply::{CallResult, ToolError};
 use crate::schema;
 
 /// A tool.
@@ -89,9 +91,13 @@ enum ToolEffect {
     Changes,
 }
 
+/// The arguments of a tool that takes none.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NoParams {}
+
 /// The future of a call.
-pub(super) type CallFuture<'c> =
-    Pin<Box<dyn Future<Output = Result<ToolReply, ToolError>> + Send + 'c>>;
+pub(super) type CallFuture<'c> = Pin<Box<dyn Future<Output = CallResult> + Send + 'c>>;
 
 type CallFn = for<'c> fn(&'c CallContext<'c>, JsonObject) -> CallFuture<'c>;
 
@@ -156,19 +162,19 @@ tools! {
     task_create Everyone Changes board::TaskCreateParams => TaskCreated
         "Add a task to the shared board: work with several steps, or for another member. It starts \
          pending and without an owner."
-    task_list Everyone ReadOnly board::TaskListParams => TaskListReply
+    task_list Everyone ReadOnly board::NoParams => TaskListReply
         "List the tasks: state, owner, and what still blocks each. Check it when you have finished \
          one; prefer the lowest number."
-    task_get Everyone ReadOnly board::TaskGetParams => TaskReply
+    task_get Everyone ReadOnly board::TaskIdParams => TaskReply
         "Read a task in full before you start it."
-    task_claim Everyone Changes board::TaskClaimParams => DoneReply
+    task_claim Everyone Changes board::TaskIdParams => DoneReply
         "Claim a task that has no owner and is not blocked: it becomes yours and in progress. If two \
          try, only one gets it."
     task_update Everyone Changes board::TaskUpdateParams => DoneReply
         "Change a task. Set it completed only when the work is fully done, never with failing \
          tests. Setting an owner notifies that member. Only its owner or the lead can move a task \
          that has one."
-    list_members Everyone ReadOnly team::ListMembersParams => MembersReply
+    list_members Everyone ReadOnly team::NoParams => MembersReply
         "List the members of the team."
     request_shutdown Lead Changes handshake::RequestShutdownParams => RequestSent
         "Ask a teammate to stop when its work is done. It may refuse."
@@ -189,6 +195,6 @@ tools! {
         "Submit your plan to the lead, then wait_for_messages. Change nothing until it is approved."
     team_create Founder Changes team::TeamCreateParams => TeamCreated
         "Create a team with you as its lead."
-    team_delete Lead Changes team::TeamDeleteParams => DoneReply
+    team_delete Lead Changes team::NoParams => DoneReply
         "Delete the team and its board when all work is done and all members have stopped."
 }

@@ -8,8 +8,8 @@ mod examples;
 mod links;
 mod markdown;
 mod reference;
+mod shell_words;
 mod wire;
-mod words;
 
 use std::fs;
 use std::path::{Path, PathBuf};

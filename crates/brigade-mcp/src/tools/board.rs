@@ -8,10 +8,11 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+pub(super) use super::NoParams;
 use crate::board_view::{TaskLine, render, task_lines};
 use crate::call_context::CallContext;
 pub(super) use crate::reply::DoneReply;
-use crate::reply::{ToolError, ToolReply};
+use crate::reply::{CallResult, ToolError, ToolReply};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -30,20 +31,8 @@ pub(super) struct TaskCreateParams {
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct TaskListParams {}
-
-#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct TaskGetParams {
-    #[serde(deserialize_with = "id")]
-    #[schemars(with = "String")]
-    task_id: TaskId,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct TaskClaimParams {
+pub(super) struct TaskIdParams {
     #[serde(deserialize_with = "id")]
     #[schemars(with = "String")]
     task_id: TaskId,
@@ -109,10 +98,7 @@ pub(super) struct TaskReply {
     task: Map<String, Value>,
 }
 
-pub(super) async fn task_create(
-    call: &CallContext<'_>,
-    args: TaskCreateParams,
-) -> Result<ToolReply, ToolError> {
+pub(super) async fn task_create(call: &CallContext<'_>, args: TaskCreateParams) -> CallResult {
     let plan = TaskPlan {
         subject: args.subject,
         description: args.description,
@@ -126,10 +112,7 @@ pub(super) async fn task_create(
     Ok(ToolReply::new(line.clone(), &TaskCreated { success: true, message: line, task }))
 }
 
-pub(super) async fn task_list(
-    call: &CallContext<'_>,
-    _: TaskListParams,
-) -> Result<ToolReply, ToolError> {
+pub(super) async fn task_list(call: &CallContext<'_>, _: NoParams) -> CallResult {
     let (_, graph) = board::list(call.seat()?).await?;
     let tasks = task_lines(&graph);
     let line = match tasks.len() {
@@ -142,10 +125,7 @@ pub(super) async fn task_list(
     Ok(ToolReply::new(text, &TaskListReply { success: true, message: line, tasks }))
 }
 
-pub(super) async fn task_get(
-    call: &CallContext<'_>,
-    args: TaskGetParams,
-) -> Result<ToolReply, ToolError> {
+pub(super) async fn task_get(call: &CallContext<'_>, args: TaskIdParams) -> CallResult {
     let document = board::show(call.seat()?, args.task_id).await?;
     let text = String::from_utf8_lossy(&document.bytes).into_owned();
     let damaged = |_| ToolError::new(format!("task {} cannot be read", args.task_id));
@@ -155,18 +135,12 @@ pub(super) async fn task_get(
     Ok(ToolReply::new(text, &TaskReply { success: true, message, task }))
 }
 
-pub(super) async fn task_claim(
-    call: &CallContext<'_>,
-    args: TaskClaimParams,
-) -> Result<ToolReply, ToolError> {
+pub(super) async fn task_claim(call: &CallContext<'_>, args: TaskIdParams) -> CallResult {
     board::claim(call.seat()?, args.task_id).await?;
     Ok(ToolReply::done(format!("Task #{} is yours and in progress", args.task_id)))
 }
 
-pub(super) async fn task_update(
-    call: &CallContext<'_>,
-    args: TaskUpdateParams,
-) -> Result<ToolReply, ToolError> {
+pub(super) async fn task_update(call: &CallContext<'_>, args: TaskUpdateParams) -> CallResult {
     let (seat, id) = (call.seat()?, args.task_id);
     let status = match args.status {
         Some(NewStatus::Deleted) => {

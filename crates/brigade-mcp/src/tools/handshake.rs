@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::call_context::CallContext;
 pub(super) use crate::reply::DoneReply;
-use crate::reply::{ToolError, ToolReply};
+use crate::reply::{CallResult, ToolReply};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -68,15 +68,12 @@ pub(super) struct RequestSent {
 pub(super) async fn request_shutdown(
     call: &CallContext<'_>,
     args: RequestShutdownParams,
-) -> Result<ToolReply, ToolError> {
+) -> CallResult {
     let sent = handshake::request_shutdown(call.seat()?, &args.to, args.reason.as_deref()).await?;
     Ok(requested("Shutdown request", sent))
 }
 
-pub(super) async fn submit_plan(
-    call: &CallContext<'_>,
-    args: SubmitPlanParams,
-) -> Result<ToolReply, ToolError> {
+pub(super) async fn submit_plan(call: &CallContext<'_>, args: SubmitPlanParams) -> CallResult {
     let path = args.plan_file_path.as_deref();
     Ok(requested("Plan", handshake::submit_plan(call.seat()?, &args.plan, path).await?))
 }
@@ -84,7 +81,7 @@ pub(super) async fn submit_plan(
 pub(super) async fn answer_shutdown(
     call: &CallContext<'_>,
     args: AnswerShutdownParams,
-) -> Result<ToolReply, ToolError> {
+) -> CallResult {
     let answer = answer(args.approve, args.reason.as_deref());
     handshake::answer_shutdown(call.seat()?, &args.request_id, answer).await?;
     Ok(ToolReply::done(match answer {
@@ -93,10 +90,7 @@ pub(super) async fn answer_shutdown(
     }))
 }
 
-pub(super) async fn answer_plan(
-    call: &CallContext<'_>,
-    args: AnswerPlanParams,
-) -> Result<ToolReply, ToolError> {
+pub(super) async fn answer_plan(call: &CallContext<'_>, args: AnswerPlanParams) -> CallResult {
     let answer = answer(args.approve, args.feedback.as_deref());
     let sent = handshake::answer_plan(call.seat()?, &args.request_id, answer).await?;
     Ok(answered("Plan", answer, sent.to.as_str()))
@@ -105,7 +99,7 @@ pub(super) async fn answer_plan(
 pub(super) async fn answer_permission(
     call: &CallContext<'_>,
     args: AnswerPermissionParams,
-) -> Result<ToolReply, ToolError> {
+) -> CallResult {
     let answer = answer(args.approve, args.reason.as_deref());
     let sent = handshake::answer_permission(call.seat()?, &args.request_id, answer).await?;
     Ok(answered("Permission", answer, sent.to.as_str()))

@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use tokio::time::{Instant, sleep_until};
 
 use crate::call_context::CallContext;
-use crate::reply::{ToolError, ToolReply};
+use crate::reply::{CallResult, ToolError, ToolReply};
 
 /// Default and maximum time to wait for messages, in seconds. Clients give up on a call after one or a few
 /// minutes.
@@ -104,10 +104,7 @@ struct MessageView {
     request_id: Option<String>,
 }
 
-pub(super) async fn send_message(
-    call: &CallContext<'_>,
-    args: SendMessageParams,
-) -> Result<ToolReply, ToolError> {
+pub(super) async fn send_message(call: &CallContext<'_>, args: SendMessageParams) -> CallResult {
     let text = Words { text: &args.message, summary: args.summary.as_deref() };
     let to: Vec<&str> = args.to.iter().map(String::as_str).collect();
     if to.contains(&"*") {
@@ -136,10 +133,7 @@ pub(super) async fn send_message(
     }
 }
 
-pub(super) async fn broadcast(
-    call: &CallContext<'_>,
-    args: BroadcastParams,
-) -> Result<ToolReply, ToolError> {
+pub(super) async fn broadcast(call: &CallContext<'_>, args: BroadcastParams) -> CallResult {
     let text = Words { text: &args.message, summary: args.summary.as_deref() };
     let sent = mail::broadcast(call.seat()?, text).await?;
     let waiting = waiting(&sent);
@@ -148,10 +142,7 @@ pub(super) async fn broadcast(
     Ok(sent_to(to, line, routing(call, "@team".to_owned(), text)?))
 }
 
-pub(super) async fn read_messages(
-    call: &CallContext<'_>,
-    args: ReadMessagesParams,
-) -> Result<ToolReply, ToolError> {
+pub(super) async fn read_messages(call: &CallContext<'_>, args: ReadMessagesParams) -> CallResult {
     let seat = call.seat()?;
     if args.all {
         return Ok(deliver(call, &mail::inbox(seat, &seat.name, InboxFilter::All).await?));
@@ -162,7 +153,7 @@ pub(super) async fn read_messages(
 pub(super) async fn wait_for_messages(
     call: &CallContext<'_>,
     args: WaitForMessagesParams,
-) -> Result<ToolReply, ToolError> {
+) -> CallResult {
     let seat = call.seat()?;
     let Ok(_permit) = call.server.waits.try_acquire() else {
         return Err(ToolError::new(

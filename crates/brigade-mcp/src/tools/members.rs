@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::call_context::CallContext;
 pub(super) use crate::reply::DoneReply;
-use crate::reply::{ToolError, ToolReply};
+use crate::reply::{CallResult, ToolError, ToolReply};
 use brigade_host::progress::{Ended, silent};
 use brigade_host::shutdown::Manner;
 use brigade_host::{down, spawn};
@@ -44,7 +44,7 @@ pub(super) struct StopTeammateParams {
 pub(super) async fn spawn_teammate(
     call: &CallContext<'_>,
     args: SpawnTeammateParams,
-) -> Result<ToolReply, ToolError> {
+) -> CallResult {
     let seat = lead_seat(call).await?;
     // Only agents that a person installed: a command chosen by the model would run outside any sandbox.
     let installed: Vec<&str> = driver::AGENTS
@@ -84,10 +84,7 @@ pub(super) async fn spawn_teammate(
     }
 }
 
-pub(super) async fn stop_teammate(
-    call: &CallContext<'_>,
-    args: StopTeammateParams,
-) -> Result<ToolReply, ToolError> {
+pub(super) async fn stop_teammate(call: &CallContext<'_>, args: StopTeammateParams) -> CallResult {
     let seat = lead_seat(call).await?;
     let context = &call.server.context;
     let name = call.member(&args.name).await?;

@@ -5,14 +5,11 @@ use brigade_wire::name::TeamName;
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
+pub(super) use super::NoParams;
 use crate::call_context::CallContext;
 pub(super) use crate::reply::DoneReply;
-use crate::reply::{ToolError, ToolReply};
+use crate::reply::{CallResult, ToolError, ToolReply};
 use crate::team_view::{self, MemberView};
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ListMembersParams {}
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -22,10 +19,6 @@ pub(super) struct TeamCreateParams {
     #[serde(default)]
     description: String,
 }
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct TeamDeleteParams {}
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct MembersReply {
@@ -44,10 +37,7 @@ pub(super) struct TeamCreated {
     lead_agent_id: String,
 }
 
-pub(super) async fn list_members(
-    call: &CallContext<'_>,
-    _: ListMembersParams,
-) -> Result<ToolReply, ToolError> {
+pub(super) async fn list_members(call: &CallContext<'_>, _: NoParams) -> CallResult {
     let seat = call.seat()?;
     let members = team_view::members(seat).await?;
     let render = |member: &MemberView| {
@@ -76,10 +66,7 @@ pub(super) async fn list_members(
     ))
 }
 
-pub(super) async fn team_create(
-    call: &CallContext<'_>,
-    args: TeamCreateParams,
-) -> Result<ToolReply, ToolError> {
+pub(super) async fn team_create(call: &CallContext<'_>, args: TeamCreateParams) -> CallResult {
     let invalid = |error| ToolError::new(format!("{error}"));
     let name: TeamName =
         args.team_name.parse().map_err(|error: brigade_wire::name::NameError| invalid(error))?;
@@ -99,10 +86,7 @@ pub(super) async fn team_create(
     Ok(ToolReply::new(message, &made))
 }
 
-pub(super) async fn team_delete(
-    call: &CallContext<'_>,
-    _: TeamDeleteParams,
-) -> Result<ToolReply, ToolError> {
+pub(super) async fn team_delete(call: &CallContext<'_>, _: NoParams) -> CallResult {
     let seat = call.seat()?;
     roster::delete(seat, SkipChecks::No).await?;
     let message = format!("Team {} deleted", seat.team);

@@ -6,7 +6,7 @@ use brigade_wire::name::MemberName;
 use serde_json::json;
 
 use crate::context::Context;
-use crate::error::{CliError, CliTrouble, Kind, Trouble};
+use crate::error::{CliError, CliTrouble, Kind};
 use crate::{env, exit, output};
 use brigade_host::down::choose_team;
 use brigade_host::worktree::Worktree;
@@ -14,10 +14,7 @@ use brigade_host::worktree::Worktree;
 pub(crate) async fn run(context: &Context, name: &MemberName, stat: bool) -> Result<u8, CliError> {
     let host = context.host()?;
     let team = choose_team(context, &host, None).await?;
-    let Some(spec) = host.registry.member(&team, name)? else {
-        let (name, team) = (name.to_string(), team.to_string());
-        return Err(CliError::failed(Trouble::NotHere { name, team }));
-    };
+    let spec = host.local_member(&team, name)?;
     let worktree = host.worktree(&team, &spec).filter(Worktree::is_there);
     let Some(worktree) = worktree else {
         let error = CliError::failed(CliTrouble::NoWorktree { name: name.to_string() });

@@ -26,10 +26,7 @@ pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
     let team = context.named_team().ok_or_else(|| missing("--team"))?;
     let name = context.named_member().ok_or_else(|| missing("--as"))?;
     let host = context.host()?;
-    let Some(spec) = host.registry.member(team, name)? else {
-        let (name, team) = (name.to_string(), team.to_string());
-        return Err(CliError::failed(Trouble::NotHere { name, team }));
-    };
+    let spec = host.local_member(team, name)?;
     if spec.place == Place::Headless {
         // Fails only if this process already leads a session, which is fine.
         let _leads = setsid();
@@ -87,11 +84,7 @@ async fn play(
     let ours = host.leads(&seat).await?;
     // In a NATS store the server authenticates senders, so messages need no signature.
     let is_signed = ours && context.home().engine().is_none();
-    let key = host
-        .registry
-        .keys(team)
-        .get_or_create(name, seat.clock.as_ref())
-        .map_err(CliError::failed)?;
+    let key = host.registry.keys(team).key(name, seat.clock.as_ref()).map_err(CliError::failed)?;
     let key = key.verify_key();
     if is_signed {
         seat.lead_key = Some(key.parse().map_err(CliError::failed)?);

@@ -6,7 +6,7 @@ use clap::error::ErrorKind;
 use clap::{Command, CommandFactory as _, Parser as _};
 
 use super::markdown::{Block, pages};
-use super::words::commands;
+use super::shell_words::commands;
 use crate::cli::{self, Cli};
 use brigade_host::team_file;
 
